@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+
+namespace baton::config {
+
+// One thing wrong with a configuration, for the person who wrote it.
+struct Problem {
+  std::string file;     // or "command line"
+  int line = 0;         // from 1; 0 where there is none
+  std::string path;     // e.g. models[0].workers[1].role
+  std::string message;  // what is wrong and what to do
+  std::string to_string() const;  // file:line: path: message
+};
+
+// Every key: its path, type, default and meaning. docs/configuration.md is tested against it, --help is made from it.
+struct Key {
+  std::string_view path;     // e.g. timeouts.connect, models[].workers[].url
+  std::string_view flag;     // e.g. --timeouts.connect; empty where there is none
+  std::string_view type;     // duration, size, integer, boolean, string, address, list, one of …
+  std::string_view def;      // default as a person would write it
+  std::string_view meaning;  // one sentence
+};
+std::span<const Key> keys();
+
+// A key set on the command line; it wins over the file. `path` is that of a Key that has a flag.
+struct Override {
+  std::string path;
+  std::string value;
+};
+
+// Parses YAML text. Reports every problem, not only the first. `file` is for messages only.
+std::expected<Config, std::vector<Problem>> parse(std::string_view yaml, std::string_view file,
+                                                  std::span<const Override> overrides);
+
+// Reads and parses a file.
+std::expected<Config, std::vector<Problem>> load(const std::string& file,
+                                                 std::span<const Override> overrides);
+
+}  // namespace baton::config

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <expected>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+
+namespace baton {
+
+// What every operation that can fail returns.
+template <class T>
+using Result = std::expected<T, Error>;
+
+inline std::unexpected<Error> fail(Errc code, std::string message) {
+  return std::unexpected(Error(code, std::move(message)));
+}
+inline std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
+
+}  // namespace baton

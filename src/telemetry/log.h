@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace spdlog {
+class logger;
+}
+
+namespace baton::telemetry {
+
+enum class Format { Json, Human };
+enum class Level { Debug, Info, Warning, Error };
+
+// One named value of a log line.
+struct Field {
+  std::string_view name;
+  std::variant<std::string_view, std::int64_t, double, bool> value;
+};
+
+// Role. Structured log lines: `event` says what happened, fields say to whom. JSON for machines, aligned text for people.
+// Confinement. Any thread; a line is written whole.
+// Lifetime. Owned by App.
+// Invariants. Control characters and quotes in values are escaped, so a value can never forge a line.
+class Logger {
+ public:
+  using Fields = std::initializer_list<Field>;
+
+  // Writes to standard error.
+  Logger(Format format, Level level);
+  // Tests read what was logged: lines go to `out` instead.
+  Logger(Format format, Level level, std::string& out);
+  ~Logger();
+
+  bool enabled(Level level) const { return level >= level_; }
+  void debug(std::string_view event, Fields fields = {}) { write(Level::Debug, event, fields); }
+  void info(std::string_view event, Fields fields = {}) { write(Level::Info, event, fields); }
+  void warning(std::string_view event, Fields fields = {}) { write(Level::Warning, event, fields); }
+  void error(std::string_view event, Fields fields = {}) { write(Level::Error, event, fields); }
+
+ private:
+  void write(Level level, std::string_view event, Fields fields);
+
+  Format format_;
+  Level level_;
+  std::unique_ptr<spdlog::logger> sink_;
+};
+
+}  // namespace baton::telemetry

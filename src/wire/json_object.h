@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+
+namespace baton::wire {
+
+// Role. The top-level members of a JSON object, as ranges of the text they came in. The whole text is validated; only the top
+//   level is looked at.
+// Lifetime. The text must outlive it.
+// Invariants. Keys are compared unescaped ("\u006dodel" is "model"); of repeated keys the last one counts, as in the engines.
+class JsonObject {
+ public:
+  static Result<JsonObject> parse(std::string_view text);
+
+  std::string_view text() const { return text_; }
+  bool has(std::string_view key) const { return find(key).has_value(); }
+  // The raw text of the value.
+  std::optional<std::string_view> find(std::string_view key) const;
+
+  // nullopt where the key is absent, or its value of another type.
+  std::optional<std::string> find_string(std::string_view key) const;
+  std::optional<bool> find_bool(std::string_view key) const;
+  std::optional<std::int64_t> find_integer(std::string_view key) const;
+
+ private:
+  friend class JsonSplice;
+  struct Member {
+    std::string_view key;  // between its quotes, as sent
+    bool escaped;          // the key holds a backslash
+    std::size_t begin;     // opening quote of the key
+    std::size_t value;
+    std::size_t end;       // past the value
+  };
+  static bool names(const Member& member, std::string_view key);
+
+  std::string_view text_;
+  std::vector<Member> members_;
+};
+
+// A body made of pieces of the client's text and a few bytes of ours, to be written without joining them.
+class SplicedBody {
+ public:
+  const std::vector<std::string_view>& pieces() const { return pieces_; }
+  std::size_t size() const;
+  std::string joined() const;
+
+ private:
+  friend class JsonSplice;
+  std::string added_;
+  std::vector<std::string_view> pieces_;
+  // Pieces that point into added_ would dangle after a copy, and after a move of a short string.
+ public:
+  SplicedBody() = default;
+  SplicedBody(const SplicedBody&) = delete;
+  SplicedBody& operator=(const SplicedBody&) = delete;
+  SplicedBody(SplicedBody&& other) noexcept;
+  SplicedBody& operator=(SplicedBody&& other) noexcept;
+};
+
+// Role. Takes members out of an object and puts members in; every other byte stays as it was.
+class JsonSplice {
+ public:
+  explicit JsonSplice(const JsonObject& object) : object_(object) {}
+
+  // Every occurrence goes. No effect where there is none.
+  JsonSplice& remove(std::string_view key);
+  // Replaces every occurrence. `json` must be valid JSON; `key` must need no escaping.
+  JsonSplice& set(std::string_view key, std::string_view json);
+  SplicedBody build() const;
+
+ private:
+  const JsonObject& object_;
+  std::vector<std::string> removed_;
+  std::vector<std::pair<std::string, std::string>> added_;
+};
+
+// Text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD.
+std::string json_quote(std::string_view text);
+
+}  // namespace baton::wire
