@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,12 @@ struct Endpoint {
   // host:port, with brackets around an IPv6 address.
   std::string to_string() const;
   bool operator==(const Endpoint&) const = default;
+};
+
+// Names a worker for the life of the process; never used again for another one.
+struct WorkerId {
+  std::uint64_t value = 0;
+  auto operator<=>(const WorkerId&) const = default;
 };
 
 // What an operator says of one engine server.
