@@ -2,21 +2,24 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/result.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include "core/result.h"
 
 namespace baton::wire {
 
-// Role. The top-level members of a JSON object, as ranges of the text they came in. The whole text is validated; only the top
+// Role. The top-level members of a JSON object, as ranges of the text they came in. The whole text
+// is validated; only the top
 //   level is looked at.
 // Lifetime. The text must outlive it.
-// Invariants. Keys are compared unescaped ("\u006dodel" is "model"); of repeated keys the last one counts, as in the engines.
+// Invariants. Keys are compared unescaped ("\u006dodel" is "model"); of repeated keys the last one
+// counts, as in the engines.
 class JsonObject {
  public:
   static Result<JsonObject> parse(std::string_view text);
@@ -38,7 +41,7 @@ class JsonObject {
     bool escaped;          // the key holds a backslash
     std::size_t begin;     // opening quote of the key
     std::size_t value;
-    std::size_t end;       // past the value
+    std::size_t end;  // past the value
   };
   static bool names(const Member& member, std::string_view key);
 
@@ -46,7 +49,8 @@ class JsonObject {
   std::vector<Member> members_;
 };
 
-// A body made of pieces of the client's text and a few bytes of ours, to be written without joining them.
+// A body made of pieces of the client's text and a few bytes of ours, to be written without joining
+// them.
 class SplicedBody {
  public:
   const std::vector<std::string_view>& pieces() const { return pieces_; }
@@ -55,6 +59,8 @@ class SplicedBody {
 
  private:
   friend class JsonSplice;
+  void append(std::string_view text);  // a range of the client's text
+
   std::string added_;
   std::vector<std::string_view> pieces_;
   // Pieces that point into added_ would dangle after a copy, and after a move of a short string.
@@ -78,6 +84,8 @@ class JsonSplice {
   SplicedBody build() const;
 
  private:
+  bool keeps(const JsonObject::Member& member) const;
+
   const JsonObject& object_;
   std::vector<std::string> removed_;
   std::vector<std::pair<std::string, std::string>> added_;
