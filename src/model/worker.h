@@ -42,6 +42,7 @@ struct WorkerSpec {
   Role role = Role::Aggregated;
   // SGLang prefill workers: where decode workers meet them. Asked of the engine where absent.
   std::optional<std::uint16_t> bootstrap_port;
+  bool operator==(const WorkerSpec&) const = default;
 };
 
 }  // namespace baton::model
