@@ -22,7 +22,9 @@ Exchange::Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
       target_(target),
       timeouts_(timeouts),
       cancellation_(cancellation),
-      on_cancel_(on_cancel) {}
+      on_cancel_(on_cancel) {
+  pool_.add_holder(*this);
+}
 
 Exchange::~Exchange() {
   if (reusable_) pool_.give_back(target_.id, std::move(upstream_));

@@ -39,7 +39,7 @@ enum class OnCancel {
 //   engines are told to drop a request.
 // Invariants. A kept-alive connection that proves dead before it answered a byte is replaced by a fresh one, once. The connection goes back
 //   to the pool only after a complete answer.
-class Exchange {
+class Exchange final : private UpstreamPool::Holder {
  public:
   Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts, Cancellation* cancellation,
            OnCancel on_cancel);
@@ -58,7 +58,7 @@ class Exchange {
   // The answer is complete: the next read() returns empty without waiting.
   bool done() const { return done_; }
   // Stops here, also where a hand-off would have been completed first.
-  void drop();
+  void drop() override;
 
  private:
   awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, bool& answered);

@@ -38,13 +38,20 @@ std::unique_ptr<Upstream> UpstreamPool::take_idle(const Target& target) {
 
 void UpstreamPool::give_back(model::WorkerId worker, std::unique_ptr<Upstream> upstream) {
   auto& idle = idle_[worker.value];
-  if (idle.size() >= options_.idle_per_worker) return;
+  if (shut_down_ || idle.size() >= options_.idle_per_worker) return;
   upstream->parser.next();
   idle.push_back(std::move(upstream));
 }
 
+void UpstreamPool::shut_down() {
+  shut_down_ = true;
+  idle_.clear();
+  for (auto it = holders_.begin(); it != holders_.end();) (it++)->drop();
+}
+
 awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target,
                                                                    Cancellation* cancellation) {
+  if (shut_down_) co_return fail(Errc::ShuttingDown, "the router is shutting down");
   tcp::resolver resolver(io_);
   tcp::socket socket(io_);
   bool timed_out = false;

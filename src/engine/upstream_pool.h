@@ -10,6 +10,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/intrusive/list.hpp>
 
 #include "core/cancellation.h"
 #include "core/result.h"
@@ -53,7 +54,19 @@ class UpstreamPool {
   std::unique_ptr<Upstream> take_idle(const Target& target);
   awaitable<Result<std::unique_ptr<Upstream>>> connect(Target target, Cancellation* cancellation);
   void give_back(model::WorkerId worker, std::unique_ptr<Upstream> upstream);
-  void close_idle() { idle_.clear(); }
+
+  // The process ends: every exchange under way fails, and so does every later one.
+  void shut_down();
+  // Something that holds a connection, and can be told to let go.
+  class Holder : public boost::intrusive::list_base_hook<
+                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+   public:
+    virtual void drop() = 0;
+
+   protected:
+    ~Holder() = default;
+  };
+  void add_holder(Holder& holder) { holders_.push_back(holder); }
 
   net::Deadlines& deadlines() { return deadlines_; }
 
@@ -61,7 +74,9 @@ class UpstreamPool {
   boost::asio::io_context& io_;
   net::Deadlines& deadlines_;
   PoolOptions options_;
+  bool shut_down_ = false;
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<Upstream>>> idle_;
+  boost::intrusive::list<Holder, boost::intrusive::constant_time_size<false>> holders_;
 };
 
 }  // namespace baton::engine

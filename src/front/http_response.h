@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "net/connection.h"
 #include "pipeline/response_sink.h"
@@ -24,11 +25,12 @@ class HttpResponse final : public pipeline::ResponseSink {
     bool http_1_0 = false;
     bool keep_alive = true;
     bool head_only = false;  // HEAD: everything but the body
-    std::string_view request_id;
+    std::string request_id;
     std::chrono::milliseconds write_timeout;
   };
 
-  HttpResponse(net::Connection& connection, Manner manner) : connection_(connection), manner_(manner) {}
+  HttpResponse(net::Connection& connection, Manner manner)
+      : connection_(connection), manner_(std::move(manner)) {}
 
   awaitable<Result<void>> respond(int status, const wire::Headers& headers, std::string_view body) override;
   awaitable<Result<void>> begin(int status, const wire::Headers& headers) override;

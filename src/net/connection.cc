@@ -24,6 +24,8 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 // How long a request runs before its client is watched, and how often a client that has already sent more is looked at.
 constexpr std::chrono::milliseconds kWatchAfter{50};
 
+constexpr std::chrono::milliseconds kTlsGoodbye{500};
+
 constexpr std::size_t kMaxPieces = 16;
 using Buffers = boost::container::static_vector<asio::const_buffer, kMaxPieces>;
 
@@ -194,23 +196,24 @@ void Connection::look_at_peer() {
   });
 }
 
+void Connection::recover() {
+  if (state_ == IoStatus::Timeout) state_ = IoStatus::Ok;
+}
+
+void Connection::end_writing() {
+  boost::system::error_code ignored;
+  if (!tls_) socket_.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
 awaitable<void> Connection::close() {
   unwatch_peer();
-  boost::system::error_code ignored;
   if (tls_ && state_ == IoStatus::Ok) {
-    deadline_.arm(std::chrono::milliseconds(500));
+    deadline_.arm(kTlsGoodbye);
     co_await tls_->async_shutdown(kAwait);
     deadline_.disarm();
   }
-  socket_.shutdown(tcp::socket::shutdown_send, ignored);
-  if (state_ == IoStatus::Ok) state_ = IoStatus::Aborted;
-  // Closing a socket with unread bytes resets it, and the reset can overtake an answer the peer has not read yet: an error sent for
-  // a request whose body we did not take would be lost.
-  if (error_ == boost::system::error_code{} && socket_.is_open()) {
-    std::array<char, 4096> sink;
-    while (socket_.available(ignored) > 0 && socket_.read_some(asio::buffer(sink), ignored) > 0) {
-    }
-  }
+  abort();
+  boost::system::error_code ignored;
   socket_.close(ignored);
   while (waiting_for_peer_) co_await asio::post(asio::use_awaitable);
 }

@@ -58,6 +58,10 @@ class Connection {
   // nothing then.
   void watch_peer(std::function<void()> on_gone);
   void unwatch_peer();
+  // After a Timeout: the connection is still whole, so an error can be written.
+  void recover();
+  // Tells the peer that no more will come; what it still sends can be read.
+  void end_writing();
   // Orderly end. The watcher, if any, has ended when this returns.
   awaitable<void> close();
   // Reset, so that the peer cannot mistake what it has for the whole.

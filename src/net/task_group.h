@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -14,7 +15,7 @@
 namespace baton::net {
 
 // Role. The only way to start a task: it is counted until it ends, and an exception that reaches its end is reported instead of lost.
-// Confinement. One I/O thread.
+// Confinement. One I/O thread; running() from any.
 // Lifetime. Must outlive its tasks: wait until running() is zero before destroying it.
 class TaskGroup {
  public:
@@ -26,18 +27,18 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   void spawn(boost::asio::awaitable<void> task) {
-    ++running_;
+    running_.fetch_add(1, std::memory_order_relaxed);
     boost::asio::co_spawn(io_, std::move(task), [this](std::exception_ptr thrown) {
-      --running_;
       if (thrown) on_exception_(thrown);
+      running_.fetch_sub(1, std::memory_order_release);
     });
   }
-  std::size_t running() const { return running_; }
+  std::size_t running() const { return running_.load(std::memory_order_acquire); }
 
  private:
   boost::asio::io_context& io_;
   OnException on_exception_;
-  std::size_t running_ = 0;
+  std::atomic<std::size_t> running_{0};
 };
 
 }  // namespace baton::net

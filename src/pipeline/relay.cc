@@ -22,18 +22,22 @@ class StreamJudge {
  public:
   StreamJudge(RequestRecord& record, ModelMetrics& metrics) : record_(record), metrics_(metrics) {}
 
-  // The sound events of what `reader` was fed, as one range of bytes.
-  std::string_view take(wire::SseReader& reader) {
+  // The next sound events of `piece`, which `reader` was fed, as one range of bytes. Empty where there are no more.
+  std::string_view take(wire::SseReader& reader, std::string_view piece) {
     const char* begin = nullptr;
     const char* end = nullptr;
     while (!failure_ && !done_) {
       const auto event = reader.next();
-      if (!event) break;
-      if (!accept(event->data)) break;
+      if (!event || !accept(event->data)) break;
+      // An event that began in an earlier piece lies elsewhere, and goes on alone.
+      const bool whole = event->raw.data() >= piece.data() && event->raw.data() < piece.data() + piece.size();
+      if (!whole) return event->raw;
       if (!begin) begin = event->raw.data();
       end = event->raw.data() + event->raw.size();
     }
-    if (reader.overflowed() && !failure_) failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is too large");
+    if (reader.overflowed() && !failure_) {
+      failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is too large");
+    }
     return begin ? std::string_view(begin, static_cast<std::size_t>(end - begin)) : std::string_view();
   }
 
@@ -100,9 +104,8 @@ awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink
     if (piece->empty()) co_return fail(Errc::StreamBroken, "the engine's stream ended without [DONE]");
     answer.prefill_delivered();
     reader.feed(*piece);
-    // An event that began in an earlier piece and one that came whole are two ranges, so this may take more than one turn.
     while (true) {
-      const std::string_view events = judge.take(reader);
+      const std::string_view events = judge.take(reader, *piece);
       if (!events.empty()) {
         const auto passed = co_await pass_on(events, answer, sink, record);
         if (!passed) co_return passed;

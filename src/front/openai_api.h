@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fleet/fleet.h"
+#include "front/routes.h"
+#include "pipeline/pipeline.h"
+
+namespace baton::front {
+
+// What clients call. `created` is the time models are listed with, in seconds since 1970.
+std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fleet, std::int64_t created);
+
+}  // namespace baton::front
