@@ -227,6 +227,18 @@ TEST(RequestParser, ReadsAGetAndItsHeaders) {
   EXPECT_EQ(parser.feed("GET").consumed, 0U);
 }
 
+TEST(RequestParser, RefusesEveryControlByteAtEveryPlaceInALine) {
+  for (int c = 0; c < 256; ++c) {
+    const bool allowed = (c >= 0x20 && c != 0x7f) || c == '\t';
+    for (std::size_t at = 0; at < 20; ++at) {
+      std::string value(20, '\xe9');
+      value[at] = static_cast<char>(c);
+      const auto outcome = run_whole(post("X: a" + value + "z\r\n"));
+      EXPECT_EQ(outcome.requests.size(), allowed ? 1U : 0U) << "byte " << c << " at " << at;
+    }
+  }
+}
+
 TEST(RequestParser, TellsKeepAliveFromVersionAndConnection) {
   const auto keep_alive = [](std::string_view version, std::string_view field) {
     RequestParser parser(kLimits);
