@@ -31,9 +31,7 @@ void Headers::add(std::string_view name, std::string_view value) {
 }
 
 void Headers::remove(std::string_view name) {
-  std::erase_if(spans_, [&](const Span& span) {
-    return equal_ignoring_case(std::string_view(text_).substr(span.name, span.name_size), name);
-  });
+  std::erase_if(spans_, [&](const Span& span) { return is_named(span, name); });
 }
 
 void Headers::clear() {
@@ -46,19 +44,23 @@ void Headers::reserve(std::size_t fields, std::size_t bytes) {
   text_.reserve(bytes);
 }
 
+// Most names differ in size already; then their text is not looked at.
+bool Headers::is_named(const Span& span, std::string_view name) const {
+  return span.name_size == name.size() &&
+         equal_ignoring_case({text_.data() + span.name, span.name_size}, name);
+}
+
 std::optional<std::string_view> Headers::find(std::string_view name) const {
   for (std::size_t i = 0; i < size(); ++i) {
-    const Field field = (*this)[i];
-    if (equal_ignoring_case(field.name, name)) return field.value;
+    if (is_named(spans_[i], name)) return (*this)[i].value;
   }
   return std::nullopt;
 }
 
 bool Headers::has_token(std::string_view name, std::string_view token) const {
   for (std::size_t i = 0; i < size(); ++i) {
-    const Field field = (*this)[i];
-    if (!equal_ignoring_case(field.name, name)) continue;
-    std::string_view rest = field.value;
+    if (!is_named(spans_[i], name)) continue;
+    std::string_view rest = (*this)[i].value;
     while (true) {
       const auto comma = rest.find(',');
       if (equal_ignoring_case(trimmed(rest.substr(0, comma)), token)) return true;

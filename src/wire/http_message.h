@@ -40,6 +40,8 @@ class Headers {
     std::uint32_t name_size;
     std::uint32_t value_size;
   };
+  bool is_named(const Span& span, std::string_view name) const;
+
   std::string text_;
   std::vector<Span> spans_;
 };

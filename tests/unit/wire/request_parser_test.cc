@@ -157,6 +157,11 @@ const Case kRefused[] = {
     {"TwoTransferEncodings",
      post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
      "Transfer-Encoding"},
+    {"ChunkedThenIdentity",
+     post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "0\r\n\r\n"),
+     "Transfer-Encoding"},
+    {"ChunkedThenEmpty", post("Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n", "0\r\n\r\n"),
+     "Transfer-Encoding"},
     {"IdentityThenChunked",
      post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
      "Transfer-Encoding"},
@@ -225,6 +230,18 @@ TEST(RequestParser, ReadsAGetAndItsHeaders) {
   EXPECT_EQ(second.consumed, 0U);
   EXPECT_EQ(parser.feed("GET").status, ParseStatus::Done);  // until next() is called
   EXPECT_EQ(parser.feed("GET").consumed, 0U);
+}
+
+TEST(RequestParser, RefusesEveryControlByteAtEveryPlaceInALine) {
+  for (int c = 0; c < 256; ++c) {
+    const bool allowed = (c >= 0x20 && c != 0x7f) || c == '\t';
+    for (std::size_t at = 0; at < 20; ++at) {
+      std::string value(20, '\xe9');
+      value[at] = static_cast<char>(c);
+      const auto outcome = run_whole(post("X: a" + value + "z\r\n"));
+      EXPECT_EQ(outcome.requests.size(), allowed ? 1U : 0U) << "byte " << c << " at " << at;
+    }
+  }
 }
 
 TEST(RequestParser, TellsKeepAliveFromVersionAndConnection) {
