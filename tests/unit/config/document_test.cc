@@ -15,8 +15,8 @@ using testing::IsEmpty;
 using testing::Not;
 
 TEST(Document, TextThatIsNotYamlIsRefusedWithItsLine) {
-  EXPECT_THAT(refused("listen: a\nmodels: [\n"), ElementsAre(HasSubstr("not valid YAML")));
-  EXPECT_THAT(refused("threads: 1\n  log: x\n"), says("baton.yaml:2", "not valid YAML"));
+  EXPECT_THAT(refused("listen: a\nmodels: [\n"), ElementsAre(HasSubstr("cannot be read as YAML")));
+  EXPECT_THAT(refused("threads: 1\n  log: x\n"), says("baton.yaml:2", "cannot be read as YAML"));
   EXPECT_THAT(refused("a: &x 1\nb: *x\n"), says("baton.yaml:2", "aliases"));
   EXPECT_THAT(refused("? [a]\n: b\n"), says("baton.yaml:1", "a key must be plain text"));
   EXPECT_THAT(refused("threads: 1\n---\nthreads: 2\n"),

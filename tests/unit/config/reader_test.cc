@@ -7,7 +7,6 @@
 namespace baton::config {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::StartsWith;
 
@@ -54,7 +53,7 @@ TEST(Reader, AValueOfAnotherShapeIsRefused) {
   EXPECT_THAT(refused(with_fleet("timeouts: 5s")), says("baton.yaml:1: timeouts", "must be a map"));
   EXPECT_THAT(refused("models: {name: demo}"), says("baton.yaml:1: models", "must be a list"));
   EXPECT_THAT(refused("models: [demo]"), says("baton.yaml:1: models[0]", "must be a map"));
-  EXPECT_THAT(refused("[a, b]"), Contains(StartsWith("baton.yaml:1: must be a map")));
+  EXPECT_THAT(refused("[a, b]"), says("baton.yaml:1", "must be a map"));
   EXPECT_THAT(refused(with_fleet("threads:")), says("baton.yaml:1: threads", "has no value"));
   EXPECT_THAT(refused(with_fleet("threads: many")), says("baton.yaml:1: threads", "whole number"));
   EXPECT_THAT(refused(with_fleet("log: {requests: yes}")),
