@@ -141,9 +141,9 @@ std::expected<Node, Problem> read_document(std::string_view yaml, std::string_vi
     }
     return root;
   } catch (const YAML::Exception& e) {
-    return problem(line_of(e.mark), fmt::format("not valid YAML: {}", e.msg));
+    return problem(line_of(e.mark), fmt::format("cannot be read as YAML: {}", e.msg));
   } catch (const std::exception& e) {
-    return problem(0, fmt::format("not valid YAML: {}", e.what()));
+    return problem(0, fmt::format("cannot be read as YAML: {}", e.what()));
   }
 }
 

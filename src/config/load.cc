@@ -97,6 +97,7 @@ void check_addresses(const Node& root, const Config& config, Problems& problems)
 Config read_config(const Node& root, Problems& problems) {
   Config config;
   const Section section(root, "", "", problems);
+  if (root.kind == Node::Kind::Scalar || root.kind == Node::Kind::List) return config;
   section.read("listen", config.listen, parse_listen_address);
   section.read("admin", config.admin, parse_listen_address);
   section.read("threads", config.threads, number<0, 1024>);

@@ -191,12 +191,11 @@ Parsed<std::uint16_t> parse_port(std::string_view text) {
 
 Parsed<model::Endpoint> parse_listen_address(std::string_view text) {
   if (text.find("://") != text.npos) return wrong("write host:port, without a scheme");
-  auto endpoint = parse_endpoint(text, 0);
-  if (!endpoint && text.starts_with(':')) {
+  if (text.starts_with(':') && whole_number(text.substr(1))) {
     return wrong("has no host; write 0.0.0.0{} for every address, 127.0.0.1{} for this machine",
                  text, text);
   }
-  return endpoint;
+  return parse_endpoint(text, 0);
 }
 
 Parsed<model::Endpoint> parse_worker_url(std::string_view text) {
