@@ -142,18 +142,19 @@ void Backend::run() {
     if (count < 0 && errno != EINTR) die("epoll_pwait2", errno);
     for (const epoll_event& event :
          std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
-      if (event.data.u64 == 0) {
+      const std::uint64_t number = event.data.u64;  // a copy: epoll_event is packed
+      if (number == 0) {
         accept_all();
         continue;
       }
       // An earlier event of this batch may have closed it.
-      const auto found = connections_.find(event.data.u64);
+      const auto found = connections_.find(number);
       if (found == connections_.end()) continue;
       Connection& connection = *found->second;
       if ((event.events & EPOLLOUT) != 0) flush(connection);
-      if ((event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0 && connection.fd >= 0)
-        on_readable(connection);
-      if (connection.fd < 0) connections_.erase(event.data.u64);
+      const bool readable = (event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
+      if (readable && connection.fd >= 0) on_readable(connection);
+      if (connection.fd < 0) connections_.erase(found);
     }
     send_due_events(monotonic_ns());
   }
