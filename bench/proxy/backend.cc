@@ -61,7 +61,7 @@ struct Due {
 // are dropped when they come up.
 class Backend {
  public:
-  explicit Backend(const std::string& ready_file);
+  Backend(Leg leg, const std::string& ready_file);
   [[noreturn]] void run();
 
  private:
@@ -77,6 +77,7 @@ class Backend {
   void flush(Connection& connection);
   void close_connection(Connection& connection);
 
+  const Leg leg_;  // the only one this worker does
   int epoll_ = -1;
   int listener_ = -1;
   std::uint64_t connections_made_ = 0;
@@ -104,7 +105,7 @@ std::size_t content_length(std::string_view head) {
   return 0;
 }
 
-Backend::Backend(const std::string& ready_file) {
+Backend::Backend(Leg leg, const std::string& ready_file) : leg_(leg) {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -215,15 +216,19 @@ void Backend::answer(Connection& connection, std::string_view head, std::string_
                 R"("owned_by":"vllm","root":"bench","parent":null,"max_model_len":131072}]})");
   } else if (head.starts_with("POST /v1/chat/completions ")) {
     std::optional<Request> request = parse_body(body);
-    if (!request) {
+    if (!request || request->leg != leg_) {
       answer_json(connection, "400 Bad Request",
-                  R"({"error":{"message":"no request_id","type":"Bad Request","code":400}})");
-    } else if (request->stream && !request->prefill) {
+                  R"({"error":{"message":"not a request of the benchmark, or not for this worker",)"
+                  R"("type":"Bad Request","param":null,"code":400}})");
+    } else if (request->stream) {
       start_stream(connection, std::move(*request));
     } else {
       std::string json;
-      request->prefill ? append_prefill_answer(json, request->id)
-                       : append_answer(json, request->id);
+      if (leg_ == Leg::Prefill) {
+        append_prefill_answer(json, request->id);
+      } else {
+        append_answer(json, request->id);
+      }
       answer_json(connection, "200 OK", json);
     }
   } else {
@@ -322,11 +327,19 @@ void Backend::close_connection(Connection& connection) {
   connection.fd = -1;
 }
 
+Leg leg_from(const std::string& role) {
+  if (role == "aggregated") return Leg::Whole;
+  if (role == "prefill") return Leg::Prefill;
+  if (role == "decode") return Leg::Decode;
+  die(fmt::format("--role is aggregated, prefill or decode, not '{}'", role));
+}
+
 }  // namespace
 }  // namespace baton::bench
 
 int main(int argc, char** argv) {
   const baton::bench::Options options(argc, argv);
   baton::bench::raise_open_file_limit();
-  baton::bench::Backend(options.text("ready-file")).run();
+  baton::bench::Backend(baton::bench::leg_from(options.text("role")), options.text("ready-file"))
+      .run();
 }

@@ -223,7 +223,7 @@ def markdown(result):
         "right, byte for byte."
     ]
     if result["quick"]:
-        parts.append("**Quick run: one short round each. To see that it works, not for the record.**")
+        parts.append("**Quick run: one short round each. Not for the record.**")
     parts += [f"Warning: {warning}." for warning in result["warnings"]]
     for letter, make in zip("ABCD", (table_a, table_b, table_c, table_d)):
         if figures.targets(letter):
@@ -232,6 +232,6 @@ def markdown(result):
             over = "one round" if rounds == 1 else f"median of {rounds} rounds (lowest–highest)"
             parts += [f"**{letter}. {measure['title']}**, {over}", make(figures)]
     reached = goals(figures)
-    if reached:
+    if reached and not result["quick"]:
         parts += ["**Goals**", "\n".join(reached)]
     return "\n\n".join(parts) + "\n"

@@ -75,7 +75,7 @@ def answers(port):
     """Whether GET /v1/models gives 200 there."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-            connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")
+            connection.sendall(b"GET /v1/models HTTP/1.0\r\nHost: bench\r\n\r\n")
             return b" 200 " in connection.recv(4096)[:16]
     except OSError:
         return False
@@ -100,15 +100,16 @@ def port_in(ready_file):
 
 
 class Backend:
-    """The simulated worker every proxy stands in front of."""
+    """A simulated worker; all proxies stand in front of the same aggregated one."""
 
-    def __init__(self, program, folder, core):
-        self.log_path = folder / f"backend-{time.monotonic_ns()}.log"
+    def __init__(self, program, role, folder, core):
+        self.log_path = folder / f"backend-{role}.log"
         ready_file = self.log_path.with_suffix(".ready")
         with open(self.log_path, "w") as log:
-            self.process = spawn([program, "--ready-file", ready_file], core, log)
+            command = [program, "--role", role, "--ready-file", ready_file]
+            self.process = spawn(command, core, log)
         self.port = wait_until(
-            self.process, self.log_path, "the backend", lambda: port_in(ready_file)
+            self.process, self.log_path, f"the {role} backend", lambda: port_in(ready_file)
         )
 
 
@@ -124,7 +125,7 @@ class Direct:
 
     @contextlib.contextmanager
     def running(self, run):
-        yield run.backend.port, 0
+        yield run.workers["aggregated"].port, 0
 
 
 class Proxy:
@@ -210,7 +211,7 @@ class Nginx(Proxy):
             NGINX_CONFIG.format(
                 folder=folder,
                 port=port,
-                backend=run.backend.port,
+                backend=run.workers["aggregated"].port,
                 files=run.open_files,
                 connections=min(16384, run.open_files),
             )
@@ -258,7 +259,7 @@ class Haproxy(Proxy):
                 # It needs two files a connection, and refuses to start if it cannot have them.
                 connections=min(6000, run.open_files // 2 - 200),
                 port=port,
-                backend=run.backend.port,
+                backend=run.workers["aggregated"].port,
             )
         )
         return ["haproxy", "-db", "-q", "-f", config]
@@ -273,7 +274,7 @@ class Baton(Proxy):
         return None  # built from this tree, whose commit the report names
 
     def workers(self, run):
-        return [(run.backend.port, "aggregated")]
+        return [(run.workers["aggregated"].port, "aggregated")]
 
     def command(self, run, port, folder):
         config = folder / "baton.yaml"
@@ -307,7 +308,7 @@ class BatonDisaggregated(Baton):
     measures = "ABC"
 
     def workers(self, run):
-        return [(run.prefill_backend.port, "prefill"), (run.backend.port, "decode")]
+        return [(run.workers[role].port, role) for role in ("prefill", "decode")]
 
 
 def first_line(command):

@@ -98,7 +98,17 @@ std::optional<Request> parse_body(std::string_view body) {
   request.stream = value_of(body, R"("stream")").starts_with("true");
   request.events = number_of<std::uint32_t>(body, R"("max_tokens")", 16);
   request.interval_us = number_of<std::uint64_t>(body, R"("interval_us")", 0);
-  request.prefill = value_of(body, R"("do_remote_decode")").starts_with("true");
+  const std::string_view hand_off = value_of(body, R"("kv_transfer_params")");
+  if (hand_off.empty()) return request;
+  if (value_of(hand_off, R"("do_remote_decode")").starts_with("true")) {
+    request.leg = Leg::Prefill;
+    return request;
+  }
+  if (!value_of(hand_off, R"("remote_request_id")")
+           .starts_with(fmt::format(R"("chatcmpl-{}")", request.id))) {
+    return std::nullopt;
+  }
+  request.leg = Leg::Decode;
   return request;
 }
 

@@ -17,11 +17,14 @@ inline constexpr std::string_view kModel = "bench";
 inline constexpr std::string_view kDoneEvent = "data: [DONE]\n\n";
 inline constexpr std::size_t kRequestIdLength = 32;
 
+// Which part of the work is asked for: all of it, or one leg of a vLLM hand-off.
+enum class Leg { Whole, Prefill, Decode };
+
 // What a request asks of the backend, all of it carried in the request's own body.
 struct Request {
   std::string id;  // kRequestIdLength characters; part of every event of the answer
   bool stream = false;
-  bool prefill = false;           // the prefill leg of a vLLM hand-off
+  Leg leg = Leg::Whole;
   std::uint32_t events = 1;       // content events of a stream
   std::uint64_t interval_us = 0;  // between two of them
 };
@@ -30,7 +33,7 @@ struct Request {
 void append_post(std::string& out, const Request& request, std::size_t body_bytes);
 
 // Reads the body of append_post, also after a proxy changed or added fields.
-// Nothing if it has no id of the right length.
+// Nothing if it has no id of the right length, or if its hand-off is that of another request.
 std::optional<Request> parse_body(std::string_view body);
 
 // The first event of a stream.

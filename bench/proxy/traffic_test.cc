@@ -85,19 +85,33 @@ TEST(Traffic, ARequestIsReadBackAsItWasMade) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->id, request.id);
   EXPECT_TRUE(read->stream);
-  EXPECT_FALSE(read->prefill);
+  EXPECT_EQ(read->leg, Leg::Whole);
   EXPECT_EQ(read->events, 100U);
   EXPECT_EQ(read->interval_us, 20'000U);
 }
 
-TEST(Traffic, APrefillLegIsToldFromADecodeLeg) {
-  const std::string id(kRequestIdLength, 'a');
-  const auto body = [&](std::string_view flag) {
-    return fmt::format(R"({{"request_id":"{}","kv_transfer_params": {{"do_remote_decode": {}}}}})",
-                       id, flag);
+TEST(Traffic, APrefillLegIsToldByItsFlag) {
+  const std::optional<Request> request = parse_body(
+      fmt::format(R"({{"request_id":"{}","kv_transfer_params": {{"do_remote_decode": true}}}})",
+                  std::string(kRequestIdLength, 'a')));
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->leg, Leg::Prefill);
+}
+
+TEST(Traffic, ADecodeLegMustCarryThePrefillAnswerToTheSameRequest) {
+  const auto decode_leg = [](const std::string& id, const std::string& prefilled_id) {
+    std::string answer;
+    append_prefill_answer(answer, prefilled_id);
+    const std::string key = R"("kv_transfer_params":)";
+    const std::size_t start = answer.find(key) + key.size();
+    return fmt::format(R"({{"request_id":"{}",{}{}}})", id, key,
+                       answer.substr(start, answer.size() - 1 - start));
   };
-  EXPECT_TRUE(parse_body(body("true"))->prefill);
-  EXPECT_FALSE(parse_body(body("false"))->prefill);
+  const std::string id(kRequestIdLength, 'a');
+  const std::optional<Request> request = parse_body(decode_leg(id, id));
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->leg, Leg::Decode);
+  EXPECT_FALSE(parse_body(decode_leg(id, std::string(kRequestIdLength, 'b'))));
 }
 
 TEST(Traffic, ABodyWithoutARequestIdIsRefused) {
