@@ -56,6 +56,7 @@ void read_timeouts(const Section& section, Timeouts& timeouts) {
   section.read("client_body", timeouts.client_body, parse_duration);
   section.read("client_idle", timeouts.client_idle, parse_duration);
   section.read("client_write", timeouts.client_write, parse_duration);
+  section.read("handoff_grace", timeouts.handoff_grace, parse_duration);
 }
 
 void read_limits(const Section& section, Limits& limits) {

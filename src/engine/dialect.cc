@@ -14,9 +14,10 @@ std::string_view path_of(Api api) {
   return api == Api::Chat ? "/v1/chat/completions" : "/v1/completions";
 }
 
-wire::JsonSplice without_handoff_fields(const wire::JsonObject& body) {
-  wire::JsonSplice splice(body);
+wire::JsonSplice leg_body(const ClientCall& call) {
+  wire::JsonSplice splice(call.body);
   for (const std::string_view field : kHandoffFields) splice.remove(field);
+  if (!call.model.empty()) splice.set("model", wire::json_quote(call.model));
   return splice;
 }
 
@@ -30,7 +31,7 @@ void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& bod
 }
 
 wire::SplicedBody Dialect::plain_body(const ClientCall& call) {
-  return without_handoff_fields(call.body).build();
+  return leg_body(call).build();
 }
 
 const Dialect& dialect_of(model::Engine engine) {

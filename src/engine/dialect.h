@@ -20,6 +20,8 @@ std::string_view path_of(Api api);
 struct ClientCall {
   Api api;
   const wire::JsonObject& body;
+  // What the workers call the model, where the client used another name for it.
+  std::string_view model = {};
 };
 
 // What identifies one hand-off; each dialect uses its part.

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "engine/dialect.h"
 #include "wire/json_object.h"
 
 namespace baton::engine {
@@ -14,7 +15,8 @@ inline constexpr std::array<std::string_view, 6> kHandoffFields{
     "kv_transfer_params", "bootstrap_host",        "bootstrap_port",
     "bootstrap_room",     "disaggregated_params", "disagg_prefill_dp_rank"};
 
-wire::JsonSplice without_handoff_fields(const wire::JsonObject& body);
+// The start of every leg's body: the client's, with the name the workers know and without hand-off fields.
+wire::JsonSplice leg_body(const ClientCall& call);
 
 // Shapes a leg that is wanted for its KV cache, not for its text: one token, not streamed.
 void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& body);

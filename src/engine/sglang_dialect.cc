@@ -10,7 +10,7 @@ namespace baton::engine {
 namespace {
 
 wire::SplicedBody with_room(const ClientCall& call, const HandoffTicket& ticket) {
-  wire::JsonSplice splice = without_handoff_fields(call.body);
+  wire::JsonSplice splice = leg_body(call);
   splice.set("bootstrap_host", wire::json_quote(ticket.bootstrap_host));
   splice.set("bootstrap_port",
              ticket.bootstrap_port ? fmt::format("{}", *ticket.bootstrap_port) : "null");

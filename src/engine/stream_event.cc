@@ -7,6 +7,9 @@
 
 #include <simdjson.h>
 
+#include "wire/json_array.h"
+#include "wire/json_object.h"
+
 namespace baton::engine {
 namespace {
 
@@ -47,14 +50,24 @@ Usage read_usage(const dom::object& object) {
   return usage;
 }
 
+// simdjson knows no numbers beyond 64 bits; they are valid JSON all the same.
+StreamEvent read_with_care(std::string_view data) {
+  const auto object = wire::JsonObject::parse(data);
+  if (!object) return {StreamEvent::Kind::Malformed, false, false, std::nullopt};
+  const auto error = object->find("error");
+  const auto choices = object->find("choices");
+  const bool failed = error && *error != "null";
+  return {failed ? StreamEvent::Kind::Error : StreamEvent::Kind::Chunk,
+          choices && wire::first_element(*choices).has_value(), finish_reason_of(*object).has_value(),
+          usage_of(*object)};
+}
+
 }  // namespace
 
 StreamEvent read_stream_event(std::string_view data) {
   if (data == "[DONE]") return {StreamEvent::Kind::Done, false, false, std::nullopt};
   dom::element document;
-  if (parse(data, document) != simdjson::SUCCESS || !document.is_object()) {
-    return {StreamEvent::Kind::Malformed, false, false, std::nullopt};
-  }
+  if (parse(data, document) != simdjson::SUCCESS || !document.is_object()) return read_with_care(data);
   StreamEvent event{StreamEvent::Kind::Chunk, false, false, std::nullopt};
   for (const auto& [key, value] : dom::object(document)) {
     if (key == "error" && !value.is_null()) {

@@ -14,7 +14,7 @@ bool TrtllmDialect::can_hand_off(const ClientCall& call) const { return !has_pro
 
 wire::SplicedBody TrtllmDialect::prefill_body(const ClientCall& call,
                                               const HandoffTicket& ticket) const {
-  wire::JsonSplice splice = without_handoff_fields(call.body);
+  wire::JsonSplice splice = leg_body(call);
   splice.set("stream", "false");
   splice.remove("stream_options");
   splice.set("disaggregated_params",
@@ -26,7 +26,7 @@ wire::SplicedBody TrtllmDialect::prefill_body(const ClientCall& call,
 wire::SplicedBody TrtllmDialect::decode_body(const ClientCall& call, const HandoffTicket&,
                                              const PrefillOutcome& outcome,
                                              DecodePurpose purpose) const {
-  wire::JsonSplice splice = without_handoff_fields(call.body);
+  wire::JsonSplice splice = leg_body(call);
   if (purpose == DecodePurpose::Release) shape_as_single_token(splice, call.body);
   splice.set("disaggregated_params", outcome.handoff);
   if (!outcome.prompt_token_ids.empty()) {

@@ -13,7 +13,7 @@ bool VllmDialect::can_hand_off(const ClientCall& call) const {
 }
 
 wire::SplicedBody VllmDialect::prefill_body(const ClientCall& call, const HandoffTicket&) const {
-  wire::JsonSplice splice = without_handoff_fields(call.body);
+  wire::JsonSplice splice = leg_body(call);
   shape_as_single_token(splice, call.body);
   splice.set("kv_transfer_params",
              R"({"do_remote_decode":true,"do_remote_prefill":false,"remote_engine_id":null,)"
@@ -24,7 +24,7 @@ wire::SplicedBody VllmDialect::prefill_body(const ClientCall& call, const Handof
 wire::SplicedBody VllmDialect::decode_body(const ClientCall& call, const HandoffTicket&,
                                            const PrefillOutcome& outcome,
                                            DecodePurpose purpose) const {
-  wire::JsonSplice splice = without_handoff_fields(call.body);
+  wire::JsonSplice splice = leg_body(call);
   if (purpose == DecodePurpose::Release) shape_as_single_token(splice, call.body);
   if (!outcome.handoff.empty()) splice.set("kv_transfer_params", outcome.handoff);
   return splice.build();

@@ -10,6 +10,12 @@
 
 namespace baton::fleet {
 
+bool WorkerSet::has_other_than(const Excluded& excluded) const {
+  return std::ranges::any_of(workers_, [&excluded](const auto& worker) {
+    return std::ranges::find(excluded, worker->id()) == excluded.end();
+  });
+}
+
 Result<Booking> WorkerSet::book(const Excluded& excluded, const Random& random) {
   const auto load = [this](std::size_t i) { return workers_[i]->in_flight(); };
   const auto eligible = [this, &excluded](std::size_t i) {

@@ -31,6 +31,7 @@ class WorkerSet {
   void add(std::unique_ptr<Worker> worker) { workers_.push_back(std::move(worker)); }
   bool empty() const { return workers_.empty(); }
   const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
+  bool has_other_than(const Excluded& excluded) const;
   // Picks and counts in one step: what was chosen is what is used.
   Result<Booking> book(const Excluded& excluded, const Random& random);
 

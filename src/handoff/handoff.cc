@@ -84,7 +84,7 @@ awaitable<Result<Answer>> Handoff::run(Job job, Trail& trail, Cancellation& canc
   }
   const model::Engine kind = model.workers(model::Role::Decode).workers().front()->spec().engine;
   const engine::Dialect& dialect = engine::dialect_of(kind);
-  if (!dialect.can_hand_off({job.api, job.body->object()})) {
+  if (!dialect.can_hand_off(job.call())) {
     co_return co_await serve_alone(std::move(job), model::Role::Decode, trail, cancellation);
   }
   if (dialect.order() == engine::LegOrder::Together) {
@@ -95,7 +95,7 @@ awaitable<Result<Answer>> Handoff::run(Job job, Trail& trail, Cancellation& canc
 
 awaitable<Result<Answer>> Handoff::serve_alone(Job job, model::Role role, Trail& trail,
                                                Cancellation& cancellation) {
-  const wire::SplicedBody body = engine::Dialect::plain_body({job.api, job.body->object()});
+  const wire::SplicedBody body = engine::Dialect::plain_body(job.call());
   const auto start = steady_clock::now();
   auto leg = co_await open_leg(job.model.workers(role), job.api, job.headers, body, OnCancel::Abort,
                                cancellation, trail.decode_worker);
@@ -112,7 +112,7 @@ awaitable<Result<engine::PrefillOutcome>> Handoff::prefill(const Job& job,
                                                            Trail& trail, Cancellation& cancellation) {
   fleet::WorkerSet& workers = job.model.workers(model::Role::Prefill);
   const engine::Dialect& dialect = engine::dialect_of(workers.workers().front()->spec().engine);
-  const wire::SplicedBody body = dialect.prefill_body({job.api, job.body->object()}, ticket);
+  const wire::SplicedBody body = dialect.prefill_body(job.call(), ticket);
   const auto start = steady_clock::now();
   const auto leg = co_await open_leg(workers, job.api, job.headers, body, OnCancel::Finish,
                                      cancellation, trail.prefill_worker);
@@ -142,7 +142,7 @@ awaitable<Result<Answer>> Handoff::prefill_then_decode(Job job, Trail& trail,
   const engine::Dialect& dialect = engine::dialect_of(workers.workers().front()->spec().engine);
   const auto purpose = abandoned ? engine::DecodePurpose::Release : engine::DecodePurpose::Answer;
   const wire::SplicedBody body =
-      dialect.decode_body({job.api, job.body->object()}, ticket, *outcome, purpose);
+      dialect.decode_body(job.call(), ticket, *outcome, purpose);
   const auto start = steady_clock::now();
   auto leg = co_await open_leg(workers, job.api, job.headers, body,
                                abandoned ? OnCancel::Finish : OnCancel::AfterFirstBody, cancellation,
@@ -166,7 +166,7 @@ awaitable<Result<Answer>> Handoff::prefill_beside_decode(Job job, Trail& trail,
   while (true) {
     auto booking = prefill_workers.book(unreachable, random_);
     if (!booking) co_return fail(std::move(booking.error()));
-    auto decode = decode_workers.book({}, random_);
+    auto decode = decode_workers.book(unreachable, random_);
     if (!decode) co_return fail(std::move(decode.error()));
     const fleet::Worker& prefill_worker = booking->worker();
     const fleet::Worker& decode_worker = decode->worker();
@@ -186,44 +186,43 @@ awaitable<Result<Answer>> Handoff::prefill_beside_decode(Job job, Trail& trail,
         pool_, engine::Target{decode_worker.id(), decode_worker.spec().endpoint}, options_.timeouts,
         &cancellation, OnCancel::AfterFirstBody);
     answer.prefill->decode = answer.stream.get();
-    tasks_.spawn(run_prefill_beside(answer.prefill, std::move(*booking), job.body, job.api, ticket,
-                                    job.headers));
+    tasks_.spawn(run_prefill_beside(answer.prefill, std::move(*booking), job, ticket));
 
     const engine::Dialect& dialect = engine::dialect_of(decode_worker.spec().engine);
-    const wire::SplicedBody body = dialect.decode_body({job.api, job.body->object()}, ticket, {},
+    const wire::SplicedBody body = dialect.decode_body(job.call(), ticket, {},
                                                        engine::DecodePurpose::Answer);
     auto sent = co_await send(*answer.stream, decode_worker, job.api, job.headers, body);
     trail.decode_head_time = since(start);
     if (sent) co_return answer;
 
-    const std::optional<Error> failure = answer.prefill_failure();
-    if (!failure) co_return fail(std::move(sent.error()));
-    unreachable.push_back(prefill_worker.id());
-    bootstraps_.forget(prefill_worker.id());
-    // A prefill worker that was never reached has done nothing: another one, another room.
-    const bool another = failure->code() == Errc::EngineUnreachable && !cancellation.requested() &&
-                         unreachable.size() < prefill_workers.workers().size();
-    if (!another) co_return fail(*failure);
+    const std::optional<Error> prefill_failure = answer.prefill_failure();
+    const Error& failure = prefill_failure ? *prefill_failure : sent.error();
+    const fleet::Worker& failed = prefill_failure ? prefill_worker : decode_worker;
+    const fleet::WorkerSet& peers = prefill_failure ? prefill_workers : decode_workers;
+    if (prefill_failure) bootstraps_.forget(failed.id());
+    unreachable.push_back(failed.id());
+    // A worker that was never reached has done nothing: another one, another room.
+    const bool another = failure.code() == Errc::EngineUnreachable && !cancellation.requested() &&
+                         peers.has_other_than(unreachable);
+    if (!another) co_return fail(failure);
   }
 }
 
 awaitable<void> Handoff::run_prefill_beside(std::shared_ptr<PrefillLink> link, fleet::Booking booking,
-                                            std::shared_ptr<const engine::ClientBody> body,
-                                            engine::Api api, engine::HandoffTicket ticket,
-                                            wire::Headers headers) {
+                                            Job job, engine::HandoffTicket ticket) {
   const fleet::Worker& worker = booking.worker();
   const engine::Dialect& dialect = engine::dialect_of(worker.spec().engine);
   // Not tied to the client: cancelling a prefill in the middle of its transfer can leak its blocks.
   engine::Exchange exchange(pool_, {worker.id(), worker.spec().endpoint}, options_.timeouts, nullptr,
                             OnCancel::Finish);
   link->prefill = &exchange;
-  const wire::SplicedBody leg_body = dialect.prefill_body({api, body->object()}, ticket);
-  const auto sent = co_await send(exchange, worker, api, headers, leg_body);
+  const wire::SplicedBody body = dialect.prefill_body(job.call(), ticket);
+  const auto sent = co_await send(exchange, worker, job.api, job.headers, body);
   std::optional<Error> failure;
   if (!sent) {
     failure = sent.error();
   } else {
-    body.reset();
+    job.body.reset();
     // Its text is of no use, its end is: the connection can be used again, and a late failure is known.
     while (!exchange.done()) {
       const auto piece = co_await exchange.read();
@@ -257,7 +256,7 @@ awaitable<Result<Handoff::Leg>> Handoff::open_leg(fleet::WorkerSet& workers, eng
     // A worker that was never reached has done nothing: the next one may have the request.
     unreachable.push_back(worker.id());
     const bool another = sent.error().code() == Errc::EngineUnreachable &&
-                         unreachable.size() < workers.workers().size();
+                         workers.has_other_than(unreachable);
     if (!another) co_return fail(std::move(sent.error()));
   }
 }

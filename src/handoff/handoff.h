@@ -31,7 +31,12 @@ struct Job {
   fleet::Model& model;
   engine::Api api;
   std::shared_ptr<const engine::ClientBody> body;
+  bool by_alias;          // the client used another name than the workers do
   wire::Headers headers;  // for the workers
+
+  engine::ClientCall call() const {
+    return {api, body->object(), by_alias ? std::string_view(model.name()) : std::string_view()};
+  }
 };
 
 // What the request line in the log tells about the legs.
@@ -91,9 +96,8 @@ class Handoff {
   awaitable<Result<engine::PrefillOutcome>> prefill(const Job& job, const engine::HandoffTicket& ticket,
                                                     Trail& trail, Cancellation& cancellation);
   awaitable<Result<Answer>> prefill_beside_decode(Job job, Trail& trail, Cancellation& cancellation);
-  awaitable<void> run_prefill_beside(std::shared_ptr<PrefillLink> link, fleet::Booking booking,
-                                     std::shared_ptr<const engine::ClientBody> body, engine::Api api,
-                                     engine::HandoffTicket ticket, wire::Headers headers);
+  awaitable<void> run_prefill_beside(std::shared_ptr<PrefillLink> link, fleet::Booking booking, Job job,
+                                     engine::HandoffTicket ticket);
   awaitable<Result<Leg>> open_leg(fleet::WorkerSet& workers, engine::Api api, const wire::Headers& headers,
                                   const wire::SplicedBody& body, engine::OnCancel on_cancel,
                                   Cancellation& cancellation, std::string& worker_name);

@@ -84,12 +84,17 @@ Result<Pipeline::Understood> Pipeline::understand(Incoming incoming, RequestReco
   const std::string_view input = incoming.api == engine::Api::Chat ? "messages" : "prompt";
   if (!object.has(input)) return fail(missing_field(input));
   record.stream = object.find_bool("stream").value_or(false);
+  // Engines read "yes" and 1 as true, so guessing here could make a whole answer of a stream.
+  const auto stream = object.find("stream");
+  if (stream && *stream != "null" && !object.find_bool("stream")) {
+    return fail(Error(Errc::InvalidRequest, "\"stream\" must be true or false").with_param("stream"));
+  }
   if (std::string missing = model->why_not_ready(); !missing.empty()) {
     return fail(Error(Errc::NoWorkers, fmt::format("the model \"{}\" cannot serve now: {}", *name, missing))
                     .with_retry_after(std::chrono::seconds(1)));
   }
   return Understood{
-      {*model, incoming.api, body,
+      {*model, incoming.api, body, *name != model->name(),
        headers_for_worker(incoming.headers, incoming.request_id, options_.forward_authorization)},
       wants_usage(object)};
 }
