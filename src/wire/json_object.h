@@ -15,11 +15,11 @@
 namespace baton::wire {
 
 // Role. The top-level members of a JSON object, as ranges of the text they came in. The whole text
-// is validated; only the top
-//   level is looked at.
+//   is validated; only the top level is looked at.
+// Confinement. Immutable; any thread.
 // Lifetime. The text must outlive it.
 // Invariants. Keys are compared unescaped ("\u006dodel" is "model"); of repeated keys the last one
-// counts, as in the engines.
+//   counts, as in the engines.
 class JsonObject {
  public:
   static Result<JsonObject> parse(std::string_view text);
@@ -49,10 +49,20 @@ class JsonObject {
   std::vector<Member> members_;
 };
 
-// A body made of pieces of the client's text and a few bytes of ours, to be written without joining
-// them.
+// Role. A body made of pieces of the client's text and a few bytes of ours, to be written without
+//   joining them.
+// Confinement. One thread at a time.
+// Lifetime. The client's text must outlive it.
+// Invariants. At most one piece lies in added_, and is all of it. It would dangle after a copy, and
+//   after a plain move of a short string.
 class SplicedBody {
  public:
+  SplicedBody() = default;
+  SplicedBody(const SplicedBody&) = delete;
+  SplicedBody& operator=(const SplicedBody&) = delete;
+  SplicedBody(SplicedBody&& other) noexcept;
+  SplicedBody& operator=(SplicedBody&& other) noexcept;
+
   const std::vector<std::string_view>& pieces() const { return pieces_; }
   std::size_t size() const;
   std::string joined() const;
@@ -63,21 +73,17 @@ class SplicedBody {
 
   std::string added_;
   std::vector<std::string_view> pieces_;
-  // Pieces that point into added_ would dangle after a copy, and after a move of a short string.
- public:
-  SplicedBody() = default;
-  SplicedBody(const SplicedBody&) = delete;
-  SplicedBody& operator=(const SplicedBody&) = delete;
-  SplicedBody(SplicedBody&& other) noexcept;
-  SplicedBody& operator=(SplicedBody&& other) noexcept;
 };
 
-// Role. Takes members out of an object and puts members in; every other byte stays as it was.
+// Role. Takes members out of an object and puts members in, behind the last one kept; every other
+//   byte stays as it was.
+// Confinement. One thread.
+// Lifetime. The object must outlive it; what it builds needs only the object's text.
 class JsonSplice {
  public:
   explicit JsonSplice(const JsonObject& object) : object_(object) {}
 
-  // Every occurrence goes. No effect where there is none.
+  // Every occurrence goes, one that was set before too. No effect where there is none.
   JsonSplice& remove(std::string_view key);
   // Replaces every occurrence. `json` must be valid JSON; `key` must need no escaping.
   JsonSplice& set(std::string_view key, std::string_view json);

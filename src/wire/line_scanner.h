@@ -9,7 +9,8 @@ namespace baton::wire {
 
 // Role. Finds the blank line that ends a head or a trailer section, and refuses on the way what
 //   lenient parsers read in different ways: bare CR or LF, control bytes, folded lines.
-// Confinement. One thread. Lifetime. Owned by a parser, good for one section.
+// Confinement. One thread.
+// Lifetime. Owned by a parser, good for one section.
 // Invariants. What it reports depends on the bytes alone, never on how they were cut into calls.
 class LineScanner {
  public:

@@ -10,9 +10,12 @@
 namespace baton::wire {
 
 // Role. Cuts a byte stream into server-sent events. Takes LF, CRLF and CR line ends, comments,
-// several data lines. Confinement. One thread. Invariants. The raw ranges of all events, joined,
-// are the bytes fed (without what is still incomplete). An event that arrived whole is
-//   not copied; at most `limit` bytes of an unfinished one are held.
+//   several data lines.
+// Confinement. One thread.
+// Lifetime. Owned by a relay, good for one stream.
+// Invariants. The raw ranges of all events, joined, are the bytes fed (without what is still
+//   incomplete). An event that arrived whole is not copied; at most `limit` bytes of an unfinished
+//   one are held.
 class SseReader {
  public:
   explicit SseReader(std::size_t limit = 1024 * 1024) : limit_(limit) {}
