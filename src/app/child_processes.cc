@@ -2,15 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/child_processes.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <system_error>
-
-#include <fmt/format.h>
+#include <unistd.h>
 
 namespace baton::app {
 
@@ -34,7 +33,8 @@ bool ChildProcesses::any_ended() {
   return std::ranges::any_of(children_, [](pid_t child) {
     siginfo_t info{};
     // Looks without collecting, so that the destructor still can.
-    return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+    return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0;
   });
 }
 

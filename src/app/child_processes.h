@@ -2,17 +2,17 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <sys/types.h>
+#include "core/result.h"
 
 #include <string>
+#include <sys/types.h>
 #include <vector>
-
-#include "core/result.h"
 
 namespace baton::app {
 
 // Role. Runs copies of this program as children, and ends them when it goes.
-// Invariants. No child outlives this object; with --die-with-parent none outlives this process either, however it ends.
+// Invariants. No child outlives this object; with --die-with-parent none outlives this process
+// either, however it ends.
 class ChildProcesses {
  public:
   ChildProcesses() = default;

@@ -2,6 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/demo_command.h"
 
+#include "app/child_processes.h"
+#include "app/router.h"
+#include "config/load.h"
+#include "telemetry/log.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -10,14 +18,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
-#include "app/child_processes.h"
-#include "app/router.h"
-#include "config/load.h"
-#include "telemetry/log.h"
 
 namespace baton::app {
 namespace {
@@ -55,11 +55,28 @@ struct Simulated {
 
 // Slow enough to watch: an answer takes a few seconds.
 std::vector<std::string> sim_arguments(const Simulated& sim) {
-  return {"sim",          "--engine",   "vllm",        "--role",        sim.role,
-          "--port",       "0",          "--ready-file", sim.ready_file.string(), "--model",
-          std::string(kModel), "--decode-ms", "60",     "--prefill-tokens-per-second", "2000",
-          "--transfer-ms", "20",        "--min-output", "40",           "--max-output",
-          "80",           "--die-with-parent"};
+  return {"sim",
+          "--engine",
+          "vllm",
+          "--role",
+          sim.role,
+          "--port",
+          "0",
+          "--ready-file",
+          sim.ready_file.string(),
+          "--model",
+          std::string(kModel),
+          "--decode-ms",
+          "60",
+          "--prefill-tokens-per-second",
+          "2000",
+          "--transfer-ms",
+          "20",
+          "--min-output",
+          "40",
+          "--max-output",
+          "80",
+          "--die-with-parent"};
 }
 
 Result<std::string> wait_for_address(const Simulated& sim, ChildProcesses& children) {
@@ -78,13 +95,17 @@ void tell(const Router& router) {
   fmt::print("\nBaton serves the model \"{}\" on http://{}\n", kModel, address);
   fmt::print("with 2 prefill and 2 decode workers, all simulated vLLM servers.\n\n");
   fmt::print("Watch an answer stream through a prefill and a decode worker:\n\n");
-  fmt::print("  curl -N http://{}/v1/chat/completions -H 'Content-Type: application/json' \\\n", address);
-  fmt::print("    -d '{{\"model\":\"{}\",\"stream\":true,"
-             "\"messages\":[{{\"role\":\"user\",\"content\":\"Hello, who are you?\"}}]}}'\n\n",
-             kModel);
+  fmt::print("  curl -N http://{}/v1/chat/completions -H 'Content-Type: application/json' \\\n",
+             address);
+  fmt::print(
+      "    -d '{{\"model\":\"{}\",\"stream\":true,"
+      "\"messages\":[{{\"role\":\"user\",\"content\":\"Hello, who are you?\"}}]}}'\n\n",
+      kModel);
   if (router.admin_address()) {
     const std::string admin = router.admin_address()->to_string();
-    fmt::print("Then look at  http://{}/metrics  (and /ready), and at the line below for each request:\n", admin);
+    fmt::print(
+        "Then look at  http://{}/metrics  (and /ready), and at the line below for each request:\n",
+        admin);
     fmt::print("which workers it went to, and what each phase took.\n\n");
   }
   fmt::print("Ctrl-C ends everything.\n\n");
@@ -100,8 +121,10 @@ int refuse(std::string_view what) {
 
 CLI::App* add_demo_command(CLI::App& root, DemoOptions& options) {
   CLI::App* command = root.add_subcommand("demo", "Run the router with a small simulated fleet");
-  command->add_option("--listen", options.listen, "Address to serve on; port 0 picks a free one")->capture_default_str();
-  command->add_option("--admin", options.admin, "Address for health, readiness and metrics")->capture_default_str();
+  command->add_option("--listen", options.listen, "Address to serve on; port 0 picks a free one")
+      ->capture_default_str();
+  command->add_option("--admin", options.admin, "Address for health, readiness and metrics")
+      ->capture_default_str();
   return command;
 }
 
@@ -120,7 +143,8 @@ int run_demo_command(const DemoOptions& options) {
   for (const Simulated& sim : sims) {
     const auto address = wait_for_address(sim, children);
     if (!address) return refuse(address.error().message());
-    settings.push_back({"worker", fmt::format("{}=http://{},engine=vllm,role={}", kModel, *address, sim.role)});
+    settings.push_back(
+        {"worker", fmt::format("{}=http://{},engine=vllm,role={}", kModel, *address, sim.role)});
   }
   auto config = config::parse("", "command line", settings);
   if (!config) return refuse(config.error().front().to_string());

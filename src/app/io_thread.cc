@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/io_thread.h"
 
-#include <utility>
+#include "front/openai_api.h"
 
 #include <boost/asio/post.hpp>
 
-#include "front/openai_api.h"
+#include <utility>
 
 namespace baton::app {
 namespace {
@@ -25,7 +25,8 @@ handoff::Options handoff_options(const config::Config& config) {
 }
 
 pipeline::Options pipeline_options(const config::Config& config) {
-  // With keys of our own, what the client sends as Authorization is ours and not the engines' business.
+  // With keys of our own, what the client sends as Authorization is ours and not the engines'
+  // business.
   return {.forward_authorization = config.api_keys.empty() ? pipeline::ForwardAuthorization::Yes
                                                            : pipeline::ForwardAuthorization::No,
           .response_bytes = config.limits.response_bytes};
@@ -39,7 +40,9 @@ IoThread::IoThread(Services& services)
       deadlines_(io_),
       tasks_(io_, [&services](std::exception_ptr thrown) { services.report(thrown); }),
       pool_(io_, deadlines_, pool_options(services.config)),
-      handoff_(pool_, tasks_, services.tickets, [this] { return random_(); }, handoff_options(services.config)),
+      handoff_(
+          pool_, tasks_, services.tickets, [this] { return random_(); },
+          handoff_options(services.config)),
       pipeline_(services.fleet, handoff_, services.ledger, pipeline_options(services.config)),
       routes_(front::openai_routes(pipeline_, services.fleet, services.started_at)) {}
 
@@ -55,7 +58,8 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
                             .timeouts = config.timeouts,
                             .metrics = services_.http_metrics,
                             .random = [this] { return random_(); }},
-      front::Listener::Gate{services_.client_connections, config.limits.connections}, services_.tls.get());
+      front::Listener::Gate{services_.client_connections, config.limits.connections},
+      services_.tls.get());
   listener_->start();
   thread_ = std::thread([this] { io_.run(); });
 }

@@ -2,15 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <random>
-#include <thread>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ssl.hpp>
-
 #include "app/services.h"
 #include "core/error.h"
 #include "engine/upstream_pool.h"
@@ -21,11 +12,20 @@
 #include "net/task_group.h"
 #include "pipeline/pipeline.h"
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <thread>
+
 namespace baton::app {
 
-// Role. One I/O thread with everything that is confined to it: a request that arrives here lives and dies here.
-// Confinement. Made, finished and joined by the control thread; the rest runs on its own thread.
-// Lifetime. Owned by Router, after the Services it uses.
+// Role. One I/O thread with everything that is confined to it: a request that arrives here lives
+// and dies here. Confinement. Made, finished and joined by the control thread; the rest runs on its
+// own thread. Lifetime. Owned by Router, after the Services it uses.
 class IoThread {
  public:
   explicit IoThread(Services& services);

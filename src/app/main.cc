@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include <CLI/CLI.hpp>
-
 #include "app/demo_command.h"
 #include "app/serve_command.h"
 #include "sim/command.h"
 
+#include <CLI/CLI.hpp>
+
 int main(int argc, char** argv) {
-  CLI::App app("Baton: one OpenAI endpoint in front of vLLM, SGLang and TensorRT-LLM servers", "baton");
+  CLI::App app("Baton: one OpenAI endpoint in front of vLLM, SGLang and TensorRT-LLM servers",
+               "baton");
   app.require_subcommand(1);
   app.set_version_flag("--version", BATON_VERSION);
   app.footer("Try it without a GPU: baton demo. Help on a command: baton COMMAND --help");

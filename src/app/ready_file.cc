@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/ready_file.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <system_error>
-
-#include <fmt/format.h>
 
 namespace baton::app {
 
@@ -18,7 +18,9 @@ Result<void> write_ready_file(const std::string& path, const model::Endpoint& ad
   std::error_code error;
   if (file) std::filesystem::rename(unfinished, path, error);
   if (!file || error) {
-    return fail(Errc::Internal, fmt::format("cannot write the ready file {}: is its folder there and writable?", path));
+    return fail(
+        Errc::Internal,
+        fmt::format("cannot write the ready file {}: is its folder there and writable?", path));
   }
   return {};
 }

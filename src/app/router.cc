@@ -2,15 +2,15 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/router.h"
 
+#include "front/admin_api.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 #include <random>
 #include <thread>
 #include <utility>
-
-#include <fmt/format.h>
-
-#include "front/admin_api.h"
 
 namespace baton::app {
 namespace {
@@ -60,13 +60,14 @@ Result<void> Router::load_tls() {
   context->use_certificate_chain_file(tls->certificate, error);
   if (error) {
     return fail(Errc::Internal,
-                fmt::format("tls.certificate: cannot read a PEM certificate chain from {}: {}", tls->certificate,
-                            error.message()));
+                fmt::format("tls.certificate: cannot read a PEM certificate chain from {}: {}",
+                            tls->certificate, error.message()));
   }
   context->use_private_key_file(tls->key, asio::ssl::context::pem, error);
   if (error) {
-    return fail(Errc::Internal, fmt::format("tls.key: {} is not the PEM key of that certificate: {}", tls->key,
-                                            error.message()));
+    return fail(Errc::Internal,
+                fmt::format("tls.key: {} is not the PEM key of that certificate: {}", tls->key,
+                            error.message()));
   }
   services_.tls = std::move(context);
   return {};
@@ -82,7 +83,8 @@ Result<void> Router::start_threads() {
     auto thread = std::make_unique<IoThread>(services_);
     auto acceptor = front::bind(thread->io(), address);
     if (!acceptor) return fail(std::move(acceptor.error()));
-    address = local_endpoint(*acceptor, config.listen);  // port 0: the first one's choice is everybody's
+    address =
+        local_endpoint(*acceptor, config.listen);  // port 0: the first one's choice is everybody's
     acceptors.push_back(std::move(*acceptor));
     threads_.push_back(std::move(thread));
   }
@@ -106,7 +108,8 @@ Result<void> Router::start_admin() {
                             .limits = config.limits,
                             .timeouts = config.timeouts,
                             .metrics = services_.http_metrics,
-                            .random = [source = std::mt19937_64(std::random_device()())]() mutable { return source(); }},
+                            .random = [source = std::mt19937_64(
+                                           std::random_device()())]() mutable { return source(); }},
       front::Listener::Gate{admin_connections_, kAdminConnections}, nullptr);
   admin_->start();
   return {};
@@ -122,7 +125,8 @@ void Router::run() {
 
 void Router::on_signal() {
   const config::Config& config = services_.config;
-  log_.info("shutting_down", {{"grace_ms", static_cast<std::int64_t>(config.shutdown_grace.count())}});
+  log_.info("shutting_down",
+            {{"grace_ms", static_cast<std::int64_t>(config.shutdown_grace.count())}});
   services_.draining = true;
   for (auto& thread : threads_) thread->finish();
   wait_for_tasks(std::chrono::steady_clock::now() + config.shutdown_grace, &Router::cut_short);
@@ -130,7 +134,8 @@ void Router::on_signal() {
 
 // Polls, because tasks end on other threads and shutting down happens once.
 void Router::wait_for_tasks(std::chrono::steady_clock::time_point until, void (Router::*then)()) {
-  const bool idle = std::ranges::all_of(threads_, [](const auto& thread) { return thread->tasks() == 0; });
+  const bool idle =
+      std::ranges::all_of(threads_, [](const auto& thread) { return thread->tasks() == 0; });
   if (idle) {
     end();
     return;
@@ -146,7 +151,8 @@ void Router::wait_for_tasks(std::chrono::steady_clock::time_point until, void (R
 }
 
 void Router::cut_short() {
-  log_.warning("shutdown_grace_over", {{"connections", static_cast<std::int64_t>(services_.client_connections.load())}});
+  log_.warning("shutdown_grace_over",
+               {{"connections", static_cast<std::int64_t>(services_.client_connections.load())}});
   const Error reason(Errc::ShuttingDown, "the router is shutting down");
   for (auto& thread : threads_) thread->stop(reason);
   wait_for_tasks(std::chrono::steady_clock::now() + kLastWords, &Router::let_go);
@@ -154,7 +160,8 @@ void Router::cut_short() {
 
 void Router::let_go() {
   for (auto& thread : threads_) thread->drop_legs();
-  // Every wait is abortable, so this ends; a bug that keeps it from ending shall not keep the process.
+  // Every wait is abortable, so this ends; a bug that keeps it from ending shall not keep the
+  // process.
   wait_for_tasks(std::chrono::steady_clock::now() + kLastWords, &Router::end);
 }
 

@@ -2,15 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
-
 #include "app/io_thread.h"
 #include "app/services.h"
 #include "config/config.h"
@@ -22,11 +13,20 @@
 #include "net/task_group.h"
 #include "telemetry/log.h"
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
 namespace baton::app {
 
-// Role. The composition root: makes everything, starts it in order, and ends it in order when told to.
-// Confinement. The control thread, which is the one that calls run().
-// Lifetime. One per process.
+// Role. The composition root: makes everything, starts it in order, and ends it in order when told
+// to. Confinement. The control thread, which is the one that calls run(). Lifetime. One per
+// process.
 class Router {
  public:
   Router(config::Config config, telemetry::Logger& log);
@@ -37,7 +37,8 @@ class Router {
   const model::Endpoint& address() const { return address_; }
   const std::optional<model::Endpoint>& admin_address() const { return admin_address_; }
 
-  // Returns when a signal has ended the process' work: streams have finished, or the grace period is over.
+  // Returns when a signal has ended the process' work: streams have finished, or the grace period
+  // is over.
   void run();
 
  private:

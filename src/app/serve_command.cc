@@ -2,19 +2,18 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/serve_command.h"
 
-#include <sys/resource.h>
-
-#include <cstdio>
-#include <string_view>
-#include <utility>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
 #include "app/ready_file.h"
 #include "app/router.h"
 #include "config/load.h"
 #include "telemetry/log.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string_view>
+#include <sys/resource.h>
+#include <utility>
 
 namespace baton::app {
 namespace {
@@ -73,17 +72,21 @@ int refuse(std::string_view what) {
 CLI::App* add_serve_command(CLI::App& root, ServeOptions& options) {
   CLI::App* command = root.add_subcommand("serve", "Run the router");
   command->add_option("-c,--config", options.config_file, "Configuration file (YAML)");
-  command->add_option("--worker", options.workers,
-                      "Add a worker: NAME=URL,engine=vllm|sglang|trtllm,role=prefill|decode|aggregated");
+  command->add_option(
+      "--worker", options.workers,
+      "Add a worker: NAME=URL,engine=vllm|sglang|trtllm,role=prefill|decode|aggregated");
   command->add_option("--ready-file", options.ready_file, "Write host:port here once serving");
-  command->add_option("--admin-ready-file", options.admin_ready_file, "Write the admin address here once serving");
+  command->add_option("--admin-ready-file", options.admin_ready_file,
+                      "Write the admin address here once serving");
   command->add_flag("--check", options.check_only, "Check the configuration and exit");
   for (const config::Key& key : config::keys()) {
     if (key.flag.empty()) continue;
     command
         ->add_option_function<std::string>(
             std::string(key.flag),
-            [&options, path = std::string(key.path)](const std::string& value) { options.settings[path] = value; },
+            [&options, path = std::string(key.path)](const std::string& value) {
+              options.settings[path] = value;
+            },
             fmt::format("{} [{}]", key.meaning, key.def))
         ->type_name(std::string(key.type))
         ->group("Configuration");
@@ -95,7 +98,8 @@ CLI::App* add_serve_command(CLI::App& root, ServeOptions& options) {
 int run_serve_command(const ServeOptions& options) {
   auto config = load(options);
   if (!config) {
-    for (const config::Problem& problem : config.error()) fmt::print(stderr, "{}\n", problem.to_string());
+    for (const config::Problem& problem : config.error())
+      fmt::print(stderr, "{}\n", problem.to_string());
     return refuse("the configuration cannot be used; nothing was started");
   }
   if (options.check_only) {
@@ -107,15 +111,17 @@ int run_serve_command(const ServeOptions& options) {
   Router router(std::move(*config), log);
   if (const auto started = router.start(); !started) return refuse(started.error().message());
 
-  log.info("serving", {{"address", router.address().to_string()},
-                       {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
+  log.info("serving",
+           {{"address", router.address().to_string()},
+            {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
   if (!options.ready_file.empty()) {
     if (const auto written = write_ready_file(options.ready_file, router.address()); !written) {
       log.error("ready_file", {{"error", written.error().message()}});
     }
   }
   if (!options.admin_ready_file.empty() && router.admin_address()) {
-    if (const auto written = write_ready_file(options.admin_ready_file, *router.admin_address()); !written) {
+    if (const auto written = write_ready_file(options.admin_ready_file, *router.admin_address());
+        !written) {
       log.error("ready_file", {{"error", written.error().message()}});
     }
   }

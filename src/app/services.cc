@@ -25,8 +25,9 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
       http_metrics(metrics),
       tickets(static_cast<std::uint64_t>(unix_time().count()), std::random_device()()),
       started_at(unix_time().count() / 1000),
-      escaped_exceptions_(metrics.counter("baton_escaped_exceptions_total",
-                                          "Tasks that ended by an exception nobody caught: bugs.")) {
+      escaped_exceptions_(
+          metrics.counter("baton_escaped_exceptions_total",
+                          "Tasks that ended by an exception nobody caught: bugs.")) {
   for (const config::Model& model : config.models) ledger.add_model(model.name);
 }
 

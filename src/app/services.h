@@ -2,14 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <memory>
-
-#include <boost/asio/ssl.hpp>
-
 #include "config/config.h"
 #include "fleet/fleet.h"
 #include "front/api_keys.h"
@@ -18,6 +10,14 @@
 #include "pipeline/request_record.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+
+#include <boost/asio/ssl.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
 
 namespace baton::app {
 

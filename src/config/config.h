@@ -25,7 +25,7 @@ struct Timeouts {
   std::chrono::milliseconds client_header{10'000};  // first byte of a request head → its end
   std::chrono::milliseconds client_body{30'000};    // between two reads of a request body
   std::chrono::milliseconds client_idle{75'000};    // keep-alive between requests
-  std::chrono::milliseconds handoff_grace{5'000};  // to complete a hand-off whose client has left
+  std::chrono::milliseconds handoff_grace{5'000};   // to complete a hand-off whose client has left
   std::chrono::milliseconds client_write{
       60'000};  // a client that takes nothing for this long is gone
   bool operator==(const Timeouts&) const = default;

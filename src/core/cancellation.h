@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <utility>
+#include "core/error.h"
 
 #include <boost/intrusive/list.hpp>
 
-#include "core/error.h"
+#include <functional>
+#include <optional>
+#include <utility>
 
 namespace baton {
 
@@ -18,7 +18,8 @@ namespace baton {
 // Invariants. The first reason stays; each listener is told at most once.
 class Cancellation {
  public:
-  // Runs `on_cancel` when the request is cancelled, for as long as it lives; at once where that has already happened.
+  // Runs `on_cancel` when the request is cancelled, for as long as it lives; at once where that has
+  // already happened.
   class Listener : public boost::intrusive::list_base_hook<
                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
    public:

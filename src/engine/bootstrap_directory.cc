@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/bootstrap_directory.h"
 
+#include "engine/request_head.h"
+
 #include <limits>
 #include <string>
 #include <vector>
-
-#include "engine/request_head.h"
 
 namespace baton::engine {
 namespace {
@@ -15,8 +15,8 @@ constexpr std::size_t kLargestServerInfo = 4 * 1024 * 1024;
 
 }  // namespace
 
-awaitable<std::optional<std::uint16_t>> BootstrapDirectory::find_port(model::WorkerId id,
-                                                                      const model::WorkerSpec& spec) {
+awaitable<std::optional<std::uint16_t>> BootstrapDirectory::find_port(
+    model::WorkerId id, const model::WorkerSpec& spec) {
   if (spec.bootstrap_port) co_return spec.bootstrap_port;
   if (const auto found = known_.find(id.value); found != known_.end()) co_return found->second;
 
@@ -29,7 +29,8 @@ awaitable<std::optional<std::uint16_t>> BootstrapDirectory::find_port(model::Wor
   if (!text) co_return std::nullopt;
   const auto info = wire::JsonObject::parse(*text);
   const auto port = info ? info->find_integer("disaggregation_bootstrap_port") : std::nullopt;
-  if (!port || *port <= 0 || *port > std::numeric_limits<std::uint16_t>::max()) co_return std::nullopt;
+  if (!port || *port <= 0 || *port > std::numeric_limits<std::uint16_t>::max())
+    co_return std::nullopt;
   known_[id.value] = static_cast<std::uint16_t>(*port);
   co_return static_cast<std::uint16_t>(*port);
 }

@@ -2,17 +2,18 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/result.h"
+#include "wire/json_object.h"
+
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "core/result.h"
-#include "wire/json_object.h"
-
 namespace baton::engine {
 
-// Role. A client's request body and where its members are. Legs of one request share it; none changes it.
-// Lifetime. Shared by the legs (a prefill leg may outlive the request), freed as soon as the last has sent it.
+// Role. A client's request body and where its members are. Legs of one request share it; none
+// changes it. Lifetime. Shared by the legs (a prefill leg may outlive the request), freed as soon
+// as the last has sent it.
 class ClientBody {
  public:
   static Result<std::shared_ptr<const ClientBody>> parse(std::string text) {

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/completion_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "wire/json_array.h"
+
+#include <nlohmann/json.hpp>
 
 namespace baton::engine {
 namespace {
@@ -28,7 +28,8 @@ Json chat_delta(const Json& choice) {
   if (!delta.contains("role")) delta["role"] = "assistant";
   // Streams name the place of each tool call; whole answers leave it to the order.
   if (delta.contains("tool_calls") && delta["tool_calls"].is_array()) {
-    for (std::size_t i = 0; i < delta["tool_calls"].size(); ++i) delta["tool_calls"][i]["index"] = i;
+    for (std::size_t i = 0; i < delta["tool_calls"].size(); ++i)
+      delta["tool_calls"][i]["index"] = i;
   }
   return delta;
 }

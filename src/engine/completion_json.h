@@ -2,14 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/result.h"
+#include "engine/dialect.h"
+#include "wire/json_object.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "core/result.h"
-#include "engine/dialect.h"
-#include "wire/json_object.h"
 
 namespace baton::engine {
 
@@ -28,6 +28,7 @@ std::optional<Usage> usage_of(const wire::JsonObject& completion);
 
 // A whole completion turned into the events a streaming client expects, [DONE] included.
 enum class IncludeUsage { No, Yes };
-Result<std::string> as_event_stream(Api api, const std::string& completion, IncludeUsage include_usage);
+Result<std::string> as_event_stream(Api api, const std::string& completion,
+                                    IncludeUsage include_usage);
 
 }  // namespace baton::engine

@@ -30,9 +30,7 @@ void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& bod
   if (body.has("n")) splice.set("n", "1");
 }
 
-wire::SplicedBody Dialect::plain_body(const ClientCall& call) {
-  return leg_body(call).build();
-}
+wire::SplicedBody Dialect::plain_body(const ClientCall& call) { return leg_body(call).build(); }
 
 const Dialect& dialect_of(model::Engine engine) {
   static const VllmDialect vllm;

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/engine_error.h"
 
-#include <algorithm>
-#include <charconv>
-#include <string>
+#include "wire/json_object.h"
 
 #include <fmt/format.h>
 
-#include "wire/json_object.h"
+#include <algorithm>
+#include <charconv>
+#include <string>
 
 namespace baton::engine {
 namespace {
@@ -25,8 +25,8 @@ Said from_object(const wire::JsonObject& object) {
   return {object.find_string("message").value_or(""), object.find_string("param")};
 }
 
-// vLLM nests under `error`; SGLang and TensorRT-LLM write the same members at the top; a refused key is a bare string; the web framework
-// under all three uses `detail`.
+// vLLM nests under `error`; SGLang and TensorRT-LLM write the same members at the top; a refused
+// key is a bare string; the web framework under all three uses `detail`.
 Said what_it_said(std::string_view body) {
   const auto object = wire::JsonObject::parse(body);
   if (!object) return {std::string(body), std::nullopt};
@@ -56,7 +56,8 @@ std::chrono::seconds parse_retry_after(std::optional<std::string_view> text) {
 Error read_engine_error(int status, std::string_view body,
                         std::optional<std::string_view> retry_after) {
   Said said = what_it_said(body);
-  if (said.message.empty()) said.message = fmt::format("the engine answered with status {}", status);
+  if (said.message.empty())
+    said.message = fmt::format("the engine answered with status {}", status);
   if (said.message.size() > kLongestMessage) said.message.resize(kLongestMessage);
 
   if (status == 429 || status == 503) {
@@ -75,7 +76,8 @@ Error read_engine_error(int status, std::string_view body,
     if (said.param) error.with_param(std::move(*said.param));
     return error;
   }
-  return Error(Errc::EngineFailed, fmt::format("the engine failed with status {}: {}", status, said.message));
+  return Error(Errc::EngineFailed,
+               fmt::format("the engine failed with status {}: {}", status, said.message));
 }
 
 Error read_stream_error(std::string_view event_data) {

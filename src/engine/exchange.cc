@@ -2,15 +2,16 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/exchange.h"
 
+#include <fmt/format.h>
+
 #include <span>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace baton::engine {
 namespace {
 
-// A stream of tokens needs little; an answer that fills this gets the large one until it calms down.
+// A stream of tokens needs little; an answer that fills this gets the large one until it calms
+// down.
 constexpr std::size_t kSmallBuffer = 1536;
 constexpr std::size_t kLargeBuffer = 32 * 1024;
 
@@ -31,7 +32,8 @@ Exchange::~Exchange() {
 }
 
 void Exchange::on_cancelled() {
-  const bool now = on_cancel_ == OnCancel::Abort || (on_cancel_ == OnCancel::AfterFirstBody && body_begun_);
+  const bool now =
+      on_cancel_ == OnCancel::Abort || (on_cancel_ == OnCancel::AfterFirstBody && body_begun_);
   if (now) {
     drop();
     return;
@@ -55,14 +57,16 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
   bool pooled = upstream_ != nullptr;
   while (true) {
     if (!upstream_) {
-      auto connected = co_await pool_.connect(target_, on_cancel_ == OnCancel::Abort ? cancellation_ : nullptr);
+      auto connected =
+          co_await pool_.connect(target_, on_cancel_ == OnCancel::Abort ? cancellation_ : nullptr);
       if (!connected) co_return fail(std::move(connected.error()));
       upstream_ = std::move(*connected);
     }
     if (cancellation_ && !listener_) listener_.emplace(*cancellation_, [this] { on_cancelled(); });
     bool answered = false;
     auto sent = co_await try_send(pieces, answered);
-    const bool stopped = cancellation_ && cancellation_->requested() && on_cancel_ == OnCancel::Abort;
+    const bool stopped =
+        cancellation_ && cancellation_->requested() && on_cancel_ == OnCancel::Abort;
     if (sent || answered || !pooled || stopped || sent.error().code() == Errc::EngineTimeout) {
       co_return sent;
     }
@@ -73,7 +77,8 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
 
 awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& pieces,
                                            bool& answered) {
-  // A worker that refuses a request early may close before it took all of it; its answer is still worth reading.
+  // A worker that refuses a request early may close before it took all of it; its answer is still
+  // worth reading.
   const net::IoResult written = co_await upstream_->connection.write(pieces, timeouts_.first_byte);
   if (written.status == net::IoStatus::Timeout || written.status == net::IoStatus::Aborted) {
     co_return fail(explain(written, "while it was sent the request"));
@@ -112,7 +117,8 @@ awaitable<Result<std::string_view>> Exchange::read() {
       done_ = true;
       break;
     }
-    if (received.status != net::IoStatus::Ok) co_return fail(explain(received, "in the middle of its answer"));
+    if (received.status != net::IoStatus::Ok)
+      co_return fail(explain(received, "in the middle of its answer"));
   }
   co_return std::string_view();
 }
@@ -124,8 +130,9 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return whole;
     if (whole.size() + piece->size() > limit) {
-      co_return fail(Errc::EngineProtocol,
-                     fmt::format("the worker's answer is larger than limits.response_bytes ({})", limit));
+      co_return fail(
+          Errc::EngineProtocol,
+          fmt::format("the worker's answer is larger than limits.response_bytes ({})", limit));
     }
     whole += *piece;
   }
@@ -167,7 +174,8 @@ Error Exchange::explain(net::IoResult result, std::string_view when) const {
 void Exchange::finish() {
   done_ = true;
   // Bytes past the answer's end belong to nothing we asked for.
-  reusable_ = begin_ == end_ && upstream_->parser.head().keep_alive && upstream_->connection.usable();
+  reusable_ =
+      begin_ == end_ && upstream_->parser.head().keep_alive && upstream_->connection.usable();
 }
 
 }  // namespace baton::engine

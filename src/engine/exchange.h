@@ -2,6 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "engine/upstream_pool.h"
+#include "wire/http_message.h"
+#include "wire/json_object.h"
+
+#include <boost/asio/awaitable.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -9,14 +17,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <boost/asio/awaitable.hpp>
-
-#include "core/cancellation.h"
-#include "core/result.h"
-#include "engine/upstream_pool.h"
-#include "wire/http_message.h"
-#include "wire/json_object.h"
 
 namespace baton::engine {
 
@@ -35,9 +35,11 @@ enum class OnCancel {
 
 // Role. One request to one worker and its answer.
 // Confinement. One I/O thread.
-// Lifetime. Ends before its pool and cancellation do. Destroying an unfinished one closes its connection, which is how
+// Lifetime. Ends before its pool and cancellation do. Destroying an unfinished one closes its
+// connection, which is how
 //   engines are told to drop a request.
-// Invariants. A kept-alive connection that proves dead before it answered a byte is replaced by a fresh one, once. The connection goes back
+// Invariants. A kept-alive connection that proves dead before it answered a byte is replaced by a
+// fresh one, once. The connection goes back
 //   to the pool only after a complete answer.
 class Exchange final : private UpstreamPool::Holder {
  public:
@@ -47,7 +49,8 @@ class Exchange final : private UpstreamPool::Holder {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Sends the request and waits for the head of the answer. `head` is the request line and headers with the closing blank line.
+  // Sends the request and waits for the head of the answer. `head` is the request line and headers
+  // with the closing blank line.
   awaitable<Result<void>> send(std::string_view head, const std::vector<std::string_view>& body);
 
   const wire::ResponseHead& head() const { return upstream_->parser.head(); }

@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "wire/http_message.h"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
-
-#include "wire/http_message.h"
 
 namespace baton::engine {
 

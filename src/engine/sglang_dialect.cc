@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/sglang_dialect.h"
 
-#include <fmt/format.h>
-
 #include "engine/dialect_fields.h"
+
+#include <fmt/format.h>
 
 namespace baton::engine {
 namespace {

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/stream_event.h"
 
-#include <cstring>
-#include <memory>
+#include "wire/json_array.h"
+#include "wire/json_object.h"
 
 #include <simdjson.h>
 
-#include "wire/json_array.h"
-#include "wire/json_object.h"
+#include <cstring>
+#include <memory>
 
 namespace baton::engine {
 namespace {
@@ -43,7 +43,8 @@ Usage read_usage(const dom::object& object) {
   Usage usage;
   std::int64_t number = 0;
   if (object["prompt_tokens"].get(number) == simdjson::SUCCESS) usage.prompt_tokens = number;
-  if (object["completion_tokens"].get(number) == simdjson::SUCCESS) usage.completion_tokens = number;
+  if (object["completion_tokens"].get(number) == simdjson::SUCCESS)
+    usage.completion_tokens = number;
   if (object["prompt_tokens_details"]["cached_tokens"].get(number) == simdjson::SUCCESS) {
     usage.cached_tokens = number;
   }
@@ -58,8 +59,8 @@ StreamEvent read_with_care(std::string_view data) {
   const auto choices = object->find("choices");
   const bool failed = error && *error != "null";
   return {failed ? StreamEvent::Kind::Error : StreamEvent::Kind::Chunk,
-          choices && wire::first_element(*choices).has_value(), finish_reason_of(*object).has_value(),
-          usage_of(*object)};
+          choices && wire::first_element(*choices).has_value(),
+          finish_reason_of(*object).has_value(), usage_of(*object)};
 }
 
 }  // namespace
@@ -67,7 +68,8 @@ StreamEvent read_with_care(std::string_view data) {
 StreamEvent read_stream_event(std::string_view data) {
   if (data == "[DONE]") return {StreamEvent::Kind::Done, false, false, std::nullopt};
   dom::element document;
-  if (parse(data, document) != simdjson::SUCCESS || !document.is_object()) return read_with_care(data);
+  if (parse(data, document) != simdjson::SUCCESS || !document.is_object())
+    return read_with_care(data);
   StreamEvent event{StreamEvent::Kind::Chunk, false, false, std::nullopt};
   for (const auto& [key, value] : dom::object(document)) {
     if (key == "error" && !value.is_null()) {

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "engine/completion_json.h"
+
 #include <optional>
 #include <string_view>
-
-#include "engine/completion_json.h"
 
 namespace baton::engine {
 
@@ -18,8 +18,8 @@ struct StreamEvent {
     Malformed,  // not JSON: the stream cannot be trusted any more
   };
   Kind kind;
-  bool has_content = false;   // it carries choices, so tokens
-  bool has_finish = false;    // a choice has its finish_reason
+  bool has_content = false;  // it carries choices, so tokens
+  bool has_finish = false;   // a choice has its finish_reason
   std::optional<Usage> usage;
 };
 

@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/trtllm_dialect.h"
 
-#include <fmt/format.h>
-
 #include "engine/completion_json.h"
 #include "engine/dialect_fields.h"
 #include "wire/json_array.h"
+
+#include <fmt/format.h>
 
 namespace baton::engine {
 
@@ -17,9 +17,10 @@ wire::SplicedBody TrtllmDialect::prefill_body(const ClientCall& call,
   wire::JsonSplice splice = leg_body(call);
   splice.set("stream", "false");
   splice.remove("stream_options");
-  splice.set("disaggregated_params",
-             fmt::format(R"({{"request_type":"context_only","disagg_request_id":{},"schedule_style":0}})",
-                         ticket.disagg_request_id));
+  splice.set(
+      "disaggregated_params",
+      fmt::format(R"({{"request_type":"context_only","disagg_request_id":{},"schedule_style":0}})",
+                  ticket.disagg_request_id));
   return splice.build();
 }
 
@@ -38,7 +39,9 @@ wire::SplicedBody TrtllmDialect::decode_body(const ClientCall& call, const Hando
 
 Result<PrefillOutcome> TrtllmDialect::read_prefill_answer(const std::string& json) const {
   const auto answer = wire::JsonObject::parse(json);
-  if (!answer) return fail(Errc::EngineProtocol, "the context answer is not JSON: " + answer.error().message());
+  if (!answer)
+    return fail(Errc::EngineProtocol,
+                "the context answer is not JSON: " + answer.error().message());
   const auto finish = finish_reason_of(*answer);
   if (!finish) return fail(finish.error());
 
@@ -46,7 +49,8 @@ Result<PrefillOutcome> TrtllmDialect::read_prefill_answer(const std::string& jso
   if (!choice) return fail(Errc::EngineProtocol, "the context answer's choice is not an object");
   PrefillOutcome outcome;
   if (*finish != "length" && *finish != "not_finished") {
-    const std::string plain_choice = wire::JsonSplice(*choice).remove("disaggregated_params").build().joined();
+    const std::string plain_choice =
+        wire::JsonSplice(*choice).remove("disaggregated_params").build().joined();
     outcome.final_answer = wire::JsonSplice(*answer)
                                .set("choices", "[" + plain_choice + "]")
                                .remove("prompt_token_ids")
@@ -55,7 +59,8 @@ Result<PrefillOutcome> TrtllmDialect::read_prefill_answer(const std::string& jso
     return outcome;
   }
   const auto params_text = choice->find("disaggregated_params");
-  const auto params = params_text ? wire::JsonObject::parse(*params_text) : fail(Errc::EngineProtocol, "");
+  const auto params =
+      params_text ? wire::JsonObject::parse(*params_text) : fail(Errc::EngineProtocol, "");
   if (!params) {
     return fail(Errc::EngineProtocol, "the context worker's answer has no disaggregated_params");
   }

@@ -2,15 +2,15 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/upstream_pool.h"
 
-#include <optional>
-#include <string>
-#include <utility>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
 
 namespace baton::engine {
 namespace {
@@ -70,8 +70,9 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
 
   const auto problem = [&](const boost::system::error_code& error) {
     if (cancellation && cancellation->requested()) return cancellation->reason();
-    const std::string why = timed_out ? fmt::format("no connection within {} ms", options_.connect_timeout.count())
-                                      : error.message();
+    const std::string why =
+        timed_out ? fmt::format("no connection within {} ms", options_.connect_timeout.count())
+                  : error.message();
     return Error(Errc::EngineUnreachable,
                  fmt::format("worker {} cannot be reached: {}", target.endpoint.to_string(), why));
   };
@@ -79,7 +80,8 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
   boost::system::error_code error;
   const auto address = asio::ip::make_address(target.endpoint.host, error);
   if (!error) {
-    const auto [failed] = co_await socket.async_connect(tcp::endpoint(address, target.endpoint.port), kAwait);
+    const auto [failed] =
+        co_await socket.async_connect(tcp::endpoint(address, target.endpoint.port), kAwait);
     error = failed;
   } else {
     const auto [unresolved, endpoints] = co_await resolver.async_resolve(

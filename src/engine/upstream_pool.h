@@ -2,22 +2,22 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <unordered_map>
-#include <vector>
-
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/intrusive/list.hpp>
-
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "model/worker.h"
 #include "net/connection.h"
 #include "net/deadlines.h"
 #include "wire/http_parser.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+#include <vector>
 
 namespace baton::engine {
 
@@ -29,7 +29,8 @@ struct Target {
   const model::Endpoint& endpoint;
 };
 
-// One connection to a worker with its reading state. The buffer is there only while an answer is read.
+// One connection to a worker with its reading state. The buffer is there only while an answer is
+// read.
 struct Upstream {
   Upstream(net::tcp::socket socket, net::Deadlines& deadlines, std::size_t header_bytes)
       : connection(std::move(socket), deadlines), parser(header_bytes) {}
@@ -45,7 +46,8 @@ struct PoolOptions {
 
 // Role. Connections to workers, kept alive between requests.
 // Confinement. One I/O thread.
-// Invariants. At most idle_per_worker idle connections per worker; the one used last is used next, so a quiet fleet keeps few.
+// Invariants. At most idle_per_worker idle connections per worker; the one used last is used next,
+// so a quiet fleet keeps few.
 class UpstreamPool {
  public:
   UpstreamPool(boost::asio::io_context& io, net::Deadlines& deadlines, PoolOptions options);

@@ -32,7 +32,9 @@ wire::SplicedBody VllmDialect::decode_body(const ClientCall& call, const Handoff
 
 Result<PrefillOutcome> VllmDialect::read_prefill_answer(const std::string& json) const {
   const auto answer = wire::JsonObject::parse(json);
-  if (!answer) return fail(Errc::EngineProtocol, "the prefill answer is not JSON: " + answer.error().message());
+  if (!answer)
+    return fail(Errc::EngineProtocol,
+                "the prefill answer is not JSON: " + answer.error().message());
   const auto finish = finish_reason_of(*answer);
   if (!finish) return fail(finish.error());
 

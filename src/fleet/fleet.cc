@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace baton::fleet {
 
@@ -23,8 +23,8 @@ Result<Booking> WorkerSet::book(const Excluded& excluded, const Random& random) 
   };
   const auto picked = selector_.pick(workers_.size(), load, eligible, random);
   if (!picked) {
-    return fail(Error(Errc::NoWorkers, "no worker is available")
-                    .with_retry_after(std::chrono::seconds(1)));
+    return fail(
+        Error(Errc::NoWorkers, "no worker is available").with_retry_after(std::chrono::seconds(1)));
   }
   return Booking(*workers_[*picked]);
 }
@@ -69,8 +69,8 @@ Fleet::Fleet(const config::Config& config, telemetry::Registry& metrics) {
                         {{"model", model_config.name},
                          {"worker", spec.endpoint.to_string()},
                          {"role", std::string(model::to_string(spec.role))}});
-      model->workers(spec.role)
-          .add(std::make_unique<Worker>(model::WorkerId{next_id++}, spec, gauge));
+      model->workers(spec.role).add(
+          std::make_unique<Worker>(model::WorkerId{next_id++}, spec, gauge));
     }
     by_name_.emplace(model->name(), model.get());
     for (const std::string& alias : model->aliases()) by_name_.emplace(alias, model.get());

@@ -2,6 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/config.h"
+#include "core/result.h"
+#include "fleet/worker.h"
+#include "routing/selector.h"
+#include "telemetry/metrics.h"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,12 +15,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include "config/config.h"
-#include "core/result.h"
-#include "fleet/worker.h"
-#include "routing/selector.h"
-#include "telemetry/metrics.h"
 
 namespace baton::fleet {
 

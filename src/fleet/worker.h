@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "model/worker.h"
+#include "telemetry/metrics.h"
+
 #include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
-
-#include "model/worker.h"
-#include "telemetry/metrics.h"
 
 namespace baton::fleet {
 

@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/admin_api.h"
 
-#include <string>
-#include <utility>
+#include "wire/json_object.h"
 
 #include <fmt/format.h>
 
-#include "wire/json_object.h"
+#include <string>
+#include <utility>
 
 namespace baton::front {
 namespace {
@@ -17,8 +17,9 @@ std::string model_state(const fleet::Model& model) {
   const auto count = [&model](model::Role role) { return model.workers(role).workers().size(); };
   return fmt::format(R"({}:{{"ready":{},"reason":{},"prefill":{},"decode":{},"aggregated":{}}})",
                      wire::json_quote(model.name()), missing.empty(),
-                     missing.empty() ? "null" : wire::json_quote(missing), count(model::Role::Prefill),
-                     count(model::Role::Decode), count(model::Role::Aggregated));
+                     missing.empty() ? "null" : wire::json_quote(missing),
+                     count(model::Role::Prefill), count(model::Role::Decode),
+                     count(model::Role::Aggregated));
 }
 
 struct Readiness {
@@ -41,7 +42,8 @@ Readiness readiness(const fleet::Fleet& fleet, bool draining) {
     reason = R"("no model can serve")";
   }
   const bool ready = some_ready && !draining;
-  return {ready, fmt::format(R"({{"ready":{},"reason":{},"models":{{{}}}}})", ready, reason, models)};
+  return {ready,
+          fmt::format(R"({{"ready":{},"reason":{},"models":{{{}}}}})", ready, reason, models)};
 }
 
 awaitable<void> respond_metrics(Call& call, std::string text) {

@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "fleet/fleet.h"
 #include "front/routes.h"
 #include "telemetry/metrics.h"
+
+#include <functional>
+#include <vector>
 
 namespace baton::front {
 

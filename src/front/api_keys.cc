@@ -26,7 +26,8 @@ Result<void> ApiKeys::admit(const wire::Headers& headers) const {
   if (digests_.empty()) return {};
   const auto authorization = headers.find("authorization");
   if (!authorization) {
-    return fail(Errc::Unauthorized, "no API key was given: send it as \"Authorization: Bearer KEY\"");
+    return fail(Errc::Unauthorized,
+                "no API key was given: send it as \"Authorization: Bearer KEY\"");
   }
   const bool bearer = authorization->size() > kScheme.size() &&
                       wire::equal_ignoring_case(authorization->substr(0, kScheme.size()), kScheme);

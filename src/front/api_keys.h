@@ -2,17 +2,18 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/result.h"
+#include "wire/http_message.h"
+
 #include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
-#include "wire/http_message.h"
-
 namespace baton::front {
 
-// Role. Says who may come in. Holds digests only, and compares every one of them in constant time, so the time an answer takes says
+// Role. Says who may come in. Holds digests only, and compares every one of them in constant time,
+// so the time an answer takes says
 //   nothing about a key.
 // Confinement. Immutable, any thread.
 class ApiKeys {

@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/http_response.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <iterator>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace baton::front {
 namespace {
@@ -49,7 +49,8 @@ std::string_view reason_phrase(int status) {
   return "Unknown";
 }
 
-std::string HttpResponse::head_text(int status, const wire::Headers& headers, std::string_view framing) const {
+std::string HttpResponse::head_text(int status, const wire::Headers& headers,
+                                    std::string_view framing) const {
   std::string head;
   head.reserve(384);
   fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
@@ -57,7 +58,8 @@ std::string HttpResponse::head_text(int status, const wire::Headers& headers, st
     const auto [name, value] = headers[i];
     head.append(name).append(": ").append(value).append("\r\n");
   }
-  if (!manner_.request_id.empty()) head.append("X-Request-Id: ").append(manner_.request_id).append("\r\n");
+  if (!manner_.request_id.empty())
+    head.append("X-Request-Id: ").append(manner_.request_id).append("\r\n");
   head += framing;
   if (!manner_.keep_alive) {
     head += "Connection: close\r\n";
@@ -76,10 +78,12 @@ awaitable<Result<void>> HttpResponse::put(std::span<const std::string_view> piec
                                        : "the client closed the connection");
 }
 
-awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& headers, std::string_view body) {
+awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& headers,
+                                              std::string_view body) {
   begun_ = true;
-  const std::string head = head_text(
-      status, headers, status == 204 ? std::string() : fmt::format("Content-Length: {}\r\n", body.size()));
+  const std::string head =
+      head_text(status, headers,
+                status == 204 ? std::string() : fmt::format("Content-Length: {}\r\n", body.size()));
   const std::array<std::string_view, 2> pieces{head, manner_.head_only ? std::string_view() : body};
   auto written = co_await put(pieces);
   if (written) complete_ = true;
@@ -90,7 +94,8 @@ awaitable<Result<void>> HttpResponse::begin(int status, const wire::Headers& hea
   begun_ = true;
   // HTTP/1.0 knows no chunks: the answer ends with the connection.
   if (manner_.http_1_0) manner_.keep_alive = false;
-  pending_head_ = head_text(status, headers, manner_.http_1_0 ? "" : "Transfer-Encoding: chunked\r\n");
+  pending_head_ =
+      head_text(status, headers, manner_.http_1_0 ? "" : "Transfer-Encoding: chunked\r\n");
   co_return Result<void>{};
 }
 
@@ -98,7 +103,8 @@ awaitable<Result<void>> HttpResponse::write(std::string_view piece) {
   if (piece.empty()) co_return Result<void>{};
   std::array<char, 24> size_line;
   const auto size_end = fmt::format_to(size_line.data(), "{:x}\r\n", piece.size());
-  const std::string_view size(size_line.data(), static_cast<std::size_t>(size_end - size_line.data()));
+  const std::string_view size(size_line.data(),
+                              static_cast<std::size_t>(size_end - size_line.data()));
   const std::string head = std::exchange(pending_head_, {});
   const bool chunked = !manner_.http_1_0;
   const std::array<std::string_view, 4> pieces{head, chunked ? size : std::string_view(), piece,
@@ -108,7 +114,8 @@ awaitable<Result<void>> HttpResponse::write(std::string_view piece) {
 
 awaitable<Result<void>> HttpResponse::end() {
   const std::string head = std::exchange(pending_head_, {});
-  const std::array<std::string_view, 2> pieces{head, manner_.http_1_0 ? std::string_view() : kLastChunk};
+  const std::array<std::string_view, 2> pieces{head,
+                                               manner_.http_1_0 ? std::string_view() : kLastChunk};
   auto written = co_await put(pieces);
   if (written) complete_ = true;
   co_return written;

@@ -2,23 +2,22 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "net/connection.h"
+#include "pipeline/response_sink.h"
+#include "wire/http_message.h"
+
 #include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "net/connection.h"
-#include "pipeline/response_sink.h"
-#include "wire/http_message.h"
-
 namespace baton::front {
 
 using boost::asio::awaitable;
 
-// Role. Writes one HTTP/1 response: whole with a length, or piece by piece in chunks (HTTP/1.0: until the connection closes).
-// Confinement. The session's I/O thread.
-// Lifetime. One request of a session.
-// Invariants. A response once begun is ended, or the connection is not used again.
+// Role. Writes one HTTP/1 response: whole with a length, or piece by piece in chunks (HTTP/1.0:
+// until the connection closes). Confinement. The session's I/O thread. Lifetime. One request of a
+// session. Invariants. A response once begun is ended, or the connection is not used again.
 class HttpResponse final : public pipeline::ResponseSink {
  public:
   struct Manner {
@@ -32,7 +31,8 @@ class HttpResponse final : public pipeline::ResponseSink {
   HttpResponse(net::Connection& connection, Manner manner)
       : connection_(connection), manner_(std::move(manner)) {}
 
-  awaitable<Result<void>> respond(int status, const wire::Headers& headers, std::string_view body) override;
+  awaitable<Result<void>> respond(int status, const wire::Headers& headers,
+                                  std::string_view body) override;
   awaitable<Result<void>> begin(int status, const wire::Headers& headers) override;
   awaitable<Result<void>> write(std::string_view piece) override;
   awaitable<Result<void>> end() override;

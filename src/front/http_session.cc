@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/http_session.h"
 
-#include <algorithm>
-#include <array>
-#include <utility>
+#include "pipeline/error_body.h"
 
 #include <fmt/format.h>
 
-#include "pipeline/error_body.h"
+#include <algorithm>
+#include <array>
+#include <utility>
 
 namespace baton::front {
 namespace {
@@ -18,7 +18,8 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t kHeadBuffer = 4 * 1024;
 constexpr std::size_t kBodyBuffer = 64 * 1024;
-// A body may take timeouts.client_body plus a second for each of these: slow networks pass, a trickle does not.
+// A body may take timeouts.client_body plus a second for each of these: slow networks pass, a
+// trickle does not.
 constexpr std::size_t kSlowestBodyRate = 64 * 1024;
 constexpr std::size_t kLongestRequestId = 128;
 // What is read and thrown away after a refusal, so that the client gets to read it.
@@ -26,12 +27,14 @@ constexpr std::size_t kMostSwallowed = 8 * 1024 * 1024;
 constexpr milliseconds kSwallowTime{1'000};
 
 milliseconds until(steady_clock::time_point deadline) {
-  return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()));
+  return std::max(milliseconds(0),
+                  std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()));
 }
 
 bool is_safe_id(std::string_view id) {
-  return !id.empty() && id.size() <= kLongestRequestId &&
-         std::ranges::all_of(id, [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; });
+  return !id.empty() && id.size() <= kLongestRequestId && std::ranges::all_of(id, [](char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\';
+  });
 }
 
 }  // namespace
@@ -40,9 +43,9 @@ HttpMetrics::HttpMetrics(telemetry::Registry& registry)
     : refused{},
       connections(registry.gauge("baton_client_connections", "Client connections open now.")) {
   for (const ErrorInfo& info : error_table()) {
-    refused[static_cast<std::size_t>(info.code)] =
-        &registry.counter("baton_http_refused_total", "Requests refused before a model was looked at, by error.",
-                          {{"kind", std::string(info.label)}});
+    refused[static_cast<std::size_t>(info.code)] = &registry.counter(
+        "baton_http_refused_total", "Requests refused before a model was looked at, by error.",
+        {{"kind", std::string(info.label)}});
   }
 }
 
@@ -100,8 +103,9 @@ awaitable<bool> HttpSession::serve_one() {
   const auto route = context_.routes.find(head.method, head.path());
   if (!route) co_return co_await refuse(route.error(), response);
   if (head.headers.find("expect") && !head.expect_continue) {
-    co_return co_await refuse(Error(Errc::ExpectationFailed, "the only expectation understood is 100-continue"),
-                              response);
+    co_return co_await refuse(
+        Error(Errc::ExpectationFailed, "the only expectation understood is 100-continue"),
+        response);
   }
   if (head.expect_continue && ahead_.empty()) {
     static constexpr std::array<std::string_view, 1> kContinue{"HTTP/1.1 100 Continue\r\n\r\n"};
@@ -115,8 +119,8 @@ awaitable<bool> HttpSession::serve_one() {
   co_return response.reusable() && !closing_ && !peer_left_;
 }
 
-awaitable<void> HttpSession::dispatch(const Route& route, HttpResponse& response, std::string request_id,
-                                      steady_clock::time_point received) {
+awaitable<void> HttpSession::dispatch(const Route& route, HttpResponse& response,
+                                      std::string request_id, steady_clock::time_point received) {
   Cancellation cancellation;
   cancellation_ = &cancellation;
   connection_.watch_peer([this, &cancellation] {
@@ -141,7 +145,8 @@ awaitable<bool> HttpSession::refuse(const Error& error, HttpResponse& response) 
     headers.add("Allow", context_.routes.allowed_methods(parser_.head().path()));
   }
   if (error.code() == Errc::Unauthorized) headers.add("WWW-Authenticate", "Bearer");
-  const auto written = co_await response.respond(error.http_status(), headers, pipeline::error_body(error));
+  const auto written =
+      co_await response.respond(error.http_status(), headers, pipeline::error_body(error));
   if (written) co_await swallow_rest();
   co_return false;
 }
@@ -170,8 +175,8 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
     const bool idle = parser_.idle();
     if (!idle && !deadline) deadline = steady_clock::now() + context_.timeouts.client_header;
     buffer.resize(kHeadBuffer);
-    const net::IoResult read =
-        co_await connection_.read_some(buffer, idle ? context_.timeouts.client_idle : until(*deadline));
+    const net::IoResult read = co_await connection_.read_some(
+        buffer, idle ? context_.timeouts.client_idle : until(*deadline));
     if (read.status == net::IoStatus::Timeout && !idle) {
       connection_.recover();
       co_return Error(Errc::RequestTimeout, "the request's head did not arrive in time");

@@ -2,17 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <array>
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include <boost/asio/awaitable.hpp>
-#include <boost/intrusive/list.hpp>
-
 #include "config/config.h"
 #include "core/cancellation.h"
 #include "core/result.h"
@@ -22,6 +11,17 @@
 #include "net/connection.h"
 #include "telemetry/metrics.h"
 #include "wire/http_parser.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace baton::front {
 
@@ -43,15 +43,17 @@ struct SessionContext {
   std::function<std::uint64_t()> random;
 };
 
-// Role. One client connection: reads requests one after the other, has each answered, keeps the connection or ends it.
-// Confinement. One I/O thread.
-// Lifetime. Lives in its listener's task; linked into the listener's list meanwhile.
-// Invariants. At most one request at a time is being served; what a client sends ahead waits in the kernel.
+// Role. One client connection: reads requests one after the other, has each answered, keeps the
+// connection or ends it. Confinement. One I/O thread. Lifetime. Lives in its listener's task;
+// linked into the listener's list meanwhile. Invariants. At most one request at a time is being
+// served; what a client sends ahead waits in the kernel.
 class HttpSession : public boost::intrusive::list_base_hook<
                         boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
   HttpSession(net::Connection& connection, SessionContext& context)
-      : connection_(connection), context_(context), parser_({context.limits.header_bytes, context.limits.body_bytes}) {}
+      : connection_(connection),
+        context_(context),
+        parser_({context.limits.header_bytes, context.limits.body_bytes}) {}
 
   awaitable<void> run();
 

@@ -2,16 +2,16 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/listener.h"
 
-#include <chrono>
-#include <optional>
-#include <utility>
+#include "pipeline/error_body.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
-#include "pipeline/error_body.h"
+#include <chrono>
+#include <optional>
+#include <utility>
 
 namespace baton::front {
 namespace {
@@ -25,10 +25,12 @@ using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 Error cannot_listen(const model::Endpoint& address, const boost::system::error_code& error) {
-  const std::string hint = error == asio::error::address_in_use
-                               ? "; another process has it: choose another port, or 0 for a free one"
-                               : "";
-  return Error(Errc::Internal, fmt::format("cannot listen on {}: {}{}", address.to_string(), error.message(), hint));
+  const std::string hint =
+      error == asio::error::address_in_use
+          ? "; another process has it: choose another port, or 0 for a free one"
+          : "";
+  return Error(Errc::Internal, fmt::format("cannot listen on {}: {}{}", address.to_string(),
+                                           error.message(), hint));
 }
 
 }  // namespace
@@ -36,7 +38,8 @@ Error cannot_listen(const model::Endpoint& address, const boost::system::error_c
 Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address) {
   boost::system::error_code error;
   tcp::resolver resolver(io);
-  const auto found = resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
+  const auto found =
+      resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
   if (error || found.empty()) return fail(cannot_listen(address, error));
   const tcp::endpoint endpoint = *found.begin();
   tcp::acceptor acceptor(io);
@@ -103,16 +106,21 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
 }
 
 awaitable<void> Listener::turn_away(net::Connection& connection) {
-  const Error error = Error(Errc::TooManyConnections,
-                            fmt::format("there are already {} connections (limits.connections)", gate_.limit))
-                          .with_retry_after(std::chrono::seconds(1));
+  const Error error =
+      Error(Errc::TooManyConnections,
+            fmt::format("there are already {} connections (limits.connections)", gate_.limit))
+          .with_retry_after(std::chrono::seconds(1));
   context_.metrics.count(error.code());
   const net::IoResult shaken = co_await connection.handshake(context_.timeouts.client_header);
   if (shaken.status == net::IoStatus::Ok) {
-    HttpResponse response(connection, {.keep_alive = false, .request_id = {}, .write_timeout = context_.timeouts.client_write});
-    co_await response.respond(error.http_status(), pipeline::error_headers(error), pipeline::error_body(error));
+    HttpResponse response(
+        connection,
+        {.keep_alive = false, .request_id = {}, .write_timeout = context_.timeouts.client_write});
+    co_await response.respond(error.http_status(), pipeline::error_headers(error),
+                              pipeline::error_body(error));
     connection.end_writing();
-    // Until the client has read it and closed, or for a moment: closing with its request unread would reset the connection.
+    // Until the client has read it and closed, or for a moment: closing with its request unread
+    // would reset the connection.
     std::array<char, 4096> sink;
     co_await connection.read_some(sink, kAcceptPause);
   }

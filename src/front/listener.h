@@ -2,25 +2,27 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
-#include <boost/intrusive/list.hpp>
-
 #include "core/result.h"
 #include "front/http_session.h"
 #include "model/worker.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <atomic>
+#include <cstddef>
+
 namespace baton::front {
 
 // Binds an address. Several may share it (SO_REUSEPORT): the kernel spreads connections over them.
-// EngineUnreachable never comes from here; Internal says what the operating system said and what to do.
-Result<boost::asio::ip::tcp::acceptor> bind(boost::asio::io_context& io, const model::Endpoint& address);
+// EngineUnreachable never comes from here; Internal says what the operating system said and what to
+// do.
+Result<boost::asio::ip::tcp::acceptor> bind(boost::asio::io_context& io,
+                                            const model::Endpoint& address);
 
 // Role. Accepts connections for one I/O thread and runs a session on each.
 // Confinement. That thread.
@@ -33,8 +35,9 @@ class Listener {
     std::size_t limit;
   };
 
-  Listener(boost::asio::ip::tcp::acceptor acceptor, net::Deadlines& deadlines, net::TaskGroup& tasks,
-           SessionContext context, Gate gate, boost::asio::ssl::context* tls);
+  Listener(boost::asio::ip::tcp::acceptor acceptor, net::Deadlines& deadlines,
+           net::TaskGroup& tasks, SessionContext context, Gate gate,
+           boost::asio::ssl::context* tls);
 
   void start();
   // No new connections; sessions end after their current request.

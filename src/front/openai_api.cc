@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/openai_api.h"
 
-#include <string>
-#include <string_view>
-#include <utility>
+#include "wire/json_object.h"
 
 #include <fmt/format.h>
 
-#include "wire/json_object.h"
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace baton::front {
 namespace {
@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kModels = "/v1/models/";
 
 std::string card(std::string_view id, std::int64_t created) {
-  return fmt::format(R"({{"id":{},"object":"model","created":{},"owned_by":"baton"}})", wire::json_quote(id), created);
+  return fmt::format(R"({{"id":{},"object":"model","created":{},"owned_by":"baton"}})",
+                     wire::json_quote(id), created);
 }
 
 std::string all_cards(const fleet::Fleet& fleet, std::int64_t created) {
@@ -45,13 +46,17 @@ Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
 
 }  // namespace
 
-std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fleet, std::int64_t created) {
-  const auto list = [&fleet, created](Call& call) { return respond_json(call, 200, all_cards(fleet, created)); };
+std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fleet,
+                                 std::int64_t created) {
+  const auto list = [&fleet, created](Call& call) {
+    return respond_json(call, 200, all_cards(fleet, created));
+  };
   const auto retrieve = [&fleet, created](Call& call) {
     const std::string id(call.head.path().substr(kModels.size()));
     if (fleet.find(id)) return respond_json(call, 200, card(id, created));
-    return respond_error(call, Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", id))
-                                   .with_param("model"));
+    return respond_error(
+        call, Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", id))
+                  .with_param("model"));
   };
   return {
       {"POST", "/v1/chat/completions", Access::Key, completions(pipeline, engine::Api::Chat)},

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/routes.h"
 
-#include <fmt/format.h>
-
 #include "pipeline/error_body.h"
+
+#include <fmt/format.h>
 
 namespace baton::front {
 namespace {

@@ -2,18 +2,18 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "pipeline/response_sink.h"
+#include "wire/http_message.h"
+
+#include <boost/asio/awaitable.hpp>
+
 #include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <boost/asio/awaitable.hpp>
-
-#include "core/cancellation.h"
-#include "core/result.h"
-#include "pipeline/response_sink.h"
-#include "wire/http_message.h"
 
 namespace baton::front {
 

@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/handoff.h"
 
+#include "engine/engine_error.h"
+#include "engine/request_head.h"
+
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "engine/engine_error.h"
-#include "engine/request_head.h"
 
 namespace baton::handoff {
 namespace {
@@ -34,8 +34,8 @@ awaitable<Error> refusal(engine::Exchange& exchange) {
 
 }  // namespace
 
-// Ties the two legs of a hand-off that run at the same time: either one's failure ends the other at once, because each would only
-// wait for its own timeout. Both ends live on one thread.
+// Ties the two legs of a hand-off that run at the same time: either one's failure ends the other at
+// once, because each would only wait for its own timeout. Both ends live on one thread.
 struct PrefillLink {
   engine::Exchange* prefill = nullptr;  // while that leg runs
   engine::Exchange* decode = nullptr;   // while it still needs the prefill leg
@@ -79,8 +79,9 @@ awaitable<Result<Answer>> Handoff::run(Job job, Trail& trail, Cancellation& canc
   fleet::Model& model = job.model;
   if (!model.disaggregated()) {
     const bool aggregated = !model.workers(model::Role::Aggregated).empty();
-    co_return co_await serve_alone(
-        std::move(job), aggregated ? model::Role::Aggregated : model::Role::Decode, trail, cancellation);
+    co_return co_await serve_alone(std::move(job),
+                                   aggregated ? model::Role::Aggregated : model::Role::Decode,
+                                   trail, cancellation);
   }
   const model::Engine kind = model.workers(model::Role::Decode).workers().front()->spec().engine;
   const engine::Dialect& dialect = engine::dialect_of(kind);
@@ -109,7 +110,8 @@ awaitable<Result<Answer>> Handoff::serve_alone(Job job, model::Role role, Trail&
 
 awaitable<Result<engine::PrefillOutcome>> Handoff::prefill(const Job& job,
                                                            const engine::HandoffTicket& ticket,
-                                                           Trail& trail, Cancellation& cancellation) {
+                                                           Trail& trail,
+                                                           Cancellation& cancellation) {
   fleet::WorkerSet& workers = job.model.workers(model::Role::Prefill);
   const engine::Dialect& dialect = engine::dialect_of(workers.workers().front()->spec().engine);
   const wire::SplicedBody body = dialect.prefill_body(job.call(), ticket);
@@ -135,18 +137,18 @@ awaitable<Result<Answer>> Handoff::prefill_then_decode(Job job, Trail& trail,
     answer.whole = std::move(outcome->final_answer);
     co_return answer;
   }
-  // A client that left meanwhile needs no answer, but the prefill worker holds blocks until a decode worker has fetched them.
+  // A client that left meanwhile needs no answer, but the prefill worker holds blocks until a
+  // decode worker has fetched them.
   const bool abandoned = cancellation.requested();
   if (abandoned && outcome->handoff.empty()) co_return fail(cancellation.reason());
   fleet::WorkerSet& workers = job.model.workers(model::Role::Decode);
   const engine::Dialect& dialect = engine::dialect_of(workers.workers().front()->spec().engine);
   const auto purpose = abandoned ? engine::DecodePurpose::Release : engine::DecodePurpose::Answer;
-  const wire::SplicedBody body =
-      dialect.decode_body(job.call(), ticket, *outcome, purpose);
+  const wire::SplicedBody body = dialect.decode_body(job.call(), ticket, *outcome, purpose);
   const auto start = steady_clock::now();
   auto leg = co_await open_leg(workers, job.api, job.headers, body,
-                               abandoned ? OnCancel::Finish : OnCancel::AfterFirstBody, cancellation,
-                               trail.decode_worker);
+                               abandoned ? OnCancel::Finish : OnCancel::AfterFirstBody,
+                               cancellation, trail.decode_worker);
   if (!leg) co_return fail(std::move(leg.error()));
   trail.decode_head_time = since(start);
   if (abandoned) {
@@ -176,7 +178,8 @@ awaitable<Result<Answer>> Handoff::prefill_beside_decode(Job job, Trail& trail,
     engine::HandoffTicket ticket;
     ticket.bootstrap_room = TicketSource::room_from(random_());
     ticket.bootstrap_host = prefill_worker.spec().endpoint.host;
-    ticket.bootstrap_port = co_await bootstraps_.find_port(prefill_worker.id(), prefill_worker.spec());
+    ticket.bootstrap_port =
+        co_await bootstraps_.find_port(prefill_worker.id(), prefill_worker.spec());
 
     const auto start = steady_clock::now();
     Answer answer;
@@ -189,8 +192,8 @@ awaitable<Result<Answer>> Handoff::prefill_beside_decode(Job job, Trail& trail,
     tasks_.spawn(run_prefill_beside(answer.prefill, std::move(*booking), job, ticket));
 
     const engine::Dialect& dialect = engine::dialect_of(decode_worker.spec().engine);
-    const wire::SplicedBody body = dialect.decode_body(job.call(), ticket, {},
-                                                       engine::DecodePurpose::Answer);
+    const wire::SplicedBody body =
+        dialect.decode_body(job.call(), ticket, {}, engine::DecodePurpose::Answer);
     auto sent = co_await send(*answer.stream, decode_worker, job.api, job.headers, body);
     trail.decode_head_time = since(start);
     if (sent) co_return answer;
@@ -208,13 +211,14 @@ awaitable<Result<Answer>> Handoff::prefill_beside_decode(Job job, Trail& trail,
   }
 }
 
-awaitable<void> Handoff::run_prefill_beside(std::shared_ptr<PrefillLink> link, fleet::Booking booking,
-                                            Job job, engine::HandoffTicket ticket) {
+awaitable<void> Handoff::run_prefill_beside(std::shared_ptr<PrefillLink> link,
+                                            fleet::Booking booking, Job job,
+                                            engine::HandoffTicket ticket) {
   const fleet::Worker& worker = booking.worker();
   const engine::Dialect& dialect = engine::dialect_of(worker.spec().engine);
   // Not tied to the client: cancelling a prefill in the middle of its transfer can leak its blocks.
-  engine::Exchange exchange(pool_, {worker.id(), worker.spec().endpoint}, options_.timeouts, nullptr,
-                            OnCancel::Finish);
+  engine::Exchange exchange(pool_, {worker.id(), worker.spec().endpoint}, options_.timeouts,
+                            nullptr, OnCancel::Finish);
   link->prefill = &exchange;
   const wire::SplicedBody body = dialect.prefill_body(job.call(), ticket);
   const auto sent = co_await send(exchange, worker, job.api, job.headers, body);
@@ -223,7 +227,8 @@ awaitable<void> Handoff::run_prefill_beside(std::shared_ptr<PrefillLink> link, f
     failure = sent.error();
   } else {
     job.body.reset();
-    // Its text is of no use, its end is: the connection can be used again, and a late failure is known.
+    // Its text is of no use, its end is: the connection can be used again, and a late failure is
+    // known.
     while (!exchange.done()) {
       const auto piece = co_await exchange.read();
       if (!piece) {
@@ -248,15 +253,15 @@ awaitable<Result<Handoff::Leg>> Handoff::open_leg(fleet::WorkerSet& workers, eng
     Leg leg{std::move(*booking), nullptr};
     const fleet::Worker& worker = leg.booking.worker();
     worker_name = worker.authority();
-    leg.exchange = std::make_unique<engine::Exchange>(pool_,
-                                                      engine::Target{worker.id(), worker.spec().endpoint},
-                                                      options_.timeouts, &cancellation, on_cancel);
+    leg.exchange = std::make_unique<engine::Exchange>(
+        pool_, engine::Target{worker.id(), worker.spec().endpoint}, options_.timeouts,
+        &cancellation, on_cancel);
     auto sent = co_await send(*leg.exchange, worker, api, headers, body);
     if (sent) co_return leg;
     // A worker that was never reached has done nothing: the next one may have the request.
     unreachable.push_back(worker.id());
-    const bool another = sent.error().code() == Errc::EngineUnreachable &&
-                         workers.has_other_than(unreachable);
+    const bool another =
+        sent.error().code() == Errc::EngineUnreachable && workers.has_other_than(unreachable);
     if (!another) co_return fail(std::move(sent.error()));
   }
 }

@@ -2,15 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-
-#include <boost/asio/awaitable.hpp>
-
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/bootstrap_directory.h"
@@ -21,6 +12,15 @@
 #include "handoff/ticket_source.h"
 #include "net/task_group.h"
 #include "wire/http_message.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace baton::handoff {
 
@@ -56,8 +56,8 @@ struct Answer {
   // A worker that has answered 2xx and is about to send the body.
   std::unique_ptr<engine::Exchange> stream;
 
-  fleet::Booking booking;              // of the worker behind `stream`
-  std::shared_ptr<PrefillLink> prefill; // a prefill leg that runs beside `stream`
+  fleet::Booking booking;                // of the worker behind `stream`
+  std::shared_ptr<PrefillLink> prefill;  // a prefill leg that runs beside `stream`
   // Why `stream` ended, where the prefill leg ended it.
   std::optional<Error> prefill_failure() const;
   // The decode worker has the KV cache: what happens to the prefill leg no longer matters.
@@ -74,8 +74,10 @@ struct Options {
   std::size_t response_bytes;
 };
 
-// Role. The prefill router: gets a request through prefill and decode, in the order and with the fields its engine wants, and never abandons a
-//   hand-off half way: what a prefill worker pinned is fetched or released, also when the client has left.
+// Role. The prefill router: gets a request through prefill and decode, in the order and with the
+// fields its engine wants, and never abandons a
+//   hand-off half way: what a prefill worker pinned is fetched or released, also when the client
+//   has left.
 // Confinement. One I/O thread.
 // Lifetime. Owned by the thread; outlives its tasks.
 class Handoff {
@@ -91,18 +93,23 @@ class Handoff {
     std::unique_ptr<engine::Exchange> exchange;
   };
 
-  awaitable<Result<Answer>> serve_alone(Job job, model::Role role, Trail& trail, Cancellation& cancellation);
+  awaitable<Result<Answer>> serve_alone(Job job, model::Role role, Trail& trail,
+                                        Cancellation& cancellation);
   awaitable<Result<Answer>> prefill_then_decode(Job job, Trail& trail, Cancellation& cancellation);
-  awaitable<Result<engine::PrefillOutcome>> prefill(const Job& job, const engine::HandoffTicket& ticket,
+  awaitable<Result<engine::PrefillOutcome>> prefill(const Job& job,
+                                                    const engine::HandoffTicket& ticket,
                                                     Trail& trail, Cancellation& cancellation);
-  awaitable<Result<Answer>> prefill_beside_decode(Job job, Trail& trail, Cancellation& cancellation);
-  awaitable<void> run_prefill_beside(std::shared_ptr<PrefillLink> link, fleet::Booking booking, Job job,
-                                     engine::HandoffTicket ticket);
-  awaitable<Result<Leg>> open_leg(fleet::WorkerSet& workers, engine::Api api, const wire::Headers& headers,
-                                  const wire::SplicedBody& body, engine::OnCancel on_cancel,
-                                  Cancellation& cancellation, std::string& worker_name);
-  awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker, engine::Api api,
-                               const wire::Headers& headers, const wire::SplicedBody& body);
+  awaitable<Result<Answer>> prefill_beside_decode(Job job, Trail& trail,
+                                                  Cancellation& cancellation);
+  awaitable<void> run_prefill_beside(std::shared_ptr<PrefillLink> link, fleet::Booking booking,
+                                     Job job, engine::HandoffTicket ticket);
+  awaitable<Result<Leg>> open_leg(fleet::WorkerSet& workers, engine::Api api,
+                                  const wire::Headers& headers, const wire::SplicedBody& body,
+                                  engine::OnCancel on_cancel, Cancellation& cancellation,
+                                  std::string& worker_name);
+  awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
+                               engine::Api api, const wire::Headers& headers,
+                               const wire::SplicedBody& body);
 
   engine::UpstreamPool& pool_;
   net::TaskGroup& tasks_;

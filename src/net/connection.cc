@@ -2,12 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "net/connection.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <array>
-#include <utility>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
@@ -15,13 +9,19 @@
 #include <boost/asio/write.hpp>
 #include <boost/container/static_vector.hpp>
 
+#include <array>
+#include <poll.h>
+#include <sys/socket.h>
+#include <utility>
+
 namespace baton::net {
 namespace {
 
 namespace asio = boost::asio;
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
-// How long a request runs before its client is watched, and how often a client that has already sent more is looked at.
+// How long a request runs before its client is watched, and how often a client that has already
+// sent more is looked at.
 constexpr std::chrono::milliseconds kWatchAfter{50};
 
 constexpr std::chrono::milliseconds kTlsGoodbye{500};
@@ -106,7 +106,8 @@ awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pie
                                            std::size_t written) {
   const std::size_t total = total_size(pieces);
   while (written < total) {
-    const auto [error, size] = co_await socket_.async_write_some(remaining(pieces, written), kAwait);
+    const auto [error, size] =
+        co_await socket_.async_write_some(remaining(pieces, written), kAwait);
     written += size;
     if (error) co_return settle(error, written);
   }
@@ -139,8 +140,8 @@ IoResult Connection::settle(boost::system::error_code error, std::size_t size) {
   if (state_ != IoStatus::Ok) return {state_, size};  // a timeout or an abort ended the wait
   if (!error) return {IoStatus::Ok, size};
   error_ = error;
-  // A TLS peer that closes without close_notify may have been cut off; it is treated as an end like any other because HTTP
-  // framing tells a whole message from a part.
+  // A TLS peer that closes without close_notify may have been cut off; it is treated as an end like
+  // any other because HTTP framing tells a whole message from a part.
   const bool closed = error == asio::error::eof || error == asio::ssl::error::stream_truncated;
   state_ = closed ? IoStatus::Closed : IoStatus::Failed;
   return {state_, size};
@@ -184,7 +185,8 @@ void Connection::look_at_peer() {
   }
   boost::system::error_code error;
   if (socket_.available(error) > 0) {
-    // The next request is already here: readiness would not tell a close apart from it, so look again later.
+    // The next request is already here: readiness would not tell a close apart from it, so look
+    // again later.
     watch_.arm(kWatchAfter);
     return;
   }

@@ -2,6 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "net/deadlines.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -9,12 +15,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
-
-#include "net/deadlines.h"
 
 namespace baton::net {
 
@@ -34,10 +34,10 @@ struct IoResult {
   std::size_t size;
 };
 
-// Role. A byte stream to a peer, plain or TLS. Waits end by data, by their timeout or by abort(); no wait is unbounded.
-// Confinement. The I/O thread of its Deadlines.
-// Lifetime. Owned by a session or an upstream. Must not die while one of its coroutines is suspended.
-// Invariants. One read and one write at a time. After Timeout, Aborted or Failed every further operation fails the same way.
+// Role. A byte stream to a peer, plain or TLS. Waits end by data, by their timeout or by abort();
+// no wait is unbounded. Confinement. The I/O thread of its Deadlines. Lifetime. Owned by a session
+// or an upstream. Must not die while one of its coroutines is suspended. Invariants. One read and
+// one write at a time. After Timeout, Aborted or Failed every further operation fails the same way.
 class Connection {
  public:
   Connection(tcp::socket socket, Deadlines& deadlines);
@@ -50,12 +50,13 @@ class Connection {
   awaitable<IoResult> handshake(std::chrono::milliseconds timeout);
   awaitable<IoResult> read_some(std::span<char> into, std::chrono::milliseconds timeout);
   // Writes everything. What the kernel takes at once costs no suspension.
-  awaitable<IoResult> write(std::span<const std::string_view> pieces, std::chrono::milliseconds timeout);
+  awaitable<IoResult> write(std::span<const std::string_view> pieces,
+                            std::chrono::milliseconds timeout);
 
   // Ends every wait, now and later. Safe at any time.
   void abort();
-  // Runs `on_gone` once if the peer closes while nobody reads. Starts looking only after a short while: most answers are faster, and cost
-  // nothing then.
+  // Runs `on_gone` once if the peer closes while nobody reads. Starts looking only after a short
+  // while: most answers are faster, and cost nothing then.
   void watch_peer(std::function<void()> on_gone);
   void unwatch_peer();
   // After a Timeout: the connection is still whole, so an error can be written.
@@ -71,7 +72,8 @@ class Connection {
   bool is_tls() const { return tls_ != nullptr; }
   std::string error() const { return error_.message(); }
   std::string peer() const;
-  // True where the peer has closed or sent bytes nobody asked for: such a connection cannot be used again.
+  // True where the peer has closed or sent bytes nobody asked for: such a connection cannot be used
+  // again.
   bool stale();
 
  private:

@@ -24,8 +24,8 @@ void Deadlines::stop() { timer_.cancel(); }
 
 void Deadlines::tick() {
   now_ = Deadline::Clock::now();
-  // A callback may destroy any deadline, its own too. So the expired ones are moved to a list of their own, and each goes back
-  // to the main list before its callback runs.
+  // A callback may destroy any deadline, its own too. So the expired ones are moved to a list of
+  // their own, and each goes back to the main list before its callback runs.
   decltype(all_) expired;
   for (auto it = all_.begin(); it != all_.end();) {
     Deadline& deadline = *it++;

@@ -2,19 +2,19 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <chrono>
-#include <functional>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/intrusive/list.hpp>
+
+#include <chrono>
+#include <functional>
 
 namespace baton::net {
 
 class Deadlines;
 
-// Role. A point in time after which a callback runs, once per arming. Moving it costs a store: nothing is queued or allocated.
-// Confinement. The I/O thread of its Deadlines.
+// Role. A point in time after which a callback runs, once per arming. Moving it costs a store:
+// nothing is queued or allocated. Confinement. The I/O thread of its Deadlines.
 class Deadline : public boost::intrusive::list_base_hook<
                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
@@ -35,7 +35,8 @@ class Deadline : public boost::intrusive::list_base_hook<
   Clock::time_point expiry_ = kNever;
 };
 
-// Role. All deadlines of one I/O thread, looked at every kTick. A stream re-arms its timeout at every token; a timer queue
+// Role. All deadlines of one I/O thread, looked at every kTick. A stream re-arms its timeout at
+// every token; a timer queue
 //   would pay a heap operation for each of them, this pays nothing.
 // Confinement. One I/O thread.
 // Permitted imprecision. A deadline fires up to two ticks late, never early.

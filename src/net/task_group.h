@@ -2,21 +2,21 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <utility>
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-
 namespace baton::net {
 
-// Role. The only way to start a task: it is counted until it ends, and an exception that reaches its end is reported instead of lost.
-// Confinement. One I/O thread; running() from any.
-// Lifetime. Must outlive its tasks: wait until running() is zero before destroying it.
+// Role. The only way to start a task: it is counted until it ends, and an exception that reaches
+// its end is reported instead of lost. Confinement. One I/O thread; running() from any. Lifetime.
+// Must outlive its tasks: wait until running() is zero before destroying it.
 class TaskGroup {
  public:
   using OnException = std::function<void(std::exception_ptr)>;

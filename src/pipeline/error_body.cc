@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/error_body.h"
 
-#include <fmt/format.h>
-
 #include "wire/json_object.h"
+
+#include <fmt/format.h>
 
 namespace baton::pipeline {
 
@@ -20,7 +20,8 @@ std::string error_event(const Error& error) { return "data: " + error_body(error
 wire::Headers error_headers(const Error& error) {
   wire::Headers headers;
   headers.add("Content-Type", "application/json");
-  if (const auto delay = error.retry_after()) headers.add("Retry-After", fmt::format("{}", delay->count()));
+  if (const auto delay = error.retry_after())
+    headers.add("Retry-After", fmt::format("{}", delay->count()));
   return headers;
 }
 

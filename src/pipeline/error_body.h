@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <string>
-
 #include "core/error.h"
 #include "wire/http_message.h"
+
+#include <string>
 
 namespace baton::pipeline {
 

@@ -2,16 +2,17 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <string_view>
-
 #include "wire/http_message.h"
+
+#include <string_view>
 
 namespace baton::pipeline {
 
 enum class ForwardAuthorization { No, Yes };
 
-// The client's headers a worker gets: all but those that belong to the connection, to Baton, or that would change how the body is coded.
-// `request_id` takes the place of whatever the client sent.
+// The client's headers a worker gets: all but those that belong to the connection, to Baton, or
+// that would change how the body is coded. `request_id` takes the place of whatever the client
+// sent.
 wire::Headers headers_for_worker(const wire::Headers& client, std::string_view request_id,
                                  ForwardAuthorization authorization);
 

@@ -2,16 +2,16 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/pipeline.h"
 
-#include <optional>
-#include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
-
 #include "engine/client_body.h"
 #include "engine/completion_json.h"
 #include "pipeline/error_body.h"
 #include "pipeline/relay.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string_view>
+#include <utility>
 
 namespace baton::pipeline {
 namespace {
@@ -49,8 +49,8 @@ awaitable<void> Pipeline::serve(Incoming incoming, ResponseSink& sink, Cancellat
   ledger_.close(record, ledger_.metrics(model ? model->name() : std::string_view()));
 }
 
-awaitable<Result<void>> Pipeline::answer(Incoming incoming, ResponseSink& sink, RequestRecord& record,
-                                         Cancellation& cancellation) {
+awaitable<Result<void>> Pipeline::answer(Incoming incoming, ResponseSink& sink,
+                                         RequestRecord& record, Cancellation& cancellation) {
   const engine::Api api = incoming.api;
   auto understood = understand(std::move(incoming), record);
   if (!understood) co_return fail(std::move(understood.error()));
@@ -79,7 +79,8 @@ Result<Pipeline::Understood> Pipeline::understand(Incoming incoming, RequestReco
   record.model = *name;
   fleet::Model* model = fleet_.find(*name);
   if (!model) {
-    return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", *name)).with_param("model"));
+    return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", *name))
+                    .with_param("model"));
   }
   const std::string_view input = incoming.api == engine::Api::Chat ? "messages" : "prompt";
   if (!object.has(input)) return fail(missing_field(input));
@@ -87,11 +88,13 @@ Result<Pipeline::Understood> Pipeline::understand(Incoming incoming, RequestReco
   // Engines read "yes" and 1 as true, so guessing here could make a whole answer of a stream.
   const auto stream = object.find("stream");
   if (stream && *stream != "null" && !object.find_bool("stream")) {
-    return fail(Error(Errc::InvalidRequest, "\"stream\" must be true or false").with_param("stream"));
+    return fail(
+        Error(Errc::InvalidRequest, "\"stream\" must be true or false").with_param("stream"));
   }
   if (std::string missing = model->why_not_ready(); !missing.empty()) {
-    return fail(Error(Errc::NoWorkers, fmt::format("the model \"{}\" cannot serve now: {}", *name, missing))
-                    .with_retry_after(std::chrono::seconds(1)));
+    return fail(
+        Error(Errc::NoWorkers, fmt::format("the model \"{}\" cannot serve now: {}", *name, missing))
+            .with_retry_after(std::chrono::seconds(1)));
   }
   return Understood{
       {*model, incoming.api, body, *name != model->name(),
@@ -100,8 +103,9 @@ Result<Pipeline::Understood> Pipeline::understand(Incoming incoming, RequestReco
 }
 
 awaitable<Result<void>> Pipeline::deliver_whole(const std::string& json, engine::Api api,
-                                                engine::IncludeUsage include_usage, ResponseSink& sink,
-                                                RequestRecord& record, ModelMetrics& metrics) {
+                                                engine::IncludeUsage include_usage,
+                                                ResponseSink& sink, RequestRecord& record,
+                                                ModelMetrics& metrics) {
   if (const auto object = wire::JsonObject::parse(json)) record.usage = engine::usage_of(*object);
   std::string body = json;
   if (record.stream) {
@@ -110,14 +114,16 @@ awaitable<Result<void>> Pipeline::deliver_whole(const std::string& json, engine:
     body = std::move(*events);
   }
   wire::Headers headers;
-  headers.add("Content-Type", record.stream ? "text/event-stream; charset=utf-8" : "application/json");
+  headers.add("Content-Type",
+              record.stream ? "text/event-stream; charset=utf-8" : "application/json");
   record.on_token(metrics);
   record.status = kOk;
   record.response_bytes = body.size();
   co_return co_await sink.respond(kOk, headers, body);
 }
 
-awaitable<void> Pipeline::deliver_error(const Error& error, ResponseSink& sink, RequestRecord& record) {
+awaitable<void> Pipeline::deliver_error(const Error& error, ResponseSink& sink,
+                                        RequestRecord& record) {
   if (error.code() == Errc::ClientGone) {
     record.status = error.http_status();
     co_return;

@@ -2,12 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <string>
-
-#include <boost/asio/awaitable.hpp>
-
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/dialect.h"
@@ -17,6 +11,12 @@
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
 #include "wire/http_message.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
 
 namespace baton::pipeline {
 
@@ -37,7 +37,8 @@ struct Options {
 // Role. The spine: takes a request from its body to the last byte of its answer.
 // Confinement. One I/O thread.
 // Lifetime. Owned by the thread, outlives its requests.
-// Invariants. Every request is answered exactly once, with its answer or with one error, and recorded exactly once.
+// Invariants. Every request is answered exactly once, with its answer or with one error, and
+// recorded exactly once.
 class Pipeline {
  public:
   Pipeline(fleet::Fleet& fleet, handoff::Handoff& handoff, RequestLedger& ledger, Options options)

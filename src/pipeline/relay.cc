@@ -2,15 +2,15 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/relay.h"
 
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include "engine/engine_error.h"
 #include "engine/stream_event.h"
 #include "pipeline/forwarding.h"
 #include "wire/json_object.h"
 #include "wire/sse_reader.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace baton::pipeline {
 namespace {
@@ -22,7 +22,8 @@ class StreamJudge {
  public:
   StreamJudge(RequestRecord& record, ModelMetrics& metrics) : record_(record), metrics_(metrics) {}
 
-  // The next sound events of `piece`, which `reader` was fed, as one range of bytes. Empty where there are no more.
+  // The next sound events of `piece`, which `reader` was fed, as one range of bytes. Empty where
+  // there are no more.
   std::string_view take(wire::SseReader& reader, std::string_view piece) {
     const char* begin = nullptr;
     const char* end = nullptr;
@@ -30,7 +31,8 @@ class StreamJudge {
       const auto event = reader.next();
       if (!event || !accept(event->data)) break;
       // An event that began in an earlier piece lies elsewhere, and goes on alone.
-      const bool whole = event->raw.data() >= piece.data() && event->raw.data() < piece.data() + piece.size();
+      const bool whole =
+          event->raw.data() >= piece.data() && event->raw.data() < piece.data() + piece.size();
       if (!whole) return event->raw;
       if (!begin) begin = event->raw.data();
       end = event->raw.data() + event->raw.size();
@@ -38,7 +40,8 @@ class StreamJudge {
     if (reader.overflowed() && !failure_) {
       failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is too large");
     }
-    return begin ? std::string_view(begin, static_cast<std::size_t>(end - begin)) : std::string_view();
+    return begin ? std::string_view(begin, static_cast<std::size_t>(end - begin))
+                 : std::string_view();
   }
 
   bool done() const { return done_; }
@@ -57,7 +60,8 @@ class StreamJudge {
         return false;
       case engine::StreamEvent::Kind::Done:
         if (!finished_) {
-          failure_.emplace(Errc::EngineFailed, "the engine ended the stream before the answer was finished");
+          failure_.emplace(Errc::EngineFailed,
+                           "the engine ended the stream before the answer was finished");
           return false;
         }
         done_ = true;
@@ -78,8 +82,8 @@ class StreamJudge {
   std::optional<Error> failure_;
 };
 
-awaitable<Result<void>> pass_on(std::string_view events, const handoff::Answer& answer, ResponseSink& sink,
-                                RequestRecord& record) {
+awaitable<Result<void>> pass_on(std::string_view events, const handoff::Answer& answer,
+                                ResponseSink& sink, RequestRecord& record) {
   if (record.status == 0) {
     record.status = kOk;
     const auto begun = co_await sink.begin(kOk, headers_for_client(answer.stream->head().headers));
@@ -91,8 +95,8 @@ awaitable<Result<void>> pass_on(std::string_view events, const handoff::Answer& 
 
 }  // namespace
 
-awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink, RequestRecord& record,
-                                     ModelMetrics& metrics) {
+awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink,
+                                     RequestRecord& record, ModelMetrics& metrics) {
   wire::SseReader reader;
   StreamJudge judge(record, metrics);
   while (!judge.done()) {
@@ -101,7 +105,8 @@ awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink
       if (auto failure = answer.prefill_failure()) co_return fail(std::move(*failure));
       co_return fail(piece.error());
     }
-    if (piece->empty()) co_return fail(Errc::StreamBroken, "the engine's stream ended without [DONE]");
+    if (piece->empty())
+      co_return fail(Errc::StreamBroken, "the engine's stream ended without [DONE]");
     answer.prefill_delivered();
     reader.feed(*piece);
     while (true) {
@@ -128,7 +133,9 @@ awaitable<Result<void>> relay_whole(handoff::Answer& answer, std::size_t limit, 
   }
   answer.prefill_delivered();
   const auto object = wire::JsonObject::parse(*body);
-  if (!object) co_return fail(Errc::EngineProtocol, "the engine's answer is not JSON: " + object.error().message());
+  if (!object)
+    co_return fail(Errc::EngineProtocol,
+                   "the engine's answer is not JSON: " + object.error().message());
   record.usage = engine::usage_of(*object);
   record.on_token(metrics);
   record.status = kOk;

@@ -2,6 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/error.h"
+#include "engine/completion_json.h"
+#include "handoff/handoff.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -11,12 +17,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-
-#include "core/error.h"
-#include "engine/completion_json.h"
-#include "handoff/handoff.h"
-#include "telemetry/log.h"
-#include "telemetry/metrics.h"
 
 namespace baton::pipeline {
 
@@ -63,7 +63,8 @@ struct RequestRecord {
 
 // Role. Tells what became of requests: metrics always, a log line where they are wanted.
 // Confinement. Any thread.
-// Invariants. Holds the metrics of the configured models only, so no client can make their number grow.
+// Invariants. Holds the metrics of the configured models only, so no client can make their number
+// grow.
 class RequestLedger {
  public:
   RequestLedger(telemetry::Registry& registry, telemetry::Logger& log, bool log_requests);

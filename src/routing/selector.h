@@ -2,24 +2,26 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "model/worker.h"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
-#include "model/worker.h"
-
 namespace baton::routing {
 
 // Role. Picks one of N workers by a policy that looks at load alone.
 // Confinement. Any thread; the round-robin cursor is the only state.
-// Invariants. Every eligible worker can be picked. Round robin visits eligible workers in turn; ties of least_loaded go round in
+// Invariants. Every eligible worker can be picked. Round robin visits eligible workers in turn;
+// ties of least_loaded go round in
 //   turn too, so equal workers share equally.
 class Selector {
  public:
   explicit Selector(model::Policy policy) : policy_(policy) {}
 
-  // `load(i)` and `eligible(i)` describe worker i of `count`; `random()` gives 64 uniform bits. nullopt where none is eligible.
+  // `load(i)` and `eligible(i)` describe worker i of `count`; `random()` gives 64 uniform bits.
+  // nullopt where none is eligible.
   template <class Load, class Eligible, class Random>
   std::optional<std::size_t> pick(std::size_t count, Load load, Eligible eligible, Random random) {
     if (count == 0) return std::nullopt;
