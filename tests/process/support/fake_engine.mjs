@@ -43,7 +43,7 @@ export class FakeEngine {
 
   /** Ends every connection, as an engine's keep-alive timeout does. */
   dropConnections() {
-    for (const socket of this.sockets) socket.end();
+    for (const socket of this.sockets) socket.destroy();
   }
 
   async close() {
