@@ -3,8 +3,6 @@
 // program of ours with a parser of ours, could hide.
 import http from 'node:http';
 
-const PREFILL_MARK = /"do_remote_decode"\s*:\s*true/;
-
 /** What the fake prefill worker returns; the number types and the odd keys must reach the decode leg unchanged. */
 export const KV_TRANSFER_PARAMS =
   '{"do_remote_prefill":true,"do_remote_decode":false,"remote_block_ids":[[1,2,18446744073709551615]],' +
@@ -16,9 +14,8 @@ const chunk = (delta, finish = null) =>
   `"choices":[{"index":0,"delta":${delta},"finish_reason":${JSON.stringify(finish)}}]}\n\n`;
 
 export class FakeEngine {
-  legs = []; // {path, headers, rawHeaders, body: Buffer, connection: number, prefill: boolean}
+  legs = []; // {path, method, headers, rawHeaders, body: Buffer, connection: number, prefill, stream}
   connections = 0;
-  streamBytes = 0; // sent so far by streams of `bulk` events
   /** Replaces the normal answer: (leg, response) → true when it has answered. */
   behave = () => false;
 
@@ -57,18 +54,18 @@ export class FakeEngine {
     incoming.on('end', () => {
       const body = Buffer.concat(parts);
       const { url: path, method, headers, rawHeaders, socket } = incoming;
-      const prefill = PREFILL_MARK.test(body.toString('latin1'));
-      const leg = { path, method, headers, rawHeaders, body, connection: socket.number, prefill };
+      const { kv_transfer_params: params, stream } = body.length > 0 ? JSON.parse(body) : {};
+      const prefill = params?.do_remote_decode === true;
+      const leg = { path, method, headers, rawHeaders, body, connection: socket.number, prefill, stream };
       if (method === 'POST') this.legs.push(leg);
       if (!this.behave(leg, response)) this.#answer(leg, response);
     });
   }
 
-  #answer({ body, prefill, method }, response) {
+  #answer({ prefill, stream, method }, response) {
     if (method !== 'POST') return json(response, '{"object":"list","data":[]}');
     const params = prefill ? `,"kv_transfer_params":${KV_TRANSFER_PARAMS}` : '';
-    const streams = /"stream"\s*:\s*true/.test(body.toString('latin1')) && !prefill;
-    if (streams) {
+    if (stream) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(chunk('{"role":"assistant","content":""}'));
       response.write(chunk('{"content":"hello"}'));
