@@ -9,8 +9,11 @@ export const KV_TRANSFER_PARAMS =
   '"remote_engine_id":"e\\u002d1","remote_request_id":"cmpl-1","remote_host":"127.0.0.1","remote_port":5600,' +
   '"tp_size":1,"expiry":1.50,"unknown_to_router":{"deep":[null,true,1e3]}}';
 
+/** Members of every answer that no router knows; the second number is beyond every integer type. */
+export const UNKNOWN = '"x_engine":18446744073709551615,"x_huge":123456789012345678901234567890';
+
 const chunk = (delta, finish = null) =>
-  `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"demo","x_engine":18446744073709551615,` +
+  `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"demo",${UNKNOWN},` +
   `"choices":[{"index":0,"delta":${delta},"finish_reason":${JSON.stringify(finish)}}]}\n\n`;
 
 export class FakeEngine {
@@ -74,7 +77,7 @@ export class FakeEngine {
     const finish = prefill ? 'length' : 'stop';
     return json(
       response,
-      `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"demo","x_engine":18446744073709551615,"choices":[` +
+      `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"demo",${UNKNOWN},"choices":[` +
         `{"index":0,"message":{"role":"assistant","content":"hello","x_more":{"a":[1.0]}},"finish_reason":"${finish}"}],` +
         `"usage":{"prompt_tokens":3,"completion_tokens":1,"total_tokens":4}${params}}`,
     );
