@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting, draining and ending; what an operator sees of it in errors, logs and metrics.
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import net from 'node:net';
+
+import { Fleet } from './support/fleet.mjs';
+import { RawConnection, fetchText, readAnswer, request } from './support/http.mjs';
+import { Process, inTime, until } from './support/process.mjs';
+import { scenario } from './support/scenario.mjs';
+import { expectedAnswer } from './support/text.mjs';
+
+const CHAT = '/v1/chat/completions';
+const LONG = { minOutput: 150, maxOutput: 150 };
+const chat = (text, more = {}) => ({ model: 'demo', messages: [{ role: 'user', content: text }], stream: true, ...more });
+
+const statusOf = async (address, path) => (await request(address, { method: 'GET', path })).status;
+
+async function refused(address) {
+  try {
+    const connection = await RawConnection.open(address);
+    connection.destroy();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+scenario('SIGTERM lets running streams finish', async (s) => {
+  const fleet = await Fleet.start(s, { sim: { decodeMs: 10, ...LONG } });
+  const { router } = fleet;
+  assert.equal(await statusOf(router.admin, '/ready'), 200);
+  const body = chat('Finish me');
+  const running = request(router.address, { path: CHAT, body: JSON.stringify(body) });
+  await until('the stream runs', async () => (await fleet.of('decode')[0].state()).running > 0);
+  router.process.signal('SIGTERM');
+  await until('not ready any more', async () => (await statusOf(router.admin, '/ready')) === 503);
+  assert.equal(await statusOf(router.admin, '/health'), 200, 'alive while it drains');
+  await until('new connections are refused', () => refused(router.address));
+  const answer = readAnswer(await inTime('the running stream', running));
+  assert.equal(answer.text, expectedAnswer(body, LONG).choices[0].text);
+  assert.ok(answer.done && answer.complete);
+  assert.deepEqual(await router.process.ended(), { code: 0, signal: null });
+});
+
+scenario('streams beyond the grace end as errors', async (s) => {
+  const fleet = await Fleet.start(s, { sim: { decodeMs: 20, minOutput: 5000, maxOutput: 5000 }, config: { shutdown_grace: '500ms' } });
+  const running = request(fleet.router.address, { path: CHAT, body: JSON.stringify(chat('Too long')) });
+  await until('the stream runs', async () => (await fleet.of('decode')[0].state()).running > 0);
+  fleet.router.process.signal('SIGTERM');
+  const answer = readAnswer(await inTime('the end of the stream', running));
+  assert.ok(!answer.done, 'a stream cut short has no [DONE]');
+  assert.equal(answer.error?.code, 'shutting_down');
+  assert.deepEqual(await fleet.router.process.ended(), { code: 0, signal: null });
+  await until('the engines are free', async () =>
+    (await fleet.states()).every(({ running: now, waiting, pinned }) => now + waiting + pinned === 0));
+});
+
+scenario('SIGHUP and SIGPIPE are harmless, SIGINT ends', async (s) => {
+  const { router } = await Fleet.start(s);
+  for (const signal of ['SIGHUP', 'SIGPIPE']) {
+    router.process.signal(signal);
+    const body = chat(`after ${signal}`);
+    const answer = readAnswer(await request(router.address, { path: CHAT, body: JSON.stringify(body) }));
+    assert.equal(answer.text, expectedAnswer(body).choices[0].text);
+  }
+  router.process.signal('SIGINT');
+  assert.deepEqual(await router.process.ended(), { code: 0, signal: null });
+});
+
+const GOOD = ['listen: 127.0.0.1:0', 'models:', '  - name: demo', '    workers:', '      - {url: "http://127.0.0.1:9", engine: vllm, role: aggregated}'];
+
+scenario('bad configurations are refused with file, line and a hint', async (s) => {
+  const cases = {
+    'unknown key': [[...GOOD, 'lissten: 127.0.0.1:0'], 6, /lissten/],
+    'wrong type': [[...GOOD, 'threads: many'], 6, /threads/],
+    'unknown engine': [GOOD.map((line) => line.replace('vllm', 'llvm')), 5, /vllm.*sglang.*trtllm/],
+    'duplicate worker': [[...GOOD, GOOD[4]], 6, /127\.0\.0\.1:9/],
+    'prefill without decode': [GOOD.map((line) => line.replace('aggregated', 'prefill')), undefined, /decode/],
+    'no models': [GOOD.slice(0, 1), undefined, /models/],
+    'not YAML': [[...GOOD, 'admin: [1, 2'], undefined, /./],
+  };
+  for (const [name, [lines, line, hint]] of Object.entries(cases)) {
+    await s.step(name, async () => {
+      const file = s.file('bad.yaml');
+      await writeFile(file, `${lines.join('\n')}\n`);
+      const serve = s.adopt(new Process('refused router', ['serve', '--config', file]));
+      serve.expectedExit = 2;
+      assert.equal((await serve.ended()).code, 2);
+      assert.ok(serve.stderr.includes(line ? `${file}:${line}:` : file), serve.stderr);
+      assert.match(serve.stderr, hint);
+    });
+  }
+  await s.step('no such file', async () => {
+    const serve = s.adopt(new Process('refused router', ['serve', '--config', s.file('none.yaml')]));
+    serve.expectedExit = 2;
+    assert.equal((await serve.ended()).code, 2);
+    assert.match(serve.stderr, /none\.yaml/);
+  });
+});
+
+scenario('a port in use is told', async (s) => {
+  const taken = net.createServer();
+  await new Promise((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  s.after(() => new Promise((resolve) => taken.close(resolve)));
+  const { port } = taken.address();
+  const file = s.file('router.yaml');
+  await writeFile(file, `${GOOD.join('\n')}\n`);
+  const serve = s.adopt(new Process('second router', ['serve', '--config', file, '--listen', `127.0.0.1:${port}`]));
+  serve.expectedExit = undefined;
+  assert.notEqual((await serve.ended()).code, 0);
+  assert.match(serve.stderr, new RegExp(`127\\.0\\.0\\.1:${port}`));
+  assert.match(serve.stderr, /in use/i);
+});
+
+scenario('--help lists the options', async (s) => {
+  for (const [args, words] of [
+    [['--help'], ['serve', 'sim', 'demo']],
+    [['serve', '--help'], ['--config', '--listen', '--admin', '--ready-file']],
+    [['sim', '--help'], ['--engine', '--role', '--port', '--decode-ms', '--ready-file']],
+  ]) {
+    const help = s.adopt(new Process(args.join(' '), args));
+    assert.equal((await help.ended()).code, 0);
+    for (const word of words) assert.ok((help.stdout + help.stderr).includes(word), `${args.join(' ')} names ${word}`);
+  }
+  const nonsense = s.adopt(new Process('nonsense', ['serv']));
+  nonsense.expectedExit = 2;
+  assert.equal((await nonsense.ended()).code, 2);
+});
+
+scenario('logs and metrics tell what happened', async (s) => {
+  const fleet = await Fleet.start(s);
+  const { router } = fleet;
+  const body = chat('Count me', { stream_options: { include_usage: true } });
+  const { promptTokens, completionTokens } = expectedAnswer(body);
+  const send = (id, one) => request(router.address, { path: CHAT, body: JSON.stringify(one), headers: { 'X-Request-Id': id } });
+  const answer = await send('good-1', body);
+  await send('bad-1', { ...body, model: 'nobody' });
+  await s.step('one JSON line per request', async () => {
+    const line = await router.requestLine('good-1');
+    assert.equal(line.outcome, 'ok');
+    assert.equal(line.status, 200);
+    assert.equal(line.model, 'demo');
+    assert.equal(line.prefill_worker, fleet.of('prefill')[0].address);
+    assert.equal(line.decode_worker, fleet.of('decode')[0].address);
+    assert.equal(line.prompt_tokens, promptTokens);
+    assert.equal(line.completion_tokens, completionTokens);
+    assert.equal(line.bytes_in, Buffer.byteLength(JSON.stringify(body)));
+    assert.equal(line.bytes_out, Buffer.byteLength(answer.text));
+    assert.ok(line.prefill_ms > 0 && line.ttft_ms >= line.prefill_ms && line.total_ms >= line.ttft_ms, JSON.stringify(line));
+    assert.equal(router.process.stderr.match(/"good-1"/g).length, 1);
+    const failed = await router.requestLine('bad-1');
+    assert.equal(failed.outcome, 'model_not_found');
+    assert.equal(failed.status, 404);
+  });
+  await s.step('metrics', async () => {
+    const demo = { model: 'demo' };
+    const count = (name, labels) => router.metric(`${name}_count`, { ...demo, ...labels });
+    await until('the request is counted', async () => (await router.metric('baton_requests_total', { ...demo, outcome: 'ok' })) === 1);
+    assert.equal(await router.metric('baton_requests_total', { outcome: 'model_not_found' }), 1);
+    assert.equal(await count('baton_time_to_first_token_seconds'), 1);
+    assert.equal(await count('baton_request_duration_seconds'), 1);
+    assert.ok((await count('baton_inter_token_seconds')) >= completionTokens - 1);
+    assert.equal(await count('baton_phase_duration_seconds', { phase: 'prefill' }), 1);
+    assert.equal(await router.metric('baton_prompt_tokens_total', demo), promptTokens);
+    assert.equal(await router.metric('baton_completion_tokens_total', demo), completionTokens);
+    assert.equal(await router.metric('baton_response_bytes_total', demo), Buffer.byteLength(answer.text));
+    assert.equal(await router.inFlight(), 0);
+    const text = await fetchText(router.admin, '/metrics');
+    for (const { name } of await router.metrics()) {
+      assert.match(text, new RegExp(`# HELP ${name.replace(/_(bucket|sum|count)$/, '')}\\b`), `${name} is documented`);
+    }
+  });
+});

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated engines, the router, and both together.
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import OpenAI from 'openai';
+
+import { fetchText, request } from './http.mjs';
+import { Process, until } from './process.mjs';
+
+const flagsOf = (options) =>
+  Object.entries(options).flatMap(([name, value]) => [
+    `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+    String(value),
+  ]);
+
+/** One simulated engine server with its control listener, which faults never touch. */
+export class Sim {
+  constructor(process, engine, role) {
+    this.process = process;
+    this.engine = engine;
+    this.role = role;
+  }
+
+  static async start(scenario, { engine = 'vllm', role = 'aggregated', ...flags } = {}) {
+    const name = `sim-${engine}-${role}-${scenario.processes.length}`;
+    const ready = scenario.file(`${name}.ready`);
+    const controlReady = scenario.file(`${name}.control`);
+    const all = { engine, role, port: 0, readyFile: ready, controlPort: 0, controlReadyFile: controlReady };
+    const defaults = { decodeMs: 0.5, transferMs: 0 };
+    const process = new Process(name, ['sim', ...flagsOf({ ...all, ...defaults, ...flags })]);
+    const sim = new Sim(scenario.adopt(process), engine, role);
+    sim.address = await process.address(ready);
+    sim.control = await process.address(controlReady);
+    return sim;
+  }
+
+  async #control(method, path, body) {
+    const answer = await request(this.control, { method, path, body: body && JSON.stringify(body) });
+    assert.equal(answer.status, 200, `${method} ${path} of ${this.process.name}: ${answer.text}`);
+    return JSON.parse(answer.text);
+  }
+
+  state() {
+    return this.#control('GET', '/sim/state');
+  }
+
+  /** The request legs that arrived, oldest first. */
+  legs() {
+    return this.#control('GET', '/sim/requests');
+  }
+
+  fault(fault) {
+    return this.#control('POST', '/sim/faults', fault);
+  }
+
+  clearFaults() {
+    return this.#control('DELETE', '/sim/faults');
+  }
+
+  /** As the router's configuration names it. */
+  worker() {
+    return { url: `http://${this.address}`, engine: this.engine, role: this.role };
+  }
+}
+
+/** The router under test. */
+export class Router {
+  static async start(scenario, config, flags = []) {
+    const number = scenario.processes.length;
+    const file = (name) => scenario.file(`router-${number}.${name}`);
+    // JSON is YAML, so a test's configuration needs no writer of its own.
+    const whole = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' }, ...config };
+    await writeFile(file('yaml'), JSON.stringify(whole, null, 1));
+    const router = new Router();
+    router.process = scenario.adopt(
+      new Process('router', [
+        'serve', '--config', file('yaml'), '--ready-file', file('ready'), '--admin-ready-file', file('admin'), ...flags,
+      ]),
+    );
+    router.address = await router.process.address(file('ready'));
+    router.admin = await router.process.address(file('admin'));
+    return router;
+  }
+
+  /** npm's official client, without its own retries: they would hide what the router answers. */
+  client(options = {}) {
+    return new OpenAI({ baseURL: `http://${this.address}/v1`, apiKey: 'unused', maxRetries: 0, ...options });
+  }
+
+  /** Every sample of GET /metrics as {name, labels, value}. */
+  async metrics() {
+    return parseMetrics(await fetchText(this.admin, '/metrics'));
+  }
+
+  /** Sum of the samples of one metric whose labels include the given ones. */
+  async metric(name, labels = {}) {
+    const samples = (await this.metrics()).filter(
+      (sample) => sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
+    );
+    assert.ok(samples.length > 0, `there is a metric ${name} ${JSON.stringify(labels)}`);
+    return samples.reduce((sum, sample) => sum + sample.value, 0);
+  }
+
+  /** Requests running on any worker, as the router counts them. */
+  inFlight() {
+    return this.metric('baton_worker_in_flight');
+  }
+
+  /** The log line of a request's end; it may be written a moment after the client has its last byte. */
+  async requestLine(requestId) {
+    return until(`log line of request ${requestId}`, () => {
+      const line = this.process.stderr.split('\n').find((text) => text.includes(`"${requestId}"`));
+      return line && JSON.parse(line);
+    });
+  }
+}
+
+function parseMetrics(text) {
+  return text
+    .split('\n')
+    .filter((line) => line && !line.startsWith('#'))
+    .map((line) => {
+      const [, name, labels = '', value] = /^([^{\s]+)(?:\{(.*)\})?\s+(\S+)/.exec(line);
+      const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, text]) => [key, text]);
+      return { name, labels: Object.fromEntries(pairs), value: Number(value) };
+    });
+}
+
+/** A router in front of simulated workers of one engine: counts per role, simulator flags, configuration. */
+export class Fleet {
+  static async start(scenario, { engine = 'vllm', counts = { prefill: 1, decode: 1 }, sim = {}, config = {}, model = {} } = {}) {
+    const fleet = new Fleet();
+    const roles = Object.entries(counts).flatMap(([role, count]) => Array(count).fill(role));
+    fleet.sims = await Promise.all(roles.map((role) => Sim.start(scenario, { engine, role, ...sim })));
+    const workers = fleet.sims.map((one) => one.worker());
+    fleet.router = await Router.start(scenario, { models: [{ name: 'demo', workers, ...model }], ...config });
+    return fleet;
+  }
+
+  of(role) {
+    return this.sims.filter((sim) => sim.role === role);
+  }
+
+  async states() {
+    return Promise.all(this.sims.map((sim) => sim.state()));
+  }
+
+  /** Waits until nothing runs or waits anywhere. Blocks may stay pinned: a worker that failed fetches nothing. */
+  async idle(busy = ({ running, waiting }) => running + waiting) {
+    let seen;
+    await until(
+      () => `fleet at rest; last seen ${JSON.stringify(seen)}`,
+      async () => {
+        seen = [await this.states(), await this.router.inFlight()];
+        return seen[0].every((state) => busy(state) === 0) && seen[1] === 0;
+      },
+    );
+    return seen[0];
+  }
+
+  /** Waits until nothing is pinned either; no pin may have had to wait for its lease. */
+  async settle() {
+    const states = await this.idle(({ running, waiting, pinned }) => running + waiting + pinned);
+    for (const state of states) assert.equal(state.leaked, 0, 'no pin ran into its lease');
+    return states;
+  }
+}
+
+/** Both shapes a model's workers can take. */
+export const SHAPES = {
+  'prefill+decode': { prefill: 1, decode: 1 },
+  aggregated: { aggregated: 1 },
+};
+
+export const ENGINES = ['vllm', 'sglang', 'trtllm'];
