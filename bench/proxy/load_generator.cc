@@ -35,6 +35,9 @@ namespace baton::bench {
 namespace {
 
 constexpr std::uint64_t kMsNs = 1'000'000;
+// Odd on purpose: with a round number many streams would begin, and then send, at the same
+// instants.
+constexpr std::uint64_t kConnectionsPerSecond = 2437;
 
 enum class Mode {
   Stream,  // streams, one after the other on each connection; CPU and event ages over a window
@@ -47,7 +50,6 @@ struct Plan {
   std::uint16_t port = 0;
   int pid = 0;  // of the proxy; 0: none to watch
   std::uint32_t connections = 0;
-  std::uint64_t connections_per_second = 0;
   std::uint32_t events = 0;
   std::uint64_t interval_us = 0;
   std::uint64_t warmup_ns = 0;  // Hold: from all streams open to reading the memory
@@ -82,6 +84,8 @@ class LoadGenerator {
   void print_result();
 
  private:
+  std::uint64_t opens_at_ns(std::uint32_t index) const;
+  std::uint64_t wait_ns(std::uint64_t now_ns) const;
   void open_due_connections(std::uint64_t now_ns);
   void open(std::uint32_t index);
   void start_request(std::uint32_t index);
@@ -131,8 +135,9 @@ void LoadGenerator::run() {
       return;
     }
     open_due_connections(now_ns);
-    const int count = epoll_wait(epoll_, events.data(), events.size(), 1);
-    if (count < 0 && errno != EINTR) die("epoll_wait", errno);
+    const timespec wait{.tv_sec = 0, .tv_nsec = static_cast<long>(wait_ns(now_ns))};
+    const int count = epoll_pwait2(epoll_, events.data(), events.size(), &wait, nullptr);
+    if (count < 0 && errno != EINTR) die("epoll_pwait2", errno);
     for (const epoll_event& event :
          std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
       on_readable(event.data.u32);
@@ -141,10 +146,19 @@ void LoadGenerator::run() {
   }
 }
 
+std::uint64_t LoadGenerator::opens_at_ns(std::uint32_t index) const {
+  return started_ns_ + std::uint64_t{index} * 1'000'000'000 / kConnectionsPerSecond;
+}
+
 void LoadGenerator::open_due_connections(std::uint64_t now_ns) {
-  const std::uint64_t due =
-      1 + (now_ns - started_ns_) * plan_.connections_per_second / 1'000'000'000;
-  while (opened_ < plan_.connections && opened_ < due) open(opened_++);
+  while (opened_ < plan_.connections && opens_at_ns(opened_) <= now_ns) open(opened_++);
+}
+
+// How long to wait for bytes before there is something else to do.
+std::uint64_t LoadGenerator::wait_ns(std::uint64_t now_ns) const {
+  if (opened_ == plan_.connections) return 5 * kMsNs;  // the window begins and ends on time enough
+  const std::uint64_t next_ns = opens_at_ns(opened_);
+  return next_ns > now_ns ? next_ns - now_ns : 0;
 }
 
 void LoadGenerator::open(std::uint32_t index) {
@@ -334,13 +348,14 @@ Plan plan_from(const Options& options) {
   plan.port = static_cast<std::uint16_t>(options.number("port"));
   plan.pid = static_cast<int>(options.number_or("pid", 0));
   plan.connections = static_cast<std::uint32_t>(options.number("connections"));
-  plan.connections_per_second = options.number_or("connections-per-second", 2500);
   plan.events = static_cast<std::uint32_t>(options.number_or("events", 100));
   plan.interval_us = options.number_or("interval-us", 20'000);
   plan.warmup_ns = options.number_or("warmup-ms", 1000) * kMsNs;
   plan.window_ns = options.number_or("window-ms", 2000) * kMsNs;
   plan.body_bytes = options.number_or("body-bytes", 2048);
-  if (plan.connections == 0 || plan.events == 0) die("--connections and --events are at least 1");
+  if (plan.connections == 0 || plan.events == 0) {
+    die("--connections and --events are at least 1");
+  }
   return plan;
 }
 
