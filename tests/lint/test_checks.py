@@ -13,10 +13,20 @@ import check_layers
 import check_pairs
 import check_shell
 import check_sizes
+import check_telemetry
 import check_text
 import tree
 
-ALL = (check_docs, check_format, check_layers, check_pairs, check_shell, check_sizes, check_text)
+ALL = (
+    check_docs,
+    check_format,
+    check_layers,
+    check_pairs,
+    check_shell,
+    check_sizes,
+    check_telemetry,
+    check_text,
+)
 
 CPP_HEAD = "// SPDX-License-Identifier: Apache-2.0\n// SPDX-FileCopyrightText: The Baton authors\n"
 SCRIPT_HEAD = "# SPDX-License-Identifier: Apache-2.0\n"
@@ -256,6 +266,76 @@ class TextTest(TreeTest):
         lock = '{"packages": {"node_modules/a": {"version": "1.0.0", "resolved": "x"}}}\n'
         self.write("tests/process/package-lock.json", lock)
         self.assert_refused(check_text, "node_modules/a", "tied to one registry")
+
+
+class TelemetryTest(TreeTest):
+    METRICS = """# Metrics
+
+| metric | type | labels | meaning |
+|---|---|---|---|
+| `baton_legs_total` | counter | `role` | Legs. |
+| `baton_open` | gauge | none | Open. |
+"""
+    LOGS = """# Logs
+
+| event | level | fields | when |
+|---|---|---|---|
+| `stopped` | info | none | At the end. |
+| `request` | info | below | After each. |
+
+| field | meaning |
+|---|---|
+| `id` | Which. |
+"""
+    CODE = """
+  metrics.counter("baton_legs_total", "Legs.", {{"role", role}});
+  metrics.gauge(
+      "baton_open", "Open.");
+  log_.info("stopped", {});
+  log.info("request",
+           {{"id", id}});
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.write("docs/metrics.md", self.METRICS)
+        self.write("docs/logging.md", self.LOGS)
+        self.write("src/core/error.cc", CPP_HEAD + self.CODE)
+
+    def rewrite(self, name, old, new):
+        self.write(name, (self.root / name).read_text(encoding="utf-8").replace(old, new))
+
+    def test_pages_that_match_the_code_are_accepted(self):
+        self.assert_accepted(check_telemetry)
+
+    def test_a_metric_without_a_row_is_refused(self):
+        self.rewrite("docs/metrics.md", "| `baton_open` | gauge | none | Open. |\n", "")
+        self.assert_refused(check_telemetry, "docs/metrics.md", "lacks baton_open")
+
+    def test_a_row_without_a_metric_is_refused(self):
+        self.rewrite("src/core/error.cc", '"baton_open"', '"other"')
+        self.assert_refused(check_telemetry, "baton_open is written nowhere")
+
+    def test_the_type_of_a_metric_must_be_right(self):
+        self.rewrite("docs/metrics.md", "| gauge |", "| counter |")
+        self.assert_refused(check_telemetry, "baton_open is a gauge, not a counter")
+
+    def test_labels_must_be_right(self):
+        self.rewrite("docs/metrics.md", "`role`", "`role` `model`")
+        self.assert_refused(check_telemetry, "baton_legs_total does not have `model`")
+
+    def test_a_log_line_without_a_row_is_refused(self):
+        self.rewrite("src/core/error.cc", '"stopped"', '"halted"')
+        complaints = list(check_telemetry.check(self.root))
+        self.assertEqual(len(complaints), 2, complaints)
+
+    def test_a_new_field_of_the_request_line_needs_a_row(self):
+        self.rewrite("src/core/error.cc", '{{"id", id}}', '{{"id", id}, {"rank", rank}}')
+        self.assert_refused(check_telemetry, "docs/logging.md", "request lacks `rank`")
+
+    def test_the_simulator_has_metrics_of_its_own(self):
+        self.write("src/sim/engine.h", CPP_HEAD + 'metrics.gauge("baton_sim", "Simulated.");\n')
+        self.assert_accepted(check_telemetry)
 
 
 class ToolsTest(TreeTest):
