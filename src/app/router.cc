@@ -81,7 +81,8 @@ Result<void> Router::start_threads() {
   model::Endpoint address = config.listen;
   for (std::size_t i = 0; i < count; ++i) {
     auto thread = std::make_unique<IoThread>(services_);
-    auto acceptor = front::bind(thread->io(), address);
+    auto acceptor = front::bind(thread->io(), address,
+                                i == 0 ? front::Sharing::First : front::Sharing::Further);
     if (!acceptor) return fail(std::move(acceptor.error()));
     address =
         local_endpoint(*acceptor, config.listen);  // port 0: the first one's choice is everybody's
@@ -96,7 +97,7 @@ Result<void> Router::start_threads() {
 Result<void> Router::start_admin() {
   const config::Config& config = services_.config;
   if (!config.admin) return {};
-  auto acceptor = front::bind(control_, *config.admin);
+  auto acceptor = front::bind(control_, *config.admin, front::Sharing::First);
   if (!acceptor) return fail(std::move(acceptor.error()));
   admin_address_ = local_endpoint(*acceptor, *config.admin);
   admin_routes_.emplace(front::admin_routes(services_.fleet, services_.metrics,
@@ -125,6 +126,12 @@ void Router::run() {
 
 void Router::on_signal() {
   const config::Config& config = services_.config;
+  // A second signal means now.
+  signals_.async_wait([this](boost::system::error_code error, int) {
+    if (error) return;
+    timer_.cancel();
+    cut_short();
+  });
   log_.info("shutting_down",
             {{"grace_ms", static_cast<std::int64_t>(config.shutdown_grace.count())}});
   services_.draining = true;

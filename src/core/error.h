@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,40 +53,55 @@ struct ErrorInfo {
 std::span<const ErrorInfo> error_table();
 const ErrorInfo& describe(Errc code);
 
-// A failure: what kind, and a sentence for the person who meets it.
+// A failure: what kind, and a sentence for the person who meets it. Two words wide, because every
+// result of every coroutine has room for one.
 class Error {
  public:
-  Error(Errc code, std::string message) : code_(code), message_(std::move(message)) {}
+  Error(Errc code, std::string message)
+      : code_(code),
+        details_(new Details{
+            .message = std::move(message), .http_status = {}, .param = {}, .retry_after = {}}) {}
+  Error(const Error& other) : code_(other.code_), details_(new Details(*other.details_)) {}
+  Error(Error&& other) noexcept = default;
+  Error& operator=(Error other) noexcept {
+    code_ = other.code_;
+    details_ = std::move(other.details_);
+    return *this;
+  }
 
   Errc code() const { return code_; }
-  const std::string& message() const { return message_; }
+  const std::string& message() const { return details_->message; }
   const ErrorInfo& info() const { return describe(code_); }
 
   // The engine's own 4xx status and `param` are passed on where it gave them.
-  int http_status() const { return http_status_.value_or(info().http_status); }
-  const std::optional<std::string>& param() const { return param_; }
+  int http_status() const { return details_->http_status.value_or(info().http_status); }
+  const std::optional<std::string>& param() const { return details_->param; }
   // Set where waiting helps; the client gets it as Retry-After.
-  std::optional<std::chrono::seconds> retry_after() const { return retry_after_; }
+  std::optional<std::chrono::seconds> retry_after() const { return details_->retry_after; }
 
   Error& with_status(int status) {
-    http_status_ = status;
+    details_->http_status = status;
     return *this;
   }
   Error& with_param(std::string param) {
-    param_ = std::move(param);
+    details_->param = std::move(param);
     return *this;
   }
   Error& with_retry_after(std::chrono::seconds delay) {
-    retry_after_ = delay;
+    details_->retry_after = delay;
     return *this;
   }
 
  private:
+  struct Details {
+    std::string message;
+    std::optional<int> http_status;
+    std::optional<std::string> param;
+    std::optional<std::chrono::seconds> retry_after;
+  };
+
   Errc code_;
-  std::string message_;
-  std::optional<int> http_status_;
-  std::optional<std::string> param_;
-  std::optional<std::chrono::seconds> retry_after_;
+  std::unique_ptr<Details> details_;  // null only after a move
 };
 
 }  // namespace baton

@@ -26,7 +26,7 @@ class BootstrapDirectory {
   // default.
   // EngineUnreachable where the worker had to be asked and is not there.
   awaitable<Result<std::optional<std::uint16_t>>> find_port(model::WorkerId id,
-                                                    const model::WorkerSpec& spec);
+                                                            const model::WorkerSpec& spec);
   // The worker could not be reached: what it said may no longer be true.
   void forget(model::WorkerId id) { known_.erase(id.value); }
 

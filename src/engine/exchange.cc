@@ -12,7 +12,7 @@ namespace {
 
 // A stream of tokens needs little; an answer that fills this gets the large one until it calms
 // down.
-constexpr std::size_t kSmallBuffer = 1536;
+constexpr std::size_t kSmallBuffer = 1024;
 constexpr std::size_t kLargeBuffer = 32 * 1024;
 
 }  // namespace
@@ -84,7 +84,8 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
     co_return fail(explain(written, "while it was sent the request"));
   }
   while (true) {
-    const net::IoResult received = co_await receive(timeouts_.first_byte);
+    const net::IoResult received =
+        took(co_await upstream_->connection.read_some(room(), timeouts_.first_byte));
     if (received.status != net::IoStatus::Ok) {
       co_return fail(explain(received, "before it answered"));
     }
@@ -111,14 +112,17 @@ awaitable<Result<std::string_view>> Exchange::read() {
       co_return progress.body;
     }
     if (done_) break;
-    const net::IoResult received = co_await receive(timeouts_.idle);
+    net::Connection& connection = upstream_->connection;
+    net::IoResult received{connection.status(), 0};
+    if (connection.usable()) {
+      received = took(connection.end_read(co_await connection.begin_read(room(), timeouts_.idle)));
+    }
     if (received.status == net::IoStatus::Closed &&
         upstream_->parser.finish() == wire::ParseStatus::Done) {
       done_ = true;
-      break;
-    }
-    if (received.status != net::IoStatus::Ok)
+    } else if (received.status != net::IoStatus::Ok) {
       co_return fail(explain(received, "in the middle of its answer"));
+    }
   }
   co_return std::string_view();
 }
@@ -138,10 +142,13 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
   }
 }
 
-awaitable<net::IoResult> Exchange::receive(std::chrono::milliseconds timeout) {
+std::span<char> Exchange::room() {
   begin_ = end_ = 0;
   if (buffer_.empty()) buffer_.resize(kSmallBuffer);
-  const net::IoResult received = co_await upstream_->connection.read_some(buffer_, timeout);
+  return buffer_;
+}
+
+net::IoResult Exchange::took(net::IoResult received) {
   end_ = received.size;
   if (received.size == kSmallBuffer && buffer_.size() == kSmallBuffer) {
     buffer_.resize(kLargeBuffer);
@@ -149,7 +156,7 @@ awaitable<net::IoResult> Exchange::receive(std::chrono::milliseconds timeout) {
     buffer_.resize(kSmallBuffer);
     buffer_.shrink_to_fit();
   }
-  co_return received;
+  return received;
 }
 
 Error Exchange::explain(net::IoResult result, std::string_view when) const {

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,7 +66,8 @@ class Exchange final : private UpstreamPool::Holder {
 
  private:
   awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, bool& answered);
-  awaitable<net::IoResult> receive(std::chrono::milliseconds timeout);
+  std::span<char> room();
+  net::IoResult took(net::IoResult received);
   void on_cancelled();
   Error explain(net::IoResult result, std::string_view when) const;
   void finish();

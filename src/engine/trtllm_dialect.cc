@@ -10,7 +10,10 @@
 
 namespace baton::engine {
 
-bool TrtllmDialect::can_hand_off(const ClientCall& call) const { return !has_prompt_list(call); }
+bool TrtllmDialect::can_hand_off(const ClientCall& call) const {
+  // One context request stands for one sequence.
+  return !has_prompt_list(call) && call.body.find_integer("n").value_or(1) == 1;
+}
 
 wire::SplicedBody TrtllmDialect::prefill_body(const ClientCall& call,
                                               const HandoffTicket& ticket) const {

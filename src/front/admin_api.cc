@@ -46,7 +46,7 @@ Readiness readiness(const fleet::Fleet& fleet, bool draining) {
           fmt::format(R"({{"ready":{},"reason":{},"models":{{{}}}}})", ready, reason, models)};
 }
 
-awaitable<void> respond_metrics(Call& call, std::string text) {
+awaitable<void> respond_metrics(Call call, std::string text) {
   wire::Headers headers;
   headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   co_await call.response.respond(200, headers, text);
@@ -56,12 +56,16 @@ awaitable<void> respond_metrics(Call& call, std::string text) {
 
 std::vector<Route> admin_routes(const fleet::Fleet& fleet, const telemetry::Registry& metrics,
                                 std::function<bool()> draining) {
-  const auto health = [](Call& call) { return respond_json(call, 200, R"({"status":"ok"})"); };
-  const auto ready = [&fleet, draining = std::move(draining)](Call& call) {
-    Readiness state = readiness(fleet, draining());
-    return respond_json(call, state.ready ? 200 : 503, std::move(state.json));
+  const auto health = [](Call call) {
+    return respond_json(std::move(call), 200, R"({"status":"ok"})");
   };
-  const auto scrape = [&metrics](Call& call) { return respond_metrics(call, metrics.render()); };
+  const auto ready = [&fleet, draining = std::move(draining)](Call call) {
+    Readiness state = readiness(fleet, draining());
+    return respond_json(std::move(call), state.ready ? 200 : 503, std::move(state.json));
+  };
+  const auto scrape = [&metrics](Call call) {
+    return respond_metrics(std::move(call), metrics.render());
+  };
   return {
       {"GET", "/health", Access::Open, health},
       {"GET", "/ready", Access::Open, ready},

@@ -44,6 +44,7 @@ class HttpResponse final : public pipeline::ResponseSink {
 
  private:
   std::string head_text(int status, const wire::Headers& headers, std::string_view framing) const;
+  static Result<void> judge(net::IoResult written);
   awaitable<Result<void>> put(std::span<const std::string_view> pieces);
 
   net::Connection& connection_;

@@ -62,7 +62,7 @@ awaitable<void> HttpSession::run() {
 
 void HttpSession::finish() {
   closing_ = true;
-  if (!cancellation_ && parser_.idle()) connection_.abort();
+  if (parser_ && parser_->idle()) connection_.abort();
 }
 
 void HttpSession::stop(const Error& reason) {
@@ -75,6 +75,7 @@ void HttpSession::stop(const Error& reason) {
 }
 
 awaitable<HttpSession::Next> HttpSession::read_request() {
+  parser_.emplace(wire::HttpLimits{context_.limits.header_bytes, context_.limits.body_bytes});
   if (auto problem = co_await read_head()) {
     if (problem->code() == Errc::ClientGone) co_return Next{};
     request_id_.clear();
@@ -85,7 +86,7 @@ awaitable<HttpSession::Next> HttpSession::read_request() {
   // Decided by the head alone, so that nobody uploads megabytes to be told no.
   auto route = admit();
   if (!route) co_return co_await refuse(std::move(route.error()));
-  if (parser_.head().expect_continue && ahead_.empty()) {
+  if (parser_->head().expect_continue && ahead_.empty()) {
     static constexpr std::array<std::string_view, 1> kContinue{"HTTP/1.1 100 Continue\r\n\r\n"};
     co_await connection_.write(kContinue, context_.timeouts.client_write);
   }
@@ -98,14 +99,15 @@ awaitable<HttpSession::Next> HttpSession::read_request() {
 }
 
 Result<const Route*> HttpSession::admit() const {
-  const wire::RequestHead& head = parser_.head();
+  const wire::RequestHead& head = parser_->head();
   auto route = context_.routes.find(head.method, head.path());
   const bool open = route && (*route)->access == Access::Open;
   if (!open) {
     if (auto admitted = context_.keys.admit(head.headers); !admitted) return fail(admitted.error());
   }
-  const bool options = head.method == "OPTIONS" &&
-                       (head.target == "*" || !context_.routes.allowed_methods(head.path()).empty());
+  const bool options =
+      head.method == "OPTIONS" &&
+      (head.target == "*" || !context_.routes.allowed_methods(head.path()).empty());
   if (options) return nullptr;
   if (!route) return route;
   if (head.headers.find("expect") && !head.expect_continue) {
@@ -115,12 +117,12 @@ Result<const Route*> HttpSession::admit() const {
 }
 
 awaitable<HttpSession::Next> HttpSession::tell_options() {
-  const std::string allowed = context_.routes.allowed_methods(parser_.head().path());
+  const std::string allowed = context_.routes.allowed_methods(parser_->head().path());
   wire::Headers headers;
   headers.add("Allow", allowed.empty() ? "GET, HEAD, POST, OPTIONS" : allowed);
   HttpResponse response(connection_, manner());
   co_await response.respond(204, headers, {});
-  parser_.next();
+  parser_.reset();
   co_return Next{nullptr, response.reusable()};
 }
 
@@ -133,31 +135,41 @@ awaitable<bool> HttpSession::dispatch(const Route& route) {
     peer_left = true;
     cancellation.request(Error(Errc::ClientGone, "the client closed the connection"));
   });
-  Call call{std::move(parser_.head()), std::move(parser_.body()), std::move(request_id_), received_,
-            response, cancellation};
-  parser_.next();
-  co_await route.handler(call);
+  co_await start(route, response, cancellation);
   connection_.unwatch_peer();
   cancellation_ = nullptr;
   co_return response.reusable() && !closing_ && !peer_left;
+}
+
+// Not a coroutine, so that nothing of the request stays behind while it is answered.
+awaitable<void> HttpSession::start(const Route& route, HttpResponse& response,
+                                   Cancellation& cancellation) {
+  Call call{std::move(parser_->head()),
+            std::move(parser_->body()),
+            std::move(request_id_),
+            received_,
+            response,
+            cancellation};
+  parser_.reset();
+  return route.handler(std::move(call));
 }
 
 awaitable<HttpSession::Next> HttpSession::refuse(Error error) {
   context_.metrics.count(error.code());
   wire::Headers headers = pipeline::error_headers(error);
   if (error.code() == Errc::MethodNotAllowed) {
-    headers.add("Allow", context_.routes.allowed_methods(parser_.head().path()));
+    headers.add("Allow", context_.routes.allowed_methods(parser_->head().path()));
   }
   if (error.code() == Errc::Unauthorized) headers.add("WWW-Authenticate", "Bearer");
 
   HttpResponse response(connection_, manner());
   // A request that was read whole leaves the connection as good as before.
-  const bool whole = parser_.feed({}).status == wire::ParseStatus::Done;
+  const bool whole = parser_->feed({}).status == wire::ParseStatus::Done;
   if (!whole) response.close_after();
   const auto written =
       co_await response.respond(error.http_status(), headers, pipeline::error_body(error));
   if (whole) {
-    parser_.next();
+    parser_.reset();
     co_return Next{nullptr, response.reusable()};
   }
   if (written) co_await swallow_rest();
@@ -180,12 +192,12 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
   std::optional<steady_clock::time_point> deadline;
   std::vector<char> buffer;
   while (true) {
-    const auto [consumed, status] = parser_.feed(ahead_);
+    const auto [consumed, status] = parser_->feed(ahead_);
     ahead_.erase(0, consumed);
     if (status == wire::ParseStatus::HeadDone) co_return std::nullopt;
-    if (status == wire::ParseStatus::Failed) co_return parser_.error();
+    if (status == wire::ParseStatus::Failed) co_return parser_->error();
     if (closing_) co_return Error(Errc::ClientGone, "");
-    const bool idle = parser_.idle();
+    const bool idle = parser_->idle();
     if (!idle && !deadline) deadline = steady_clock::now() + context_.timeouts.client_header;
     buffer.resize(kHeadBuffer);
     const net::IoResult read = co_await connection_.read_some(
@@ -204,14 +216,16 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
   std::size_t received = 0;
   std::vector<char> buffer;
   while (true) {
-    const auto [consumed, status] = parser_.feed(ahead_);
+    const auto [consumed, status] = parser_->feed(ahead_);
     ahead_.erase(0, consumed);
     if (status == wire::ParseStatus::Done) {
       ahead_.shrink_to_fit();
       co_return std::nullopt;
     }
-    if (status == wire::ParseStatus::Failed) co_return parser_.error();
-    buffer.resize(kBodyBuffer);
+    if (status == wire::ParseStatus::Failed) co_return parser_->error();
+    if (buffer.empty())
+      buffer.resize(
+          std::min<std::size_t>(kBodyBuffer, parser_->head().content_length.value_or(kBodyBuffer)));
     const auto deadline =
         start + context_.timeouts.client_body + std::chrono::seconds(received / kSlowestBodyRate);
     const net::IoResult read = co_await connection_.read_some(buffer, until(deadline));
@@ -226,7 +240,7 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
 }
 
 HttpResponse::Manner HttpSession::manner() const {
-  const wire::RequestHead& head = parser_.head();
+  const wire::RequestHead& head = parser_->head();
   return {.http_1_0 = head.minor_version == 0,
           .keep_alive = head.keep_alive && !closing_,
           .head_only = head.method == "HEAD",
@@ -235,7 +249,7 @@ HttpResponse::Manner HttpSession::manner() const {
 }
 
 std::string HttpSession::choose_request_id() const {
-  const auto given = parser_.head().headers.find("x-request-id");
+  const auto given = parser_->head().headers.find("x-request-id");
   if (given && is_safe_id(*given)) return std::string(*given);
   return fmt::format("{:016x}{:016x}", context_.random(), context_.random());
 }

@@ -51,9 +51,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
                         boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
   HttpSession(net::Connection& connection, SessionContext& context)
-      : connection_(connection),
-        context_(context),
-        parser_({context.limits.header_bytes, context.limits.body_bytes}) {}
+      : connection_(connection), context_(context) {}
 
   awaitable<void> run();
 
@@ -76,6 +74,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   // Null where the answer is a list of methods.
   Result<const Route*> admit() const;
   awaitable<bool> dispatch(const Route& route);
+  awaitable<void> start(const Route& route, HttpResponse& response, Cancellation& cancellation);
   awaitable<Next> tell_options();
   awaitable<Next> refuse(Error error);
   awaitable<void> swallow_rest();
@@ -84,8 +83,8 @@ class HttpSession : public boost::intrusive::list_base_hook<
 
   net::Connection& connection_;
   SessionContext& context_;
-  wire::RequestParser parser_;
-  std::string ahead_;  // bytes read but not yet parsed
+  std::optional<wire::RequestParser> parser_;  // only while a request is read
+  std::string ahead_;                          // bytes read but not yet parsed
   Cancellation* cancellation_ = nullptr;
   std::string request_id_;
   std::chrono::steady_clock::time_point received_;

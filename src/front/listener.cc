@@ -35,13 +35,21 @@ Error cannot_listen(const model::Endpoint& address, const boost::system::error_c
 
 }  // namespace
 
-Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address) {
+Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address, Sharing sharing) {
   boost::system::error_code error;
   tcp::resolver resolver(io);
   const auto found =
       resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
   if (error || found.empty()) return fail(cannot_listen(address, error));
   const tcp::endpoint endpoint = *found.begin();
+  if (sharing == Sharing::First && address.port != 0) {
+    // A socket that shares its port may join anybody's. One that does not tells whether it is free.
+    tcp::acceptor alone(io);
+    alone.open(endpoint.protocol(), error);
+    if (!error) alone.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) alone.bind(endpoint, error);
+    if (error) return fail(cannot_listen(address, error));
+  }
   tcp::acceptor acceptor(io);
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);

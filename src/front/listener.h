@@ -18,11 +18,11 @@
 
 namespace baton::front {
 
-// Binds an address. Several may share it (SO_REUSEPORT): the kernel spreads connections over them.
-// EngineUnreachable never comes from here; Internal says what the operating system said and what to
-// do.
+// Binds an address. The threads of one process share it (SO_REUSEPORT, the kernel spreads
+// connections over them); the First makes sure that no other process has it.
+enum class Sharing { First, Further };
 Result<boost::asio::ip::tcp::acceptor> bind(boost::asio::io_context& io,
-                                            const model::Endpoint& address);
+                                            const model::Endpoint& address, Sharing sharing);
 
 // Role. Accepts connections for one I/O thread and runs a session on each.
 // Confinement. That thread.

@@ -34,7 +34,7 @@ std::string all_cards(const fleet::Fleet& fleet, std::int64_t created) {
 }
 
 Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
-  return [&pipeline, api](Call& call) -> awaitable<void> {
+  return [&pipeline, api](Call call) -> awaitable<void> {
     return pipeline.serve({.api = api,
                            .headers = std::move(call.head.headers),
                            .body = std::move(call.body),
@@ -48,15 +48,15 @@ Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
 
 std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fleet,
                                  std::int64_t created) {
-  const auto list = [&fleet, created](Call& call) {
-    return respond_json(call, 200, all_cards(fleet, created));
+  const auto list = [&fleet, created](Call call) {
+    return respond_json(std::move(call), 200, all_cards(fleet, created));
   };
-  const auto retrieve = [&fleet, created](Call& call) {
+  const auto retrieve = [&fleet, created](Call call) {
     const std::string id = wire::percent_decoded(call.head.path().substr(kModels.size()));
-    if (fleet.find(id)) return respond_json(call, 200, card(id, created));
-    return respond_error(
-        call, Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", id))
-                  .with_param("model"));
+    if (fleet.find(id)) return respond_json(std::move(call), 200, card(id, created));
+    return respond_error(std::move(call), Error(Errc::ModelNotFound,
+                                                fmt::format("the model \"{}\" does not exist", id))
+                                              .with_param("model"));
   };
   return {
       {"POST", "/v1/chat/completions", Access::Key, completions(pipeline, engine::Api::Chat)},

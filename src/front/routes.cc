@@ -35,13 +35,13 @@ std::string Routes::allowed_methods(std::string_view path) const {
   return methods.empty() ? methods : methods + "OPTIONS";
 }
 
-awaitable<void> respond_json(Call& call, int status, std::string json) {
+awaitable<void> respond_json(Call call, int status, std::string json) {
   wire::Headers headers;
   headers.add("Content-Type", "application/json");
   co_await call.response.respond(status, headers, json);
 }
 
-awaitable<void> respond_error(Call& call, Error error) {
+awaitable<void> respond_error(Call call, Error error) {
   co_await call.response.respond(error.http_status(), pipeline::error_headers(error),
                                  pipeline::error_body(error));
 }

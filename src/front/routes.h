@@ -29,7 +29,8 @@ struct Call {
   Cancellation& cancellation;
 };
 
-using Handler = std::function<awaitable<void>(Call&)>;
+// A coroutine that outlives the call, so it gets the call by value.
+using Handler = std::function<awaitable<void>(Call)>;
 
 enum class Access { Open, Key };
 
@@ -56,7 +57,7 @@ class Routes {
 };
 
 // Answers with JSON.
-awaitable<void> respond_json(Call& call, int status, std::string json);
-awaitable<void> respond_error(Call& call, Error error);
+awaitable<void> respond_json(Call call, int status, std::string json);
+awaitable<void> respond_error(Call call, Error error);
 
 }  // namespace baton::front

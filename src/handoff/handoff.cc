@@ -76,22 +76,25 @@ Handoff::Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, TicketSource
       bootstraps_(pool, options.timeouts) {}
 
 awaitable<Result<Answer>> Handoff::run(Job job, Trail& trail, Cancellation& cancellation) {
-  fleet::Model& model = job.model;
-  if (!model.disaggregated()) {
-    const bool aggregated = !model.workers(model::Role::Aggregated).empty();
-    co_return co_await serve_alone(std::move(job),
-                                   aggregated ? model::Role::Aggregated : model::Role::Decode,
-                                   trail, cancellation);
+  const std::size_t decode = job.model.workers(model::Role::Decode).workers().size();
+  const std::size_t aggregated = job.model.workers(model::Role::Aggregated).workers().size();
+  // Where a model has both kinds, each worker that answers gets an equal share.
+  if (aggregated != 0 && random_() % (decode + aggregated) < aggregated) {
+    return serve_alone(std::move(job), model::Role::Aggregated, trail, cancellation);
   }
-  const model::Engine kind = model.workers(model::Role::Decode).workers().front()->spec().engine;
+  if (!job.model.disaggregated()) {
+    return serve_alone(std::move(job), model::Role::Decode, trail, cancellation);
+  }
+  const model::Engine kind =
+      job.model.workers(model::Role::Decode).workers().front()->spec().engine;
   const engine::Dialect& dialect = engine::dialect_of(kind);
   if (!dialect.can_hand_off(job.call())) {
-    co_return co_await serve_alone(std::move(job), model::Role::Decode, trail, cancellation);
+    return serve_alone(std::move(job), model::Role::Decode, trail, cancellation);
   }
   if (dialect.order() == engine::LegOrder::Together) {
-    co_return co_await prefill_beside_decode(std::move(job), trail, cancellation);
+    return prefill_beside_decode(std::move(job), trail, cancellation);
   }
-  co_return co_await prefill_then_decode(std::move(job), trail, cancellation);
+  return prefill_then_decode(std::move(job), trail, cancellation);
 }
 
 awaitable<Result<Answer>> Handoff::serve_alone(Job job, model::Role role, Trail& trail,

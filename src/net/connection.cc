@@ -75,60 +75,63 @@ awaitable<IoResult> Connection::handshake(std::chrono::milliseconds timeout) {
   co_return settle(error, 0);
 }
 
-awaitable<IoResult> Connection::read_some(std::span<char> into, std::chrono::milliseconds timeout) {
-  if (state_ != IoStatus::Ok) co_return IoResult{state_, 0};
+awaitable<Connection::ReadEnd> Connection::begin_read(std::span<char> into,
+                                                      std::chrono::milliseconds timeout) {
   deadline_.arm(timeout);
   const auto buffer = asio::buffer(into.data(), into.size());
-  if (tls_) {
-    const auto [error, size] = co_await tls_->async_read_some(buffer, kAwait);
-    co_return settle(error, size);
-  }
-  const auto [error, size] = co_await socket_.async_read_some(buffer, kAwait);
-  co_return settle(error, size);
+  return tls_ ? tls_->async_read_some(buffer, kAwait) : socket_.async_read_some(buffer, kAwait);
+}
+
+awaitable<IoResult> Connection::read_some(std::span<char> into, std::chrono::milliseconds timeout) {
+  if (state_ != IoStatus::Ok) co_return IoResult{state_, 0};
+  const ReadEnd end = co_await begin_read(into, timeout);
+  co_return end_read(end);
+}
+
+IoResult Connection::try_write(std::span<const std::string_view> pieces) {
+  if (state_ != IoStatus::Ok) return {state_, 0};
+  if (tls_) return {IoStatus::Ok, 0};
+  boost::system::error_code error;
+  const std::size_t written = socket_.write_some(remaining(pieces, 0), error);
+  if (error == asio::error::would_block) return {IoStatus::Ok, 0};
+  return settle_write(error, written);
 }
 
 awaitable<IoResult> Connection::write(std::span<const std::string_view> pieces,
                                       std::chrono::milliseconds timeout) {
-  if (state_ != IoStatus::Ok) co_return IoResult{state_, 0};
-  if (tls_) {
-    deadline_.arm(timeout);
-    co_return co_await write_tls(pieces);
-  }
-  boost::system::error_code error;
-  const std::size_t written = socket_.write_some(remaining(pieces, 0), error);
-  if (error == asio::error::would_block) error.clear();
-  if (error || written == total_size(pieces)) co_return settle_write(error, written);
-  deadline_.arm(timeout);
-  co_return co_await write_rest(pieces, written);
+  const IoResult begun = try_write(pieces);
+  if (begun.status != IoStatus::Ok || begun.size == total_size(pieces)) co_return begun;
+  co_return co_await write_rest(pieces, begun.size, timeout);
 }
 
 awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pieces,
-                                           std::size_t written) {
+                                           std::size_t written, std::chrono::milliseconds timeout) {
   const std::size_t total = total_size(pieces);
+  deadline_.arm(timeout);
+  if (tls_) co_return co_await write_tls(pieces, written);
   while (written < total) {
     const auto [error, size] =
         co_await socket_.async_write_some(remaining(pieces, written), kAwait);
     written += size;
     if (error) co_return settle_write(error, written);
+    // Each piece of progress is a sign of life.
+    deadline_.arm(timeout);
   }
   co_return settle_write({}, written);
 }
 
-awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> pieces) {
-  // One record for small pieces: a record per piece would cost a system call each.
-  constexpr std::size_t kJoinBelow = 16 * 1024;
+awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> pieces,
+                                          std::size_t written) {
+  // Pieces are joined to records: one record per piece would cost a system call each.
+  constexpr std::size_t kRecord = 16 * 1024;
   const std::size_t total = total_size(pieces);
-  if (total <= kJoinBelow && pieces.size() > 1) {
-    std::string joined;
-    joined.reserve(total);
-    for (const std::string_view piece : pieces) joined += piece;
-    const auto [error, size] = co_await asio::async_write(*tls_, asio::buffer(joined), kAwait);
-    co_return settle_write(error, size);
-  }
-  std::size_t written = 0;
-  for (const std::string_view piece : pieces) {
-    const auto [error, size] =
-        co_await asio::async_write(*tls_, asio::buffer(piece.data(), piece.size()), kAwait);
+  while (written < total) {
+    std::string record;
+    for (const asio::const_buffer& buffer : remaining(pieces, written)) {
+      const std::string_view piece(static_cast<const char*>(buffer.data()), buffer.size());
+      record += piece.substr(0, kRecord - record.size());
+    }
+    const auto [error, size] = co_await asio::async_write(*tls_, asio::buffer(record), kAwait);
     written += size;
     if (error) co_return settle_write(error, written);
   }

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace baton::net {
 
@@ -49,7 +50,17 @@ class Connection {
   // The server's half of the TLS handshake. Nothing to do on a plain connection.
   awaitable<IoResult> handshake(std::chrono::milliseconds timeout);
   awaitable<IoResult> read_some(std::span<char> into, std::chrono::milliseconds timeout);
-  // Writes everything. What the kernel takes at once costs no suspension.
+  // The same in two steps, for where each nested coroutine counts: end_read(co_await
+  // begin_read(…)). Requires: usable().
+  using ReadEnd = std::tuple<boost::system::error_code, std::size_t>;
+  awaitable<ReadEnd> begin_read(std::span<char> into, std::chrono::milliseconds timeout);
+  IoResult end_read(ReadEnd end) { return settle(std::get<0>(end), std::get<1>(end)); }
+  // What the kernel takes at once: all of it (Ok), or some of it (Ok, and a smaller size).
+  IoResult try_write(std::span<const std::string_view> pieces);
+  // Writes everything from byte `written` on.
+  awaitable<IoResult> write_rest(std::span<const std::string_view> pieces, std::size_t written,
+                                 std::chrono::milliseconds timeout);
+  // Writes everything.
   awaitable<IoResult> write(std::span<const std::string_view> pieces,
                             std::chrono::milliseconds timeout);
 
@@ -69,6 +80,7 @@ class Connection {
   void reset();
 
   bool usable() const { return state_ == IoStatus::Ok; }
+  IoStatus status() const { return state_; }
   bool is_tls() const { return tls_ != nullptr; }
   std::string error() const { return error_.message(); }
   std::string peer() const;
@@ -84,8 +96,7 @@ class Connection {
   bool peer_hung_up();
   IoResult settle(boost::system::error_code error, std::size_t size);
   IoResult settle_write(boost::system::error_code error, std::size_t size);
-  awaitable<IoResult> write_tls(std::span<const std::string_view> pieces);
-  awaitable<IoResult> write_rest(std::span<const std::string_view> pieces, std::size_t written);
+  awaitable<IoResult> write_tls(std::span<const std::string_view> pieces, std::size_t written);
 
   tcp::socket socket_;
   std::unique_ptr<TlsStream> tls_;

@@ -34,38 +34,44 @@ engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
 }  // namespace
 
 awaitable<void> Pipeline::serve(Incoming incoming, ResponseSink& sink, Cancellation& cancellation) {
+  const engine::Api api = incoming.api;
   RequestRecord record;
   record.id = incoming.request_id;
-  record.path = engine::path_of(incoming.api);
+  record.path = engine::path_of(api);
   record.received = incoming.received;
   record.request_bytes = incoming.body.size();
 
-  auto answered = co_await answer(std::move(incoming), sink, record, cancellation);
-  if (!answered) {
-    record.error = std::move(answered.error());
-    co_await deliver_error(*record.error, sink, record);
-  }
+  {
+    auto obtained = co_await obtain(std::move(incoming), record, cancellation);
+    if (obtained) {
+      auto delivered = co_await deliver(api, *obtained, sink, record);
+      if (!delivered) record.error = std::move(delivered.error());
+    } else {
+      record.error = std::move(obtained.error());
+    }
+  }  // the workers are free again before anything else is done
+  if (record.error) co_await deliver_error(*record.error, sink, record);
   const fleet::Model* model = fleet_.find(record.model);
   ledger_.close(record, ledger_.metrics(model ? model->name() : std::string_view()));
 }
 
-awaitable<Result<void>> Pipeline::answer(Incoming incoming, ResponseSink& sink,
-                                         RequestRecord& record, Cancellation& cancellation) {
-  const engine::Api api = incoming.api;
+awaitable<Result<Pipeline::Obtained>> Pipeline::obtain(Incoming incoming, RequestRecord& record,
+                                                       Cancellation& cancellation) {
   auto understood = understand(std::move(incoming), record);
   if (!understood) co_return fail(std::move(understood.error()));
   const engine::IncludeUsage include_usage = understood->include_usage;
   ModelMetrics& metrics = ledger_.metrics(understood->job.model.name());
-
   auto answer = co_await handoff_.run(std::move(understood->job), record.trail, cancellation);
   if (!answer) co_return fail(std::move(answer.error()));
-  if (cancellation.requested() && answer->whole) co_return fail(cancellation.reason());
+  if (answer->whole && cancellation.requested()) co_return fail(cancellation.reason());
+  co_return Obtained{std::move(*answer), metrics, include_usage};
+}
 
-  if (answer->whole) {
-    co_return co_await deliver_whole(*answer->whole, api, include_usage, sink, record, metrics);
-  }
-  if (record.stream) co_return co_await relay_stream(*answer, sink, record, metrics);
-  co_return co_await relay_whole(*answer, options_.response_bytes, sink, record, metrics);
+awaitable<Result<void>> Pipeline::deliver(engine::Api api, Obtained& obtained, ResponseSink& sink,
+                                          RequestRecord& record) {
+  if (obtained.answer.whole) return deliver_whole(api, obtained, sink, record);
+  if (record.stream) return relay_stream(obtained.answer, sink, record, obtained.metrics);
+  return relay_whole(obtained.answer, options_.response_bytes, sink, record, obtained.metrics);
 }
 
 Result<Pipeline::Understood> Pipeline::understand(Incoming incoming, RequestRecord& record) {
@@ -102,21 +108,19 @@ Result<Pipeline::Understood> Pipeline::understand(Incoming incoming, RequestReco
       wants_usage(object)};
 }
 
-awaitable<Result<void>> Pipeline::deliver_whole(const std::string& json, engine::Api api,
-                                                engine::IncludeUsage include_usage,
-                                                ResponseSink& sink, RequestRecord& record,
-                                                ModelMetrics& metrics) {
-  if (const auto object = wire::JsonObject::parse(json)) record.usage = engine::usage_of(*object);
-  std::string body = json;
+awaitable<Result<void>> Pipeline::deliver_whole(engine::Api api, Obtained& obtained,
+                                                ResponseSink& sink, RequestRecord& record) {
+  std::string& body = *obtained.answer.whole;
+  if (const auto object = wire::JsonObject::parse(body)) record.usage = engine::usage_of(*object);
   if (record.stream) {
-    auto events = engine::as_event_stream(api, json, include_usage);
+    auto events = engine::as_event_stream(api, body, obtained.include_usage);
     if (!events) co_return fail(std::move(events.error()));
     body = std::move(*events);
   }
   wire::Headers headers;
   headers.add("Content-Type",
               record.stream ? "text/event-stream; charset=utf-8" : "application/json");
-  record.on_token(metrics);
+  record.on_token(obtained.metrics);
   record.status = kOk;
   record.response_bytes = body.size();
   co_return co_await sink.respond(kOk, headers, body);

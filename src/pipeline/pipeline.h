@@ -47,16 +47,25 @@ class Pipeline {
   awaitable<void> serve(Incoming incoming, ResponseSink& sink, Cancellation& cancellation);
 
  private:
+  // Where the answer comes from, and what its delivery must know of the request.
+  struct Obtained {
+    handoff::Answer answer;
+    ModelMetrics& metrics;
+    engine::IncludeUsage include_usage;
+  };
   struct Understood {
     handoff::Job job;
     engine::IncludeUsage include_usage;
   };
+
+  awaitable<Result<Obtained>> obtain(Incoming incoming, RequestRecord& record,
+                                     Cancellation& cancellation);
   Result<Understood> understand(Incoming incoming, RequestRecord& record);
-  awaitable<Result<void>> answer(Incoming incoming, ResponseSink& sink, RequestRecord& record,
-                                 Cancellation& cancellation);
-  awaitable<Result<void>> deliver_whole(const std::string& json, engine::Api api,
-                                        engine::IncludeUsage include_usage, ResponseSink& sink,
-                                        RequestRecord& record, ModelMetrics& metrics);
+  // Not a coroutine: while a stream runs, every nested one costs memory.
+  awaitable<Result<void>> deliver(engine::Api api, Obtained& obtained, ResponseSink& sink,
+                                  RequestRecord& record);
+  awaitable<Result<void>> deliver_whole(engine::Api api, Obtained& obtained, ResponseSink& sink,
+                                        RequestRecord& record);
   awaitable<void> deliver_error(const Error& error, ResponseSink& sink, RequestRecord& record);
 
   fleet::Fleet& fleet_;

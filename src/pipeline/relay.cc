@@ -82,15 +82,11 @@ class StreamJudge {
   std::optional<Error> failure_;
 };
 
-awaitable<Result<void>> pass_on(std::string_view events, const handoff::Answer& answer,
-                                ResponseSink& sink, RequestRecord& record) {
-  if (record.status == 0) {
-    record.status = kOk;
-    const auto begun = co_await sink.begin(kOk, headers_for_client(answer.stream->head().headers));
-    if (!begun) co_return begun;
-  }
-  record.response_bytes += events.size();
-  co_return co_await sink.write(events);
+awaitable<Result<void>> begin_stream(const handoff::Answer& answer, ResponseSink& sink,
+                                     RequestRecord& record) {
+  record.status = kOk;
+  const wire::Headers headers = headers_for_client(answer.stream->head().headers);
+  co_return co_await sink.begin(kOk, headers);
 }
 
 }  // namespace
@@ -112,8 +108,12 @@ awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink
     while (true) {
       const std::string_view events = judge.take(reader, *piece);
       if (!events.empty()) {
-        const auto passed = co_await pass_on(events, answer, sink, record);
-        if (!passed) co_return passed;
+        // Only now, so that whatever fails before the first event is a plain HTTP error.
+        if (record.status == 0) {
+          if (auto begun = co_await begin_stream(answer, sink, record); !begun) co_return begun;
+        }
+        record.response_bytes += events.size();
+        if (auto written = co_await sink.write(events); !written) co_return written;
       }
       if (judge.failure()) co_return fail(*judge.failure());
       if (events.empty() || judge.done()) break;
