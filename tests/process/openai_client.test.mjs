@@ -112,7 +112,7 @@ for (const engine of ENGINES) {
     });
     await s.step('before the first token', async () => {
       const [prefill] = fleet.of('prefill');
-      await prefill.fault({ kind: 'hang', phase: 'prefill' });
+      for (const sim of fleet.sims) await sim.fault({ kind: 'hang' });
       const before = (await prefill.state()).requests;
       const controller = new AbortController();
       const asked = client.chat.completions.create(hello({ stream: true }), { signal: controller.signal });

@@ -53,8 +53,10 @@ export class Sim {
     return this.#control('POST', '/sim/faults', fault);
   }
 
-  clearFaults() {
-    return this.#control('DELETE', '/sim/faults');
+  /** Clears all faults; returns once the engine takes connections again. */
+  async clearFaults() {
+    await this.#control('DELETE', '/sim/faults');
+    await until(`${this.process.name} listens again`, () => fetchText(this.address, '/health').then(() => true, () => false));
   }
 
   /** As the router's configuration names it. */
