@@ -9,9 +9,9 @@ import { scenario } from './support/scenario.mjs';
 import { expectedAnswer } from './support/text.mjs';
 
 const CHAT = '/v1/chat/completions';
-const LIMITS = { minOutput: 400, maxOutput: 400 };
+const LIMITS = { minOutput: 200, maxOutput: 200 };
 // A prefill leg that is not tied to its client (SGLang's) may stay until its own timeout, but no longer.
-const CONFIG = { timeouts: { first_byte: '10s', idle: '10s' } };
+const CONFIG = { timeouts: { first_byte: '5s', idle: '5s', handoff_grace: '1500ms' } };
 const chat = (text, stream) => ({ model: 'demo', messages: [{ role: 'user', content: `${text} ${'and so on '.repeat(30)}` }], stream });
 
 async function send(fleet, body) {

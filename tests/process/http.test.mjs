@@ -106,10 +106,15 @@ scenario('connections carry requests one after another', async (s) => {
 
 scenario('methods and paths', async (s) => {
   const { open } = await withFake(s);
-  const connection = await open();
-  const call = (method, path) => connection.write(wire(method, path)).response({ to: method });
+  const call = async (method, path) => {
+    const connection = (await open()).write(wire(method, path));
+    const response = await inTime('an answer', connection.response({ to: method }));
+    connection.destroy();
+    return response;
+  };
   const head = await call('HEAD', '/v1/models');
   assert.equal(head.status, 200);
+  assert.equal(Number(head.headers['content-length']), (await call('GET', '/v1/models')).text.length);
   const options = await call('OPTIONS', CHAT);
   assert.ok([200, 204].includes(options.status));
   assert.match(options.headers.allow, /POST/);
@@ -126,7 +131,6 @@ scenario('methods and paths', async (s) => {
     assert.equal(JSON.parse(missing.text).error.code, 'not_found');
   }
   assert.equal((await call('GET', '/v1/models?limit=1')).status, 200, 'a query does not change the route');
-  connection.destroy();
 });
 
 scenario('limits are told', async (s) => {
