@@ -2,26 +2,27 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/config.h"
+
 #include <expected>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "config/config.h"
-
 namespace baton::config {
 
 // One thing wrong with a configuration, for the person who wrote it.
 struct Problem {
-  std::string file;     // or "command line"
-  int line = 0;         // from 1; 0 where there is none
-  std::string path;     // e.g. models[0].workers[1].role
-  std::string message;  // what is wrong and what to do
+  std::string file;               // or "command line"
+  int line = 0;                   // from 1; 0 where there is none
+  std::string path;               // e.g. models[0].workers[1].role
+  std::string message;            // what is wrong and what to do
   std::string to_string() const;  // file:line: path: message
 };
 
-// Every key: its path, type, default and meaning. docs/configuration.md is tested against it, --help is made from it.
+// Every key: its path, type, default and meaning. docs/configuration.md is tested against it,
+// --help is made from it.
 struct Key {
   std::string_view path;     // e.g. timeouts.connect, models[].workers[].url
   std::string_view flag;     // e.g. --timeouts.connect; empty where there is none
@@ -31,13 +32,16 @@ struct Key {
 };
 std::span<const Key> keys();
 
-// A key set on the command line; it wins over the file. `path` is that of a Key that has a flag.
+// A key set on the command line; it wins over the file. `path` is that of a Key that has a flag, or
+// `worker`: then `value` is NAME=URL[,engine=…][,role=…][,bootstrap_port=…] and adds a worker to
+// the model NAME, which is made where absent.
 struct Override {
   std::string path;
   std::string value;
 };
 
-// Parses YAML text. Reports every problem, not only the first. `file` is for messages only.
+// Parses YAML text. Reports every problem, not only the first. `file` is for messages only. Never
+// throws, whatever the bytes. Reads no other file than that of `api_keys_file`.
 std::expected<Config, std::vector<Problem>> parse(std::string_view yaml, std::string_view file,
                                                   std::span<const Override> overrides);
 

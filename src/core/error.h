@@ -10,7 +10,8 @@
 
 namespace baton {
 
-// Every way a request can fail. What each one means to the outside is one row of the table in error.cc.
+// Every way a request can fail. What each one means to the outside is one row of the table in
+// error.cc.
 enum class Errc {
   InvalidRequest,
   InvalidJson,

@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/error.h"
+
 #include <expected>
 #include <string>
 #include <utility>
-
-#include "core/error.h"
 
 namespace baton {
 

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "model/worker.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace baton::model {
 namespace {
@@ -13,7 +13,8 @@ namespace {
 template <class Enum, std::size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-constexpr Names<Engine, 3> kEngines{{{Engine::Vllm, "vllm"}, {Engine::Sglang, "sglang"}, {Engine::Trtllm, "trtllm"}}};
+constexpr Names<Engine, 3> kEngines{
+    {{Engine::Vllm, "vllm"}, {Engine::Sglang, "sglang"}, {Engine::Trtllm, "trtllm"}}};
 constexpr Names<Role, 3> kRoles{
     {{Role::Prefill, "prefill"}, {Role::Decode, "decode"}, {Role::Aggregated, "aggregated"}}};
 constexpr Names<Policy, 4> kPolicies{{{Policy::RoundRobin, "round_robin"},

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,12 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
+// Names a worker for the life of the process; never used again for another one.
+struct WorkerId {
+  std::uint64_t value = 0;
+  auto operator<=>(const WorkerId&) const = default;
+};
+
 // What an operator says of one engine server.
 struct WorkerSpec {
   Endpoint endpoint;
@@ -35,6 +42,7 @@ struct WorkerSpec {
   Role role = Role::Aggregated;
   // SGLang prefill workers: where decode workers meet them. Asked of the engine where absent.
   std::optional<std::uint16_t> bootstrap_port;
+  bool operator==(const WorkerSpec&) const = default;
 };
 
 }  // namespace baton::model

@@ -24,10 +24,10 @@ struct Field {
   std::variant<std::string_view, std::int64_t, double, bool> value;
 };
 
-// Role. Structured log lines: `event` says what happened, fields say to whom. JSON for machines, aligned text for people.
-// Confinement. Any thread; a line is written whole.
-// Lifetime. Owned by App.
-// Invariants. Control characters and quotes in values are escaped, so a value can never forge a line.
+// Role. Structured log lines: `event` says what happened, fields say to whom. JSON for machines,
+// aligned text for people. Confinement. Any thread; a line is written whole. Lifetime. Owned by
+// App. Invariants. Control characters and quotes in values are escaped, so a value can never forge
+// a line.
 class Logger {
  public:
   using Fields = std::initializer_list<Field>;

@@ -18,7 +18,8 @@ namespace baton::telemetry {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// Threads write to their own cache line, so counting never makes two I/O threads wait for each other.
+// Threads write to their own cache line, so counting never makes two I/O threads wait for each
+// other.
 inline constexpr std::size_t kSlots = 8;
 std::size_t thread_slot();
 
@@ -50,6 +51,7 @@ class Histogram {
  public:
   // Upper bounds in seconds (or whatever unit the name says), ascending, without +Inf.
   explicit Histogram(std::span<const double> bounds);
+  ~Histogram();
   void observe(double value);
 
   struct Snapshot {
@@ -72,7 +74,8 @@ std::span<const double> duration_bounds();
 // Role. Owns every metric and writes them in Prometheus' text format.
 // Confinement. Any thread; creating a metric takes a lock, using one does not.
 // Lifetime. Owned by App; references it hands out live as long as it does.
-// Invariants. Same name and labels → same metric; one name has one type and one help text.
+// Invariants. Same name and labels → same metric; one name has one type and one help text (a second
+// one is a mistake in our code and throws std::logic_error).
 class Registry {
  public:
   Registry();
@@ -93,7 +96,11 @@ class Registry {
 
  private:
   struct Family;
+  // Requires: mutex_ is held.
   Family& family(std::string_view name, std::string_view help, std::string_view type);
+  template <class Metric, class... Args>
+  Metric& series(std::string_view name, std::string_view help, Labels labels, const Args&... args);
+
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Family>> families_;
 };

@@ -22,10 +22,12 @@ class Headers {
   void add(std::string_view name, std::string_view value);
   void remove(std::string_view name);
   void clear();
+  void reserve(std::size_t fields, std::size_t bytes);
 
   // The first field of that name.
   std::optional<std::string_view> find(std::string_view name) const;
-  // True where a comma-separated list field (Connection, Transfer-Encoding …) holds `token`, in any of its fields.
+  // True where a comma-separated list field (Connection, Transfer-Encoding …) holds `token`, in any
+  // of its fields.
   bool has_token(std::string_view name, std::string_view token) const;
 
   std::size_t size() const { return spans_.size(); }
@@ -38,6 +40,8 @@ class Headers {
     std::uint32_t name_size;
     std::uint32_t value_size;
   };
+  bool is_named(const Span& span, std::string_view name) const;
+
   std::string text_;
   std::vector<Span> spans_;
 };

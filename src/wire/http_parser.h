@@ -2,14 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/error.h"
+#include "wire/http_message.h"
+
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "core/error.h"
-#include "wire/http_message.h"
 
 namespace baton::wire {
 
@@ -25,11 +25,14 @@ struct HttpLimits {
   std::size_t body_bytes;
 };
 
-// Role. Reads HTTP/1 requests off a connection, one after the other, as strictly as a proxy must: conflicting or
-//   repeated lengths, a length beside chunking, unknown transfer codings, folded header lines, bare CR or LF, NUL and
-//   white space before the colon are refused, so no two parsers in a row can disagree about where a request ends.
-// Confinement. One thread. Lifetime. Owned by a session, reused for each of its requests.
-// Invariants. Holds at most header_bytes of an unfinished head and body_bytes of body.
+// Role. Reads HTTP/1 requests off a connection, one after the other, as strictly as a proxy must:
+//   conflicting or repeated lengths, a length beside chunking, unknown transfer codings, folded
+//   header lines, bare CR or LF, NUL and white space before the colon are refused, so no two
+//   parsers in a row can disagree about where a request ends.
+// Confinement. One thread.
+// Lifetime. Owned by a session, reused for each of its requests.
+// Invariants. Holds at most header_bytes of an unfinished head and body_bytes of body. What it
+//   reports depends on the bytes alone, never on how they were cut into calls.
 class RequestParser {
  public:
   explicit RequestParser(HttpLimits limits);
@@ -41,24 +44,29 @@ class RequestParser {
     std::size_t consumed;
     ParseStatus status;
   };
-  // Stops after HeadDone and Done without looking at what follows. Empty input is allowed: a request without a body
-  // is Done at the first call after HeadDone.
+  // Stops after HeadDone and Done without looking at what follows. Empty input is allowed: a
+  // request without a body is Done at the first call after HeadDone.
   Progress feed(std::string_view bytes);
 
   RequestHead& head();
   std::string& body();
   const Error& error() const;  // InvalidRequest, HeadersTooLarge (431) or PayloadTooLarge (413)
-  bool idle() const;           // no byte of a next request was seen yet
-  void next();                 // forget the finished request, give its memory back, be ready for the following one
+  // No byte of a next request was seen yet. Blank lines in front of one are no part of it.
+  bool idle() const;
+  // Forgets the finished request, gives its memory back, is ready for the following one.
+  void next();
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-// Role. Reads one HTTP/1 response at a time. Body bytes are decoded in place: chunk framing is squeezed out of the caller's
-//   buffer, so what is relayed is never copied and memory per stream does not grow with the answer.
-// Confinement. One thread. Lifetime. Owned by an upstream connection, reused for each of its responses.
+// Role. Reads one HTTP/1 response at a time. Body bytes are decoded in place: chunk framing is
+//   squeezed out of the caller's buffer, so what is relayed is never copied out of it and memory
+//   per stream does not grow with the answer.
+// Confinement. One thread.
+// Lifetime. Owned by an upstream connection, reused for each of its responses.
+// Invariants. What it reports depends on the bytes alone, never on how they were cut into calls.
 class ResponseParser {
  public:
   explicit ResponseParser(std::size_t header_bytes);
@@ -67,13 +75,15 @@ class ResponseParser {
   ResponseParser& operator=(ResponseParser&&) noexcept;
 
   struct Progress {
-    std::size_t consumed;   // of the bytes given
+    std::size_t consumed;  // of the bytes given
     ParseStatus status;
     std::string_view body;  // decoded body bytes, contiguous, inside the bytes given
   };
-  // 1xx responses are skipped. After HeadDone call again with the rest. A call may return body and Done together.
+  // 1xx responses are skipped. After HeadDone call again with the rest. A call may return body
+  // together with Done, and with Failed what came before the fault.
   Progress feed(std::span<char> bytes);
-  // The peer closed. Done where the message ends by that (no length, not chunked), Failed where it was cut off.
+  // The peer closed. Done where the message ends by that (no length, not chunked), Failed where it
+  // was cut off.
   ParseStatus finish();
 
   ResponseHead& head();

@@ -2,21 +2,24 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/result.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include "core/result.h"
 
 namespace baton::wire {
 
-// Role. The top-level members of a JSON object, as ranges of the text they came in. The whole text is validated; only the top
-//   level is looked at.
+// Role. The top-level members of a JSON object, as ranges of the text they came in. The whole text
+//   is validated; only the top level is looked at.
+// Confinement. Immutable; any thread.
 // Lifetime. The text must outlive it.
-// Invariants. Keys are compared unescaped ("\u006dodel" is "model"); of repeated keys the last one counts, as in the engines.
+// Invariants. Keys are compared unescaped ("\u006dodel" is "model"); of repeated keys the last one
+//   counts, as in the engines.
 class JsonObject {
  public:
   static Result<JsonObject> parse(std::string_view text);
@@ -38,7 +41,7 @@ class JsonObject {
     bool escaped;          // the key holds a backslash
     std::size_t begin;     // opening quote of the key
     std::size_t value;
-    std::size_t end;       // past the value
+    std::size_t end;  // past the value
   };
   static bool names(const Member& member, std::string_view key);
 
@@ -46,38 +49,49 @@ class JsonObject {
   std::vector<Member> members_;
 };
 
-// A body made of pieces of the client's text and a few bytes of ours, to be written without joining them.
+// Role. A body made of pieces of the client's text and a few bytes of ours, to be written without
+//   joining them.
+// Confinement. One thread at a time.
+// Lifetime. The client's text must outlive it.
+// Invariants. At most one piece lies in added_, and is all of it. It would dangle after a copy, and
+//   after a plain move of a short string.
 class SplicedBody {
- public:
-  const std::vector<std::string_view>& pieces() const { return pieces_; }
-  std::size_t size() const;
-  std::string joined() const;
-
- private:
-  friend class JsonSplice;
-  std::string added_;
-  std::vector<std::string_view> pieces_;
-  // Pieces that point into added_ would dangle after a copy, and after a move of a short string.
  public:
   SplicedBody() = default;
   SplicedBody(const SplicedBody&) = delete;
   SplicedBody& operator=(const SplicedBody&) = delete;
   SplicedBody(SplicedBody&& other) noexcept;
   SplicedBody& operator=(SplicedBody&& other) noexcept;
+
+  const std::vector<std::string_view>& pieces() const { return pieces_; }
+  std::size_t size() const;
+  std::string joined() const;
+
+ private:
+  friend class JsonSplice;
+  void append(std::string_view text);  // a range of the client's text
+
+  std::string added_;
+  std::vector<std::string_view> pieces_;
 };
 
-// Role. Takes members out of an object and puts members in; every other byte stays as it was.
+// Role. Takes members out of an object and puts members in, behind the last one kept; every other
+//   byte stays as it was.
+// Confinement. One thread.
+// Lifetime. The object must outlive it; what it builds needs only the object's text.
 class JsonSplice {
  public:
   explicit JsonSplice(const JsonObject& object) : object_(object) {}
 
-  // Every occurrence goes. No effect where there is none.
+  // Every occurrence goes, one that was set before too. No effect where there is none.
   JsonSplice& remove(std::string_view key);
   // Replaces every occurrence. `json` must be valid JSON; `key` must need no escaping.
   JsonSplice& set(std::string_view key, std::string_view json);
   SplicedBody build() const;
 
  private:
+  bool keeps(const JsonObject::Member& member) const;
+
   const JsonObject& object_;
   std::vector<std::string> removed_;
   std::vector<std::pair<std::string, std::string>> added_;

@@ -9,10 +9,13 @@
 
 namespace baton::wire {
 
-// Role. Cuts a byte stream into server-sent events. Takes LF, CRLF and CR line ends, comments, several data lines.
+// Role. Cuts a byte stream into server-sent events. Takes LF, CRLF and CR line ends, comments,
+//   several data lines.
 // Confinement. One thread.
-// Invariants. The raw ranges of all events, joined, are the bytes fed (without what is still incomplete). An event that arrived whole is
-//   not copied; at most `limit` bytes of an unfinished one are held.
+// Lifetime. Owned by a relay, good for one stream.
+// Invariants. The raw ranges of all events, joined, are the bytes fed (without what is still
+//   incomplete). An event that arrived whole is not copied; at most `limit` bytes of an unfinished
+//   one are held.
 class SseReader {
  public:
   explicit SseReader(std::size_t limit = 1024 * 1024) : limit_(limit) {}
@@ -22,7 +25,10 @@ class SseReader {
     std::string_view data;  // data lines joined by \n; empty for comments and other fields
   };
 
-  // `bytes` must stay valid until next() returned nullopt; both views of an Event are valid until the following call.
+  // An event is returned as soon as its blank line is there. Where that line ended in the CR of a
+  // CRLF cut in two, the late LF comes as an event of its own, without data.
+  // `bytes` must stay valid until next() returned nullopt; both views of an Event are valid until
+  // the following call.
   void feed(std::string_view bytes);
   std::optional<Event> next();
 
@@ -32,11 +38,21 @@ class SseReader {
   bool overflowed() const { return overflowed_; }
 
  private:
+  // Past the first event in pending_, npos where it does not end there.
+  std::size_t find_event_end();
+  Event make_event(std::string_view raw);
+  std::string_view collect_data(std::string_view raw);
+  void drop_returned();
+
   std::size_t limit_;
   bool overflowed_ = false;
-  std::string carry_;         // an unfinished event; empty (and without memory) most of the time
-  std::string_view pending_;  // what next() looks at
-  std::string joined_;        // several data lines
+  bool at_line_start_ = true;    // of the unfinished event's next byte
+  bool after_cr_ = false;        // a CR ended the last line; a LF now would belong to it
+  bool after_event_cr_ = false;  // the same, for the blank line of an event already returned
+  bool carry_returned_ = false;  // carry_ is the event returned last
+  std::string carry_;            // an unfinished event; empty (and without memory) most of the time
+  std::string_view pending_;     // what next() looks at
+  std::string joined_;           // several data lines
 };
 
 }  // namespace baton::wire

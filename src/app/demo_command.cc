@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "app/demo_command.h"
+
+#include "app/child_processes.h"
+#include "app/router.h"
+#include "config/load.h"
+#include "telemetry/log.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace baton::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kCannotStart = 2;
+constexpr std::chrono::seconds kStartTime{10};
+constexpr std::chrono::milliseconds kLook{5};
+constexpr std::string_view kModel = "demo";
+
+// A folder of our own that goes when the demo does.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "baton-demo-XXXXXX").string();
+    path_ = ::mkdtemp(name.data()) ? name : std::string();
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+struct Simulated {
+  std::string role;
+  fs::path ready_file;
+};
+
+// Slow enough to watch: an answer takes a few seconds.
+std::vector<std::string> sim_arguments(const Simulated& sim) {
+  return {"sim",
+          "--engine",
+          "vllm",
+          "--role",
+          sim.role,
+          "--port",
+          "0",
+          "--ready-file",
+          sim.ready_file.string(),
+          "--model",
+          std::string(kModel),
+          "--decode-ms",
+          "60",
+          "--prefill-tokens-per-second",
+          "2000",
+          "--transfer-ms",
+          "20",
+          "--min-output",
+          "40",
+          "--max-output",
+          "80",
+          "--die-with-parent"};
+}
+
+Result<std::string> wait_for_address(const Simulated& sim, ChildProcesses& children) {
+  const auto deadline = std::chrono::steady_clock::now() + kStartTime;
+  while (std::chrono::steady_clock::now() < deadline && !children.any_ended()) {
+    std::ifstream file(sim.ready_file);
+    std::string address;
+    if (std::getline(file, address)) return address;
+    std::this_thread::sleep_for(kLook);
+  }
+  return fail(Errc::Internal, fmt::format("the simulated {} worker did not start", sim.role));
+}
+
+void tell(const Router& router) {
+  const std::string address = router.address().to_string();
+  fmt::print("\nBaton serves the model \"{}\" on http://{}\n", kModel, address);
+  fmt::print("with 2 prefill and 2 decode workers, all simulated vLLM servers.\n\n");
+  fmt::print("Watch an answer stream through a prefill and a decode worker:\n\n");
+  fmt::print("  curl -N http://{}/v1/chat/completions -H 'Content-Type: application/json' \\\n",
+             address);
+  fmt::print(
+      "    -d '{{\"model\":\"{}\",\"stream\":true,"
+      "\"messages\":[{{\"role\":\"user\",\"content\":\"Hello, who are you?\"}}]}}'\n\n",
+      kModel);
+  if (router.admin_address()) {
+    const std::string admin = router.admin_address()->to_string();
+    fmt::print(
+        "Then look at  http://{}/metrics  (and /ready), and at the line below for each request:\n",
+        admin);
+    fmt::print("which workers it went to, and what each phase took.\n\n");
+  }
+  fmt::print("Ctrl-C ends everything.\n\n");
+  std::fflush(stdout);
+}
+
+int refuse(std::string_view what) {
+  fmt::print(stderr, "baton demo: {}\n", what);
+  return kCannotStart;
+}
+
+}  // namespace
+
+CLI::App* add_demo_command(CLI::App& root, DemoOptions& options) {
+  CLI::App* command = root.add_subcommand("demo", "Run the router with a small simulated fleet");
+  command->add_option("--listen", options.listen, "Address to serve on; port 0 picks a free one")
+      ->capture_default_str();
+  command->add_option("--admin", options.admin, "Address for health, readiness and metrics")
+      ->capture_default_str();
+  return command;
+}
+
+int run_demo_command(const DemoOptions& options) {
+  const ScratchFolder folder;
+  if (folder.path().empty()) return refuse("cannot make a temporary folder");
+  ChildProcesses children;
+  std::vector<Simulated> sims;
+  for (const char* role : {"prefill", "prefill", "decode", "decode"}) {
+    sims.push_back({role, folder.path() / fmt::format("worker-{}", sims.size())});
+    if (auto started = children.start(sim_arguments(sims.back())); !started) {
+      return refuse(started.error().message());
+    }
+  }
+  std::vector<config::Override> settings{{"listen", options.listen}, {"admin", options.admin}};
+  for (const Simulated& sim : sims) {
+    const auto address = wait_for_address(sim, children);
+    if (!address) return refuse(address.error().message());
+    settings.push_back(
+        {"worker", fmt::format("{}=http://{},engine=vllm,role={}", kModel, *address, sim.role)});
+  }
+  auto config = config::parse("", "command line", settings);
+  if (!config) return refuse(config.error().front().to_string());
+
+  telemetry::Logger log(telemetry::Format::Human, telemetry::Level::Info);
+  Router router(std::move(*config), log);
+  if (const auto started = router.start(); !started) {
+    return refuse(started.error().message() + " (see baton demo --help)");
+  }
+  tell(router);
+  router.run();
+  return 0;
+}
+
+}  // namespace baton::app

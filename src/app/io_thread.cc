@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "app/io_thread.h"
+
+#include "front/openai_api.h"
+
+#include <boost/asio/post.hpp>
+
+#include <utility>
+
+namespace baton::app {
+namespace {
+
+engine::PoolOptions pool_options(const config::Config& config) {
+  return {.connect_timeout = config.timeouts.connect,
+          .idle_per_worker = config.limits.idle_upstreams,
+          .header_bytes = config.limits.header_bytes};
+}
+
+handoff::Options handoff_options(const config::Config& config) {
+  return {.timeouts = {.first_byte = config.timeouts.first_byte,
+                       .idle = config.timeouts.idle,
+                       .handoff_grace = config.timeouts.handoff_grace},
+          .response_bytes = config.limits.response_bytes};
+}
+
+pipeline::Options pipeline_options(const config::Config& config) {
+  // With keys of our own, what the client sends as Authorization is ours and not the engines'
+  // business.
+  return {.forward_authorization = config.api_keys.empty() ? pipeline::ForwardAuthorization::Yes
+                                                           : pipeline::ForwardAuthorization::No,
+          .response_bytes = config.limits.response_bytes};
+}
+
+}  // namespace
+
+IoThread::IoThread(Services& services)
+    : services_(services),
+      random_(std::random_device()()),
+      deadlines_(io_),
+      tasks_(io_, [&services](std::exception_ptr thrown) { services.report(thrown); }),
+      pool_(io_, deadlines_, pool_options(services.config)),
+      handoff_(
+          pool_, tasks_, services.tickets, [this] { return random_(); },
+          handoff_options(services.config)),
+      pipeline_(services.fleet, handoff_, services.ledger, pipeline_options(services.config)),
+      routes_(front::openai_routes(pipeline_, services.fleet, services.started_at)) {}
+
+IoThread::~IoThread() = default;
+
+void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
+  const config::Config& config = services_.config;
+  listener_ = std::make_unique<front::Listener>(
+      std::move(acceptor), deadlines_, tasks_,
+      front::SessionContext{.routes = routes_,
+                            .keys = services_.keys,
+                            .limits = config.limits,
+                            .timeouts = config.timeouts,
+                            .metrics = services_.http_metrics,
+                            .random = [this] { return random_(); }},
+      front::Listener::Gate{services_.client_connections, config.limits.connections},
+      services_.tls.get());
+  listener_->start();
+  thread_ = std::thread([this] { io_.run(); });
+}
+
+void IoThread::finish() {
+  boost::asio::post(io_, [this] { listener_->finish(); });
+}
+
+void IoThread::stop(const Error& reason) {
+  boost::asio::post(io_, [this, reason] { listener_->stop(reason); });
+}
+
+void IoThread::drop_legs() {
+  boost::asio::post(io_, [this] { pool_.shut_down(); });
+}
+
+void IoThread::join() {
+  boost::asio::post(io_, [this] { deadlines_.stop(); });
+  if (tasks() != 0) io_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace baton::app

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "app/services.h"
+#include "core/error.h"
+#include "engine/upstream_pool.h"
+#include "front/listener.h"
+#include "front/routes.h"
+#include "handoff/handoff.h"
+#include "net/deadlines.h"
+#include "net/task_group.h"
+#include "pipeline/pipeline.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <thread>
+
+namespace baton::app {
+
+// Role. One I/O thread with everything that is confined to it: a request that arrives here lives
+// and dies here. Confinement. Made, finished and joined by the control thread; the rest runs on its
+// own thread. Lifetime. Owned by Router, after the Services it uses.
+class IoThread {
+ public:
+  explicit IoThread(Services& services);
+  ~IoThread();
+
+  boost::asio::io_context& io() { return io_; }
+  void start(boost::asio::ip::tcp::acceptor acceptor);
+  // Any thread. See Listener.
+  void finish();
+  void stop(const Error& reason);
+  // Lets go of everything that still waits for a worker.
+  void drop_legs();
+  std::size_t tasks() const { return tasks_.running(); }
+  void join();
+
+ private:
+  boost::asio::io_context io_{1};
+  Services& services_;
+  std::mt19937_64 random_;
+  net::Deadlines deadlines_;
+  net::TaskGroup tasks_;
+  engine::UpstreamPool pool_;
+  handoff::Handoff handoff_;
+  pipeline::Pipeline pipeline_;
+  front::Routes routes_;
+  std::unique_ptr<front::Listener> listener_;
+  std::thread thread_;
+};
+
+}  // namespace baton::app

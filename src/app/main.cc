@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "app/demo_command.h"
+#include "app/serve_command.h"
+#include "sim/command.h"
+
+#include <CLI/CLI.hpp>
+
+int main(int argc, char** argv) {
+  CLI::App app("Baton: one OpenAI endpoint in front of vLLM, SGLang and TensorRT-LLM servers",
+               "baton");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", BATON_VERSION);
+  app.footer("Try it without a GPU: baton demo. Help on a command: baton COMMAND --help");
+
+  baton::app::ServeOptions serve_options;
+  const CLI::App* serve = baton::app::add_serve_command(app, serve_options);
+  baton::app::DemoOptions demo_options;
+  const CLI::App* demo = baton::app::add_demo_command(app, demo_options);
+  baton::sim::Options sim_options;
+  const CLI::App* sim = baton::sim::add_command(app, sim_options);
+
+  CLI11_PARSE(app, argc, argv);
+  if (*serve) return baton::app::run_serve_command(serve_options);
+  if (*demo) return baton::app::run_demo_command(demo_options);
+  if (*sim) return baton::sim::run_command(sim_options);
+  return 0;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "app/router.h"
+
+#include "front/admin_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace baton::app {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+// How often the end of running work is looked for.
+constexpr std::chrono::milliseconds kPoll{10};
+// For requests that were cut short to say so to their clients.
+constexpr std::chrono::seconds kLastWords{2};
+constexpr std::size_t kAdminConnections = 256;
+
+model::Endpoint local_endpoint(const tcp::acceptor& acceptor, const model::Endpoint& asked) {
+  return {asked.host, acceptor.local_endpoint().port()};
+}
+
+}  // namespace
+
+Router::Router(config::Config config, telemetry::Logger& log)
+    : log_(log),
+      services_(std::move(config), log),
+      deadlines_(control_),
+      tasks_(control_, [this](std::exception_ptr thrown) { services_.report(thrown); }),
+      signals_(control_, SIGINT, SIGTERM),
+      timer_(control_),
+      no_keys_({}) {
+  // A client that leaves must not end the process, nor a terminal that closes.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+}
+
+Router::~Router() = default;
+
+Result<void> Router::start() {
+  if (auto loaded = load_tls(); !loaded) return loaded;
+  if (auto started = start_threads(); !started) return started;
+  return start_admin();
+}
+
+Result<void> Router::load_tls() {
+  const auto& tls = services_.config.tls;
+  if (!tls) return {};
+  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
+  boost::system::error_code error;
+  context->set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, error);
+  context->use_certificate_chain_file(tls->certificate, error);
+  if (error) {
+    return fail(Errc::Internal,
+                fmt::format("tls.certificate: cannot read a PEM certificate chain from {}: {}",
+                            tls->certificate, error.message()));
+  }
+  context->use_private_key_file(tls->key, asio::ssl::context::pem, error);
+  if (error) {
+    return fail(Errc::Internal,
+                fmt::format("tls.key: {} is not the PEM key of that certificate: {}", tls->key,
+                            error.message()));
+  }
+  services_.tls = std::move(context);
+  return {};
+}
+
+Result<void> Router::start_threads() {
+  const config::Config& config = services_.config;
+  const std::size_t count =
+      config.threads != 0 ? config.threads : std::max(1U, std::thread::hardware_concurrency());
+  std::vector<tcp::acceptor> acceptors;
+  model::Endpoint address = config.listen;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto thread = std::make_unique<IoThread>(services_);
+    auto acceptor = front::bind(thread->io(), address);
+    if (!acceptor) return fail(std::move(acceptor.error()));
+    address =
+        local_endpoint(*acceptor, config.listen);  // port 0: the first one's choice is everybody's
+    acceptors.push_back(std::move(*acceptor));
+    threads_.push_back(std::move(thread));
+  }
+  address_ = address;
+  for (std::size_t i = 0; i < count; ++i) threads_[i]->start(std::move(acceptors[i]));
+  return {};
+}
+
+Result<void> Router::start_admin() {
+  const config::Config& config = services_.config;
+  if (!config.admin) return {};
+  auto acceptor = front::bind(control_, *config.admin);
+  if (!acceptor) return fail(std::move(acceptor.error()));
+  admin_address_ = local_endpoint(*acceptor, *config.admin);
+  admin_routes_.emplace(front::admin_routes(services_.fleet, services_.metrics,
+                                            [this] { return services_.draining.load(); }));
+  admin_ = std::make_unique<front::Listener>(
+      std::move(*acceptor), deadlines_, tasks_,
+      front::SessionContext{.routes = *admin_routes_,
+                            .keys = no_keys_,
+                            .limits = config.limits,
+                            .timeouts = config.timeouts,
+                            .metrics = services_.http_metrics,
+                            .random = [source = std::mt19937_64(
+                                           std::random_device()())]() mutable { return source(); }},
+      front::Listener::Gate{admin_connections_, kAdminConnections}, nullptr);
+  admin_->start();
+  return {};
+}
+
+void Router::run() {
+  signals_.async_wait([this](boost::system::error_code error, int) {
+    if (!error) on_signal();
+  });
+  control_.run();
+  for (auto& thread : threads_) thread->join();
+}
+
+void Router::on_signal() {
+  const config::Config& config = services_.config;
+  log_.info("shutting_down",
+            {{"grace_ms", static_cast<std::int64_t>(config.shutdown_grace.count())}});
+  services_.draining = true;
+  for (auto& thread : threads_) thread->finish();
+  wait_for_tasks(std::chrono::steady_clock::now() + config.shutdown_grace, &Router::cut_short);
+}
+
+// Polls, because tasks end on other threads and shutting down happens once.
+void Router::wait_for_tasks(std::chrono::steady_clock::time_point until, void (Router::*then)()) {
+  const bool idle =
+      std::ranges::all_of(threads_, [](const auto& thread) { return thread->tasks() == 0; });
+  if (idle) {
+    end();
+    return;
+  }
+  if (std::chrono::steady_clock::now() >= until) {
+    (this->*then)();
+    return;
+  }
+  timer_.expires_after(kPoll);
+  timer_.async_wait([this, until, then](boost::system::error_code error) {
+    if (!error) wait_for_tasks(until, then);
+  });
+}
+
+void Router::cut_short() {
+  log_.warning("shutdown_grace_over",
+               {{"connections", static_cast<std::int64_t>(services_.client_connections.load())}});
+  const Error reason(Errc::ShuttingDown, "the router is shutting down");
+  for (auto& thread : threads_) thread->stop(reason);
+  wait_for_tasks(std::chrono::steady_clock::now() + kLastWords, &Router::let_go);
+}
+
+void Router::let_go() {
+  for (auto& thread : threads_) thread->drop_legs();
+  // Every wait is abortable, so this ends; a bug that keeps it from ending shall not keep the
+  // process.
+  wait_for_tasks(std::chrono::steady_clock::now() + kLastWords, &Router::end);
+}
+
+void Router::end() {
+  log_.info("stopped", {});
+  signals_.cancel();
+  deadlines_.stop();
+  if (admin_) {
+    admin_->finish();
+    admin_->stop(Error(Errc::ShuttingDown, "the router is shutting down"));
+  }
+  for (auto& thread : threads_) thread->drop_legs();
+}
+
+}  // namespace baton::app

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "app/io_thread.h"
+#include "app/services.h"
+#include "config/config.h"
+#include "core/result.h"
+#include "front/listener.h"
+#include "front/routes.h"
+#include "model/worker.h"
+#include "net/deadlines.h"
+#include "net/task_group.h"
+#include "telemetry/log.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace baton::app {
+
+// Role. The composition root: makes everything, starts it in order, and ends it in order when told
+// to. Confinement. The control thread, which is the one that calls run(). Lifetime. One per
+// process.
+class Router {
+ public:
+  Router(config::Config config, telemetry::Logger& log);
+  ~Router();
+
+  // Binds every address and starts serving. Afterwards address() is known.
+  Result<void> start();
+  const model::Endpoint& address() const { return address_; }
+  const std::optional<model::Endpoint>& admin_address() const { return admin_address_; }
+
+  // Returns when a signal has ended the process' work: streams have finished, or the grace period
+  // is over.
+  void run();
+
+ private:
+  Result<void> load_tls();
+  Result<void> start_threads();
+  Result<void> start_admin();
+  void on_signal();
+  void wait_for_tasks(std::chrono::steady_clock::time_point until, void (Router::*then)());
+  void cut_short();
+  void let_go();
+  void end();
+
+  telemetry::Logger& log_;
+  boost::asio::io_context control_{1};
+  Services services_;
+  net::Deadlines deadlines_;
+  net::TaskGroup tasks_;
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer timer_;
+  front::ApiKeys no_keys_;
+  std::optional<front::Routes> admin_routes_;
+  std::atomic<std::size_t> admin_connections_{0};
+  std::unique_ptr<front::Listener> admin_;
+  std::vector<std::unique_ptr<IoThread>> threads_;
+  model::Endpoint address_;
+  std::optional<model::Endpoint> admin_address_;
+};
+
+}  // namespace baton::app

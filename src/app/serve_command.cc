@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "app/serve_command.h"
+
+#include "app/ready_file.h"
+#include "app/router.h"
+#include "config/load.h"
+#include "telemetry/log.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string_view>
+#include <sys/resource.h>
+#include <utility>
+
+namespace baton::app {
+namespace {
+
+constexpr int kCannotStart = 2;
+
+constexpr std::string_view kExamples = R"(Examples:
+  baton serve --config fleet.yaml
+  baton serve --worker demo=http://127.0.0.1:9001,engine=vllm,role=prefill \
+              --worker demo=http://127.0.0.1:9002,engine=vllm,role=decode
+  baton serve --config fleet.yaml --check
+
+Every key of the configuration is explained in docs/configuration.md; a flag wins over the file.)";
+
+telemetry::Format format_of(config::LogFormat format) {
+  return format == config::LogFormat::Json ? telemetry::Format::Json : telemetry::Format::Human;
+}
+
+telemetry::Level level_of(config::LogLevel level) {
+  switch (level) {
+    case config::LogLevel::Debug:
+      return telemetry::Level::Debug;
+    case config::LogLevel::Info:
+      return telemetry::Level::Info;
+    case config::LogLevel::Warning:
+      return telemetry::Level::Warning;
+    case config::LogLevel::Error:
+      break;
+  }
+  return telemetry::Level::Error;
+}
+
+std::expected<config::Config, std::vector<config::Problem>> load(const ServeOptions& options) {
+  std::vector<config::Override> overrides;
+  for (const auto& [path, value] : options.settings) overrides.push_back({path, value});
+  for (const std::string& worker : options.workers) overrides.push_back({"worker", worker});
+  if (options.config_file.empty()) return config::parse("", "command line", overrides);
+  return config::load(options.config_file, overrides);
+}
+
+// Every stream needs two descriptors, and the usual soft limit is 1,024.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int refuse(std::string_view what) {
+  fmt::print(stderr, "baton: {}\n", what);
+  return kCannotStart;
+}
+
+}  // namespace
+
+CLI::App* add_serve_command(CLI::App& root, ServeOptions& options) {
+  CLI::App* command = root.add_subcommand("serve", "Run the router");
+  command->add_option("-c,--config", options.config_file, "Configuration file (YAML)");
+  command->add_option(
+      "--worker", options.workers,
+      "Add a worker: NAME=URL,engine=vllm|sglang|trtllm,role=prefill|decode|aggregated");
+  command->add_option("--ready-file", options.ready_file, "Write host:port here once serving");
+  command->add_option("--admin-ready-file", options.admin_ready_file,
+                      "Write the admin address here once serving");
+  command->add_flag("--check", options.check_only, "Check the configuration and exit");
+  for (const config::Key& key : config::keys()) {
+    if (key.flag.empty()) continue;
+    command
+        ->add_option_function<std::string>(
+            std::string(key.flag),
+            [&options, path = std::string(key.path)](const std::string& value) {
+              options.settings[path] = value;
+            },
+            fmt::format("{} [{}]", key.meaning, key.def))
+        ->type_name(std::string(key.type))
+        ->group("Configuration");
+  }
+  command->footer(std::string(kExamples));
+  return command;
+}
+
+int run_serve_command(const ServeOptions& options) {
+  auto config = load(options);
+  if (!config) {
+    for (const config::Problem& problem : config.error())
+      fmt::print(stderr, "{}\n", problem.to_string());
+    return refuse("the configuration cannot be used; nothing was started");
+  }
+  if (options.check_only) {
+    fmt::print("the configuration is good: {} model(s)\n", config->models.size());
+    return 0;
+  }
+  raise_descriptor_limit();
+  telemetry::Logger log(format_of(config->log.format), level_of(config->log.level));
+  Router router(std::move(*config), log);
+  if (const auto started = router.start(); !started) return refuse(started.error().message());
+
+  log.info("serving",
+           {{"address", router.address().to_string()},
+            {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
+  if (!options.ready_file.empty()) {
+    if (const auto written = write_ready_file(options.ready_file, router.address()); !written) {
+      log.error("ready_file", {{"error", written.error().message()}});
+    }
+  }
+  if (!options.admin_ready_file.empty() && router.admin_address()) {
+    if (const auto written = write_ready_file(options.admin_ready_file, *router.admin_address());
+        !written) {
+      log.error("ready_file", {{"error", written.error().message()}});
+    }
+  }
+  router.run();
+  return 0;
+}
+
+}  // namespace baton::app

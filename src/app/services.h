@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/config.h"
+#include "fleet/fleet.h"
+#include "front/api_keys.h"
+#include "front/http_session.h"
+#include "handoff/ticket_source.h"
+#include "pipeline/request_record.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <boost/asio/ssl.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+namespace baton::app {
+
+// Role. What all threads share.
+// Confinement. Each member says for itself; all of them can be used from any thread.
+// Lifetime. Owned by Router; outlives the threads.
+struct Services {
+  Services(config::Config settings, telemetry::Logger& logger);
+
+  // For TaskGroups: an exception nobody caught is a bug, but not a reason to end the process.
+  void report(std::exception_ptr thrown);
+
+  config::Config config;
+  telemetry::Logger& log;
+  telemetry::Registry metrics;
+  fleet::Fleet fleet;
+  pipeline::RequestLedger ledger;
+  front::ApiKeys keys;
+  front::HttpMetrics http_metrics;
+  handoff::TicketSource tickets;
+  std::unique_ptr<boost::asio::ssl::context> tls;  // null: plain
+  std::atomic<std::size_t> client_connections{0};
+  std::atomic<bool> draining{false};
+  std::int64_t started_at;  // seconds since 1970
+
+ private:
+  telemetry::Counter& escaped_exceptions_;
+};
+
+}  // namespace baton::app

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "config/document.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+namespace baton::config {
+namespace {
+
+// Our deepest key is at 5. The bound keeps the parser's recursion, and ours, far from the stack's
+// end.
+constexpr std::size_t kMaxDepth = 32;
+
+int line_of(const YAML::Mark& mark) { return mark.is_null() ? 0 : mark.line + 1; }
+
+// Role. Builds our tree from the parser's events: unlike its own node graph it keeps keys that
+// stand twice, the line of each key, and costs memory in proportion to the text. Confinement. One
+// call of read_document. Lifetime. The same. Invariants. `open_` holds the maps and lists that were
+// begun and not ended, outermost first.
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  Node take_root() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
+    attach({.kind = Node::Kind::Null, .line = line_of(mark)}, mark);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    throw YAML::ParserException(mark, "aliases (*name) are not supported; write the value out");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string& value) override {
+    attach({.kind = Node::Kind::Scalar, .line = line_of(mark), .text = value}, mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    open(Node::Kind::List, mark);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    open(Node::Kind::Map, mark);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    Node node;
+    YAML::Mark mark;
+    std::optional<Node> key;  // of a map: read, its value not yet
+  };
+
+  void open(Node::Kind kind, const YAML::Mark& mark) {
+    if (open_.size() == kMaxDepth) throw YAML::ParserException(mark, "nested too deeply");
+    open_.push_back({{.kind = kind, .line = line_of(mark)}, mark, {}});
+  }
+
+  void close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    attach(std::move(closed.node), closed.mark);
+  }
+
+  void attach(Node node, const YAML::Mark& mark) {
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node.kind == Node::Kind::List) {
+      parent.node.items.push_back(std::move(node));
+    } else if (parent.key) {
+      node.key = std::move(parent.key->text);
+      node.key_line = parent.key->line;
+      parent.key.reset();
+      parent.node.items.push_back(std::move(node));
+    } else if (node.kind == Node::Kind::Scalar) {
+      parent.key = std::move(node);
+    } else {
+      throw YAML::ParserException(mark, "a key must be plain text");
+    }
+  }
+
+  Node root_;
+  std::vector<Open> open_;
+};
+
+// The parser takes some control characters for the end of the text, and would silently leave out
+// the rest.
+std::optional<int> line_of_control_character(std::string_view yaml) {
+  const auto at = std::ranges::find_if(yaml, [](char c) {
+    return (c >= 0 && c < ' ' && c != '\n' && c != '\r' && c != '\t') || c == 0x7f;
+  });
+  if (at == yaml.end()) return std::nullopt;
+  return 1 + static_cast<int>(std::count(yaml.begin(), at, '\n'));
+}
+
+}  // namespace
+
+Node* Node::find(std::string_view wanted) {
+  const auto at = std::ranges::find(items, wanted, &Node::key);
+  return kind != Kind::Map || at == items.end() ? nullptr : &*at;
+}
+
+const Node* Node::find(std::string_view wanted) const {
+  const auto at = std::ranges::find(items, wanted, &Node::key);
+  return kind != Kind::Map || at == items.end() ? nullptr : &*at;
+}
+
+std::expected<Node, Problem> read_document(std::string_view yaml, std::string_view file) {
+  const auto problem = [&](int line, std::string message) {
+    return std::unexpected(Problem{std::string(file), line, "", std::move(message)});
+  };
+  if (yaml.size() > kMaxBytes) {
+    return problem(0, "is larger than 4 MiB; is this a configuration file?");
+  }
+  if (const auto line = line_of_control_character(yaml)) {
+    return problem(*line, "control character in the text; save the file as plain UTF-8");
+  }
+  try {
+    std::istringstream in{std::string(yaml)};
+    YAML::Parser parser(in);
+    TreeBuilder builder;
+    if (!parser.HandleNextDocument(builder)) return Node{};
+    Node root = builder.take_root();
+    TreeBuilder second;
+    if (parser.HandleNextDocument(second)) {
+      return problem(second.take_root().line,
+                     "a second YAML document begins; keep one and remove the '---' between them");
+    }
+    return root;
+  } catch (const YAML::Exception& e) {
+    return problem(line_of(e.mark), fmt::format("cannot be read as YAML: {}", e.msg));
+  } catch (const std::exception& e) {
+    return problem(0, fmt::format("cannot be read as YAML: {}", e.what()));
+  }
+}
+
+}  // namespace baton::config

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "config/load.h"
+
+#include "config/api_keys.h"
+#include "config/document.h"
+#include "config/models.h"
+#include "config/overrides.h"
+#include "config/reader.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+namespace baton::config {
+namespace {
+
+template <std::size_t kLeast, std::size_t kMost>
+Parsed<std::size_t> number(std::string_view text) {
+  return parse_number(text, kLeast, kMost);
+}
+
+// A smaller head has no room for an ordinary browser's or SDK's request.
+Parsed<std::size_t> parse_header_size(std::string_view text) {
+  auto size = parse_size(text);
+  if (size && (*size < 1024 || *size > 16 * 1024 * 1024)) {
+    return std::unexpected(fmt::format("{} is not from 1KiB to 16MiB", shown(text)));
+  }
+  return size;
+}
+
+Parsed<LogFormat> parse_log_format(std::string_view text) {
+  if (text == "json") return LogFormat::Json;
+  if (text == "human") return LogFormat::Human;
+  return std::unexpected(fmt::format("unknown {}; write json or human", shown(text)));
+}
+
+Parsed<LogLevel> parse_log_level(std::string_view text) {
+  if (text == "debug") return LogLevel::Debug;
+  if (text == "info") return LogLevel::Info;
+  if (text == "warning") return LogLevel::Warning;
+  if (text == "error") return LogLevel::Error;
+  return std::unexpected(
+      fmt::format("unknown {}; write debug, info, warning or error", shown(text)));
+}
+
+void read_timeouts(const Section& section, Timeouts& timeouts) {
+  section.read("connect", timeouts.connect, parse_duration);
+  section.read("first_byte", timeouts.first_byte, parse_duration);
+  section.read("idle", timeouts.idle, parse_duration);
+  section.read("client_header", timeouts.client_header, parse_duration);
+  section.read("client_body", timeouts.client_body, parse_duration);
+  section.read("client_idle", timeouts.client_idle, parse_duration);
+  section.read("client_write", timeouts.client_write, parse_duration);
+  section.read("handoff_grace", timeouts.handoff_grace, parse_duration);
+}
+
+void read_limits(const Section& section, Limits& limits) {
+  section.read("header_bytes", limits.header_bytes, parse_header_size);
+  section.read("body_bytes", limits.body_bytes, parse_size);
+  section.read("response_bytes", limits.response_bytes, parse_size);
+  section.read("connections", limits.connections, number<1, 10'000'000>);
+  section.read("idle_upstreams", limits.idle_upstreams, number<0, 100'000>);
+}
+
+void read_log(const Section& section, Log& log) {
+  section.read("format", log.format, parse_log_format);
+  section.read("level", log.level, parse_log_level);
+  section.read("requests", log.requests, parse_boolean);
+}
+
+void read_tls(const Node& root, const Section& section, std::optional<Tls>& tls,
+              Problems& problems) {
+  const Node* const node = root.find("tls");
+  if (node == nullptr || node->kind != Node::Kind::Map) return;
+  Tls read;
+  section.read("certificate", read.certificate, parse_path);
+  section.read("key", read.key, parse_path);
+  for (const std::string_view needed : {"certificate", "key"}) {
+    if (node->find(needed) != nullptr) continue;
+    problems.add(*node, "tls",
+                 fmt::format("has no {}; TLS needs both certificate and key", needed));
+  }
+  tls = std::move(read);
+}
+
+void check_addresses(const Node& root, const Config& config, Problems& problems) {
+  if (!config.admin || config.admin->port == 0 || *config.admin != config.listen) return;
+  problems.add(*root.find("admin"), "admin",
+               fmt::format("is the same address as listen ({}); give it a port of its own",
+                           config.listen.to_string()));
+}
+
+Config read_config(const Node& root, Problems& problems) {
+  Config config;
+  const Section section(root, "", "", problems);
+  if (root.kind == Node::Kind::Scalar || root.kind == Node::Kind::List) return config;
+  section.read("listen", config.listen, parse_listen_address);
+  section.read("admin", config.admin, parse_listen_address);
+  section.read("threads", config.threads, number<0, 1024>);
+  section.read("shutdown_grace", config.shutdown_grace, parse_duration);
+  read_tls(root, section.section("tls"), config.tls, problems);
+  read_timeouts(section.section("timeouts"), config.timeouts);
+  read_limits(section.section("limits"), config.limits);
+  read_log(section.section("log"), config.log);
+  config.api_keys = read_api_keys(section, problems);
+  config.models = read_models(section, problems);
+  check_addresses(root, config, problems);
+  return config;
+}
+
+}  // namespace
+
+std::string Problem::to_string() const {
+  std::string text = file;
+  if (line > 0) text += fmt::format(":{}", line);
+  if (!path.empty()) text += ": " + path;
+  return text + ": " + message;
+}
+
+std::expected<Config, std::vector<Problem>> parse(std::string_view yaml, std::string_view file,
+                                                  std::span<const Override> overrides) {
+  auto root = read_document(yaml, file);
+  if (!root) return std::unexpected(std::vector{std::move(root.error())});
+  Problems problems(file);
+  apply_overrides(*root, overrides, problems);
+  Config config = read_config(*root, problems);
+  if (problems.count() > 0) return std::unexpected(problems.take());
+  return config;
+}
+
+std::expected<Config, std::vector<Problem>> load(const std::string& file,
+                                                 std::span<const Override> overrides) {
+  const auto cannot = [&](std::string_view why) {
+    return std::unexpected(std::vector{Problem{
+        file, 0, "", fmt::format("cannot be read: {}; check the path given to --config", why)}});
+  };
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) return cannot("it is a directory");
+  std::ifstream in(file, std::ios::binary);
+  if (!in.is_open()) return cannot(std::generic_category().message(errno));
+  std::string text(kMaxBytes + 1, '\0');  // one more than parse() takes, so that it can say so
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) return cannot("reading failed");
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return parse(text, file, overrides);
+}
+
+}  // namespace baton::config

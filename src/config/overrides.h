@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/document.h"
+#include "config/load.h"
+#include "config/reader.h"
+
+#include <span>
+
+namespace baton::config {
+
+// Writes what the command line says into the document, before anything is read from it: so a flag
+// is checked by the same rules as the file, and a key it replaces is not checked at all.
+void apply_overrides(Node& root, std::span<const Override> overrides, Problems& problems);
+
+}  // namespace baton::config

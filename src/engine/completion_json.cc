@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/completion_json.h"
+
+#include "wire/json_array.h"
+
+#include <nlohmann/json.hpp>
+
+namespace baton::engine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string event(const Json& chunk) { return "data: " + chunk.dump() + "\n\n"; }
+
+// The members every chunk shares with the completion it is made from.
+Json chunk_frame(Api api, const Json& completion) {
+  Json chunk;
+  for (const char* key : {"id", "created", "model", "system_fingerprint", "service_tier"}) {
+    if (completion.contains(key)) chunk[key] = completion[key];
+  }
+  chunk["object"] = api == Api::Chat ? "chat.completion.chunk" : "text_completion";
+  return chunk;
+}
+
+Json chat_delta(const Json& choice) {
+  Json delta = choice.value("message", Json::object());
+  if (!delta.contains("role")) delta["role"] = "assistant";
+  // Streams name the place of each tool call; whole answers leave it to the order.
+  if (delta.contains("tool_calls") && delta["tool_calls"].is_array()) {
+    for (std::size_t i = 0; i < delta["tool_calls"].size(); ++i)
+      delta["tool_calls"][i]["index"] = i;
+  }
+  return delta;
+}
+
+std::string stream_of(Api api, const Json& whole, IncludeUsage include_usage) {
+  std::string stream;
+  for (const Json& choice : whole.value("choices", Json::array())) {
+    Json content = chunk_frame(api, whole);
+    Json part;
+    part["index"] = choice.value("index", 0);
+    if (api == Api::Chat) {
+      part["delta"] = chat_delta(choice);
+    } else {
+      part["text"] = choice.value("text", "");
+    }
+    if (choice.contains("logprobs")) part["logprobs"] = choice["logprobs"];
+    part["finish_reason"] = nullptr;
+    content["choices"] = Json::array({part});
+    stream += event(content);
+
+    Json end = chunk_frame(api, whole);
+    Json last;
+    last["index"] = choice.value("index", 0);
+    if (api == Api::Chat) {
+      last["delta"] = Json::object();
+    } else {
+      last["text"] = "";
+    }
+    last["finish_reason"] = choice.value("finish_reason", Json());
+    if (choice.contains("stop_reason")) last["stop_reason"] = choice["stop_reason"];
+    end["choices"] = Json::array({last});
+    stream += event(end);
+  }
+  if (include_usage == IncludeUsage::Yes && whole.contains("usage")) {
+    Json usage = chunk_frame(api, whole);
+    usage["choices"] = Json::array();
+    usage["usage"] = whole["usage"];
+    stream += event(usage);
+  }
+  return stream + "data: [DONE]\n\n";
+}
+
+}  // namespace
+
+Result<std::string> finish_reason_of(const wire::JsonObject& completion) {
+  const auto choices = completion.find("choices");
+  const auto first = choices ? wire::first_element(*choices) : std::nullopt;
+  if (!first) return fail(Errc::EngineProtocol, "the engine's answer has no choices");
+  const auto choice = wire::JsonObject::parse(*first);
+  const auto reason = choice ? choice->find_string("finish_reason") : std::nullopt;
+  if (!reason) return fail(Errc::EngineProtocol, "the engine's answer has no finish_reason");
+  return *reason;
+}
+
+std::optional<Usage> usage_of(const wire::JsonObject& completion) {
+  const auto text = completion.find("usage");
+  if (!text || text->front() != '{') return std::nullopt;
+  const auto object = wire::JsonObject::parse(*text);
+  if (!object) return std::nullopt;
+  Usage usage;
+  usage.prompt_tokens = object->find_integer("prompt_tokens").value_or(0);
+  usage.completion_tokens = object->find_integer("completion_tokens").value_or(0);
+  const auto details_text = object->find("prompt_tokens_details");
+  if (details_text && details_text->front() == '{') {
+    if (const auto details = wire::JsonObject::parse(*details_text)) {
+      usage.cached_tokens = details->find_integer("cached_tokens");
+    }
+  }
+  return usage;
+}
+
+Result<std::string> as_event_stream(Api api, const std::string& completion,
+                                    IncludeUsage include_usage) {
+  try {
+    return stream_of(api, Json::parse(completion), include_usage);
+  } catch (const Json::exception& problem) {  // a member of another type than the API says
+    return fail(Errc::EngineProtocol, problem.what());
+  }
+}
+
+}  // namespace baton::engine

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "engine/dialect.h"
+#include "wire/json_object.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace baton::engine {
+
+// Token counts as an engine reports them.
+struct Usage {
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
+  std::optional<std::int64_t> cached_tokens;
+};
+
+// `finish_reason` of the first choice of a completion; an error where there is none.
+Result<std::string> finish_reason_of(const wire::JsonObject& completion);
+
+// The usage member of a completion or chunk, where there is one.
+std::optional<Usage> usage_of(const wire::JsonObject& completion);
+
+// A whole completion turned into the events a streaming client expects, [DONE] included.
+enum class IncludeUsage { No, Yes };
+Result<std::string> as_event_stream(Api api, const std::string& completion,
+                                    IncludeUsage include_usage);
+
+}  // namespace baton::engine

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/engine_error.h"
+
+#include "wire/json_object.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace baton::engine {
+namespace {
+
+constexpr std::size_t kLongestMessage = 2000;
+constexpr std::chrono::seconds kDefaultRetryAfter{1};
+
+struct Said {
+  std::string message;
+  std::optional<std::string> param;
+};
+
+Said from_object(const wire::JsonObject& object) {
+  return {object.find_string("message").value_or(""), object.find_string("param")};
+}
+
+// vLLM nests under `error`; SGLang and TensorRT-LLM write the same members at the top; a refused
+// key is a bare string; the web framework under all three uses `detail`.
+Said what_it_said(std::string_view body) {
+  const auto object = wire::JsonObject::parse(body);
+  if (!object) return {std::string(body), std::nullopt};
+  if (const auto nested = object->find("error")) {
+    if (nested->front() == '{') {
+      if (const auto inner = wire::JsonObject::parse(*nested)) return from_object(*inner);
+    }
+    return {object->find_string("error").value_or(std::string(*nested)), std::nullopt};
+  }
+  if (object->has("message")) return from_object(*object);
+  if (const auto detail = object->find("detail")) {
+    return {object->find_string("detail").value_or(std::string(*detail)), std::nullopt};
+  }
+  return {std::string(body), std::nullopt};
+}
+
+std::chrono::seconds parse_retry_after(std::optional<std::string_view> text) {
+  int seconds = 0;
+  if (!text) return kDefaultRetryAfter;
+  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  const bool number = problem == std::errc() && end == text->data() + text->size();
+  return number ? std::chrono::seconds(std::clamp(seconds, 0, 3600)) : kDefaultRetryAfter;
+}
+
+}  // namespace
+
+Error read_engine_error(int status, std::string_view body,
+                        std::optional<std::string_view> retry_after) {
+  Said said = what_it_said(body);
+  if (said.message.empty())
+    said.message = fmt::format("the engine answered with status {}", status);
+  if (said.message.size() > kLongestMessage) said.message.resize(kLongestMessage);
+
+  if (status == 429 || status == 503) {
+    return Error(Errc::EngineOverloaded, std::move(said.message))
+        .with_status(status)
+        .with_retry_after(parse_retry_after(retry_after));
+  }
+  if (status == 401 || status == 403) {
+    // Whose key was wrong is not for the client to know: ours may be.
+    return Error(Errc::EngineFailed,
+                 fmt::format("the engine refused the key it was given (status {})", status));
+  }
+  if (status >= 400 && status < 500) {
+    Error error(Errc::EngineRejected, std::move(said.message));
+    error.with_status(status);
+    if (said.param) error.with_param(std::move(*said.param));
+    return error;
+  }
+  return Error(Errc::EngineFailed,
+               fmt::format("the engine failed with status {}: {}", status, said.message));
+}
+
+Error read_stream_error(std::string_view event_data) {
+  Said said = what_it_said(event_data);
+  if (said.message.empty()) said.message = "the engine ended the stream with an error";
+  if (said.message.size() > kLongestMessage) said.message.resize(kLongestMessage);
+  return Error(Errc::EngineFailed, std::move(said.message));
+}
+
+}  // namespace baton::engine

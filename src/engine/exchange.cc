@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/exchange.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <utility>
+
+namespace baton::engine {
+namespace {
+
+// A stream of tokens needs little; an answer that fills this gets the large one until it calms
+// down.
+constexpr std::size_t kSmallBuffer = 1536;
+constexpr std::size_t kLargeBuffer = 32 * 1024;
+
+}  // namespace
+
+Exchange::Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
+                   Cancellation* cancellation, OnCancel on_cancel)
+    : pool_(pool),
+      target_(target),
+      timeouts_(timeouts),
+      cancellation_(cancellation),
+      on_cancel_(on_cancel) {
+  pool_.add_holder(*this);
+}
+
+Exchange::~Exchange() {
+  if (reusable_) pool_.give_back(target_.id, std::move(upstream_));
+}
+
+void Exchange::on_cancelled() {
+  const bool now =
+      on_cancel_ == OnCancel::Abort || (on_cancel_ == OnCancel::AfterFirstBody && body_begun_);
+  if (now) {
+    drop();
+    return;
+  }
+  grace_.emplace(pool_.deadlines(), [this] { drop(); });
+  grace_->arm(timeouts_.handoff_grace);
+}
+
+void Exchange::drop() {
+  if (upstream_) upstream_->connection.abort();
+}
+
+awaitable<Result<void>> Exchange::send(std::string_view head,
+                                       const std::vector<std::string_view>& body) {
+  std::vector<std::string_view> pieces;
+  pieces.reserve(body.size() + 1);
+  pieces.push_back(head);
+  pieces.insert(pieces.end(), body.begin(), body.end());
+
+  upstream_ = pool_.take_idle(target_);
+  bool pooled = upstream_ != nullptr;
+  while (true) {
+    if (!upstream_) {
+      auto connected =
+          co_await pool_.connect(target_, on_cancel_ == OnCancel::Abort ? cancellation_ : nullptr);
+      if (!connected) co_return fail(std::move(connected.error()));
+      upstream_ = std::move(*connected);
+    }
+    if (cancellation_ && !listener_) listener_.emplace(*cancellation_, [this] { on_cancelled(); });
+    bool answered = false;
+    auto sent = co_await try_send(pieces, answered);
+    const bool stopped =
+        cancellation_ && cancellation_->requested() && on_cancel_ == OnCancel::Abort;
+    if (sent || answered || !pooled || stopped || sent.error().code() == Errc::EngineTimeout) {
+      co_return sent;
+    }
+    pooled = false;
+    upstream_.reset();
+  }
+}
+
+awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& pieces,
+                                           bool& answered) {
+  // A worker that refuses a request early may close before it took all of it; its answer is still
+  // worth reading.
+  const net::IoResult written = co_await upstream_->connection.write(pieces, timeouts_.first_byte);
+  if (written.status == net::IoStatus::Timeout || written.status == net::IoStatus::Aborted) {
+    co_return fail(explain(written, "while it was sent the request"));
+  }
+  while (true) {
+    const net::IoResult received = co_await receive(timeouts_.first_byte);
+    if (received.status != net::IoStatus::Ok) {
+      co_return fail(explain(received, "before it answered"));
+    }
+    answered = true;
+    const auto progress = upstream_->parser.feed(std::span(buffer_.data() + begin_, end_ - begin_));
+    begin_ += progress.consumed;
+    if (progress.status == wire::ParseStatus::HeadDone) co_return Result<void>{};
+    if (progress.status == wire::ParseStatus::Failed) co_return fail(upstream_->parser.error());
+  }
+}
+
+awaitable<Result<std::string_view>> Exchange::read() {
+  while (!done_) {
+    const auto progress = upstream_->parser.feed(std::span(buffer_.data() + begin_, end_ - begin_));
+    begin_ += progress.consumed;
+    if (progress.status == wire::ParseStatus::Failed) co_return fail(upstream_->parser.error());
+    if (progress.status == wire::ParseStatus::Done) finish();
+    if (!progress.body.empty()) {
+      body_begun_ = true;
+      if (on_cancel_ == OnCancel::AfterFirstBody && cancellation_ && cancellation_->requested()) {
+        drop();
+        co_return fail(cancellation_->reason());
+      }
+      co_return progress.body;
+    }
+    if (done_) break;
+    const net::IoResult received = co_await receive(timeouts_.idle);
+    if (received.status == net::IoStatus::Closed &&
+        upstream_->parser.finish() == wire::ParseStatus::Done) {
+      done_ = true;
+      break;
+    }
+    if (received.status != net::IoStatus::Ok)
+      co_return fail(explain(received, "in the middle of its answer"));
+  }
+  co_return std::string_view();
+}
+
+awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
+  std::string whole;
+  while (true) {
+    const auto piece = co_await read();
+    if (!piece) co_return fail(piece.error());
+    if (piece->empty()) co_return whole;
+    if (whole.size() + piece->size() > limit) {
+      co_return fail(
+          Errc::EngineProtocol,
+          fmt::format("the worker's answer is larger than limits.response_bytes ({})", limit));
+    }
+    whole += *piece;
+  }
+}
+
+awaitable<net::IoResult> Exchange::receive(std::chrono::milliseconds timeout) {
+  begin_ = end_ = 0;
+  if (buffer_.empty()) buffer_.resize(kSmallBuffer);
+  const net::IoResult received = co_await upstream_->connection.read_some(buffer_, timeout);
+  end_ = received.size;
+  if (received.size == kSmallBuffer && buffer_.size() == kSmallBuffer) {
+    buffer_.resize(kLargeBuffer);
+  } else if (received.size < kSmallBuffer && buffer_.size() == kLargeBuffer) {
+    buffer_.resize(kSmallBuffer);
+    buffer_.shrink_to_fit();
+  }
+  co_return received;
+}
+
+Error Exchange::explain(net::IoResult result, std::string_view when) const {
+  const std::string worker = target_.endpoint.to_string();
+  const Errc code = body_begun_ ? Errc::StreamBroken : Errc::EngineFailed;
+  switch (result.status) {
+    case net::IoStatus::Timeout:
+      return Error(Errc::EngineTimeout, fmt::format("worker {} took too long {}", worker, when));
+    case net::IoStatus::Aborted:
+      if (cancellation_ && cancellation_->requested()) return cancellation_->reason();
+      return Error(code, fmt::format("the request to worker {} was given up {}", worker, when));
+    case net::IoStatus::Closed:
+      return Error(code, fmt::format("worker {} closed the connection {}", worker, when));
+    case net::IoStatus::Ok:
+    case net::IoStatus::Failed:
+      break;
+  }
+  return Error(code, fmt::format("the connection to worker {} broke {}: {}", worker, when,
+                                 upstream_->connection.error()));
+}
+
+void Exchange::finish() {
+  done_ = true;
+  // Bytes past the answer's end belong to nothing we asked for.
+  reusable_ =
+      begin_ == end_ && upstream_->parser.head().keep_alive && upstream_->connection.usable();
+}
+
+}  // namespace baton::engine

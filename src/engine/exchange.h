@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "engine/upstream_pool.h"
+#include "wire/http_message.h"
+#include "wire/json_object.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::engine {
+
+struct ExchangeTimeouts {
+  std::chrono::milliseconds first_byte;
+  std::chrono::milliseconds idle;
+  std::chrono::milliseconds handoff_grace;  // for what must still be completed after a cancellation
+};
+
+// What a cancelled request does to a leg that is under way.
+enum class OnCancel {
+  Abort,           // close the connection: the engine drops the request
+  AfterFirstBody,  // only once the answer has begun: a hand-off under way is completed first
+  Finish,          // not at all: its answer names what must be released
+};
+
+// Role. One request to one worker and its answer.
+// Confinement. One I/O thread.
+// Lifetime. Ends before its pool and cancellation do. Destroying an unfinished one closes its
+// connection, which is how
+//   engines are told to drop a request.
+// Invariants. A kept-alive connection that proves dead before it answered a byte is replaced by a
+// fresh one, once. The connection goes back
+//   to the pool only after a complete answer.
+class Exchange final : private UpstreamPool::Holder {
+ public:
+  Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts, Cancellation* cancellation,
+           OnCancel on_cancel);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  // Sends the request and waits for the head of the answer. `head` is the request line and headers
+  // with the closing blank line.
+  awaitable<Result<void>> send(std::string_view head, const std::vector<std::string_view>& body);
+
+  const wire::ResponseHead& head() const { return upstream_->parser.head(); }
+  // The next piece of the body, valid until the next call; empty at its end.
+  awaitable<Result<std::string_view>> read();
+  // The whole body.
+  awaitable<Result<std::string>> read_all(std::size_t limit);
+  // The answer is complete: the next read() returns empty without waiting.
+  bool done() const { return done_; }
+  // Stops here, also where a hand-off would have been completed first.
+  void drop() override;
+
+ private:
+  awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, bool& answered);
+  awaitable<net::IoResult> receive(std::chrono::milliseconds timeout);
+  void on_cancelled();
+  Error explain(net::IoResult result, std::string_view when) const;
+  void finish();
+
+  UpstreamPool& pool_;
+  Target target_;
+  ExchangeTimeouts timeouts_;
+  Cancellation* cancellation_;
+  OnCancel on_cancel_;
+  std::optional<Cancellation::Listener> listener_;
+  std::unique_ptr<Upstream> upstream_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;  // unread bytes of buffer_
+  std::size_t end_ = 0;
+  std::optional<net::Deadline> grace_;
+  bool body_begun_ = false;
+  bool done_ = false;
+  bool reusable_ = false;
+};
+
+}  // namespace baton::engine

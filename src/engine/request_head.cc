@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/request_head.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace baton::engine {
+
+std::string request_head(std::string_view method, std::string_view path, std::string_view authority,
+                         const wire::Headers& headers, std::size_t content_length) {
+  std::string head;
+  head.reserve(512);
+  fmt::format_to(std::back_inserter(head), "{} {} HTTP/1.1\r\nHost: {}\r\n", method, path,
+                 authority);
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    const auto [name, value] = headers[i];
+    head.append(name).append(": ").append(value).append("\r\n");
+  }
+  fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n\r\n", content_length);
+  return head;
+}
+
+}  // namespace baton::engine

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "wire/http_message.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace baton::engine {
+
+// Request line and headers for a worker, closing blank line included.
+std::string request_head(std::string_view method, std::string_view path, std::string_view authority,
+                         const wire::Headers& headers, std::size_t content_length);
+
+}  // namespace baton::engine

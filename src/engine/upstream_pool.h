@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "model/worker.h"
+#include "net/connection.h"
+#include "net/deadlines.h"
+#include "wire/http_parser.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace baton::engine {
+
+using boost::asio::awaitable;
+
+// A worker as seen by a connection.
+struct Target {
+  model::WorkerId id;
+  const model::Endpoint& endpoint;
+};
+
+// One connection to a worker with its reading state. The buffer is there only while an answer is
+// read.
+struct Upstream {
+  Upstream(net::tcp::socket socket, net::Deadlines& deadlines, std::size_t header_bytes)
+      : connection(std::move(socket), deadlines), parser(header_bytes) {}
+  net::Connection connection;
+  wire::ResponseParser parser;
+};
+
+struct PoolOptions {
+  std::chrono::milliseconds connect_timeout;
+  std::size_t idle_per_worker;
+  std::size_t header_bytes;
+};
+
+// Role. Connections to workers, kept alive between requests.
+// Confinement. One I/O thread.
+// Invariants. At most idle_per_worker idle connections per worker; the one used last is used next,
+// so a quiet fleet keeps few.
+class UpstreamPool {
+ public:
+  UpstreamPool(boost::asio::io_context& io, net::Deadlines& deadlines, PoolOptions options);
+
+  // A kept-alive connection that looks alive; null where there is none.
+  std::unique_ptr<Upstream> take_idle(const Target& target);
+  awaitable<Result<std::unique_ptr<Upstream>>> connect(Target target, Cancellation* cancellation);
+  void give_back(model::WorkerId worker, std::unique_ptr<Upstream> upstream);
+
+  // The process ends: every exchange under way fails, and so does every later one.
+  void shut_down();
+  // Something that holds a connection, and can be told to let go.
+  class Holder : public boost::intrusive::list_base_hook<
+                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+   public:
+    virtual void drop() = 0;
+
+   protected:
+    ~Holder() = default;
+  };
+  void add_holder(Holder& holder) { holders_.push_back(holder); }
+
+  net::Deadlines& deadlines() { return deadlines_; }
+
+ private:
+  boost::asio::io_context& io_;
+  net::Deadlines& deadlines_;
+  PoolOptions options_;
+  bool shut_down_ = false;
+  std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<Upstream>>> idle_;
+  boost::intrusive::list<Holder, boost::intrusive::constant_time_size<false>> holders_;
+};
+
+}  // namespace baton::engine

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/api_keys.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+namespace baton::front {
+namespace {
+
+constexpr std::string_view kScheme = "bearer ";
+
+}  // namespace
+
+ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) digests_.push_back(digest(key));
+}
+
+ApiKeys::Digest ApiKeys::digest(std::string_view key) {
+  Digest result;
+  SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), result.data());
+  return result;
+}
+
+Result<void> ApiKeys::admit(const wire::Headers& headers) const {
+  if (digests_.empty()) return {};
+  const auto authorization = headers.find("authorization");
+  if (!authorization) {
+    return fail(Errc::Unauthorized,
+                "no API key was given: send it as \"Authorization: Bearer KEY\"");
+  }
+  const bool bearer = authorization->size() > kScheme.size() &&
+                      wire::equal_ignoring_case(authorization->substr(0, kScheme.size()), kScheme);
+  const Digest given = digest(bearer ? authorization->substr(kScheme.size()) : std::string_view());
+  int different = 1;
+  for (const Digest& known : digests_) {
+    different &= static_cast<int>(CRYPTO_memcmp(known.data(), given.data(), given.size()) != 0);
+  }
+  if (different != 0) return fail(Errc::Unauthorized, "the API key is not valid");
+  return {};
+}
+
+}  // namespace baton::front

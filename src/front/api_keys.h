@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "wire/http_message.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::front {
+
+// Role. Says who may come in. Holds digests only, and compares every one of them in constant time,
+// so the time an answer takes says
+//   nothing about a key.
+// Confinement. Immutable, any thread.
+class ApiKeys {
+ public:
+  explicit ApiKeys(const std::vector<std::string>& keys);
+
+  // Everybody, where there are no keys. Otherwise `Authorization: Bearer KEY` must name one.
+  Result<void> admit(const wire::Headers& headers) const;
+
+ private:
+  using Digest = std::array<unsigned char, 32>;
+  static Digest digest(std::string_view key);
+  std::vector<Digest> digests_;
+};
+
+}  // namespace baton::front

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "net/connection.h"
+#include "pipeline/response_sink.h"
+#include "wire/http_message.h"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace baton::front {
+
+using boost::asio::awaitable;
+
+// Role. Writes one HTTP/1 response: whole with a length, or piece by piece in chunks (HTTP/1.0:
+// until the connection closes). Confinement. The session's I/O thread. Lifetime. One request of a
+// session. Invariants. A response once begun is ended, or the connection is not used again.
+class HttpResponse final : public pipeline::ResponseSink {
+ public:
+  struct Manner {
+    bool http_1_0 = false;
+    bool keep_alive = true;
+    bool head_only = false;  // HEAD: everything but the body
+    std::string request_id;
+    std::chrono::milliseconds write_timeout;
+  };
+
+  HttpResponse(net::Connection& connection, Manner manner)
+      : connection_(connection), manner_(std::move(manner)) {}
+
+  awaitable<Result<void>> respond(int status, const wire::Headers& headers,
+                                  std::string_view body) override;
+  awaitable<Result<void>> begin(int status, const wire::Headers& headers) override;
+  awaitable<Result<void>> write(std::string_view piece) override;
+  awaitable<Result<void>> end() override;
+
+  // The connection can carry another request.
+  bool reusable() const { return complete_ && manner_.keep_alive; }
+  bool begun() const { return begun_; }
+  void close_after() { manner_.keep_alive = false; }
+
+ private:
+  std::string head_text(int status, const wire::Headers& headers, std::string_view framing) const;
+  awaitable<Result<void>> put(std::span<const std::string_view> pieces);
+
+  net::Connection& connection_;
+  Manner manner_;
+  bool begun_ = false;
+  bool complete_ = false;
+  std::string pending_head_;  // goes out with the first piece, in one system call
+};
+
+std::string_view reason_phrase(int status);
+
+}  // namespace baton::front

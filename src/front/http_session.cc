@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/http_session.h"
+
+#include "pipeline/error_body.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace baton::front {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kHeadBuffer = 4 * 1024;
+constexpr std::size_t kBodyBuffer = 64 * 1024;
+// A body may take timeouts.client_body plus a second for each of these: slow networks pass, a
+// trickle does not.
+constexpr std::size_t kSlowestBodyRate = 64 * 1024;
+constexpr std::size_t kLongestRequestId = 128;
+// What is read and thrown away after a refusal, so that the client gets to read it.
+constexpr std::size_t kMostSwallowed = 8 * 1024 * 1024;
+constexpr milliseconds kSwallowTime{1'000};
+
+milliseconds until(steady_clock::time_point deadline) {
+  return std::max(milliseconds(0),
+                  std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()));
+}
+
+bool is_safe_id(std::string_view id) {
+  return !id.empty() && id.size() <= kLongestRequestId && std::ranges::all_of(id, [](char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\';
+  });
+}
+
+}  // namespace
+
+HttpMetrics::HttpMetrics(telemetry::Registry& registry)
+    : refused{},
+      connections(registry.gauge("baton_client_connections", "Client connections open now.")) {
+  for (const ErrorInfo& info : error_table()) {
+    refused[static_cast<std::size_t>(info.code)] = &registry.counter(
+        "baton_http_refused_total", "Requests refused before a model was looked at, by error.",
+        {{"kind", std::string(info.label)}});
+  }
+}
+
+awaitable<void> HttpSession::run() {
+  const net::IoResult shaken = co_await connection_.handshake(context_.timeouts.client_header);
+  if (shaken.status == net::IoStatus::Ok) {
+    while (co_await serve_one()) {
+    }
+  }
+  co_await connection_.close();
+}
+
+void HttpSession::finish() {
+  closing_ = true;
+  if (!cancellation_ && parser_.idle()) connection_.abort();
+}
+
+void HttpSession::stop(const Error& reason) {
+  closing_ = true;
+  if (cancellation_) {
+    cancellation_->request(reason);
+  } else {
+    connection_.abort();
+  }
+}
+
+awaitable<bool> HttpSession::serve_one() {
+  if (auto problem = co_await read_head()) {
+    if (problem->code() == Errc::ClientGone) co_return false;
+    HttpResponse response(connection_, manner({}));
+    co_return co_await refuse(*problem, response);
+  }
+  const auto received = steady_clock::now();
+  std::string id = request_id();
+  HttpResponse response(connection_, manner(id));
+  const wire::RequestHead& head = parser_.head();
+
+  // Decided by the head alone, so that nobody uploads megabytes to be told no.
+  if (auto admitted = context_.keys.admit(head.headers); !admitted) {
+    const auto open = context_.routes.find(head.method, head.path());
+    const bool needs_key = !open || (*open)->access == Access::Key;
+    if (needs_key) co_return co_await refuse(admitted.error(), response);
+  }
+  if (head.method == "OPTIONS") {
+    const std::string allowed = context_.routes.allowed_methods(head.path());
+    if (!allowed.empty() || head.target == "*") {
+      wire::Headers headers;
+      headers.add("Allow", allowed.empty() ? "GET, HEAD, POST, OPTIONS" : allowed);
+      if (const auto problem = co_await read_body()) co_return co_await refuse(*problem, response);
+      co_await response.respond(204, headers, {});
+      parser_.next();
+      co_return response.reusable();
+    }
+  }
+  const auto route = context_.routes.find(head.method, head.path());
+  if (!route) co_return co_await refuse(route.error(), response);
+  if (head.headers.find("expect") && !head.expect_continue) {
+    co_return co_await refuse(
+        Error(Errc::ExpectationFailed, "the only expectation understood is 100-continue"),
+        response);
+  }
+  if (head.expect_continue && ahead_.empty()) {
+    static constexpr std::array<std::string_view, 1> kContinue{"HTTP/1.1 100 Continue\r\n\r\n"};
+    co_await connection_.write(kContinue, context_.timeouts.client_write);
+  }
+  if (const auto problem = co_await read_body()) {
+    if (problem->code() == Errc::ClientGone) co_return false;
+    co_return co_await refuse(*problem, response);
+  }
+  co_await dispatch(**route, response, std::move(id), received);
+  co_return response.reusable() && !closing_ && !peer_left_;
+}
+
+awaitable<void> HttpSession::dispatch(const Route& route, HttpResponse& response,
+                                      std::string request_id, steady_clock::time_point received) {
+  Cancellation cancellation;
+  cancellation_ = &cancellation;
+  connection_.watch_peer([this, &cancellation] {
+    peer_left_ = true;
+    cancellation.request(Error(Errc::ClientGone, "the client closed the connection"));
+  });
+  wire::RequestHead head = std::move(parser_.head());
+  std::string body = std::move(parser_.body());
+  parser_.next();
+  if (closing_) response.close_after();
+  Call call{head, std::move(body), std::move(request_id), received, response, cancellation};
+  co_await route.handler(call);
+  connection_.unwatch_peer();
+  cancellation_ = nullptr;
+}
+
+awaitable<bool> HttpSession::refuse(const Error& error, HttpResponse& response) {
+  context_.metrics.count(error.code());
+  response.close_after();
+  wire::Headers headers = pipeline::error_headers(error);
+  if (error.code() == Errc::MethodNotAllowed) {
+    headers.add("Allow", context_.routes.allowed_methods(parser_.head().path()));
+  }
+  if (error.code() == Errc::Unauthorized) headers.add("WWW-Authenticate", "Bearer");
+  const auto written =
+      co_await response.respond(error.http_status(), headers, pipeline::error_body(error));
+  if (written) co_await swallow_rest();
+  co_return false;
+}
+
+awaitable<void> HttpSession::swallow_rest() {
+  connection_.end_writing();
+  const auto deadline = steady_clock::now() + kSwallowTime;
+  std::vector<char> sink(kBodyBuffer);
+  std::size_t swallowed = 0;
+  while (swallowed < kMostSwallowed && steady_clock::now() < deadline) {
+    const net::IoResult read = co_await connection_.read_some(sink, until(deadline));
+    if (read.status != net::IoStatus::Ok) co_return;
+    swallowed += read.size;
+  }
+}
+
+awaitable<std::optional<Error>> HttpSession::read_head() {
+  std::optional<steady_clock::time_point> deadline;
+  std::vector<char> buffer;
+  while (true) {
+    const auto [consumed, status] = parser_.feed(ahead_);
+    ahead_.erase(0, consumed);
+    if (status == wire::ParseStatus::HeadDone) co_return std::nullopt;
+    if (status == wire::ParseStatus::Failed) co_return parser_.error();
+    if (closing_) co_return Error(Errc::ClientGone, "");
+    const bool idle = parser_.idle();
+    if (!idle && !deadline) deadline = steady_clock::now() + context_.timeouts.client_header;
+    buffer.resize(kHeadBuffer);
+    const net::IoResult read = co_await connection_.read_some(
+        buffer, idle ? context_.timeouts.client_idle : until(*deadline));
+    if (read.status == net::IoStatus::Timeout && !idle) {
+      connection_.recover();
+      co_return Error(Errc::RequestTimeout, "the request's head did not arrive in time");
+    }
+    if (read.status != net::IoStatus::Ok) co_return Error(Errc::ClientGone, "");
+    ahead_.assign(buffer.data(), read.size);
+  }
+}
+
+awaitable<std::optional<Error>> HttpSession::read_body() {
+  const auto start = steady_clock::now();
+  std::size_t received = 0;
+  std::vector<char> buffer;
+  while (true) {
+    const auto [consumed, status] = parser_.feed(ahead_);
+    ahead_.erase(0, consumed);
+    if (status == wire::ParseStatus::Done) {
+      ahead_.shrink_to_fit();
+      co_return std::nullopt;
+    }
+    if (status == wire::ParseStatus::Failed) co_return parser_.error();
+    buffer.resize(kBodyBuffer);
+    const auto deadline =
+        start + context_.timeouts.client_body + std::chrono::seconds(received / kSlowestBodyRate);
+    const net::IoResult read = co_await connection_.read_some(buffer, until(deadline));
+    if (read.status == net::IoStatus::Timeout) {
+      connection_.recover();
+      co_return Error(Errc::RequestTimeout, "the request's body did not arrive in time");
+    }
+    if (read.status != net::IoStatus::Ok) co_return Error(Errc::ClientGone, "");
+    received += read.size;
+    ahead_.assign(buffer.data(), read.size);
+  }
+}
+
+HttpResponse::Manner HttpSession::manner(std::string_view request_id) {
+  const wire::RequestHead& head = parser_.head();
+  return {.http_1_0 = head.minor_version == 0,
+          .keep_alive = head.keep_alive && !closing_,
+          .head_only = head.method == "HEAD",
+          .request_id = std::string(request_id),
+          .write_timeout = context_.timeouts.client_write};
+}
+
+std::string HttpSession::request_id() {
+  const auto given = parser_.head().headers.find("x-request-id");
+  if (given && is_safe_id(*given)) return std::string(*given);
+  return fmt::format("{:016x}{:016x}", context_.random(), context_.random());
+}
+
+}  // namespace baton::front

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/config.h"
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "front/api_keys.h"
+#include "front/http_response.h"
+#include "front/routes.h"
+#include "net/connection.h"
+#include "telemetry/metrics.h"
+#include "wire/http_parser.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton::front {
+
+// Requests that ended before they reached a handler, by error.
+struct HttpMetrics {
+  explicit HttpMetrics(telemetry::Registry& registry);
+  void count(Errc code) { refused[static_cast<std::size_t>(code)]->add(); }
+  std::array<telemetry::Counter*, static_cast<std::size_t>(Errc::Internal) + 1> refused;
+  telemetry::Gauge& connections;
+};
+
+// What every session of a listener shares.
+struct SessionContext {
+  const Routes& routes;
+  const ApiKeys& keys;
+  const config::Limits& limits;
+  const config::Timeouts& timeouts;
+  HttpMetrics& metrics;
+  std::function<std::uint64_t()> random;
+};
+
+// Role. One client connection: reads requests one after the other, has each answered, keeps the
+// connection or ends it. Confinement. One I/O thread. Lifetime. Lives in its listener's task;
+// linked into the listener's list meanwhile. Invariants. At most one request at a time is being
+// served; what a client sends ahead waits in the kernel.
+class HttpSession : public boost::intrusive::list_base_hook<
+                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  HttpSession(net::Connection& connection, SessionContext& context)
+      : connection_(connection),
+        context_(context),
+        parser_({context.limits.header_bytes, context.limits.body_bytes}) {}
+
+  awaitable<void> run();
+
+  // No request after the current one; an idle connection ends now.
+  void finish();
+  // The current request ends as an error, too.
+  void stop(const Error& reason);
+
+ private:
+  // nullopt: the connection ended, or an error was answered and it must end.
+  awaitable<std::optional<Error>> read_head();
+  awaitable<std::optional<Error>> read_body();
+  awaitable<bool> serve_one();
+  awaitable<void> dispatch(const Route& route, HttpResponse& response, std::string request_id,
+                           std::chrono::steady_clock::time_point received);
+  awaitable<bool> refuse(const Error& error, HttpResponse& response);
+  awaitable<void> swallow_rest();
+  HttpResponse::Manner manner(std::string_view request_id);
+  std::string request_id();
+
+  net::Connection& connection_;
+  SessionContext& context_;
+  wire::RequestParser parser_;
+  std::string ahead_;  // bytes read but not yet parsed
+  Cancellation* cancellation_ = nullptr;
+  bool closing_ = false;
+  bool peer_left_ = false;
+};
+
+}  // namespace baton::front

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/listener.h"
+
+#include "pipeline/error_body.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace baton::front {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
+
+// Out of descriptors, say: pause, so that the loop does not eat the thread.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+Error cannot_listen(const model::Endpoint& address, const boost::system::error_code& error) {
+  const std::string hint =
+      error == asio::error::address_in_use
+          ? "; another process has it: choose another port, or 0 for a free one"
+          : "";
+  return Error(Errc::Internal, fmt::format("cannot listen on {}: {}{}", address.to_string(),
+                                           error.message(), hint));
+}
+
+}  // namespace
+
+Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address) {
+  boost::system::error_code error;
+  tcp::resolver resolver(io);
+  const auto found =
+      resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
+  if (error || found.empty()) return fail(cannot_listen(address, error));
+  const tcp::endpoint endpoint = *found.begin();
+  tcp::acceptor acceptor(io);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.set_option(ReusePort(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return fail(cannot_listen(address, error));
+  return acceptor;
+}
+
+Listener::Listener(tcp::acceptor acceptor, net::Deadlines& deadlines, net::TaskGroup& tasks,
+                   SessionContext context, Gate gate, asio::ssl::context* tls)
+    : acceptor_(std::move(acceptor)),
+      deadlines_(deadlines),
+      tasks_(tasks),
+      context_(std::move(context)),
+      gate_(gate),
+      tls_(tls) {}
+
+void Listener::start() { tasks_.spawn(accept_loop()); }
+
+void Listener::finish() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  for (auto it = sessions_.begin(); it != sessions_.end();) (it++)->finish();
+}
+
+void Listener::stop(const Error& reason) {
+  for (auto it = sessions_.begin(); it != sessions_.end();) (it++)->stop(reason);
+}
+
+awaitable<void> Listener::accept_loop() {
+  while (acceptor_.is_open()) {
+    auto [error, socket] = co_await acceptor_.async_accept(kAwait);
+    if (!error) {
+      tasks_.spawn(run_session(std::move(socket)));
+    } else if (acceptor_.is_open()) {
+      asio::steady_timer pause(acceptor_.get_executor(), kAcceptPause);
+      co_await pause.async_wait(kAwait);
+    }
+  }
+}
+
+awaitable<void> Listener::run_session(tcp::socket socket) {
+  std::optional<net::Connection> connection;
+  if (tls_) {
+    connection.emplace(std::move(socket), deadlines_, *tls_);
+  } else {
+    connection.emplace(std::move(socket), deadlines_);
+  }
+  const std::size_t open = gate_.open.fetch_add(1, std::memory_order_relaxed) + 1;
+  context_.metrics.connections.add(1);
+  if (open > gate_.limit) {
+    co_await turn_away(*connection);
+  } else {
+    HttpSession session(*connection, context_);
+    sessions_.push_back(session);
+    co_await session.run();
+  }
+  context_.metrics.connections.add(-1);
+  gate_.open.fetch_sub(1, std::memory_order_relaxed);
+}
+
+awaitable<void> Listener::turn_away(net::Connection& connection) {
+  const Error error =
+      Error(Errc::TooManyConnections,
+            fmt::format("there are already {} connections (limits.connections)", gate_.limit))
+          .with_retry_after(std::chrono::seconds(1));
+  context_.metrics.count(error.code());
+  const net::IoResult shaken = co_await connection.handshake(context_.timeouts.client_header);
+  if (shaken.status == net::IoStatus::Ok) {
+    HttpResponse response(
+        connection,
+        {.keep_alive = false, .request_id = {}, .write_timeout = context_.timeouts.client_write});
+    co_await response.respond(error.http_status(), pipeline::error_headers(error),
+                              pipeline::error_body(error));
+    connection.end_writing();
+    // Until the client has read it and closed, or for a moment: closing with its request unread
+    // would reset the connection.
+    std::array<char, 4096> sink;
+    co_await connection.read_some(sink, kAcceptPause);
+  }
+  co_await connection.close();
+}
+
+}  // namespace baton::front

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "front/http_session.h"
+#include "model/worker.h"
+#include "net/deadlines.h"
+#include "net/task_group.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <atomic>
+#include <cstddef>
+
+namespace baton::front {
+
+// Binds an address. Several may share it (SO_REUSEPORT): the kernel spreads connections over them.
+// EngineUnreachable never comes from here; Internal says what the operating system said and what to
+// do.
+Result<boost::asio::ip::tcp::acceptor> bind(boost::asio::io_context& io,
+                                            const model::Endpoint& address);
+
+// Role. Accepts connections for one I/O thread and runs a session on each.
+// Confinement. That thread.
+// Lifetime. Must outlive its tasks; see TaskGroup.
+class Listener {
+ public:
+  // Client connections of the whole process, and how many there may be.
+  struct Gate {
+    std::atomic<std::size_t>& open;
+    std::size_t limit;
+  };
+
+  Listener(boost::asio::ip::tcp::acceptor acceptor, net::Deadlines& deadlines,
+           net::TaskGroup& tasks, SessionContext context, Gate gate,
+           boost::asio::ssl::context* tls);
+
+  void start();
+  // No new connections; sessions end after their current request.
+  void finish();
+  // Sessions end now, their requests as errors.
+  void stop(const Error& reason);
+
+ private:
+  awaitable<void> accept_loop();
+  awaitable<void> run_session(boost::asio::ip::tcp::socket socket);
+  awaitable<void> turn_away(net::Connection& connection);
+
+  boost::asio::ip::tcp::acceptor acceptor_;
+  net::Deadlines& deadlines_;
+  net::TaskGroup& tasks_;
+  SessionContext context_;
+  Gate gate_;
+  boost::asio::ssl::context* tls_;
+  boost::intrusive::list<HttpSession, boost::intrusive::constant_time_size<false>> sessions_;
+};
+
+}  // namespace baton::front

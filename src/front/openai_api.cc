@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/openai_api.h"
+
+#include "wire/json_object.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace baton::front {
+namespace {
+
+constexpr std::string_view kModels = "/v1/models/";
+
+std::string card(std::string_view id, std::int64_t created) {
+  return fmt::format(R"({{"id":{},"object":"model","created":{},"owned_by":"baton"}})",
+                     wire::json_quote(id), created);
+}
+
+std::string all_cards(const fleet::Fleet& fleet, std::int64_t created) {
+  std::string cards;
+  const auto add = [&](std::string_view id) {
+    if (!cards.empty()) cards += ',';
+    cards += card(id, created);
+  };
+  for (const auto& model : fleet.models()) {
+    add(model->name());
+    for (const std::string& alias : model->aliases()) add(alias);
+  }
+  return fmt::format(R"({{"object":"list","data":[{}]}})", cards);
+}
+
+Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
+  return [&pipeline, api](Call& call) -> awaitable<void> {
+    return pipeline.serve({.api = api,
+                           .headers = std::move(call.head.headers),
+                           .body = std::move(call.body),
+                           .request_id = std::move(call.request_id),
+                           .received = call.received},
+                          call.response, call.cancellation);
+  };
+}
+
+}  // namespace
+
+std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fleet,
+                                 std::int64_t created) {
+  const auto list = [&fleet, created](Call& call) {
+    return respond_json(call, 200, all_cards(fleet, created));
+  };
+  const auto retrieve = [&fleet, created](Call& call) {
+    const std::string id(call.head.path().substr(kModels.size()));
+    if (fleet.find(id)) return respond_json(call, 200, card(id, created));
+    return respond_error(
+        call, Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", id))
+                  .with_param("model"));
+  };
+  return {
+      {"POST", "/v1/chat/completions", Access::Key, completions(pipeline, engine::Api::Chat)},
+      {"POST", "/v1/completions", Access::Key, completions(pipeline, engine::Api::Completions)},
+      {"GET", "/v1/models", Access::Key, list},
+      {"GET", std::string(kModels), Access::Key, retrieve},
+  };
+}
+
+}  // namespace baton::front

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "net/connection.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/container/static_vector.hpp>
+
+#include <array>
+#include <poll.h>
+#include <sys/socket.h>
+#include <utility>
+
+namespace baton::net {
+namespace {
+
+namespace asio = boost::asio;
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+
+// How long a request runs before its client is watched, and how often a client that has already
+// sent more is looked at.
+constexpr std::chrono::milliseconds kWatchAfter{50};
+
+constexpr std::chrono::milliseconds kTlsGoodbye{500};
+
+constexpr std::size_t kMaxPieces = 16;
+using Buffers = boost::container::static_vector<asio::const_buffer, kMaxPieces>;
+
+// The pieces from byte `skip` on, as many as one system call takes.
+Buffers remaining(std::span<const std::string_view> pieces, std::size_t skip) {
+  Buffers buffers;
+  for (const std::string_view piece : pieces) {
+    if (buffers.size() == buffers.capacity()) break;
+    if (skip >= piece.size()) {
+      skip -= piece.size();
+      continue;
+    }
+    buffers.emplace_back(piece.data() + skip, piece.size() - skip);
+    skip = 0;
+  }
+  return buffers;
+}
+
+std::size_t total_size(std::span<const std::string_view> pieces) {
+  std::size_t total = 0;
+  for (const std::string_view piece : pieces) total += piece.size();
+  return total;
+}
+
+}  // namespace
+
+Connection::Connection(tcp::socket socket, Deadlines& deadlines)
+    : socket_(std::move(socket)),
+      deadline_(deadlines, [this] { on_timeout(); }),
+      watch_(deadlines, [this] { look_at_peer(); }) {
+  boost::system::error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.non_blocking(true, ignored);
+}
+
+Connection::Connection(tcp::socket socket, Deadlines& deadlines, asio::ssl::context& tls)
+    : Connection(std::move(socket), deadlines) {
+  tls_ = std::make_unique<TlsStream>(socket_, tls);
+}
+
+Connection::~Connection() = default;
+
+awaitable<IoResult> Connection::handshake(std::chrono::milliseconds timeout) {
+  if (!tls_) co_return IoResult{IoStatus::Ok, 0};
+  deadline_.arm(timeout);
+  const auto [error] = co_await tls_->async_handshake(TlsStream::server, kAwait);
+  co_return settle(error, 0);
+}
+
+awaitable<IoResult> Connection::read_some(std::span<char> into, std::chrono::milliseconds timeout) {
+  if (state_ != IoStatus::Ok) co_return IoResult{state_, 0};
+  deadline_.arm(timeout);
+  const auto buffer = asio::buffer(into.data(), into.size());
+  if (tls_) {
+    const auto [error, size] = co_await tls_->async_read_some(buffer, kAwait);
+    co_return settle(error, size);
+  }
+  const auto [error, size] = co_await socket_.async_read_some(buffer, kAwait);
+  co_return settle(error, size);
+}
+
+awaitable<IoResult> Connection::write(std::span<const std::string_view> pieces,
+                                      std::chrono::milliseconds timeout) {
+  if (state_ != IoStatus::Ok) co_return IoResult{state_, 0};
+  if (tls_) {
+    deadline_.arm(timeout);
+    co_return co_await write_tls(pieces);
+  }
+  boost::system::error_code error;
+  const std::size_t written = socket_.write_some(remaining(pieces, 0), error);
+  if (error == asio::error::would_block) error.clear();
+  if (error || written == total_size(pieces)) co_return settle(error, written);
+  deadline_.arm(timeout);
+  co_return co_await write_rest(pieces, written);
+}
+
+awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pieces,
+                                           std::size_t written) {
+  const std::size_t total = total_size(pieces);
+  while (written < total) {
+    const auto [error, size] =
+        co_await socket_.async_write_some(remaining(pieces, written), kAwait);
+    written += size;
+    if (error) co_return settle(error, written);
+  }
+  co_return settle({}, written);
+}
+
+awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> pieces) {
+  // One record for small pieces: a record per piece would cost a system call each.
+  constexpr std::size_t kJoinBelow = 16 * 1024;
+  const std::size_t total = total_size(pieces);
+  if (total <= kJoinBelow && pieces.size() > 1) {
+    std::string joined;
+    joined.reserve(total);
+    for (const std::string_view piece : pieces) joined += piece;
+    const auto [error, size] = co_await asio::async_write(*tls_, asio::buffer(joined), kAwait);
+    co_return settle(error, size);
+  }
+  std::size_t written = 0;
+  for (const std::string_view piece : pieces) {
+    const auto [error, size] =
+        co_await asio::async_write(*tls_, asio::buffer(piece.data(), piece.size()), kAwait);
+    written += size;
+    if (error) co_return settle(error, written);
+  }
+  co_return settle({}, written);
+}
+
+IoResult Connection::settle(boost::system::error_code error, std::size_t size) {
+  deadline_.disarm();
+  if (state_ != IoStatus::Ok) return {state_, size};  // a timeout or an abort ended the wait
+  if (!error) return {IoStatus::Ok, size};
+  error_ = error;
+  // A TLS peer that closes without close_notify may have been cut off; it is treated as an end like
+  // any other because HTTP framing tells a whole message from a part.
+  const bool closed = error == asio::error::eof || error == asio::ssl::error::stream_truncated;
+  state_ = closed ? IoStatus::Closed : IoStatus::Failed;
+  return {state_, size};
+}
+
+void Connection::on_timeout() {
+  if (state_ != IoStatus::Ok) return;
+  state_ = IoStatus::Timeout;
+  boost::system::error_code ignored;
+  socket_.cancel(ignored);
+}
+
+void Connection::abort() {
+  if (state_ != IoStatus::Ok) return;
+  state_ = IoStatus::Aborted;
+  boost::system::error_code ignored;
+  socket_.cancel(ignored);
+}
+
+void Connection::watch_peer(std::function<void()> on_gone) {
+  on_gone_ = std::move(on_gone);
+  watch_.arm(kWatchAfter);
+}
+
+void Connection::unwatch_peer() {
+  watch_.disarm();
+  on_gone_ = nullptr;
+}
+
+bool Connection::peer_hung_up() {
+  pollfd descriptor{socket_.native_handle(), POLLRDHUP, 0};
+  return ::poll(&descriptor, 1, 0) > 0;
+}
+
+void Connection::look_at_peer() {
+  if (!on_gone_) return;
+  if (peer_hung_up()) {
+    const auto on_gone = std::exchange(on_gone_, nullptr);
+    on_gone();
+    return;
+  }
+  boost::system::error_code error;
+  if (socket_.available(error) > 0) {
+    // The next request is already here: readiness would not tell a close apart from it, so look
+    // again later.
+    watch_.arm(kWatchAfter);
+    return;
+  }
+  if (waiting_for_peer_) return;
+  waiting_for_peer_ = true;
+  socket_.async_wait(tcp::socket::wait_read, [this](boost::system::error_code wait_error) {
+    waiting_for_peer_ = false;
+    if (!wait_error) look_at_peer();
+  });
+}
+
+void Connection::recover() {
+  if (state_ == IoStatus::Timeout) state_ = IoStatus::Ok;
+}
+
+void Connection::end_writing() {
+  boost::system::error_code ignored;
+  if (!tls_) socket_.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+awaitable<void> Connection::close() {
+  unwatch_peer();
+  if (tls_ && state_ == IoStatus::Ok) {
+    deadline_.arm(kTlsGoodbye);
+    co_await tls_->async_shutdown(kAwait);
+    deadline_.disarm();
+  }
+  abort();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  while (waiting_for_peer_) co_await asio::post(asio::use_awaitable);
+}
+
+void Connection::reset() {
+  boost::system::error_code ignored;
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  abort();
+}
+
+std::string Connection::peer() const {
+  boost::system::error_code error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  return error ? std::string() : endpoint.address().to_string();
+}
+
+bool Connection::stale() {
+  if (state_ != IoStatus::Ok) return true;
+  pollfd descriptor{socket_.native_handle(), POLLIN | POLLRDHUP, 0};
+  return ::poll(&descriptor, 1, 0) != 0;
+}
+
+}  // namespace baton::net

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "net/deadlines.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace baton::net {
+
+using boost::asio::awaitable;
+using boost::asio::ip::tcp;
+
+enum class IoStatus {
+  Ok,
+  Closed,   // the peer ended the stream in good order
+  Timeout,  // our deadline passed
+  Aborted,  // abort() was called
+  Failed,   // reset, TLS error …: error() says which
+};
+
+struct IoResult {
+  IoStatus status;
+  std::size_t size;
+};
+
+// Role. A byte stream to a peer, plain or TLS. Waits end by data, by their timeout or by abort();
+// no wait is unbounded. Confinement. The I/O thread of its Deadlines. Lifetime. Owned by a session
+// or an upstream. Must not die while one of its coroutines is suspended. Invariants. One read and
+// one write at a time. After Timeout, Aborted or Failed every further operation fails the same way.
+class Connection {
+ public:
+  Connection(tcp::socket socket, Deadlines& deadlines);
+  Connection(tcp::socket socket, Deadlines& deadlines, boost::asio::ssl::context& tls);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // The server's half of the TLS handshake. Nothing to do on a plain connection.
+  awaitable<IoResult> handshake(std::chrono::milliseconds timeout);
+  awaitable<IoResult> read_some(std::span<char> into, std::chrono::milliseconds timeout);
+  // Writes everything. What the kernel takes at once costs no suspension.
+  awaitable<IoResult> write(std::span<const std::string_view> pieces,
+                            std::chrono::milliseconds timeout);
+
+  // Ends every wait, now and later. Safe at any time.
+  void abort();
+  // Runs `on_gone` once if the peer closes while nobody reads. Starts looking only after a short
+  // while: most answers are faster, and cost nothing then.
+  void watch_peer(std::function<void()> on_gone);
+  void unwatch_peer();
+  // After a Timeout: the connection is still whole, so an error can be written.
+  void recover();
+  // Tells the peer that no more will come; what it still sends can be read.
+  void end_writing();
+  // Orderly end. The watcher, if any, has ended when this returns.
+  awaitable<void> close();
+  // Reset, so that the peer cannot mistake what it has for the whole.
+  void reset();
+
+  bool usable() const { return state_ == IoStatus::Ok; }
+  bool is_tls() const { return tls_ != nullptr; }
+  std::string error() const { return error_.message(); }
+  std::string peer() const;
+  // True where the peer has closed or sent bytes nobody asked for: such a connection cannot be used
+  // again.
+  bool stale();
+
+ private:
+  using TlsStream = boost::asio::ssl::stream<tcp::socket&>;
+
+  void on_timeout();
+  void look_at_peer();
+  bool peer_hung_up();
+  IoResult settle(boost::system::error_code error, std::size_t size);
+  awaitable<IoResult> write_tls(std::span<const std::string_view> pieces);
+  awaitable<IoResult> write_rest(std::span<const std::string_view> pieces, std::size_t written);
+
+  tcp::socket socket_;
+  std::unique_ptr<TlsStream> tls_;
+  Deadline deadline_;
+  Deadline watch_;
+  std::function<void()> on_gone_;
+  bool waiting_for_peer_ = false;  // an async_wait of the watcher is pending
+  IoStatus state_ = IoStatus::Ok;
+  boost::system::error_code error_;
+};
+
+}  // namespace baton::net

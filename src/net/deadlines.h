@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <chrono>
+#include <functional>
+
+namespace baton::net {
+
+class Deadlines;
+
+// Role. A point in time after which a callback runs, once per arming. Moving it costs a store:
+// nothing is queued or allocated. Confinement. The I/O thread of its Deadlines.
+class Deadline : public boost::intrusive::list_base_hook<
+                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  Deadline(Deadlines& deadlines, std::function<void()> on_expiry);
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+  void arm(std::chrono::milliseconds from_now);
+  void disarm() { expiry_ = kNever; }
+
+ private:
+  friend class Deadlines;
+  using Clock = std::chrono::steady_clock;
+  static constexpr Clock::time_point kNever = Clock::time_point::max();
+
+  Deadlines& deadlines_;
+  std::function<void()> on_expiry_;
+  Clock::time_point expiry_ = kNever;
+};
+
+// Role. All deadlines of one I/O thread, looked at every kTick. A stream re-arms its timeout at
+// every token; a timer queue
+//   would pay a heap operation for each of them, this pays nothing.
+// Confinement. One I/O thread.
+// Permitted imprecision. A deadline fires up to two ticks late, never early.
+class Deadlines {
+ public:
+  static constexpr std::chrono::milliseconds kTick{50};
+
+  explicit Deadlines(boost::asio::io_context& io);
+  void stop();
+  std::chrono::steady_clock::time_point now() const { return now_; }
+
+ private:
+  friend class Deadline;
+  void tick();
+
+  boost::asio::steady_timer timer_;
+  std::chrono::steady_clock::time_point now_;
+  boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>> all_;
+};
+
+}  // namespace baton::net

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/error_body.h"
+
+#include "wire/json_object.h"
+
+#include <fmt/format.h>
+
+namespace baton::pipeline {
+
+std::string error_body(const Error& error) {
+  return fmt::format(R"({{"error":{{"message":{},"type":{},"param":{},"code":{}}}}})",
+                     wire::json_quote(error.message()), wire::json_quote(error.info().type),
+                     error.param() ? wire::json_quote(*error.param()) : "null",
+                     wire::json_quote(error.info().label));
+}
+
+std::string error_event(const Error& error) { return "data: " + error_body(error) + "\n\n"; }
+
+wire::Headers error_headers(const Error& error) {
+  wire::Headers headers;
+  headers.add("Content-Type", "application/json");
+  if (const auto delay = error.retry_after())
+    headers.add("Retry-After", fmt::format("{}", delay->count()));
+  return headers;
+}
+
+}  // namespace baton::pipeline

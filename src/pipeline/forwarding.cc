@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/forwarding.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace baton::pipeline {
+namespace {
+
+constexpr std::array<std::string_view, 9> kHopByHop{"connection",
+                                                    "keep-alive",
+                                                    "proxy-authenticate",
+                                                    "proxy-authorization",
+                                                    "proxy-connection",
+                                                    "te",
+                                                    "trailer",
+                                                    "transfer-encoding",
+                                                    "upgrade"};
+
+// Ours to write, or meant for us.
+constexpr std::array<std::string_view, 7> kNotForWorkers{
+    "host",         "content-length",       "expect",          "accept-encoding",
+    "x-request-id", "x-data-parallel-rank", "content-encoding"};
+constexpr std::array<std::string_view, 2> kInternalPrefixes{"x-baton-", "x-dynamo-"};
+
+constexpr std::array<std::string_view, 4> kNotForClients{"content-length", "x-request-id", "date",
+                                                         "server"};
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
+  return std::ranges::any_of(
+      names, [name](std::string_view other) { return wire::equal_ignoring_case(name, other); });
+}
+
+bool is_internal(std::string_view name) {
+  return std::ranges::any_of(kInternalPrefixes, [name](std::string_view prefix) {
+    return name.size() >= prefix.size() &&
+           wire::equal_ignoring_case(name.substr(0, prefix.size()), prefix);
+  });
+}
+
+bool belongs_to_connection(const wire::Headers& headers, std::string_view name) {
+  return is_one_of(name, kHopByHop) || headers.has_token("connection", name);
+}
+
+}  // namespace
+
+wire::Headers headers_for_worker(const wire::Headers& client, std::string_view request_id,
+                                 ForwardAuthorization authorization) {
+  wire::Headers headers;
+  for (std::size_t i = 0; i < client.size(); ++i) {
+    const auto [name, value] = client[i];
+    if (belongs_to_connection(client, name) || is_one_of(name, kNotForWorkers) || is_internal(name))
+      continue;
+    const bool secret = wire::equal_ignoring_case(name, "authorization");
+    if (secret && authorization == ForwardAuthorization::No) continue;
+    headers.add(name, value);
+  }
+  headers.add("X-Request-Id", request_id);
+  return headers;
+}
+
+wire::Headers headers_for_client(const wire::Headers& worker) {
+  wire::Headers headers;
+  for (std::size_t i = 0; i < worker.size(); ++i) {
+    const auto [name, value] = worker[i];
+    if (belongs_to_connection(worker, name) || is_one_of(name, kNotForClients)) continue;
+    headers.add(name, value);
+  }
+  return headers;
+}
+
+}  // namespace baton::pipeline

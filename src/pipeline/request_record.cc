@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/request_record.h"
+
+#include <utility>
+
+namespace baton::pipeline {
+namespace {
+
+double seconds(RequestRecord::Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double milliseconds(RequestRecord::Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+constexpr std::string_view kRequestsHelp =
+    "Requests by model and outcome (ok, or the error's code).";
+
+}  // namespace
+
+ModelMetrics::ModelMetrics(telemetry::Registry& registry, const std::string& model)
+    : requests{},
+      time_to_first_token(registry.histogram("baton_time_to_first_token_seconds",
+                                             "From a request's arrival to its first token.",
+                                             {{"model", model}})),
+      inter_token(registry.histogram("baton_inter_token_seconds",
+                                     "Between two streamed events of an answer.",
+                                     {{"model", model}})),
+      total_time(registry.histogram("baton_request_duration_seconds",
+                                    "From a request's arrival to the end of its answer.",
+                                    {{"model", model}})),
+      prefill_time(registry.histogram("baton_phase_duration_seconds",
+                                      "Duration of a phase of the hand-off.",
+                                      {{"model", model}, {"phase", "prefill"}})),
+      decode_head_time(registry.histogram("baton_phase_duration_seconds",
+                                          "Duration of a phase of the hand-off.",
+                                          {{"model", model}, {"phase", "decode_head"}})),
+      prompt_tokens(registry.counter("baton_prompt_tokens_total",
+                                     "Prompt tokens as the engines report them.",
+                                     {{"model", model}})),
+      completion_tokens(registry.counter("baton_completion_tokens_total",
+                                         "Generated tokens as the engines report them.",
+                                         {{"model", model}})),
+      request_bytes(registry.counter("baton_request_bytes_total", "Bytes of request bodies.",
+                                     {{"model", model}})),
+      response_bytes(registry.counter("baton_response_bytes_total",
+                                      "Bytes of answers, without framing.", {{"model", model}})) {
+  for (const ErrorInfo& info : error_table()) {
+    requests[static_cast<std::size_t>(info.code)] =
+        &registry.counter("baton_requests_total", kRequestsHelp,
+                          {{"model", model}, {"outcome", std::string(info.label)}});
+  }
+  requests.back() = &registry.counter("baton_requests_total", kRequestsHelp,
+                                      {{"model", model}, {"outcome", "ok"}});
+}
+
+void RequestRecord::on_token(ModelMetrics& metrics) {
+  const Clock::time_point now = Clock::now();
+  if (!first_token) {
+    first_token = now;
+    metrics.time_to_first_token.observe(seconds(now - received));
+  } else {
+    metrics.inter_token.observe(seconds(now - last_token));
+  }
+  last_token = now;
+  ++events;
+}
+
+RequestLedger::RequestLedger(telemetry::Registry& registry, telemetry::Logger& log,
+                             bool log_requests)
+    : registry_(registry), log_(log), log_requests_(log_requests), unknown_(registry, "unknown") {}
+
+void RequestLedger::add_model(const std::string& name) {
+  models_.emplace(name, std::make_unique<ModelMetrics>(registry_, name));
+}
+
+ModelMetrics& RequestLedger::metrics(std::string_view model) {
+  const auto found = models_.find(model);
+  return found == models_.end() ? unknown_ : *found->second;
+}
+
+void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
+  const auto total = RequestRecord::Clock::now() - record.received;
+  const std::size_t outcome =
+      record.error ? static_cast<std::size_t>(record.error->code()) : ModelMetrics::kOutcomes - 1;
+  metrics.requests[outcome]->add();
+  metrics.total_time.observe(seconds(total));
+  metrics.request_bytes.add(record.request_bytes);
+  metrics.response_bytes.add(record.response_bytes);
+  if (record.trail.prefill_time) metrics.prefill_time.observe(seconds(*record.trail.prefill_time));
+  if (record.trail.decode_head_time)
+    metrics.decode_head_time.observe(seconds(*record.trail.decode_head_time));
+  if (record.usage) {
+    metrics.prompt_tokens.add(
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.usage->prompt_tokens)));
+    metrics.completion_tokens.add(
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.usage->completion_tokens)));
+  }
+  if (!log_requests_) return;
+
+  const auto optional_ms = [](const auto& duration) {
+    return duration ? milliseconds(*duration) : -1.0;
+  };
+  const double ttft =
+      record.first_token ? milliseconds(*record.first_token - record.received) : -1.0;
+  const engine::Usage usage = record.usage.value_or(engine::Usage{-1, -1, std::nullopt});
+  log_.info(
+      "request",
+      {{"id", record.id},
+       {"path", record.path},
+       {"model", record.model},
+       {"stream", record.stream},
+       {"outcome", record.error ? record.error->info().label : std::string_view("ok")},
+       {"status", static_cast<std::int64_t>(record.status)},
+       {"prefill_worker", record.trail.prefill_worker},
+       {"decode_worker", record.trail.decode_worker},
+       {"total_ms", milliseconds(total)},
+       {"ttft_ms", ttft},
+       {"prefill_ms", optional_ms(record.trail.prefill_time)},
+       {"decode_head_ms", optional_ms(record.trail.decode_head_time)},
+       {"prompt_tokens", usage.prompt_tokens},
+       {"cached_tokens", usage.cached_tokens.value_or(-1)},
+       {"completion_tokens", usage.completion_tokens},
+       {"events", static_cast<std::int64_t>(record.events)},
+       {"bytes_in", static_cast<std::int64_t>(record.request_bytes)},
+       {"bytes_out", static_cast<std::int64_t>(record.response_bytes)},
+       {"error", record.error ? std::string_view(record.error->message()) : std::string_view()}});
+}
+
+}  // namespace baton::pipeline

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/error.h"
+#include "engine/completion_json.h"
+#include "handoff/handoff.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace baton::pipeline {
+
+// The metrics of one model's requests.
+struct ModelMetrics {
+  ModelMetrics(telemetry::Registry& registry, const std::string& model);
+
+  static constexpr std::size_t kOutcomes = static_cast<std::size_t>(Errc::Internal) + 2;
+  std::array<telemetry::Counter*, kOutcomes> requests;  // by Errc, then success
+  telemetry::Histogram& time_to_first_token;
+  telemetry::Histogram& inter_token;
+  telemetry::Histogram& total_time;
+  telemetry::Histogram& prefill_time;
+  telemetry::Histogram& decode_head_time;
+  telemetry::Counter& prompt_tokens;
+  telemetry::Counter& completion_tokens;
+  telemetry::Counter& request_bytes;
+  telemetry::Counter& response_bytes;
+};
+
+// Role. What is remembered of one request: measured as it goes, told once at its end.
+// Confinement. The request's I/O thread.
+struct RequestRecord {
+  using Clock = std::chrono::steady_clock;
+
+  std::string id;
+  std::string_view path;
+  std::string model;  // as the client named it; empty where the body could not be read
+  bool stream = false;
+  Clock::time_point received;
+  handoff::Trail trail;
+  std::optional<Error> error;
+  int status = 0;
+  std::optional<Clock::time_point> first_token;
+  Clock::time_point last_token;
+  std::optional<engine::Usage> usage;
+  std::uint64_t events = 0;
+  std::size_t request_bytes = 0;
+  std::size_t response_bytes = 0;
+
+  // A token (or a batch of them) is on its way to the client.
+  void on_token(ModelMetrics& metrics);
+};
+
+// Role. Tells what became of requests: metrics always, a log line where they are wanted.
+// Confinement. Any thread.
+// Invariants. Holds the metrics of the configured models only, so no client can make their number
+// grow.
+class RequestLedger {
+ public:
+  RequestLedger(telemetry::Registry& registry, telemetry::Logger& log, bool log_requests);
+
+  void add_model(const std::string& name);
+  // Requests for models nobody serves share one set of metrics.
+  ModelMetrics& metrics(std::string_view model);
+  void close(const RequestRecord& record, ModelMetrics& metrics);
+
+ private:
+  struct NameHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  telemetry::Registry& registry_;
+  telemetry::Logger& log_;
+  bool log_requests_;
+  ModelMetrics unknown_;
+  std::unordered_map<std::string, std::unique_ptr<ModelMetrics>, NameHash, std::equal_to<>> models_;
+};
+
+}  // namespace baton::pipeline

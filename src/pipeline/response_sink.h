@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "wire/http_message.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <string_view>
+
+namespace baton::pipeline {
+
+using boost::asio::awaitable;
+
+// Where an answer goes: the doorway between the product and the protocol its client speaks. A call
+// fails when the client has gone; nothing more can be sent then.
+class ResponseSink {
+ public:
+  virtual ~ResponseSink() = default;
+
+  // A whole answer at once.
+  virtual awaitable<Result<void>> respond(int status, const wire::Headers& headers,
+                                          std::string_view body) = 0;
+  // An answer piece by piece: begin once, write often, then end. Each write is with the client, or
+  // in the kernel's hands, when it returns: the caller reads the next piece only then.
+  virtual awaitable<Result<void>> begin(int status, const wire::Headers& headers) = 0;
+  virtual awaitable<Result<void>> write(std::string_view piece) = 0;
+  virtual awaitable<Result<void>> end() = 0;
+};
+
+}  // namespace baton::pipeline

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "model/worker.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace baton::routing {
+
+// Role. Picks one of N workers by a policy that looks at load alone.
+// Confinement. Any thread; the round-robin cursor is the only state.
+// Invariants. Every eligible worker can be picked. Round robin visits eligible workers in turn;
+// ties of least_loaded go round in
+//   turn too, so equal workers share equally.
+class Selector {
+ public:
+  explicit Selector(model::Policy policy) : policy_(policy) {}
+
+  // `load(i)` and `eligible(i)` describe worker i of `count`; `random()` gives 64 uniform bits.
+  // nullopt where none is eligible.
+  template <class Load, class Eligible, class Random>
+  std::optional<std::size_t> pick(std::size_t count, Load load, Eligible eligible, Random random) {
+    if (count == 0) return std::nullopt;
+    switch (policy_) {
+      case model::Policy::RoundRobin:
+        return first_eligible(count, next_turn(), eligible);
+      case model::Policy::Random:
+        return first_eligible(count, random(), eligible);
+      case model::Policy::PowerOfTwo:
+        return lighter_of_two(count, load, eligible, random);
+      case model::Policy::LeastLoaded:
+        return lightest(count, next_turn(), load, eligible);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::uint64_t next_turn() { return cursor_.fetch_add(1, std::memory_order_relaxed); }
+
+  template <class Eligible>
+  static std::optional<std::size_t> first_eligible(std::size_t count, std::uint64_t start,
+                                                   Eligible eligible) {
+    for (std::size_t step = 0; step < count; ++step) {
+      const std::size_t i = (start + step) % count;
+      if (eligible(i)) return i;
+    }
+    return std::nullopt;
+  }
+
+  template <class Load, class Eligible, class Random>
+  static std::optional<std::size_t> lighter_of_two(std::size_t count, Load load, Eligible eligible,
+                                                   Random random) {
+    const auto first = first_eligible(count, random(), eligible);
+    if (!first || count == 1) return first;
+    // The second is drawn from the others, so the two differ whenever they can.
+    const auto other = [&](std::size_t i) { return i != *first && eligible(i); };
+    const auto second = first_eligible(count, random(), other);
+    if (!second) return first;
+    return load(*second) < load(*first) ? second : first;
+  }
+
+  template <class Load, class Eligible>
+  static std::optional<std::size_t> lightest(std::size_t count, std::uint64_t start, Load load,
+                                             Eligible eligible) {
+    std::optional<std::size_t> best;
+    for (std::size_t step = 0; step < count; ++step) {
+      const std::size_t i = (start + step) % count;
+      if (eligible(i) && (!best || load(i) < load(*best))) best = i;
+    }
+    return best;
+  }
+
+  model::Policy policy_;
+  std::atomic<std::uint64_t> cursor_{0};
+};
+
+}  // namespace baton::routing

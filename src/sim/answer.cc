@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/answer.h"
+
+#include <algorithm>
+#include <array>
+
+namespace baton::sim {
+namespace {
+
+constexpr std::array<std::string_view, 16> kFirstSyllable{"ka", "lo",  "mi", "ru", "te", "so",
+                                                          "na", "vi",  "pe", "du", "ra", "li",
+                                                          "mo", "shi", "be", "fo"};
+constexpr std::array<std::string_view, 16> kLastSyllable{
+    "n", "ra", "to", "mi", "lu", "se", "ki", "va", "do", "ne", "ri", "sa", "tu", "me", "lo", "ha"};
+constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15U;
+constexpr std::uint64_t kLengthSalt = 0xA5A5A5A5A5A5A5A5U;
+constexpr TokenId kVocabulary = 50000;
+constexpr TokenId kReservedTokens = 10;
+
+bool is_word_byte(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= 'a' && byte <= 'z') || byte == '_';
+}
+
+std::uint64_t mix(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
+// The first stop string in `text`, as (offset, which one). Offsets before `from` are known clean.
+struct StopMatch {
+  std::size_t offset = std::string::npos;
+  const std::string* stop = nullptr;
+};
+
+StopMatch find_stop(const std::string& text, std::size_t from,
+                    const std::vector<std::string>& stops) {
+  StopMatch best;
+  for (const std::string& stop : stops) {
+    const std::size_t back = std::min(from, stop.size());
+    const std::size_t at = text.find(stop, from - back);
+    if (at < best.offset) best = {at, &stop};
+  }
+  return best;
+}
+
+void cut_at_stop_string(AnswerPlan& plan, const std::vector<std::string>& stops) {
+  std::string text;
+  for (std::uint32_t i = 0; i < plan.tokens; ++i) {
+    const std::size_t before = text.size();
+    if (i > 0) text += ' ';
+    text += output_word(plan.hash, i);
+    const StopMatch match = find_stop(text, before, stops);
+    if (match.stop == nullptr) continue;
+    plan.tokens = i + 1;
+    plan.finish = Finish::Stop;
+    plan.text_end = match.offset;
+    plan.matched_stop = *match.stop;
+    return;
+  }
+}
+
+}  // namespace
+
+TokenId token_of(std::string_view piece) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : piece) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 16777619U;
+  }
+  return hash % kVocabulary + kReservedTokens;
+}
+
+void append_tokens(std::string_view text, std::vector<TokenId>& out) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    std::size_t end = i + 1;
+    if (is_word_byte(text[i])) {
+      while (end < text.size() && is_word_byte(text[end])) ++end;
+    }
+    out.push_back(token_of(text.substr(i, end - i)));
+    i = end;
+  }
+}
+
+std::uint64_t hash_prompt(std::span<const TokenId> tokens) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const TokenId token : tokens) {
+    for (int shift = 0; shift < 32; shift += 8) {
+      hash ^= (token >> shift) & 0xFFU;
+      hash *= 0x100000001B3U;
+    }
+  }
+  return hash;
+}
+
+std::string output_word(std::uint64_t hash, std::uint64_t index) {
+  const std::uint64_t x = mix(hash + (index + 1) * kGolden);
+  std::string word(kFirstSyllable[x & 15U]);
+  word += kLastSyllable[(x >> 4) & 15U];
+  return word;
+}
+
+std::uint32_t natural_length(std::uint64_t hash, std::uint32_t min_output,
+                             std::uint32_t max_output) {
+  const std::uint64_t range = std::uint64_t{max_output} - min_output + 1;
+  return min_output + static_cast<std::uint32_t>(mix(hash ^ kLengthSalt) % range);
+}
+
+AnswerPlan plan_answer(std::uint64_t hash, const AnswerLimits& limits) {
+  AnswerPlan plan;
+  plan.hash = hash;
+  std::uint32_t end = limits.tool_call ? kToolCallWords
+                                       : natural_length(hash, limits.min_output, limits.max_output);
+  plan.finish = limits.tool_call ? Finish::ToolCalls : Finish::Stop;
+  if (!limits.tool_call) end = std::max(end, limits.min_tokens);
+  if ((limits.ignore_eos && !limits.tool_call) || limits.cap <= end) {
+    end = limits.cap;
+    plan.finish = Finish::Length;
+  }
+  plan.tokens = std::max(end, 1U);
+  if (!limits.tool_call && !limits.stop.empty()) cut_at_stop_string(plan, limits.stop);
+  return plan;
+}
+
+AnswerCursor::Piece AnswerCursor::next() {
+  Piece piece;
+  const std::string word = output_word(plan_.hash, index_);
+  piece.token = token_of(word);
+  if (index_ > 0) piece.text += ' ';
+  piece.text += word;
+  const std::size_t start = offset_;
+  offset_ += piece.text.size();
+  if (offset_ > plan_.text_end) {
+    piece.text.resize(plan_.text_end > start ? plan_.text_end - start : 0);
+  }
+  ++index_;
+  return piece;
+}
+
+}  // namespace baton::sim

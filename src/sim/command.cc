@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/command.h"
+
+#include "sim/server.h"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace baton::sim {
+namespace {
+
+// Ten thousand streams need as many descriptors.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Written beside the target and renamed, so that a reader never sees half of it.
+bool write_ready_file(const std::string& path, const std::string& host, std::uint16_t port) {
+  const std::string draft = fmt::format("{}.{}", path, ::getpid());
+  {
+    std::ofstream file(draft, std::ios::trunc);
+    file << host << ':' << port << '\n';
+    if (!file.flush()) return false;
+  }
+  return std::rename(draft.c_str(), path.c_str()) == 0;
+}
+
+}  // namespace
+
+CLI::App* add_command(CLI::App& app, Options& options) {
+  CLI::App* sim = app.add_subcommand("sim", "Run one simulated engine server");
+  sim->add_option_function<std::string>(
+         "--engine",
+         [&options](const std::string& name) { options.engine = *model::parse_engine(name); },
+         "Engine to simulate [vllm]")
+      ->check(CLI::IsMember({"vllm", "sglang", "trtllm"}));
+  sim->add_option_function<std::string>(
+         "--role", [&options](const std::string& name) { options.role = *model::parse_role(name); },
+         "Role of this worker [aggregated]")
+      ->check(CLI::IsMember({"prefill", "decode", "aggregated"}));
+  sim->add_option("--host", options.host, "Address to listen on")->capture_default_str();
+  sim->add_option("--port", options.port, "Port to listen on; 0 picks a free one")
+      ->capture_default_str();
+  sim->add_option("--ready-file", options.ready_file, "Written as host:port once listening");
+  sim->add_option("--model", options.model, "Served model name")->capture_default_str();
+  sim->add_option("--block-size", options.block_size, "Tokens per KV block")
+      ->check(CLI::Range(1U, 1U << 20U))
+      ->capture_default_str();
+  sim->add_option("--blocks", options.blocks, "KV blocks")
+      ->check(CLI::Range(1U, 1U << 28U))
+      ->capture_default_str();
+  sim->add_option("--dp-size", options.dp_size, "Data-parallel ranks")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  sim->add_option("--prefill-tokens-per-second", options.prefill_tokens_per_second,
+                  "Prefill speed; 0 = instant")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sim->add_option("--decode-ms", options.decode_ms, "Duration of one step")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sim->add_option("--decode-ms-per-seq", options.decode_ms_per_seq,
+                  "Added to a step per running sequence")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sim->add_option("--transfer-ms", options.transfer_ms, "Duration of a hand-off")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sim->add_option("--transfer-ms-per-block", options.transfer_ms_per_block,
+                  "Added to a hand-off per KV block")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sim->add_option("--max-seqs", options.max_seqs, "Sequences that run at once")
+      ->check(CLI::Range(1U, 1U << 20U))
+      ->capture_default_str();
+  sim->add_option("--seed", options.seed, "Jitter of step times; 0 = none")->capture_default_str();
+  sim->add_option("--lease-ms", options.lease_ms, "How long blocks wait for a decode worker")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sim->add_option("--bootstrap-port", options.bootstrap_port,
+                  "SGLang prefill: port of the bootstrap server; 0 picks a free one")
+      ->capture_default_str();
+  sim->add_option("--max-model-len", options.max_model_len, "Context length")
+      ->check(CLI::Range(2U, 1U << 30U))
+      ->capture_default_str();
+  sim->add_option("--min-output", options.min_output, "Shortest answer in tokens")
+      ->check(CLI::Range(1U, 1U << 30U))
+      ->capture_default_str();
+  sim->add_option("--max-output", options.max_output, "Longest answer in tokens")
+      ->check(CLI::Range(1U, 1U << 30U))
+      ->capture_default_str();
+  sim->add_option("--api-key", options.api_key, "Bearer key required on /v1 paths");
+  sim->add_option("--control-port", options.control_port,
+                  "Second listener for /sim/ only, untouched by faults; 0 picks a free one")
+      ->each([&options](const std::string&) { options.has_control = true; });
+  sim->add_option("--control-ready-file", options.control_ready_file,
+                  "Written as host:port once the control listener is up");
+  sim->add_flag("--die-with-parent", options.die_with_parent, "End when the parent process ends");
+  return sim;
+}
+
+int run_command(Options options) {
+  if (options.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (options.max_output < options.min_output) {
+    fmt::print(stderr, "sim: --max-output must be at least --min-output\n");
+    return 2;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+
+  boost::asio::io_context io(1);
+  boost::asio::signal_set signals(io, SIGTERM, SIGINT);
+  // Nothing is worth finishing: the state is simulated and the sockets close with the process.
+  signals.async_wait([](const boost::system::error_code&, int) { ::_exit(0); });
+
+  Server server(io, std::move(options));
+  if (const auto started = server.start(); !started) {
+    fmt::print(stderr, "sim: {}\n", started.error().message());
+    return 1;
+  }
+  const Options& actual = server.options();
+  fmt::print(stderr, "sim {} {} listening on {}:{}\n", model::to_string(actual.engine),
+             model::to_string(actual.role), actual.host, actual.port);
+  const bool written =
+      (actual.ready_file.empty() ||
+       write_ready_file(actual.ready_file, actual.host, actual.port)) &&
+      (actual.control_ready_file.empty() ||
+       write_ready_file(actual.control_ready_file, actual.host, actual.control_port));
+  if (!written) {
+    fmt::print(stderr, "sim: cannot write the ready file\n");
+    return 1;
+  }
+  io.run();
+  return 0;
+}
+
+}  // namespace baton::sim

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "sim/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace baton::sim {
+
+// Adds the subcommand `sim` with its flags to `app`. `options` is filled while the command line is
+// parsed and must outlive the parsing.
+CLI::App* add_command(CLI::App& app, Options& options);
+
+// Serves until SIGTERM or SIGINT; the process's exit code.
+int run_command(Options options);
+
+}  // namespace baton::sim

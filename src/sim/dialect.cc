@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/dialect.h"
+
+#include "sim/prompt.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace baton::sim {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint32_t kDefaultCompletionTokens = 16;
+
+const json* field(const json& body, const char* key) {
+  const auto found = body.find(key);
+  return found == body.end() || found->is_null() ? nullptr : &*found;
+}
+
+Result<bool> read_bool(const json& body, const char* key) {
+  const json* value = field(body, key);
+  if (value == nullptr) return false;
+  if (!value->is_boolean())
+    return fail(Errc::InvalidRequest, fmt::format("{}: must be a boolean", key));
+  return value->get<bool>();
+}
+
+Result<std::optional<std::uint32_t>> read_count(const json& body, const char* key,
+                                                std::uint32_t least) {
+  const json* value = field(body, key);
+  if (value == nullptr) return std::optional<std::uint32_t>();
+  if (!value->is_number_integer() || *value < least ||
+      *value > std::numeric_limits<std::int32_t>::max()) {
+    return fail(Errc::InvalidRequest,
+                fmt::format("{}: must be an integer of at least {}", key, least));
+  }
+  return std::optional(value->get<std::uint32_t>());
+}
+
+Result<void> read_model(const Options& options, const json& body) {
+  const json* name = field(body, "model");
+  if (name == nullptr) return {};
+  if (!name->is_string()) return fail(Errc::InvalidRequest, "model: must be a string");
+  if (name->get_ref<const std::string&>() == options.model) return {};
+  return fail(Errc::ModelNotFound,
+              fmt::format("The model `{}` does not exist.", name->get_ref<const std::string&>()));
+}
+
+Result<void> read_stream(const Options& options, const json& body, GenerationRequest& out) {
+  const Result<bool> stream = read_bool(body, "stream");
+  if (!stream) return fail(stream.error());
+  out.stream = *stream;
+  const json* stream_options = field(body, "stream_options");
+  if (stream_options == nullptr) return {};
+  if (!stream_options->is_object()) {
+    return fail(Errc::InvalidRequest, "stream_options: must be an object");
+  }
+  if (!out.stream) {
+    if (options.engine == model::Engine::Sglang) return {};
+    return fail(Errc::InvalidRequest, "Stream options can only be defined when `stream=True`.");
+  }
+  const bool trtllm = options.engine == model::Engine::Trtllm;
+  out.include_usage = stream_options->value("include_usage", trtllm);
+  out.continuous_usage = stream_options->value("continuous_usage_stats", false);
+  return {};
+}
+
+Result<void> read_stop(const json& body, AnswerLimits& limits) {
+  const json* stop = field(body, "stop");
+  if (stop == nullptr) return {};
+  const json list = stop->is_array() ? *stop : json::array({*stop});
+  for (const json& one : list) {
+    if (!one.is_string() || one.get_ref<const std::string&>().empty()) {
+      return fail(Errc::InvalidRequest, "stop: must be a non-empty string or a list of them");
+    }
+    limits.stop.push_back(one.get<std::string>());
+  }
+  return {};
+}
+
+Result<void> read_limits(const Options& options, const json& body, GenerationRequest& out) {
+  const auto n = read_count(body, "n", 1);
+  if (!n) return fail(n.error());
+  out.n = n->value_or(1);
+  if (out.n > 128) return fail(Errc::InvalidRequest, "n: must be at most 128");
+  const auto newer = read_count(body, "max_completion_tokens", 1);
+  if (!newer) return fail(newer.error());
+  const auto older = read_count(body, "max_tokens", 1);
+  if (!older) return fail(older.error());
+  out.max_tokens = out.api == Api::Chat && *newer ? *newer : *older;
+  if (out.api == Api::Completions && !out.max_tokens) out.max_tokens = kDefaultCompletionTokens;
+  const auto min_tokens = read_count(body, "min_tokens", 0);
+  if (!min_tokens) return fail(min_tokens.error());
+  out.limits.min_tokens = min_tokens->value_or(0);
+  if (out.max_tokens && out.limits.min_tokens > *out.max_tokens) {
+    return fail(Errc::InvalidRequest, "min_tokens must be less than or equal to max_tokens.");
+  }
+  const auto ignore_eos = read_bool(body, "ignore_eos");
+  if (!ignore_eos) return fail(ignore_eos.error());
+  out.limits.ignore_eos = *ignore_eos;
+  out.limits.min_output = options.min_output;
+  out.limits.max_output = options.max_output;
+  const auto ids = read_bool(body, "return_token_ids");
+  if (!ids) return fail(ids.error());
+  out.return_token_ids = *ids;
+  return read_stop(body, out.limits);
+}
+
+void read_tools(const json& body, GenerationRequest& out) {
+  const json* tools = field(body, "tools");
+  if (tools == nullptr || !tools->is_array() || tools->empty()) return;
+  const json* choice = field(body, "tool_choice");
+  if (choice != nullptr && *choice == "none") return;
+  const json* messages = field(body, "messages");
+  if (messages == nullptr || !messages->is_array() || messages->empty()) return;
+  const json& last = messages->back();
+  if (!last.is_object() || last.value("role", json()) != "user") return;
+
+  const json& source = choice != nullptr && choice->is_object() ? *choice : tools->front();
+  const json name =
+      source.is_object() ? source.value("/function/name"_json_pointer, json()) : json();
+  if (!name.is_string()) return;
+  out.limits.tool_call = true;
+  out.tool_name = name.get<std::string>();
+}
+
+// Token ids that stand in for the text of a chat, in the field each engine has for it.
+const json* chat_token_ids(model::Engine engine, const json& body) {
+  switch (engine) {
+    case model::Engine::Vllm: {
+      const json* params = field(body, "kv_transfer_params");
+      return params != nullptr && params->is_object() ? field(*params, "prompt_token_ids")
+                                                      : nullptr;
+    }
+    case model::Engine::Sglang:
+      return field(body, "input_ids");
+    case model::Engine::Trtllm:
+      return field(body, "prompt_token_ids");
+  }
+  return nullptr;
+}
+
+Result<void> read_prompts(const Options& options, const json& body, GenerationRequest& out) {
+  if (out.api == Api::Completions) {
+    const json* prompt = field(body, "prompt");
+    if (prompt == nullptr) return fail(Errc::InvalidRequest, "prompt: field required");
+    auto prompts = completion_prompts(*prompt);
+    if (!prompts) return fail(prompts.error());
+    out.prompts = std::move(*prompts);
+  } else {
+    auto tokens = chat_prompt(body);
+    if (!tokens) return fail(tokens.error());
+    if (const json* ids = chat_token_ids(options.engine, body); ids != nullptr) {
+      if (!ids->is_array()) return fail(Errc::InvalidRequest, "token ids must be a list");
+      tokens = token_list(*ids, "token ids");
+      if (!tokens) return fail(tokens.error());
+    }
+    out.prompts.push_back(std::move(*tokens));
+  }
+  const std::uint64_t asked = out.max_tokens.value_or(1);
+  for (const auto& prompt : out.prompts) {
+    if (prompt.size() + asked > options.max_model_len) {
+      return fail(Errc::InvalidRequest,
+                  fmt::format("This model's maximum context length is {} tokens. However, you "
+                              "requested {} output tokens and your prompt contains {} tokens.",
+                              options.max_model_len, asked, prompt.size()));
+    }
+  }
+  return {};
+}
+
+std::string_view error_type(int status) {
+  switch (status) {
+    case 400:
+      return "BadRequestError";
+    case 401:
+      return "AuthenticationError";
+    case 404:
+      return "NotFoundError";
+    case 429:
+      return "RateLimitError";
+    case 503:
+      return "ServiceUnavailableError";
+    default:
+      return status >= 500 ? "InternalServerError" : "BadRequestError";
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Phase phase) {
+  switch (phase) {
+    case Phase::Prefill:
+      return "prefill";
+    case Phase::Decode:
+      return "decode";
+    case Phase::Aggregated:
+      return "aggregated";
+  }
+  return "";
+}
+
+Result<void> read_request(const Options& options, Api api, const json& body,
+                          GenerationRequest& out) {
+  out.api = api;
+  if (!body.is_object()) return fail(Errc::InvalidRequest, "the body must be a JSON object");
+  if (options.engine == model::Engine::Trtllm) {
+    if (auto known = refuse_unknown_trtllm_fields(api, body); !known) return known;
+  }
+  const char* id_field = options.engine == model::Engine::Sglang ? "rid" : "request_id";
+  if (const json* id = field(body, id_field); id != nullptr && id->is_string()) {
+    out.id = id->get<std::string>();
+  }
+  Result<void> handoff;
+  switch (options.engine) {
+    case model::Engine::Vllm:
+      handoff = read_vllm_handoff(options, body, out);
+      break;
+    case model::Engine::Sglang:
+      handoff = read_sglang_handoff(options, body, out);
+      break;
+    case model::Engine::Trtllm:
+      handoff = read_trtllm_handoff(options, body, out);
+      break;
+  }
+  if (!handoff) return handoff;
+  if (auto model = read_model(options, body); !model) return model;
+  if (auto stream = read_stream(options, body, out); !stream) return stream;
+  if (auto limits = read_limits(options, body, out); !limits) return limits;
+  if (api == Api::Chat) read_tools(body, out);
+  return read_prompts(options, body, out);
+}
+
+std::string error_body(model::Engine engine, const Error& error, bool in_stream) {
+  const int status = error.http_status();
+  if (status == 401) return R"({"error":"Unauthorized"})";
+  nlohmann::ordered_json object;
+  if (engine != model::Engine::Vllm) object["object"] = "error";
+  object["message"] = error.message();
+  object["type"] = error_type(status);
+  object["param"] = error.param() ? json(*error.param()) : json(nullptr);
+  object["code"] = status;
+  const bool nested = engine == model::Engine::Vllm || in_stream;
+  return (nested ? nlohmann::ordered_json{{"error", object}} : object)
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace baton::sim

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "sim/options.h"
+#include "sim/request.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace baton::sim {
+
+// Which leg a body is meant to be, by its hand-off fields alone (SGLang: and the worker's role);
+// valid also for bodies that are refused later.
+Phase phase_of(model::Engine engine, model::Role role, const nlohmann::json& body);
+
+// Reads a generation request with the strictness of the simulated engine. What names a hand-off is
+// read first, so `out.sources` can be released also when the request is refused.
+Result<void> read_request(const Options& options, Api api, const nlohmann::json& body,
+                          GenerationRequest& out);
+
+// The engine's own error body, alone or (`in_stream`) as the data of an SSE event.
+std::string error_body(model::Engine engine, const Error& error, bool in_stream = false);
+
+// The hand-off part of each dialect.
+Result<void> read_vllm_handoff(const Options& options, const nlohmann::json& body,
+                               GenerationRequest& out);
+Result<void> read_sglang_handoff(const Options& options, const nlohmann::json& body,
+                                 GenerationRequest& out);
+Result<void> read_trtllm_handoff(const Options& options, const nlohmann::json& body,
+                                 GenerationRequest& out);
+
+// TensorRT-LLM refuses what it does not know.
+Result<void> refuse_unknown_trtllm_fields(Api api, const nlohmann::json& body);
+
+// The `encoded_opaque_state` of a context answer: where its blocks are.
+std::string encode_opaque_state(const HandoffSource& source);
+Result<HandoffSource> decode_opaque_state(const std::string& text);
+
+}  // namespace baton::sim

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/fault_table.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace baton::sim {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::pair<FaultKind, std::string_view>, 10> kKinds{{
+    {FaultKind::Refuse, "refuse"},
+    {FaultKind::Reset, "reset"},
+    {FaultKind::Status, "status"},
+    {FaultKind::Hang, "hang"},
+    {FaultKind::HangStream, "hang_stream"},
+    {FaultKind::Cut, "cut"},
+    {FaultKind::Slow, "slow"},
+    {FaultKind::Malformed, "malformed"},
+    {FaultKind::ErrorEvent, "error_event"},
+    {FaultKind::Die, "die"},
+}};
+
+Result<double> read_number(const json& body, const char* key, double least) {
+  const json& value = body[key];
+  if (!value.is_number() || value.get<double>() < least) {
+    return fail(Errc::InvalidRequest,
+                fmt::format("{}: must be a number of at least {}", key, least));
+  }
+  return value.get<double>();
+}
+
+Result<std::optional<Phase>> read_phase(const json& body) {
+  if (!body.contains("phase") || body["phase"] == "any") return std::optional<Phase>();
+  for (const Phase phase : {Phase::Prefill, Phase::Decode, Phase::Aggregated}) {
+    if (body["phase"] == to_string(phase)) return std::optional(phase);
+  }
+  return fail(Errc::InvalidRequest, "phase: must be prefill, decode, aggregated or any");
+}
+
+Result<FaultKind> read_kind(const json& body) {
+  for (const auto& [kind, name] : kKinds) {
+    if (body.contains("kind") && body["kind"] == name) return kind;
+  }
+  return fail(Errc::InvalidRequest,
+              "kind: must be refuse, reset, status, hang, hang_stream, cut, slow, malformed, "
+              "error_event or die");
+}
+
+}  // namespace
+
+std::string_view to_string(FaultKind kind) {
+  return std::ranges::find(kKinds, kind, [](const auto& row) { return row.first; })->second;
+}
+
+Result<Fault> read_fault(const json& body) {
+  if (!body.is_object()) return fail(Errc::InvalidRequest, "the body must be a JSON object");
+  Fault fault;
+  const auto kind = read_kind(body);
+  if (!kind) return fail(kind.error());
+  fault.kind = *kind;
+  const auto phase = read_phase(body);
+  if (!phase) return fail(phase.error());
+  fault.phase = *phase;
+  for (const auto& [key, value] : body.items()) {
+    if (key == "kind" || key == "phase") continue;
+    const auto number = read_number(body, key.c_str(), key == "status" ? 100 : 0);
+    if (!number) return fail(number.error());
+    if (key == "count") {
+      fault.count = static_cast<std::uint64_t>(*number);
+    } else if (key == "status") {
+      fault.status = static_cast<int>(*number);
+    } else if (key == "after_tokens") {
+      fault.after_tokens = static_cast<std::uint64_t>(*number);
+    } else if (key == "delay_ms") {
+      fault.delay_ms = *number;
+    } else if (key == "for_ms") {
+      fault.for_ms = *number;
+    } else {
+      return fail(Errc::InvalidRequest, fmt::format("{}: no such field", key));
+    }
+  }
+  if (fault.status > 599) return fail(Errc::InvalidRequest, "status: must be at most 599");
+  return fault;
+}
+
+void FaultTable::add(const Fault& fault, TimePoint now) {
+  std::optional<TimePoint> until;
+  if (fault.for_ms) {
+    until = now + std::chrono::microseconds(static_cast<std::int64_t>(*fault.for_ms * 1000));
+  }
+  active_.push_back({fault, until});
+}
+
+std::optional<Fault> FaultTable::strike(Phase phase, TimePoint now) {
+  drop_finished(now);
+  for (Active& active : active_) {
+    Fault& fault = active.fault;
+    if (fault.kind == FaultKind::Refuse || (fault.phase && *fault.phase != phase)) continue;
+    if (fault.count) --*fault.count;
+    return fault;
+  }
+  return std::nullopt;
+}
+
+bool FaultTable::refusing(TimePoint now) {
+  drop_finished(now);
+  return std::ranges::any_of(
+      active_, [](const Active& active) { return active.fault.kind == FaultKind::Refuse; });
+}
+
+json FaultTable::list(TimePoint now) {
+  drop_finished(now);
+  json out = json::array();
+  for (const auto& [fault, until] : active_) {
+    json one{{"kind", to_string(fault.kind)},
+             {"phase", fault.phase ? std::string(to_string(*fault.phase)) : "any"},
+             {"status", fault.status},
+             {"after_tokens", fault.after_tokens},
+             {"delay_ms", fault.delay_ms}};
+    if (fault.count) one["count"] = *fault.count;
+    if (fault.for_ms) one["for_ms"] = *fault.for_ms;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+void FaultTable::drop_finished(TimePoint now) {
+  std::erase_if(active_, [now](const Active& active) {
+    return (active.until && *active.until <= now) ||
+           (active.fault.count && *active.fault.count == 0);
+  });
+}
+
+}  // namespace baton::sim

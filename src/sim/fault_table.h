@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "sim/pin_table.h"
+#include "sim/request.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace baton::sim {
+
+enum class FaultKind {
+  Refuse,
+  Reset,
+  Status,
+  Hang,
+  HangStream,
+  Cut,
+  Slow,
+  Malformed,
+  ErrorEvent,
+  Die,
+};
+
+std::string_view to_string(FaultKind kind);
+
+struct Fault {
+  FaultKind kind = FaultKind::Status;
+  std::optional<Phase> phase;  // absent: any
+  std::optional<std::uint64_t> count;
+  int status = 503;
+  std::uint64_t after_tokens = 0;
+  double delay_ms = 0;
+  std::optional<double> for_ms;
+};
+
+Result<Fault> read_fault(const nlohmann::json& body);
+
+// Role. The faults that are switched on, in the order they came.
+// Confinement. One thread; time comes in as an argument.
+// Invariants. A fault whose count or time is used up is never returned again.
+class FaultTable {
+ public:
+  void add(const Fault& fault, TimePoint now);
+  void clear() { active_.clear(); }
+
+  // The first fault that strikes a request of this phase; one of its count is used up.
+  std::optional<Fault> strike(Phase phase, TimePoint now);
+  bool refusing(TimePoint now);
+  nlohmann::json list(TimePoint now);
+
+ private:
+  struct Active {
+    Fault fault;
+    std::optional<TimePoint> until;
+  };
+  void drop_finished(TimePoint now);
+
+  std::vector<Active> active_;
+};
+
+}  // namespace baton::sim

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "model/worker.h"
+#include "sim/connection.h"
+#include "sim/engine_core.h"
+#include "sim/fault_table.h"
+#include "sim/request_log.h"
+#include "sim/response.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton::sim {
+
+// What a request needs of the server that took it.
+struct GenerationServices {
+  const Options& options;
+  model::Endpoint self;  // where peers fetch blocks from
+  EngineCore& engine;
+  FaultTable& faults;
+  RequestLog& log;
+  std::uint64_t next_id = 1;
+};
+
+// Role. One request to /v1/chat/completions or /v1/completions from its bytes to its last token:
+//   strikes faults, receives the KV of a decode leg, runs the sequences, writes the answer, holds
+//   the blocks of a prefill leg.
+// Confinement. The server's thread. Lifetime. Lives in the connection's coroutine; refers to the
+//   services and the connection, which outlive it.
+// Invariants. However it ends, its sequences are gone from the engine, and a decode leg's blocks
+//   on the other worker have been let go.
+class Generation final : public SequenceListener {
+ public:
+  Generation(GenerationServices& services, Connection& connection, Api api);
+  ~Generation() override;
+
+  boost::asio::awaitable<void> serve(const HttpRequest& http);
+
+  void on_token(TokenProduced& token) override;
+
+ private:
+  struct Choice {
+    std::uint32_t index = 0;
+    std::size_t prompt = 0;
+    AnswerCursor cursor;
+    SequenceId sequence = 0;
+    std::string text;
+    std::vector<TokenId> tokens;
+    std::uint32_t cached_tokens = 0;
+    std::string kept_key;
+    std::vector<BlockId> kept_blocks;
+  };
+
+  boost::asio::awaitable<bool> strike_before_engine();
+  boost::asio::awaitable<void> produce();
+  boost::asio::awaitable<Result<void>> receive_kv();
+  Result<void> check_capacity() const;
+  void submit();
+  boost::asio::awaitable<void> stream_answer();
+  boost::asio::awaitable<bool> write_pending();
+  boost::asio::awaitable<void> answer_whole();
+  boost::asio::awaitable<Result<void>> await_transfers();
+  boost::asio::awaitable<void> strike_in_stream();
+  boost::asio::awaitable<void> fail_with(Error error);
+
+  void stream_token(Choice& choice, const TokenProduced& token, const AnswerCursor::Piece& piece);
+  void append_event();
+  void keep_for_decode(Choice& choice, TokenProduced& token);
+  AnswerLimits limits_for(std::size_t prompt_tokens) const;
+  std::uint32_t fetched_tokens(std::size_t prompt_tokens) const;
+  Usage usage() const;
+  FinishedChoice finished(const Choice& choice) const;
+  std::string kv_transfer_params(const Choice& choice) const;
+  std::string disaggregated_params(const Choice& choice) const;
+  bool breaks_after_tokens() const;
+  void withdraw_sequences();
+
+  GenerationServices& services_;
+  Connection& connection_;
+  GenerationRequest request_;
+  std::optional<Fault> fault_;
+  std::optional<ResponseShape> shape_;
+  std::uint64_t number_ = 0;
+  std::vector<Choice> choices_;
+  std::size_t unfinished_ = 0;
+  std::size_t sources_taken_ = 0;
+  std::vector<std::unique_ptr<TransferWatch>> transfers_;
+  Wakeup wake_;
+  std::string event_;                      // scratch: one or more SSE events
+  std::string pending_;                    // framed, not yet written
+  std::vector<std::size_t> pending_ends_;  // of each token's bytes, kept only while being slow
+  std::uint64_t tokens_ = 0;
+  bool struck_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace baton::sim

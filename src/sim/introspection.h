@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "sim/engine_core.h"
+#include "sim/options.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace baton::sim {
+
+// What the engines tell of themselves, and what only a simulator tells.
+
+std::string models_body(const Options& options);
+// SGLang's and TensorRT-LLM's /server_info.
+std::string server_info_body(const Options& options, const EngineCore& engine,
+                             std::uint16_t bootstrap_port);
+// SGLang's bootstrap server, GET /route with all ranks -1.
+std::string bootstrap_route_body(const Options& options);
+std::string version_of(model::Engine engine);
+Result<std::string> tokenize_body(const Options& options, const std::string& body);
+
+// /sim/state: a flat object.
+nlohmann::ordered_json state_of(const EngineCore& engine, std::uint64_t connections);
+// Prometheus text: the engine's own gauges and the state as sim_*.
+std::string metrics_text(const Options& options, const EngineCore& engine,
+                         std::uint64_t connections);
+// TensorRT-LLM's /metrics: iteration statistics as JSON, with the state as sim_* beside them.
+std::string iteration_stats_body(const EngineCore& engine, std::uint64_t connections);
+
+}  // namespace baton::sim

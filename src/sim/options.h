@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "model/worker.h"
+
+#include <cstdint>
+#include <string>
+
+namespace baton::sim {
+
+using TokenId = std::uint32_t;
+
+// What `baton sim` was told on its command line. Times are in the unit their name says; 0 means "as
+// fast as it can".
+struct Options {
+  model::Engine engine = model::Engine::Vllm;
+  model::Role role = model::Role::Aggregated;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;
+  std::string ready_file;
+  std::string model = "demo";
+  std::uint32_t block_size = 16;
+  std::uint32_t blocks = 8192;
+  std::uint32_t dp_size = 1;
+  double prefill_tokens_per_second = 200000;
+  double decode_ms = 2;
+  double decode_ms_per_seq = 0;
+  double transfer_ms = 1;
+  double transfer_ms_per_block = 0;
+  std::uint32_t max_seqs = 256;
+  std::uint64_t seed = 0;
+  double lease_ms = 30000;
+  std::uint16_t bootstrap_port = 0;
+  std::uint32_t max_model_len = 131072;
+  std::uint32_t min_output = 16;
+  std::uint32_t max_output = 64;
+  std::string api_key;
+  bool has_control = false;
+  std::uint16_t control_port = 0;
+  std::string control_ready_file;
+  bool die_with_parent = false;
+};
+
+}  // namespace baton::sim

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "sim/answer.h"
+#include "sim/options.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton::sim {
+
+enum class Api { Chat, Completions };
+
+// Which part of a disaggregated request a body asks for.
+enum class Phase { Prefill, Decode, Aggregated };
+
+std::string_view to_string(Phase phase);
+
+// Where a decode leg finds the KV of its prompt.
+struct HandoffSource {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string engine_id;  // empty: any process at that address
+  std::string key;
+  std::vector<std::uint32_t> blocks;  // empty: all that are held under the key
+  bool wait_for_prefill = false;      // the prefill leg may not even have arrived yet
+};
+
+// Role. What the simulator understood of one generation request, engine dialect already removed.
+struct GenerationRequest {
+  Api api = Api::Chat;
+  Phase phase = Phase::Aggregated;
+  bool stream = false;
+  bool include_usage = false;
+  bool continuous_usage = false;
+  bool return_token_ids = false;
+  std::vector<std::vector<TokenId>> prompts;
+  std::uint32_t n = 1;
+  std::optional<std::uint32_t> max_tokens;
+  AnswerLimits limits;  // its cap is set once the prompt's length is known
+  std::string tool_name;
+  std::string id;  // as the body gave it
+
+  std::vector<HandoffSource> sources;  // decode: one per prompt
+  std::vector<std::string> rooms;      // SGLang prefill: one per prompt
+  bool recompute = false;              // hand-off parameters the engine ignores
+  std::optional<TokenId> first_token;  // TensorRT-LLM: what the context worker generated
+  std::optional<std::int64_t> disagg_request_id;
+};
+
+}  // namespace baton::sim

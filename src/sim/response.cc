@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/response.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <iterator>
+#include <utility>
+
+namespace baton::sim {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string json_string(std::string_view text) {
+  return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// The tool call's arguments are a JSON text inside a JSON string; its words need no escaping.
+constexpr std::string_view kArgumentsHead = R"({\"text\":\")";
+constexpr std::string_view kArgumentsTail = R"(\"})";
+
+ordered_json token_ids_json(const std::vector<TokenId>& ids) { return ordered_json(ids); }
+
+}  // namespace
+
+std::string_view to_string(Finish finish) {
+  switch (finish) {
+    case Finish::Stop:
+      return "stop";
+    case Finish::Length:
+      return "length";
+    case Finish::ToolCalls:
+      return "tool_calls";
+  }
+  return "";
+}
+
+std::string format_usage(const Usage& usage) {
+  return fmt::format(
+      R"({{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{},"prompt_tokens_details":{{"cached_tokens":{}}}}})",
+      usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens, usage.completion_tokens,
+      usage.cached_tokens);
+}
+
+ResponseShape::ResponseShape(model::Engine engine, const GenerationRequest& request, std::string id,
+                             const std::string& model, std::int64_t created)
+    : engine_(engine),
+      api_(request.api),
+      tool_call_(request.limits.tool_call),
+      token_ids_(request.return_token_ids),
+      tool_name_(json_string(request.tool_name)),
+      id_(std::move(id)),
+      model_(model),
+      created_(created) {
+  head_ = fmt::format(R"(data: {{"id":{},"object":"{}","created":{},"model":{},)", json_string(id_),
+                      api_ == Api::Chat ? "chat.completion.chunk" : "text_completion", created_,
+                      json_string(model_));
+}
+
+bool ResponseShape::finish_rides_on_token() const {
+  return engine_ != model::Engine::Sglang && !tool_call_;
+}
+
+void ResponseShape::begin(std::string& out, std::uint32_t index, bool prompt_ids_at_top,
+                          const std::vector<TokenId>* prompt) const {
+  out += head_;
+  if (prompt_ids_at_top) {
+    fmt::format_to(std::back_inserter(out), R"("prompt_token_ids":[{}],)", fmt::join(*prompt, ","));
+  }
+  fmt::format_to(std::back_inserter(out), R"("choices":[{{"index":{},)", index);
+}
+
+void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage* usage) const {
+  out += R"("logprobs":null,"finish_reason":)";
+  if (finish == nullptr) {
+    out += "null";
+  } else {
+    fmt::format_to(std::back_inserter(out), R"("{}")", to_string(finish->finish));
+  }
+  const bool nulls = engine_ == model::Engine::Sglang;
+  if (finish != nullptr || nulls) {
+    out += nulls ? R"(,"matched_stop":)" : R"(,"stop_reason":)";
+    const bool matched = finish != nullptr && finish->matched_stop;
+    out += matched ? json_string(*finish->matched_stop) : "null";
+  }
+  out += "}]";
+  if (usage != nullptr) {
+    out += R"(,"usage":)";
+    out += format_usage(*usage);
+  } else if (nulls) {
+    out += R"(,"usage":null)";
+  }
+  out += "}\n\n";
+}
+
+void ResponseShape::open_choice(std::string& out, std::uint32_t index, std::uint64_t hash,
+                                const std::vector<TokenId>& prompt) const {
+  if (api_ == Api::Completions) return;
+  begin(out, index, token_ids_ && engine_ == model::Engine::Vllm, &prompt);
+  out += R"("delta":{"role":"assistant","content":"")";
+  out +=
+      engine_ == model::Engine::Sglang ? R"(,"reasoning_content":null,"tool_calls":null},)" : "},";
+  end(out, nullptr, nullptr);
+  if (!tool_call_) return;
+  begin(out, index);
+  fmt::format_to(
+      std::back_inserter(out),
+      R"("delta":{{"tool_calls":[{{"index":0,"id":"call_{:x}","type":"function","function":{{"name":{},"arguments":""}}}}]}},)",
+      hash, tool_name_);
+  end(out, nullptr, nullptr);
+}
+
+void ResponseShape::token(std::string& out, std::uint32_t index, const AnswerCursor::Piece& piece,
+                          const AnswerPlan* finish, const Usage* usage) const {
+  begin(out, index);
+  auto it = std::back_inserter(out);
+  if (api_ == Api::Completions) {
+    fmt::format_to(it, R"("text":"{}",)", piece.text);
+  } else if (tool_call_) {
+    // The first word opens the arguments' JSON, the last one closes it.
+    const bool first = !piece.text.starts_with(' ');
+    fmt::format_to(
+        it, R"("delta":{{"tool_calls":[{{"index":0,"function":{{"arguments":"{}{}{}"}}}}]}},)",
+        first ? kArgumentsHead : "", piece.text,
+        finish != nullptr && finish->finish == Finish::ToolCalls ? kArgumentsTail : "");
+  } else if (engine_ == model::Engine::Sglang) {
+    fmt::format_to(
+        it, R"("delta":{{"role":null,"content":"{}","reasoning_content":null,"tool_calls":null}},)",
+        piece.text);
+  } else {
+    fmt::format_to(it, R"("delta":{{"content":"{}"}},)", piece.text);
+  }
+  if (token_ids_) fmt::format_to(it, R"("token_ids":[{}],)", piece.token);
+  end(out, finish_rides_on_token() ? finish : nullptr, usage);
+}
+
+void ResponseShape::close_choice(std::string& out, std::uint32_t index,
+                                 const AnswerPlan& plan) const {
+  begin(out, index);
+  out += api_ == Api::Completions ? R"("text":"",)"
+         : engine_ == model::Engine::Sglang
+             ? R"("delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":null},)"
+             : R"("delta":{},)";
+  end(out, &plan, nullptr);
+}
+
+void ResponseShape::usage(std::string& out, const Usage& usage) const {
+  out += head_;
+  fmt::format_to(std::back_inserter(out), "\"choices\":[],\"usage\":{}}}\n\n", format_usage(usage));
+}
+
+std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
+                                 const std::string& kv_transfer_params) const {
+  ordered_json body;
+  body["id"] = id_;
+  body["object"] = api_ == Api::Chat ? "chat.completion" : "text_completion";
+  body["created"] = created_;
+  body["model"] = model_;
+  body["choices"] = ordered_json::array();
+  for (const FinishedChoice& choice : choices) {
+    ordered_json one;
+    one["index"] = choice.index;
+    if (api_ == Api::Completions) {
+      one["text"] = choice.text;
+    } else {
+      ordered_json message{{"role", "assistant"}, {"content", choice.text}};
+      if (tool_call_) {
+        message["content"] = nullptr;
+        message["tool_calls"] = ordered_json::array(
+            {{{"id", fmt::format("call_{:x}", choice.hash)},
+              {"type", "function"},
+              {"function",
+               {{"name", ordered_json::parse(tool_name_)}, {"arguments", choice.text}}}}});
+      }
+      one["message"] = std::move(message);
+    }
+    one["logprobs"] = nullptr;
+    one["finish_reason"] = to_string(choice.finish);
+    one[engine_ == model::Engine::Sglang ? "matched_stop" : "stop_reason"] =
+        choice.matched_stop ? ordered_json(*choice.matched_stop) : ordered_json(nullptr);
+    if (token_ids_) {
+      one[engine_ == model::Engine::Sglang && api_ == Api::Chat ? "response_token_ids"
+                                                                : "token_ids"] =
+          token_ids_json(choice.tokens);
+      if (api_ == Api::Completions || engine_ == model::Engine::Sglang) {
+        one["prompt_token_ids"] = token_ids_json(*choice.prompt);
+      }
+    }
+    if (!choice.disaggregated_params.empty()) {
+      one["disaggregated_params"] = ordered_json::parse(choice.disaggregated_params);
+      body["prompt_token_ids"] = token_ids_json(*choice.prompt);
+    }
+    body["choices"].push_back(std::move(one));
+  }
+  if (token_ids_ && api_ == Api::Chat && engine_ == model::Engine::Vllm && !choices.empty()) {
+    body["prompt_token_ids"] = token_ids_json(*choices.front().prompt);
+  }
+  body["usage"] = ordered_json::parse(format_usage(usage));
+  if (!kv_transfer_params.empty()) {
+    body["kv_transfer_params"] = ordered_json::parse(kv_transfer_params);
+  }
+  return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace baton::sim

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "sim/answer.h"
+#include "sim/request.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::sim {
+
+struct Usage {
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t completion_tokens = 0;
+  std::uint64_t cached_tokens = 0;
+};
+
+// One finished choice of an answer that was not streamed.
+struct FinishedChoice {
+  std::uint32_t index = 0;
+  std::string text;  // the answer, or the arguments of the tool call
+  Finish finish = Finish::Stop;
+  std::optional<std::string> matched_stop;
+  std::uint64_t hash = 0;
+  std::vector<TokenId> tokens;
+  const std::vector<TokenId>* prompt = nullptr;
+  std::string disaggregated_params;  // TensorRT-LLM context answers: a JSON object
+};
+
+// Role. The engine's answer on the wire: SSE events token by token, or one JSON body. The token
+//   path only appends to the caller's buffer; what is the same in every event is escaped once.
+// Confinement. One thread. Lifetime. One per request.
+class ResponseShape {
+ public:
+  ResponseShape(model::Engine engine, const GenerationRequest& request, std::string id,
+                const std::string& model, std::int64_t created);
+
+  // The chunk that opens a choice: chat's role, and the tool call's head.
+  void open_choice(std::string& out, std::uint32_t index, std::uint64_t hash,
+                   const std::vector<TokenId>& prompt) const;
+  // One token. `finish` on the last one, where the engine puts it there.
+  void token(std::string& out, std::uint32_t index, const AnswerCursor::Piece& piece,
+             const AnswerPlan* finish, const Usage* usage) const;
+  void close_choice(std::string& out, std::uint32_t index, const AnswerPlan& plan) const;
+  void usage(std::string& out, const Usage& usage) const;
+  static void done(std::string& out) { out += "data: [DONE]\n\n"; }
+
+  // Whether the last token's chunk carries the finish reason; else `close_choice` does.
+  bool finish_rides_on_token() const;
+
+  // `kv_transfer_params` is vLLM's prefill answer: a JSON value, or empty to leave it out.
+  std::string whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
+                    const std::string& kv_transfer_params) const;
+
+  const std::string& id() const { return id_; }
+
+ private:
+  void begin(std::string& out, std::uint32_t index, bool prompt_ids_at_top = false,
+             const std::vector<TokenId>* prompt = nullptr) const;
+  void end(std::string& out, const AnswerPlan* finish, const Usage* usage) const;
+
+  model::Engine engine_;
+  Api api_;
+  bool tool_call_;
+  bool token_ids_;
+  std::string tool_name_;  // as a JSON string
+  std::string id_;
+  std::string head_;  // of every chunk, up to the list of choices
+  std::string model_;
+  std::int64_t created_;
+};
+
+std::string_view to_string(Finish finish);
+std::string format_usage(const Usage& usage);
+
+}  // namespace baton::sim

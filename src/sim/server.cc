@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/server.h"
+
+#include "sim/task.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace baton::sim {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr int kBacklog = 16384;
+constexpr auto kRefusalTick = std::chrono::milliseconds(5);
+
+}  // namespace
+
+Server::Server(asio::io_context& io, Options options)
+    : io_(io),
+      options_(std::move(options)),
+      engine_(options_),
+      engine_door_(io),
+      bootstrap_door_(io),
+      control_door_(io) {}
+
+Result<void> Server::start() {
+  if (auto opened = open(engine_door_, options_.port); !opened) return opened;
+  services_.emplace(options_, model::Endpoint{options_.host, options_.port}, engine_, faults_,
+                    log_);
+  const auto executor = io_.get_executor();
+  if (options_.engine == model::Engine::Sglang && options_.role == model::Role::Prefill) {
+    if (auto opened = open(bootstrap_door_, options_.bootstrap_port); !opened) return opened;
+    spawn(executor, accept(bootstrap_door_, Door::Bootstrap));
+  }
+  if (options_.has_control) {
+    if (auto opened = open(control_door_, options_.control_port); !opened) return opened;
+    spawn(executor, accept(control_door_, Door::Control));
+  }
+  spawn(executor, accept(engine_door_, Door::Engine));
+  spawn(executor, engine_.run_steps());
+  spawn(executor, engine_.run_leases());
+  return {};
+}
+
+void Server::stop() {
+  stopping_ = true;
+  boost::system::error_code ignored;
+  for (Acceptor* door : {&engine_door_, &bootstrap_door_, &control_door_}) door->close(ignored);
+  for (Connection* connection : connections_) connection->reset();
+  for (Connection* connection : control_connections_) connection->reset();
+  engine_.stop();
+}
+
+Result<void> Server::open(Acceptor& acceptor, std::uint16_t& port) {
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(
+      options_.host == "localhost" ? std::string("127.0.0.1") : options_.host, error);
+  if (error) {
+    return fail(Errc::InvalidRequest, fmt::format("--host {}: not an address", options_.host));
+  }
+  const asio::ip::tcp::endpoint endpoint(address, port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(kBacklog, error);
+  if (error) {
+    boost::system::error_code ignored;
+    acceptor.close(ignored);
+    return fail(Errc::Internal,
+                fmt::format("cannot listen on {}:{}: {}", options_.host, port, error.message()));
+  }
+  port = acceptor.local_endpoint().port();
+  return {};
+}
+
+asio::awaitable<void> Server::accept(Acceptor& acceptor, Door door) {
+  while (acceptor.is_open()) {
+    auto [error, socket] = co_await acceptor.async_accept(kAwait);
+    if (!error) {
+      spawn(io_.get_executor(), serve(std::move(socket), door));
+      continue;
+    }
+    if (!acceptor.is_open()) co_return;
+    // Out of descriptors, most likely: wait for some to be given back.
+    asio::steady_timer timer(io_, std::chrono::milliseconds(10));
+    co_await timer.async_wait(kAwait);
+  }
+}
+
+asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
+  Connection connection(std::move(socket));
+  auto& open = door == Door::Control ? control_connections_ : connections_;
+  struct Registration {
+    std::unordered_set<Connection*>& set;
+    Connection* connection;
+    ~Registration() { set.erase(connection); }
+  } registration{open, &connection};
+  open.insert(&connection);
+  // A connection accepted in the moment the door closed.
+  if (stopping_ || (refusing_ && door != Door::Control)) {
+    connection.reset();
+    co_return;
+  }
+  while (auto request = co_await connection.read_request()) {
+    co_await answer(connection, *request, door);
+    if (!connection.keep_alive()) break;
+  }
+}
+
+// The listeners follow the `refuse` fault: closed and every connection reset while it is on.
+void Server::apply_refusal() {
+  if (refusing_ || !faults_.refusing(std::chrono::steady_clock::now())) return;
+  refusing_ = true;
+  boost::system::error_code ignored;
+  engine_door_.close(ignored);
+  bootstrap_door_.close(ignored);
+  for (Connection* connection : connections_) connection->reset();
+  spawn(io_.get_executor(), refuse_while_told());
+}
+
+asio::awaitable<void> Server::refuse_while_told() {
+  asio::steady_timer timer(io_);
+  while (!stopping_ && faults_.refusing(std::chrono::steady_clock::now())) {
+    timer.expires_after(kRefusalTick);
+    co_await timer.async_wait(kAwait);
+  }
+  if (stopping_) co_return;
+  refusing_ = false;
+  const bool bootstrap =
+      options_.engine == model::Engine::Sglang && options_.role == model::Role::Prefill;
+  // Somebody may hold the port for a moment; the door opens as soon as it is free again.
+  while (!stopping_ && !open(engine_door_, options_.port)) {
+    timer.expires_after(kRefusalTick);
+    co_await timer.async_wait(kAwait);
+  }
+  while (!stopping_ && bootstrap && !open(bootstrap_door_, options_.bootstrap_port)) {
+    timer.expires_after(kRefusalTick);
+    co_await timer.async_wait(kAwait);
+  }
+  if (stopping_) co_return;
+  spawn(io_.get_executor(), accept(engine_door_, Door::Engine));
+  if (bootstrap) spawn(io_.get_executor(), accept(bootstrap_door_, Door::Bootstrap));
+}
+
+}  // namespace baton::sim

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "sim/connection.h"
+#include "sim/engine_core.h"
+#include "sim/fault_table.h"
+#include "sim/generation.h"
+#include "sim/options.h"
+#include "sim/request_log.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <unordered_set>
+
+namespace baton::sim {
+
+// Role. One simulated engine server: its listeners, its connections, its routes, its faults.
+// Confinement. The thread that runs the io_context.
+// Lifetime. Owned by the command or a test; the io_context outlives it and is run until it has
+//   nothing left after `stop`, because connections refer to the server.
+// Invariants. The control door is open whatever faults are on.
+class Server {
+ public:
+  Server(boost::asio::io_context& io, Options options);
+
+  // Opens every listener and starts serving.
+  Result<void> start();
+  void stop();
+
+  std::uint16_t port() const { return options_.port; }
+  std::uint16_t bootstrap_port() const { return options_.bootstrap_port; }
+  std::uint16_t control_port() const { return options_.control_port; }
+  const Options& options() const { return options_; }
+
+ private:
+  // Which routes a listener offers, and whether faults touch it.
+  enum class Door { Engine, Bootstrap, Control };
+  using Acceptor = boost::asio::ip::tcp::acceptor;
+
+  Result<void> open(Acceptor& acceptor, std::uint16_t& port);
+  boost::asio::awaitable<void> accept(Acceptor& acceptor, Door door);
+  boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket, Door door);
+  boost::asio::awaitable<void> answer(Connection& connection, const HttpRequest& request,
+                                      Door door);
+  boost::asio::awaitable<bool> answer_engine(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<bool> answer_simulator(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<void> answer_faults(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<void> answer_fetch(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<void> answer_release(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<void> refuse_while_told();
+  void apply_refusal();
+
+  boost::asio::io_context& io_;
+  Options options_;
+  EngineCore engine_;
+  FaultTable faults_;
+  RequestLog log_;
+  std::optional<GenerationServices> services_;
+  Acceptor engine_door_;
+  Acceptor bootstrap_door_;
+  Acceptor control_door_;
+  std::unordered_set<Connection*> connections_;  // not those of the control door
+  std::unordered_set<Connection*> control_connections_;
+  bool refusing_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace baton::sim

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+// The routes of the simulated server.
+#include "sim/dialect.h"
+#include "sim/introspection.h"
+#include "sim/server.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+
+namespace baton::sim {
+namespace {
+
+namespace asio = boost::asio;
+using asio::experimental::awaitable_operators::operator||;
+using model::Engine;
+using nlohmann::json;
+
+constexpr std::string_view kNotFound = R"({"detail":"Not Found"})";
+constexpr std::string_view kNotAllowed = R"({"detail":"Method Not Allowed"})";
+
+struct PeerCall {
+  std::string engine_id;
+  std::string key;
+  std::vector<BlockId> blocks;
+  bool wait = false;
+};
+
+std::optional<PeerCall> read_peer_call(const std::string& body) {
+  const json call = json::parse(body, nullptr, false);
+  if (!call.is_object() || !call.contains("key") || !call["key"].is_string()) return std::nullopt;
+  PeerCall out;
+  out.key = call["key"].get<std::string>();
+  if (call.contains("engine_id") && call["engine_id"].is_string()) {
+    out.engine_id = call["engine_id"].get<std::string>();
+  }
+  for (const json& block : call.value("blocks", json::array())) {
+    if (block.is_number_unsigned()) out.blocks.push_back(block.get<BlockId>());
+  }
+  out.wait = call.value("wait", json(false)) == true;
+  return out;
+}
+
+std::string refusal(std::string_view reason) { return json{{"reason", reason}}.dump(); }
+
+bool has_key(const Options& options, const HttpRequest& request) {
+  return options.api_key.empty() || !request.path.starts_with("/v1") ||
+         request.header("authorization") == "Bearer " + options.api_key;
+}
+
+}  // namespace
+
+asio::awaitable<void> Server::answer(Connection& connection, const HttpRequest& request,
+                                     Door door) {
+  if (door == Door::Bootstrap) {
+    if (request.path == "/route") {
+      co_await connection.send_json(200, bootstrap_route_body(options_));
+      co_return;
+    }
+    if (request.path == "/health") {
+      co_await connection.send(200, "text/plain", "OK");
+      co_return;
+    }
+  }
+  if (door == Door::Engine && co_await answer_engine(connection, request)) co_return;
+  if (co_await answer_simulator(connection, request)) co_return;
+  co_await connection.send_json(404, kNotFound);
+}
+
+// The engine's own endpoints; false when the path is none of them.
+asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRequest& request) {
+  const std::string& path = request.path;
+  const bool chat = path == "/v1/chat/completions";
+  const Engine engine = options_.engine;
+  if (!has_key(options_, request)) {
+    Error error(Errc::Unauthorized, "Unauthorized");
+    co_await connection.send_json(401, error_body(engine, error));
+    co_return true;
+  }
+  if (chat || path == "/v1/completions") {
+    if (request.method != "POST") {
+      co_await connection.send_json(405, kNotAllowed);
+      co_return true;
+    }
+    Generation generation(*services_, connection, chat ? Api::Chat : Api::Completions);
+    co_await generation.serve(request);
+    co_return true;
+  }
+  const bool tokenizes =
+      engine != Engine::Trtllm &&
+      (path == "/tokenize" || (engine == Engine::Sglang && path == "/v1/tokenize"));
+  if (tokenizes && request.method == "POST") {
+    const Result<std::string> body = tokenize_body(options_, request.body);
+    co_await connection.send_json(body ? 200 : body.error().http_status(),
+                                  body ? *body : error_body(engine, body.error()));
+    co_return true;
+  }
+  const bool reading = request.method == "GET" || request.method == "HEAD";
+  const auto connections = static_cast<std::uint64_t>(connections_.size());
+  std::optional<std::string> body;
+  std::string_view type = "application/json";
+  if (path == "/v1/models") {
+    body = models_body(options_);
+  } else if (path == "/health" || path == "/ping" ||
+             (engine != Engine::Vllm && path == "/health_generate")) {
+    body.emplace();
+    type = {};
+  } else if (path == "/version" && engine != Engine::Sglang) {
+    body = json{{"version", version_of(engine)}}.dump();
+  } else if (path == "/server_info" && engine != Engine::Vllm) {
+    body = server_info_body(options_, engine_, options_.bootstrap_port);
+  } else if (path == "/metrics" && engine == Engine::Trtllm) {
+    body = iteration_stats_body(engine_, connections);
+  } else if (path == "/metrics" || (engine == Engine::Trtllm && path == "/prometheus/metrics")) {
+    body = metrics_text(options_, engine_, connections);
+    type = "text/plain; version=0.0.4";
+  }
+  if (!body) co_return false;
+  if (reading) {
+    co_await connection.send(200, type, *body);
+  } else {
+    co_await connection.send_json(405, kNotAllowed);
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> Server::answer_simulator(Connection& connection, const HttpRequest& request) {
+  const std::string& path = request.path;
+  if (path == "/sim/state") {
+    co_await connection.send_json(200, state_of(engine_, connections_.size()).dump());
+  } else if (path == "/sim/requests") {
+    co_await connection.send_json(200, log_.list().dump());
+  } else if (path == "/sim/faults") {
+    co_await answer_faults(connection, request);
+  } else if (path == "/sim/kv/fetch" && request.method == "POST") {
+    co_await answer_fetch(connection, request);
+  } else if (path == "/sim/kv/release" && request.method == "POST") {
+    co_await answer_release(connection, request);
+  } else {
+    co_return false;
+  }
+  co_return true;
+}
+
+asio::awaitable<void> Server::answer_faults(Connection& connection, const HttpRequest& request) {
+  const auto now = std::chrono::steady_clock::now();
+  if (request.method == "POST") {
+    const Result<Fault> fault = read_fault(json::parse(request.body, nullptr, false));
+    if (!fault) {
+      co_await connection.send_json(400, error_body(options_.engine, fault.error()));
+      co_return;
+    }
+    faults_.add(*fault, now);
+  } else if (request.method == "DELETE") {
+    faults_.clear();
+  }
+  co_await connection.send_json(200, faults_.list(now).dump());
+  apply_refusal();
+}
+
+asio::awaitable<void> Server::answer_fetch(Connection& connection, const HttpRequest& request) {
+  const std::optional<PeerCall> call = read_peer_call(request.body);
+  if (!call) {
+    co_await connection.send_json(400, refusal("not a hand-off"));
+    co_return;
+  }
+  if (call->wait) {
+    const auto outcome = co_await (connection.until_closed() || engine_.until_kept(call->key));
+    if (outcome.index() == 0) co_return;
+  }
+  const auto tokens = engine_.fetch(call->engine_id, call->key, call->blocks);
+  if (!tokens) {
+    co_await connection.send_json(409, refusal(tokens.error().message()));
+    co_return;
+  }
+  co_await connection.send_json(200, json{{"tokens", *tokens}}.dump());
+}
+
+asio::awaitable<void> Server::answer_release(Connection& connection, const HttpRequest& request) {
+  const std::optional<PeerCall> call = read_peer_call(request.body);
+  if (!call || (!call->engine_id.empty() && call->engine_id != engine_.engine_id())) {
+    co_await connection.send_json(409, refusal("not a hand-off of this engine"));
+    co_return;
+  }
+  engine_.release(call->key);
+  co_await connection.send_json(200, "{}");
+}
+
+}  // namespace baton::sim

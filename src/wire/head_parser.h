@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "wire/http_message.h"
+
+#include <string_view>
+
+namespace baton::wire {
+
+// One complete head, from its first line to its blank line, that a LineScanner let pass. llhttp
+// reads it; what llhttp tolerates and a proxy must not is refused here.
+Result<RequestHead> parse_request_head(std::string_view text);    // InvalidRequest
+Result<ResponseHead> parse_response_head(std::string_view text);  // EngineProtocol
+
+}  // namespace baton::wire

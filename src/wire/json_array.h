@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace baton::wire {
+
+// The raw text of an array's first element; nullopt where the text is no array, or an empty one.
+// Requires: `json` is valid JSON.
+std::optional<std::string_view> first_element(std::string_view json);
+
+}  // namespace baton::wire

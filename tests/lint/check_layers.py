@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A file includes its own folder and strictly lower layers; pure folders know no sockets."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import tree
+
+# The same table stands in docs/architecture.md, and the two are compared. Folders of one layer do
+# not see each other. `pipeline` stands above `handoff` because the spine calls the hand-off.
+LAYERS = {
+    "app": 8,
+    "front": 7,
+    "pipeline": 6,
+    "handoff": 5,
+    "engine": 4,
+    "fleet": 4,
+    "kvevents": 4,
+    "admission": 4,
+    "prompt": 3,
+    "routing": 3,
+    "kvindex": 3,
+    "config": 2,
+    "telemetry": 2,
+    "wire": 2,
+    "net": 2,
+    "model": 1,
+    "core": 0,
+}
+
+# Folders beside the layers: the highest layer they may include, and who may include them.
+BESIDE = {
+    "sim": (3, {"app"}),  # a server of its own; only the composition root starts it
+}
+
+# Pure: no Asio, no sockets; what happens there can be tested without either.
+PURE = {"prompt", "routing", "kvindex", "wire", "model", "config", "core"}
+IMPURE_INCLUDES = ("boost/asio", "boost/beast", "sys/socket.h", "sys/epoll.h", "netinet/")
+PURE_EXCEPT = {
+    "core/asio": "compiles Asio, once for all",
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+TABLE_ROW = re.compile(r"^\|\s*([^|]+?)\s*\|([^|]*)\|")
+FOLDER_NAME = re.compile(r"`(?:src/)?(\w+)/?`")
+
+
+def may_include(user: str, used: str) -> bool:
+    if user == used:
+        return True
+    if used in BESIDE:
+        return user in BESIDE[used][1]
+    if user in BESIDE:
+        return LAYERS[used] <= BESIDE[user][0]
+    return LAYERS[used] < LAYERS[user]
+
+
+def check_include(path: Path, mark: str, target: str) -> str | None:
+    user = path.parts[0]
+    if mark == "<":
+        pure = user in PURE and path.with_suffix("").as_posix() not in PURE_EXCEPT
+        if pure and target.startswith(IMPURE_INCLUDES):
+            return f"{user} is pure and must not include <{target}>"
+        return None
+    used = target.split("/")[0]
+    if "/" not in target or (used not in LAYERS and used not in BESIDE):
+        return f'"{target}" is not of the form "folder/file.h" with a folder of the layer table'
+    if not may_include(user, used):
+        return f"{user} must not include {used}"
+    return None
+
+
+def check_links(root: Path, folder: str) -> Iterator[str]:
+    """What a module links is held to the same rule as what it includes."""
+    path = root / "src" / folder / "CMakeLists.txt"
+    if not path.exists():
+        return
+    for number, line in enumerate(tree.lines(path), 1):
+        for used in re.findall(r"\bbaton_(\w+)", line.split("#")[0]):
+            if (used in LAYERS or used in BESIDE) and not may_include(folder, used):
+                yield f"src/{folder}/CMakeLists.txt:{number}: {folder} must not link {used}"
+
+
+def documented_layers(page: Path) -> dict[str, str]:
+    """Folder → layer, from the table whose first column is headed `layer`."""
+    found: dict[str, str] = {}
+    inside = False
+    for line in tree.lines(page):
+        row = TABLE_ROW.match(line)
+        if not row:
+            inside = False
+        elif row[1].lower() == "layer":
+            inside = True
+        elif inside:
+            found |= {folder: row[1] for folder in FOLDER_NAME.findall(row[2])}
+    return found
+
+
+def check_page(root: Path) -> Iterator[str]:
+    page = root / "docs/architecture.md"
+    if not page.exists():
+        return
+    documented = documented_layers(page)
+    for folder in tree.folders(root):
+        if folder not in documented:
+            yield f"docs/architecture.md: the layer table lacks `{folder}/`"
+    for folder, layer in documented.items():
+        ours = "beside" if folder in BESIDE else str(LAYERS.get(folder, "unknown"))
+        theirs = layer if layer.isdigit() else "beside"
+        if theirs != ours:
+            yield f"docs/architecture.md: `{folder}/` stands at {theirs}, in check_layers.py at {ours}"
+
+
+def check(root: Path) -> Iterator[str]:
+    for folder in tree.folders(root):
+        if folder not in LAYERS and folder not in BESIDE:
+            yield f"src/{folder}: has no layer; give it one in check_layers.py and docs/architecture.md"
+            continue
+        yield from check_links(root, folder)
+    for path in tree.sources(root):
+        if path.parts[0] not in LAYERS and path.parts[0] not in BESIDE:
+            continue
+        for number, line in enumerate(tree.lines(root / "src" / path), 1):
+            include = INCLUDE.match(line)
+            complaint = check_include(path, *include.groups()) if include else None
+            if complaint:
+                yield f"src/{path}:{number}: {complaint}"
+    yield from check_page(root)
+
+
+if __name__ == "__main__":
+    tree.main("layers", check)

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each check accepts a small sound tree, and refuses it once the rule it guards is broken."""
+
+import tempfile
+import unittest
+import unittest.mock
+from pathlib import Path
+
+import check_docs
+import check_format
+import check_layers
+import check_pairs
+import check_shell
+import check_sizes
+import check_text
+import tree
+
+ALL = (check_docs, check_format, check_layers, check_pairs, check_shell, check_sizes, check_text)
+
+CPP_HEAD = "// SPDX-License-Identifier: Apache-2.0\n// SPDX-FileCopyrightText: The Baton authors\n"
+SCRIPT_HEAD = "# SPDX-License-Identifier: Apache-2.0\n"
+
+LAYER_TABLE = """# Layers
+
+| layer | folder | owns |
+|---|---|---|
+| 2 | `routing/` | choice |
+| 1 | `wire/` | formats |
+| 0 | `core/` | results |
+| – | `sim/` | the simulator |
+"""
+
+SOUND = {
+    "README.md": "See [the layers](docs/architecture.md#layers) and `src/core/error.cc`.\n",
+    "docs/architecture.md": LAYER_TABLE,
+    "dev": "#!/usr/bin/env bash\n" + SCRIPT_HEAD + 'echo "$1"\n',
+    "src/core/README.md": "# core\n",
+    "src/core/error.cc": CPP_HEAD + '#include "core/error.h"\n',
+    "src/core/error.h": CPP_HEAD + "#pragma once\n",
+    "src/routing/README.md": "# routing\n",
+    "src/routing/CMakeLists.txt": SCRIPT_HEAD + "baton_module(routing LINK baton_core)\n",
+    "src/routing/cost.h": CPP_HEAD + '#pragma once\n#include "core/error.h"\n',
+    "src/wire/README.md": "# wire\n",
+    "src/wire/sse.h": CPP_HEAD + "#pragma once\n",
+    "src/sim/README.md": "# sim\n",
+    "src/sim/engine.h": CPP_HEAD + '#pragma once\n#include "routing/cost.h"\n',
+    "tests/unit/core/error_test.cc": CPP_HEAD,
+}
+
+
+class TreeTest(unittest.TestCase):
+    """A sound tree to break, in a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for name, text in SOUND.items():
+            self.write(name, text)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def assert_refused(self, check, *words):
+        """Exactly one complaint, which names what is wrong."""
+        complaints = list(check.check(self.root))
+        self.assertEqual(len(complaints), 1, complaints)
+        for word in words:
+            self.assertIn(word, complaints[0])
+
+    def assert_accepted(self, check):
+        self.assertEqual(list(check.check(self.root)), [])
+
+
+class SoundTreeTest(TreeTest):
+    def test_a_sound_tree_passes_every_check(self):
+        for check in ALL:
+            with self.subTest(check.__name__):
+                self.assert_accepted(check)
+
+    def test_build_output_and_installed_packages_are_not_looked_at(self):
+        self.write("build/release/made.cc", "\t\n")
+        self.write("tests/process/node_modules/some/bad.js", "x  \n")
+        self.assert_accepted(check_text)
+
+
+class LayersTest(TreeTest):
+    def include(self, user, target):
+        self.write(user, CPP_HEAD + f"#include {target}\n")
+
+    def test_a_lower_layer_must_not_include_a_higher_one(self):
+        self.include("src/core/error.h", '"routing/cost.h"')
+        self.assert_refused(check_layers, "src/core/error.h:3", "core must not include routing")
+
+    def test_folders_of_one_layer_do_not_see_each_other(self):
+        self.write("src/kvindex/table.h", "")
+        self.include("src/routing/cost.h", '"kvindex/table.h"')
+        self.write("docs/architecture.md", LAYER_TABLE + "| 2 | `kvindex/` | index |\n")
+        self.assert_refused(check_layers, "routing must not include kvindex")
+
+    def test_the_simulator_sees_nothing_above_the_pure_layers(self):
+        self.include("src/sim/engine.h", '"engine/adapter.h"')
+        self.assert_refused(check_layers, "sim must not include engine")
+
+    def test_only_the_composition_root_sees_the_simulator(self):
+        self.write("docs/architecture.md", LAYER_TABLE + "| 7 | `app/` | wiring |\n")
+        self.include("src/app/demo.cc", '"sim/engine.h"')
+        self.assert_accepted(check_layers)
+        self.include("src/routing/cost.h", '"sim/engine.h"')
+        self.assert_refused(check_layers, "routing must not include sim")
+
+    def test_what_a_module_links_follows_the_same_rule(self):
+        self.write("src/core/CMakeLists.txt", "baton_module(core\n  LINK baton_routing)\n")
+        self.assert_refused(check_layers, "src/core/CMakeLists.txt:2", "core must not link routing")
+
+    def test_a_pure_folder_must_not_include_asio(self):
+        self.include("src/wire/sse.h", "<boost/asio/io_context.hpp>")
+        self.assert_refused(check_layers, "wire is pure")
+
+    def test_the_named_exceptions_of_core_may_include_asio(self):
+        self.include("src/core/task_group.h", "<boost/asio/awaitable.hpp>")
+        self.assert_accepted(check_layers)
+
+    def test_an_include_names_its_folder(self):
+        self.include("src/core/error.cc", '"error.h"')
+        self.assert_refused(check_layers, "folder/file.h")
+
+    def test_a_new_folder_needs_a_layer(self):
+        self.write("docs/architecture.md", LAYER_TABLE + "| 2 | `routing/` | again |\n")
+        self.write("src/extras/thing.h", "")
+        complaints = list(check_layers.check(self.root))
+        self.assertIn("src/extras: has no layer", complaints[0])
+
+    def test_the_page_must_name_every_folder(self):
+        self.write("docs/architecture.md", LAYER_TABLE.replace("| 1 | `wire/` | formats |\n", ""))
+        self.assert_refused(check_layers, "lacks `wire/`")
+
+    def test_the_page_must_give_the_same_layer(self):
+        self.write("docs/architecture.md", LAYER_TABLE.replace("| 2 |", "| 3 |"))
+        self.assert_refused(check_layers, "`routing/` stands at 3, in check_layers.py at 2")
+
+
+class SizesTest(TreeTest):
+    def test_length_limits_are_inclusive(self):
+        for name, limit in (("a.cc", 600), ("a.h", 300), ("main.cc", 60)):
+            with self.subTest(name):
+                self.write(f"src/core/{name}", "\n" * limit)
+                self.assert_accepted(check_sizes)
+                self.write(f"src/core/{name}", "\n" * (limit + 1))
+                self.assert_refused(check_sizes, f"src/core/{name}: {limit + 1} lines")
+                (self.root / "src/core" / name).unlink()
+
+    def test_vague_names_are_refused_as_words_only(self):
+        self.write("src/core/commonwealth.h", "")
+        self.assert_accepted(check_sizes)
+        self.write("src/core/string_utils.h", "")
+        self.assert_refused(check_sizes, "string_utils.h", "'utils'")
+
+
+class PairsTest(TreeTest):
+    def test_a_source_file_needs_its_test(self):
+        self.write("src/core/clock.cc", "")
+        self.assert_refused(check_pairs, "src/core/clock.cc", "tests/unit/core/clock_test.cc")
+
+    def test_an_exception_with_a_reason_excuses(self):
+        self.write("src/core/clock.cc", "")
+        self.write("tests/lint/unpaired.txt", "# comment\n\ncore/clo*  the kernel's clock\n")
+        self.assert_accepted(check_pairs)
+
+    def test_an_exception_needs_a_reason(self):
+        self.write("src/core/clock.cc", "")
+        self.write("tests/lint/unpaired.txt", "core/clock.cc\n")
+        self.assert_refused(check_pairs, "needs a reason")
+
+    def test_an_exception_that_is_no_longer_needed_is_refused(self):
+        self.write("tests/lint/unpaired.txt", "core/error.cc  trivial\n")
+        self.assert_refused(check_pairs, "needs no excuse")
+        self.write("tests/lint/unpaired.txt", "core/gone.cc  trivial\n")
+        self.assert_refused(check_pairs, "does not exist")
+
+    def test_each_folder_needs_a_short_readme(self):
+        self.write("src/core/README.md", "\n" * 41)
+        self.assert_refused(check_pairs, "src/core/README.md: 41 lines")
+        (self.root / "src/core/README.md").unlink()
+        self.assert_refused(check_pairs, "src/core: lacks a README.md")
+
+
+class DocsTest(TreeTest):
+    def test_a_path_in_backticks_must_exist(self):
+        self.write("src/core/README.md", "Run `python3 tests/gone.py`, see `src/core/error.cc:12`.\n")
+        self.assert_refused(check_docs, "src/core/README.md:1", "tests/gone.py does not exist")
+
+    def test_patterns_must_match_and_placeholders_are_left_alone(self):
+        self.write("CONTRIBUTING.md", "`tests/unit/<folder>/x.cc`, `src/*/README.md`\n")
+        self.assert_accepted(check_docs)
+        self.write("CONTRIBUTING.md", "`src/*/MANUAL.md`\n")
+        self.assert_refused(check_docs, "src/*/MANUAL.md")
+
+    def test_a_relative_link_must_lead_somewhere(self):
+        self.write("docs/page.md", "[web](https://example.org/x) [up](../README.md) [gone](gone.md)\n")
+        self.assert_refused(check_docs, "docs/page.md:1", "gone.md")
+
+    def test_an_anchor_must_be_a_heading(self):
+        self.write("docs/page.md", "# A `name`, and more\n\n[self](#a-name-and-more)\n")
+        self.assert_accepted(check_docs)
+        self.write("docs/page.md", "[far](architecture.md#threads)\n")
+        self.assert_refused(check_docs, "#threads")
+
+    def test_fenced_blocks_are_examples(self):
+        self.write("docs/page.md", "```\n[gone](gone.md) `src/gone`\n```\n")
+        self.assert_accepted(check_docs)
+
+
+class TextTest(TreeTest):
+    def test_a_source_file_begins_with_its_licence(self):
+        self.write("tests/run.py", "#!/usr/bin/env python3\nprint()\n")
+        self.assert_refused(check_text, "tests/run.py:1", "SPDX-License-Identifier")
+
+    def test_a_script_without_suffix_is_known_by_its_first_line(self):
+        self.write("dev", "#!/usr/bin/env bash\ntrue\n")
+        self.assert_refused(check_text, "dev:1")
+
+    def test_a_cpp_file_also_names_its_authors(self):
+        self.write("src/core/error.h", CPP_HEAD.splitlines(keepends=True)[0])
+        self.assert_refused(check_text, "src/core/error.h:2", "SPDX-FileCopyrightText")
+
+    def test_white_space_at_the_end_of_a_line_is_refused(self):
+        self.write("docs/page.md", "fine\nnot fine \n")
+        self.assert_refused(check_text, "docs/page.md:2", "white space")
+
+    def test_tabs_in_cpp_are_refused(self):
+        self.write("src/core/error.h", CPP_HEAD + "\tint x;\n")
+        self.assert_refused(check_text, "src/core/error.h:3", "tab")
+
+    def test_paths_of_one_machine_are_refused(self):
+        for folder in ("work", "home", "root"):
+            with self.subTest(folder):
+                self.write("docs/page.md", f"in `/{folder}/me/x`\n")
+                self.assert_refused(check_text, "docs/page.md:1", "one machine")
+        self.write("docs/page.md", "a framework/home/page, ./root/x\n")
+        self.assert_accepted(check_text)
+
+    def test_notes_to_self_are_refused(self):
+        for word in ("TO" + "DO", "FIX" + "ME"):
+            with self.subTest(word):
+                self.write("src/core/error.h", CPP_HEAD + f"// {word}: later\n")
+                self.assert_refused(check_text, "src/core/error.h:3", "note to self")
+
+    def test_registries_are_not_named(self):
+        self.write("docs/page.md", "from registry." + "npmjs.org\n")
+        self.assert_refused(check_text, "registry")
+        self.write("docs/page.md", "\n")
+        lock = '{"packages": {"node_modules/a": {"version": "1.0.0", "resolved": "x"}}}\n'
+        self.write("tests/process/package-lock.json", lock)
+        self.assert_refused(check_text, "node_modules/a", "tied to one registry")
+
+
+class ToolsTest(TreeTest):
+    def test_a_badly_formatted_file_is_refused(self):
+        self.write(".clang-format", "BasedOnStyle: Google\n")
+        self.write("src/core/error.h", CPP_HEAD + "#pragma once\nint   x;\nint   y;\n")
+        self.assert_refused(check_format, "src/core/error.h:4", "./dev format")
+
+    def test_fixing_the_format_satisfies_the_check(self):
+        self.write(".clang-format", "BasedOnStyle: Google\n")
+        self.write("src/core/error.h", CPP_HEAD + "int   x;\n")
+        self.assertEqual(list(check_format.fix(self.root)), [])
+        self.assert_accepted(check_format)
+
+    def test_a_shell_script_with_a_trap_in_it_is_refused(self):
+        self.write("dev", "#!/usr/bin/env bash\n" + SCRIPT_HEAD + "rm $1\n")
+        self.assert_refused(check_shell, "dev:3", "SC2086")
+
+
+class CommandLineTest(unittest.TestCase):
+    def test_complaints_make_the_exit_status_one(self):
+        for complaints, status in (([], 0), (["wrong"], 1)):
+            with self.subTest(status), self.assertRaises(SystemExit) as ended:
+                with unittest.mock.patch("sys.argv", ["check"]), unittest.mock.patch("builtins.print"):
+                    tree.main("check", lambda root, lines=complaints: iter(lines))
+            self.assertEqual(ended.exception.code, status)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "config/api_keys.h"
+
+#include "unit/config/parsing.h"
+
+namespace baton::config {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(ApiKeys, AreNeverShown) {
+  const std::string secret = "sk-very-secret";
+  for (const std::string& text :
+       {"api_keys: " + secret, "api_keys: [\"" + secret + " with blank\"]",
+        "api_keys: [[" + secret + "]]", "api_keys: {" + secret + ": 1, " + secret + ": 2}"}) {
+    const auto problems = refused(with_fleet(text));
+    EXPECT_THAT(problems, ElementsAre(StartsWith("baton.yaml:1: api_keys")));
+    EXPECT_THAT(problems, Not(Contains(HasSubstr("secret"))));
+  }
+}
+
+TEST(ApiKeys, AnEmptyListIsRefusedBecauseItWouldLetEverybodyIn) {
+  EXPECT_THAT(refused(with_fleet("api_keys: []")), says("baton.yaml:1: api_keys", "is empty"));
+  EXPECT_THAT(refused(with_fleet("api_keys: ['']")), says("baton.yaml:1: api_keys[0]", "visible"));
+}
+
+TEST(ApiKeys, ComeFromAFileToo) {
+  const TemporaryFile file("# ours\nsk-a\n\n  sk-b \r\n#sk-c\nsk-d");
+  EXPECT_THAT(accepted(with_fleet("api_keys: [sk-0]\napi_keys_file: " + file.path())).api_keys,
+              ElementsAre("sk-0", "sk-a", "sk-b", "sk-d"));
+}
+
+TEST(ApiKeys, AFileThatGivesNoneIsRefused) {
+  const TemporaryFile empty("# nothing yet\n");
+  EXPECT_THAT(refused(with_fleet("api_keys_file: " + empty.path())),
+              says("baton.yaml:1: api_keys_file", "without a key"));
+  EXPECT_THAT(refused(with_fleet("api_keys_file: /nonexistent/keys")),
+              says("baton.yaml:1: api_keys_file", "cannot read '/nonexistent/keys'"));
+  EXPECT_THAT(refused(with_fleet("api_keys_file: /dev/zero")),
+              says("baton.yaml:1: api_keys_file", "cannot read"));
+  const TemporaryFile odd("sk-a\nsecret with blank\n");
+  const auto problems = refused(with_fleet("api_keys_file: " + odd.path()));
+  EXPECT_THAT(problems, says(odd.path() + ":2", "visible ASCII"));
+  EXPECT_THAT(problems, Not(Contains(HasSubstr("secret"))));
+}
+
+}  // namespace
+}  // namespace baton::config
