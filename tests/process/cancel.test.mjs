@@ -11,7 +11,9 @@ import { expectedAnswer } from './support/text.mjs';
 const CHAT = '/v1/chat/completions';
 const LIMITS = { minOutput: 200, maxOutput: 200 };
 // A prefill leg that is not tied to its client (SGLang's) may stay until its own timeout, but no longer.
-const CONFIG = { timeouts: { first_byte: '5s', idle: '5s', handoff_grace: '1500ms' } };
+// One thread, so that every leg finds a kept connection of the request before: a leg that is given up must not be taken
+// for one whose kept connection had died, and be sent again.
+const CONFIG = { threads: 1, timeouts: { first_byte: '5s', idle: '5s', handoff_grace: '1500ms' } };
 const chat = (text, stream) => ({ model: 'demo', messages: [{ role: 'user', content: `${text} ${'and so on '.repeat(30)}` }], stream });
 
 async function send(fleet, body) {
@@ -31,6 +33,7 @@ async function depart(fleet, sim, body, fault, moment) {
     else await until(`a request at ${sim.process.name}`, async () => (await requestsOf(sim)) > before);
     client.destroy();
     await fleet.idle();
+    assert.equal(await requestsOf(sim), before + 1, 'the leg was sent once');
   } finally {
     await sim.clearFaults();
   }
