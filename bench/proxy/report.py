@@ -65,7 +65,9 @@ def one_line(row):
         return form.format(FIGURES[figure](row))
 
     if row["measure"] == "A":
-        return text("us_per_event", "{:.2f} µs/event") + text("events_per_second", ", {:.0f}/s")
+        late = ", LATE" if row["late"] else ""
+        return (text("us_per_event", "{:.2f} µs/event")
+                + text("events_per_second", ", {:.0f}/s") + late)
     if row["measure"] == "B" and row["target"] == "direct":  # no proxy to count the CPU time of
         return text("answers_per_second", "{:.0f}/s")
     if row["measure"] == "B":
@@ -94,6 +96,9 @@ class Figures:
     def median(self, measure, target, figure):
         values = self.by_round(measure, target, figure).values()
         return median(values) if values else None
+
+    def any_late(self, target):
+        return any(row["late"] for row in self.rows if row["target"] == target)
 
     def added(self, target, figure):
         """Latency above direct's: subtracted round by round, so that slow drift cancels out."""
@@ -130,13 +135,17 @@ def table_a(figures):
         per_event = figures.median("A", target, "us_per_event")
         lines.append([
             target,
-            with_range(figures, "A", target, "us_per_event", "{:.2f}"),
+            with_range(figures, "A", target, "us_per_event", "{:.2f}")
+            + (" late" if figures.any_late(target) else ""),
             cell(figures.ratio("A", target, "us_per_event"), "{:.2f}"),
             f"{1000 / per_event:.0f}k",
             cell(figures.median("A", target, "events_per_second"), "{:.0f}"),
         ])
     head = ["", "CPU µs/event", "vs nginx", "events/s per core", "events/s in the test"]
-    return table(head, lines)
+    text = table(head, lines)
+    if any(row["late"] for row in figures.rows):
+        text += "\n\nlate: the proxy did not keep up in some round, so its figure may be too low."
+    return text
 
 
 def table_b(figures):

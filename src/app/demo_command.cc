@@ -4,6 +4,7 @@
 
 #include "app/child_processes.h"
 #include "app/router.h"
+#include "app/serve_command.h"
 #include "config/load.h"
 #include "telemetry/log.h"
 
@@ -24,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kCannotStart = 2;
 constexpr std::chrono::seconds kStartTime{10};
 constexpr std::chrono::milliseconds kLook{5};
 constexpr std::string_view kModel = "demo";

@@ -20,7 +20,11 @@ int main(int argc, char** argv) {
   baton::sim::Options sim_options;
   const CLI::App* sim = baton::sim::add_command(app, sim_options);
 
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : baton::app::kCannotStart;
+  }
   if (*serve) return baton::app::run_serve_command(serve_options);
   if (*demo) return baton::app::run_demo_command(demo_options);
   if (*sim) return baton::sim::run_command(sim_options);

@@ -18,8 +18,6 @@
 namespace baton::app {
 namespace {
 
-constexpr int kCannotStart = 2;
-
 constexpr std::string_view kExamples = R"(Examples:
   baton serve --config fleet.yaml
   baton serve --worker demo=http://127.0.0.1:9001,engine=vllm,role=prefill \

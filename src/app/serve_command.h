@@ -12,6 +12,9 @@ class App;
 
 namespace baton::app {
 
+// The exit code of a process that was told nonsense, or could not start.
+inline constexpr int kCannotStart = 2;
+
 struct ServeOptions {
   std::string config_file;
   std::string ready_file;

@@ -15,7 +15,7 @@ constexpr std::size_t kLargestServerInfo = 4 * 1024 * 1024;
 
 }  // namespace
 
-awaitable<std::optional<std::uint16_t>> BootstrapDirectory::find_port(
+awaitable<Result<std::optional<std::uint16_t>>> BootstrapDirectory::find_port(
     model::WorkerId id, const model::WorkerSpec& spec) {
   if (spec.bootstrap_port) co_return spec.bootstrap_port;
   if (const auto found = known_.find(id.value); found != known_.end()) co_return found->second;
@@ -24,6 +24,7 @@ awaitable<std::optional<std::uint16_t>> BootstrapDirectory::find_port(
   const std::string head = request_head("GET", "/server_info", spec.endpoint.to_string(), {}, 0);
   const std::vector<std::string_view> no_body;
   const auto sent = co_await exchange.send(head, no_body);
+  if (!sent && sent.error().code() == Errc::EngineUnreachable) co_return fail(sent.error());
   if (!sent || exchange.head().status != 200) co_return std::nullopt;
   const auto text = co_await exchange.read_all(kLargestServerInfo);
   if (!text) co_return std::nullopt;

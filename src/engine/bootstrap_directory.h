@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/result.h"
 #include "engine/exchange.h"
 #include "engine/upstream_pool.h"
 #include "model/worker.h"
@@ -23,7 +24,8 @@ class BootstrapDirectory {
 
   // nullopt where neither the configuration nor the worker says it; the engine then uses its own
   // default.
-  awaitable<std::optional<std::uint16_t>> find_port(model::WorkerId id,
+  // EngineUnreachable where the worker had to be asked and is not there.
+  awaitable<Result<std::optional<std::uint16_t>>> find_port(model::WorkerId id,
                                                     const model::WorkerSpec& spec);
   // The worker could not be reached: what it said may no longer be true.
   void forget(model::WorkerId id) { known_.erase(id.value); }

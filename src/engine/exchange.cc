@@ -43,6 +43,7 @@ void Exchange::on_cancelled() {
 }
 
 void Exchange::drop() {
+  dropped_ = true;
   if (upstream_) upstream_->connection.abort();
 }
 
@@ -63,11 +64,10 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
       upstream_ = std::move(*connected);
     }
     if (cancellation_ && !listener_) listener_.emplace(*cancellation_, [this] { on_cancelled(); });
+    if (dropped_) upstream_->connection.abort();
     bool answered = false;
     auto sent = co_await try_send(pieces, answered);
-    const bool stopped =
-        cancellation_ && cancellation_->requested() && on_cancel_ == OnCancel::Abort;
-    if (sent || answered || !pooled || stopped || sent.error().code() == Errc::EngineTimeout) {
+    if (sent || answered || !pooled || dropped_ || sent.error().code() == Errc::EngineTimeout) {
       co_return sent;
     }
     pooled = false;

@@ -84,6 +84,7 @@ class Exchange final : private UpstreamPool::Holder {
   bool body_begun_ = false;
   bool done_ = false;
   bool reusable_ = false;
+  bool dropped_ = false;
 };
 
 }  // namespace baton::engine

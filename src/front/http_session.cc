@@ -51,9 +51,11 @@ HttpMetrics::HttpMetrics(telemetry::Registry& registry)
 
 awaitable<void> HttpSession::run() {
   const net::IoResult shaken = co_await connection_.handshake(context_.timeouts.client_header);
-  if (shaken.status == net::IoStatus::Ok) {
-    while (co_await serve_one()) {
-    }
+  bool more = shaken.status == net::IoStatus::Ok;
+  while (more) {
+    // Apart from dispatch(), so that what reading needs is given back before a long answer begins.
+    const Next next = co_await read_request();
+    more = next.route ? co_await dispatch(*next.route) : next.keep_alive;
   }
   co_await connection_.close();
 }
@@ -72,83 +74,94 @@ void HttpSession::stop(const Error& reason) {
   }
 }
 
-awaitable<bool> HttpSession::serve_one() {
+awaitable<HttpSession::Next> HttpSession::read_request() {
   if (auto problem = co_await read_head()) {
-    if (problem->code() == Errc::ClientGone) co_return false;
-    HttpResponse response(connection_, manner({}));
-    co_return co_await refuse(*problem, response);
+    if (problem->code() == Errc::ClientGone) co_return Next{};
+    request_id_.clear();
+    co_return co_await refuse(std::move(*problem));
   }
-  const auto received = steady_clock::now();
-  std::string id = request_id();
-  HttpResponse response(connection_, manner(id));
-  const wire::RequestHead& head = parser_.head();
-
+  received_ = steady_clock::now();
+  request_id_ = choose_request_id();
   // Decided by the head alone, so that nobody uploads megabytes to be told no.
-  if (auto admitted = context_.keys.admit(head.headers); !admitted) {
-    const auto open = context_.routes.find(head.method, head.path());
-    const bool needs_key = !open || (*open)->access == Access::Key;
-    if (needs_key) co_return co_await refuse(admitted.error(), response);
-  }
-  if (head.method == "OPTIONS") {
-    const std::string allowed = context_.routes.allowed_methods(head.path());
-    if (!allowed.empty() || head.target == "*") {
-      wire::Headers headers;
-      headers.add("Allow", allowed.empty() ? "GET, HEAD, POST, OPTIONS" : allowed);
-      if (const auto problem = co_await read_body()) co_return co_await refuse(*problem, response);
-      co_await response.respond(204, headers, {});
-      parser_.next();
-      co_return response.reusable();
-    }
-  }
-  const auto route = context_.routes.find(head.method, head.path());
-  if (!route) co_return co_await refuse(route.error(), response);
-  if (head.headers.find("expect") && !head.expect_continue) {
-    co_return co_await refuse(
-        Error(Errc::ExpectationFailed, "the only expectation understood is 100-continue"),
-        response);
-  }
-  if (head.expect_continue && ahead_.empty()) {
+  auto route = admit();
+  if (!route) co_return co_await refuse(std::move(route.error()));
+  if (parser_.head().expect_continue && ahead_.empty()) {
     static constexpr std::array<std::string_view, 1> kContinue{"HTTP/1.1 100 Continue\r\n\r\n"};
     co_await connection_.write(kContinue, context_.timeouts.client_write);
   }
-  if (const auto problem = co_await read_body()) {
-    if (problem->code() == Errc::ClientGone) co_return false;
-    co_return co_await refuse(*problem, response);
+  if (auto problem = co_await read_body()) {
+    if (problem->code() == Errc::ClientGone) co_return Next{};
+    co_return co_await refuse(std::move(*problem));
   }
-  co_await dispatch(**route, response, std::move(id), received);
-  co_return response.reusable() && !closing_ && !peer_left_;
+  if (*route) co_return Next{*route, true};
+  co_return co_await tell_options();
 }
 
-awaitable<void> HttpSession::dispatch(const Route& route, HttpResponse& response,
-                                      std::string request_id, steady_clock::time_point received) {
+Result<const Route*> HttpSession::admit() const {
+  const wire::RequestHead& head = parser_.head();
+  auto route = context_.routes.find(head.method, head.path());
+  const bool open = route && (*route)->access == Access::Open;
+  if (!open) {
+    if (auto admitted = context_.keys.admit(head.headers); !admitted) return fail(admitted.error());
+  }
+  const bool options = head.method == "OPTIONS" &&
+                       (head.target == "*" || !context_.routes.allowed_methods(head.path()).empty());
+  if (options) return nullptr;
+  if (!route) return route;
+  if (head.headers.find("expect") && !head.expect_continue) {
+    return fail(Errc::ExpectationFailed, "the only expectation understood is 100-continue");
+  }
+  return route;
+}
+
+awaitable<HttpSession::Next> HttpSession::tell_options() {
+  const std::string allowed = context_.routes.allowed_methods(parser_.head().path());
+  wire::Headers headers;
+  headers.add("Allow", allowed.empty() ? "GET, HEAD, POST, OPTIONS" : allowed);
+  HttpResponse response(connection_, manner());
+  co_await response.respond(204, headers, {});
+  parser_.next();
+  co_return Next{nullptr, response.reusable()};
+}
+
+awaitable<bool> HttpSession::dispatch(const Route& route) {
+  HttpResponse response(connection_, manner());
   Cancellation cancellation;
   cancellation_ = &cancellation;
-  connection_.watch_peer([this, &cancellation] {
-    peer_left_ = true;
+  bool peer_left = false;
+  connection_.watch_peer([&peer_left, &cancellation] {
+    peer_left = true;
     cancellation.request(Error(Errc::ClientGone, "the client closed the connection"));
   });
-  wire::RequestHead head = std::move(parser_.head());
-  std::string body = std::move(parser_.body());
+  Call call{std::move(parser_.head()), std::move(parser_.body()), std::move(request_id_), received_,
+            response, cancellation};
   parser_.next();
-  if (closing_) response.close_after();
-  Call call{head, std::move(body), std::move(request_id), received, response, cancellation};
   co_await route.handler(call);
   connection_.unwatch_peer();
   cancellation_ = nullptr;
+  co_return response.reusable() && !closing_ && !peer_left;
 }
 
-awaitable<bool> HttpSession::refuse(const Error& error, HttpResponse& response) {
+awaitable<HttpSession::Next> HttpSession::refuse(Error error) {
   context_.metrics.count(error.code());
-  response.close_after();
   wire::Headers headers = pipeline::error_headers(error);
   if (error.code() == Errc::MethodNotAllowed) {
     headers.add("Allow", context_.routes.allowed_methods(parser_.head().path()));
   }
   if (error.code() == Errc::Unauthorized) headers.add("WWW-Authenticate", "Bearer");
+
+  HttpResponse response(connection_, manner());
+  // A request that was read whole leaves the connection as good as before.
+  const bool whole = parser_.feed({}).status == wire::ParseStatus::Done;
+  if (!whole) response.close_after();
   const auto written =
       co_await response.respond(error.http_status(), headers, pipeline::error_body(error));
+  if (whole) {
+    parser_.next();
+    co_return Next{nullptr, response.reusable()};
+  }
   if (written) co_await swallow_rest();
-  co_return false;
+  co_return Next{};
 }
 
 awaitable<void> HttpSession::swallow_rest() {
@@ -212,16 +225,16 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
   }
 }
 
-HttpResponse::Manner HttpSession::manner(std::string_view request_id) {
+HttpResponse::Manner HttpSession::manner() const {
   const wire::RequestHead& head = parser_.head();
   return {.http_1_0 = head.minor_version == 0,
           .keep_alive = head.keep_alive && !closing_,
           .head_only = head.method == "HEAD",
-          .request_id = std::string(request_id),
+          .request_id = request_id_,
           .write_timeout = context_.timeouts.client_write};
 }
 
-std::string HttpSession::request_id() {
+std::string HttpSession::choose_request_id() const {
   const auto given = parser_.head().headers.find("x-request-id");
   if (given && is_safe_id(*given)) return std::string(*given);
   return fmt::format("{:016x}{:016x}", context_.random(), context_.random());

@@ -63,24 +63,33 @@ class HttpSession : public boost::intrusive::list_base_hook<
   void stop(const Error& reason);
 
  private:
-  // nullopt: the connection ended, or an error was answered and it must end.
+  // What follows a request that was read: a handler, or (it was answered already) the next request.
+  struct Next {
+    const Route* route = nullptr;
+    bool keep_alive = false;
+  };
+
+  awaitable<Next> read_request();
+  // nullopt: it is there. ClientGone: there will be none.
   awaitable<std::optional<Error>> read_head();
   awaitable<std::optional<Error>> read_body();
-  awaitable<bool> serve_one();
-  awaitable<void> dispatch(const Route& route, HttpResponse& response, std::string request_id,
-                           std::chrono::steady_clock::time_point received);
-  awaitable<bool> refuse(const Error& error, HttpResponse& response);
+  // Null where the answer is a list of methods.
+  Result<const Route*> admit() const;
+  awaitable<bool> dispatch(const Route& route);
+  awaitable<Next> tell_options();
+  awaitable<Next> refuse(Error error);
   awaitable<void> swallow_rest();
-  HttpResponse::Manner manner(std::string_view request_id);
-  std::string request_id();
+  HttpResponse::Manner manner() const;
+  std::string choose_request_id() const;
 
   net::Connection& connection_;
   SessionContext& context_;
   wire::RequestParser parser_;
   std::string ahead_;  // bytes read but not yet parsed
   Cancellation* cancellation_ = nullptr;
+  std::string request_id_;
+  std::chrono::steady_clock::time_point received_;
   bool closing_ = false;
-  bool peer_left_ = false;
 };
 
 }  // namespace baton::front

@@ -52,7 +52,7 @@ std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fle
     return respond_json(call, 200, all_cards(fleet, created));
   };
   const auto retrieve = [&fleet, created](Call& call) {
-    const std::string id(call.head.path().substr(kModels.size()));
+    const std::string id = wire::percent_decoded(call.head.path().substr(kModels.size()));
     if (fleet.find(id)) return respond_json(call, 200, card(id, created));
     return respond_error(
         call, Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", id))

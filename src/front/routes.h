@@ -21,7 +21,7 @@ using boost::asio::awaitable;
 
 // A request that has been read whole.
 struct Call {
-  wire::RequestHead& head;
+  wire::RequestHead head;
   std::string body;
   std::string request_id;
   std::chrono::steady_clock::time_point received;

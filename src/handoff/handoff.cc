@@ -178,8 +178,13 @@ awaitable<Result<Answer>> Handoff::prefill_beside_decode(Job job, Trail& trail,
     engine::HandoffTicket ticket;
     ticket.bootstrap_room = TicketSource::room_from(random_());
     ticket.bootstrap_host = prefill_worker.spec().endpoint.host;
-    ticket.bootstrap_port =
-        co_await bootstraps_.find_port(prefill_worker.id(), prefill_worker.spec());
+    const auto port = co_await bootstraps_.find_port(prefill_worker.id(), prefill_worker.spec());
+    if (!port) {
+      unreachable.push_back(prefill_worker.id());
+      if (!prefill_workers.has_other_than(unreachable)) co_return fail(port.error());
+      continue;
+    }
+    ticket.bootstrap_port = *port;
 
     const auto start = steady_clock::now();
     Answer answer;

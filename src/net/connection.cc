@@ -97,7 +97,7 @@ awaitable<IoResult> Connection::write(std::span<const std::string_view> pieces,
   boost::system::error_code error;
   const std::size_t written = socket_.write_some(remaining(pieces, 0), error);
   if (error == asio::error::would_block) error.clear();
-  if (error || written == total_size(pieces)) co_return settle(error, written);
+  if (error || written == total_size(pieces)) co_return settle_write(error, written);
   deadline_.arm(timeout);
   co_return co_await write_rest(pieces, written);
 }
@@ -109,9 +109,9 @@ awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pie
     const auto [error, size] =
         co_await socket_.async_write_some(remaining(pieces, written), kAwait);
     written += size;
-    if (error) co_return settle(error, written);
+    if (error) co_return settle_write(error, written);
   }
-  co_return settle({}, written);
+  co_return settle_write({}, written);
 }
 
 awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> pieces) {
@@ -123,16 +123,24 @@ awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> piec
     joined.reserve(total);
     for (const std::string_view piece : pieces) joined += piece;
     const auto [error, size] = co_await asio::async_write(*tls_, asio::buffer(joined), kAwait);
-    co_return settle(error, size);
+    co_return settle_write(error, size);
   }
   std::size_t written = 0;
   for (const std::string_view piece : pieces) {
     const auto [error, size] =
         co_await asio::async_write(*tls_, asio::buffer(piece.data(), piece.size()), kAwait);
     written += size;
-    if (error) co_return settle(error, written);
+    if (error) co_return settle_write(error, written);
   }
-  co_return settle({}, written);
+  co_return settle_write({}, written);
+}
+
+IoResult Connection::settle_write(boost::system::error_code error, std::size_t size) {
+  deadline_.disarm();
+  if (state_ != IoStatus::Ok) return {state_, size};
+  if (!error) return {IoStatus::Ok, size};
+  error_ = error;
+  return {IoStatus::Failed, size};
 }
 
 IoResult Connection::settle(boost::system::error_code error, std::size_t size) {

@@ -83,6 +83,7 @@ class Connection {
   void look_at_peer();
   bool peer_hung_up();
   IoResult settle(boost::system::error_code error, std::size_t size);
+  IoResult settle_write(boost::system::error_code error, std::size_t size);
   awaitable<IoResult> write_tls(std::span<const std::string_view> pieces);
   awaitable<IoResult> write_rest(std::span<const std::string_view> pieces, std::size_t written);
 

@@ -54,6 +54,7 @@ class Deadlines {
 
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point now_;
+  bool stopped_ = false;
   boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>> all_;
 };
 

@@ -39,7 +39,7 @@ struct AnswerLimits {
   std::uint32_t min_tokens = 0;
   bool ignore_eos = false;
   bool tool_call = false;
-  std::vector<std::string> stop;
+  std::vector<std::string> stop = {};
 };
 
 // Role. One answer, known as a whole before its first token is due: its length, its end, its text.
@@ -50,7 +50,7 @@ struct AnswerPlan {
   std::uint32_t tokens = 1;
   Finish finish = Finish::Stop;
   std::size_t text_end = std::string::npos;  // where a stop string cuts the text
-  std::optional<std::string> matched_stop;
+  std::optional<std::string> matched_stop = {};
 };
 
 AnswerPlan plan_answer(std::uint64_t hash, const AnswerLimits& limits);

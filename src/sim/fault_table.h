@@ -32,12 +32,12 @@ std::string_view to_string(FaultKind kind);
 
 struct Fault {
   FaultKind kind = FaultKind::Status;
-  std::optional<Phase> phase;  // absent: any
-  std::optional<std::uint64_t> count;
+  std::optional<Phase> phase = {};  // absent: any
+  std::optional<std::uint64_t> count = {};
   int status = 503;
   std::uint64_t after_tokens = 0;
   double delay_ms = 0;
-  std::optional<double> for_ms;
+  std::optional<double> for_ms = {};
 };
 
 Result<Fault> read_fault(const nlohmann::json& body);

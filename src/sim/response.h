@@ -22,13 +22,13 @@ struct Usage {
 // One finished choice of an answer that was not streamed.
 struct FinishedChoice {
   std::uint32_t index = 0;
-  std::string text;  // the answer, or the arguments of the tool call
+  std::string text = {};  // the answer, or the arguments of the tool call
   Finish finish = Finish::Stop;
-  std::optional<std::string> matched_stop;
+  std::optional<std::string> matched_stop = {};
   std::uint64_t hash = 0;
-  std::vector<TokenId> tokens;
+  std::vector<TokenId> tokens = {};
   const std::vector<TokenId>* prompt = nullptr;
-  std::string disaggregated_params;  // TensorRT-LLM context answers: a JSON object
+  std::string disaggregated_params = {};  // TensorRT-LLM context answers: a JSON object
 };
 
 // Role. The engine's answer on the wire: SSE events token by token, or one JSON body. The token

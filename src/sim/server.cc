@@ -115,14 +115,17 @@ asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
 }
 
 // The listeners follow the `refuse` fault: closed and every connection reset while it is on.
-void Server::apply_refusal() {
-  if (refusing_ || !faults_.refusing(std::chrono::steady_clock::now())) return;
+bool Server::close_if_told(const Connection& asking) {
+  if (refusing_ || !faults_.refusing(std::chrono::steady_clock::now())) return false;
   refusing_ = true;
   boost::system::error_code ignored;
   engine_door_.close(ignored);
   bootstrap_door_.close(ignored);
-  for (Connection* connection : connections_) connection->reset();
+  for (Connection* connection : connections_) {
+    if (connection != &asking) connection->reset();
+  }
   spawn(io_.get_executor(), refuse_while_told());
+  return true;
 }
 
 asio::awaitable<void> Server::refuse_while_told() {

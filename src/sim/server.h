@@ -55,7 +55,7 @@ class Server {
   boost::asio::awaitable<void> answer_fetch(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> answer_release(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> refuse_while_told();
-  void apply_refusal();
+  bool close_if_told(const Connection& asking);
 
   boost::asio::io_context& io_;
   Options options_;

@@ -158,8 +158,10 @@ asio::awaitable<void> Server::answer_faults(Connection& connection, const HttpRe
   } else if (request.method == "DELETE") {
     faults_.clear();
   }
+  // The doors are shut when the answer is out, also for whoever shut them through one.
+  const bool shut = close_if_told(connection);
   co_await connection.send_json(200, faults_.list(now).dump());
-  apply_refusal();
+  if (shut && connections_.contains(&connection)) connection.reset();
 }
 
 asio::awaitable<void> Server::answer_fetch(Connection& connection, const HttpRequest& request) {

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "wire/http_message.h"
 
+#include <charconv>
+
 namespace baton::wire {
 namespace {
 
@@ -80,6 +82,23 @@ Headers::Field Headers::operator[](std::size_t i) const {
 
 std::string_view RequestHead::path() const {
   return std::string_view(target).substr(0, target.find('?'));
+}
+
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      decoded += static_cast<char>(byte);
+      i += 2;
+    } else {
+      decoded += text[i];
+    }
+  }
+  return decoded;
 }
 
 }  // namespace baton::wire

@@ -48,6 +48,9 @@ class Headers {
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
+// A part of a path with its %XX resolved; what is no such pair stays.
+std::string percent_decoded(std::string_view text);
+
 struct RequestHead {
   std::string method;
   std::string target;  // as sent: path and query

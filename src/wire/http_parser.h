@@ -49,6 +49,7 @@ class RequestParser {
   Progress feed(std::string_view bytes);
 
   RequestHead& head();
+  const RequestHead& head() const;
   std::string& body();
   const Error& error() const;  // InvalidRequest, HeadersTooLarge (431) or PayloadTooLarge (413)
   // No byte of a next request was seen yet. Blank lines in front of one are no part of it.

@@ -49,6 +49,7 @@ RequestParser::RequestParser(RequestParser&&) noexcept = default;
 RequestParser& RequestParser::operator=(RequestParser&&) noexcept = default;
 
 RequestHead& RequestParser::head() { return impl_->head; }
+const RequestHead& RequestParser::head() const { return impl_->head; }
 std::string& RequestParser::body() { return impl_->body; }
 const Error& RequestParser::error() const { return impl_->error.value(); }
 bool RequestParser::idle() const {

@@ -13,10 +13,20 @@ import check_layers
 import check_pairs
 import check_shell
 import check_sizes
+import check_telemetry
 import check_text
 import tree
 
-ALL = (check_docs, check_format, check_layers, check_pairs, check_shell, check_sizes, check_text)
+ALL = (
+    check_docs,
+    check_format,
+    check_layers,
+    check_pairs,
+    check_shell,
+    check_sizes,
+    check_telemetry,
+    check_text,
+)
 
 CPP_HEAD = "// SPDX-License-Identifier: Apache-2.0\n// SPDX-FileCopyrightText: The Baton authors\n"
 SCRIPT_HEAD = "# SPDX-License-Identifier: Apache-2.0\n"
@@ -25,8 +35,8 @@ LAYER_TABLE = """# Layers
 
 | layer | folder | owns |
 |---|---|---|
-| 2 | `routing/` | choice |
-| 1 | `wire/` | formats |
+| 3 | `routing/` | choice |
+| 2 | `wire/` | formats |
 | 0 | `core/` | results |
 | – | `sim/` | the simulator |
 """
@@ -98,7 +108,7 @@ class LayersTest(TreeTest):
     def test_folders_of_one_layer_do_not_see_each_other(self):
         self.write("src/kvindex/table.h", "")
         self.include("src/routing/cost.h", '"kvindex/table.h"')
-        self.write("docs/architecture.md", LAYER_TABLE + "| 2 | `kvindex/` | index |\n")
+        self.write("docs/architecture.md", LAYER_TABLE + "| 3 | `kvindex/` | index |\n")
         self.assert_refused(check_layers, "routing must not include kvindex")
 
     def test_the_simulator_sees_nothing_above_the_pure_layers(self):
@@ -106,7 +116,7 @@ class LayersTest(TreeTest):
         self.assert_refused(check_layers, "sim must not include engine")
 
     def test_only_the_composition_root_sees_the_simulator(self):
-        self.write("docs/architecture.md", LAYER_TABLE + "| 7 | `app/` | wiring |\n")
+        self.write("docs/architecture.md", LAYER_TABLE + "| 8 | `app/` | wiring |\n")
         self.include("src/app/demo.cc", '"sim/engine.h"')
         self.assert_accepted(check_layers)
         self.include("src/routing/cost.h", '"sim/engine.h"')
@@ -121,7 +131,7 @@ class LayersTest(TreeTest):
         self.assert_refused(check_layers, "wire is pure")
 
     def test_the_named_exceptions_of_core_may_include_asio(self):
-        self.include("src/core/task_group.h", "<boost/asio/awaitable.hpp>")
+        self.include("src/core/asio.cc", "<boost/asio/impl/src.hpp>")
         self.assert_accepted(check_layers)
 
     def test_an_include_names_its_folder(self):
@@ -129,18 +139,18 @@ class LayersTest(TreeTest):
         self.assert_refused(check_layers, "folder/file.h")
 
     def test_a_new_folder_needs_a_layer(self):
-        self.write("docs/architecture.md", LAYER_TABLE + "| 2 | `routing/` | again |\n")
+        self.write("docs/architecture.md", LAYER_TABLE + "| 3 | `routing/` | again |\n")
         self.write("src/extras/thing.h", "")
         complaints = list(check_layers.check(self.root))
         self.assertIn("src/extras: has no layer", complaints[0])
 
     def test_the_page_must_name_every_folder(self):
-        self.write("docs/architecture.md", LAYER_TABLE.replace("| 1 | `wire/` | formats |\n", ""))
+        self.write("docs/architecture.md", LAYER_TABLE.replace("| 2 | `wire/` | formats |\n", ""))
         self.assert_refused(check_layers, "lacks `wire/`")
 
     def test_the_page_must_give_the_same_layer(self):
-        self.write("docs/architecture.md", LAYER_TABLE.replace("| 2 |", "| 3 |"))
-        self.assert_refused(check_layers, "`routing/` stands at 3, in check_layers.py at 2")
+        self.write("docs/architecture.md", LAYER_TABLE.replace("| 3 |", "| 4 |"))
+        self.assert_refused(check_layers, "`routing/` stands at 4, in check_layers.py at 3")
 
 
 class SizesTest(TreeTest):
@@ -256,6 +266,76 @@ class TextTest(TreeTest):
         lock = '{"packages": {"node_modules/a": {"version": "1.0.0", "resolved": "x"}}}\n'
         self.write("tests/process/package-lock.json", lock)
         self.assert_refused(check_text, "node_modules/a", "tied to one registry")
+
+
+class TelemetryTest(TreeTest):
+    METRICS = """# Metrics
+
+| metric | type | labels | meaning |
+|---|---|---|---|
+| `baton_legs_total` | counter | `role` | Legs. |
+| `baton_open` | gauge | none | Open. |
+"""
+    LOGS = """# Logs
+
+| event | level | fields | when |
+|---|---|---|---|
+| `stopped` | info | none | At the end. |
+| `request` | info | below | After each. |
+
+| field | meaning |
+|---|---|
+| `id` | Which. |
+"""
+    CODE = """
+  metrics.counter("baton_legs_total", "Legs.", {{"role", role}});
+  metrics.gauge(
+      "baton_open", "Open.");
+  log_.info("stopped", {});
+  log.info("request",
+           {{"id", id}});
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.write("docs/metrics.md", self.METRICS)
+        self.write("docs/logging.md", self.LOGS)
+        self.write("src/core/error.cc", CPP_HEAD + self.CODE)
+
+    def rewrite(self, name, old, new):
+        self.write(name, (self.root / name).read_text(encoding="utf-8").replace(old, new))
+
+    def test_pages_that_match_the_code_are_accepted(self):
+        self.assert_accepted(check_telemetry)
+
+    def test_a_metric_without_a_row_is_refused(self):
+        self.rewrite("docs/metrics.md", "| `baton_open` | gauge | none | Open. |\n", "")
+        self.assert_refused(check_telemetry, "docs/metrics.md", "lacks baton_open")
+
+    def test_a_row_without_a_metric_is_refused(self):
+        self.rewrite("src/core/error.cc", '"baton_open"', '"other"')
+        self.assert_refused(check_telemetry, "baton_open is written nowhere")
+
+    def test_the_type_of_a_metric_must_be_right(self):
+        self.rewrite("docs/metrics.md", "| gauge |", "| counter |")
+        self.assert_refused(check_telemetry, "baton_open is a gauge, not a counter")
+
+    def test_labels_must_be_right(self):
+        self.rewrite("docs/metrics.md", "`role`", "`role` `model`")
+        self.assert_refused(check_telemetry, "baton_legs_total does not have `model`")
+
+    def test_a_log_line_without_a_row_is_refused(self):
+        self.rewrite("src/core/error.cc", '"stopped"', '"halted"')
+        complaints = list(check_telemetry.check(self.root))
+        self.assertEqual(len(complaints), 2, complaints)
+
+    def test_a_new_field_of_the_request_line_needs_a_row(self):
+        self.rewrite("src/core/error.cc", '{{"id", id}}', '{{"id", id}, {"rank", rank}}')
+        self.assert_refused(check_telemetry, "docs/logging.md", "request lacks `rank`")
+
+    def test_the_simulator_has_metrics_of_its_own(self):
+        self.write("src/sim/engine.h", CPP_HEAD + 'metrics.gauge("baton_sim", "Simulated.");\n')
+        self.assert_accepted(check_telemetry)
 
 
 class ToolsTest(TreeTest):

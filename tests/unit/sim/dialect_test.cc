@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/dialect.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace baton::sim {
+namespace {
+
+using model::Engine;
+using model::Role;
+using nlohmann::json;
+
+Options worker(Engine engine, Role role = Role::Aggregated) {
+  Options options;
+  options.engine = engine;
+  options.role = role;
+  return options;
+}
+
+// As it comes over the wire: the JSON library types numbers differently when it builds them.
+json received(const json& body) { return json::parse(body.dump()); }
+
+json chat(json fields = json::object()) {
+  json body{{"model", "demo"}, {"messages", {{{"role", "user"}, {"content", "hi"}}}}};
+  body.update(fields);
+  return body;
+}
+
+Result<GenerationRequest> read(const Options& options, const json& body, Api api = Api::Chat) {
+  GenerationRequest request;
+  if (const auto result = read_request(options, api, received(body), request); !result) {
+    return fail(result.error());
+  }
+  return request;
+}
+
+int status(const Options& options, const json& body, Api api = Api::Chat) {
+  const auto request = read(options, body, api);
+  return request ? 200 : request.error().http_status();
+}
+
+json pull_params() {
+  return {{"do_remote_prefill", true}, {"do_remote_decode", false}, {"remote_block_ids", {{3, 1}}},
+          {"remote_engine_id", "e"},   {"remote_request_id", "r"},  {"remote_host", "h"},
+          {"remote_port", 5600}};
+}
+
+TEST(Dialect, UnknownFieldsAreRefusedByTensorRtLlmOnly) {
+  const json body = chat({{"kv_transfer_params", nullptr}});
+  EXPECT_EQ(status(worker(Engine::Vllm), body), 200);
+  EXPECT_EQ(status(worker(Engine::Sglang), body), 200);
+  EXPECT_EQ(status(worker(Engine::Trtllm), body), 400);
+  EXPECT_EQ(status(worker(Engine::Trtllm), chat({{"top_k", 1}, {"cache_salt", "s"}})), 200);
+}
+
+TEST(Dialect, UnknownModelIsNotFoundEverywhere) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang, Engine::Trtllm}) {
+    EXPECT_EQ(status(worker(engine), chat({{"model", "other"}})), 404);
+  }
+}
+
+TEST(Dialect, StreamOptionsWithoutStreamAreRefusedButBySglang) {
+  const json body = chat({{"stream_options", {{"include_usage", true}}}});
+  EXPECT_EQ(status(worker(Engine::Vllm), body), 400);
+  EXPECT_EQ(status(worker(Engine::Sglang), body), 200);
+  EXPECT_EQ(status(worker(Engine::Trtllm), body), 400);
+}
+
+TEST(Dialect, TensorRtLlmIncludesUsageOnceStreamOptionsAreGiven) {
+  const json body = chat({{"stream", true}, {"stream_options", json::object()}});
+  EXPECT_TRUE(read(worker(Engine::Trtllm), body)->include_usage);
+  EXPECT_FALSE(read(worker(Engine::Vllm), body)->include_usage);
+}
+
+TEST(Dialect, WrongTypesAndImpossibleValuesAreRefused) {
+  for (const json& fields : std::vector<json>{{{"stream", "yes"}},
+                                              {{"max_tokens", 0}},
+                                              {{"max_tokens", "1"}},
+                                              {{"n", 0}},
+                                              {{"n", 1000}},
+                                              {{"stop", 7}},
+                                              {{"stop", ""}},
+                                              {{"model", 7}},
+                                              {{"max_tokens", 4}, {"min_tokens", 5}},
+                                              {{"max_tokens", 131072}}}) {
+    EXPECT_EQ(status(worker(Engine::Vllm), chat(fields)), 400) << fields;
+  }
+  EXPECT_EQ(status(worker(Engine::Vllm), json::array()), 400);
+}
+
+TEST(Dialect, CompletionsAskForSixteenTokensByDefault) {
+  const json body{{"model", "demo"}, {"prompt", "hi"}};
+  EXPECT_EQ(read(worker(Engine::Vllm), body, Api::Completions)->max_tokens, 16U);
+  EXPECT_FALSE(read(worker(Engine::Vllm), chat())->max_tokens);
+}
+
+TEST(Dialect, ToolsMakeAToolCallOnlyAfterAUserMessageAndUnlessForbidden) {
+  const json tools = json::array({{{"type", "function"}, {"function", {{"name", "first"}}}},
+                                  {{"type", "function"}, {"function", {{"name", "second"}}}}});
+  EXPECT_EQ(read(worker(Engine::Vllm), chat({{"tools", tools}}))->tool_name, "first");
+  const json named{{"type", "function"}, {"function", {{"name", "second"}}}};
+  EXPECT_EQ(read(worker(Engine::Vllm), chat({{"tools", tools}, {"tool_choice", named}}))->tool_name,
+            "second");
+  EXPECT_FALSE(read(worker(Engine::Vllm), chat({{"tools", tools}, {"tool_choice", "none"}}))
+                   ->limits.tool_call);
+  json answered = chat({{"tools", tools}});
+  answered["messages"].push_back({{"role", "tool"}, {"content", "42"}});
+  EXPECT_FALSE(read(worker(Engine::Vllm), answered)->limits.tool_call);
+}
+
+TEST(Dialect, VllmReadsPullParametersWhole) {
+  const auto request =
+      read(worker(Engine::Vllm, Role::Decode), chat({{"kv_transfer_params", pull_params()}}));
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->phase, Phase::Decode);
+  ASSERT_EQ(request->sources.size(), 1U);
+  EXPECT_EQ(request->sources[0].host, "h");
+  EXPECT_EQ(request->sources[0].port, 5600);
+  EXPECT_EQ(request->sources[0].engine_id, "e");
+  EXPECT_EQ(request->sources[0].key, "r");
+  EXPECT_EQ(request->sources[0].blocks, (std::vector<std::uint32_t>{3, 1}));
+}
+
+TEST(Dialect, VllmIgnoresParametersWithoutRemoteRequestId) {
+  json params = pull_params();
+  params.erase("remote_request_id");
+  const auto request =
+      read(worker(Engine::Vllm, Role::Decode), chat({{"kv_transfer_params", params}}));
+  ASSERT_TRUE(request);
+  EXPECT_TRUE(request->recompute);
+  EXPECT_TRUE(request->sources.empty());
+}
+
+TEST(Dialect, ARefusedDecodeRequestStillNamesItsSource) {
+  GenerationRequest request;
+  const json body = chat({{"model", "other"}, {"kv_transfer_params", pull_params()}});
+  EXPECT_FALSE(
+      read_request(worker(Engine::Vllm, Role::Decode), Api::Chat, received(body), request));
+  EXPECT_EQ(request.sources.size(), 1U);
+}
+
+TEST(Dialect, SglangWorkersOfAPairNeedARoom) {
+  const json paired{{"bootstrap_host", "h"}, {"bootstrap_port", 8998}, {"bootstrap_room", 12}};
+  for (const Role role : {Role::Prefill, Role::Decode}) {
+    EXPECT_EQ(status(worker(Engine::Sglang, role), chat()), 400);
+    EXPECT_EQ(status(worker(Engine::Sglang, role), chat({{"bootstrap_room", -1}})), 400);
+    EXPECT_EQ(status(worker(Engine::Sglang, role), chat(paired)), 200);
+  }
+  EXPECT_EQ(status(worker(Engine::Sglang), chat()), 200);
+}
+
+TEST(Dialect, SglangTakesTheLargestRoomAndNoLargerOne) {
+  json fields{{"bootstrap_room", 9223372036854775807}};
+  EXPECT_EQ(status(worker(Engine::Sglang, Role::Prefill), chat(fields)), 200);
+  fields["bootstrap_room"] = 9223372036854775808U;
+  EXPECT_EQ(status(worker(Engine::Sglang, Role::Prefill), chat(fields)), 400);
+}
+
+TEST(Dialect, SglangsRankFollowsTheRoom) {
+  Options prefill = worker(Engine::Sglang, Role::Prefill);
+  prefill.dp_size = 4;
+  EXPECT_EQ(status(prefill, chat({{"bootstrap_room", 6}, {"routed_dp_rank", 2}})), 200);
+  EXPECT_EQ(status(prefill, chat({{"bootstrap_room", 6}, {"routed_dp_rank", 1}})), 400);
+  EXPECT_EQ(status(prefill, chat({{"bootstrap_room", 6}, {"routed_dp_rank", 4}})), 400);
+}
+
+TEST(Dialect, SglangExpandsAScalarRoomOverPrompts) {
+  const json body{{"model", "demo"}, {"prompt", {"a", "b"}}, {"bootstrap_room", 5}};
+  const auto request = read(worker(Engine::Sglang, Role::Prefill), body, Api::Completions);
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->rooms, (std::vector<std::string>{"room-5", "room-6"}));
+}
+
+TEST(Dialect, TensorRtLlmChecksDisaggRequestIdsAndTypes) {
+  const Options context = worker(Engine::Trtllm, Role::Prefill);
+  const auto with = [](json params) { return chat({{"disaggregated_params", params}}); };
+  const std::int64_t least = std::int64_t{1} << 40;
+  EXPECT_EQ(status(context, with({{"request_type", "context_only"}, {"disagg_request_id", least}})),
+            200);
+  EXPECT_EQ(
+      status(context, with({{"request_type", "context_only"}, {"disagg_request_id", least - 1}})),
+      400);
+  EXPECT_EQ(status(context, with({{"request_type", "other"}})), 400);
+  EXPECT_EQ(status(worker(Engine::Trtllm), with({{"request_type", "context_only"}})), 400);
+}
+
+TEST(Dialect, TensorRtLlmGenerationNeedsThePromptAsTokenIds) {
+  const HandoffSource source{"h", 1234, "e", "ctx-7", {1, 2}, false};
+  const json params{{"request_type", "generation_only"},
+                    {"first_gen_tokens", {11}},
+                    {"ctx_request_id", 7},
+                    {"encoded_opaque_state", encode_opaque_state(source)}};
+  const Options decode = worker(Engine::Trtllm, Role::Decode);
+  EXPECT_EQ(status(decode, chat({{"disaggregated_params", params}})), 400);
+  const auto request =
+      read(decode, chat({{"disaggregated_params", params}, {"prompt_token_ids", {1, 2, 3}}}));
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->first_token, 11U);
+  EXPECT_EQ(request->prompts[0], (std::vector<TokenId>{1, 2, 3}));
+  EXPECT_EQ(request->sources[0].key, "ctx-7");
+  json swapped = params;
+  swapped["ctx_request_id"] = 8;
+  EXPECT_EQ(status(decode, chat({{"disaggregated_params", swapped}, {"prompt_token_ids", {1}}})),
+            400);
+}
+
+TEST(Dialect, PhaseComesFromTheHandOffFields) {
+  EXPECT_EQ(phase_of(Engine::Vllm, Role::Prefill,
+                     chat({{"kv_transfer_params", {{"do_remote_decode", true}}}})),
+            Phase::Prefill);
+  EXPECT_EQ(phase_of(Engine::Vllm, Role::Decode, chat({{"kv_transfer_params", pull_params()}})),
+            Phase::Decode);
+  EXPECT_EQ(phase_of(Engine::Sglang, Role::Decode, chat({{"bootstrap_room", 1}})), Phase::Decode);
+  EXPECT_EQ(phase_of(Engine::Trtllm, Role::Prefill, chat()), Phase::Aggregated);
+}
+
+TEST(Dialect, ErrorsHaveEachEnginesShape) {
+  const Error error(Errc::InvalidRequest, "no");
+  const json inner{
+      {"message", "no"}, {"type", "BadRequestError"}, {"param", nullptr}, {"code", 400}};
+  json top = inner;
+  top["object"] = "error";
+  EXPECT_EQ(json::parse(error_body(Engine::Vllm, error)), (json{{"error", inner}}));
+  EXPECT_EQ(json::parse(error_body(Engine::Sglang, error)), top);
+  EXPECT_EQ(json::parse(error_body(Engine::Trtllm, error)), top);
+  EXPECT_EQ(json::parse(error_body(Engine::Sglang, error, true)), (json{{"error", top}}));
+}
+
+}  // namespace
+}  // namespace baton::sim

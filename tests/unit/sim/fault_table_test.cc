@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/fault_table.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace baton::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+const TimePoint kNow{};
+
+TEST(FaultTable, StrikesTheNextRequestsOfItsPhase) {
+  FaultTable faults;
+  faults.add({.kind = FaultKind::Cut, .phase = Phase::Decode, .count = 2}, kNow);
+  EXPECT_FALSE(faults.strike(Phase::Prefill, kNow));
+  EXPECT_TRUE(faults.strike(Phase::Decode, kNow));
+  EXPECT_TRUE(faults.strike(Phase::Decode, kNow));
+  EXPECT_FALSE(faults.strike(Phase::Decode, kNow));
+}
+
+TEST(FaultTable, WithoutCountOrTimeLastsUntilCleared) {
+  FaultTable faults;
+  faults.add({.kind = FaultKind::Hang}, kNow);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(faults.strike(Phase::Aggregated, kNow + 1h));
+  faults.clear();
+  EXPECT_FALSE(faults.strike(Phase::Aggregated, kNow));
+}
+
+TEST(FaultTable, EndsWhenItsTimeIsOver) {
+  FaultTable faults;
+  faults.add({.kind = FaultKind::Refuse, .for_ms = 100}, kNow);
+  EXPECT_TRUE(faults.refusing(kNow + 99ms));
+  EXPECT_FALSE(faults.refusing(kNow + 100ms));
+}
+
+TEST(FaultTable, RefusalIsNoFaultOfARequest) {
+  FaultTable faults;
+  faults.add({.kind = FaultKind::Refuse}, kNow);
+  EXPECT_FALSE(faults.strike(Phase::Prefill, kNow));
+}
+
+TEST(FaultTable, ReadsAndListsEveryField) {
+  const json body =
+      json::parse(R"({"kind":"slow","phase":"prefill","count":3,"status":429,"after_tokens":5,)"
+                  R"("delay_ms":1.5,"for_ms":60})");
+  const auto fault = read_fault(body);
+  ASSERT_TRUE(fault);
+  FaultTable faults;
+  faults.add(*fault, kNow);
+  EXPECT_EQ(faults.list(kNow), json::array({body}));
+}
+
+TEST(FaultTable, RefusesWhatItDoesNotUnderstand) {
+  for (const char* body :
+       {"[]", "{}", R"({"kind":"x"})", R"({"kind":"cut","phase":"x"})",
+        R"({"kind":"cut","typo":1})", R"({"kind":"cut","count":-1})",
+        R"({"kind":"status","status":"x"})", R"({"kind":"status","status":600})"}) {
+    EXPECT_FALSE(read_fault(json::parse(body))) << body;
+  }
+}
+
+}  // namespace
+}  // namespace baton::sim

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "sim/pin_table.h"
+
+#include <gtest/gtest.h>
+
+namespace baton::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+const TimePoint kStart{};
+
+TEST(PinTable, HoldsBlocksUntilTheyAreReleased) {
+  PinTable pins;
+  pins.pin("a", {1, 2, 3}, 40, kStart + 1s);
+  EXPECT_EQ(pins.pinned_blocks(), 3U);
+  EXPECT_EQ(pins.release("a"), (std::vector<BlockId>{1, 2, 3}));
+  EXPECT_EQ(pins.pinned_blocks(), 0U);
+  EXPECT_TRUE(pins.release("a").empty());
+}
+
+TEST(PinTable, IsFetchedOnlyOnce) {
+  PinTable pins;
+  pins.pin("a", {1}, 4, kStart + 1s);
+  const auto first = pins.fetch("a", kStart, 1s);
+  ASSERT_TRUE(first);
+  EXPECT_EQ((*first)->tokens, 4U);
+  EXPECT_FALSE(pins.fetch("a", kStart, 1s));
+}
+
+TEST(PinTable, RefusesUnknownKeysAndExpiredLeases) {
+  PinTable pins;
+  pins.pin("a", {1}, 4, kStart + 1s);
+  EXPECT_FALSE(pins.fetch("b", kStart, 1s));
+  EXPECT_FALSE(pins.fetch("a", kStart + 1s, 1s));
+}
+
+TEST(PinTable, ExpiryGivesTheBlocksBackOnce) {
+  PinTable pins;
+  pins.pin("a", {1, 2}, 8, kStart + 1s);
+  pins.pin("b", {3}, 4, kStart + 2s);
+  EXPECT_TRUE(pins.expire(kStart + 999ms).empty());
+  const auto expired = pins.expire(kStart + 1s);
+  ASSERT_EQ(expired.size(), 1U);
+  EXPECT_EQ(expired[0].key, "a");
+  EXPECT_EQ(expired[0].blocks, (std::vector<BlockId>{1, 2}));
+  EXPECT_EQ(pins.pinned_blocks(), 1U);
+  EXPECT_TRUE(pins.expire(kStart + 1s).empty());
+}
+
+TEST(PinTable, FetchingStartsTheLeaseAnew) {
+  PinTable pins;
+  pins.pin("a", {1}, 4, kStart + 1s);
+  ASSERT_TRUE(pins.fetch("a", kStart + 900ms, 1s));
+  EXPECT_TRUE(pins.expire(kStart + 1500ms).empty());
+  EXPECT_EQ(pins.expire(kStart + 1900ms).size(), 1U);
+}
+
+}  // namespace
+}  // namespace baton::sim

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+// One simulated server as a client sees it: answers, aborts, faults.
+#include "unit/sim/loopback.h"
+
+#include <boost/asio/read.hpp>
+
+namespace baton::sim {
+namespace {
+
+using model::Engine;
+using nlohmann::json;
+
+class ServerTest : public Loopback {
+ protected:
+  Server& start_with_control(Options options) {
+    options.has_control = true;
+    return start(options);
+  }
+  Task fault(const Server& server, json fault) {
+    const Reply reply = co_await call(server.control_port(), "POST", "/sim/faults", fault);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+  }
+};
+
+TEST_F(ServerTest, AnswersTheKnownTextStreamedOrNot) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang, Engine::Trtllm}) {
+    start(worker(engine));
+  }
+  run([&]() -> Task {
+    for (const auto& server : servers_) {
+      EXPECT_EQ(text_of(co_await chat(*server, {{"stream", false}})), expected_text());
+      EXPECT_EQ(text_of(co_await chat(*server, {{"stream", true}})), expected_text());
+      EXPECT_EQ((co_await state(*server))["blocks_free"], server->options().blocks);
+    }
+  });
+}
+
+TEST_F(ServerTest, AClientThatLeavesFreesItsSequenceAndBlocks) {
+  Server& server = start(worker(Engine::Vllm));
+  run([&]() -> Task {
+    for (const bool stream : {true, false}) {
+      const json before = co_await state(server);
+      {
+        auto socket = co_await open_chat(
+            server, {{"stream", stream}, {"ignore_eos", true}, {"max_tokens", 30000}});
+        co_await until(server, [](const json& now) { return now["running"] == 1; });
+      }
+      co_await until(server, [&before](const json& now) {
+        return now["running"] == 0 && now["aborted"] == before["aborted"].get<int>() + 1;
+      });
+      EXPECT_EQ((co_await state(server))["blocks_free"], server.options().blocks);
+    }
+  });
+}
+
+TEST_F(ServerTest, RequestsBeyondTheBlocksWaitTheirTurn) {
+  Options options = worker(Engine::Vllm);
+  options.max_seqs = 1;
+  Server& server = start(options);
+  run([&]() -> Task {
+    const json endless{{"stream", true}, {"ignore_eos", true}, {"max_tokens", 30000}};
+    auto running = co_await open_chat(server, endless);
+    auto waiting = co_await open_chat(server, endless);
+    co_await until(server,
+                   [](const json& now) { return now["running"] == 1 && now["waiting"] == 1; });
+  });
+}
+
+TEST_F(ServerTest, WhatNeverFitsIsRefused) {
+  Options options = worker(Engine::Vllm);
+  options.blocks = 8;
+  Server& server = start(options);
+  run([&]() -> Task {
+    const Reply reply = co_await chat(server, {{"ignore_eos", true}, {"max_tokens", 100}});
+    EXPECT_EQ(reply.status, 400);
+  });
+}
+
+TEST_F(ServerTest, AKeyIsRequiredOnV1PathsOnly) {
+  Options options = worker(Engine::Vllm);
+  options.api_key = "secret";
+  Server& server = start(options);
+  run([&]() -> Task {
+    EXPECT_EQ((co_await chat(server, {})).status, 401);
+    EXPECT_EQ((co_await call(server.port(), "GET", "/v1/models")).status, 401);
+    EXPECT_EQ((co_await call(server.port(), "GET", "/health")).status, 200);
+  });
+}
+
+TEST_F(ServerTest, IntrospectionIsEachEnginesOwn) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang, Engine::Trtllm}) {
+    start(worker(engine));
+  }
+  run([&]() -> Task {
+    for (const auto& server : servers_) {
+      const bool vllm = server->options().engine == Engine::Vllm;
+      const bool sglang = server->options().engine == Engine::Sglang;
+      const auto get = [&](std::string path) { return call(server->port(), "GET", path); };
+      EXPECT_EQ((co_await get("/v1/models")).json()["data"][0]["id"], "demo");
+      EXPECT_EQ((co_await get("/server_info")).status, vllm ? 404 : 200);
+      EXPECT_EQ((co_await get("/version")).status, sglang ? 404 : 200);
+      EXPECT_NE((co_await get("/metrics")).body.find("sim_pinned"), std::string::npos);
+      EXPECT_EQ((co_await get("/v1/chat/completions")).status, 405);
+      EXPECT_EQ((co_await get("/nothing")).status, 404);
+    }
+  });
+}
+
+TEST_F(ServerTest, TokenizeAgreesWithUsage) {
+  Server& server = start(worker(Engine::Vllm));
+  run([&]() -> Task {
+    const json body{{"messages", {{{"role", "user"}, {"content", "one two three four five six"}}}}};
+    const Reply tokens = co_await call(server.port(), "POST", "/tokenize", body);
+    const Reply answer = co_await chat(server, {{"max_tokens", 2}});
+    EXPECT_EQ(tokens.json()["count"], answer.json()["usage"]["prompt_tokens"]);
+    EXPECT_EQ(answer.json()["usage"]["completion_tokens"], 2);
+  });
+}
+
+TEST_F(ServerTest, RequestsAreShownAsTheyArrived) {
+  Server& server = start(worker(Engine::Vllm));
+  run([&]() -> Task {
+    for (int i = 0; i < 70; ++i) {
+      co_await call(server.port(), "POST", "/v1/chat/completions", json{{"i", i}});
+    }
+    const json legs = (co_await call(server.port(), "GET", "/sim/requests")).json();
+    EXPECT_EQ(legs.size(), 64U);
+    EXPECT_EQ(legs.back()["body"], R"({"i":69})");
+    EXPECT_EQ(legs.back()["phase"], "aggregated");
+    EXPECT_EQ(legs.back()["headers"]["host"], "localhost");
+  });
+}
+
+TEST_F(ServerTest, FaultsBeforeTheAnswer) {
+  Server& server = start_with_control(worker(Engine::Vllm));
+  run([&]() -> Task {
+    co_await fault(server, {{"kind", "status"}, {"status", 429}, {"count", 1}});
+    EXPECT_EQ((co_await chat(server, {})).status, 429);
+    co_await fault(server, {{"kind", "reset"}, {"count", 1}});
+    EXPECT_EQ((co_await chat(server, {})).status, 0);
+    co_await fault(server, {{"kind", "status"}, {"phase", "prefill"}, {"count", 1}});
+    EXPECT_EQ((co_await chat(server, {})).status, 200);
+    co_await call(server.control_port(), "DELETE", "/sim/faults");
+
+    co_await fault(server, {{"kind", "hang"}, {"count", 1}});
+    const json before = co_await state(server);
+    {
+      auto socket = co_await open_chat(server, {});
+      co_await until(server, [&](const json& now) {
+        return now["requests"] == before["requests"].get<int>() + 1;
+      });
+    }
+    co_await until(server, [&](const json& now) {
+      return now["aborted"] == before["aborted"].get<int>() + 1;
+    });
+  });
+}
+
+TEST_F(ServerTest, FaultsInsideAStreamComeAfterTheGivenTokens) {
+  Server& server = start_with_control(worker(Engine::Vllm));
+  run([&]() -> Task {
+    co_await fault(server, {{"kind", "cut"}, {"after_tokens", 3}, {"count", 1}});
+    EXPECT_EQ((co_await chat(server, {{"stream", true}})).status, 0);
+
+    co_await fault(server, {{"kind", "error_event"}, {"after_tokens", 3}, {"count", 1}});
+    const Reply failed = co_await chat(server, {{"stream", true}});
+    EXPECT_EQ(text_of(failed), expected_text(3));
+    EXPECT_NE(failed.body.find("data: {\"error\":"), std::string::npos);
+    EXPECT_TRUE(failed.body.ends_with("data: [DONE]\n\n"));
+
+    co_await fault(server, {{"kind", "malformed"}, {"after_tokens", 3}, {"count", 1}});
+    const Reply broken = co_await chat(server, {{"stream", true}});
+    EXPECT_NE(broken.body.find("data: {\"id\":\"broken\",\"choices\":[{\n\n"), std::string::npos);
+
+    co_await fault(server, {{"kind", "hang_stream"}, {"after_tokens", 2}, {"count", 1}});
+    {
+      auto socket = co_await open_chat(server, {{"stream", true}});
+      co_await until(server, [](const json& now) { return now["running"] == 1; });
+    }
+    co_await until(server, [](const json& now) { return now["running"] == 0; });
+    EXPECT_EQ((co_await state(server))["blocks_free"], server.options().blocks);
+  });
+}
+
+TEST_F(ServerTest, FaultsOfWholeAnswers) {
+  Server& server = start_with_control(worker(Engine::Vllm));
+  run([&]() -> Task {
+    co_await fault(server, {{"kind", "cut"}, {"count", 1}});
+    EXPECT_EQ((co_await chat(server, {})).status, 0);
+    co_await fault(server, {{"kind", "malformed"}, {"count", 1}});
+    EXPECT_TRUE((co_await chat(server, {})).json().is_discarded());
+    co_await fault(server, {{"kind", "error_event"}, {"count", 1}});
+    EXPECT_EQ((co_await chat(server, {})).status, 500);
+    co_await fault(server, {{"kind", "slow"}, {"delay_ms", 1}, {"count", 2}});
+    EXPECT_EQ(text_of(co_await chat(server, {})), expected_text());
+    EXPECT_EQ(text_of(co_await chat(server, {{"stream", true}})), expected_text());
+  });
+}
+
+TEST_F(ServerTest, RefusesConnectionsUntilClearedThroughTheControlDoor) {
+  Server& server = start_with_control(worker(Engine::Vllm));
+  run([&]() -> Task {
+    co_await fault(server, {{"kind", "refuse"}});
+    EXPECT_EQ((co_await chat(server, {})).status, 0);
+    EXPECT_EQ((co_await state(server))["connections"], 0);
+    co_await call(server.control_port(), "DELETE", "/sim/faults");
+    Reply reply;
+    for (int i = 0; i < 100000 && reply.status == 0; ++i) reply = co_await chat(server, {});
+    EXPECT_EQ(text_of(reply), expected_text());
+  });
+}
+
+}  // namespace
+}  // namespace baton::sim
