@@ -94,6 +94,12 @@ scenario('connections carry requests one after another', async (s) => {
     assert.equal((await connection.write(post(chat('x'), { Expect: 'miracles' })).response()).status, 417);
     connection.destroy();
   });
+  await s.step('a refusal of a whole request keeps the connection', async () => {
+    const connection = await RawConnection.open(router.address);
+    connection.write(wire('GET', '/nowhere') + wire('GET', CHAT) + wire('POST', CHAT, {}, '{') + wire('GET', '/v1/models'));
+    for (const status of [404, 405, 400, 200]) assert.equal((await inTime(`${status}`, connection.response())).status, status);
+    connection.destroy();
+  });
   await s.step('Connection: close and HTTP/1.0 close', async () => {
     const polite = (await RawConnection.open(router.address)).write(post(chat('bye'), { Connection: 'close' }));
     checkExact(await polite.response(), chat('bye'));

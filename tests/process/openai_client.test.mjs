@@ -99,7 +99,7 @@ scenario('api keys', async (s) => {
 
 for (const engine of ENGINES) {
   scenario(`${engine}: abort leaves nothing behind`, async (s) => {
-    const fleet = await Fleet.start(s, { engine, sim: { decodeMs: 10, minOutput: 2000, maxOutput: 2000 }, config: { threads: 1 } });
+    const fleet = await Fleet.start(s, { engine, sim: { decodeMs: 10, minOutput: 2000, maxOutput: 2000 }, config: { threads: 1, timeouts: { handoff_grace: '1s' } } });
     const client = fleet.router.client();
     await s.step('mid-stream', async () => {
       const stream = await client.chat.completions.create(hello({ stream: true }));
