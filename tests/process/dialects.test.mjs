@@ -133,7 +133,7 @@ for (const engine of ENGINES) {
       const fleet = await Fleet.start(s, { engine, counts });
       const client = fleet.router.client();
       const variants = [{}, { max_tokens: 5 }, { temperature: 0.25, seed: 7 }];
-      // Two choices from one hand-over are vLLM's alone: the other engines' parameters name one sequence.
+      // What the other two engines hand over names one sequence; several choices from it are not promised.
       if (engine === 'vllm' || shape === 'aggregated') variants.push({ n: 2 });
       let requests = 0;
       for (const stream of [false, true]) {
