@@ -9,9 +9,11 @@ import { scenario } from './support/scenario.mjs';
 import { expectedAnswer } from './support/text.mjs';
 
 const CHAT = '/v1/chat/completions';
-const LIMITS = { minOutput: 400, maxOutput: 400 };
+const LIMITS = { minOutput: 200, maxOutput: 200 };
 // A prefill leg that is not tied to its client (SGLang's) may stay until its own timeout, but no longer.
-const CONFIG = { timeouts: { first_byte: '10s', idle: '10s' } };
+// One thread, so that every leg finds a kept connection of the request before: a leg that is given up must not be taken
+// for one whose kept connection had died, and be sent again.
+const CONFIG = { threads: 1, timeouts: { first_byte: '5s', idle: '5s', handoff_grace: '1500ms' } };
 const chat = (text, stream) => ({ model: 'demo', messages: [{ role: 'user', content: `${text} ${'and so on '.repeat(30)}` }], stream });
 
 async function send(fleet, body) {
@@ -19,72 +21,63 @@ async function send(fleet, body) {
   return connection.write(wire('POST', CHAT, { 'Content-Type': 'application/json' }, JSON.stringify(body)));
 }
 
-/** Waits for one more request leg at a simulator than `before`. */
-function arrival(sim, before) {
-  return until(`a request at ${sim.process.name}`, async () => (await sim.state()).requests > before);
-}
-
 const requestsOf = async (sim) => (await sim.state()).requests;
+
+/** Sends a request that meets `fault` at `sim`, and leaves once `moment` has come (by default: once it arrived there). */
+async function depart(fleet, sim, body, fault, moment) {
+  const before = await requestsOf(sim);
+  if (fault) await sim.fault(fault);
+  try {
+    const client = await send(fleet, body);
+    if (moment) await moment(client);
+    else await until(`a request at ${sim.process.name}`, async () => (await requestsOf(sim)) > before);
+    client.destroy();
+    await fleet.idle();
+    assert.equal(await requestsOf(sim), before + 1, 'the leg was sent once');
+  } finally {
+    await sim.clearFaults();
+  }
+}
 
 /** After every departure the same fleet must be empty, and still serve. */
 async function checkAfterwards(fleet) {
   await fleet.settle();
-  for (const sim of fleet.sims) await sim.clearFaults();
   const body = { ...chat('Still there?', true), max_tokens: 8 };
-  const answer = readAnswer(await inTime('a clean request', request(fleet.router.address, { path: CHAT, body: JSON.stringify(body) })));
+  const call = request(fleet.router.address, { path: CHAT, body: JSON.stringify(body) });
+  const answer = readAnswer(await inTime('a clean request', call));
   assert.equal(answer.text, expectedAnswer(body, LIMITS).choices[0].text);
   await fleet.settle();
 }
+
+const headArrives = async (client) => assert.equal((await inTime('a head', client.head())).status, 200);
 
 for (const engine of ENGINES) {
   scenario(`${engine}: leaving a handed-over request`, async (s) => {
     const fleet = await Fleet.start(s, { engine, sim: { decodeMs: 5, ...LIMITS }, config: CONFIG });
     const [prefill] = fleet.of('prefill');
     const [decode] = fleet.of('decode');
+    const decodeRuns = () => until('decode runs', async () => (await decode.state()).running > 0);
+    const steps = {
+      'while prefill hangs': [prefill, { kind: 'hang', phase: 'prefill' }],
+      'while prefill is slow': [prefill, { kind: 'slow', phase: 'prefill', delay_ms: 300 }],
+      'while decode is slow': [decode, { kind: 'slow', phase: 'decode', delay_ms: 300 }],
+      'while decode works': [decode, undefined, decodeRuns],
+    };
     for (const stream of [true, false]) {
-      const how = stream ? 'streamed' : 'whole';
-      await s.step(`while prefill hangs, ${how}`, async () => {
-        const before = await requestsOf(prefill);
-        await prefill.fault({ kind: 'hang', phase: 'prefill' });
-        const client = await send(fleet, chat('Hanging prefill', stream));
-        await arrival(prefill, before);
-        client.destroy();
-        await checkAfterwards(fleet);
-      });
-      await s.step(`while prefill is slow, ${how}`, async () => {
-        const before = await requestsOf(prefill);
-        await prefill.fault({ kind: 'slow', phase: 'prefill', delay_ms: 300 });
-        const client = await send(fleet, chat('Slow prefill', stream));
-        await arrival(prefill, before);
-        client.destroy();
-        await checkAfterwards(fleet);
-      });
-      await s.step(`while decode hangs before its first byte, ${how}`, async () => {
-        const before = await requestsOf(decode);
-        await decode.fault({ kind: 'hang', phase: 'decode' });
-        const client = await send(fleet, chat('Hanging decode', stream));
-        await arrival(decode, before);
-        client.destroy();
-        await checkAfterwards(fleet);
-      });
-      await s.step(`while decode works, ${how}`, async () => {
-        const client = await send(fleet, chat('Working decode', stream));
-        await until('decode runs', async () => (await decode.state()).running > 0);
-        client.destroy();
-        await checkAfterwards(fleet);
-      });
+      for (const [name, [sim, fault, moment]] of Object.entries(steps)) {
+        await s.step(`${name}, ${stream ? 'streamed' : 'whole'}`, async () => {
+          await depart(fleet, sim, chat(name, stream), fault, moment);
+          await checkAfterwards(fleet);
+        });
+      }
     }
     await s.step('in the middle of the stream', async () => {
-      const client = await send(fleet, chat('Mid-stream', true));
-      assert.equal((await client.head()).status, 200);
-      client.destroy();
+      await depart(fleet, decode, chat('Mid-stream', true), undefined, headArrives);
       await checkAfterwards(fleet);
     });
     await s.step('while no tokens flow', async () => {
-      await decode.fault({ kind: 'hang_stream', phase: 'decode', after_tokens: 3 });
-      const client = await send(fleet, chat('Silence', true));
-      assert.equal((await client.head()).status, 200);
-      client.destroy();
+      const silence = { kind: 'hang_stream', phase: 'decode', after_tokens: 3 };
+      await depart(fleet, decode, chat('Silence', true), silence, headArrives);
       await checkAfterwards(fleet);
     });
     await s.step('at many moments, without waiting for any', async () => {
@@ -97,17 +90,22 @@ for (const engine of ENGINES) {
     });
   });
 
+  scenario(`${engine}: leaving while the decode worker hangs`, async (s) => {
+    // Nobody fetches what the prefill worker holds, so its lease must end it.
+    const fleet = await Fleet.start(s, { engine, sim: { leaseMs: 2000, ...LIMITS }, config: CONFIG });
+    const [decode] = fleet.of('decode');
+    for (const stream of [true, false]) {
+      await s.step(stream ? 'streamed' : 'whole', () =>
+        depart(fleet, decode, chat('Hanging decode', stream), { kind: 'hang', phase: 'decode' }));
+    }
+  });
+
   scenario(`${engine}: leaving an aggregated request`, async (s) => {
     const fleet = await Fleet.start(s, { engine, counts: { aggregated: 1 }, sim: { decodeMs: 5, ...LIMITS }, config: CONFIG });
-    const [worker] = fleet.sims;
     for (const stream of [true, false]) {
       for (const fault of [undefined, { kind: 'hang' }, { kind: 'hang_stream', after_tokens: 2 }]) {
         await s.step(`${stream ? 'streamed' : 'whole'}, ${fault?.kind ?? 'running'}`, async () => {
-          const before = await requestsOf(worker);
-          if (fault) await worker.fault(fault);
-          const client = await send(fleet, chat('Aggregated', stream));
-          await arrival(worker, before);
-          client.destroy();
+          await depart(fleet, fleet.sims[0], chat('Aggregated', stream), fault);
           await checkAfterwards(fleet);
         });
       }

@@ -94,6 +94,12 @@ scenario('connections carry requests one after another', async (s) => {
     assert.equal((await connection.write(post(chat('x'), { Expect: 'miracles' })).response()).status, 417);
     connection.destroy();
   });
+  await s.step('a refusal of a whole request keeps the connection', async () => {
+    const connection = await RawConnection.open(router.address);
+    connection.write(wire('GET', '/nowhere') + wire('GET', CHAT) + wire('POST', CHAT, {}, '{') + wire('GET', '/v1/models'));
+    for (const status of [404, 405, 400, 200]) assert.equal((await inTime(`${status}`, connection.response())).status, status);
+    connection.destroy();
+  });
   await s.step('Connection: close and HTTP/1.0 close', async () => {
     const polite = (await RawConnection.open(router.address)).write(post(chat('bye'), { Connection: 'close' }));
     checkExact(await polite.response(), chat('bye'));
@@ -106,10 +112,15 @@ scenario('connections carry requests one after another', async (s) => {
 
 scenario('methods and paths', async (s) => {
   const { open } = await withFake(s);
-  const connection = await open();
-  const call = (method, path) => connection.write(wire(method, path)).response({ to: method });
+  const call = async (method, path) => {
+    const connection = (await open()).write(wire(method, path));
+    const response = await inTime('an answer', connection.response({ to: method }));
+    connection.destroy();
+    return response;
+  };
   const head = await call('HEAD', '/v1/models');
   assert.equal(head.status, 200);
+  assert.equal(Number(head.headers['content-length']), (await call('GET', '/v1/models')).text.length);
   const options = await call('OPTIONS', CHAT);
   assert.ok([200, 204].includes(options.status));
   assert.match(options.headers.allow, /POST/);
@@ -126,7 +137,6 @@ scenario('methods and paths', async (s) => {
     assert.equal(JSON.parse(missing.text).error.code, 'not_found');
   }
   assert.equal((await call('GET', '/v1/models?limit=1')).status, 200, 'a query does not change the route');
-  connection.destroy();
 });
 
 scenario('limits are told', async (s) => {

@@ -99,7 +99,9 @@ scenario('api keys', async (s) => {
 
 for (const engine of ENGINES) {
   scenario(`${engine}: abort leaves nothing behind`, async (s) => {
-    const fleet = await Fleet.start(s, { engine, sim: { decodeMs: 10, minOutput: 2000, maxOutput: 2000 } });
+    const sim = { decodeMs: 10, minOutput: 2000, maxOutput: 2000 };
+    const config = { threads: 1, timeouts: { handoff_grace: '1s' } };
+    const fleet = await Fleet.start(s, { engine, sim, config });
     const client = fleet.router.client();
     await s.step('mid-stream', async () => {
       const stream = await client.chat.completions.create(hello({ stream: true }));
@@ -112,7 +114,7 @@ for (const engine of ENGINES) {
     });
     await s.step('before the first token', async () => {
       const [prefill] = fleet.of('prefill');
-      await prefill.fault({ kind: 'hang', phase: 'prefill' });
+      for (const worker of fleet.sims) await worker.fault({ kind: 'hang' });
       const before = (await prefill.state()).requests;
       const controller = new AbortController();
       const asked = client.chat.completions.create(hello({ stream: true }), { signal: controller.signal });

@@ -53,8 +53,10 @@ export class Sim {
     return this.#control('POST', '/sim/faults', fault);
   }
 
-  clearFaults() {
-    return this.#control('DELETE', '/sim/faults');
+  /** Clears all faults; returns once the engine takes connections again. */
+  async clearFaults() {
+    await this.#control('DELETE', '/sim/faults');
+    await until(`${this.process.name} listens again`, () => fetchText(this.address, '/health').then(() => true, () => false));
   }
 
   /** As the router's configuration names it. */
@@ -65,7 +67,7 @@ export class Sim {
 
 /** The router under test. */
 export class Router {
-  static async start(scenario, config, flags = []) {
+  static async start(scenario, config, env = {}) {
     const number = scenario.processes.length;
     const file = (name) => scenario.file(`router-${number}.${name}`);
     // JSON is YAML, so a test's configuration needs no writer of its own.
@@ -73,9 +75,11 @@ export class Router {
     await writeFile(file('yaml'), JSON.stringify(whole, null, 1));
     const router = new Router();
     router.process = scenario.adopt(
-      new Process('router', [
-        'serve', '--config', file('yaml'), '--ready-file', file('ready'), '--admin-ready-file', file('admin'), ...flags,
-      ]),
+      new Process(
+        'router',
+        ['serve', '--config', file('yaml'), '--ready-file', file('ready'), '--admin-ready-file', file('admin')],
+        env,
+      ),
     );
     router.address = await router.process.address(file('ready'));
     router.admin = await router.process.address(file('admin'));

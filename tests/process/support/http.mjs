@@ -168,7 +168,8 @@ export function readAnswer({ status, text, complete = true }) {
     }
     if (status !== 200) return { status, error: body.error, complete };
     const [choice] = body.choices;
-    return { status, complete, done: complete, text: choice.text ?? choice.message.content, finish: choice.finish_reason, usage: body.usage };
+    const said = choice.text ?? choice.message.content;
+    return { status, complete, done: complete, text: said, finish: choice.finish_reason, usage: body.usage };
   }
   const answer = { status, complete, text: '', done: false };
   for (const data of eventsOf(text)) {

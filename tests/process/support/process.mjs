@@ -34,14 +34,15 @@ export function inTime(what, promise, within = 30_000) {
 
 /** One process under test. It dies with this one, so that an aborted test run leaves nothing behind. */
 export class Process {
-  constructor(name, args, command = BATON) {
+  constructor(name, args, env = {}) {
     this.name = name;
     this.stdout = '';
     this.stderr = '';
     this.exited = undefined; // {code, signal}
     this.expectedExit = 0; // code, or undefined where any will do
-    this.child = spawn('setpriv', ['--pdeathsig', 'KILL', command, ...args], {
+    this.child = spawn('setpriv', ['--pdeathsig', 'KILL', BATON, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
     });
     this.pid = this.child.pid;
     this.child.stdout.setEncoding('utf8').on('data', (text) => (this.stdout += text));
