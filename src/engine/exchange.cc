@@ -10,9 +10,10 @@
 namespace baton::engine {
 namespace {
 
-// A stream of tokens needs little; an answer that fills this gets the large one until it calms
-// down.
-constexpr std::size_t kSmallBuffer = 1024;
+// The head of an answer and, where it is short, all of it come in one read. Then a stream of tokens
+// needs little; one that fills that gets a large buffer until it calms down.
+constexpr std::size_t kHeadBuffer = 2048;
+constexpr std::size_t kSmallBuffer = 512;
 constexpr std::size_t kLargeBuffer = 32 * 1024;
 
 }  // namespace
@@ -85,7 +86,8 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
   }
   while (true) {
     const net::IoResult received =
-        took(co_await upstream_->connection.read_some(room(), timeouts_.first_byte));
+        co_await upstream_->connection.read_some(room(), timeouts_.first_byte);
+    end_ = received.size;
     if (received.status != net::IoStatus::Ok) {
       co_return fail(explain(received, "before it answered"));
     }
@@ -115,7 +117,8 @@ awaitable<Result<std::string_view>> Exchange::read() {
     net::Connection& connection = upstream_->connection;
     net::IoResult received{connection.status(), 0};
     if (connection.usable()) {
-      received = took(connection.end_read(co_await connection.begin_read(room(), timeouts_.idle)));
+      received = connection.end_read(co_await connection.begin_read(room(), timeouts_.idle));
+      end_ = received.size;
     }
     if (received.status == net::IoStatus::Closed &&
         upstream_->parser.finish() == wire::ParseStatus::Done) {
@@ -143,20 +146,13 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
 }
 
 std::span<char> Exchange::room() {
+  const bool filled = end_ == buffer_.size();
   begin_ = end_ = 0;
-  if (buffer_.empty()) buffer_.resize(kSmallBuffer);
+  const std::size_t size = !upstream_->parser.head_done() ? kHeadBuffer
+                           : filled && body_begun_        ? kLargeBuffer
+                                                          : kSmallBuffer;
+  if (buffer_.size() != size) buffer_ = std::vector<char>(size);
   return buffer_;
-}
-
-net::IoResult Exchange::took(net::IoResult received) {
-  end_ = received.size;
-  if (received.size == kSmallBuffer && buffer_.size() == kSmallBuffer) {
-    buffer_.resize(kLargeBuffer);
-  } else if (received.size < kSmallBuffer && buffer_.size() == kLargeBuffer) {
-    buffer_.resize(kSmallBuffer);
-    buffer_.shrink_to_fit();
-  }
-  return received;
 }
 
 Error Exchange::explain(net::IoResult result, std::string_view when) const {

@@ -55,6 +55,8 @@ class Exchange final : private UpstreamPool::Holder {
   awaitable<Result<void>> send(std::string_view head, const std::vector<std::string_view>& body);
 
   const wire::ResponseHead& head() const { return upstream_->parser.head(); }
+  // The headers, which the exchange itself needs no longer.
+  wire::Headers take_headers() { return std::move(upstream_->parser.head().headers); }
   // The next piece of the body, valid until the next call; empty at its end.
   awaitable<Result<std::string_view>> read();
   // The whole body.
@@ -66,8 +68,8 @@ class Exchange final : private UpstreamPool::Holder {
 
  private:
   awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, bool& answered);
+  // Where the next bytes go: all that was there has been consumed.
   std::span<char> room();
-  net::IoResult took(net::IoResult received);
   void on_cancelled();
   Error explain(net::IoResult result, std::string_view when) const;
   void finish();

@@ -18,6 +18,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr std::chrono::milliseconds kFresh{500};
 
 }  // namespace
 
@@ -31,7 +32,10 @@ std::unique_ptr<Upstream> UpstreamPool::take_idle(const Target& target) {
   while (!idle.empty()) {
     std::unique_ptr<Upstream> upstream = std::move(idle.back());
     idle.pop_back();
-    if (!upstream->connection.stale()) return upstream;
+    // One that was in use a moment ago is not worth a system call: should it be dead, the exchange
+    // finds out and takes a fresh one.
+    const bool fresh = deadlines_.now() - upstream->idle_since < kFresh;
+    if (fresh || !upstream->connection.stale()) return upstream;
   }
   return nullptr;
 }
@@ -40,6 +44,7 @@ void UpstreamPool::give_back(model::WorkerId worker, std::unique_ptr<Upstream> u
   auto& idle = idle_[worker.value];
   if (shut_down_ || idle.size() >= options_.idle_per_worker) return;
   upstream->parser.next();
+  upstream->idle_since = deadlines_.now();
   idle.push_back(std::move(upstream));
 }
 

@@ -36,6 +36,7 @@ struct Upstream {
       : connection(std::move(socket), deadlines), parser(header_bytes) {}
   net::Connection connection;
   wire::ResponseParser parser;
+  std::chrono::steady_clock::time_point idle_since;
 };
 
 struct PoolOptions {

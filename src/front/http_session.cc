@@ -199,9 +199,12 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
     if (closing_) co_return Error(Errc::ClientGone, "");
     const bool idle = parser_->idle();
     if (!idle && !deadline) deadline = steady_clock::now() + context_.timeouts.client_header;
-    buffer.resize(kHeadBuffer);
-    const net::IoResult read = co_await connection_.read_some(
-        buffer, idle ? context_.timeouts.client_idle : until(*deadline));
+    const auto patience = idle ? context_.timeouts.client_idle : until(*deadline);
+    net::IoResult read = co_await connection_.wait_readable(patience);
+    if (read.status == net::IoStatus::Ok) {
+      buffer.resize(kHeadBuffer);
+      read = co_await connection_.read_some(buffer, patience);
+    }
     if (read.status == net::IoStatus::Timeout && !idle) {
       connection_.recover();
       co_return Error(Errc::RequestTimeout, "the request's head did not arrive in time");

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,12 +36,13 @@ std::string all_cards(const fleet::Fleet& fleet, std::int64_t created) {
 
 Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
   return [&pipeline, api](Call call) -> awaitable<void> {
-    return pipeline.serve({.api = api,
+    auto incoming = std::make_unique<pipeline::Incoming>(
+        pipeline::Incoming{.api = api,
                            .headers = std::move(call.head.headers),
                            .body = std::move(call.body),
                            .request_id = std::move(call.request_id),
-                           .received = call.received},
-                          call.response, call.cancellation);
+                           .received = call.received});
+    return pipeline.serve(std::move(incoming), call.response, call.cancellation);
   };
 }
 

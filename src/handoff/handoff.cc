@@ -253,7 +253,7 @@ awaitable<Result<Handoff::Leg>> Handoff::open_leg(fleet::WorkerSet& workers, eng
                                                   const wire::Headers& headers,
                                                   const wire::SplicedBody& body, OnCancel on_cancel,
                                                   Cancellation& cancellation,
-                                                  std::string& worker_name) {
+                                                  std::string_view& worker_name) {
   fleet::Excluded unreachable;
   while (true) {
     auto booking = workers.book(unreachable, random_);

@@ -41,8 +41,8 @@ struct Job {
 
 // What the request line in the log tells about the legs.
 struct Trail {
-  std::string prefill_worker;  // host:port, empty where there was no prefill leg
-  std::string decode_worker;   // also the aggregated one
+  std::string_view prefill_worker;  // host:port, empty where there was no prefill leg
+  std::string_view decode_worker;   // also the aggregated one
   std::optional<std::chrono::microseconds> prefill_time;
   std::optional<std::chrono::microseconds> decode_head_time;  // sent → head of the answer
 };
@@ -106,7 +106,7 @@ class Handoff {
   awaitable<Result<Leg>> open_leg(fleet::WorkerSet& workers, engine::Api api,
                                   const wire::Headers& headers, const wire::SplicedBody& body,
                                   engine::OnCancel on_cancel, Cancellation& cancellation,
-                                  std::string& worker_name);
+                                  std::string_view& worker_name);
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
                                engine::Api api, const wire::Headers& headers,
                                const wire::SplicedBody& body);

@@ -88,6 +88,15 @@ awaitable<IoResult> Connection::read_some(std::span<char> into, std::chrono::mil
   co_return end_read(end);
 }
 
+awaitable<IoResult> Connection::wait_readable(std::chrono::milliseconds timeout) {
+  if (state_ != IoStatus::Ok) co_return IoResult{state_, 0};
+  // Bytes may wait inside the TLS layer, where the socket does not show them.
+  if (tls_) co_return IoResult{IoStatus::Ok, 0};
+  deadline_.arm(timeout);
+  const auto [error] = co_await socket_.async_wait(tcp::socket::wait_read, kAwait);
+  co_return settle(error, 0);
+}
+
 IoResult Connection::try_write(std::span<const std::string_view> pieces) {
   if (state_ != IoStatus::Ok) return {state_, 0};
   if (tls_) return {IoStatus::Ok, 0};

@@ -33,13 +33,14 @@ engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
 
 }  // namespace
 
-awaitable<void> Pipeline::serve(Incoming incoming, ResponseSink& sink, Cancellation& cancellation) {
-  const engine::Api api = incoming.api;
+awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink& sink,
+                                Cancellation& cancellation) {
+  const engine::Api api = incoming->api;
   RequestRecord record;
-  record.id = incoming.request_id;
+  record.id = incoming->request_id;
   record.path = engine::path_of(api);
-  record.received = incoming.received;
-  record.request_bytes = incoming.body.size();
+  record.received = incoming->received;
+  record.request_bytes = incoming->body.size();
 
   {
     auto obtained = co_await obtain(std::move(incoming), record, cancellation);
@@ -55,9 +56,11 @@ awaitable<void> Pipeline::serve(Incoming incoming, ResponseSink& sink, Cancellat
   ledger_.close(record, ledger_.metrics(model ? model->name() : std::string_view()));
 }
 
-awaitable<Result<Pipeline::Obtained>> Pipeline::obtain(Incoming incoming, RequestRecord& record,
+awaitable<Result<Pipeline::Obtained>> Pipeline::obtain(std::unique_ptr<Incoming> incoming,
+                                                       RequestRecord& record,
                                                        Cancellation& cancellation) {
-  auto understood = understand(std::move(incoming), record);
+  auto understood = understand(*incoming, record);
+  incoming.reset();
   if (!understood) co_return fail(std::move(understood.error()));
   const engine::IncludeUsage include_usage = understood->include_usage;
   ModelMetrics& metrics = ledger_.metrics(understood->job.model.name());
@@ -74,7 +77,7 @@ awaitable<Result<void>> Pipeline::deliver(engine::Api api, Obtained& obtained, R
   return relay_whole(obtained.answer, options_.response_bytes, sink, record, obtained.metrics);
 }
 
-Result<Pipeline::Understood> Pipeline::understand(Incoming incoming, RequestRecord& record) {
+Result<Pipeline::Understood> Pipeline::understand(Incoming& incoming, RequestRecord& record) {
   auto parsed = engine::ClientBody::parse(std::move(incoming.body));
   if (!parsed) return fail(std::move(parsed.error()));
   const std::shared_ptr<const engine::ClientBody> body = std::move(*parsed);

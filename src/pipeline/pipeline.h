@@ -16,6 +16,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 
 namespace baton::pipeline {
@@ -44,7 +45,8 @@ class Pipeline {
   Pipeline(fleet::Fleet& fleet, handoff::Handoff& handoff, RequestLedger& ledger, Options options)
       : fleet_(fleet), handoff_(handoff), ledger_(ledger), options_(options) {}
 
-  awaitable<void> serve(Incoming incoming, ResponseSink& sink, Cancellation& cancellation);
+  awaitable<void> serve(std::unique_ptr<Incoming> incoming, ResponseSink& sink,
+                        Cancellation& cancellation);
 
  private:
   // Where the answer comes from, and what its delivery must know of the request.
@@ -58,9 +60,9 @@ class Pipeline {
     engine::IncludeUsage include_usage;
   };
 
-  awaitable<Result<Obtained>> obtain(Incoming incoming, RequestRecord& record,
+  awaitable<Result<Obtained>> obtain(std::unique_ptr<Incoming> incoming, RequestRecord& record,
                                      Cancellation& cancellation);
-  Result<Understood> understand(Incoming incoming, RequestRecord& record);
+  Result<Understood> understand(Incoming& incoming, RequestRecord& record);
   // Not a coroutine: while a stream runs, every nested one costs memory.
   awaitable<Result<void>> deliver(engine::Api api, Obtained& obtained, ResponseSink& sink,
                                   RequestRecord& record);

@@ -82,10 +82,10 @@ class StreamJudge {
   std::optional<Error> failure_;
 };
 
-awaitable<Result<void>> begin_stream(const handoff::Answer& answer, ResponseSink& sink,
+awaitable<Result<void>> begin_stream(handoff::Answer& answer, ResponseSink& sink,
                                      RequestRecord& record) {
   record.status = kOk;
-  const wire::Headers headers = headers_for_client(answer.stream->head().headers);
+  const wire::Headers headers = headers_for_client(answer.stream->take_headers());
   co_return co_await sink.begin(kOk, headers);
 }
 
@@ -140,7 +140,7 @@ awaitable<Result<void>> relay_whole(handoff::Answer& answer, std::size_t limit, 
   record.on_token(metrics);
   record.status = kOk;
   record.response_bytes = body->size();
-  co_return co_await sink.respond(kOk, headers_for_client(answer.stream->head().headers), *body);
+  co_return co_await sink.respond(kOk, headers_for_client(answer.stream->take_headers()), *body);
 }
 
 }  // namespace baton::pipeline
