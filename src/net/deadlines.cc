@@ -20,7 +20,11 @@ Deadlines::Deadlines(boost::asio::io_context& io) : timer_(io), now_(Deadline::C
   tick();
 }
 
-void Deadlines::stop() { timer_.cancel(); }
+void Deadlines::stop() {
+  // A tick that is due already cannot be cancelled any more; it must not start the next one.
+  stopped_ = true;
+  timer_.cancel();
+}
 
 void Deadlines::tick() {
   now_ = Deadline::Clock::now();
@@ -43,6 +47,7 @@ void Deadlines::tick() {
     const auto on_expiry = deadline.on_expiry_;
     on_expiry();
   }
+  if (stopped_) return;
   timer_.expires_after(kTick);
   timer_.async_wait([this](boost::system::error_code error) {
     if (!error) tick();

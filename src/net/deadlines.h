@@ -52,6 +52,7 @@ class Deadlines {
   friend class Deadline;
   void tick();
 
+  bool stopped_ = false;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point now_;
   boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>> all_;
