@@ -43,6 +43,7 @@ void Exchange::on_cancelled() {
 }
 
 void Exchange::drop() {
+  dropped_ = true;
   if (upstream_) upstream_->connection.abort();
 }
 
@@ -61,13 +62,12 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
           co_await pool_.connect(target_, on_cancel_ == OnCancel::Abort ? cancellation_ : nullptr);
       if (!connected) co_return fail(std::move(connected.error()));
       upstream_ = std::move(*connected);
+      if (dropped_) upstream_->connection.abort();  // while it was being connected
     }
     if (cancellation_ && !listener_) listener_.emplace(*cancellation_, [this] { on_cancelled(); });
     bool answered = false;
     auto sent = co_await try_send(pieces, answered);
-    const bool stopped =
-        cancellation_ && cancellation_->requested() && on_cancel_ == OnCancel::Abort;
-    if (sent || answered || !pooled || stopped || sent.error().code() == Errc::EngineTimeout) {
+    if (sent || answered || !pooled || dropped_ || sent.error().code() == Errc::EngineTimeout) {
       co_return sent;
     }
     pooled = false;
@@ -83,6 +83,8 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
   if (written.status == net::IoStatus::Timeout || written.status == net::IoStatus::Aborted) {
     co_return fail(explain(written, "while it was sent the request"));
   }
+  sent_whole_ = written.status == net::IoStatus::Ok;
+  if (!sent_whole_) upstream_->connection.recover();
   while (true) {
     const net::IoResult received = co_await receive(timeouts_.first_byte);
     if (received.status != net::IoStatus::Ok) {
@@ -174,8 +176,8 @@ Error Exchange::explain(net::IoResult result, std::string_view when) const {
 void Exchange::finish() {
   done_ = true;
   // Bytes past the answer's end belong to nothing we asked for.
-  reusable_ =
-      begin_ == end_ && upstream_->parser.head().keep_alive && upstream_->connection.usable();
+  reusable_ = begin_ == end_ && sent_whole_ && upstream_->parser.head().keep_alive &&
+              upstream_->connection.usable();
 }
 
 }  // namespace baton::engine

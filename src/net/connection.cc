@@ -199,7 +199,7 @@ void Connection::look_at_peer() {
 }
 
 void Connection::recover() {
-  if (state_ == IoStatus::Timeout) state_ = IoStatus::Ok;
+  if (state_ == IoStatus::Timeout || state_ == IoStatus::Failed) state_ = IoStatus::Ok;
 }
 
 void Connection::end_writing() {
@@ -218,12 +218,6 @@ awaitable<void> Connection::close() {
   boost::system::error_code ignored;
   socket_.close(ignored);
   while (waiting_for_peer_) co_await asio::post(asio::use_awaitable);
-}
-
-void Connection::reset() {
-  boost::system::error_code ignored;
-  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
-  abort();
 }
 
 std::string Connection::peer() const {

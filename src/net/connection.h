@@ -59,14 +59,13 @@ class Connection {
   // while: most answers are faster, and cost nothing then.
   void watch_peer(std::function<void()> on_gone);
   void unwatch_peer();
-  // After a Timeout: the connection is still whole, so an error can be written.
+  // After a Timeout the connection is still whole, so an error can be written. After a write that
+  // Failed, what the peer said before it closed can be read.
   void recover();
   // Tells the peer that no more will come; what it still sends can be read.
   void end_writing();
   // Orderly end. The watcher, if any, has ended when this returns.
   awaitable<void> close();
-  // Reset, so that the peer cannot mistake what it has for the whole.
-  void reset();
 
   bool usable() const { return state_ == IoStatus::Ok; }
   bool is_tls() const { return tls_ != nullptr; }
