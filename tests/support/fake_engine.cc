@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdexcept>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -134,6 +135,8 @@ void FakeEngine::accept_loop() {
     const timeval patience{kPatience.count(), 0};
     ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    const int at_once = 1;
+    ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
     threads_.emplace_back(&FakeEngine::serve, this, descriptor, descriptors_.size() - 1);
     changed_.notify_all();
   }

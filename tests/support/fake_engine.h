@@ -82,8 +82,8 @@ class FakeEngine {
   void serve(int descriptor, std::size_t connection);
 
   Script script_;
-  int listener_ = -1;
   std::uint16_t port_ = 0;
+  int listener_ = -1;  // after the port, which opening it fills in
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   bool ending_ = false;
