@@ -4,6 +4,7 @@
 
 #include "engine/request_head.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -12,8 +13,16 @@ namespace baton::engine {
 namespace {
 
 constexpr std::size_t kLargestServerInfo = 4 * 1024 * 1024;
+// A request waits for this, so it must not take as long as an answer may.
+constexpr std::chrono::milliseconds kPatience{3'000};
 
 }  // namespace
+
+BootstrapDirectory::BootstrapDirectory(UpstreamPool& pool, ExchangeTimeouts timeouts)
+    : pool_(pool), timeouts_(timeouts) {
+  timeouts_.first_byte = std::min(timeouts_.first_byte, kPatience);
+  timeouts_.idle = std::min(timeouts_.idle, kPatience);
+}
 
 awaitable<Result<std::optional<std::uint16_t>>> BootstrapDirectory::find_port(
     model::WorkerId id, const model::WorkerSpec& spec) {

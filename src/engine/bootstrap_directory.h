@@ -19,8 +19,7 @@ namespace baton::engine {
 // the worker once. Confinement. One I/O thread.
 class BootstrapDirectory {
  public:
-  BootstrapDirectory(UpstreamPool& pool, ExchangeTimeouts timeouts)
-      : pool_(pool), timeouts_(timeouts) {}
+  BootstrapDirectory(UpstreamPool& pool, ExchangeTimeouts timeouts);
 
   // nullopt where neither the configuration nor the worker says it; the engine then uses its own
   // default.

@@ -65,7 +65,7 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
       upstream_ = std::move(*connected);
     }
     if (cancellation_ && !listener_) listener_.emplace(*cancellation_, [this] { on_cancelled(); });
-    if (dropped_) upstream_->connection.abort();
+    if (dropped_) upstream_->connection.abort();  // told so while it was being connected
     bool answered = false;
     auto sent = co_await try_send(pieces, answered);
     if (sent || answered || !pooled || dropped_ || sent.error().code() == Errc::EngineTimeout) {
@@ -84,6 +84,7 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
   if (written.status == net::IoStatus::Timeout || written.status == net::IoStatus::Aborted) {
     co_return fail(explain(written, "while it was sent the request"));
   }
+  sent_whole_ = written.status == net::IoStatus::Ok;
   while (true) {
     const net::IoResult received =
         co_await upstream_->connection.read_some(room(), timeouts_.first_byte);
@@ -177,8 +178,8 @@ Error Exchange::explain(net::IoResult result, std::string_view when) const {
 void Exchange::finish() {
   done_ = true;
   // Bytes past the answer's end belong to nothing we asked for.
-  reusable_ =
-      begin_ == end_ && upstream_->parser.head().keep_alive && upstream_->connection.usable();
+  reusable_ = begin_ == end_ && sent_whole_ && upstream_->parser.head().keep_alive &&
+              upstream_->connection.usable();
 }
 
 }  // namespace baton::engine

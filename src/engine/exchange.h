@@ -86,6 +86,7 @@ class Exchange final : private UpstreamPool::Holder {
   std::size_t end_ = 0;
   std::optional<net::Deadline> grace_;
   bool body_begun_ = false;
+  bool sent_whole_ = false;  // the worker has taken all of the request
   bool done_ = false;
   bool reusable_ = false;
   bool dropped_ = false;

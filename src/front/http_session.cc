@@ -196,7 +196,7 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
     ahead_.erase(0, consumed);
     if (status == wire::ParseStatus::HeadDone) co_return std::nullopt;
     if (status == wire::ParseStatus::Failed) co_return parser_->error();
-    if (closing_) co_return Error(Errc::ClientGone, "");
+    if (closing_ && parser_->idle()) co_return Error(Errc::ClientGone, "");
     const bool idle = parser_->idle();
     if (!idle && !deadline) deadline = steady_clock::now() + context_.timeouts.client_header;
     const auto patience = idle ? context_.timeouts.client_idle : until(*deadline);

@@ -107,6 +107,7 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
   } else {
     HttpSession session(*connection, context_);
     sessions_.push_back(session);
+    if (!acceptor_.is_open()) session.finish();  // accepted in the last moment
     co_await session.run();
   }
   context_.metrics.connections.add(-1);

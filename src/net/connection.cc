@@ -240,12 +240,6 @@ awaitable<void> Connection::close() {
   while (waiting_for_peer_) co_await asio::post(asio::use_awaitable);
 }
 
-void Connection::reset() {
-  boost::system::error_code ignored;
-  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
-  abort();
-}
-
 std::string Connection::peer() const {
   boost::system::error_code error;
   const auto endpoint = socket_.remote_endpoint(error);

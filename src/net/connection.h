@@ -78,8 +78,6 @@ class Connection {
   void end_writing();
   // Orderly end. The watcher, if any, has ended when this returns.
   awaitable<void> close();
-  // Reset, so that the peer cannot mistake what it has for the whole.
-  void reset();
 
   bool usable() const { return state_ == IoStatus::Ok; }
   IoStatus status() const { return state_; }

@@ -52,9 +52,9 @@ class Deadlines {
   friend class Deadline;
   void tick();
 
+  bool stopped_ = false;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point now_;
-  bool stopped_ = false;
   boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>> all_;
 };
 

@@ -119,9 +119,10 @@ awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink
       if (events.empty() || judge.done()) break;
     }
   }
+  const auto ended = co_await sink.end();
   // What follows [DONE] is the end of the message; reading it lets the connection be used again.
   if (!answer.stream->done()) co_await answer.stream->read();
-  co_return co_await sink.end();
+  co_return ended;
 }
 
 awaitable<Result<void>> relay_whole(handoff::Answer& answer, std::size_t limit, ResponseSink& sink,

@@ -44,8 +44,10 @@ class Selector {
   template <class Eligible>
   static std::optional<std::size_t> first_eligible(std::size_t count, std::uint64_t start,
                                                    Eligible eligible) {
+    // Reduced first: a start near the largest number would wrap and visit some twice, others never.
+    const std::size_t first = start % count;
     for (std::size_t step = 0; step < count; ++step) {
-      const std::size_t i = (start + step) % count;
+      const std::size_t i = (first + step) % count;
       if (eligible(i)) return i;
     }
     return std::nullopt;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/completion_json.h"
+#include "engine/dialect.h"
+#include "engine/engine_error.h"
+#include "engine/stream_event.h"
+#include "fuzz/fuzz_input.h"
+#include "wire/json_object.h"
+#include "wire/sse_reader.h"
+
+#include <string>
+
+namespace {
+
+using namespace baton;
+using fuzz::require;
+
+void check_prefill_answer(model::Engine engine, const std::string& answer) {
+  const auto outcome = engine::dialect_of(engine).read_prefill_answer(answer);
+  if (!outcome) return;
+  if (outcome->final_answer) {
+    require(wire::JsonObject::parse(*outcome->final_answer).has_value(), "a final answer is JSON");
+  }
+  if (outcome->handoff.empty() && outcome->prompt_token_ids.empty()) return;
+  // Whatever an engine wrote, what the other worker gets is one JSON object.
+  const std::string client = R"({"model":"m","prompt":"p"})";
+  const auto object = wire::JsonObject::parse(client);
+  const engine::ClientCall call{engine::Api::Completions, *object};
+  for (const auto purpose : {engine::DecodePurpose::Answer, engine::DecodePurpose::Release}) {
+    const std::string body =
+        engine::dialect_of(engine).decode_body(call, {}, *outcome, purpose).joined();
+    require(wire::JsonObject::parse(body).has_value(), "a decode leg's body is JSON");
+  }
+}
+
+void check_event_stream(engine::Api api, const std::string& answer) {
+  const auto stream = engine::as_event_stream(api, answer, engine::IncludeUsage::Yes);
+  if (!stream) return;
+  wire::SseReader reader(64 * 1024 * 1024);
+  reader.feed(*stream);
+  bool done = false;
+  while (const auto event = reader.next()) {
+    require(!done, "nothing follows [DONE]");
+    const auto kind = engine::read_stream_event(event->data).kind;
+    require(kind == engine::StreamEvent::Kind::Chunk || kind == engine::StreamEvent::Kind::Done,
+            "every event is sound");
+    done = kind == engine::StreamEvent::Kind::Done;
+  }
+  require(done && reader.held() == 0, "a stream ends with [DONE]");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fuzz::Input input(data, size);
+  const std::string answer(input.bytes);
+  for (const auto engine : {model::Engine::Vllm, model::Engine::Sglang, model::Engine::Trtllm}) {
+    check_prefill_answer(engine, answer);
+  }
+  check_event_stream(engine::Api::Chat, answer);
+  check_event_stream(engine::Api::Completions, answer);
+
+  const int status = 100 + static_cast<int>(input.seed % 500);
+  const Error error = engine::read_engine_error(status, answer, input.bytes.substr(0, 8));
+  require(!error.message().empty() && error.http_status() >= 400, "an error says something");
+  require(!engine::read_stream_error(answer).message().empty(), "a stream's error too");
+  engine::read_stream_event(answer);
+  return 0;
+}

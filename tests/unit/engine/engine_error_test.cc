@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/engine_error.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace baton::engine {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(EngineError, ReadsTheMessageInEveryShapeEnginesWrite) {
+  const struct {
+    const char* body;
+    const char* message;
+    std::optional<std::string> param;
+  } cases[] = {
+      {R"({"error":{"message":"too long","type":"BadRequestError","param":"prompt","code":400}})",
+       "too long", "prompt"},
+      {R"({"error":{"message":"no param","param":null}})", "no param", std::nullopt},
+      {R"({"object":"error","message":"flat","type":"BadRequest","param":"n","code":400})", "flat",
+       "n"},
+      {R"({"error":"Unauthorized thing"})", "Unauthorized thing", std::nullopt},
+      {R"({"detail":"Not Found"})", "Not Found", std::nullopt},
+      {R"({"detail":[{"loc":["body","n"],"msg":"bad"}]})", R"([{"loc":["body","n"],"msg":"bad"}])",
+       std::nullopt},
+      {R"({"error":["odd"]})", R"(["odd"])", std::nullopt},
+      {R"({"something":"else"})", R"({"something":"else"})", std::nullopt},
+      {"plain words", "plain words", std::nullopt},
+      {"", "the engine answered with status 400", std::nullopt},
+      {R"({"error":{}})", "the engine answered with status 400", std::nullopt},
+      {R"({"error":{"message":"line\nbreak \"quoted\""}})", "line\nbreak \"quoted\"", std::nullopt},
+  };
+  for (const auto& c : cases) {
+    const Error error = read_engine_error(400, c.body, std::nullopt);
+    EXPECT_EQ(error.code(), Errc::EngineRejected) << c.body;
+    EXPECT_EQ(error.message(), c.message) << c.body;
+    EXPECT_EQ(error.param(), c.param) << c.body;
+  }
+}
+
+TEST(EngineError, PassesTheClientsMistakesOnWithTheirStatus) {
+  for (const int status : {400, 404, 405, 409, 413, 415, 418, 422, 499}) {
+    const Error error = read_engine_error(status, R"({"message":"m"})", std::nullopt);
+    EXPECT_EQ(error.code(), Errc::EngineRejected) << status;
+    EXPECT_EQ(error.http_status(), status);
+    EXPECT_FALSE(error.retry_after()) << status;
+  }
+}
+
+TEST(EngineError, TellsWhenToComeBackToAnOverloadedEngine) {
+  const struct {
+    std::optional<std::string_view> given;
+    seconds expected;
+  } cases[] = {
+      {std::nullopt, seconds(1)},
+      {"7", seconds(7)},
+      {"0", seconds(0)},
+      {"-5", seconds(0)},
+      {"999999", seconds(3600)},
+      {"", seconds(1)},
+      {"soon", seconds(1)},
+      {"7s", seconds(1)},
+      {"99999999999999999999", seconds(1)},
+      {"Wed, 21 Oct 2026 07:28:00 GMT", seconds(1)},
+  };
+  for (const int status : {429, 503}) {
+    for (const auto& c : cases) {
+      const Error error = read_engine_error(status, R"({"detail":"full"})", c.given);
+      EXPECT_EQ(error.code(), Errc::EngineOverloaded);
+      EXPECT_EQ(error.http_status(), status);
+      EXPECT_EQ(error.message(), "full");
+      EXPECT_EQ(error.retry_after(), c.expected) << c.given.value_or("none");
+    }
+  }
+}
+
+TEST(EngineError, KeepsARefusedKeyToItself) {
+  for (const int status : {401, 403}) {
+    const Error error = read_engine_error(status, R"({"error":"key sk-secret"})", std::nullopt);
+    EXPECT_EQ(error.code(), Errc::EngineFailed);
+    EXPECT_EQ(error.http_status(), 502);
+    EXPECT_THAT(error.message(), Not(HasSubstr("sk-secret")));
+  }
+}
+
+TEST(EngineError, CallsEveryOtherStatusAFailureOfTheEngine) {
+  for (const int status : {302, 500, 501, 502, 504, 599}) {
+    const Error error = read_engine_error(status, R"({"message":"boom"})", "9");
+    EXPECT_EQ(error.code(), Errc::EngineFailed) << status;
+    EXPECT_EQ(error.http_status(), 502) << status;
+    EXPECT_THAT(error.message(), HasSubstr("boom"));
+    EXPECT_THAT(error.message(), HasSubstr(std::to_string(status)));
+  }
+}
+
+TEST(EngineError, CutsAMessageThatIsTooLong) {
+  EXPECT_EQ(read_engine_error(400, std::string(100'000, 'x'), std::nullopt).message().size(),
+            2000U);
+  EXPECT_EQ(read_stream_error(std::string(100'000, 'x')).message().size(), 2000U);
+}
+
+TEST(StreamError, IsAFailureOfTheEngineWithItsMessage) {
+  const struct {
+    const char* data;
+    const char* message;
+  } cases[] = {
+      {R"({"error":{"message":"KV load failed","code":500}})", "KV load failed"},
+      {R"({"error":{"object":"error","message":"aborted"}})", "aborted"},
+      {R"({"error":"bare"})", "bare"},
+      {R"({"error":{}})", "the engine ended the stream with an error"},
+  };
+  for (const auto& c : cases) {
+    const Error error = read_stream_error(c.data);
+    EXPECT_EQ(error.code(), Errc::EngineFailed) << c.data;
+    EXPECT_EQ(error.message(), c.message) << c.data;
+  }
+}
+
+}  // namespace
+}  // namespace baton::engine

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/exchange.h"
+
+#include "unit/engine/exchange_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace baton::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+using test::FakeEngine;
+using test::FakePeer;
+using test::response;
+using testing::HasSubstr;
+
+Error gone() { return Error(Errc::ClientGone, "the client left"); }
+
+struct ExchangeTest : ExchangeFixture {
+  // One whole exchange: the body, or what went wrong.
+  Result<std::string> ask(const FakeEngine& worker) { return ask_at(worker.endpoint()); }
+  Result<std::string> ask_at(const model::Endpoint& endpoint) {
+    Result<std::string> result = fail(Errc::Internal, "did not run");
+    run([&]() -> awaitable<void> {
+      Exchange once(pool, {id, endpoint}, timeouts, nullptr, OnCancel::Abort);
+      const auto taken = co_await once.send(kHead, body);
+      if (!taken) {
+        result = fail(taken.error());
+        co_return;
+      }
+      status = once.head().status;
+      result = co_await once.read_all(limit);
+    });
+    return result;
+  }
+  // Sends in the background; `sent` and `answer` are there once it has happened.
+  void begin(const model::Endpoint& endpoint, OnCancel on_cancel) {
+    target = endpoint;
+    exchange =
+        std::make_unique<Exchange>(pool, Target{id, target}, timeouts, &cancellation, on_cancel);
+    start([this]() -> awaitable<void> {
+      sent = co_await exchange->send(kHead, body);
+      if (*sent) answer = co_await exchange->read_all(limit);
+      ended = true;
+    });
+  }
+  void warm_up(const FakeEngine& worker) { EXPECT_EQ(ask(worker).value(), "ok"); }
+
+  model::WorkerId id{1};
+  int status = 0;
+  std::size_t limit = 1024 * 1024;
+  model::Endpoint target;
+  Cancellation cancellation;
+  std::unique_ptr<Exchange> exchange;
+  std::optional<Result<void>> sent;
+  std::optional<Result<std::string>> answer;
+  bool ended = false;
+};
+
+TEST_F(ExchangeTest, SendsHeadAndBodyAndReadsTheAnswer) {
+  const FakeEngine worker(test::always(response(200, "hello", "X-A: b\r\n")));
+  EXPECT_EQ(ask(worker).value(), "hello");
+  EXPECT_EQ(status, 200);
+  ASSERT_EQ(worker.requests().size(), 1U);
+  EXPECT_EQ(worker.requests()[0].head, kHead);
+  EXPECT_EQ(worker.requests()[0].body, "body");
+}
+
+TEST_F(ExchangeTest, ReadsChunkedAnswersAndAnswersThatEndWithTheConnection) {
+  const FakeEngine chunked(test::always(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"));
+  EXPECT_EQ(ask(chunked).value(), "abcde");
+  id = {2};
+  const FakeEngine until_close([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\n\r\nall there is");
+  });
+  EXPECT_EQ(ask(until_close).value(), "all there is");
+}
+
+TEST_F(ExchangeTest, UsesAConnectionAgain) {
+  const FakeEngine worker(test::always(response(200, "ok")));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(worker).value(), "ok");
+  EXPECT_EQ(worker.connections(), 1U);
+}
+
+TEST_F(ExchangeTest, DoesNotUseAConnectionAgainThatCannotBeTrusted) {
+  const struct {
+    const char* why;
+    std::string answer;
+  } cases[] = {
+      {"the worker says it closes", response(200, "ok", "Connection: close\r\n")},
+      {"bytes follow the answer", response(200, "ok") + "HTTP/1.1 200 OK\r\n"},
+  };
+  for (const auto& c : cases) {
+    ++id.value;
+    const FakeEngine worker(test::always(c.answer));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(worker).value(), "ok") << c.why;
+    EXPECT_EQ(worker.connections(), 2U) << c.why;
+  }
+}
+
+TEST_F(ExchangeTest, ClosesAConnectionWhoseAnswerWasNotReadToItsEnd) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe first bytes");
+    peer.wait_for_drop();
+  });
+  run([&]() -> awaitable<void> {
+    const model::Endpoint endpoint = worker.endpoint();
+    Exchange half(pool, {id, endpoint}, timeouts, nullptr, OnCancel::Abort);
+    EXPECT_TRUE(co_await half.send(kHead, body));
+    EXPECT_TRUE(co_await half.read());
+  });
+  EXPECT_TRUE(worker.wait_for_drops(1));
+}
+
+// A worker that lets a second request come in on a kept-alive connection, then ends it.
+FakeEngine::Script answers_once_then(std::function<void(FakePeer&)> second) {
+  auto connections = std::make_shared<std::atomic<int>>(0);
+  return [connections, second](FakePeer& peer) {
+    const bool first_connection = connections->fetch_add(1) == 0;
+    peer.read_request();
+    peer.write(response(200, "ok"));
+    if (!first_connection) {
+      while (peer.read_request()) peer.write(response(200, "ok"));
+      return;
+    }
+    peer.read_request();
+    second(peer);
+  };
+}
+
+TEST_F(ExchangeTest, ReplacesAKeptConnectionThatDiesWithoutAnAnswer) {
+  for (const bool reset : {false, true}) {
+    ++id.value;
+    const FakeEngine worker(answers_once_then([reset](FakePeer& peer) {
+      if (reset) peer.reset();
+    }));
+    warm_up(worker);
+    EXPECT_EQ(ask(worker).value(), "ok");
+    EXPECT_EQ(worker.connections(), 2U);
+  }
+}
+
+TEST_F(ExchangeTest, DoesNotAskAgainOnceAByteWasAnswered) {
+  const FakeEngine worker(answers_once_then([](FakePeer& peer) { peer.write("HTTP/1.1 2"); }));
+  warm_up(worker);
+  const auto result = ask(worker);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::EngineFailed);
+  EXPECT_EQ(worker.connections(), 1U);
+}
+
+TEST_F(ExchangeTest, DoesNotAskAgainOnAFreshConnection) {
+  const FakeEngine worker([](FakePeer& peer) { peer.read_request(); });
+  const auto result = ask(worker);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::EngineFailed);
+  EXPECT_THAT(result.error().message(), HasSubstr(worker.endpoint().to_string()));
+  EXPECT_EQ(worker.connections(), 1U);
+}
+
+TEST_F(ExchangeTest, DoesNotAskAgainWhereAKeptConnectionTakesTooLong) {
+  timeouts.first_byte = 50ms;
+  const FakeEngine worker(answers_once_then([](FakePeer& peer) { peer.wait_for_drop(); }));
+  warm_up(worker);
+  const auto result = ask(worker);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::EngineTimeout);
+  EXPECT_EQ(worker.connections(), 1U);
+}
+
+TEST_F(ExchangeTest, SaysThatAWorkerCannotBeReached) {
+  const auto result = ask_at(test::closed_endpoint());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::EngineUnreachable);
+}
+
+TEST_F(ExchangeTest, GivesUpWhereNoAnswerBegins) {
+  timeouts.first_byte = 50ms;
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  const auto result = ask(worker);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::EngineTimeout);
+  EXPECT_TRUE(worker.wait_for_drops(1)) << "the worker is told to stop";
+}
+
+TEST_F(ExchangeTest, GivesUpWhereAnAnswerStops) {
+  timeouts.idle = 50ms;
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+    peer.wait_for_drop();
+  });
+  const auto result = ask(worker);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::EngineTimeout);
+  EXPECT_TRUE(worker.wait_for_drops(1));
+}
+
+TEST_F(ExchangeTest, NeverTakesACutBodyForAWholeOne) {
+  for (const std::string framing :
+       {"Content-Length: 9\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"}) {
+    for (const bool reset : {false, true}) {
+      ++id.value;
+      const FakeEngine worker([&](FakePeer& peer) {
+        peer.read_request();
+        peer.write("HTTP/1.1 200 OK\r\n" + framing);
+        if (reset) peer.wait_for_proceed();
+        if (reset) peer.reset();
+      });
+      const model::Endpoint endpoint = worker.endpoint();
+      run([&]() -> awaitable<void> {
+        Exchange cut(pool, {id, endpoint}, timeouts, nullptr, OnCancel::Abort);
+        EXPECT_TRUE(co_await cut.send(kHead, body));
+        const auto piece = co_await cut.read();
+        EXPECT_TRUE(piece && *piece == "half") << framing;
+        const_cast<FakeEngine&>(worker).proceed();
+        const auto rest = co_await cut.read();
+        EXPECT_FALSE(rest) << framing;
+        if (!rest) EXPECT_EQ(rest.error().code(), Errc::StreamBroken) << framing;
+        EXPECT_FALSE(cut.done());
+      });
+    }
+  }
+}
+
+TEST_F(ExchangeTest, RefusesAnAnswerThatIsNoHttp) {
+  const FakeEngine worker(test::always("SSH-2.0-OpenSSH\r\n\r\n"));
+  const auto result = ask(worker);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::EngineProtocol);
+}
+
+TEST_F(ExchangeTest, RefusesAnAnswerBeyondTheLimit) {
+  const FakeEngine worker(test::always(response(200, "12345")));
+  limit = 5;
+  EXPECT_EQ(ask(worker).value(), "12345");
+  limit = 4;
+  const auto result = ask(worker);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::EngineProtocol);
+}
+
+TEST_F(ExchangeTest, ReadsARefusalThatComesBeforeTheBodyWasTaken) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.write(response(413, "too large", "Connection: close\r\n"));
+    peer.wait_for_drop();
+  });
+  const std::string large(16 * 1024 * 1024, 'x');
+  body = {large};
+  EXPECT_EQ(ask(worker).value(), "too large");
+  EXPECT_EQ(status, 413);
+}
+
+// Regression: once writing had failed, what the worker had said was not read any more.
+TEST_F(ExchangeTest, ReadsARefusalOfAWorkerThatClosedBeforeTheBodyWasTaken) {
+  const FakeEngine worker([](FakePeer& peer) { peer.write(response(413, "too large")); });
+  const std::string large(16 * 1024 * 1024, 'x');
+  body = {large};
+  EXPECT_EQ(ask(worker).value_or("nothing"), "too large");
+  EXPECT_EQ(status, 413);
+  body = {"bo", "dy"};
+  EXPECT_EQ(ask(worker).value_or("nothing"), "too large");
+  EXPECT_EQ(worker.connections(), 2U) << "half a request was sent: no place for another";
+}
+
+TEST_F(ExchangeTest, ReadsLargeAnswersWhole) {
+  std::string large(3 * 1024 * 1024, '\0');
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>('a' + i % 23);
+  limit = large.size();
+  const FakeEngine worker(test::always(response(200, large)));
+  EXPECT_TRUE(ask(worker).value() == large);
+}
+
+TEST_F(ExchangeTest, CancelledWithAbortStopsWhileItWaitsForTheAnswer) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  begin(worker.endpoint(), OnCancel::Abort);
+  run_until([&] { return worker.requests().size() == 1; });
+  cancellation.request(gone());
+  run_until([&] { return ended; });
+  ASSERT_FALSE(*sent);
+  EXPECT_EQ(sent->error().code(), Errc::ClientGone);
+  exchange.reset();
+  EXPECT_TRUE(worker.wait_for_drops(1));
+}
+
+TEST_F(ExchangeTest, CancelledBeforeItBeganWithAbortDoesNotSend) {
+  const FakeEngine worker(test::always(response(200, "ok")));
+  cancellation.request(gone());
+  begin(worker.endpoint(), OnCancel::Abort);
+  run_until([&] { return ended; });
+  ASSERT_FALSE(*sent);
+  EXPECT_EQ(sent->error().code(), Errc::ClientGone);
+  EXPECT_TRUE(worker.requests().empty());
+}
+
+TEST_F(ExchangeTest, CancelledWithAfterFirstBodyWaitsForTheFirstByteOfTheBody) {
+  FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_proceed();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+    peer.wait_for_proceed();
+    peer.write("first");
+    peer.wait_for_drop();
+  });
+  begin(worker.endpoint(), OnCancel::AfterFirstBody);
+  run_until([&] { return worker.requests().size() == 1; });
+  cancellation.request(gone());
+  worker.proceed();
+  run_until([&] { return sent.has_value(); });
+  EXPECT_TRUE(*sent) << "the head alone does not show that the hand-off is complete";
+  run_for(20ms);
+  EXPECT_FALSE(ended);
+  worker.proceed();
+  run_until([&] { return ended; });
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(answer->error().code(), Errc::ClientGone);
+  exchange.reset();
+  EXPECT_TRUE(worker.wait_for_drops(1));
+}
+
+TEST_F(ExchangeTest, CancelledWithAfterFirstBodyStopsAtOnceInTheMiddleOfTheBody) {
+  FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+    peer.wait_for_drop();
+  });
+  const model::Endpoint endpoint = worker.endpoint();
+  bool reading = false;
+  start([&]() -> awaitable<void> {
+    Exchange stream(pool, {id, endpoint}, timeouts, &cancellation, OnCancel::AfterFirstBody);
+    EXPECT_TRUE(co_await stream.send(kHead, body));
+    EXPECT_TRUE(co_await stream.read());
+    reading = true;
+    const auto rest = co_await stream.read();
+    EXPECT_FALSE(rest);
+    if (!rest) EXPECT_EQ(rest.error().code(), Errc::ClientGone);
+    ended = true;
+  });
+  run_until([&] { return reading; });
+  cancellation.request(gone());
+  run_until([&] { return ended; });
+  EXPECT_TRUE(worker.wait_for_drops(1));
+}
+
+TEST_F(ExchangeTest, CancelledWithFinishReadsTheAnswerToItsEnd) {
+  FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_proceed();
+    peer.write(response(200, "the params"));
+  });
+  begin(worker.endpoint(), OnCancel::Finish);
+  run_until([&] { return worker.requests().size() == 1; });
+  cancellation.request(gone());
+  worker.proceed();
+  run_until([&] { return ended; });
+  EXPECT_EQ(answer->value(), "the params");
+}
+
+TEST_F(ExchangeTest, CancelledIsDroppedWhenTheGraceIsOver) {
+  for (const OnCancel on_cancel : {OnCancel::AfterFirstBody, OnCancel::Finish}) {
+    ++id.value;
+    timeouts.handoff_grace = 50ms;
+    const FakeEngine worker([](FakePeer& peer) {
+      peer.read_request();
+      peer.wait_for_drop();
+    });
+    Cancellation this_one;
+    bool over = false;
+    const model::Endpoint endpoint = worker.endpoint();
+    start([&]() -> awaitable<void> {
+      Exchange leg(pool, {id, endpoint}, timeouts, &this_one, on_cancel);
+      const auto result = co_await leg.send(kHead, body);
+      EXPECT_FALSE(result);
+      if (!result) EXPECT_EQ(result.error().code(), Errc::ClientGone);
+      over = true;
+    });
+    run_until([&] { return worker.requests().size() == 1; });
+    this_one.request(gone());
+    run_until([&] { return over; });
+    EXPECT_TRUE(worker.wait_for_drops(1));
+  }
+}
+
+TEST_F(ExchangeTest, DroppedFailsWithoutTouchingTheWorkerAgain) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  begin(worker.endpoint(), OnCancel::Finish);
+  run_until([&] { return worker.requests().size() == 1; });
+  exchange->drop();
+  run_until([&] { return ended; });
+  ASSERT_FALSE(*sent);
+  EXPECT_EQ(sent->error().code(), Errc::EngineFailed);
+}
+
+// Regression: a dropped leg looked like a kept-alive connection that had died, and its request was
+// sent a second time.
+TEST_F(ExchangeTest, DroppedOnAKeptConnectionIsNotSentAgain) {
+  const FakeEngine worker(answers_once_then([](FakePeer& peer) { peer.wait_for_drop(); }));
+  warm_up(worker);
+  begin(worker.endpoint(), OnCancel::Finish);
+  run_until([&] { return worker.requests().size() == 2; });
+  exchange->drop();
+  run_until([&] { return ended; });
+  EXPECT_FALSE(*sent);
+  EXPECT_EQ(worker.connections(), 1U);
+}
+
+// Regression: the same, by the end of the grace.
+TEST_F(ExchangeTest, OnAKeptConnectionTheEndOfTheGraceIsTheEnd) {
+  timeouts.handoff_grace = 50ms;
+  const FakeEngine worker(answers_once_then([](FakePeer& peer) { peer.wait_for_drop(); }));
+  warm_up(worker);
+  begin(worker.endpoint(), OnCancel::Finish);
+  run_until([&] { return worker.requests().size() == 2; });
+  cancellation.request(gone());
+  run_until([&] { return ended; });
+  ASSERT_FALSE(*sent);
+  EXPECT_EQ(sent->error().code(), Errc::ClientGone);
+  EXPECT_EQ(worker.connections(), 1U);
+}
+
+// Regression: drop() had no effect while the connection was being made.
+TEST_F(ExchangeTest, DroppedWhileItConnectsDoesNotSend) {
+  const FakeEngine worker(test::always(response(200, "ok")));
+  begin(worker.endpoint(), OnCancel::Finish);
+  io.poll_one();  // as far as the connect
+  exchange->drop();
+  run_until([&] { return ended; });
+  EXPECT_FALSE(*sent);
+  EXPECT_TRUE(worker.requests().empty());
+}
+
+}  // namespace
+}  // namespace baton::engine

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/request_head.h"
+
+#include <gtest/gtest.h>
+
+namespace baton::engine {
+namespace {
+
+TEST(RequestHead, IsARequestLineHostHeadersAndLength) {
+  wire::Headers headers;
+  headers.add("Content-Type", "application/json");
+  headers.add("X-Request-Id", "7");
+  EXPECT_EQ(request_head("POST", "/v1/completions", "[::1]:8000", headers, 123),
+            "POST /v1/completions HTTP/1.1\r\n"
+            "Host: [::1]:8000\r\n"
+            "Content-Type: application/json\r\n"
+            "X-Request-Id: 7\r\n"
+            "Content-Length: 123\r\n"
+            "\r\n");
+}
+
+TEST(RequestHead, NamesALengthAlsoWhereThereIsNoBody) {
+  EXPECT_EQ(request_head("GET", "/server_info", "h:1", {}, 0),
+            "GET /server_info HTTP/1.1\r\nHost: h:1\r\nContent-Length: 0\r\n\r\n");
+}
+
+}  // namespace
+}  // namespace baton::engine

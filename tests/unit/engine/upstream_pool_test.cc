@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/upstream_pool.h"
+
+#include "engine/exchange.h"
+#include "unit/engine/exchange_fixture.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+namespace baton::engine {
+namespace {
+
+using test::FakeEngine;
+using test::FakePeer;
+
+struct UpstreamPoolTest : ExchangeFixture {
+  std::unique_ptr<Upstream> connect(const model::Endpoint& endpoint) {
+    std::unique_ptr<Upstream> made;
+    run([&]() -> awaitable<void> {
+      auto connected = co_await pool.connect({{1}, endpoint}, nullptr);
+      if (connected) {
+        made = std::move(*connected);
+      } else {
+        problem = connected.error();
+      }
+    });
+    return made;
+  }
+  std::unique_ptr<Upstream> take(std::uint64_t worker) {
+    const model::Endpoint endpoint;
+    return pool.take_idle({{worker}, endpoint});
+  }
+  std::optional<Error> problem;
+  FakeEngine quiet{[](FakePeer& peer) { peer.wait_for_drop(); }};
+};
+
+TEST_F(UpstreamPoolTest, GivesAConnectionToTheWorkerItBelongsToOnly) {
+  EXPECT_EQ(take(1), nullptr);
+  auto made = connect(quiet.endpoint());
+  const Upstream* const address = made.get();
+  pool.give_back({1}, std::move(made));
+  EXPECT_EQ(take(2), nullptr);
+  EXPECT_EQ(take(1).get(), address);
+  EXPECT_EQ(take(1), nullptr);
+}
+
+TEST_F(UpstreamPoolTest, GivesTheOneUsedLastFirst) {
+  auto first = connect(quiet.endpoint());
+  auto second = connect(quiet.endpoint());
+  const Upstream* const used_last = second.get();
+  pool.give_back({1}, std::move(first));
+  pool.give_back({1}, std::move(second));
+  EXPECT_EQ(take(1).get(), used_last);
+}
+
+TEST_F(UpstreamPoolTest, KeepsNoMoreThanItMay) {
+  std::vector<std::unique_ptr<Upstream>> made;
+  for (std::size_t i = 0; i < kIdleLimit + 1; ++i) made.push_back(connect(quiet.endpoint()));
+  for (auto& upstream : made) pool.give_back({1}, std::move(upstream));
+  EXPECT_TRUE(quiet.wait_for_drops(1));
+  for (std::size_t i = 0; i < kIdleLimit; ++i) EXPECT_NE(take(1), nullptr);
+  EXPECT_EQ(take(1), nullptr);
+}
+
+TEST_F(UpstreamPoolTest, GivesNoConnectionThatItsWorkerHasClosed) {
+  FakeEngine closing([](FakePeer& peer) { peer.wait_for_proceed(); });
+  auto made = connect(closing.endpoint());
+  net::Connection& connection = made->connection;
+  closing.proceed();
+  run_until([&] { return connection.stale(); });
+  pool.give_back({1}, std::move(made));
+  EXPECT_EQ(take(1), nullptr);
+}
+
+TEST_F(UpstreamPoolTest, SaysWhoCannotBeReached) {
+  const model::Endpoint nobody = test::closed_endpoint();
+  EXPECT_EQ(connect(nobody), nullptr);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->code(), Errc::EngineUnreachable);
+  EXPECT_NE(problem->message().find(nobody.to_string()), std::string::npos) << problem->message();
+}
+
+TEST_F(UpstreamPoolTest, ResolvesNames) {
+  EXPECT_NE(connect({"localhost", quiet.endpoint().port}), nullptr);
+  EXPECT_EQ(connect({"no-such-host.invalid", 80}), nullptr);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->code(), Errc::EngineUnreachable);
+}
+
+TEST_F(UpstreamPoolTest, StopsConnectingForARequestThatIsCancelled) {
+  Cancellation cancellation;
+  cancellation.request(Error(Errc::ClientGone, "left"));
+  const model::Endpoint endpoint = quiet.endpoint();
+  run([&]() -> awaitable<void> {
+    const auto connected = co_await pool.connect({{1}, endpoint}, &cancellation);
+    EXPECT_FALSE(connected);
+    if (!connected) EXPECT_EQ(connected.error().code(), Errc::ClientGone);
+  });
+}
+
+TEST_F(UpstreamPoolTest, ShutDownEndsWhatIsUnderWayAndWhatWouldCome) {
+  FakeEngine busy([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  pool.give_back({1}, connect(quiet.endpoint()));
+  const model::Endpoint endpoint = busy.endpoint();
+  bool ended = false;
+  start([&]() -> awaitable<void> {
+    Exchange exchange(pool, {{2}, endpoint}, timeouts, nullptr, OnCancel::Finish);
+    EXPECT_FALSE(co_await exchange.send(kHead, body));
+    ended = true;
+  });
+  run_until([&] { return busy.requests().size() == 1; });
+  pool.shut_down();
+  run_until([&] { return ended; });
+  EXPECT_TRUE(busy.wait_for_drops(1));
+  EXPECT_TRUE(quiet.wait_for_drops(1)) << "idle connections are closed";
+
+  EXPECT_EQ(connect(quiet.endpoint()), nullptr);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->code(), Errc::ShuttingDown);
+}
+
+}  // namespace
+}  // namespace baton::engine

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "front/routes.h"
+
+#include <string>
+#include <string_view>
+
+namespace baton::front {
+
+// Role. Remembers the one answer a handler gives.
+class AnswerRecorder final : public pipeline::ResponseSink {
+ public:
+  awaitable<Result<void>> respond(int given_status, const wire::Headers& given_headers,
+                                  std::string_view whole) override {
+    status = given_status;
+    headers = given_headers;
+    body = whole;
+    co_return Result<void>{};
+  }
+  awaitable<Result<void>> begin(int given_status, const wire::Headers& given_headers) override {
+    status = given_status;
+    headers = given_headers;
+    co_return Result<void>{};
+  }
+  awaitable<Result<void>> write(std::string_view piece) override {
+    body += piece;
+    co_return Result<void>{};
+  }
+  awaitable<Result<void>> end() override { co_return Result<void>{}; }
+
+  int status = 0;
+  wire::Headers headers;
+  std::string body;
+};
+
+// Calls the handler of a route, as a session would.
+inline awaitable<void> call_route(const Routes& routes, std::string method, std::string target,
+                                  std::string body, AnswerRecorder& answer) {
+  wire::RequestHead head;
+  head.method = std::move(method);
+  head.target = std::move(target);
+  const Route* const route = routes.find(head.method, head.path()).value();
+  Cancellation cancellation;
+  Call call{head, std::move(body), "id-1", std::chrono::steady_clock::now(), answer, cancellation};
+  co_await route->handler(call);
+}
+
+}  // namespace baton::front

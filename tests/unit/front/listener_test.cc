@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/listener.h"
+
+#include "support/io_fixture.h"
+#include "unit/front/raw_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+
+namespace baton::front {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* kGet = "GET /hello HTTP/1.1\r\nHost: h\r\n\r\n";
+
+struct ListenerTest : test::IoFixture {
+  void SetUp() override {
+    auto acceptor = bind(io, {"127.0.0.1", 0});
+    ASSERT_TRUE(acceptor) << acceptor.error().message();
+    port = acceptor->local_endpoint().port();
+    listener.emplace(std::move(*acceptor), deadlines, tasks,
+                     SessionContext{.routes = routes,
+                                    .keys = keys,
+                                    .limits = limits,
+                                    .timeouts = timeouts,
+                                    .metrics = http_metrics,
+                                    .random = [] { return std::uint64_t{1}; }},
+                     Listener::Gate{open, 2}, nullptr);
+    listener->start();
+  }
+  void TearDown() override {
+    listener->finish();
+    listener->stop(Error(Errc::ShuttingDown, "the end"));
+    run_until([this] { return tasks.running() == 0; });
+    EXPECT_EQ(open, 0U);
+    EXPECT_EQ(http_metrics.connections.value(), 0);
+  }
+  RawClient connect() { return RawClient::connect(io, port); }
+  void expect_hello(RawClient& client) {
+    client.send(kGet);
+    run_until([&] { return client.received().ends_with("hello") || client.ended(); });
+    EXPECT_THAT(client.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
+  }
+
+  Routes routes{{{"GET", "/hello", Access::Open,
+                  [](Call& call) { return respond_json(call, 200, "hello"); }}}};
+  ApiKeys keys{{}};
+  config::Limits limits;
+  config::Timeouts timeouts;
+  telemetry::Registry registry;
+  HttpMetrics http_metrics{registry};
+  std::atomic<std::size_t> open{0};
+  net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "a task threw"; }};
+  std::uint16_t port = 0;
+  std::optional<Listener> listener;
+};
+
+TEST_F(ListenerTest, RunsASessionForEachConnection) {
+  RawClient first = connect();
+  RawClient second = connect();
+  expect_hello(first);
+  expect_hello(second);
+  EXPECT_EQ(open, 2U);
+  EXPECT_EQ(http_metrics.connections.value(), 2);
+  first.close();
+  run_until([this] { return open == 1; });
+}
+
+TEST_F(ListenerTest, TurnsAwayWhoeverIsTooMany) {
+  RawClient first = connect();
+  RawClient second = connect();
+  expect_hello(first);
+  expect_hello(second);
+  RawClient third = connect();
+  third.send(kGet);
+  run_until([&] { return third.ended(); });
+  EXPECT_THAT(third.received(), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(third.received(), HasSubstr("too_many_connections"));
+  EXPECT_THAT(third.received(), HasSubstr("\r\nRetry-After: 1\r\n"));
+  run_until([this] { return open == 2; });
+  first.close();
+  run_until([this] { return open == 1; });
+  RawClient fourth = connect();
+  expect_hello(fourth);
+}
+
+TEST_F(ListenerTest, FinishTakesNobodyNewAndEndsTheIdle) {
+  RawClient client = connect();
+  expect_hello(client);
+  listener->finish();
+  run_until([&] { return client.ended(); });
+  run_until([this] { return tasks.running() == 0; });
+  boost::asio::ip::tcp::socket late(io);
+  boost::system::error_code error;
+  late.connect({boost::asio::ip::address_v4::loopback(), port}, error);
+  EXPECT_EQ(error, boost::asio::error::connection_refused);
+}
+
+TEST(Bind, SharesAnAddressBetweenThreads) {
+  boost::asio::io_context io;
+  auto first = bind(io, {"127.0.0.1", 0});
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(bind(io, {"127.0.0.1", first->local_endpoint().port()}));
+}
+
+TEST(Bind, SaysWhyAnAddressCannotBeHad) {
+  boost::asio::io_context io;
+  boost::asio::ip::tcp::acceptor taken(io, {boost::asio::ip::address_v4::loopback(), 0});
+  const auto in_use = bind(io, {"127.0.0.1", taken.local_endpoint().port()});
+  ASSERT_FALSE(in_use);
+  EXPECT_THAT(in_use.error().message(), HasSubstr("another process"));
+  const auto unknown = bind(io, {"no-such-host.invalid", 1});
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message(), HasSubstr("no-such-host.invalid:1"));
+}
+
+}  // namespace
+}  // namespace baton::front

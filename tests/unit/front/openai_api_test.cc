@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/openai_api.h"
+
+#include "unit/front/answer_recorder.h"
+#include "unit/handoff/handoff_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace baton::front {
+namespace {
+
+using handoff::json;
+using test::FakeEngine;
+using testing::StartsWith;
+
+struct OpenAiApiTest : handoff::HandoffFixture {
+  void SetUp() override {
+    serve(Engine::Vllm, {{Role::Aggregated, worker.endpoint()}});
+    pipeline.emplace(*fleet, *handoff, ledger,
+                     pipeline::Options{.forward_authorization = pipeline::ForwardAuthorization::No,
+                                       .response_bytes = 1024});
+    routes.emplace(openai_routes(*pipeline, *fleet, 1'700'000'000));
+  }
+  void call(std::string method, std::string target, std::string body = "") {
+    run([&]() -> awaitable<void> { co_await call_route(*routes, method, target, body, recorder); });
+  }
+  FakeEngine worker{test::always(test::response(200, R"({"choices":[]})"))};
+  std::string lines;
+  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  pipeline::RequestLedger ledger{metrics, log, false};
+  std::optional<pipeline::Pipeline> pipeline;
+  std::optional<Routes> routes;
+  AnswerRecorder recorder;
+};
+
+TEST_F(OpenAiApiTest, NeedsAKeyEverywhere) {
+  for (const Route& route : openai_routes(*pipeline, *fleet, 0)) {
+    EXPECT_EQ(route.access, Access::Key) << route.path;
+  }
+}
+
+TEST_F(OpenAiApiTest, ListsTheModels) {
+  call("GET", "/v1/models");
+  EXPECT_EQ(recorder.status, 200);
+  EXPECT_EQ(json(recorder.body),
+            json(R"({"object":"list","data":[{"id":"m","object":"model","created":1700000000,)"
+                 R"("owned_by":"baton"}]})"));
+}
+
+TEST_F(OpenAiApiTest, ListsAliasesBesideNames) {
+  config::Config aliased = config;
+  aliased.models[0].aliases = {"alias/of m"};
+  telemetry::Registry registry;
+  fleet::Fleet other(aliased, registry);
+  const Routes all(openai_routes(*pipeline, other, 1));
+  run([&]() -> awaitable<void> { co_await call_route(all, "GET", "/v1/models", "", recorder); });
+  EXPECT_EQ(json(recorder.body)["data"][1]["id"], "alias/of m");
+}
+
+TEST_F(OpenAiApiTest, TellsOfOneModel) {
+  call("GET", "/v1/models/m?x=1");
+  EXPECT_EQ(recorder.status, 200);
+  EXPECT_EQ(json(recorder.body)["id"], "m");
+  call("GET", "/v1/models/org/other");
+  EXPECT_EQ(recorder.status, 404);
+  EXPECT_EQ(json(recorder.body)["error"]["code"], "model_not_found");
+  EXPECT_EQ(json(recorder.body)["error"]["param"], "model");
+}
+
+TEST_F(OpenAiApiTest, SendsEachApiToItsPath) {
+  call("POST", "/v1/chat/completions", R"({"model":"m","messages":[]})");
+  EXPECT_EQ(recorder.body, R"({"choices":[]})");
+  call("POST", "/v1/completions", R"({"model":"m","prompt":"p"})");
+  ASSERT_EQ(worker.requests().size(), 2U);
+  EXPECT_THAT(worker.requests()[0].head, StartsWith("POST /v1/chat/completions HTTP/1.1\r\n"));
+  EXPECT_THAT(worker.requests()[1].head, StartsWith("POST /v1/completions HTTP/1.1\r\n"));
+}
+
+}  // namespace
+}  // namespace baton::front

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/forwarding.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+namespace baton::pipeline {
+namespace {
+
+using Fields = std::initializer_list<std::pair<const char*, const char*>>;
+
+wire::Headers headers(Fields fields) {
+  wire::Headers made;
+  for (const auto& [name, value] : fields) made.add(name, value);
+  return made;
+}
+
+std::string text(const wire::Headers& given) {
+  std::string lines;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    lines += std::string(given[i].name) + ": " + std::string(given[i].value) + "\n";
+  }
+  return lines;
+}
+
+TEST(HeadersForWorkers, AreTheClientsWithTheRequestIdBehind) {
+  const auto client = headers({{"Content-Type", "application/json"},
+                               {"traceparent", "00-1-2-01"},
+                               {"X-Custom", "a"},
+                               {"X-Custom", "b"},
+                               {"Accept", "*/*"}});
+  EXPECT_EQ(text(headers_for_worker(client, "id-7", ForwardAuthorization::No)),
+            "Content-Type: application/json\ntraceparent: 00-1-2-01\nX-Custom: a\nX-Custom: b\n"
+            "Accept: */*\nX-Request-Id: id-7\n");
+}
+
+TEST(HeadersForWorkers, LeaveOutWhatIsNotForWorkers) {
+  for (const char* name : {"Connection",
+                           "Keep-Alive",
+                           "Proxy-Authenticate",
+                           "Proxy-Authorization",
+                           "Proxy-Connection",
+                           "TE",
+                           "Trailer",
+                           "Transfer-Encoding",
+                           "Upgrade",
+                           "Host",
+                           "Content-Length",
+                           "Expect",
+                           "Accept-Encoding",
+                           "Content-Encoding",
+                           "X-Request-Id",
+                           "x-request-id",
+                           "X-Data-Parallel-Rank",
+                           "X-Baton-Anything",
+                           "x-dynamo-worker",
+                           "X-BATON-",
+                           "HOST"}) {
+    EXPECT_EQ(text(headers_for_worker(headers({{name, "v"}}), "i", ForwardAuthorization::Yes)),
+              "X-Request-Id: i\n")
+        << name;
+  }
+}
+
+TEST(HeadersForWorkers, LeaveOutWhatTheClientTiedToItsConnection) {
+  const auto client = headers({{"Connection", "close, X-Hop"}, {"x-hop", "1"}, {"X-Hop-Not", "2"}});
+  EXPECT_EQ(text(headers_for_worker(client, "i", ForwardAuthorization::Yes)),
+            "X-Hop-Not: 2\nX-Request-Id: i\n");
+}
+
+TEST(HeadersForWorkers, CarryTheKeyOnlyWhereItIsTheEngines) {
+  const auto client = headers({{"authorization", "Bearer k"}});
+  EXPECT_EQ(text(headers_for_worker(client, "i", ForwardAuthorization::Yes)),
+            "authorization: Bearer k\nX-Request-Id: i\n");
+  EXPECT_EQ(text(headers_for_worker(client, "i", ForwardAuthorization::No)), "X-Request-Id: i\n");
+}
+
+TEST(HeadersForClients, AreTheWorkersWithoutWhatBatonWritesItself) {
+  const auto worker = headers({{"date", "now"},
+                               {"server", "uvicorn"},
+                               {"content-type", "text/event-stream"},
+                               {"Content-Length", "5"},
+                               {"Transfer-Encoding", "chunked"},
+                               {"Connection", "keep-alive, X-Hop"},
+                               {"X-Hop", "1"},
+                               {"x-request-id", "theirs"},
+                               {"Cache-Control", "no-cache"}});
+  EXPECT_EQ(text(headers_for_client(worker)),
+            "content-type: text/event-stream\nCache-Control: no-cache\n");
+}
+
+}  // namespace
+}  // namespace baton::pipeline

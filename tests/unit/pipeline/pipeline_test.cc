@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/pipeline.h"
+
+#include "unit/handoff/handoff_fixture.h"
+#include "unit/pipeline/recording_sink.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace baton::pipeline {
+namespace {
+
+using engine::Api;
+using handoff::json;
+using test::FakeEngine;
+using test::FakePeer;
+using test::response;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kEvents =
+    "data: {\"choices\":[{\"text\":\"a\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+struct PipelineTest : handoff::HandoffFixture {
+  void serve_one(const model::Endpoint& worker, ForwardAuthorization authorization) {
+    serve(Engine::Vllm, {{Role::Aggregated, worker}});
+    make_pipeline(authorization);
+  }
+  void make_pipeline(ForwardAuthorization authorization = ForwardAuthorization::No) {
+    ledger.add_model("m");
+    pipeline = std::make_unique<Pipeline>(
+        *fleet, *handoff, ledger,
+        Options{.forward_authorization = authorization, .response_bytes = 1024 * 1024});
+  }
+  void begin_request(Api api, std::string body) {
+    ended = false;
+    start([this, api, body]() -> awaitable<void> {
+      wire::Headers headers;
+      headers.add("Authorization", "Bearer k");
+      co_await pipeline->serve({.api = api,
+                                .headers = std::move(headers),
+                                .body = body,
+                                .request_id = "id-1",
+                                .received = std::chrono::steady_clock::now()},
+                               sink, cancellation);
+      ended = true;
+    });
+  }
+  void request(Api api, std::string body) {
+    begin_request(api, std::move(body));
+    run_until([this] { return ended; });
+    EXPECT_LE(sink.answers, 1);
+  }
+  std::string code() const { return json(sink.body)["error"]["code"]; }
+  testing::AssertionResult counted(const std::string& outcome, const std::string& model = "m") {
+    const std::string line =
+        "baton_requests_total{model=\"" + model + "\",outcome=\"" + outcome + "\"} 1\n";
+    return metrics.render().find(line) != std::string::npos
+               ? testing::AssertionSuccess()
+               : testing::AssertionFailure() << "not counted as " << outcome;
+  }
+
+  std::string lines;
+  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  RequestLedger ledger{metrics, log, true};
+  std::unique_ptr<Pipeline> pipeline;
+  RecordingSink sink{io};
+  bool ended = false;
+};
+
+TEST_F(PipelineTest, AnswersWhole) {
+  const FakeEngine worker(test::always(response(200, R"({"choices":[]})")));
+  serve_one(worker.endpoint(), ForwardAuthorization::Yes);
+  request(Api::Chat, R"({"model":"m","messages":[]})");
+  EXPECT_EQ(sink.status, 200);
+  EXPECT_EQ(sink.body, R"({"choices":[]})");
+  EXPECT_TRUE(counted("ok"));
+  EXPECT_THAT(worker.requests()[0].head, HasSubstr("Authorization: Bearer k\r\n"));
+  EXPECT_THAT(worker.requests()[0].head, HasSubstr("X-Request-Id: id-1\r\n"));
+  EXPECT_EQ(json(lines)["outcome"], "ok");
+}
+
+TEST_F(PipelineTest, AnswersAsAStream) {
+  const FakeEngine worker(
+      test::always(response(200, kEvents, "Content-Type: text/event-stream\r\n")));
+  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
+  EXPECT_EQ(sink.body, kEvents);
+  EXPECT_TRUE(sink.ended);
+  EXPECT_TRUE(counted("ok"));
+  EXPECT_THAT(worker.requests()[0].head, Not(HasSubstr("Bearer")));
+}
+
+TEST_F(PipelineTest, RefusesWhatItCannotUnderstandWithoutAskingAnyone) {
+  const struct {
+    Api api;
+    const char* body;
+    int status;
+    const char* code;
+    const char* param;
+  } cases[] = {
+      {Api::Chat, "", 400, "invalid_json", nullptr},
+      {Api::Chat, "[]", 400, "invalid_json", nullptr},
+      {Api::Chat, "{}", 400, "invalid_request", "model"},
+      {Api::Chat, R"({"model":""})", 400, "invalid_request", "model"},
+      {Api::Chat, R"({"model":7})", 400, "invalid_request", "model"},
+      {Api::Chat, R"({"model":"other","messages":[]})", 404, "model_not_found", "model"},
+      {Api::Chat, R"({"model":"m","prompt":"p"})", 400, "invalid_request", "messages"},
+      {Api::Completions, R"({"model":"m","messages":[]})", 400, "invalid_request", "prompt"},
+      {Api::Chat, R"({"model":"m","messages":[],"stream":"yes"})", 400, "invalid_request",
+       "stream"},
+      {Api::Chat, R"({"model":"m","messages":[],"stream":1})", 400, "invalid_request", "stream"},
+  };
+  const FakeEngine worker(test::always(response(200, "{}")));
+  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  for (const auto& c : cases) {
+    sink.answers = 0;
+    request(c.api, c.body);
+    EXPECT_EQ(sink.status, c.status) << c.body;
+    EXPECT_EQ(code(), c.code) << c.body;
+    const auto param = json(sink.body)["error"]["param"];
+    if (c.param) {
+      EXPECT_EQ(param, c.param) << c.body;
+    } else {
+      EXPECT_TRUE(param.is_null()) << c.body;
+    }
+  }
+  EXPECT_TRUE(worker.requests().empty());
+  EXPECT_TRUE(counted("model_not_found", "unknown"));
+}
+
+TEST_F(PipelineTest, TakesANullStreamForNone) {
+  const FakeEngine worker(test::always(response(200, R"({"choices":[]})")));
+  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  request(Api::Chat, R"({"model":"m","messages":[],"stream":null})");
+  EXPECT_EQ(sink.body, R"({"choices":[]})");
+}
+
+TEST_F(PipelineTest, SaysWhyAModelCannotServe) {
+  serve(Engine::Vllm, {{Role::Prefill, test::closed_endpoint()}});
+  make_pipeline();
+  request(Api::Chat, R"({"model":"m","messages":[]})");
+  EXPECT_EQ(sink.status, 503);
+  EXPECT_EQ(code(), "no_workers");
+  EXPECT_EQ(sink.headers.find("retry-after"), "1");
+}
+
+TEST_F(PipelineTest, PassesARefusalOn) {
+  const FakeEngine worker(
+      test::always(response(422, R"({"error":{"message":"bad n","param":"n"}})")));
+  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  request(Api::Chat, R"({"model":"m","messages":[],"stream":true})");
+  EXPECT_EQ(sink.status, 422);
+  EXPECT_EQ(json(sink.body),
+            json(R"({"error":{"message":"bad n","type":"invalid_request_error","param":"n",)"
+                 R"("code":"engine_rejected"}})"));
+  EXPECT_TRUE(counted("engine_rejected"));
+}
+
+TEST_F(PipelineTest, TellsAFailureInsideAStreamThatHasBegun) {
+  const std::string token = "data: {\"choices\":[{\"text\":\"a\"}]}\n\n";
+  const FakeEngine worker(test::always(response(200, token)));
+  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
+  EXPECT_EQ(sink.status, 200);
+  ASSERT_EQ(sink.body.substr(0, token.size()), token);
+  const std::string last = sink.body.substr(token.size());
+  ASSERT_EQ(last.substr(0, 6), "data: ");
+  EXPECT_EQ(json(last.substr(6))["error"]["code"], "stream_broken");
+  EXPECT_THAT(sink.body, Not(HasSubstr("data: [DONE]")));
+  EXPECT_TRUE(sink.ended);
+  EXPECT_TRUE(counted("stream_broken"));
+}
+
+TEST_F(PipelineTest, TellsAFailureBeforeAStreamBeganByItsStatus) {
+  const FakeEngine worker(test::always(response(200, "data: {\"error\":\"no\"}\n\n")));
+  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
+  EXPECT_EQ(sink.status, 502);
+  EXPECT_EQ(code(), "engine_failed");
+}
+
+TEST_F(PipelineTest, TellsNothingToAClientThatHasLeft) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  begin_request(Api::Chat, R"({"model":"m","messages":[]})");
+  run_until([&] { return worker.requests().size() == 1; });
+  cancellation.request(handoff::client_gone());
+  run_until([this] { return ended; });
+  EXPECT_EQ(sink.answers, 0);
+  EXPECT_TRUE(counted("client_gone"));
+}
+
+TEST_F(PipelineTest, TellsAClientThatIsStillThereThatItIsShuttingDown) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  begin_request(Api::Chat, R"({"model":"m","messages":[]})");
+  run_until([&] { return worker.requests().size() == 1; });
+  cancellation.request(Error(Errc::ShuttingDown, "the end"));
+  run_until([this] { return ended; });
+  EXPECT_EQ(sink.status, 503);
+  EXPECT_EQ(code(), "shutting_down");
+}
+
+struct EndedInPrefill : PipelineTest {
+  void SetUp() override {
+    serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
+    make_pipeline();
+  }
+  FakeEngine prefill{test::always(response(
+      200, R"({"id":"c","choices":[{"index":0,"text":"end","finish_reason":"stop"}],)"
+           R"("usage":{"prompt_tokens":4,"completion_tokens":1},"kv_transfer_params":{"a":1}})"))};
+  FakeEngine decode{test::always(response(200, "{}"))};
+};
+
+TEST_F(EndedInPrefill, IsAnsweredWhole) {
+  request(Api::Completions, R"({"model":"m","prompt":"p"})");
+  EXPECT_EQ(json(sink.body),
+            json(R"({"id":"c","choices":[{"index":0,"text":"end","finish_reason":"stop"}],)"
+                 R"("usage":{"prompt_tokens":4,"completion_tokens":1}})"));
+  EXPECT_EQ(sink.headers.find("content-type"), "application/json");
+  EXPECT_TRUE(decode.requests().empty());
+  EXPECT_EQ(json(lines)["prompt_tokens"], 4);
+}
+
+TEST_F(EndedInPrefill, IsAnsweredAsAStreamWhereOneWasAskedFor) {
+  request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
+  EXPECT_THAT(std::string(*sink.headers.find("content-type")), HasSubstr("text/event-stream"));
+  EXPECT_THAT(sink.body, HasSubstr("\"text\":\"end\""));
+  EXPECT_THAT(sink.body, testing::EndsWith("data: [DONE]\n\n"));
+  EXPECT_THAT(sink.body, Not(HasSubstr("usage")));
+  EXPECT_TRUE(counted("ok"));
+}
+
+TEST_F(EndedInPrefill, HasItsUsageWhereItWasAskedFor) {
+  request(Api::Completions,
+          R"({"model":"m","prompt":"p","stream":true,"stream_options":{"include_usage":true}})");
+  EXPECT_THAT(sink.body, HasSubstr("\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":1}"));
+}
+
+}  // namespace
+}  // namespace baton::pipeline

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "unit/pipeline/recording_sink.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace baton::pipeline {
+
+Result<void> RecordingSink::outcome() const {
+  if (gone) return fail(Errc::ClientGone, "the client closed the connection");
+  return {};
+}
+
+awaitable<Result<void>> RecordingSink::respond(int given_status, const wire::Headers& given_headers,
+                                               std::string_view whole) {
+  ++answers;
+  status = given_status;
+  headers = given_headers;
+  body = whole;
+  ended = true;
+  co_return outcome();
+}
+
+awaitable<Result<void>> RecordingSink::begin(int given_status, const wire::Headers& given_headers) {
+  ++answers;
+  status = given_status;
+  headers = given_headers;
+  co_return outcome();
+}
+
+awaitable<Result<void>> RecordingSink::write(std::string_view piece) {
+  ++writes;
+  body += piece;
+  if (slow_) {
+    taken_.expires_after(std::chrono::seconds(30));
+    co_await taken_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+  co_return outcome();
+}
+
+awaitable<Result<void>> RecordingSink::end() {
+  ended = true;
+  co_return outcome();
+}
+
+}  // namespace baton::pipeline

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/request_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace baton::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+struct LedgerTest : testing::Test {
+  LedgerTest() { ledger.add_model("m"); }
+
+  RequestRecord record() {
+    RequestRecord made;
+    made.id = "id-1";
+    made.path = "/v1/completions";
+    made.model = "m";
+    made.received = RequestRecord::Clock::now() - 10ms;
+    made.status = 200;
+    made.request_bytes = 11;
+    made.response_bytes = 22;
+    return made;
+  }
+
+  std::string lines;
+  telemetry::Registry registry;
+  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  RequestLedger ledger{registry, log, true};
+};
+
+TEST_F(LedgerTest, CountsASuccess) {
+  RequestRecord done = record();
+  done.usage = engine::Usage{.prompt_tokens = 5, .completion_tokens = 7, .cached_tokens = 3};
+  done.trail.prefill_time = 4ms;
+  ledger.close(done, ledger.metrics("m"));
+  const std::string text = registry.render();
+  EXPECT_THAT(text, HasSubstr("baton_requests_total{model=\"m\",outcome=\"ok\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("baton_prompt_tokens_total{model=\"m\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("baton_completion_tokens_total{model=\"m\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("baton_request_bytes_total{model=\"m\"} 11\n"));
+  EXPECT_THAT(text, HasSubstr("baton_response_bytes_total{model=\"m\"} 22\n"));
+  EXPECT_THAT(text,
+              HasSubstr("baton_phase_duration_seconds_count{model=\"m\",phase=\"prefill\"} 1\n"));
+  EXPECT_THAT(
+      text, HasSubstr("baton_phase_duration_seconds_count{model=\"m\",phase=\"decode_head\"} 0\n"));
+}
+
+TEST_F(LedgerTest, CountsEveryErrorByItsLabel) {
+  for (const ErrorInfo& info : error_table()) {
+    RequestRecord failed = record();
+    failed.error = Error(info.code, "m");
+    ledger.close(failed, ledger.metrics("m"));
+    EXPECT_THAT(registry.render(), HasSubstr("baton_requests_total{model=\"m\",outcome=\"" +
+                                             std::string(info.label) + "\"} 1\n"));
+  }
+  EXPECT_THAT(registry.render(), HasSubstr("baton_requests_total{model=\"m\",outcome=\"ok\"} 0\n"));
+}
+
+TEST_F(LedgerTest, CountsModelsNobodyServesTogether) {
+  for (const char* name : {"x", "y", ""}) ledger.close(record(), ledger.metrics(name));
+  EXPECT_EQ(&ledger.metrics("x"), &ledger.metrics("y"));
+  EXPECT_THAT(registry.render(),
+              HasSubstr("baton_requests_total{model=\"unknown\",outcome=\"ok\"} 3\n"));
+  EXPECT_THAT(registry.render(), Not(HasSubstr("model=\"x\"")));
+}
+
+TEST_F(LedgerTest, NeverCountsNegativeTokens) {
+  RequestRecord odd = record();
+  odd.usage = engine::Usage{.prompt_tokens = -5, .completion_tokens = -1, .cached_tokens = {}};
+  ledger.close(odd, ledger.metrics("m"));
+  EXPECT_THAT(registry.render(), HasSubstr("baton_prompt_tokens_total{model=\"m\"} 0\n"));
+}
+
+TEST_F(LedgerTest, MeasuresTheFirstTokenAndTheTimeBetweenTokens) {
+  RequestRecord streamed = record();
+  ModelMetrics& metrics = ledger.metrics("m");
+  for (int i = 0; i < 3; ++i) streamed.on_token(metrics);
+  EXPECT_EQ(streamed.events, 3U);
+  ASSERT_TRUE(streamed.first_token);
+  EXPECT_GE(*streamed.first_token - streamed.received, 10ms);
+  EXPECT_EQ(metrics.time_to_first_token.snapshot().count, 1U);
+  EXPECT_EQ(metrics.inter_token.snapshot().count, 2U);
+  EXPECT_GE(metrics.time_to_first_token.snapshot().sum, 0.010);
+}
+
+TEST_F(LedgerTest, LogsOneLineThatTellsAll) {
+  RequestRecord failed = record();
+  failed.stream = true;
+  failed.status = 502;
+  failed.error = Error(Errc::EngineFailed, "it \"broke\"\n");
+  failed.trail.prefill_worker = "p:1";
+  failed.trail.decode_worker = "d:2";
+  failed.trail.prefill_time = 4500us;
+  ledger.close(failed, ledger.metrics("m"));
+  const auto line = nlohmann::json::parse(lines);
+  EXPECT_EQ(line["event"], "request");
+  EXPECT_EQ(line["id"], "id-1");
+  EXPECT_EQ(line["outcome"], "engine_failed");
+  EXPECT_EQ(line["status"], 502);
+  EXPECT_EQ(line["stream"], true);
+  EXPECT_EQ(line["prefill_worker"], "p:1");
+  EXPECT_EQ(line["decode_worker"], "d:2");
+  EXPECT_EQ(line["prefill_ms"], 4.5);
+  EXPECT_EQ(line["decode_head_ms"], -1.0);
+  EXPECT_EQ(line["ttft_ms"], -1.0);
+  EXPECT_EQ(line["prompt_tokens"], -1);
+  EXPECT_EQ(line["error"], "it \"broke\"\n");
+}
+
+TEST_F(LedgerTest, LogsNothingWhereItIsNotWanted) {
+  RequestLedger silent(registry, log, false);
+  silent.close(record(), silent.metrics("m"));
+  EXPECT_EQ(lines, "");
+}
+
+}  // namespace
+}  // namespace baton::pipeline
