@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/serve_command.h"
 
-#include "app/ready_file.h"
 #include "app/router.h"
 #include "config/load.h"
+#include "core/ready_file.h"
 #include "telemetry/log.h"
 
 #include <CLI/CLI.hpp>
@@ -113,12 +113,14 @@ int run_serve_command(const ServeOptions& options) {
            {{"address", router.address().to_string()},
             {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
   if (!options.ready_file.empty()) {
-    if (const auto written = write_ready_file(options.ready_file, router.address()); !written) {
+    if (const auto written = write_ready_file(options.ready_file, router.address().to_string());
+        !written) {
       log.error("ready_file", {{"error", written.error().message()}});
     }
   }
   if (!options.admin_ready_file.empty() && router.admin_address()) {
-    if (const auto written = write_ready_file(options.admin_ready_file, *router.admin_address());
+    if (const auto written =
+            write_ready_file(options.admin_ready_file, router.admin_address()->to_string());
         !written) {
       log.error("ready_file", {{"error", written.error().message()}});
     }

@@ -78,25 +78,20 @@ Result<std::string> finish_reason_of(const wire::JsonObject& completion) {
   const auto choices = completion.find("choices");
   const auto first = choices ? wire::first_element(*choices) : std::nullopt;
   if (!first) return fail(Errc::EngineProtocol, "the engine's answer has no choices");
-  const auto choice = wire::JsonObject::parse(*first);
+  const auto choice = wire::JsonObject::within(*first);
   const auto reason = choice ? choice->find_string("finish_reason") : std::nullopt;
   if (!reason) return fail(Errc::EngineProtocol, "the engine's answer has no finish_reason");
   return *reason;
 }
 
 std::optional<Usage> usage_of(const wire::JsonObject& completion) {
-  const auto text = completion.find("usage");
-  if (!text || text->front() != '{') return std::nullopt;
-  const auto object = wire::JsonObject::parse(*text);
+  const auto object = completion.find_object("usage");
   if (!object) return std::nullopt;
   Usage usage;
   usage.prompt_tokens = object->find_integer("prompt_tokens").value_or(0);
   usage.completion_tokens = object->find_integer("completion_tokens").value_or(0);
-  const auto details_text = object->find("prompt_tokens_details");
-  if (details_text && details_text->front() == '{') {
-    if (const auto details = wire::JsonObject::parse(*details_text)) {
-      usage.cached_tokens = details->find_integer("cached_tokens");
-    }
+  if (const auto details = object->find_object("prompt_tokens_details")) {
+    usage.cached_tokens = details->find_integer("cached_tokens");
   }
   return usage;
 }

@@ -31,9 +31,7 @@ Said what_it_said(std::string_view body) {
   const auto object = wire::JsonObject::parse(body);
   if (!object) return {std::string(body), std::nullopt};
   if (const auto nested = object->find("error")) {
-    if (nested->front() == '{') {
-      if (const auto inner = wire::JsonObject::parse(*nested)) return from_object(*inner);
-    }
+    if (const auto inner = object->find_object("error")) return from_object(*inner);
     return {object->find_string("error").value_or(std::string(*nested)), std::nullopt};
   }
   if (object->has("message")) return from_object(*object);

@@ -48,7 +48,7 @@ Result<PrefillOutcome> TrtllmDialect::read_prefill_answer(const std::string& jso
   const auto finish = finish_reason_of(*answer);
   if (!finish) return fail(finish.error());
 
-  const auto choice = wire::JsonObject::parse(*wire::first_element(*answer->find("choices")));
+  const auto choice = wire::JsonObject::within(*wire::first_element(*answer->find("choices")));
   if (!choice) return fail(Errc::EngineProtocol, "the context answer's choice is not an object");
   PrefillOutcome outcome;
   if (*finish != "length" && *finish != "not_finished") {
@@ -61,9 +61,7 @@ Result<PrefillOutcome> TrtllmDialect::read_prefill_answer(const std::string& jso
                                .joined();
     return outcome;
   }
-  const auto params_text = choice->find("disaggregated_params");
-  const auto params =
-      params_text ? wire::JsonObject::parse(*params_text) : fail(Errc::EngineProtocol, "");
+  const auto params = choice->find_object("disaggregated_params");
   if (!params) {
     return fail(Errc::EngineProtocol, "the context worker's answer has no disaggregated_params");
   }

@@ -18,7 +18,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-constexpr std::chrono::milliseconds kFresh{500};
 
 }  // namespace
 
@@ -32,8 +31,7 @@ std::unique_ptr<Upstream> UpstreamPool::take_idle(const Target& target) {
   while (!idle.empty()) {
     std::unique_ptr<Upstream> upstream = std::move(idle.back());
     idle.pop_back();
-    // One that was in use a moment ago is not worth a system call: should it be dead, the exchange
-    // finds out and takes a fresh one.
+    // A system call saved: should it be dead, the exchange finds out and takes a fresh one.
     const bool fresh = deadlines_.now() - upstream->idle_since < kFresh;
     if (fresh || !upstream->connection.stale()) return upstream;
   }

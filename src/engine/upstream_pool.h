@@ -51,6 +51,9 @@ struct PoolOptions {
 // so a quiet fleet keeps few.
 class UpstreamPool {
  public:
+  // A connection that was in use this short a while ago is not looked at before it is used again.
+  static constexpr std::chrono::milliseconds kFresh{500};
+
   UpstreamPool(boost::asio::io_context& io, net::Deadlines& deadlines, PoolOptions options);
 
   // A kept-alive connection that looks alive; null where there is none.

@@ -203,6 +203,9 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
     net::IoResult read = co_await connection_.wait_readable(patience);
     if (read.status == net::IoStatus::Ok) {
       buffer.resize(kHeadBuffer);
+      read = connection_.try_read(buffer);
+    }
+    if (read.status == net::IoStatus::Ok && read.size == 0) {
       read = co_await connection_.read_some(buffer, patience);
     }
     if (read.status == net::IoStatus::Timeout && !idle) {

@@ -136,7 +136,8 @@ awaitable<Result<Answer>> Handoff::prefill_then_decode(Job job, Trail& trail,
   if (!outcome) co_return fail(std::move(outcome.error()));
 
   Answer answer;
-  // A prefill answers with one choice; a client that wants several gets them all from a decode worker.
+  // A prefill answers with one choice; a client that wants several gets them all from a decode
+  // worker.
   const bool one_choice = job.body->object().find_integer("n").value_or(1) == 1;
   if (outcome->final_answer && one_choice) {
     answer.whole = std::move(outcome->final_answer);

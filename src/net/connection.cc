@@ -88,6 +88,15 @@ awaitable<IoResult> Connection::read_some(std::span<char> into, std::chrono::mil
   co_return end_read(end);
 }
 
+IoResult Connection::try_read(std::span<char> into) {
+  if (state_ != IoStatus::Ok) return {state_, 0};
+  if (tls_) return {IoStatus::Ok, 0};
+  boost::system::error_code error;
+  const std::size_t size = socket_.read_some(asio::buffer(into.data(), into.size()), error);
+  if (error == asio::error::would_block) return {IoStatus::Ok, 0};
+  return settle(error, size);
+}
+
 awaitable<IoResult> Connection::wait_readable(std::chrono::milliseconds timeout) {
   if (state_ != IoStatus::Ok) co_return IoResult{state_, 0};
   // Bytes may wait inside the TLS layer, where the socket does not show them.

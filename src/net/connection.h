@@ -55,6 +55,8 @@ class Connection {
   using ReadEnd = std::tuple<boost::system::error_code, std::size_t>;
   awaitable<ReadEnd> begin_read(std::span<char> into, std::chrono::milliseconds timeout);
   IoResult end_read(ReadEnd end) { return settle(std::get<0>(end), std::get<1>(end)); }
+  // What is there to be read now; Ok and 0 where nothing is, or it cannot be known without waiting.
+  IoResult try_read(std::span<char> into);
   // Waits until there is something to read, so that an idle connection needs no buffer.
   awaitable<IoResult> wait_readable(std::chrono::milliseconds timeout);
   // What the kernel takes at once: all of it (Ok), or some of it (Ok, and a smaller size).

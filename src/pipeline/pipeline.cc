@@ -24,9 +24,7 @@ Error missing_field(std::string_view field) {
 }
 
 engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
-  const auto text = body.find("stream_options");
-  if (!text || text->front() != '{') return engine::IncludeUsage::No;
-  const auto options = wire::JsonObject::parse(*text);
+  const auto options = body.find_object("stream_options");
   const bool wanted = options && options->find_bool("include_usage").value_or(false);
   return wanted ? engine::IncludeUsage::Yes : engine::IncludeUsage::No;
 }

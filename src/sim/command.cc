@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/command.h"
 
+#include "core/ready_file.h"
 #include "sim/server.h"
 
 #include <CLI/CLI.hpp>
@@ -26,17 +27,6 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// Written beside the target and renamed, so that a reader never sees half of it.
-bool write_ready_file(const std::string& path, const std::string& host, std::uint16_t port) {
-  const std::string draft = fmt::format("{}.{}", path, ::getpid());
-  {
-    std::ofstream file(draft, std::ios::trunc);
-    file << host << ':' << port << '\n';
-    if (!file.flush()) return false;
-  }
-  return std::rename(draft.c_str(), path.c_str()) == 0;
 }
 
 }  // namespace
@@ -135,11 +125,14 @@ int run_command(Options options) {
   const Options& actual = server.options();
   fmt::print(stderr, "sim {} {} listening on {}:{}\n", model::to_string(actual.engine),
              model::to_string(actual.role), actual.host, actual.port);
+  const auto address = [&actual](std::uint16_t port) {
+    return model::Endpoint{actual.host, port}.to_string();
+  };
   const bool written =
       (actual.ready_file.empty() ||
-       write_ready_file(actual.ready_file, actual.host, actual.port)) &&
+       write_ready_file(actual.ready_file, address(actual.port)).has_value()) &&
       (actual.control_ready_file.empty() ||
-       write_ready_file(actual.control_ready_file, actual.host, actual.control_port));
+       write_ready_file(actual.control_ready_file, address(actual.control_port)).has_value());
   if (!written) {
     fmt::print(stderr, "sim: cannot write the ready file\n");
     return 1;

@@ -8,11 +8,22 @@
 #include <ranges>
 
 namespace baton::wire {
+namespace {
+
+constexpr std::size_t kUsualMembers = 12;
+
+}  // namespace
 
 Result<JsonObject> JsonObject::parse(std::string_view text) {
   if (auto valid = validate_json_object(text); !valid) return fail(std::move(valid.error()));
+  return *within(text);
+}
+
+std::optional<JsonObject> JsonObject::within(std::string_view text) {
+  if (!text.starts_with('{') && text[skip_space(text, 0)] != '{') return std::nullopt;
   JsonObject object;
   object.text_ = text;
+  object.members_.reserve(kUsualMembers);
   std::size_t at = skip_space(text, skip_space(text, 0) + 1);
   while (text[at] != '}') {
     Member member;
@@ -35,6 +46,11 @@ std::optional<std::string_view> JsonObject::find(std::string_view key) const {
     if (names(member, key)) return text_.substr(member.value, member.end - member.value);
   }
   return std::nullopt;
+}
+
+std::optional<JsonObject> JsonObject::find_object(std::string_view key) const {
+  const auto raw = find(key);
+  return raw ? within(*raw) : std::nullopt;
 }
 
 std::optional<std::string> JsonObject::find_string(std::string_view key) const {

@@ -23,6 +23,9 @@ namespace baton::wire {
 class JsonObject {
  public:
   static Result<JsonObject> parse(std::string_view text);
+  // The same for a part of a text that was validated already; nullopt where it is no object.
+  // Requires: valid JSON, not empty.
+  static std::optional<JsonObject> within(std::string_view text);
 
   std::string_view text() const { return text_; }
   bool has(std::string_view key) const { return find(key).has_value(); }
@@ -30,6 +33,7 @@ class JsonObject {
   std::optional<std::string_view> find(std::string_view key) const;
 
   // nullopt where the key is absent, or its value of another type.
+  std::optional<JsonObject> find_object(std::string_view key) const;
   std::optional<std::string> find_string(std::string_view key) const;
   std::optional<bool> find_bool(std::string_view key) const;
   std::optional<std::int64_t> find_integer(std::string_view key) const;

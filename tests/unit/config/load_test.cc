@@ -28,6 +28,7 @@ timeouts:
   client_body: 4s
   client_idle: 1h
   client_write: 6s
+  handoff_grace: 7s
 limits:
   header_bytes: 32KiB
   body_bytes: 8MiB
@@ -52,7 +53,7 @@ models:
   expected.api_keys = {"sk-one", "sk-two"};
   expected.threads = 4;
   expected.shutdown_grace = 5s;
-  expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 6s};
+  expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
   expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0};
   expected.log = {LogFormat::Json, LogLevel::Warning, false};
   expected.models = {

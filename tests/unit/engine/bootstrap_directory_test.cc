@@ -17,11 +17,17 @@ using test::response;
 using testing::StartsWith;
 
 struct BootstrapDirectoryTest : ExchangeFixture {
-  std::optional<std::uint16_t> find(const model::Endpoint& endpoint, std::uint64_t id = 1) {
+  using Found = Result<std::optional<std::uint16_t>>;
+  Found ask(const model::Endpoint& endpoint, std::uint64_t id = 1) {
     const model::WorkerSpec spec{endpoint, model::Engine::Sglang, model::Role::Prefill, configured};
-    std::optional<std::uint16_t> port;
-    run([&]() -> awaitable<void> { port = co_await directory.find_port({id}, spec); });
-    return port;
+    Found found;
+    run([&]() -> awaitable<void> { found = co_await directory.find_port({id}, spec); });
+    return found;
+  }
+  std::optional<std::uint16_t> find(const model::Endpoint& endpoint, std::uint64_t id = 1) {
+    const Found found = ask(endpoint, id);
+    EXPECT_TRUE(found.has_value());
+    return found.value_or(std::nullopt);
   }
   std::optional<std::uint16_t> configured;
   BootstrapDirectory directory{pool, timeouts};
@@ -54,7 +60,6 @@ TEST_F(BootstrapDirectoryTest, AsksAgainAboutAWorkerThatWasLost) {
 
 TEST_F(BootstrapDirectoryTest, LeavesThePortOpenWhereTheWorkerDoesNotSay) {
   std::uint64_t id = 10;
-  EXPECT_EQ(find(test::closed_endpoint(), id), std::nullopt);
   for (const std::string& answer :
        {response(404, R"({"disaggregation_bootstrap_port":8998})"), response(200, "{}"),
         response(200, "no JSON"), response(200, R"({"disaggregation_bootstrap_port":null})"),
@@ -69,6 +74,12 @@ TEST_F(BootstrapDirectoryTest, LeavesThePortOpenWhereTheWorkerDoesNotSay) {
     });
     EXPECT_EQ(find(worker.endpoint(), ++id), std::nullopt) << answer;
   }
+}
+
+TEST_F(BootstrapDirectoryTest, SaysThatTheWorkerIsNotThere) {
+  const Found found = ask(test::closed_endpoint());
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code(), Errc::EngineUnreachable);
 }
 
 TEST_F(BootstrapDirectoryTest, TakesTheLargestPortThereIs) {

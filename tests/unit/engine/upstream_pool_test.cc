@@ -72,6 +72,8 @@ TEST_F(UpstreamPoolTest, GivesNoConnectionThatItsWorkerHasClosed) {
   closing.proceed();
   run_until([&] { return connection.stale(); });
   pool.give_back({1}, std::move(made));
+  const auto given_back = deadlines.now();
+  run_until([&] { return deadlines.now() - given_back > UpstreamPool::kFresh; });
   EXPECT_EQ(take(1), nullptr);
 }
 

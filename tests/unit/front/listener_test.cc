@@ -22,7 +22,7 @@ constexpr const char* kGet = "GET /hello HTTP/1.1\r\nHost: h\r\n\r\n";
 
 struct ListenerTest : test::IoFixture {
   void SetUp() override {
-    auto acceptor = bind(io, {"127.0.0.1", 0});
+    auto acceptor = bind(io, {"127.0.0.1", 0}, Sharing::First);
     ASSERT_TRUE(acceptor) << acceptor.error().message();
     port = acceptor->local_endpoint().port();
     listener.emplace(std::move(*acceptor), deadlines, tasks,
@@ -50,7 +50,7 @@ struct ListenerTest : test::IoFixture {
   }
 
   Routes routes{{{"GET", "/hello", Access::Open,
-                  [](Call& call) { return respond_json(call, 200, "hello"); }}}};
+                  [](Call call) { return respond_json(call, 200, "hello"); }}}};
   ApiKeys keys{{}};
   config::Limits limits;
   config::Timeouts timeouts;
@@ -105,18 +105,18 @@ TEST_F(ListenerTest, FinishTakesNobodyNewAndEndsTheIdle) {
 
 TEST(Bind, SharesAnAddressBetweenThreads) {
   boost::asio::io_context io;
-  auto first = bind(io, {"127.0.0.1", 0});
+  auto first = bind(io, {"127.0.0.1", 0}, Sharing::First);
   ASSERT_TRUE(first);
-  EXPECT_TRUE(bind(io, {"127.0.0.1", first->local_endpoint().port()}));
+  EXPECT_TRUE(bind(io, {"127.0.0.1", first->local_endpoint().port()}, Sharing::Further));
 }
 
 TEST(Bind, SaysWhyAnAddressCannotBeHad) {
   boost::asio::io_context io;
   boost::asio::ip::tcp::acceptor taken(io, {boost::asio::ip::address_v4::loopback(), 0});
-  const auto in_use = bind(io, {"127.0.0.1", taken.local_endpoint().port()});
+  const auto in_use = bind(io, {"127.0.0.1", taken.local_endpoint().port()}, Sharing::First);
   ASSERT_FALSE(in_use);
   EXPECT_THAT(in_use.error().message(), HasSubstr("another process"));
-  const auto unknown = bind(io, {"no-such-host.invalid", 1});
+  const auto unknown = bind(io, {"no-such-host.invalid", 1}, Sharing::First);
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message(), HasSubstr("no-such-host.invalid:1"));
 }

@@ -8,7 +8,7 @@ namespace baton::front {
 namespace {
 
 Routes routes() {
-  const auto nothing = [](Call&) -> awaitable<void> { co_return; };
+  const auto nothing = [](Call) -> awaitable<void> { co_return; };
   return Routes({{"POST", "/v1/chat", Access::Key, nothing},
                  {"GET", "/v1/models", Access::Key, nothing},
                  {"GET", "/v1/models/", Access::Key, nothing},

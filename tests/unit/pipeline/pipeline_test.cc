@@ -38,12 +38,13 @@ struct PipelineTest : handoff::HandoffFixture {
     start([this, api, body]() -> awaitable<void> {
       wire::Headers headers;
       headers.add("Authorization", "Bearer k");
-      co_await pipeline->serve({.api = api,
-                                .headers = std::move(headers),
-                                .body = body,
-                                .request_id = "id-1",
-                                .received = std::chrono::steady_clock::now()},
-                               sink, cancellation);
+      auto incoming =
+          std::make_unique<Incoming>(Incoming{.api = api,
+                                              .headers = std::move(headers),
+                                              .body = body,
+                                              .request_id = "id-1",
+                                              .received = std::chrono::steady_clock::now()});
+      co_await pipeline->serve(std::move(incoming), sink, cancellation);
       ended = true;
     });
   }

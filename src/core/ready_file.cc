@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "app/ready_file.h"
+#include "core/ready_file.h"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,12 @@
 #include <fstream>
 #include <system_error>
 
-namespace baton::app {
+namespace baton {
 
-Result<void> write_ready_file(const std::string& path, const model::Endpoint& address) {
+Result<void> write_ready_file(const std::string& path, std::string_view address) {
   const std::string unfinished = path + ".tmp";
   std::ofstream file(unfinished, std::ios::trunc);
-  file << address.to_string() << '\n';
+  file << address << '\n';
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(unfinished, path, error);
@@ -25,4 +25,4 @@ Result<void> write_ready_file(const std::string& path, const model::Endpoint& ad
   return {};
 }
 
-}  // namespace baton::app
+}  // namespace baton

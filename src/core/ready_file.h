@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+
+#include <string>
+#include <string_view>
+
+namespace baton {
+
+// Writes an address and a line end to `path`, all at once: whoever finds the file can read all of
+// it.
+Result<void> write_ready_file(const std::string& path, std::string_view address);
+
+}  // namespace baton
