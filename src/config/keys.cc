@@ -14,7 +14,7 @@ constexpr std::string_view kPolicies = "one of round_robin, random, power_of_two
 // clang-format off
 constexpr std::array kKeys{
     Key{"listen", "--listen", "address", "127.0.0.1:8080", "Where clients connect; port 0 picks a free one."},
-    Key{"admin", "--admin", "address", "none", "Where health, readiness, metrics and worker administration are served; off when absent."},
+    Key{"admin", "--admin", "address", "none", "Where health, readiness and metrics are served; off when absent."},
     Key{"tls.certificate", "--tls.certificate", "string", "none", "PEM file with the certificate chain of the client listener; needs tls.key."},
     Key{"tls.key", "--tls.key", "string", "none", "PEM file with the private key of that certificate; needs tls.certificate."},
     Key{"api_keys", "", "list", "none", "Keys clients may send as bearer token; without any, everybody may come in."},
@@ -25,7 +25,7 @@ constexpr std::array kKeys{
     Key{"timeouts.first_byte", "--timeouts.first-byte", "duration", "5m", "From the request sent to a worker to the head of its answer."},
     Key{"timeouts.idle", "--timeouts.idle", "duration", "1m", "Between two reads of a worker's answer."},
     Key{"timeouts.client_header", "--timeouts.client-header", "duration", "10s", "From the first byte of a client's request head to its end."},
-    Key{"timeouts.client_body", "--timeouts.client-body", "duration", "30s", "Between two reads of a client's request body."},
+    Key{"timeouts.client_body", "--timeouts.client-body", "duration", "30s", "Time for a client's request body to arrive, plus one second for each 64 KiB of it."},
     Key{"timeouts.client_idle", "--timeouts.client-idle", "duration", "75s", "How long a client's connection is kept between two requests."},
     Key{"timeouts.handoff_grace", "--timeouts.handoff-grace", "duration", "5s", "How long a hand-off under way may still take after its client has left, so that no KV block stays pinned."},
     Key{"timeouts.client_write", "--timeouts.client-write", "duration", "1m", "A client that takes nothing of its answer for this long is given up."},

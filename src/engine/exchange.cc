@@ -4,17 +4,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
 namespace baton::engine {
 namespace {
 
-// The head of an answer and, where it is short, all of it come in one read. Then a stream of tokens
-// needs little; one that fills that gets a large buffer until it calms down.
+// The head of an answer and, where it is short, all of it come in one read. A stream of tokens
+// needs little after that; one that fills its buffer gets a larger one until it calms down.
 constexpr std::size_t kHeadBuffer = 2048;
-constexpr std::size_t kSmallBuffer = 512;
-constexpr std::size_t kLargeBuffer = 32 * 1024;
+constexpr std::size_t kSmallestBuffer = 512;
+constexpr std::size_t kLargestBuffer = 32 * 1024;
+constexpr std::size_t kBufferStep = 4;
 
 }  // namespace
 
@@ -39,7 +41,7 @@ void Exchange::on_cancelled() {
     drop();
     return;
   }
-  grace_.emplace(pool_.deadlines(), [this] { drop(); });
+  grace_ = std::make_unique<net::Deadline>(pool_.deadlines(), [this] { drop(); });
   grace_->arm(timeouts_.handoff_grace);
 }
 
@@ -147,11 +149,11 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
 }
 
 std::span<char> Exchange::room() {
-  const bool filled = end_ == buffer_.size();
+  std::size_t size = buffer_.empty() ? kHeadBuffer : buffer_.size();
+  if (body_begun_ && end_ == size) size = std::min(size * kBufferStep, kLargestBuffer);
+  if (body_begun_ && end_ < size / kBufferStep)
+    size = std::max(size / kBufferStep, kSmallestBuffer);
   begin_ = end_ = 0;
-  const std::size_t size = !upstream_->parser.head_done() ? kHeadBuffer
-                           : filled && body_begun_        ? kLargeBuffer
-                                                          : kSmallBuffer;
   if (buffer_.size() != size) buffer_ = std::vector<char>(size);
   return buffer_;
 }

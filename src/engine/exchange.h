@@ -84,7 +84,7 @@ class Exchange final : private UpstreamPool::Holder {
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // unread bytes of buffer_
   std::size_t end_ = 0;
-  std::optional<net::Deadline> grace_;
+  std::unique_ptr<net::Deadline> grace_;  // after a cancellation
   bool body_begun_ = false;
   bool sent_whole_ = false;  // the worker has taken all of the request
   bool done_ = false;

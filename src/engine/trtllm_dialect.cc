@@ -42,9 +42,7 @@ wire::SplicedBody TrtllmDialect::decode_body(const ClientCall& call, const Hando
 
 Result<PrefillOutcome> TrtllmDialect::read_prefill_answer(const std::string& json) const {
   const auto answer = wire::JsonObject::parse(json);
-  if (!answer)
-    return fail(Errc::EngineProtocol,
-                "the context answer is not JSON: " + answer.error().message());
+  if (!answer) return fail(Errc::EngineProtocol, "the context answer is not a JSON object");
   const auto finish = finish_reason_of(*answer);
   if (!finish) return fail(finish.error());
 

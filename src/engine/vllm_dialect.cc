@@ -32,9 +32,7 @@ wire::SplicedBody VllmDialect::decode_body(const ClientCall& call, const Handoff
 
 Result<PrefillOutcome> VllmDialect::read_prefill_answer(const std::string& json) const {
   const auto answer = wire::JsonObject::parse(json);
-  if (!answer)
-    return fail(Errc::EngineProtocol,
-                "the prefill answer is not JSON: " + answer.error().message());
+  if (!answer) return fail(Errc::EngineProtocol, "the prefill answer is not a JSON object");
   const auto finish = finish_reason_of(*answer);
   if (!finish) return fail(finish.error());
 

@@ -54,8 +54,8 @@ std::size_t total_size(std::span<const std::string_view> pieces) {
 
 Connection::Connection(tcp::socket socket, Deadlines& deadlines)
     : socket_(std::move(socket)),
-      deadline_(deadlines, [this] { on_timeout(); }),
-      watch_(deadlines, [this] { look_at_peer(); }) {
+      deadlines_(deadlines),
+      deadline_(deadlines, [this] { on_timeout(); }) {
   boost::system::error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.non_blocking(true, ignored);
@@ -192,11 +192,12 @@ void Connection::abort() {
 
 void Connection::watch_peer(std::function<void()> on_gone) {
   on_gone_ = std::move(on_gone);
-  watch_.arm(kWatchAfter);
+  if (!watch_) watch_ = std::make_unique<Deadline>(deadlines_, [this] { look_at_peer(); });
+  watch_->arm(kWatchAfter);
 }
 
 void Connection::unwatch_peer() {
-  watch_.disarm();
+  if (watch_) watch_->disarm();
   on_gone_ = nullptr;
 }
 
@@ -216,7 +217,7 @@ void Connection::look_at_peer() {
   if (socket_.available(error) > 0) {
     // The next request is already here: readiness would not tell a close apart from it, so look
     // again later.
-    watch_.arm(kWatchAfter);
+    watch_->arm(kWatchAfter);
     return;
   }
   if (waiting_for_peer_) return;

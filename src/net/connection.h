@@ -102,8 +102,9 @@ class Connection {
 
   tcp::socket socket_;
   std::unique_ptr<TlsStream> tls_;
+  Deadlines& deadlines_;
   Deadline deadline_;
-  Deadline watch_;
+  std::unique_ptr<Deadline> watch_;  // made when first needed: most connections are to workers
   std::function<void()> on_gone_;
   bool waiting_for_peer_ = false;  // an async_wait of the watcher is pending
   IoStatus state_ = IoStatus::Ok;

@@ -134,9 +134,7 @@ awaitable<Result<void>> relay_whole(handoff::Answer& answer, std::size_t limit, 
   }
   answer.prefill_delivered();
   const auto object = wire::JsonObject::parse(*body);
-  if (!object)
-    co_return fail(Errc::EngineProtocol,
-                   "the engine's answer is not JSON: " + object.error().message());
+  if (!object) co_return fail(Errc::EngineProtocol, "the engine's answer is not a JSON object");
   record.usage = engine::usage_of(*object);
   record.on_token(metrics);
   record.status = kOk;
