@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorRT-LLM workers that fail in every way the simulator knows: see support/faults.mjs.
+import { testFaults } from './support/faults.mjs';
+
+testFaults('trtllm');
