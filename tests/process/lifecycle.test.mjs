@@ -5,13 +5,14 @@ import { writeFile } from 'node:fs/promises';
 import net from 'node:net';
 
 import { Fleet } from './support/fleet.mjs';
-import { RawConnection, fetchText, readAnswer, request } from './support/http.mjs';
+import { RawConnection, fetchText, readAnswer, request, wire } from './support/http.mjs';
 import { Process, inTime, until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 import { expectedAnswer } from './support/text.mjs';
 
 const CHAT = '/v1/chat/completions';
 const LONG = { minOutput: 150, maxOutput: 150 };
+const AT_ONCE = 10_000; // far below the grace, far above what a busy machine needs
 const chat = (text, more = {}) => ({ model: 'demo', messages: [{ role: 'user', content: text }], stream: true, ...more });
 
 const statusOf = async (address, path) => (await request(address, { method: 'GET', path })).status;
@@ -56,6 +57,23 @@ scenario('streams beyond the grace end as errors', async (s) => {
   await until('the engines are free', async () =>
     (await fleet.states()).every(({ running: now, waiting, pinned }) => now + waiting + pinned === 0));
 });
+
+for (const [first, second] of [['SIGTERM', 'SIGTERM'], ['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT']]) {
+  scenario(`${second} after ${first} does not wait for the grace`, async (s) => {
+    const sim = { decodeMs: 20, minOutput: 100_000, maxOutput: 100_000 };
+    const fleet = await Fleet.start(s, { sim, config: { shutdown_grace: '10m' } });
+    const { router } = fleet;
+    const running = request(router.address, { path: CHAT, body: JSON.stringify(chat('Endless')) });
+    await until('the stream runs', async () => (await fleet.of('decode')[0].state()).running > 0);
+    router.process.signal(first);
+    await until('it drains', async () => (await statusOf(router.admin, '/ready')) === 503);
+    router.process.signal(second);
+    const answer = readAnswer(await inTime('the end of the stream', running, AT_ONCE));
+    assert.ok(!answer.done, 'a stream cut short has no [DONE]');
+    assert.equal(answer.error?.code, 'shutting_down');
+    assert.deepEqual(await router.process.ended(AT_ONCE), { code: 0, signal: null });
+  });
+}
 
 scenario('SIGHUP and SIGPIPE are harmless, SIGINT ends', async (s) => {
   const { router } = await Fleet.start(s);
@@ -106,19 +124,22 @@ scenario('bad configurations are refused with file, line and a hint', async (s) 
   });
 });
 
-scenario('a port in use is told', async (s) => {
-  const taken = net.createServer();
-  await new Promise((resolve) => taken.listen(0, '127.0.0.1', resolve));
-  s.after(() => new Promise((resolve) => taken.close(resolve)));
-  const { port } = taken.address();
-  const file = s.file('router.yaml');
-  await writeFile(file, `${GOOD.join('\n')}\n`);
-  const serve = s.adopt(new Process('second router', ['serve', '--config', file, '--listen', `127.0.0.1:${port}`]));
-  serve.expectedExit = undefined;
-  assert.notEqual((await serve.ended()).code, 0);
-  assert.match(serve.stderr, new RegExp(`127\\.0\\.0\\.1:${port}`));
-  assert.match(serve.stderr, /in use/i);
-});
+for (const flag of ['--listen', '--admin']) {
+  scenario(`a port in use for ${flag} is told`, async (s) => {
+    const taken = net.createServer();
+    await new Promise((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    s.after(() => new Promise((resolve) => taken.close(resolve)));
+    const address = `127.0.0.1:${taken.address().port}`;
+    const file = s.file('router.yaml');
+    await writeFile(file, `${GOOD.join('\n')}\n`);
+    const serve = s.adopt(new Process('second router', ['serve', '--config', file, flag, address]));
+    serve.expectedExit = 2;
+    assert.deepEqual(await serve.ended(), { code: 2, signal: null }, serve.stderr);
+    assert.ok(serve.stderr.includes(address), serve.stderr);
+    assert.match(serve.stderr, /in use/i);
+    assert.doesNotMatch(serve.stderr, /terminate called|what\(\)/, 'a message, not a crash');
+  });
+}
 
 scenario('--help lists the options', async (s) => {
   for (const [args, words] of [
@@ -130,9 +151,52 @@ scenario('--help lists the options', async (s) => {
     assert.equal((await help.ended()).code, 0);
     for (const word of words) assert.ok((help.stdout + help.stderr).includes(word), `${args.join(' ')} names ${word}`);
   }
-  const nonsense = s.adopt(new Process('nonsense', ['serv']));
-  nonsense.expectedExit = undefined;
-  assert.notEqual((await nonsense.ended()).code, 0);
+});
+
+scenario('an unknown command is named', async (s) => {
+  for (const args of [['bogus'], ['bogus', '--config', 'x.yaml']]) {
+    const nonsense = s.adopt(new Process('nonsense', args));
+    nonsense.expectedExit = 2;
+    assert.deepEqual(await nonsense.ended(), { code: 2, signal: null });
+    assert.match(nonsense.stderr, /bogus/);
+  }
+});
+
+scenario('what the engines did wrong is a warning, everything else is not', async (s) => {
+  const fleet = await Fleet.start(s, { counts: { aggregated: 1 }, sim: { decodeMs: 5, ...LONG } });
+  const { router } = fleet;
+  const [sim] = fleet.sims;
+  const send = (id, more = {}) =>
+    request(router.address, { path: CHAT, body: JSON.stringify(chat(id, more)), headers: { 'X-Request-Id': id } });
+  const cases = {
+    'a success': [{}, undefined, 'ok', 'info'],
+    'an unknown model': [{ model: 'nobody' }, undefined, 'model_not_found', 'info'],
+    'a request the engine rejects': [{}, { kind: 'status', status: 400 }, 'engine_rejected', 'info'],
+    'an engine that is full': [{}, { kind: 'status', status: 503 }, 'engine_overloaded', 'warning'],
+    'an engine that fails': [{ stream: false }, { kind: 'status', status: 500 }, 'engine_failed', 'warning'],
+    'an engine that breaks off': [{}, { kind: 'cut', after_tokens: 3 }, 'stream_broken', 'warning'],
+    'an engine that is down': [{}, { kind: 'refuse' }, 'engine_unreachable', 'warning'],
+  };
+  for (const [name, [more, fault, outcome, level]] of Object.entries(cases)) {
+    await s.step(name, async () => {
+      const id = name.replaceAll(' ', '-');
+      if (fault) await sim.fault(fault);
+      await send(id, more).finally(() => sim.clearFaults());
+      const line = await router.requestLine(id);
+      assert.equal(line.outcome, outcome);
+      assert.equal(line.level, level, JSON.stringify(line));
+    });
+  }
+  await s.step('a client that leaves', async () => {
+    const client = await RawConnection.open(router.address);
+    const { requests } = await sim.state();
+    client.write(wire('POST', CHAT, { 'X-Request-Id': 'gone' }, JSON.stringify(chat('Bye'))));
+    await until('it runs', async () => (await sim.state()).requests > requests);
+    client.destroy();
+    const line = await router.requestLine('gone');
+    assert.equal(line.outcome, 'client_gone');
+    assert.equal(line.level, 'info', JSON.stringify(line));
+  });
 });
 
 scenario('logs and metrics tell what happened', async (s) => {
