@@ -2,6 +2,7 @@
 // `baton demo`: one command, a line to paste, and nothing left when it ends, however it ends.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { mkdir, readdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 import { eventsOf } from './support/http.mjs';
@@ -10,14 +11,17 @@ import { descendantsOf, isRunning } from './support/process_tree.mjs';
 import { scenario } from './support/scenario.mjs';
 
 async function startDemo(s) {
-  const demo = s.adopt(new Process('demo', ['demo', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']));
+  const temporary = s.file('temporary');
+  await mkdir(temporary);
+  const args = ['demo', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+  const demo = s.adopt(new Process('demo', args, { TMPDIR: temporary }));
   await until('the demo says how to try it', () => {
     assert.equal(demo.exited, undefined, `the demo runs: ${demo.stderr}`);
     return /curl [\s\S]*http:\/\/127\.0\.0\.1:\d+[\s\S]*\n/.test(demo.stdout);
   });
   const children = await descendantsOf(demo.pid);
   assert.equal(children.length, 4, 'two prefill and two decode workers');
-  return { demo, children };
+  return { demo, children, temporary };
 }
 
 async function allGone(children) {
@@ -25,7 +29,7 @@ async function allGone(children) {
 }
 
 scenario('its curl line streams an answer, Ctrl-C ends everything', async (s) => {
-  const { demo, children } = await startDemo(s);
+  const { demo, children, temporary } = await startDemo(s);
   const lines = demo.stdout.split('\n');
   const start = lines.findIndex((line) => /^\s*curl /.test(line));
   let end = start;
@@ -35,12 +39,18 @@ scenario('its curl line streams an answer, Ctrl-C ends everything', async (s) =>
   demo.signal('SIGINT');
   assert.deepEqual(await demo.ended(), { code: 0, signal: null });
   await allGone(children);
+  assert.deepEqual(await readdir(temporary), []);
 });
 
 scenario('killed midway it leaves nothing behind', async (s) => {
-  const { demo, children } = await startDemo(s);
+  const { demo, children, temporary } = await startDemo(s);
   demo.expectedExit = undefined;
-  demo.signal('SIGKILL');
-  await demo.ended();
-  await allGone(children);
+  // Nobody can tidy up after SIGKILL, so there must be nothing to tidy up once the demo is up.
+  await s.step('up, it needs no temporary files', async () => assert.deepEqual(await readdir(temporary), []));
+  await s.step('dead, it leaves no process and no file', async () => {
+    demo.signal('SIGKILL');
+    await demo.ended();
+    await allGone(children);
+    assert.deepEqual(await readdir(temporary), []);
+  });
 });
