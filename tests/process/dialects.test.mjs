@@ -133,7 +133,7 @@ for (const engine of ENGINES) {
       const fleet = await Fleet.start(s, { engine, counts });
       const client = fleet.router.client();
       const variants = [{}, { max_tokens: 5 }, { temperature: 0.25, seed: 7 }];
-      // What the other two engines hand over names one sequence; several choices from it are not promised.
+      // What the other two engines hand over names one sequence: see the scenarios below.
       if (engine === 'vllm' || shape === 'aggregated') variants.push({ n: 2 });
       let requests = 0;
       for (const stream of [false, true]) {
@@ -179,3 +179,37 @@ for (const engine of ENGINES) {
     });
   }
 }
+
+/** Two choices of each kind, streamed and not: exact. Returns how many requests that were. */
+async function askForTwo(fleet) {
+  const client = fleet.router.client();
+  let requests = 0;
+  for (const [kind, make] of Object.entries({ chat, completion })) {
+    for (const how of [{}, { stream: true, stream_options: { include_usage: true } }]) {
+      const body = make(`Two answers, please: ${kind}`, { n: 2, ...how });
+      checkAnswer(await ask(client, body), body);
+      ++requests;
+    }
+  }
+  return requests;
+}
+
+scenario('trtllm prefill+decode: several choices come from the decode worker alone', async (s) => {
+  const fleet = await Fleet.start(s, { engine: 'trtllm' });
+  const requests = await askForTwo(fleet);
+  const states = await fleet.settle();
+  for (const state of states) assert.equal(state.refused, 0);
+  const [prefill, decode] = ['prefill', 'decode'].map((role) => states[fleet.sims.findIndex((sim) => sim.role === role)]);
+  assert.equal(prefill.requests, 0, 'nothing was asked of the prefill worker');
+  assert.equal(decode.requests, requests);
+  assert.equal(decode.fetched, 0);
+  for (const { phase } of await fleet.of('decode')[0].legs()) assert.equal(phase, 'aggregated');
+});
+
+scenario('sglang prefill+decode: several choices leave nothing behind', async (s) => {
+  const fleet = await Fleet.start(s, { engine: 'sglang' });
+  await s.step('every choice is exact', () => askForTwo(fleet));
+  await s.step('nothing runs on, nothing stays pinned', async () => {
+    for (const state of await fleet.settle()) assert.equal(state.refused, 0);
+  });
+});
