@@ -130,12 +130,16 @@ function parseMetrics(text) {
     });
 }
 
-/** A router in front of simulated workers of one engine: counts per role, simulator flags, configuration. */
+/** A router in front of simulated workers: their engine (`engines` for single roles), counts per role, simulator flags. */
 export class Fleet {
-  static async start(scenario, { engine = 'vllm', counts = { prefill: 1, decode: 1 }, sim = {}, config = {}, model = {} } = {}) {
+  static async start(
+    scenario,
+    { engine = 'vllm', engines = {}, counts = { prefill: 1, decode: 1 }, sim = {}, config = {}, model = {} } = {},
+  ) {
     const fleet = new Fleet();
     const roles = Object.entries(counts).flatMap(([role, count]) => Array(count).fill(role));
-    fleet.sims = await Promise.all(roles.map((role) => Sim.start(scenario, { engine, role, ...sim })));
+    const start = (role) => Sim.start(scenario, { engine: engines[role] ?? engine, role, ...sim });
+    fleet.sims = await Promise.all(roles.map(start));
     const workers = fleet.sims.map((one) => one.worker());
     fleet.router = await Router.start(scenario, { models: [{ name: 'demo', workers, ...model }], ...config });
     return fleet;
