@@ -14,6 +14,7 @@ const CHAT = '/v1/chat/completions';
 const PHASES = ['prefill', 'decode', 'aggregated'];
 const TIMEOUTS = { connect: '1s', first_byte: '1500ms', idle: '1500ms' };
 const ANSWERED_WITHIN = 20_000;
+const MANY = 1_000; // more often than any request can be struck, so that what is left tells how often it was
 // Fleets that run at once: they mostly wait for timeouts.
 const CONCURRENCY = 3;
 
@@ -104,11 +105,18 @@ async function checkRouterServes(fleet, name) {
   checkExact(await ask(fleet, body), body);
 }
 
+/** The answer while faults are on, and what is left of them. */
+async function askUnder(fleet, sim, body) {
+  const answer = await ask(fleet, body);
+  return [answer, await sim.faults()];
+}
+
 async function strike(fleet, sim, phase, stream, name) {
   const [fault, told] = FAULTS[name];
   const body = chat(`Struck by ${name} at ${phase} ${stream}`, stream);
-  await sim.fault({ ...fault, phase });
-  const answer = await ask(fleet, body).finally(() => sim.clearFaults());
+  await sim.fault({ ...fault, phase, count: MANY });
+  const [answer, left] = await askUnder(fleet, sim, body).finally(() => sim.clearFaults());
+  if (fault.kind !== 'refuse') assert.ok(left[0].count < MANY, 'the fault struck');
   if (told) checkFor(sim.engine, phase)(answer, body, told);
   else checkExact(answer, body);
   await checkRouterServes(fleet, name);

@@ -53,6 +53,11 @@ export class Sim {
     return this.#control('POST', '/sim/faults', fault);
   }
 
+  /** Those still on. */
+  faults() {
+    return this.#control('GET', '/sim/faults');
+  }
+
   /** Clears all faults; returns once the engine takes connections again. */
   async clearFaults() {
     await this.#control('DELETE', '/sim/faults');
