@@ -117,6 +117,25 @@ int refuse(std::string_view what) {
   return kCannotStart;
 }
 
+// Starts the workers and adds them to `settings`. The folder they say their addresses through is
+// gone afterwards.
+Result<void> start_workers(ChildProcesses& children, std::vector<config::Override>& settings) {
+  const ScratchFolder folder;
+  if (folder.path().empty()) return fail(Errc::Internal, "cannot make a temporary folder");
+  std::vector<Simulated> sims;
+  for (const char* role : {"prefill", "prefill", "decode", "decode"}) {
+    sims.push_back({role, folder.path() / fmt::format("worker-{}", sims.size())});
+    if (auto started = children.start(sim_arguments(sims.back())); !started) return started;
+  }
+  for (const Simulated& sim : sims) {
+    const auto address = wait_for_address(sim, children);
+    if (!address) return fail(address.error());
+    settings.push_back(
+        {"worker", fmt::format("{}=http://{},engine=vllm,role={}", kModel, *address, sim.role)});
+  }
+  return {};
+}
+
 }  // namespace
 
 CLI::App* add_demo_command(CLI::App& root, DemoOptions& options) {
@@ -129,22 +148,10 @@ CLI::App* add_demo_command(CLI::App& root, DemoOptions& options) {
 }
 
 int run_demo_command(const DemoOptions& options) {
-  const ScratchFolder folder;
-  if (folder.path().empty()) return refuse("cannot make a temporary folder");
   ChildProcesses children;
-  std::vector<Simulated> sims;
-  for (const char* role : {"prefill", "prefill", "decode", "decode"}) {
-    sims.push_back({role, folder.path() / fmt::format("worker-{}", sims.size())});
-    if (auto started = children.start(sim_arguments(sims.back())); !started) {
-      return refuse(started.error().message());
-    }
-  }
   std::vector<config::Override> settings{{"listen", options.listen}, {"admin", options.admin}};
-  for (const Simulated& sim : sims) {
-    const auto address = wait_for_address(sim, children);
-    if (!address) return refuse(address.error().message());
-    settings.push_back(
-        {"worker", fmt::format("{}=http://{},engine=vllm,role={}", kModel, *address, sim.role)});
+  if (const auto started = start_workers(children, settings); !started) {
+    return refuse(started.error().message());
   }
   auto config = config::parse("", "command line", settings);
   if (!config) return refuse(config.error().front().to_string());

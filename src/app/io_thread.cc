@@ -46,7 +46,10 @@ IoThread::IoThread(Services& services)
       pipeline_(services.fleet, handoff_, services.ledger, pipeline_options(services.config)),
       routes_(front::openai_routes(pipeline_, services.fleet, services.started_at)) {}
 
-IoThread::~IoThread() = default;
+IoThread::~IoThread() {
+  io_.stop();
+  if (thread_.joinable()) thread_.join();
+}
 
 void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
   const config::Config& config = services_.config;
@@ -72,8 +75,11 @@ void IoThread::stop(const Error& reason) {
   boost::asio::post(io_, [this, reason] { listener_->stop(reason); });
 }
 
-void IoThread::drop_legs() {
-  boost::asio::post(io_, [this] { pool_.shut_down(); });
+void IoThread::drop_everything() {
+  boost::asio::post(io_, [this] {
+    pool_.shut_down();
+    listener_->abort();
+  });
 }
 
 void IoThread::join() {

@@ -36,8 +36,8 @@ class IoThread {
   // Any thread. See Listener.
   void finish();
   void stop(const Error& reason);
-  // Lets go of everything that still waits for a worker.
-  void drop_legs();
+  // Lets go of everything that still waits for a worker or for a client.
+  void drop_everything();
   std::size_t tasks() const { return tasks_.running(); }
   void join();
 

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
+
 int main(int argc, char** argv) {
   CLI::App app("Baton: one OpenAI endpoint in front of vLLM, SGLang and TensorRT-LLM servers",
                "baton");
@@ -23,6 +25,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
+    const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
+    if (unknown) {
+      std::fprintf(stderr, "baton: unknown command '%s'; there are serve, demo and sim\n", argv[1]);
+      return baton::app::kCannotStart;
+    }
     return app.exit(problem) == 0 ? 0 : baton::app::kCannotStart;
   }
   if (*serve) return baton::app::run_serve_command(serve_options);

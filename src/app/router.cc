@@ -47,8 +47,12 @@ Router::~Router() = default;
 
 Result<void> Router::start() {
   if (auto loaded = load_tls(); !loaded) return loaded;
-  if (auto started = start_threads(); !started) return started;
-  return start_admin();
+  // Everything that can fail comes before the first thread.
+  auto acceptors = make_threads();
+  if (!acceptors) return fail(std::move(acceptors.error()));
+  if (auto started = start_admin(); !started) return started;
+  for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i]->start(std::move((*acceptors)[i]));
+  return {};
 }
 
 Result<void> Router::load_tls() {
@@ -73,7 +77,7 @@ Result<void> Router::load_tls() {
   return {};
 }
 
-Result<void> Router::start_threads() {
+Result<std::vector<tcp::acceptor>> Router::make_threads() {
   const config::Config& config = services_.config;
   const std::size_t count =
       config.threads != 0 ? config.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -90,8 +94,7 @@ Result<void> Router::start_threads() {
     threads_.push_back(std::move(thread));
   }
   address_ = address;
-  for (std::size_t i = 0; i < count; ++i) threads_[i]->start(std::move(acceptors[i]));
-  return {};
+  return acceptors;
 }
 
 Result<void> Router::start_admin() {
@@ -166,7 +169,7 @@ void Router::cut_short() {
 }
 
 void Router::let_go() {
-  for (auto& thread : threads_) thread->drop_legs();
+  for (auto& thread : threads_) thread->drop_everything();
   // Every wait is abortable, so this ends; a bug that keeps it from ending shall not keep the
   // process.
   wait_for_tasks(std::chrono::steady_clock::now() + kLastWords, &Router::end);
@@ -175,12 +178,22 @@ void Router::let_go() {
 void Router::end() {
   log_.info("stopped", {});
   signals_.cancel();
-  deadlines_.stop();
   if (admin_) {
     admin_->finish();
-    admin_->stop(Error(Errc::ShuttingDown, "the router is shutting down"));
+    admin_->abort();
   }
-  for (auto& thread : threads_) thread->drop_legs();
+  end_when_admin_is_quiet();
+}
+
+void Router::end_when_admin_is_quiet() {
+  if (tasks_.running() == 0) {
+    deadlines_.stop();
+    return;
+  }
+  timer_.expires_after(kPoll);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (!error) end_when_admin_is_quiet();
+  });
 }
 
 }  // namespace baton::app

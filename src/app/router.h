@@ -43,13 +43,14 @@ class Router {
 
  private:
   Result<void> load_tls();
-  Result<void> start_threads();
+  Result<std::vector<boost::asio::ip::tcp::acceptor>> make_threads();
   Result<void> start_admin();
   void on_signal();
   void wait_for_tasks(std::chrono::steady_clock::time_point until, void (Router::*then)());
   void cut_short();
   void let_go();
   void end();
+  void end_when_admin_is_quiet();
 
   telemetry::Logger& log_;
   boost::asio::io_context control_{1};

@@ -48,6 +48,7 @@ std::expected<config::Config, std::vector<config::Problem>> load(const ServeOpti
   std::vector<config::Override> overrides;
   for (const auto& [path, value] : options.settings) overrides.push_back({path, value});
   for (const std::string& worker : options.workers) overrides.push_back({"worker", worker});
+  if (!options.policy.empty()) overrides.push_back({"policy", options.policy});
   if (options.config_file.empty()) return config::parse("", "command line", overrides);
   return config::load(options.config_file, overrides);
 }
@@ -73,6 +74,8 @@ CLI::App* add_serve_command(CLI::App& root, ServeOptions& options) {
   command->add_option(
       "--worker", options.workers,
       "Add a worker: NAME=URL,engine=vllm|sglang|trtllm,role=prefill|decode|aggregated");
+  command->add_option("--policy", options.policy,
+                      "How workers are chosen, for models whose policy the file does not say");
   command->add_option("--ready-file", options.ready_file, "Write host:port here once serving");
   command->add_option("--admin-ready-file", options.admin_ready_file,
                       "Write the admin address here once serving");

@@ -21,6 +21,7 @@ struct ServeOptions {
   std::string admin_ready_file;
   bool check_only = false;
   std::vector<std::string> workers;
+  std::string policy;
   std::map<std::string, std::string> settings;  // by key path, from flags
 };
 

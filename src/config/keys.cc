@@ -22,7 +22,7 @@ constexpr std::array kKeys{
     Key{"threads", "--threads", "integer", "0", "I/O threads; 0 means one per core."},
     Key{"shutdown_grace", "--shutdown-grace", "duration", "30s", "How long running requests may finish after SIGTERM."},
     Key{"timeouts.connect", "--timeouts.connect", "duration", "2s", "Connecting to a worker."},
-    Key{"timeouts.first_byte", "--timeouts.first-byte", "duration", "5m", "From the request sent to a worker to the head of its answer."},
+    Key{"timeouts.first_byte", "--timeouts.first-byte", "duration", "5m", "From the request sent to a worker to its first token, or to its whole answer where it is not streamed."},
     Key{"timeouts.idle", "--timeouts.idle", "duration", "1m", "Between two reads of a worker's answer."},
     Key{"timeouts.client_header", "--timeouts.client-header", "duration", "10s", "From the first byte of a client's request head to its end."},
     Key{"timeouts.client_body", "--timeouts.client-body", "duration", "30s", "Time for a client's request body to arrive, plus one second for each 64 KiB of it."},

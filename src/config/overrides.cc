@@ -91,6 +91,17 @@ void add_worker(Node& root, std::string_view text, Problems& problems) {
   }
 }
 
+// For the models that do not say it themselves.
+void set_policy(Node& root, std::string_view policy) {
+  Node* const models = child(root, "models", Node::Kind::List, "--policy");
+  if (models == nullptr || models->kind != Node::Kind::List) return;
+  for (Node& model : models->items) {
+    if (model.kind != Node::Kind::Map || model.find("policy") != nullptr) continue;
+    model.items.push_back(from_flag(Node::Kind::Scalar, "--policy", policy));
+    model.items.back().key = "policy";
+  }
+}
+
 }  // namespace
 
 void apply_overrides(Node& root, std::span<const Override> overrides, Problems& problems) {
@@ -99,6 +110,7 @@ void apply_overrides(Node& root, std::span<const Override> overrides, Problems& 
       add_worker(root, one.value, problems);
       continue;
     }
+    if (one.path == "policy") continue;  // below, when all models are known
     const auto key = std::ranges::find(keys(), one.path, &Key::path);
     if (key == keys().end() || key->flag.empty()) {
       problems.add_command_line(one.path, "cannot be set on the command line; set it in the file");
@@ -106,6 +118,8 @@ void apply_overrides(Node& root, std::span<const Override> overrides, Problems& 
     }
     set_key(root, *key, one.value);
   }
+  const auto policy = std::ranges::find(overrides, "policy", &Override::path);
+  if (policy != overrides.end()) set_policy(root, policy->value);
 }
 
 }  // namespace baton::config

@@ -84,6 +84,10 @@ Result<std::string> finish_reason_of(const wire::JsonObject& completion) {
   return *reason;
 }
 
+bool means_failure(std::string_view finish_reason) {
+  return finish_reason == "abort" || finish_reason == "error";
+}
+
 std::optional<Usage> usage_of(const wire::JsonObject& completion) {
   const auto object = completion.find_object("usage");
   if (!object) return std::nullopt;

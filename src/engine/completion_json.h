@@ -23,6 +23,9 @@ struct Usage {
 // `finish_reason` of the first choice of a completion; an error where there is none.
 Result<std::string> finish_reason_of(const wire::JsonObject& completion);
 
+// The engine gave up on the answer, though it says so as if it had finished.
+bool means_failure(std::string_view finish_reason);
+
 // The usage member of a completion or chunk, where there is one.
 std::optional<Usage> usage_of(const wire::JsonObject& completion);
 

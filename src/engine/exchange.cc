@@ -68,6 +68,8 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
     }
     if (cancellation_ && !listener_) listener_.emplace(*cancellation_, [this] { on_cancelled(); });
     if (dropped_) upstream_->connection.abort();  // told so while it was being connected
+    const bool unwanted = cancellation_ && cancellation_->requested();
+    if (unwanted && on_cancel_ == OnCancel::Finish) co_return fail(cancellation_->reason());
     bool answered = false;
     auto sent = co_await try_send(pieces, answered);
     if (sent || answered || !pooled || dropped_ || sent.error().code() == Errc::EngineTimeout) {
@@ -120,7 +122,9 @@ awaitable<Result<std::string_view>> Exchange::read() {
     net::Connection& connection = upstream_->connection;
     net::IoResult received{connection.status(), 0};
     if (connection.usable()) {
-      received = connection.end_read(co_await connection.begin_read(room(), timeouts_.idle));
+      // Engines may send the head long before the first token.
+      const auto timeout = body_begun_ ? timeouts_.idle : timeouts_.first_byte;
+      received = connection.end_read(co_await connection.begin_read(room(), timeout));
       end_ = received.size;
     }
     if (received.status == net::IoStatus::Closed &&
@@ -131,6 +135,11 @@ awaitable<Result<std::string_view>> Exchange::read() {
     }
   }
   co_return std::string_view();
+}
+
+awaitable<void> Exchange::await_end(std::chrono::milliseconds patience) {
+  timeouts_.idle = patience;
+  co_await read();
 }
 
 awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {

@@ -31,7 +31,8 @@ struct ExchangeTimeouts {
 enum class OnCancel {
   Abort,           // close the connection: the engine drops the request
   AfterFirstBody,  // only once the answer has begun: a hand-off under way is completed first
-  Finish,          // not at all: its answer names what must be released
+  Finish,          // not once it is sent: its answer names what must be released
+  Regardless,      // not at all: it is sent for what it releases
 };
 
 // Role. One request to one worker and its answer.
@@ -63,6 +64,10 @@ class Exchange final : private UpstreamPool::Holder {
   awaitable<Result<std::string>> read_all(std::size_t limit);
   // The answer is complete: the next read() returns empty without waiting.
   bool done() const { return done_; }
+  // The body has begun: what the answer needed was there.
+  bool begun() const { return body_begun_; }
+  // Reads on to the end of an answer whose content is complete, for a short while.
+  awaitable<void> await_end(std::chrono::milliseconds patience);
   // Stops here, also where a hand-off would have been completed first.
   void drop() override;
 

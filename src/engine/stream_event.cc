@@ -31,12 +31,14 @@ simdjson::error_code parse(std::string_view data, dom::element& document) {
   return parser.parse(scratch.get(), data.size(), false).get(document);
 }
 
-bool any_finished(const dom::array& choices) {
+void read_choices(const dom::array& choices, StreamEvent& event) {
   for (const dom::element choice : choices) {
+    event.has_content = true;
     std::string_view reason;
-    if (choice["finish_reason"].get(reason) == simdjson::SUCCESS) return true;
+    if (choice["finish_reason"].get(reason) != simdjson::SUCCESS) continue;
+    event.has_finish = true;
+    if (means_failure(reason)) event.kind = StreamEvent::Kind::Aborted;
   }
-  return false;
 }
 
 Usage read_usage(const dom::object& object) {
@@ -57,10 +59,12 @@ StreamEvent read_with_care(std::string_view data) {
   if (!object) return {StreamEvent::Kind::Malformed, false, false, std::nullopt};
   const auto error = object->find("error");
   const auto choices = object->find("choices");
-  const bool failed = error && *error != "null";
-  return {failed ? StreamEvent::Kind::Error : StreamEvent::Kind::Chunk,
-          choices && wire::first_element(*choices).has_value(),
-          finish_reason_of(*object).has_value(), usage_of(*object)};
+  const auto finish = finish_reason_of(*object);
+  StreamEvent::Kind kind = StreamEvent::Kind::Chunk;
+  if (finish && means_failure(*finish)) kind = StreamEvent::Kind::Aborted;
+  if (error && *error != "null") kind = StreamEvent::Kind::Error;
+  return {kind, choices && wire::first_element(*choices).has_value(), finish.has_value(),
+          usage_of(*object)};
 }
 
 }  // namespace
@@ -77,8 +81,7 @@ StreamEvent read_stream_event(std::string_view data) {
     } else if (key == "choices") {
       dom::array choices;
       if (value.get(choices) != simdjson::SUCCESS) continue;
-      event.has_content = choices.begin() != choices.end();
-      event.has_finish = any_finished(choices);
+      read_choices(choices, event);
     } else if (key == "usage") {
       dom::object usage;
       if (value.get(usage) == simdjson::SUCCESS) event.usage = read_usage(usage);

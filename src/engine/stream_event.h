@@ -14,7 +14,8 @@ struct StreamEvent {
   enum class Kind {
     Chunk,      // a piece of the answer
     Done,       // [DONE]
-    Error,      // the engine gave up
+    Error,      // the engine gave up, and says why
+    Aborted,    // the engine gave up: a choice "finished" with abort or error
     Malformed,  // not JSON: the stream cannot be trusted any more
   };
   Kind kind;

@@ -49,6 +49,8 @@ Result<PrefillOutcome> TrtllmDialect::read_prefill_answer(const std::string& jso
   const auto choice = wire::JsonObject::within(*wire::first_element(*answer->find("choices")));
   if (!choice) return fail(Errc::EngineProtocol, "the context answer's choice is not an object");
   PrefillOutcome outcome;
+  if (means_failure(*finish))
+    return fail(Errc::EngineFailed, "the context worker gave the request up");
   if (*finish != "length" && *finish != "not_finished") {
     const std::string plain_choice =
         wire::JsonSplice(*choice).remove("disaggregated_params").build().joined();

@@ -18,11 +18,22 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr std::chrono::seconds kSweepEvery{5};
 
 }  // namespace
 
 UpstreamPool::UpstreamPool(asio::io_context& io, net::Deadlines& deadlines, PoolOptions options)
-    : io_(io), deadlines_(deadlines), options_(options) {}
+    : io_(io), deadlines_(deadlines), sweep_(deadlines, [this] { sweep(); }), options_(options) {
+  sweep_.arm(kSweepEvery);
+}
+
+// Workers close what they find idle for long; half-closed connections are descriptors for nothing.
+void UpstreamPool::sweep() {
+  for (auto& [worker, idle] : idle_) {
+    std::erase_if(idle, [](const auto& upstream) { return upstream->connection.stale(); });
+  }
+  sweep_.arm(kSweepEvery);
+}
 
 std::unique_ptr<Upstream> UpstreamPool::take_idle(const Target& target) {
   const auto found = idle_.find(target.id.value);

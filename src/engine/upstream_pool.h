@@ -77,8 +77,11 @@ class UpstreamPool {
   net::Deadlines& deadlines() { return deadlines_; }
 
  private:
+  void sweep();
+
   boost::asio::io_context& io_;
   net::Deadlines& deadlines_;
+  net::Deadline sweep_;
   PoolOptions options_;
   bool shut_down_ = false;
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<Upstream>>> idle_;

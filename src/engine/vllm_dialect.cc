@@ -37,6 +37,8 @@ Result<PrefillOutcome> VllmDialect::read_prefill_answer(const std::string& json)
   if (!finish) return fail(finish.error());
 
   PrefillOutcome outcome;
+  // Nothing was kept of an aborted prefill: the decode worker computes the prompt itself.
+  if (means_failure(*finish)) return outcome;
   if (*finish != "length") {
     outcome.final_answer = wire::JsonSplice(*answer).remove("kv_transfer_params").build().joined();
     return outcome;

@@ -50,7 +50,8 @@ std::string_view reason_phrase(int status) {
 }
 
 std::string HttpResponse::head_text(int status, const wire::Headers& headers,
-                                    std::string_view framing) const {
+                                    std::string_view framing) {
+  if (manner_.closing && *manner_.closing) manner_.keep_alive = false;
   std::string head;
   head.reserve(384);
   fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\n", status, reason_phrase(status));

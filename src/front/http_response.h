@@ -23,7 +23,8 @@ class HttpResponse final : public pipeline::ResponseSink {
   struct Manner {
     bool http_1_0 = false;
     bool keep_alive = true;
-    bool head_only = false;  // HEAD: everything but the body
+    const bool* closing = nullptr;  // the session may be told to end while a request is served
+    bool head_only = false;         // HEAD: everything but the body
     std::string request_id;
     std::chrono::milliseconds write_timeout;
   };
@@ -43,7 +44,7 @@ class HttpResponse final : public pipeline::ResponseSink {
   void close_after() { manner_.keep_alive = false; }
 
  private:
-  std::string head_text(int status, const wire::Headers& headers, std::string_view framing) const;
+  std::string head_text(int status, const wire::Headers& headers, std::string_view framing);
   static Result<void> judge(net::IoResult written);
   awaitable<Result<void>> put(std::span<const std::string_view> pieces);
 

@@ -248,7 +248,8 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
 HttpResponse::Manner HttpSession::manner() const {
   const wire::RequestHead& head = parser_->head();
   return {.http_1_0 = head.minor_version == 0,
-          .keep_alive = head.keep_alive && !closing_,
+          .keep_alive = head.keep_alive,
+          .closing = &closing_,
           .head_only = head.method == "HEAD",
           .request_id = request_id_,
           .write_timeout = context_.timeouts.client_write};

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <optional>
 #include <utility>
 
 namespace baton::front {
@@ -81,6 +80,10 @@ void Listener::stop(const Error& reason) {
   for (auto it = sessions_.begin(); it != sessions_.end();) (it++)->stop(reason);
 }
 
+void Listener::abort() {
+  for (Guest& guest : guests_) guest.connection.abort();
+}
+
 awaitable<void> Listener::accept_loop() {
   while (acceptor_.is_open()) {
     auto [error, socket] = co_await acceptor_.async_accept(kAwait);
@@ -93,25 +96,29 @@ awaitable<void> Listener::accept_loop() {
   }
 }
 
+Listener::Guest::Guest(Listener& host, tcp::socket socket)
+    : listener(host),
+      connection(std::move(socket), host.deadlines_, host.tls_),
+      number(host.gate_.open.fetch_add(1, std::memory_order_relaxed) + 1) {
+  listener.context_.metrics.connections.add(1);
+  listener.guests_.push_back(*this);
+}
+
+Listener::Guest::~Guest() {
+  listener.context_.metrics.connections.add(-1);
+  listener.gate_.open.fetch_sub(1, std::memory_order_relaxed);
+}
+
 awaitable<void> Listener::run_session(tcp::socket socket) {
-  std::optional<net::Connection> connection;
-  if (tls_) {
-    connection.emplace(std::move(socket), deadlines_, *tls_);
-  } else {
-    connection.emplace(std::move(socket), deadlines_);
+  Guest guest(*this, std::move(socket));
+  if (guest.number > gate_.limit) {
+    co_await turn_away(guest.connection);
+    co_return;
   }
-  const std::size_t open = gate_.open.fetch_add(1, std::memory_order_relaxed) + 1;
-  context_.metrics.connections.add(1);
-  if (open > gate_.limit) {
-    co_await turn_away(*connection);
-  } else {
-    HttpSession session(*connection, context_);
-    sessions_.push_back(session);
-    if (!acceptor_.is_open()) session.finish();  // accepted in the last moment
-    co_await session.run();
-  }
-  context_.metrics.connections.add(-1);
-  gate_.open.fetch_sub(1, std::memory_order_relaxed);
+  HttpSession session(guest.connection, context_);
+  sessions_.push_back(session);
+  if (!acceptor_.is_open()) session.finish();  // accepted in the last moment
+  co_await session.run();
 }
 
 awaitable<void> Listener::turn_away(net::Connection& connection) {

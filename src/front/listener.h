@@ -44,8 +44,20 @@ class Listener {
   void finish();
   // Sessions end now, their requests as errors.
   void stop(const Error& reason);
+  // Connections end now, whatever is being said on them.
+  void abort();
 
  private:
+  // A client's connection, counted for as long as it is there.
+  struct Guest : boost::intrusive::list_base_hook<
+                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+    Guest(Listener& listener, boost::asio::ip::tcp::socket socket);
+    ~Guest();
+    Listener& listener;
+    net::Connection connection;
+    std::size_t number;  // how many there are, this one included
+  };
+
   awaitable<void> accept_loop();
   awaitable<void> run_session(boost::asio::ip::tcp::socket socket);
   awaitable<void> turn_away(net::Connection& connection);
@@ -57,6 +69,7 @@ class Listener {
   Gate gate_;
   boost::asio::ssl::context* tls_;
   boost::intrusive::list<HttpSession, boost::intrusive::constant_time_size<false>> sessions_;
+  boost::intrusive::list<Guest, boost::intrusive::constant_time_size<false>> guests_;
 };
 
 }  // namespace baton::front

@@ -4,6 +4,8 @@
 
 #include "engine/engine_error.h"
 #include "engine/request_head.h"
+#include "engine/stream_event.h"
+#include "wire/sse_reader.h"
 
 #include <string_view>
 #include <utility>
@@ -30,6 +32,33 @@ awaitable<Error> refusal(engine::Exchange& exchange) {
   const auto body = co_await exchange.read_all(kLargestErrorBody);
   co_return engine::read_engine_error(status, body ? std::string_view(*body) : std::string_view(),
                                       exchange.head().headers.find("retry-after"));
+}
+
+// Reads an answer whose text is of no use. What went wrong in it is: engines also fail after a good
+// head.
+awaitable<std::optional<Error>> drain(engine::Exchange& exchange, std::size_t limit) {
+  const auto type = exchange.head().headers.find("content-type");
+  if (!type || !type->starts_with("text/event-stream")) {
+    const auto body = co_await exchange.read_all(limit);
+    if (!body) co_return body.error();
+    const auto answer = wire::JsonObject::parse(*body);
+    const auto error = answer ? answer->find("error") : std::nullopt;
+    if (error && *error != "null") co_return engine::read_stream_error(*body);
+    co_return std::nullopt;
+  }
+  wire::SseReader reader;
+  while (!exchange.done()) {
+    const auto piece = co_await exchange.read();
+    if (!piece) co_return piece.error();
+    reader.feed(*piece);
+    while (const auto event = reader.next()) {
+      if (event->data.empty()) continue;
+      const auto kind = engine::read_stream_event(event->data).kind;
+      if (kind == engine::StreamEvent::Kind::Error)
+        co_return engine::read_stream_error(event->data);
+    }
+  }
+  co_return std::nullopt;
 }
 
 }  // namespace
@@ -100,11 +129,10 @@ awaitable<Result<Answer>> Handoff::run(Job job, Trail& trail, Cancellation& canc
 awaitable<Result<Answer>> Handoff::serve_alone(Job job, model::Role role, Trail& trail,
                                                Cancellation& cancellation) {
   const wire::SplicedBody body = engine::Dialect::plain_body(job.call());
-  const auto start = steady_clock::now();
+  trail.decode_sent = steady_clock::now();
   auto leg = co_await open_leg(job.model.workers(role), job.api, job.headers, body, OnCancel::Abort,
                                cancellation, trail.decode_worker);
   if (!leg) co_return fail(std::move(leg.error()));
-  trail.decode_head_time = since(start);
   Answer answer;
   answer.stream = std::move(leg->exchange);
   answer.booking = std::move(leg->booking);
@@ -151,12 +179,11 @@ awaitable<Result<Answer>> Handoff::prefill_then_decode(Job job, Trail& trail,
   const engine::Dialect& dialect = engine::dialect_of(workers.workers().front()->spec().engine);
   const auto purpose = abandoned ? engine::DecodePurpose::Release : engine::DecodePurpose::Answer;
   const wire::SplicedBody body = dialect.decode_body(job.call(), ticket, *outcome, purpose);
-  const auto start = steady_clock::now();
+  trail.decode_sent = steady_clock::now();
   auto leg = co_await open_leg(workers, job.api, job.headers, body,
-                               abandoned ? OnCancel::Finish : OnCancel::AfterFirstBody,
+                               abandoned ? OnCancel::Regardless : OnCancel::AfterFirstBody,
                                cancellation, trail.decode_worker);
-  if (!leg) co_return fail(std::move(leg.error()));
-  trail.decode_head_time = since(start);
+  if (!leg) co_return fail(abandoned ? cancellation.reason() : std::move(leg.error()));
   if (abandoned) {
     co_await leg->exchange->read_all(options_.response_bytes);
     co_return fail(cancellation.reason());
@@ -191,8 +218,9 @@ awaitable<Result<Answer>> Handoff::prefill_beside_decode(Job job, Trail& trail,
       continue;
     }
     ticket.bootstrap_port = *port;
+    if (cancellation.requested()) co_return fail(cancellation.reason());
 
-    const auto start = steady_clock::now();
+    trail.decode_sent = steady_clock::now();
     Answer answer;
     answer.prefill = std::make_shared<PrefillLink>();
     answer.booking = std::move(*decode);
@@ -206,7 +234,6 @@ awaitable<Result<Answer>> Handoff::prefill_beside_decode(Job job, Trail& trail,
     const wire::SplicedBody body =
         dialect.decode_body(job.call(), ticket, {}, engine::DecodePurpose::Answer);
     auto sent = co_await send(*answer.stream, decode_worker, job.api, job.headers, body);
-    trail.decode_head_time = since(start);
     if (sent) co_return answer;
 
     const std::optional<Error> prefill_failure = answer.prefill_failure();
@@ -233,20 +260,12 @@ awaitable<void> Handoff::run_prefill_beside(std::shared_ptr<PrefillLink> link,
   link->prefill = &exchange;
   const wire::SplicedBody body = dialect.prefill_body(job.call(), ticket);
   const auto sent = co_await send(exchange, worker, job.api, job.headers, body);
+  job.body.reset();
   std::optional<Error> failure;
-  if (!sent) {
-    failure = sent.error();
+  if (sent) {
+    failure = co_await drain(exchange, options_.response_bytes);
   } else {
-    job.body.reset();
-    // Its text is of no use, its end is: the connection can be used again, and a late failure is
-    // known.
-    while (!exchange.done()) {
-      const auto piece = co_await exchange.read();
-      if (!piece) {
-        failure = piece.error();
-        break;
-      }
-    }
+    failure = sent.error();
   }
   link->prefill = nullptr;
   if (failure) link->prefill_failed(std::move(*failure));

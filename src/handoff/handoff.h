@@ -44,7 +44,7 @@ struct Trail {
   std::string_view prefill_worker;  // host:port, empty where there was no prefill leg
   std::string_view decode_worker;   // also the aggregated one
   std::optional<std::chrono::microseconds> prefill_time;
-  std::optional<std::chrono::microseconds> decode_head_time;  // sent → head of the answer
+  std::optional<std::chrono::steady_clock::time_point> decode_sent;
 };
 
 struct PrefillLink;

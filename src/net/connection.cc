@@ -4,7 +4,6 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/container/static_vector.hpp>
@@ -52,21 +51,19 @@ std::size_t total_size(std::span<const std::string_view> pieces) {
 
 }  // namespace
 
-Connection::Connection(tcp::socket socket, Deadlines& deadlines)
+Connection::Connection(tcp::socket socket, Deadlines& deadlines, asio::ssl::context* tls)
     : socket_(std::move(socket)),
       deadlines_(deadlines),
       deadline_(deadlines, [this] { on_timeout(); }) {
   boost::system::error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.non_blocking(true, ignored);
+  if (tls) tls_ = std::make_unique<TlsStream>(socket_, *tls);
 }
 
-Connection::Connection(tcp::socket socket, Deadlines& deadlines, asio::ssl::context& tls)
-    : Connection(std::move(socket), deadlines) {
-  tls_ = std::make_unique<TlsStream>(socket_, tls);
+Connection::~Connection() {
+  if (waiter_) *waiter_ = nullptr;
 }
-
-Connection::~Connection() = default;
 
 awaitable<IoResult> Connection::handshake(std::chrono::milliseconds timeout) {
   if (!tls_) co_return IoResult{IoStatus::Ok, 0};
@@ -126,7 +123,7 @@ awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pie
                                            std::size_t written, std::chrono::milliseconds timeout) {
   const std::size_t total = total_size(pieces);
   deadline_.arm(timeout);
-  if (tls_) co_return co_await write_tls(pieces, written);
+  if (tls_) co_return co_await write_tls(pieces, written, timeout);
   while (written < total) {
     const auto [error, size] =
         co_await socket_.async_write_some(remaining(pieces, written), kAwait);
@@ -139,7 +136,7 @@ awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pie
 }
 
 awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> pieces,
-                                          std::size_t written) {
+                                          std::size_t written, std::chrono::milliseconds timeout) {
   // Pieces are joined to records: one record per piece would cost a system call each.
   constexpr std::size_t kRecord = 16 * 1024;
   const std::size_t total = total_size(pieces);
@@ -152,6 +149,7 @@ awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> piec
     const auto [error, size] = co_await asio::async_write(*tls_, asio::buffer(record), kAwait);
     written += size;
     if (error) co_return settle_write(error, written);
+    deadline_.arm(timeout);
   }
   co_return settle_write({}, written);
 }
@@ -220,12 +218,15 @@ void Connection::look_at_peer() {
     watch_->arm(kWatchAfter);
     return;
   }
-  if (waiting_for_peer_) return;
-  waiting_for_peer_ = true;
-  socket_.async_wait(tcp::socket::wait_read, [this](boost::system::error_code wait_error) {
-    waiting_for_peer_ = false;
-    if (!wait_error) look_at_peer();
-  });
+  if (waiter_) return;
+  waiter_ = std::make_shared<Connection*>(this);
+  socket_.async_wait(tcp::socket::wait_read,
+                     [waiter = waiter_](boost::system::error_code wait_error) {
+                       Connection* const self = *waiter;
+                       if (!self) return;
+                       self->waiter_.reset();
+                       if (!wait_error) self->look_at_peer();
+                     });
 }
 
 void Connection::recover() {
@@ -247,7 +248,6 @@ awaitable<void> Connection::close() {
   abort();
   boost::system::error_code ignored;
   socket_.close(ignored);
-  while (waiting_for_peer_) co_await asio::post(asio::use_awaitable);
 }
 
 std::string Connection::peer() const {

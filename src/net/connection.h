@@ -41,8 +41,8 @@ struct IoResult {
 // one write at a time. After Timeout, Aborted or Failed every further operation fails the same way.
 class Connection {
  public:
-  Connection(tcp::socket socket, Deadlines& deadlines);
-  Connection(tcp::socket socket, Deadlines& deadlines, boost::asio::ssl::context& tls);
+  // `tls` null: plain.
+  Connection(tcp::socket socket, Deadlines& deadlines, boost::asio::ssl::context* tls = nullptr);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -78,7 +78,7 @@ class Connection {
   void recover();
   // Tells the peer that no more will come; what it still sends can be read.
   void end_writing();
-  // Orderly end. The watcher, if any, has ended when this returns.
+  // Orderly end.
   awaitable<void> close();
 
   bool usable() const { return state_ == IoStatus::Ok; }
@@ -98,7 +98,8 @@ class Connection {
   bool peer_hung_up();
   IoResult settle(boost::system::error_code error, std::size_t size);
   IoResult settle_write(boost::system::error_code error, std::size_t size);
-  awaitable<IoResult> write_tls(std::span<const std::string_view> pieces, std::size_t written);
+  awaitable<IoResult> write_tls(std::span<const std::string_view> pieces, std::size_t written,
+                                std::chrono::milliseconds timeout);
 
   tcp::socket socket_;
   std::unique_ptr<TlsStream> tls_;
@@ -106,7 +107,8 @@ class Connection {
   Deadline deadline_;
   std::unique_ptr<Deadline> watch_;  // made when first needed: most connections are to workers
   std::function<void()> on_gone_;
-  bool waiting_for_peer_ = false;  // an async_wait of the watcher is pending
+  // Points at us while an async_wait of the watcher is pending, so that it can be told we are gone.
+  std::shared_ptr<Connection*> waiter_;
   IoStatus state_ = IoStatus::Ok;
   boost::system::error_code error_;
 };

@@ -17,6 +17,7 @@ namespace baton::pipeline {
 namespace {
 
 constexpr int kOk = 200;
+constexpr std::size_t kLongestName = 128;
 
 Error missing_field(std::string_view field) {
   return Error(Errc::InvalidRequest, fmt::format("the request body has no usable \"{}\"", field))
@@ -83,11 +84,13 @@ Result<Pipeline::Understood> Pipeline::understand(Incoming& incoming, RequestRec
 
   const auto name = object.find_string("model");
   if (!name || name->empty()) return fail(missing_field("model"));
-  record.model = *name;
+  // Whatever a client writes there goes to the log and back to it: not all of it, if it is a novel.
+  record.model = name->substr(0, kLongestName);
   fleet::Model* model = fleet_.find(*name);
   if (!model) {
-    return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", *name))
-                    .with_param("model"));
+    return fail(
+        Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", record.model))
+            .with_param("model"));
   }
   const std::string_view input = incoming.api == engine::Api::Chat ? "messages" : "prompt";
   if (!object.has(input)) return fail(missing_field(input));

@@ -8,6 +8,7 @@
 #include "wire/json_object.h"
 #include "wire/sse_reader.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@ namespace baton::pipeline {
 namespace {
 
 constexpr int kOk = 200;
+constexpr std::chrono::milliseconds kEndPatience{100};
 
 // Role. Judges the events of one stream, and says how many of their bytes may go on to the client.
 class StreamJudge {
@@ -58,6 +60,9 @@ class StreamJudge {
       case engine::StreamEvent::Kind::Error:
         failure_ = engine::read_stream_error(data);
         return false;
+      case engine::StreamEvent::Kind::Aborted:
+        failure_.emplace(Errc::EngineFailed, "the engine gave the answer up");
+        return false;
       case engine::StreamEvent::Kind::Done:
         if (!finished_) {
           failure_.emplace(Errc::EngineFailed,
@@ -82,6 +87,23 @@ class StreamJudge {
   std::optional<Error> failure_;
 };
 
+Error why_it_ended(handoff::Answer& answer, const Error& error) {
+  if (auto failure = answer.prefill_failure()) return std::move(*failure);
+  if (answer.stream->begun()) answer.prefill_delivered();
+  return error;
+}
+
+// A whole answer is a success if it says how each choice ended, and none of them by giving up.
+Result<void> judge_whole(const wire::JsonObject& answer, std::string_view text) {
+  const auto error = answer.find("error");
+  if (error && *error != "null") return fail(engine::read_stream_error(text));
+  const auto finish = engine::finish_reason_of(answer);
+  if (!finish) return fail(finish.error());
+  if (engine::means_failure(*finish))
+    return fail(Errc::EngineFailed, "the engine gave the answer up");
+  return {};
+}
+
 awaitable<Result<void>> begin_stream(handoff::Answer& answer, ResponseSink& sink,
                                      RequestRecord& record) {
   record.status = kOk;
@@ -97,10 +119,7 @@ awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink
   StreamJudge judge(record, metrics);
   while (!judge.done()) {
     const auto piece = co_await answer.stream->read();
-    if (!piece) {
-      if (auto failure = answer.prefill_failure()) co_return fail(std::move(*failure));
-      co_return fail(piece.error());
-    }
+    if (!piece) co_return fail(why_it_ended(answer, piece.error()));
     if (piece->empty())
       co_return fail(Errc::StreamBroken, "the engine's stream ended without [DONE]");
     answer.prefill_delivered();
@@ -120,21 +139,20 @@ awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink
     }
   }
   const auto ended = co_await sink.end();
-  // What follows [DONE] is the end of the message; reading it lets the connection be used again.
-  if (!answer.stream->done()) co_await answer.stream->read();
+  // What follows [DONE] is the end of the message. Reading it lets the connection be used again; it
+  // is not worth much waiting.
+  if (!answer.stream->done()) co_await answer.stream->await_end(kEndPatience);
   co_return ended;
 }
 
 awaitable<Result<void>> relay_whole(handoff::Answer& answer, std::size_t limit, ResponseSink& sink,
                                     RequestRecord& record, ModelMetrics& metrics) {
   const auto body = co_await answer.stream->read_all(limit);
-  if (!body) {
-    if (auto failure = answer.prefill_failure()) co_return fail(std::move(*failure));
-    co_return fail(body.error());
-  }
+  if (!body) co_return fail(why_it_ended(answer, body.error()));
   answer.prefill_delivered();
   const auto object = wire::JsonObject::parse(*body);
   if (!object) co_return fail(Errc::EngineProtocol, "the engine's answer is not a JSON object");
+  if (auto judged = judge_whole(*object, *body); !judged) co_return judged;
   record.usage = engine::usage_of(*object);
   record.on_token(metrics);
   record.status = kOk;

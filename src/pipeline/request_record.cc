@@ -34,9 +34,12 @@ ModelMetrics::ModelMetrics(telemetry::Registry& registry, const std::string& mod
       prefill_time(registry.histogram("baton_phase_duration_seconds",
                                       "Duration of a phase of the hand-off.",
                                       {{"model", model}, {"phase", "prefill"}})),
-      decode_head_time(registry.histogram("baton_phase_duration_seconds",
+      decode_wait_time(registry.histogram("baton_phase_duration_seconds",
                                           "Duration of a phase of the hand-off.",
-                                          {{"model", model}, {"phase", "decode_head"}})),
+                                          {{"model", model}, {"phase", "decode_wait"}})),
+      decode_time(registry.histogram("baton_phase_duration_seconds",
+                                     "Duration of a phase of the hand-off.",
+                                     {{"model", model}, {"phase", "decode"}})),
       prompt_tokens(registry.counter("baton_prompt_tokens_total",
                                      "Prompt tokens as the engines report them.",
                                      {{"model", model}})),
@@ -68,6 +71,16 @@ void RequestRecord::on_token(ModelMetrics& metrics) {
   ++events;
 }
 
+std::optional<RequestRecord::Clock::duration> RequestRecord::decode_wait() const {
+  if (!first_token || !trail.decode_sent) return std::nullopt;
+  return *first_token - *trail.decode_sent;
+}
+
+std::optional<RequestRecord::Clock::duration> RequestRecord::decode_duration() const {
+  if (!first_token || events < 2) return std::nullopt;
+  return last_token - *first_token;
+}
+
 RequestLedger::RequestLedger(telemetry::Registry& registry, telemetry::Logger& log,
                              bool log_requests)
     : registry_(registry), log_(log), log_requests_(log_requests), unknown_(registry, "unknown") {}
@@ -90,8 +103,10 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   metrics.request_bytes.add(record.request_bytes);
   metrics.response_bytes.add(record.response_bytes);
   if (record.trail.prefill_time) metrics.prefill_time.observe(seconds(*record.trail.prefill_time));
-  if (record.trail.decode_head_time)
-    metrics.decode_head_time.observe(seconds(*record.trail.decode_head_time));
+  const auto decode_wait = record.decode_wait();
+  const auto decode = record.decode_duration();
+  if (decode_wait) metrics.decode_wait_time.observe(seconds(*decode_wait));
+  if (decode) metrics.decode_time.observe(seconds(*decode));
   if (record.usage) {
     metrics.prompt_tokens.add(
         static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.usage->prompt_tokens)));
@@ -100,33 +115,41 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   }
   if (!log_requests_) return;
 
-  const auto optional_ms = [](const auto& duration) {
-    return duration ? milliseconds(*duration) : -1.0;
+  using Value = decltype(telemetry::Field::value);
+  const auto ms = [](const auto& duration) {
+    return duration ? Value(milliseconds(*duration)) : Value();
   };
-  const double ttft =
-      record.first_token ? milliseconds(*record.first_token - record.received) : -1.0;
-  const engine::Usage usage = record.usage.value_or(engine::Usage{-1, -1, std::nullopt});
-  log_.info(
-      "request",
+  const auto text = [](std::string_view known) { return known.empty() ? Value() : Value(known); };
+  const auto count = [](std::optional<std::int64_t> known) {
+    return known ? Value(*known) : Value();
+  };
+  const std::optional<engine::Usage>& usage = record.usage;
+  std::optional<RequestRecord::Clock::duration> ttft;
+  if (record.first_token) ttft = *record.first_token - record.received;
+  // What clients do wrong is their business; what engines or we do wrong is the operator's.
+  const bool ours = record.error && record.error->info().fault != Fault::Client;
+  log_.write(
+      ours ? telemetry::Level::Warning : telemetry::Level::Info, "request",
       {{"id", record.id},
        {"path", record.path},
-       {"model", record.model},
+       {"model", text(record.model)},
        {"stream", record.stream},
        {"outcome", record.error ? record.error->info().label : std::string_view("ok")},
        {"status", static_cast<std::int64_t>(record.status)},
-       {"prefill_worker", record.trail.prefill_worker},
-       {"decode_worker", record.trail.decode_worker},
+       {"prefill_worker", text(record.trail.prefill_worker)},
+       {"decode_worker", text(record.trail.decode_worker)},
        {"total_ms", milliseconds(total)},
-       {"ttft_ms", ttft},
-       {"prefill_ms", optional_ms(record.trail.prefill_time)},
-       {"decode_head_ms", optional_ms(record.trail.decode_head_time)},
-       {"prompt_tokens", usage.prompt_tokens},
-       {"cached_tokens", usage.cached_tokens.value_or(-1)},
-       {"completion_tokens", usage.completion_tokens},
+       {"ttft_ms", ms(ttft)},
+       {"prefill_ms", ms(record.trail.prefill_time)},
+       {"decode_wait_ms", ms(decode_wait)},
+       {"decode_ms", ms(decode)},
+       {"prompt_tokens", count(usage ? std::optional(usage->prompt_tokens) : std::nullopt)},
+       {"cached_tokens", count(usage ? usage->cached_tokens : std::nullopt)},
+       {"completion_tokens", count(usage ? std::optional(usage->completion_tokens) : std::nullopt)},
        {"events", static_cast<std::int64_t>(record.events)},
        {"bytes_in", static_cast<std::int64_t>(record.request_bytes)},
        {"bytes_out", static_cast<std::int64_t>(record.response_bytes)},
-       {"error", record.error ? std::string_view(record.error->message()) : std::string_view()}});
+       {"error", record.error ? text(record.error->message()) : Value()}});
 }
 
 }  // namespace baton::pipeline

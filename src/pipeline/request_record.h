@@ -30,7 +30,8 @@ struct ModelMetrics {
   telemetry::Histogram& inter_token;
   telemetry::Histogram& total_time;
   telemetry::Histogram& prefill_time;
-  telemetry::Histogram& decode_head_time;
+  telemetry::Histogram& decode_wait_time;
+  telemetry::Histogram& decode_time;
   telemetry::Counter& prompt_tokens;
   telemetry::Counter& completion_tokens;
   telemetry::Counter& request_bytes;
@@ -57,6 +58,10 @@ struct RequestRecord {
   std::size_t request_bytes = 0;
   std::size_t response_bytes = 0;
 
+  // From sending the decode leg to its first token, the transfer of the KV cache included.
+  std::optional<Clock::duration> decode_wait() const;
+  // From the first token to the last.
+  std::optional<Clock::duration> decode_duration() const;
   // A token (or a batch of them) is on its way to the client.
   void on_token(ModelMetrics& metrics);
 };

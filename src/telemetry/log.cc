@@ -93,13 +93,17 @@ void append_value(Buffer& out, Format format, double value) {
   if (format == Format::Json && !std::isfinite(value)) {
     out.append(std::string_view("null"));  // JSON has no word for it
   } else {
-    fmt::format_to(std::back_inserter(out), "{}", value);
+    fmt::format_to(std::back_inserter(out), "{:.3f}", value);
   }
 }
 
 void append_value(Buffer& out, Format, bool value) {
   out.append(std::string_view(value ? "true" : "false"));
 }
+
+void append_value(Buffer&, Format, std::monostate) {}
+
+bool is_known(const Field& field) { return !std::holds_alternative<std::monostate>(field.value); }
 
 void append_value(Buffer& out, Format format, const Field& field) {
   std::visit([&](const auto& value) { append_value(out, format, value); }, field.value);
@@ -112,6 +116,7 @@ void append_json(Buffer& out, Level level, std::string_view event, Logger::Field
                  "\",\"level\":\"{}\",\"event\":", kLevelNames[static_cast<std::size_t>(level)]);
   append_quoted(out, event);
   for (const Field& field : fields) {
+    if (!is_known(field)) continue;
     out.push_back(',');
     append_quoted(out, field.name);
     out.push_back(':');
@@ -126,6 +131,7 @@ void append_human(Buffer& out, Level level, std::string_view event, Logger::Fiel
   append_escaped(out, event);
   std::string_view separator = "  ";
   for (const Field& field : fields) {
+    if (!is_known(field)) continue;
     out.append(separator);
     append_escaped(out, field.name);
     out.push_back('=');

@@ -21,7 +21,8 @@ enum class Level { Debug, Info, Warning, Error };
 // One named value of a log line.
 struct Field {
   std::string_view name;
-  std::variant<std::string_view, std::int64_t, double, bool> value;
+  // Nothing (std::monostate) is known: the field is left out.
+  std::variant<std::monostate, std::string_view, std::int64_t, double, bool> value;
 };
 
 // Role. Structured log lines: `event` says what happened, fields say to whom. JSON for machines,
@@ -44,9 +45,9 @@ class Logger {
   void warning(std::string_view event, Fields fields = {}) { write(Level::Warning, event, fields); }
   void error(std::string_view event, Fields fields = {}) { write(Level::Error, event, fields); }
 
- private:
   void write(Level level, std::string_view event, Fields fields);
 
+ private:
   Format format_;
   Level level_;
   std::unique_ptr<spdlog::logger> sink_;

@@ -13,6 +13,9 @@ LOGS_PAGE = Path("docs/logging.md")
 
 METRIC = re.compile(r'\b(counter|gauge|histogram)\(\s*"(baton_\w+)"')
 LOG_CALL = re.compile(r'\blog_?\.(debug|info|warning|error)\(\s*"(\w+)",(.*?)\);', re.DOTALL)
+# The level is decided at run time: every Level named before the event.
+LOG_WRITE = re.compile(r'\blog_?\.write\(\s*([^"]*?),\s*"(\w+)",(.*?)\);', re.DOTALL)
+LEVEL = re.compile(r"Level::(\w+)")
 # {"name", value} or {{"name", value}, …: a label of a metric, a field of a line.
 NAMED = re.compile(r'\{"(\w+)",')
 CODE_SPAN = re.compile(r"`([^`]+)`")
@@ -43,11 +46,14 @@ def written_metrics(root: Path) -> Entries:
 
 
 def written_events(root: Path) -> Entries:
-    return {
-        call[2]: (call[1], frozenset(NAMED.findall(call[3])))
-        for text in router_sources(root)
-        for call in LOG_CALL.finditer(text)
-    }
+    found: Entries = {}
+    for text in router_sources(root):
+        for call in LOG_CALL.finditer(text):
+            found[call[2]] = (call[1], frozenset(NAMED.findall(call[3])))
+        for call in LOG_WRITE.finditer(text):
+            levels = " or ".join(sorted(level.lower() for level in LEVEL.findall(call[1])))
+            found[call[2]] = (levels, frozenset(NAMED.findall(call[3])))
+    return found
 
 
 def table(page: Path, first_column: str) -> list[list[str]]:

@@ -73,7 +73,7 @@ TEST(ConfigurationDocument, NamesNoKeyOrFlagThatDoesNotExist) {
     EXPECT_TRUE(is_key(path)) << path;
   }
   for (const std::string& flag : matches(text, "`(--[a-z.-]+)")) {
-    const bool known = flag == "--config" || flag == "--worker" ||
+    const bool known = flag == "--config" || flag == "--worker" || flag == "--policy" ||
                        std::ranges::find(keys(), flag, &Key::flag) != keys().end();
     EXPECT_TRUE(known) << flag;
   }

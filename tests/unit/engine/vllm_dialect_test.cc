@@ -76,7 +76,7 @@ TEST(VllmPrefillAnswer, WithoutParamsLeavesThePromptToTheDecodeWorker) {
 }
 
 TEST(VllmPrefillAnswer, OtherEndsThanLengthAreTheAnswer) {
-  for (const std::string reason : {"stop", "tool_calls", "content_filter", "abort", "repetition"}) {
+  for (const std::string reason : {"stop", "tool_calls", "content_filter", "repetition"}) {
     const std::string choices =
         R"("choices":[{"index":0,"message":{"content":"x"},"finish_reason":")" + reason + "\"}]";
     const auto outcome = VllmDialect().read_prefill_answer(
@@ -85,6 +85,14 @@ TEST(VllmPrefillAnswer, OtherEndsThanLengthAreTheAnswer) {
     ASSERT_TRUE(outcome->final_answer) << reason;
     EXPECT_EQ(json(*outcome->final_answer), json(R"({"id":"1",)" + choices + R"(,"usage":{}})"));
   }
+}
+
+TEST(VllmPrefillAnswer, ThatWasGivenUpLeavesAllToTheDecodeWorker) {
+  const auto outcome = VllmDialect().read_prefill_answer(
+      R"({"choices":[{"index":0,"finish_reason":"abort"}],"kv_transfer_params":null})");
+  ASSERT_TRUE(outcome);
+  EXPECT_FALSE(outcome->final_answer);
+  EXPECT_EQ(outcome->handoff, "");
 }
 
 TEST(VllmPrefillAnswer, ThatMakesNoSenseIsAProtocolError) {

@@ -26,7 +26,8 @@ struct OpenAiApiTest : handoff::HandoffFixture {
   void call(std::string method, std::string target, std::string body = "") {
     run([&]() -> awaitable<void> { co_await call_route(*routes, method, target, body, recorder); });
   }
-  FakeEngine worker{test::always(test::response(200, R"({"choices":[]})"))};
+  FakeEngine worker{
+      test::always(test::response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})"))};
   std::string lines;
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   pipeline::RequestLedger ledger{metrics, log, false};
@@ -71,7 +72,7 @@ TEST_F(OpenAiApiTest, TellsOfOneModel) {
 
 TEST_F(OpenAiApiTest, SendsEachApiToItsPath) {
   call("POST", "/v1/chat/completions", R"({"model":"m","messages":[]})");
-  EXPECT_EQ(recorder.body, R"({"choices":[]})");
+  EXPECT_EQ(recorder.body, R"({"choices":[{"index":0,"finish_reason":"stop"}]})");
   call("POST", "/v1/completions", R"({"model":"m","prompt":"p"})");
   ASSERT_EQ(worker.requests().size(), 2U);
   EXPECT_THAT(worker.requests()[0].head, StartsWith("POST /v1/chat/completions HTTP/1.1\r\n"));

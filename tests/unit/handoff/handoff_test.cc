@@ -49,7 +49,7 @@ TEST_F(PrefillFirst, GoesThroughPrefillAndThenDecode) {
                  R"("kv_transfer_params":{"remote_port":5600}})"));
   EXPECT_EQ(trail.prefill_worker, prefill.endpoint().to_string());
   EXPECT_EQ(trail.decode_worker, decode.endpoint().to_string());
-  EXPECT_TRUE(trail.prefill_time && trail.decode_head_time);
+  EXPECT_TRUE(trail.prefill_time && trail.decode_sent);
   answer.reset();
   EXPECT_EQ(in_flight(), 0);
 }

@@ -96,6 +96,22 @@ TEST_F(LegsTogether, APrefillThatFailsLateEndsTheDecodeToo) {
   EXPECT_EQ((*answer)->prefill_failure()->code(), Errc::StreamBroken);
 }
 
+TEST_F(LegsTogether, APrefillThatFailsInsideItsStreamEndsTheDecodeToo) {
+  const FakeEngine prefill([](FakePeer& peer) {
+    peer.read_request();
+    peer.write(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+        "data: {\"error\":{\"message\":\"out of blocks\"}}\n\ndata: [DONE]\n\n");
+  });
+  const FakeEngine decode(waits_to_be_dropped());
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  ask(Api::Chat, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(answer->error().message(), "out of blocks");
+  EXPECT_TRUE(decode.requests().empty() || decode.wait_for_drops(1));
+  EXPECT_EQ(in_flight(), 0);
+}
+
 // Regression: on a kept-alive connection the decode leg was sent again, without its prefill.
 TEST_F(LegsTogether, APrefillThatFailsEndsADecodeOnAKeptConnectionToo) {
   auto prefills = std::make_shared<std::atomic<int>>(0);

@@ -71,11 +71,12 @@ struct PipelineTest : handoff::HandoffFixture {
 };
 
 TEST_F(PipelineTest, AnswersWhole) {
-  const FakeEngine worker(test::always(response(200, R"({"choices":[]})")));
+  const FakeEngine worker(
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
   serve_one(worker.endpoint(), ForwardAuthorization::Yes);
   request(Api::Chat, R"({"model":"m","messages":[]})");
   EXPECT_EQ(sink.status, 200);
-  EXPECT_EQ(sink.body, R"({"choices":[]})");
+  EXPECT_EQ(sink.body, R"({"choices":[{"index":0,"finish_reason":"stop"}]})");
   EXPECT_TRUE(counted("ok"));
   EXPECT_THAT(worker.requests()[0].head, HasSubstr("Authorization: Bearer k\r\n"));
   EXPECT_THAT(worker.requests()[0].head, HasSubstr("X-Request-Id: id-1\r\n"));
@@ -132,10 +133,11 @@ TEST_F(PipelineTest, RefusesWhatItCannotUnderstandWithoutAskingAnyone) {
 }
 
 TEST_F(PipelineTest, TakesANullStreamForNone) {
-  const FakeEngine worker(test::always(response(200, R"({"choices":[]})")));
+  const FakeEngine worker(
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
   serve_one(worker.endpoint(), ForwardAuthorization::No);
   request(Api::Chat, R"({"model":"m","messages":[],"stream":null})");
-  EXPECT_EQ(sink.body, R"({"choices":[]})");
+  EXPECT_EQ(sink.body, R"({"choices":[{"index":0,"finish_reason":"stop"}]})");
 }
 
 TEST_F(PipelineTest, SaysWhyAModelCannotServe) {

@@ -157,6 +157,9 @@ TEST_F(RelayTest, NeverTakesABrokenStreamForASuccess) {
       {"only [DONE]", kDone, false, Errc::EngineFailed, ""},
       {"an error event", good + error_event + kDone, false, Errc::EngineFailed, good},
       {"an error event at once", error_event + kDone, false, Errc::EngineFailed, ""},
+      {"a choice given up",
+       good + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"abort\"}]}\n\n" + kDone, false,
+       Errc::EngineFailed, good},
       {"no JSON", good + "data: {\"choices\":[\n\n" + kFinish + kDone, false, Errc::EngineProtocol,
        good},
       {"cut in an event", good + kFinish.substr(0, 20), true, Errc::StreamBroken, good},
@@ -228,7 +231,8 @@ TEST_F(RelayTest, StopsWhereTheClientHasGone) {
 }
 
 TEST_F(RelayTest, GivesAWholeAnswerWithItsHeaders) {
-  const std::string json = R"({"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}})";
+  const std::string json =
+      R"({"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}})";
   const FakeEngine worker(
       test::always(test::response(200, json, "Content-Type: application/json\r\nServer: x\r\n")));
   relay(worker.endpoint(), true);
@@ -249,6 +253,11 @@ TEST_F(RelayTest, NeverGivesAWholeAnswerThatIsCutOrNoJsonOrTooLarge) {
       {"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"choices\":[]}", Errc::StreamBroken},
       {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"choices\":[", Errc::EngineProtocol},
       {test::response(200, ""), Errc::EngineProtocol},
+      {test::response(200, R"({"choices":[]})"), Errc::EngineProtocol},
+      {test::response(200, R"({"choices":[{"finish_reason":null}]})"), Errc::EngineProtocol},
+      {test::response(200, R"({"choices":[{"finish_reason":"abort"}]})"), Errc::EngineFailed},
+      {test::response(200, R"({"error":{"message":"no"},"choices":[{"finish_reason":"stop"}]})"),
+       Errc::EngineFailed},
       {test::response(200, "{\"a\":\"" + std::string(1000, 'x') + "\"}"), Errc::EngineProtocol},
   };
   for (const auto& c : cases) {
