@@ -44,7 +44,7 @@ Result<void> Server::start() {
     spawn(executor, accept(control_door_, Door::Control));
   }
   spawn(executor, accept(engine_door_, Door::Engine));
-  spawn(executor, engine_.run_steps());
+  for (const auto& rank : engine_.ranks()) spawn(executor, rank->run_steps());
   spawn(executor, engine_.run_leases());
   return {};
 }
@@ -73,8 +73,12 @@ Result<void> Server::open(Acceptor& acceptor, std::uint16_t& port) {
   if (error) {
     boost::system::error_code ignored;
     acceptor.close(ignored);
-    return fail(Errc::Internal,
-                fmt::format("cannot listen on {}:{}: {}", options_.host, port, error.message()));
+    const std::string_view hint =
+        error == asio::error::address_in_use
+            ? "; another process has it: choose another port, or 0 for a free one"
+            : "";
+    return fail(Errc::Internal, fmt::format("cannot listen on {}:{}: {}{}", options_.host, port,
+                                            error.message(), hint));
   }
   port = acceptor.local_endpoint().port();
   return {};
@@ -135,7 +139,6 @@ asio::awaitable<void> Server::refuse_while_told() {
     co_await timer.async_wait(kAwait);
   }
   if (stopping_) co_return;
-  refusing_ = false;
   const bool bootstrap =
       options_.engine == model::Engine::Sglang && options_.role == model::Role::Prefill;
   // Somebody may hold the port for a moment; the door opens as soon as it is free again.
@@ -148,8 +151,17 @@ asio::awaitable<void> Server::refuse_while_told() {
     co_await timer.async_wait(kAwait);
   }
   if (stopping_) co_return;
+  refusing_ = false;
   spawn(io_.get_executor(), accept(engine_door_, Door::Engine));
   if (bootstrap) spawn(io_.get_executor(), accept(bootstrap_door_, Door::Bootstrap));
+}
+
+asio::awaitable<void> Server::until_listening() {
+  asio::steady_timer timer(io_);
+  while (refusing_ && !stopping_ && !faults_.refusing(std::chrono::steady_clock::now())) {
+    timer.expires_after(kRefusalTick);
+    co_await timer.async_wait(kAwait);
+  }
 }
 
 }  // namespace baton::sim

@@ -55,6 +55,8 @@ class Server {
   boost::asio::awaitable<void> answer_fetch(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> answer_release(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> refuse_while_told();
+  // Returns when the doors that a fault had shut are open, or a new one keeps them shut.
+  boost::asio::awaitable<void> until_listening();
   bool close_if_told(const Connection& asking);
 
   boost::asio::io_context& io_;
