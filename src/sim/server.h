@@ -44,6 +44,8 @@ class Server {
   enum class Door { Engine, Bootstrap, Control };
   using Acceptor = boost::asio::ip::tcp::acceptor;
 
+  bool has_bootstrap() const;
+  Result<void> open_doors();
   Result<void> open(Acceptor& acceptor, std::uint16_t& port);
   boost::asio::awaitable<void> accept(Acceptor& acceptor, Door door);
   boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket, Door door);

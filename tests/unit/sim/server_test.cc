@@ -116,6 +116,8 @@ TEST_F(ServerTest, TokenizeAgreesWithUsage) {
     const Reply tokens = co_await call(server.port(), "POST", "/tokenize", body);
     const Reply answer = co_await chat(server, {{"max_tokens", 2}});
     EXPECT_EQ(tokens.json()["count"], answer.json()["usage"]["prompt_tokens"]);
+    const json ids{{"tokens", tokens.json()["tokens"]}};
+    EXPECT_EQ((co_await call(server.port(), "POST", "/detokenize", ids)).status, 404);
     EXPECT_EQ(answer.json()["usage"]["completion_tokens"], 2);
   });
 }
