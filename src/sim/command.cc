@@ -21,6 +21,9 @@
 namespace baton::sim {
 namespace {
 
+// Told nonsense, or something it needs is not to be had; as the router's.
+constexpr int kCannotStart = 2;
+
 // Ten thousand streams need as many descriptors.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -50,7 +53,7 @@ CLI::App* add_command(CLI::App& app, Options& options) {
   sim->add_option("--block-size", options.block_size, "Tokens per KV block")
       ->check(CLI::Range(1U, 1U << 20U))
       ->capture_default_str();
-  sim->add_option("--blocks", options.blocks, "KV blocks")
+  sim->add_option("--blocks", options.blocks, "KV blocks of each rank")
       ->check(CLI::Range(1U, 1U << 28U))
       ->capture_default_str();
   sim->add_option("--dp-size", options.dp_size, "Data-parallel ranks")
@@ -74,7 +77,7 @@ CLI::App* add_command(CLI::App& app, Options& options) {
                   "Added to a hand-off per KV block")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  sim->add_option("--max-seqs", options.max_seqs, "Sequences that run at once")
+  sim->add_option("--max-seqs", options.max_seqs, "Sequences that run at once on each rank")
       ->check(CLI::Range(1U, 1U << 20U))
       ->capture_default_str();
   sim->add_option("--seed", options.seed, "Jitter of step times; 0 = none")->capture_default_str();
@@ -107,7 +110,7 @@ int run_command(Options options) {
   if (options.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (options.max_output < options.min_output) {
     fmt::print(stderr, "sim: --max-output must be at least --min-output\n");
-    return 2;
+    return kCannotStart;
   }
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
@@ -120,7 +123,7 @@ int run_command(Options options) {
   Server server(io, std::move(options));
   if (const auto started = server.start(); !started) {
     fmt::print(stderr, "sim: {}\n", started.error().message());
-    return 1;
+    return kCannotStart;
   }
   const Options& actual = server.options();
   fmt::print(stderr, "sim {} {} listening on {}:{}\n", model::to_string(actual.engine),
@@ -135,7 +138,7 @@ int run_command(Options options) {
        write_ready_file(actual.control_ready_file, address(actual.control_port)).has_value());
   if (!written) {
     fmt::print(stderr, "sim: cannot write the ready file\n");
-    return 1;
+    return kCannotStart;
   }
   io.run();
   return 0;

@@ -184,6 +184,8 @@ std::string_view error_type(int status) {
       return "AuthenticationError";
     case 404:
       return "NotFoundError";
+    case 415:
+      return "Unsupported Media Type";
     case 429:
       return "RateLimitError";
     case 503:
@@ -207,8 +209,20 @@ std::string_view to_string(Phase phase) {
   return "";
 }
 
-Result<void> read_request(const Options& options, Api api, const json& body,
-                          GenerationRequest& out) {
+Result<void> check_content_type(model::Engine engine, std::string_view content_type) {
+  if (engine != model::Engine::Vllm || content_type.empty()) return {};
+  std::string media_type(content_type.substr(0, content_type.find(';')));
+  while (media_type.ends_with(' ')) media_type.pop_back();
+  std::ranges::transform(media_type, media_type.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  if (media_type == "application/json") return {};
+  Error error(Errc::InvalidRequest, "Unsupported Media Type: Only 'application/json' is allowed");
+  return fail(std::move(error.with_status(415)));
+}
+
+Result<void> read_request(const Options& options, Api api, const json& body, GenerationRequest& out,
+                          std::string_view rank_header) {
   out.api = api;
   if (!body.is_object()) return fail(Errc::InvalidRequest, "the body must be a JSON object");
   if (options.engine == model::Engine::Trtllm) {
@@ -231,9 +245,13 @@ Result<void> read_request(const Options& options, Api api, const json& body,
       break;
   }
   if (!handoff) return handoff;
+  if (auto rank = read_rank(options, rank_header, body, out); !rank) return rank;
   if (auto model = read_model(options, body); !model) return model;
   if (auto stream = read_stream(options, body, out); !stream) return stream;
   if (auto limits = read_limits(options, body, out); !limits) return limits;
+  if (options.engine != model::Engine::Sglang) {
+    if (auto sampling = check_sampling_types(body); !sampling) return sampling;
+  }
   if (api == Api::Chat) read_tools(body, out);
   return read_prompts(options, body, out);
 }

@@ -9,8 +9,12 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace baton::sim {
+
+// vLLM takes JSON only, when the request says what it is.
+Result<void> check_content_type(model::Engine engine, std::string_view content_type);
 
 // Which leg a body is meant to be, by its hand-off fields alone (SGLang: and the worker's role);
 // valid also for bodies that are refused later.
@@ -18,8 +22,9 @@ Phase phase_of(model::Engine engine, model::Role role, const nlohmann::json& bod
 
 // Reads a generation request with the strictness of the simulated engine. What names a hand-off is
 // read first, so `out.sources` can be released also when the request is refused.
+// `rank_header` is the value of X-data-parallel-rank, empty when there is none.
 Result<void> read_request(const Options& options, Api api, const nlohmann::json& body,
-                          GenerationRequest& out);
+                          GenerationRequest& out, std::string_view rank_header = {});
 
 // The engine's own error body, alone or (`in_stream`) as the data of an SSE event.
 std::string error_body(model::Engine engine, const Error& error, bool in_stream = false);
@@ -31,6 +36,13 @@ Result<void> read_sglang_handoff(const Options& options, const nlohmann::json& b
                                  GenerationRequest& out);
 Result<void> read_trtllm_handoff(const Options& options, const nlohmann::json& body,
                                  GenerationRequest& out);
+
+// The rank asked for by header or body. Comes after the hand-off, which may decide it.
+Result<void> read_rank(const Options& options, std::string_view header, const nlohmann::json& body,
+                       GenerationRequest& out);
+
+// Of the fields the simulator does not use.
+Result<void> check_sampling_types(const nlohmann::json& body);
 
 // TensorRT-LLM refuses what it does not know.
 Result<void> refuse_unknown_trtllm_fields(Api api, const nlohmann::json& body);

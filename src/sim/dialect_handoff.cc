@@ -40,23 +40,21 @@ std::optional<std::uint16_t> port_of(const json* value) {
   return value->get<std::uint16_t>();
 }
 
-// One value per prompt: lists are taken as they are, a scalar room counts on from prompt to prompt.
-Result<std::vector<std::int64_t>> read_rooms(const json& rooms, std::size_t prompts) {
+// One room per choice: lists are taken as they are, a scalar counts on from choice to choice.
+Result<std::vector<std::int64_t>> read_rooms(const json& rooms, std::size_t choices) {
   std::vector<std::int64_t> out;
   if (rooms.is_array()) {
     for (const json& room : rooms)
       out.push_back(room.is_number_integer() ? room.get<std::int64_t>() : -1);
-  } else if (rooms.is_number_integer()) {
-    if (rooms > std::numeric_limits<std::int64_t>::max())
-      out.assign(prompts, -1);
-    else
-      for (std::size_t i = 0; i < prompts; ++i) {
-        out.push_back(rooms.get<std::int64_t>() + static_cast<std::int64_t>(i));
-      }
+  } else if (rooms.is_number_integer() && rooms <= std::numeric_limits<std::int64_t>::max() -
+                                                       static_cast<std::int64_t>(choices - 1)) {
+    for (std::size_t i = 0; i < choices; ++i) {
+      out.push_back(rooms.get<std::int64_t>() + static_cast<std::int64_t>(i));
+    }
   }
-  if (out.size() != prompts || std::ranges::any_of(out, [](std::int64_t r) { return r < 0; })) {
+  if (out.size() != choices || std::ranges::any_of(out, [](std::int64_t r) { return r < 0; })) {
     return fail(Errc::InvalidRequest,
-                "bootstrap_room: must be an integer from 0 to 2^63-1, or one per prompt");
+                "bootstrap_room: must be an integer from 0 to 2^63-1, or one per choice");
   }
   return out;
 }
@@ -72,23 +70,11 @@ std::size_t count_prompts(const json& body) {
   return list ? prompt->size() : 1;
 }
 
-// P's rank follows the room; a rank asked for by name must agree with it.
-Result<void> check_rank(const Options& options, const json& body, std::int64_t room) {
-  const json* asked = field(body, "routed_dp_rank");
-  if (asked == nullptr) asked = field(body, "data_parallel_rank");
-  if (asked == nullptr) return {};
-  if (!asked->is_number_integer() || *asked < 0 || *asked >= options.dp_size) {
-    return fail(Errc::InvalidRequest,
-                fmt::format("routed_dp_rank: must be from 0 to {}", options.dp_size - 1));
-  }
-  const auto rank = room % static_cast<std::int64_t>(options.dp_size);
-  if (options.role == Role::Prefill && *asked != rank) {
-    return fail(Errc::InvalidRequest,
-                fmt::format("routed_dp_rank {} conflicts with bootstrap_room {}, which belongs to "
-                            "rank {}",
-                            asked->get<std::int64_t>(), room, rank));
-  }
-  return {};
+// As far as the hand-off needs it; a wrong `n` is refused where it is read for good.
+std::size_t count_samples(const json& body) {
+  const json* n = field(body, "n");
+  const bool usable = n != nullptr && n->is_number_unsigned() && *n >= 1 && *n <= 128;
+  return usable ? n->get<std::size_t>() : 1;
 }
 
 Result<void> read_generation_only(const json& params, const json& body, GenerationRequest& out) {
@@ -193,21 +179,22 @@ Result<void> read_sglang_handoff(const Options& options, const json& body, Gener
   if (room == nullptr) {
     return fail(Errc::InvalidRequest, "Disaggregated request received without bootstrap room id.");
   }
-  const auto rooms = read_rooms(*room, count_prompts(body));
+  const std::size_t samples = count_samples(body);
+  const auto rooms = read_rooms(*room, count_prompts(body) * samples);
   if (!rooms) return fail(rooms.error());
-  for (const std::int64_t one : *rooms) {
-    if (auto rank = check_rank(options, body, one); !rank) return rank;
-  }
   out.phase = options.role == Role::Prefill ? Phase::Prefill : Phase::Decode;
   if (out.phase == Phase::Prefill) {
-    for (const std::int64_t one : *rooms) out.rooms.push_back(fmt::format("room-{}", one));
+    for (const std::int64_t one : *rooms) {
+      out.rooms.push_back({.key = fmt::format("room-{}", one),
+                           .rank = static_cast<std::uint32_t>(one % options.dp_size)});
+    }
     return {};
   }
   const json* host = field(body, "bootstrap_host");
   const json* port = field(body, "bootstrap_port");
   for (std::size_t i = 0; i < rooms->size(); ++i) {
-    const json* one_host = host == nullptr ? nullptr : &of_prompt(*host, i);
-    const auto one_port = port_of(port == nullptr ? nullptr : &of_prompt(*port, i));
+    const json* one_host = host == nullptr ? nullptr : &of_prompt(*host, i / samples);
+    const auto one_port = port_of(port == nullptr ? nullptr : &of_prompt(*port, i / samples));
     if (one_host == nullptr || !one_host->is_string() || !one_port) {
       return fail(Errc::InvalidRequest, "bootstrap_host and bootstrap_port are required");
     }

@@ -3,7 +3,6 @@
 #include "sim/engine_core.h"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -33,60 +32,36 @@ std::string unique_engine_id() {
 
 }  // namespace
 
-EngineCore::EngineCore(const Options& options)
-    : engine_id_(unique_engine_id()),
-      pool_(options.blocks, options.block_size),
-      scheduler_(options, pool_),
-      lease_(from_ms(options.lease_ms)) {}
-
-asio::awaitable<void> EngineCore::run_steps() {
-  asio::steady_timer timer(co_await asio::this_coro::executor);
-  TimePoint end = Clock::now();
-  while (!stopping_) {
-    const auto duration = scheduler_.begin_step();
-    if (!duration) {
-      co_await work_.wait();
-      end = Clock::now();
-      continue;
-    }
-    // Late timers do not add up: a step starts where the one before should have ended, unless the
-    // process fell behind by more than a step.
-    const TimePoint now = Clock::now();
-    if (now - end > *duration) end = now;
-    end += *duration;
-    if (end > now) {
-      timer.expires_at(end);
-      co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-    } else {
-      co_await asio::post(asio::use_awaitable);
-    }
-    for (TokenProduced& token : scheduler_.finish_step()) {
-      const auto found = listeners_.find(token.sequence);
-      if (found == listeners_.end()) {
-        give_back(token.kept_blocks);
-        continue;
-      }
-      SequenceListener* listener = found->second;
-      if (token.last) listeners_.erase(found);
-      listener->on_token(token);
-    }
+EngineCore::EngineCore(const Options& options) : lease_(from_ms(options.lease_ms)) {
+  const std::string name = unique_engine_id();
+  for (std::uint32_t i = 0; i < options.dp_size; ++i) {
+    std::string engine_id = options.dp_size == 1 ? name : fmt::format("{}_dp{}", name, i);
+    ranks_.push_back(std::make_unique<EngineRank>(options, i, std::move(engine_id)));
   }
+}
+
+EngineRank& EngineCore::least_loaded() {
+  return **std::ranges::min_element(ranks_, {}, [](const auto& rank) { return rank->requests; });
 }
 
 asio::awaitable<void> EngineCore::run_leases() {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   while (!stopping_) {
-    if (pins_.empty() && withdrawn_.empty()) {
+    const bool holding =
+        std::ranges::any_of(ranks_, [](const auto& rank) { return !rank->pins().empty(); });
+    if (!holding && withdrawn_.empty()) {
       co_await leases_.wait();
       continue;
     }
     timer.expires_after(kLeaseTick);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     const TimePoint now = Clock::now();
-    for (const auto& [key, blocks] : pins_.expire(now)) {
-      counters_.leaked += blocks.size();
-      give_back(blocks);
-      end_watch(key, false);
+    for (const auto& rank : ranks_) {
+      for (const auto& [key, blocks] : rank->pins().expire(now)) {
+        counters_.leaked += blocks.size();
+        rank->give_back(blocks);
+        end_watch(key, false);
+      }
     }
     std::erase_if(withdrawn_, [now](const auto& entry) { return entry.second <= now; });
   }
@@ -94,55 +69,37 @@ asio::awaitable<void> EngineCore::run_leases() {
 
 void EngineCore::stop() {
   stopping_ = true;
-  work_.notify();
+  for (const auto& rank : ranks_) rank->stop();
   leases_.notify();
 }
 
-SequenceId EngineCore::submit(SequenceSpec spec, SequenceListener& listener) {
-  const SequenceId id = scheduler_.submit(std::move(spec));
-  listeners_.emplace(id, &listener);
-  work_.notify();
-  return id;
-}
-
-void EngineCore::abort(SequenceId id) {
-  listeners_.erase(id);
-  scheduler_.abort(id);
-  work_.notify();
-}
-
-void EngineCore::give_back(const std::vector<BlockId>& blocks) {
-  if (blocks.empty()) return;
-  pool_.release(blocks);
-  work_.notify();
-}
-
-void EngineCore::keep(const std::string& key, std::vector<BlockId> blocks, std::uint32_t tokens) {
-  give_back(pins_.release(key));
-  pins_.pin(key, std::move(blocks), tokens, Clock::now() + lease_);
+void EngineCore::keep(EngineRank& rank, const std::string& key, std::vector<BlockId> blocks,
+                      std::uint32_t tokens) {
+  free_pin(key);
+  rank.pins().pin(key, std::move(blocks), tokens, Clock::now() + lease_);
   leases_.notify();
   wake_room(key);
 }
 
 void EngineCore::withdraw(const std::string& key) {
-  give_back(pins_.release(key));
+  free_pin(key);
   end_watch(key, false);
   withdrawn_[key] = Clock::now() + lease_;
   leases_.notify();
   wake_room(key);
 }
 
-void EngineCore::watch(const std::string& key, TransferWatch* watch) {
-  watches_[key] = watch;
-  ++awaiting_transfer_;
+void EngineCore::watch(EngineRank& rank, const std::string& key, TransferWatch* watch) {
+  end_watch(key, false);  // a room given out twice: the older leg has lost it
+  watches_[key] = {watch, &rank};
+  ++rank.awaiting_transfer;
 }
 
 Result<std::vector<TokenId>> EngineCore::fetch(const std::string& engine_id, const std::string& key,
                                                const std::vector<BlockId>& blocks) {
-  if (!engine_id.empty() && engine_id != engine_id_) {
-    return fail(Errc::InvalidRequest, "this is another engine than the one asked for");
-  }
-  const auto pin = pins_.fetch(key, Clock::now(), lease_);
+  const auto rank = rank_asked_for(engine_id, key);
+  if (!rank) return fail(rank.error());
+  const auto pin = (*rank)->pins().fetch(key, Clock::now(), lease_);
   if (!pin) return fail(pin.error());
   const std::vector<BlockId>& held = (*pin)->blocks;
   std::vector<TokenId> tokens;
@@ -151,15 +108,18 @@ Result<std::vector<TokenId>> EngineCore::fetch(const std::string& engine_id, con
       return fail(Errc::InvalidRequest,
                   fmt::format("block {} is not held for this hand-off", block));
     }
-    const auto content = pool_.tokens_of(block);
+    const auto content = (*rank)->pool().tokens_of(block);
     tokens.insert(tokens.end(), content.begin(), content.end());
   }
   return tokens;
 }
 
-void EngineCore::release(const std::string& key) {
-  give_back(pins_.release(key));
+Result<void> EngineCore::release(const std::string& engine_id, const std::string& key) {
+  const auto rank = rank_asked_for(engine_id, key);
+  if (!rank) return fail(rank.error());
+  (*rank)->give_back((*rank)->pins().release(key));
   end_watch(key, true);
+  return {};
 }
 
 asio::awaitable<void> EngineCore::until_kept(std::string key) {
@@ -171,19 +131,44 @@ asio::awaitable<void> EngineCore::until_kept(std::string key) {
     std::multimap<std::string, Wakeup*>::iterator entry;
     ~Leave() { waiters.erase(entry); }
   } leave{room_waiters_, entry};
-  while (!stopping_ && !pins_.contains(key) && !withdrawn_.contains(key)) {
+  while (!stopping_ && holder(key) == nullptr && !withdrawn_.contains(key)) {
     co_await changed.wait();
   }
+}
+
+EngineRank* EngineCore::holder(const std::string& key) {
+  const auto found =
+      std::ranges::find_if(ranks_, [&](const auto& rank) { return rank->pins().contains(key); });
+  return found == ranks_.end() ? nullptr : found->get();
+}
+
+Result<EngineRank*> EngineCore::rank_asked_for(const std::string& engine_id,
+                                               const std::string& key) {
+  if (engine_id.empty()) {
+    EngineRank* rank = holder(key);
+    return rank != nullptr ? rank : ranks_.front().get();  // which then has no such key either
+  }
+  const auto found =
+      std::ranges::find(ranks_, engine_id, [](const auto& rank) { return rank->engine_id(); });
+  if (found == ranks_.end()) {
+    return fail(Errc::InvalidRequest, "this is another engine than the one asked for");
+  }
+  return found->get();
+}
+
+void EngineCore::free_pin(const std::string& key) {
+  if (EngineRank* rank = holder(key); rank != nullptr) rank->give_back(rank->pins().release(key));
 }
 
 void EngineCore::end_watch(const std::string& key, bool taken) {
   const auto found = watches_.find(key);
   if (found == watches_.end()) return;
-  found->second->ended = true;
-  found->second->taken = taken;
-  found->second->changed.notify();
+  const auto [watch, rank] = found->second;
+  watch->ended = true;
+  watch->taken = taken;
+  watch->changed.notify();
+  --rank->awaiting_transfer;
   watches_.erase(found);
-  --awaiting_transfer_;
 }
 
 void EngineCore::wake_room(const std::string& key) {

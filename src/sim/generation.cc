@@ -55,7 +55,10 @@ Generation::Generation(GenerationServices& services, Connection& connection, Api
   request_.api = api;
 }
 
-Generation::~Generation() { withdraw_sequences(); }
+Generation::~Generation() {
+  withdraw_sequences();
+  if (rank_ != nullptr) --rank_->requests;
+}
 
 asio::awaitable<void> Generation::serve(const HttpRequest& http) {
   const Options& options = services_.options;
@@ -64,19 +67,16 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
   number_ = services_.next_id++;
   const json body = json::parse(http.body, nullptr, false);
   const Phase phase = phase_of(options.engine, options.role, body);
-  services_.log.add(http, phase);
+  const std::uint64_t log_entry = services_.log.add(http, phase);
   fault_ = services_.faults.strike(phase, std::chrono::steady_clock::now());
   if (fault_ && co_await strike_before_engine()) co_return;
 
-  Result<void> read = body.is_discarded()
-                          ? Result<void>(fail(Errc::InvalidJson, "the body is not valid JSON"))
-                          : read_request(options, request_.api, body, request_);
-  if (read) read = check_capacity();
-  if (!read) {
+  if (const Result<void> understood = read(http, body); !understood) {
     spawn(co_await asio::this_coro::executor, release_sources(request_.sources));
-    co_await fail_with(read.error());
+    co_await fail_with(understood.error());
     co_return;
   }
+  take_rank(log_entry);
   if (request_.recompute) ++counters.recomputed;
   shape_.emplace(options.engine, request_,
                  response_id(options, request_, http.header("x-request-id"), number_),
@@ -93,6 +93,32 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
                            request_.sources.begin() + static_cast<std::ptrdiff_t>(sources_taken_));
     spawn(executor, release_sources(request_.sources));
   }
+}
+
+Result<void> Generation::read(const HttpRequest& http, const json& body) {
+  const Options& options = services_.options;
+  if (auto type = check_content_type(options.engine, http.header("content-type")); !type) {
+    return type;
+  }
+  if (body.is_discarded()) return fail(Errc::InvalidJson, "the body is not valid JSON");
+  if (auto understood =
+          read_request(options, request_.api, body, request_, http.header("x-data-parallel-rank"));
+      !understood) {
+    return understood;
+  }
+  return check_capacity();
+}
+
+// Counted from now on, so that requests which arrive together spread over the ranks.
+void Generation::take_rank(std::uint64_t log_entry) {
+  EngineCore& engine = services_.engine;
+  if (!request_.rooms.empty()) {
+    rank_ = engine.ranks()[request_.rooms.front().rank].get();
+  } else {
+    rank_ = request_.rank ? engine.ranks()[*request_.rank].get() : &engine.least_loaded();
+  }
+  ++rank_->requests;
+  services_.log.set_rank(log_entry, rank_->index());
 }
 
 asio::awaitable<void> Generation::produce() {
@@ -117,8 +143,10 @@ asio::awaitable<Result<void>> Generation::receive_kv() {
     std::uint64_t& count;
     explicit Fetching(std::uint64_t& counter) : count(counter) { ++count; }
     ~Fetching() { --count; }
-  } fetching(engine.fetching);
+  } fetching(rank_->fetching);
 
+  // SGLang moves the KV once for each choice of a prompt.
+  const std::size_t per_prompt = request_.sources.size() / request_.prompts.size();
   for (std::size_t i = 0; i < request_.sources.size(); ++i) {
     auto fetched = co_await fetch_prompt(services_.options, request_.sources[i]);
     if (!fetched) {
@@ -129,7 +157,7 @@ asio::awaitable<Result<void>> Generation::receive_kv() {
     sources_taken_ = i + 1;
     ++engine.counters().fetched;
     // What follows the fetched tokens is computed here, from this worker's own reading.
-    std::vector<TokenId>& prompt = request_.prompts[i];
+    std::vector<TokenId>& prompt = request_.prompts[i / per_prompt];
     if (prompt.size() > fetched->size()) {
       fetched->insert(fetched->end(), prompt.begin() + static_cast<std::ptrdiff_t>(fetched->size()),
                       prompt.end());
@@ -159,7 +187,7 @@ AnswerLimits Generation::limits_for(std::size_t prompt_tokens) const {
 Result<void> Generation::check_capacity() const {
   for (const auto& prompt : request_.prompts) {
     const AnswerPlan plan = plan_answer(hash_prompt(prompt), limits_for(prompt.size()));
-    if (!services_.engine.fits(prompt.size(), plan.tokens)) {
+    if (!services_.engine.ranks().front()->fits(prompt.size(), plan.tokens)) {
       return fail(Errc::InvalidRequest, "the request needs more KV cache blocks than there are");
     }
   }
@@ -178,6 +206,7 @@ void Generation::submit() {
     for (std::uint32_t k = 0; k < request_.n; ++k) {
       choices_.push_back({.index = index++,
                           .prompt = i,
+                          .rank = rank_,
                           .cursor = AnswerCursor(plan_answer(hash + k, limits)),
                           .sequence = 0,
                           .text = {},
@@ -194,11 +223,14 @@ void Generation::submit() {
     // An answer that is complete after the prefill needs no decode worker. SGLang's decode worker
     // waits for the blocks in any case.
     const bool keep = prefill && (sglang || plan.finish == Finish::Length);
-    choice.sequence = services_.engine.submit({.prompt = prompt,
-                                               .output_tokens = plan.tokens,
-                                               .fetched_tokens = fetched_tokens(prompt.size()),
-                                               .keep_blocks = keep},
-                                              *this);
+    if (!request_.rooms.empty()) {
+      choice.rank = services_.engine.ranks()[request_.rooms[choice.index].rank].get();
+    }
+    choice.sequence = choice.rank->submit({.prompt = prompt,
+                                           .output_tokens = plan.tokens,
+                                           .fetched_tokens = fetched_tokens(prompt.size()),
+                                           .keep_blocks = keep},
+                                          *this);
   }
 }
 
@@ -210,25 +242,25 @@ std::uint32_t Generation::fetched_tokens(std::size_t prompt_tokens) const {
 }
 
 void Generation::on_token(TokenProduced& token) {
+  Choice& choice = *std::ranges::find(choices_, token.sequence, &Choice::sequence);
+  EngineRank& rank = *choice.rank;
   if (struck_) {
-    services_.engine.give_back(token.kept_blocks);
+    rank.give_back(token.kept_blocks);
     return;
   }
   if (breaks_after_tokens() && tokens_ == fault_->after_tokens) {
     struck_ = true;
-    services_.engine.give_back(token.kept_blocks);
-    for (const Choice& choice : choices_) services_.engine.hold(choice.sequence);
+    rank.give_back(token.kept_blocks);
+    for (const Choice& other : choices_) other.rank->hold(other.sequence);
     wake_.notify();
     return;
   }
-  Choice& choice = *std::ranges::find(choices_, token.sequence, &Choice::sequence);
   ++tokens_;
-  Counters& counters = services_.engine.counters();
-  ++counters.generation_tokens;
+  ++rank.tokens.generated;
   if (token.first) {
     choice.cached_tokens = token.cached_tokens;
-    counters.prompt_tokens += request_.prompts[choice.prompt].size();
-    counters.cached_tokens += token.cached_tokens;
+    rank.tokens.prompt += request_.prompts[choice.prompt].size();
+    rank.tokens.cached += token.cached_tokens;
   }
   const AnswerCursor::Piece piece = choice.cursor.next();
   if (request_.return_token_ids) choice.tokens.push_back(piece.token);
@@ -249,8 +281,8 @@ void Generation::keep_for_decode(Choice& choice, TokenProduced& token) {
   const auto tokens = static_cast<std::uint32_t>(request_.prompts[choice.prompt].size());
   std::vector<BlockId> blocks = std::move(token.kept_blocks);
   // The block that only the generated token needed is of no use to anybody.
-  const std::size_t carrying = engine.pool().blocks_for(tokens);
-  engine.give_back({blocks.begin() + static_cast<std::ptrdiff_t>(carrying), blocks.end()});
+  const std::size_t carrying = choice.rank->pool().blocks_for(tokens);
+  choice.rank->give_back({blocks.begin() + static_cast<std::ptrdiff_t>(carrying), blocks.end()});
   blocks.resize(carrying);
   choice.kept_blocks = blocks;
   switch (services_.options.engine) {
@@ -258,22 +290,22 @@ void Generation::keep_for_decode(Choice& choice, TokenProduced& token) {
       choice.kept_key = fmt::format("{}-{}-{:08x}", shape_->id(), choice.index, number_);
       break;
     case model::Engine::Sglang:
-      choice.kept_key = request_.rooms[choice.prompt];
+      choice.kept_key = request_.rooms[choice.index].key;
       transfers_.push_back(std::make_unique<TransferWatch>());
-      engine.watch(choice.kept_key, transfers_.back().get());
+      engine.watch(*choice.rank, choice.kept_key, transfers_.back().get());
       break;
     case model::Engine::Trtllm:
       choice.kept_key = fmt::format("ctx-{}", number_);
       break;
   }
-  engine.keep(choice.kept_key, std::move(blocks), tokens);
+  engine.keep(*choice.rank, choice.kept_key, std::move(blocks), tokens);
 }
 
 void Generation::withdraw_sequences() {
   if (ended_) return;
   ended_ = true;
-  for (const Choice& choice : choices_) services_.engine.abort(choice.sequence);
-  for (const std::string& room : request_.rooms) services_.engine.withdraw(room);
+  for (const Choice& choice : choices_) choice.rank->abort(choice.sequence);
+  for (const Room& room : request_.rooms) services_.engine.withdraw(room.key);
   choices_.clear();
 }
 

@@ -10,6 +10,7 @@
 #include "sim/response.h"
 
 #include <boost/asio/awaitable.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -49,6 +50,7 @@ class Generation final : public SequenceListener {
   struct Choice {
     std::uint32_t index = 0;
     std::size_t prompt = 0;
+    EngineRank* rank = nullptr;
     AnswerCursor cursor;
     SequenceId sequence = 0;
     std::string text;
@@ -58,6 +60,8 @@ class Generation final : public SequenceListener {
     std::vector<BlockId> kept_blocks;
   };
 
+  Result<void> read(const HttpRequest& http, const nlohmann::json& body);
+  void take_rank(std::uint64_t log_entry);
   boost::asio::awaitable<bool> strike_before_engine();
   boost::asio::awaitable<void> produce();
   boost::asio::awaitable<Result<void>> receive_kv();
@@ -88,6 +92,7 @@ class Generation final : public SequenceListener {
   std::optional<Fault> fault_;
   std::optional<ResponseShape> shape_;
   std::uint64_t number_ = 0;
+  EngineRank* rank_ = nullptr;  // the one that counts this request as its own
   std::vector<Choice> choices_;
   std::size_t unfinished_ = 0;
   std::size_t sources_taken_ = 0;

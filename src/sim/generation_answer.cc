@@ -247,7 +247,7 @@ std::string Generation::kv_transfer_params(const Choice& choice) const {
   return ordered_json{{"do_remote_prefill", true},
                       {"do_remote_decode", false},
                       {"remote_block_ids", ordered_json::array({choice.kept_blocks})},
-                      {"remote_engine_id", services_.engine.engine_id()},
+                      {"remote_engine_id", choice.rank->engine_id()},
                       {"remote_request_id", choice.kept_key},
                       {"remote_host", services_.self.host},
                       {"remote_port", services_.self.port},
@@ -261,10 +261,9 @@ std::string Generation::kv_transfer_params(const Choice& choice) const {
 std::string Generation::disaggregated_params(const Choice& choice) const {
   const HandoffSource source{.host = services_.self.host,
                              .port = services_.self.port,
-                             .engine_id = services_.engine.engine_id(),
+                             .engine_id = choice.rank->engine_id(),
                              .key = choice.kept_key,
                              .blocks = choice.kept_blocks};
-  const std::uint64_t rank = number_ % services_.options.dp_size;
   return ordered_json{
       {"request_type", "context_only"},
       {"first_gen_tokens", {token_of(output_word(choice.cursor.plan().hash, 0))}},
@@ -274,7 +273,7 @@ std::string Generation::disaggregated_params(const Choice& choice) const {
       {"draft_tokens", nullptr},
       {"disagg_request_id", request_.disagg_request_id ? ordered_json(*request_.disagg_request_id)
                                                        : ordered_json(nullptr)},
-      {"ctx_dp_rank", rank},
+      {"ctx_dp_rank", choice.rank->index()},
       {"ctx_info_endpoint", nullptr},
       {"schedule_style", 0}}
       .dump();

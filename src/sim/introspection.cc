@@ -39,46 +39,95 @@ std::string_view owner(Engine engine) {
 constexpr std::array<std::string_view, 8> kCounters{"leaked",   "fetched",  "recomputed", "refused",
                                                     "requests", "finished", "aborted",    "failed"};
 
-double cache_usage(const EngineCore& engine) {
-  const BlockPool& pool = engine.pool();
+double cache_usage(const EngineRank& rank) {
+  const BlockPool& pool = rank.pool();
   return static_cast<double>(pool.total() - pool.available()) / pool.total();
 }
 
-void add(std::string& out, std::string_view type, std::string_view name, std::string_view labels,
-         double value) {
-  fmt::format_to(std::back_inserter(out), "# TYPE {0} {1}\n{0}{{{2}}} {3}\n", name, type, labels,
-                 value);
+template <typename Value>
+std::uint64_t sum(const EngineCore& engine, Value value) {
+  std::uint64_t total = 0;
+  for (const auto& rank : engine.ranks()) total += value(*rank);
+  return total;
 }
 
+std::uint64_t running(const EngineCore& engine) {
+  return sum(engine, [](const EngineRank& rank) { return rank.running(); });
+}
+
+std::uint64_t waiting(const EngineCore& engine) {
+  return sum(engine, [](const EngineRank& rank) { return rank.waiting(); });
+}
+
+std::uint64_t total_blocks(const EngineCore& engine) {
+  return sum(engine, [](const EngineRank& rank) { return rank.pool().total(); });
+}
+
+std::uint64_t free_blocks(const EngineCore& engine) {
+  return sum(engine, [](const EngineRank& rank) { return rank.pool().available(); });
+}
+
+// Role. Prometheus text of a metric family: its type once, then one series for each rank.
+// Confinement, Lifetime. Inside one function; refers to what it writes to and reads from.
+class RankMetrics {
+ public:
+  RankMetrics(std::string& out, const EngineCore& engine, std::string labels,
+              std::string rank_label)
+      : out_(out),
+        engine_(engine),
+        labels_(std::move(labels)),
+        rank_label_(std::move(rank_label)) {}
+
+  template <typename Value>
+  void add(std::string_view type, std::string_view name, Value value) {
+    fmt::format_to(std::back_inserter(out_), "# TYPE {} {}\n", name, type);
+    for (const auto& rank : engine_.ranks()) {
+      fmt::format_to(std::back_inserter(out_), "{}{{{},{}=\"{}\"}} {}\n", name, labels_,
+                     rank_label_, rank->index(), static_cast<double>(value(*rank)));
+    }
+  }
+
+ private:
+  std::string& out_;
+  const EngineCore& engine_;
+  std::string labels_;
+  std::string rank_label_;
+};
+
 void add_vllm_metrics(std::string& out, const Options& options, const EngineCore& engine) {
-  const std::string labels = fmt::format("model_name=\"{}\",engine=\"0\"", options.model);
-  const Counters& counters = engine.counters();
-  add(out, "gauge", "vllm:num_requests_running", labels, static_cast<double>(engine.running()));
-  add(out, "gauge", "vllm:num_requests_waiting", labels, static_cast<double>(engine.waiting()));
-  add(out, "gauge", "vllm:kv_cache_usage_perc", labels, cache_usage(engine));
-  add(out, "counter", "vllm:prefix_cache_queries_total", labels,
-      static_cast<double>(counters.prompt_tokens));
-  add(out, "counter", "vllm:prefix_cache_hits_total", labels,
-      static_cast<double>(counters.cached_tokens));
-  add(out, "counter", "vllm:prompt_tokens_total", labels,
-      static_cast<double>(counters.prompt_tokens));
-  add(out, "counter", "vllm:generation_tokens_total", labels,
-      static_cast<double>(counters.generation_tokens));
-  add(out, "gauge", "vllm:cache_config_info",
+  using Rank = const EngineRank&;
+  RankMetrics ranks(out, engine, fmt::format("model_name=\"{}\"", options.model), "engine");
+  ranks.add("gauge", "vllm:num_requests_running", [](Rank rank) { return rank.running(); });
+  ranks.add("gauge", "vllm:num_requests_waiting", [](Rank rank) { return rank.waiting(); });
+  ranks.add("gauge", "vllm:kv_cache_usage_perc", cache_usage);
+  ranks.add("counter", "vllm:prefix_cache_queries_total",
+            [](Rank rank) { return rank.tokens.prompt; });
+  ranks.add("counter", "vllm:prefix_cache_hits_total",
+            [](Rank rank) { return rank.tokens.cached; });
+  ranks.add("counter", "vllm:prompt_tokens_total", [](Rank rank) { return rank.tokens.prompt; });
+  ranks.add("counter", "vllm:generation_tokens_total",
+            [](Rank rank) { return rank.tokens.generated; });
+  RankMetrics config(
+      out, engine,
       fmt::format("block_size=\"{}\",num_gpu_blocks=\"{}\",enable_prefix_caching=\"True\"",
                   options.block_size, options.blocks),
-      1);
+      "engine");
+  config.add("gauge", "vllm:cache_config_info", [](Rank) { return 1; });
 }
 
 void add_sglang_metrics(std::string& out, const Options& options, const EngineCore& engine) {
-  const std::string labels = fmt::format("model_name=\"{}\",engine_type=\"{}\",tp_rank=\"0\"",
-                                         options.model, model::to_string(options.role));
-  add(out, "gauge", "sglang:num_running_reqs", labels, static_cast<double>(engine.running()));
-  add(out, "gauge", "sglang:num_queue_reqs", labels, static_cast<double>(engine.waiting()));
-  add(out, "gauge", "sglang:token_usage", labels, cache_usage(engine));
-  add(out, "gauge", "sglang:max_total_num_tokens", labels,
-      static_cast<double>(options.blocks) * options.block_size);
-  add(out, "gauge", "sglang:page_size", labels, options.block_size);
+  using Rank = const EngineRank&;
+  RankMetrics ranks(out, engine,
+                    fmt::format("model_name=\"{}\",engine_type=\"{}\",tp_rank=\"0\"", options.model,
+                                model::to_string(options.role)),
+                    "dp_rank");
+  ranks.add("gauge", "sglang:num_running_reqs", [](Rank rank) { return rank.running(); });
+  ranks.add("gauge", "sglang:num_queue_reqs", [](Rank rank) { return rank.waiting(); });
+  ranks.add("gauge", "sglang:token_usage", cache_usage);
+  ranks.add("gauge", "sglang:max_total_num_tokens", [&options](Rank rank) {
+    return std::uint64_t{rank.pool().total()} * options.block_size;
+  });
+  ranks.add("gauge", "sglang:page_size", [&options](Rank) { return options.block_size; });
 }
 
 }  // namespace
@@ -140,7 +189,7 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
       {"speculative_algorithm", nullptr},
       {"kv_events", nullptr},
       {"internal_states", per_rank},
-      {"num_running_reqs", engine.running()}}
+      {"num_running_reqs", running(engine)}}
       .dump();
 }
 
@@ -176,21 +225,23 @@ Result<std::string> tokenize_body(const Options& options, const std::string& bod
 
 ordered_json state_of(const EngineCore& engine, std::uint64_t connections) {
   const Counters& counters = engine.counters();
-  return {{"running", engine.running()},
-          {"waiting", engine.waiting()},
-          {"pinned", engine.pinned()},
-          {"leaked", counters.leaked},
-          {"fetched", counters.fetched},
-          {"recomputed", counters.recomputed},
-          {"refused", counters.refused},
-          {"requests", counters.requests},
-          {"finished", counters.finished},
-          {"aborted", counters.aborted},
-          {"failed", counters.failed},
-          {"blocks_total", engine.pool().total()},
-          {"blocks_free", engine.pool().available()},
-          {"blocks_cached", engine.pool().cached()},
-          {"connections", connections}};
+  return {
+      {"running", running(engine)},
+      {"waiting", waiting(engine)},
+      {"pinned", sum(engine, [](const EngineRank& rank) { return rank.pins().pinned_blocks(); })},
+      {"leaked", counters.leaked},
+      {"fetched", counters.fetched},
+      {"recomputed", counters.recomputed},
+      {"refused", counters.refused},
+      {"requests", counters.requests},
+      {"finished", counters.finished},
+      {"aborted", counters.aborted},
+      {"failed", counters.failed},
+      {"blocks_total", total_blocks(engine)},
+      {"blocks_free", free_blocks(engine)},
+      {"blocks_cached", sum(engine, [](const EngineRank& rank) { return rank.pool().cached(); })},
+      {"ranks", engine.ranks().size()},
+      {"connections", connections}};
 }
 
 std::string metrics_text(const Options& options, const EngineCore& engine,
@@ -208,10 +259,10 @@ std::string metrics_text(const Options& options, const EngineCore& engine,
 
 std::string iteration_stats_body(const EngineCore& engine, std::uint64_t connections) {
   ordered_json stats{
-      {"numActiveRequests", engine.running()},
-      {"numQueuedRequests", engine.waiting()},
+      {"numActiveRequests", running(engine)},
+      {"numQueuedRequests", waiting(engine)},
       {"kvCacheStats",
-       {{"maxNumBlocks", engine.pool().total()}, {"freeNumBlocks", engine.pool().available()}}}};
+       {{"maxNumBlocks", total_blocks(engine)}, {"freeNumBlocks", free_blocks(engine)}}}};
   for (const auto& [name, value] : state_of(engine, connections).items()) {
     stats["sim_" + name] = value;
   }

@@ -29,6 +29,12 @@ struct HandoffSource {
   bool wait_for_prefill = false;      // the prefill leg may not even have arrived yet
 };
 
+// Where an SGLang prefill leg leaves the KV of one sequence; the room tells the rank.
+struct Room {
+  std::string key;
+  std::uint32_t rank = 0;
+};
+
 // Role. What the simulator understood of one generation request, engine dialect already removed.
 struct GenerationRequest {
   Api api = Api::Chat;
@@ -44,8 +50,9 @@ struct GenerationRequest {
   std::string tool_name;
   std::string id;  // as the body gave it
 
-  std::vector<HandoffSource> sources;  // decode: one per prompt
-  std::vector<std::string> rooms;      // SGLang prefill: one per prompt
+  std::vector<HandoffSource> sources;  // decode: one per prompt, SGLang: one per choice
+  std::vector<Room> rooms;             // SGLang prefill: one per choice
+  std::optional<std::uint32_t> rank;   // the data-parallel rank asked for
   bool recompute = false;              // hand-off parameters the engine ignores
   std::optional<TokenId> first_token;  // TensorRT-LLM: what the context worker generated
   std::optional<std::int64_t> disagg_request_id;

@@ -24,9 +24,17 @@ bool is_utf8(const std::string& text) {
 
 }  // namespace
 
-void RequestLog::add(const HttpRequest& request, Phase phase) {
-  if (entries_.size() == kEntries) entries_.pop_front();
-  entries_.push_back({request.path, phase, request.headers, request.body});
+std::uint64_t RequestLog::add(const HttpRequest& request, Phase phase) {
+  if (entries_.size() == kEntries) {
+    entries_.pop_front();
+    ++first_;
+  }
+  entries_.push_back({request.path, phase, request.headers, request.body, std::nullopt});
+  return first_ + entries_.size() - 1;
+}
+
+void RequestLog::set_rank(std::uint64_t number, std::uint32_t rank) {
+  if (number >= first_) entries_[number - first_].rank = rank;
 }
 
 json RequestLog::list() const {
@@ -38,6 +46,7 @@ json RequestLog::list() const {
     }
     out.push_back({{"path", entry.path},
                    {"phase", to_string(entry.phase)},
+                   {"rank", entry.rank ? json(*entry.rank) : json(nullptr)},
                    {"headers", std::move(headers)},
                    {"body", is_utf8(entry.body) ? entry.body : encode_base64(entry.body)}});
   }

@@ -7,7 +7,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 
 namespace baton::sim {
@@ -16,7 +18,9 @@ namespace baton::sim {
 // Confinement. One thread. Invariants. Never more than 64 entries.
 class RequestLog {
  public:
-  void add(const HttpRequest& request, Phase phase);
+  // Returns the entry's number, for what becomes known later.
+  std::uint64_t add(const HttpRequest& request, Phase phase);
+  void set_rank(std::uint64_t number, std::uint32_t rank);
   nlohmann::json list() const;
 
  private:
@@ -25,8 +29,10 @@ class RequestLog {
     Phase phase;
     std::vector<std::pair<std::string, std::string>> headers;
     std::string body;
+    std::optional<std::uint32_t> rank;  // none until one was chosen
   };
   std::deque<Entry> entries_;
+  std::uint64_t first_ = 0;  // number of the oldest entry
 };
 
 }  // namespace baton::sim

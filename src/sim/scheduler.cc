@@ -7,7 +7,8 @@
 
 namespace baton::sim {
 
-Scheduler::Scheduler(const Options& options, BlockPool& pool) : options_(options), pool_(pool) {}
+Scheduler::Scheduler(const Options& options, BlockPool& pool, SequenceId first_id)
+    : options_(options), pool_(pool), next_id_(first_id) {}
 
 SequenceId Scheduler::submit(SequenceSpec spec) {
   const SequenceId id = next_id_++;

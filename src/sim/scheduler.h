@@ -41,7 +41,7 @@ struct TokenProduced {
 // Invariants. Blocks of a sequence are given back exactly once: on finish, abort, or to the caller.
 class Scheduler {
  public:
-  Scheduler(const Options& options, BlockPool& pool);
+  Scheduler(const Options& options, BlockPool& pool, SequenceId first_id = 1);
 
   SequenceId submit(SequenceSpec spec);
   // Whether a sequence this large can ever run here.
@@ -70,7 +70,7 @@ class Scheduler {
 
   const Options& options_;
   BlockPool& pool_;
-  SequenceId next_id_ = 1;
+  SequenceId next_id_;
   std::uint64_t steps_ = 0;
   std::deque<std::pair<SequenceId, SequenceSpec>> waiting_;
   std::unordered_map<SequenceId, Running> running_;

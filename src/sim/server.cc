@@ -31,20 +31,17 @@ Server::Server(asio::io_context& io, Options options)
       control_door_(io) {}
 
 Result<void> Server::start() {
-  if (auto opened = open(engine_door_, options_.port); !opened) return opened;
+  if (auto opened = open_doors(); !opened) return opened;
   services_.emplace(options_, model::Endpoint{options_.host, options_.port}, engine_, faults_,
                     log_);
   const auto executor = io_.get_executor();
-  if (options_.engine == model::Engine::Sglang && options_.role == model::Role::Prefill) {
-    if (auto opened = open(bootstrap_door_, options_.bootstrap_port); !opened) return opened;
-    spawn(executor, accept(bootstrap_door_, Door::Bootstrap));
-  }
+  if (has_bootstrap()) spawn(executor, accept(bootstrap_door_, Door::Bootstrap));
   if (options_.has_control) {
     if (auto opened = open(control_door_, options_.control_port); !opened) return opened;
     spawn(executor, accept(control_door_, Door::Control));
   }
   spawn(executor, accept(engine_door_, Door::Engine));
-  spawn(executor, engine_.run_steps());
+  for (const auto& rank : engine_.ranks()) spawn(executor, rank->run_steps());
   spawn(executor, engine_.run_leases());
   return {};
 }
@@ -56,6 +53,20 @@ void Server::stop() {
   for (Connection* connection : connections_) connection->reset();
   for (Connection* connection : control_connections_) connection->reset();
   engine_.stop();
+}
+
+bool Server::has_bootstrap() const {
+  return options_.engine == model::Engine::Sglang && options_.role == model::Role::Prefill;
+}
+
+// Those that faults shut: all of them or none.
+Result<void> Server::open_doors() {
+  if (auto opened = open(engine_door_, options_.port); !opened) return opened;
+  if (!has_bootstrap()) return {};
+  auto opened = open(bootstrap_door_, options_.bootstrap_port);
+  boost::system::error_code ignored;
+  if (!opened) engine_door_.close(ignored);
+  return opened;
 }
 
 Result<void> Server::open(Acceptor& acceptor, std::uint16_t& port) {
@@ -73,8 +84,12 @@ Result<void> Server::open(Acceptor& acceptor, std::uint16_t& port) {
   if (error) {
     boost::system::error_code ignored;
     acceptor.close(ignored);
-    return fail(Errc::Internal,
-                fmt::format("cannot listen on {}:{}: {}", options_.host, port, error.message()));
+    const std::string_view hint =
+        error == asio::error::address_in_use
+            ? "; another process has it: choose another port, or 0 for a free one"
+            : "";
+    return fail(Errc::Internal, fmt::format("cannot listen on {}:{}: {}{}", options_.host, port,
+                                            error.message(), hint));
   }
   port = acceptor.local_endpoint().port();
   return {};
@@ -130,26 +145,23 @@ bool Server::close_if_told(const Connection& asking) {
 
 asio::awaitable<void> Server::refuse_while_told() {
   asio::steady_timer timer(io_);
-  while (!stopping_ && faults_.refusing(std::chrono::steady_clock::now())) {
+  // Somebody may hold a port for a moment; the doors open as soon as it is free again.
+  while (!stopping_ && (faults_.refusing(std::chrono::steady_clock::now()) || !open_doors())) {
     timer.expires_after(kRefusalTick);
     co_await timer.async_wait(kAwait);
   }
   if (stopping_) co_return;
   refusing_ = false;
-  const bool bootstrap =
-      options_.engine == model::Engine::Sglang && options_.role == model::Role::Prefill;
-  // Somebody may hold the port for a moment; the door opens as soon as it is free again.
-  while (!stopping_ && !open(engine_door_, options_.port)) {
-    timer.expires_after(kRefusalTick);
-    co_await timer.async_wait(kAwait);
-  }
-  while (!stopping_ && bootstrap && !open(bootstrap_door_, options_.bootstrap_port)) {
-    timer.expires_after(kRefusalTick);
-    co_await timer.async_wait(kAwait);
-  }
-  if (stopping_) co_return;
   spawn(io_.get_executor(), accept(engine_door_, Door::Engine));
-  if (bootstrap) spawn(io_.get_executor(), accept(bootstrap_door_, Door::Bootstrap));
+  if (has_bootstrap()) spawn(io_.get_executor(), accept(bootstrap_door_, Door::Bootstrap));
+}
+
+asio::awaitable<void> Server::until_listening() {
+  asio::steady_timer timer(io_);
+  while (refusing_ && !stopping_ && !faults_.refusing(std::chrono::steady_clock::now())) {
+    timer.expires_after(kRefusalTick);
+    co_await timer.async_wait(kAwait);
+  }
 }
 
 }  // namespace baton::sim

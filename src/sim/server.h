@@ -44,6 +44,8 @@ class Server {
   enum class Door { Engine, Bootstrap, Control };
   using Acceptor = boost::asio::ip::tcp::acceptor;
 
+  bool has_bootstrap() const;
+  Result<void> open_doors();
   Result<void> open(Acceptor& acceptor, std::uint16_t& port);
   boost::asio::awaitable<void> accept(Acceptor& acceptor, Door door);
   boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket, Door door);
@@ -55,6 +57,8 @@ class Server {
   boost::asio::awaitable<void> answer_fetch(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> answer_release(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> refuse_while_told();
+  // Returns when the doors that a fault had shut are open, or a new one keeps them shut.
+  boost::asio::awaitable<void> until_listening();
   bool close_if_told(const Connection& asking);
 
   boost::asio::io_context& io_;

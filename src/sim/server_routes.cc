@@ -94,7 +94,9 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
       engine != Engine::Trtllm &&
       (path == "/tokenize" || (engine == Engine::Sglang && path == "/v1/tokenize"));
   if (tokenizes && request.method == "POST") {
-    const Result<std::string> body = tokenize_body(options_, request.body);
+    const auto type = check_content_type(engine, request.header("content-type"));
+    const Result<std::string> body =
+        type ? tokenize_body(options_, request.body) : Result<std::string>(fail(type.error()));
     co_await connection.send_json(body ? 200 : body.error().http_status(),
                                   body ? *body : error_body(engine, body.error()));
     co_return true;
@@ -111,7 +113,8 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
     type = {};
   } else if (path == "/version" && engine != Engine::Sglang) {
     body = json{{"version", version_of(engine)}}.dump();
-  } else if (path == "/server_info" && engine != Engine::Vllm) {
+  } else if ((path == "/server_info" && engine != Engine::Vllm) ||
+             (path == "/get_server_info" && engine == Engine::Sglang)) {
     body = server_info_body(options_, engine_, options_.bootstrap_port);
   } else if (path == "/metrics" && engine == Engine::Trtllm) {
     body = iteration_stats_body(engine_, connections);
@@ -157,6 +160,7 @@ asio::awaitable<void> Server::answer_faults(Connection& connection, const HttpRe
     faults_.add(*fault, now);
   } else if (request.method == "DELETE") {
     faults_.clear();
+    co_await until_listening();
   }
   // The doors are shut when the answer is out, also for whoever shut them through one.
   const bool shut = close_if_told(connection);
@@ -184,11 +188,10 @@ asio::awaitable<void> Server::answer_fetch(Connection& connection, const HttpReq
 
 asio::awaitable<void> Server::answer_release(Connection& connection, const HttpRequest& request) {
   const std::optional<PeerCall> call = read_peer_call(request.body);
-  if (!call || (!call->engine_id.empty() && call->engine_id != engine_.engine_id())) {
+  if (!call || !engine_.release(call->engine_id, call->key)) {
     co_await connection.send_json(409, refusal("not a hand-off of this engine"));
     co_return;
   }
-  engine_.release(call->key);
   co_await connection.send_json(200, "{}");
 }
 

@@ -166,11 +166,71 @@ TEST(Dialect, SglangsRankFollowsTheRoom) {
   EXPECT_EQ(status(prefill, chat({{"bootstrap_room", 6}, {"routed_dp_rank", 4}})), 400);
 }
 
-TEST(Dialect, SglangExpandsAScalarRoomOverPrompts) {
-  const json body{{"model", "demo"}, {"prompt", {"a", "b"}}, {"bootstrap_room", 5}};
-  const auto request = read(worker(Engine::Sglang, Role::Prefill), body, Api::Completions);
-  ASSERT_TRUE(request);
-  EXPECT_EQ(request->rooms, (std::vector<std::string>{"room-5", "room-6"}));
+TEST(Dialect, SglangExpandsAScalarRoomOverPromptsAndTheirChoices) {
+  json body{{"model", "demo"}, {"prompt", {"a", "b"}},  {"bootstrap_room", 5},
+            {"n", 2},          {"bootstrap_host", "h"}, {"bootstrap_port", 8998}};
+  Options prefill = worker(Engine::Sglang, Role::Prefill);
+  prefill.dp_size = 2;
+  const auto left = read(prefill, body, Api::Completions);
+  const auto right = read(worker(Engine::Sglang, Role::Decode), body, Api::Completions);
+  ASSERT_TRUE(left && right);
+  ASSERT_EQ(left->rooms.size(), 4U);
+  ASSERT_EQ(right->sources.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(left->rooms[i].key, right->sources[i].key);
+    EXPECT_EQ(left->rooms[i].rank, (5 + i) % 2);
+  }
+  body["bootstrap_room"] = {5, 6};
+  EXPECT_EQ(status(prefill, body, Api::Completions), 400);
+  body["bootstrap_room"] = {5, 6, 9, 7};
+  EXPECT_EQ(status(prefill, body, Api::Completions), 200);
+}
+
+TEST(Dialect, SglangTakesTheRankOfTheHeaderBeforeThoseOfTheBody) {
+  Options options = worker(Engine::Sglang);
+  options.dp_size = 4;
+  const auto rank = [&options](const json& fields, std::string_view header) {
+    GenerationRequest request;
+    EXPECT_TRUE(read_request(options, Api::Chat, received(chat(fields)), request, header));
+    return request.rank;
+  };
+  const json both{{"routed_dp_rank", 1}, {"data_parallel_rank", 2}};
+  EXPECT_EQ(rank(both, "3"), 3U);
+  EXPECT_EQ(rank(both, ""), 1U);
+  EXPECT_EQ(rank({{"data_parallel_rank", 2}}, ""), 2U);
+  EXPECT_EQ(rank(json::object(), ""), std::nullopt);
+  EXPECT_EQ(status(options, chat({{"routed_dp_rank", -1}})), 400);
+  EXPECT_EQ(status(options, chat({{"data_parallel_rank", "1"}})), 400);
+}
+
+TEST(Dialect, SamplingFieldsOfAWrongTypeAreRefusedButBySglang) {
+  for (const json& fields : std::vector<json>{{{"temperature", "hot"}},
+                                              {{"top_p", true}},
+                                              {{"presence_penalty", json::array()}},
+                                              {{"frequency_penalty", "1"}},
+                                              {{"seed", 1.5}}}) {
+    EXPECT_EQ(status(worker(Engine::Vllm), chat(fields)), 400) << fields;
+    EXPECT_EQ(status(worker(Engine::Trtllm), chat(fields)), 400) << fields;
+    EXPECT_EQ(status(worker(Engine::Sglang), chat(fields)), 200) << fields;
+  }
+  const json right{{"temperature", 0},
+                   {"top_p", 0.9},
+                   {"presence_penalty", nullptr},
+                   {"frequency_penalty", -1},
+                   {"seed", -7}};
+  EXPECT_EQ(status(worker(Engine::Vllm), chat(right)), 200);
+  EXPECT_EQ(status(worker(Engine::Trtllm), chat(right)), 200);
+}
+
+TEST(Dialect, OnlyVllmInsistsOnTheContentType) {
+  for (const char* type : {"", "application/json", "Application/JSON; charset=utf-8"}) {
+    EXPECT_TRUE(check_content_type(Engine::Vllm, type)) << type;
+  }
+  const auto refused = check_content_type(Engine::Vllm, "text/plain");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().http_status(), 415);
+  EXPECT_TRUE(check_content_type(Engine::Sglang, "text/plain"));
+  EXPECT_TRUE(check_content_type(Engine::Trtllm, "text/plain"));
 }
 
 TEST(Dialect, TensorRtLlmChecksDisaggRequestIdsAndTypes) {

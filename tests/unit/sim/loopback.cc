@@ -33,8 +33,9 @@ json chat_body(const json& fields) {
   return body;
 }
 
-asio::awaitable<asio::ip::tcp::socket> send(asio::io_context& io, std::uint16_t port,
-                                            std::string method, std::string path, json body) {
+asio::awaitable<asio::ip::tcp::socket> send(
+    asio::io_context& io, std::uint16_t port, std::string method, std::string path, json body,
+    std::vector<std::pair<std::string, std::string>> headers = {}) {
   asio::ip::tcp::socket socket(io);
   co_await socket.async_connect({asio::ip::address_v4::loopback(), port}, kAwait);
   http::request<http::string_body> request;
@@ -42,6 +43,7 @@ asio::awaitable<asio::ip::tcp::socket> send(asio::io_context& io, std::uint16_t 
   request.method_string(method);
   request.target(path);
   request.set(http::field::host, "localhost");
+  for (const auto& [name, value] : headers) request.set(name, value);
   if (!body.is_null()) request.body() = body.dump();
   request.prepare_payload();
   co_await http::async_write(socket, request, kAwait);
@@ -78,17 +80,17 @@ void Loopback::run(std::function<Task()> scenario) {
 }
 
 asio::awaitable<Reply> Loopback::call(std::uint16_t port, std::string method, std::string path,
-                                      json body) {
-  asio::ip::tcp::socket socket =
-      co_await send(io_, port, std::move(method), std::move(path), std::move(body));
+                                      json body, HeaderList headers) {
+  asio::ip::tcp::socket socket = co_await send(io_, port, std::move(method), std::move(path),
+                                               std::move(body), std::move(headers));
   boost::beast::flat_buffer buffer;
   http::response<http::string_body> response;
   auto [error, size] = co_await http::async_read(socket, buffer, response, kAwait);
   co_return Reply{error ? 0 : static_cast<int>(response.result_int()), response.body()};
 }
 
-asio::awaitable<Reply> Loopback::chat(const Server& server, json fields) {
-  return call(server.port(), "POST", "/v1/chat/completions", chat_body(fields));
+asio::awaitable<Reply> Loopback::chat(const Server& server, json fields, HeaderList headers) {
+  return call(server.port(), "POST", "/v1/chat/completions", chat_body(fields), std::move(headers));
 }
 
 asio::awaitable<asio::ip::tcp::socket> Loopback::open_chat(const Server& server, json fields) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace baton::sim {
@@ -28,14 +29,16 @@ struct Reply {
 class Loopback : public testing::Test {
  protected:
   using Task = boost::asio::awaitable<void>;
+  using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
   static Options worker(model::Engine engine, model::Role role = model::Role::Aggregated);
   Server& start(Options options);
   void run(std::function<Task()> scenario);
 
   boost::asio::awaitable<Reply> call(std::uint16_t port, std::string method, std::string path,
-                                     nlohmann::json body = nullptr);
-  boost::asio::awaitable<Reply> chat(const Server& server, nlohmann::json fields);
+                                     nlohmann::json body = nullptr, HeaderList headers = {});
+  boost::asio::awaitable<Reply> chat(const Server& server, nlohmann::json fields,
+                                     HeaderList headers = {});
   // A chat request whose answer nobody reads yet.
   boost::asio::awaitable<boost::asio::ip::tcp::socket> open_chat(const Server& server,
                                                                  nlohmann::json fields);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 // One simulated server as a client sees it: answers, aborts, faults.
+#include "sim/command.h"
 #include "unit/sim/loopback.h"
 
 #include <boost/asio/read.hpp>
@@ -99,6 +100,7 @@ TEST_F(ServerTest, IntrospectionIsEachEnginesOwn) {
       const auto get = [&](std::string path) { return call(server->port(), "GET", path); };
       EXPECT_EQ((co_await get("/v1/models")).json()["data"][0]["id"], "demo");
       EXPECT_EQ((co_await get("/server_info")).status, vllm ? 404 : 200);
+      EXPECT_EQ((co_await get("/get_server_info")).status, sglang ? 200 : 404);
       EXPECT_EQ((co_await get("/version")).status, sglang ? 404 : 200);
       EXPECT_NE((co_await get("/metrics")).body.find("sim_pinned"), std::string::npos);
       EXPECT_EQ((co_await get("/v1/chat/completions")).status, 405);
@@ -114,6 +116,8 @@ TEST_F(ServerTest, TokenizeAgreesWithUsage) {
     const Reply tokens = co_await call(server.port(), "POST", "/tokenize", body);
     const Reply answer = co_await chat(server, {{"max_tokens", 2}});
     EXPECT_EQ(tokens.json()["count"], answer.json()["usage"]["prompt_tokens"]);
+    const json ids{{"tokens", tokens.json()["tokens"]}};
+    EXPECT_EQ((co_await call(server.port(), "POST", "/detokenize", ids)).status, 404);
     EXPECT_EQ(answer.json()["usage"]["completion_tokens"], 2);
   });
 }
@@ -204,11 +208,34 @@ TEST_F(ServerTest, RefusesConnectionsUntilClearedThroughTheControlDoor) {
     co_await fault(server, {{"kind", "refuse"}});
     EXPECT_EQ((co_await chat(server, {})).status, 0);
     EXPECT_EQ((co_await state(server))["connections"], 0);
+    // Once that is answered the doors are open.
     co_await call(server.control_port(), "DELETE", "/sim/faults");
-    Reply reply;
-    for (int i = 0; i < 100000 && reply.status == 0; ++i) reply = co_await chat(server, {});
-    EXPECT_EQ(text_of(reply), expected_text());
+    EXPECT_EQ(text_of(co_await chat(server, {})), expected_text());
   });
+}
+
+TEST_F(ServerTest, VllmRefusesABodyThatIsNotSaidToBeJson) {
+  Server& server = start(worker(Engine::Vllm));
+  run([&]() -> Task {
+    const HeaderList form{{"Content-Type", "application/x-www-form-urlencoded"}};
+    const Reply refused = co_await chat(server, {}, form);
+    EXPECT_EQ(refused.status, 415);
+    EXPECT_EQ(refused.json()["error"]["code"], 415);
+    const json prompt{{"prompt", "hi"}};
+    EXPECT_EQ((co_await call(server.port(), "POST", "/tokenize", prompt, form)).status, 415);
+    EXPECT_EQ((co_await chat(server, {}, {{"Content-Type", "application/json"}})).status, 200);
+  });
+}
+
+TEST_F(ServerTest, APortInUseEndsTheCommandWithAHint) {
+  Server& server = start(worker(Engine::Vllm));
+  Options options = worker(Engine::Vllm);
+  options.port = server.port();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_command(options), 2);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("another process has it: choose another port"), std::string::npos) << said;
+  run([]() -> Task { co_return; });
 }
 
 }  // namespace
