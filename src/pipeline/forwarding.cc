@@ -21,9 +21,9 @@ constexpr std::array<std::string_view, 9> kHopByHop{"connection",
                                                     "upgrade"};
 
 // Ours to write, or meant for us.
-constexpr std::array<std::string_view, 7> kNotForWorkers{
-    "host",         "content-length",       "expect",          "accept-encoding",
-    "x-request-id", "x-data-parallel-rank", "content-encoding"};
+constexpr std::array<std::string_view, 8> kNotForWorkers{
+    "host",         "content-length",       "expect",           "accept-encoding",
+    "x-request-id", "x-data-parallel-rank", "content-encoding", "content-type"};
 constexpr std::array<std::string_view, 2> kInternalPrefixes{"x-baton-", "x-dynamo-"};
 
 constexpr std::array<std::string_view, 4> kNotForClients{"content-length", "x-request-id", "date",
@@ -59,6 +59,8 @@ wire::Headers headers_for_worker(const wire::Headers& client, std::string_view r
     headers.add(name, value);
   }
   headers.add("X-Request-Id", request_id);
+  // The body was read as JSON; a client that calls it something else would be refused by vLLM.
+  headers.add("Content-Type", "application/json");
   return headers;
 }
 
