@@ -35,6 +35,12 @@ void UpstreamPool::sweep() {
   sweep_.arm(kSweepEvery);
 }
 
+std::size_t UpstreamPool::idle_count() const {
+  std::size_t count = 0;
+  for (const auto& [worker, idle] : idle_) count += idle.size();
+  return count;
+}
+
 std::unique_ptr<Upstream> UpstreamPool::take_idle(const Target& target) {
   const auto found = idle_.find(target.id.value);
   if (found == idle_.end()) return nullptr;

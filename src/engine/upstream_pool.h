@@ -76,9 +76,11 @@ class UpstreamPool {
 
   net::Deadlines& deadlines() { return deadlines_; }
 
- private:
+  // Lets go of idle connections that their worker has closed. Done every few seconds.
   void sweep();
+  std::size_t idle_count() const;
 
+ private:
   boost::asio::io_context& io_;
   net::Deadlines& deadlines_;
   net::Deadline sweep_;

@@ -73,6 +73,17 @@ TEST(WorkerFlag, AddsToAModelOfTheFile) {
   EXPECT_EQ(config.models[0].workers.size(), 2u);
 }
 
+TEST(PolicyFlag, IsForModelsThatDoNotSayItThemselves) {
+  const Config config =
+      accepted("models:\n  - {name: said, policy: random, workers: [{url: \"http://h:1\"}]}\n",
+               {{"policy", "least_loaded"}, {"worker", "made=http://h:2"}});
+  ASSERT_EQ(config.models.size(), 2u);
+  EXPECT_EQ(config.models[0].policy, model::Policy::Random);
+  EXPECT_EQ(config.models[1].policy, model::Policy::LeastLoaded);
+  EXPECT_THAT(refused("", {{"policy", "best"}, {"worker", "made=http://h:2"}}),
+              says("command line: --policy", "best"));
+}
+
 TEST(WorkerFlag, IsCheckedLikeTheFile) {
   EXPECT_THAT(refused(kFleet, {{"worker", "http://h:2"}}),
               says("command line: --worker", "NAME=URL"));

@@ -310,6 +310,65 @@ TEST_F(ExchangeTest, CancelledBeforeItBeganWithAbortDoesNotSend) {
   EXPECT_TRUE(worker.requests().empty());
 }
 
+TEST_F(ExchangeTest, CancelledBeforeItBeganWithFinishDoesNotSendEither) {
+  const FakeEngine worker(test::always(response(200, "ok")));
+  cancellation.request(gone());
+  begin(worker.endpoint(), OnCancel::Finish);
+  run_until([&] { return ended; });
+  ASSERT_FALSE(*sent);
+  EXPECT_EQ(sent->error().code(), Errc::ClientGone);
+  EXPECT_TRUE(worker.requests().empty());
+}
+
+TEST_F(ExchangeTest, CancelledBeforeItBeganIsSentAllTheSameWhereThatReleasesSomething) {
+  for (const OnCancel on_cancel : {OnCancel::Regardless, OnCancel::AfterFirstBody}) {
+    const FakeEngine worker(test::always(response(200, "ok")));
+    if (!cancellation.requested()) cancellation.request(gone());
+    ended = false;
+    begin(worker.endpoint(), on_cancel);
+    run_until([&] { return ended; });
+    EXPECT_TRUE(*sent);
+    EXPECT_EQ(worker.requests().size(), 1U);
+  }
+}
+
+TEST_F(ExchangeTest, WaitsForTheFirstTokenAsLongAsForTheHead) {
+  timeouts.idle = 1ms;
+  FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    peer.wait_for_proceed();
+    peer.write("ok");
+  });
+  begin(worker.endpoint(), OnCancel::Abort);
+  run_until([&] { return worker.pauses() == 1 && sent.has_value(); });
+  const auto head_at = deadlines.now();
+  // Longer than timeouts.idle and the clock's grain together.
+  run_until([&] { return deadlines.now() - head_at > 4 * net::Deadlines::kTick; });
+  worker.proceed();
+  run_until([&] { return ended; });
+  ASSERT_TRUE(*answer) << answer->error().message();
+  EXPECT_EQ(**answer, "ok");
+}
+
+TEST_F(ExchangeTest, DoesNotWaitLongForTheEndOfAnAnswerThatIsComplete) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n");
+    peer.wait_for_drop();
+  });
+  target = worker.endpoint();
+  run([&]() -> awaitable<void> {
+    Exchange once(pool, {id, target}, timeouts, nullptr, OnCancel::Abort);
+    EXPECT_TRUE(co_await once.send(kHead, body));
+    const auto piece = co_await once.read();
+    EXPECT_EQ(piece.value(), "ok");
+    co_await once.await_end(10ms);
+    EXPECT_FALSE(once.done());
+  });
+  EXPECT_TRUE(worker.wait_for_drops(1)) << "an answer without an end leaves no usable connection";
+}
+
 TEST_F(ExchangeTest, CancelledWithAfterFirstBodyWaitsForTheFirstByteOfTheBody) {
   FakeEngine worker([](FakePeer& peer) {
     peer.read_request();

@@ -77,6 +77,18 @@ TEST_F(UpstreamPoolTest, GivesNoConnectionThatItsWorkerHasClosed) {
   EXPECT_EQ(take(1), nullptr);
 }
 
+TEST_F(UpstreamPoolTest, LetsGoOfWhatItsWorkerHasClosedEvenIfNobodyAsks) {
+  FakeEngine closing([](FakePeer& peer) { peer.wait_for_proceed(); });
+  auto made = connect(closing.endpoint());
+  net::Connection& connection = made->connection;
+  closing.proceed();
+  run_until([&] { return connection.stale(); });
+  pool.give_back({1}, std::move(made));
+  EXPECT_EQ(pool.idle_count(), 1U);
+  pool.sweep();
+  EXPECT_EQ(pool.idle_count(), 0U);
+}
+
 TEST_F(UpstreamPoolTest, SaysWhoCannotBeReached) {
   const model::Endpoint nobody = test::closed_endpoint();
   EXPECT_EQ(connect(nobody), nullptr);

@@ -103,6 +103,19 @@ TEST_F(ListenerTest, FinishTakesNobodyNewAndEndsTheIdle) {
   EXPECT_EQ(error, boost::asio::error::connection_refused);
 }
 
+TEST_F(ListenerTest, AbortEndsConnectionsInWhateverState) {
+  RawClient idle = connect();
+  expect_hello(idle);
+  RawClient half = connect();
+  half.send("GET /hello HTTP/1.1\r\nHos");
+  run_until([this] { return open == 2; });
+  listener->finish();
+  listener->abort();
+  run_until([&] { return idle.ended() && half.ended(); });
+  run_until([this] { return tasks.running() == 0; });
+  EXPECT_EQ(open, 0U);
+}
+
 TEST(Bind, SharesAnAddressBetweenThreads) {
   boost::asio::io_context io;
   auto first = bind(io, {"127.0.0.1", 0}, Sharing::First);
