@@ -13,7 +13,7 @@
 namespace baton::bench {
 
 // Role. Compares the body of one answer, as it comes in, byte by byte with what the backend sends
-// for the request: every event, in order, none missing, `[DONE]` last.
+//   for the request: every event, in order, none missing, `[DONE]` last.
 class AnswerCheck {
  public:
   explicit AnswerCheck(const Request& request) : request_(request) {}

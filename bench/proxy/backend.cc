@@ -58,7 +58,7 @@ struct Due {
 // Role. Accepts, answers and streams, on one thread.
 // Lifetime. Until the process is ended by a signal.
 // Invariants. A streaming connection has exactly one entry in due_; entries of closed connections
-// are dropped when they come up.
+//   are dropped when they come up.
 class Backend {
  public:
   Backend(Leg leg, const std::string& ready_file);

@@ -9,7 +9,7 @@
 namespace baton::bench {
 
 // Role. The command line `--name value …` of a benchmark program; the programs are started by
-// bench/proxy/run only, so anything unexpected ends the program with a message.
+//   bench/proxy/run only, so anything unexpected ends the program with a message.
 class Options {
  public:
   Options(int argc, char** argv);

@@ -12,7 +12,7 @@ namespace baton::app {
 
 // Role. Runs copies of this program as children, and ends them when it goes.
 // Invariants. No child outlives this object; with --die-with-parent none outlives this process
-// either, however it ends.
+//   either, however it ends.
 class ChildProcesses {
  public:
   ChildProcesses() = default;

@@ -24,8 +24,9 @@
 namespace baton::app {
 
 // Role. One I/O thread with everything that is confined to it: a request that arrives here lives
-// and dies here. Confinement. Made, finished and joined by the control thread; the rest runs on its
-// own thread. Lifetime. Owned by Router, after the Services it uses.
+//   and dies here.
+// Confinement. Made, finished and joined by the control thread; the rest runs on its own thread.
+// Lifetime. Owned by Router, after the Services it uses.
 class IoThread {
  public:
   explicit IoThread(Services& services);

@@ -25,8 +25,9 @@
 namespace baton::app {
 
 // Role. The composition root: makes everything, starts it in order, and ends it in order when told
-// to. Confinement. The control thread, which is the one that calls run(). Lifetime. One per
-// process.
+//   to.
+// Confinement. The control thread, which is the one that calls run().
+// Lifetime. One per process.
 class Router {
  public:
   Router(config::Config config, telemetry::Logger& log);

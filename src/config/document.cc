@@ -24,9 +24,10 @@ constexpr std::size_t kMaxDepth = 32;
 int line_of(const YAML::Mark& mark) { return mark.is_null() ? 0 : mark.line + 1; }
 
 // Role. Builds our tree from the parser's events: unlike its own node graph it keeps keys that
-// stand twice, the line of each key, and costs memory in proportion to the text. Confinement. One
-// call of read_document. Lifetime. The same. Invariants. `open_` holds the maps and lists that were
-// begun and not ended, outermost first.
+//   stand twice, the line of each key, and costs memory in proportion to the text.
+// Confinement. One call of read_document.
+// Lifetime. The same.
+// Invariants. `open_` holds the maps and lists that were begun and not ended, outermost first.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   Node take_root() { return std::move(root_); }

@@ -33,9 +33,9 @@ struct Key {
 std::span<const Key> keys();
 
 // A key set on the command line; it wins over the file. `path` is that of a Key that has a flag,
-// `policy` (for models that have none in the file), or
-// `worker`: then `value` is NAME=URL[,engine=…][,role=…][,bootstrap_port=…] and adds a worker to
-// the model NAME, which is made where absent.
+// `policy` (for models that have none in the file), or `worker`: then `value` is
+// NAME=URL[,engine=…][,role=…][,bootstrap_port=…] and adds a worker to the model NAME, which is
+// made where absent.
 struct Override {
   std::string path;
   std::string value;

@@ -15,9 +15,10 @@
 namespace baton::config {
 
 // Role. Gathers problems while reading goes on, so that a person sees all of them at once.
-// Confinement. One call of parse(). Lifetime. The same.
+// Confinement. One call of parse().
+// Lifetime. The same.
 // Invariants. What came from a flag is reported at the flag, everything else at its line and path.
-// In order of line.
+//   In order of line.
 class Problems {
  public:
   explicit Problems(std::string_view file) : file_(file) {}
@@ -36,9 +37,10 @@ class Problems {
 };
 
 // Role. One map of the configuration, read key by key into typed values.
-// Confinement. One call of parse(). Lifetime. `node` and `problems` outlive it.
+// Confinement. One call of parse().
+// Lifetime. `node` and `problems` outlive it.
 // Invariants. Keys that keys() does not know, and keys that stand twice, are reported when it is
-// made; a value that cannot be read is reported and leaves its target as it was.
+//   made; a value that cannot be read is reported and leaves its target as it was.
 class Section {
  public:
   // `path` is what a person calls the map (models[0]), `pattern` what keys() calls it (models[]).

@@ -16,7 +16,8 @@
 namespace baton::engine {
 
 // Role. Knows the bootstrap port of each SGLang prefill worker: from the configuration, or asked of
-// the worker once. Confinement. One I/O thread.
+//   the worker once.
+// Confinement. One I/O thread.
 class BootstrapDirectory {
  public:
   BootstrapDirectory(UpstreamPool& pool, ExchangeTimeouts timeouts);

@@ -12,8 +12,9 @@
 namespace baton::engine {
 
 // Role. A client's request body and where its members are. Legs of one request share it; none
-// changes it. Lifetime. Shared by the legs (a prefill leg may outlive the request), freed as soon
-// as the last has sent it.
+//   changes it.
+// Lifetime. Shared by the legs (a prefill leg may outlive the request), freed as soon as the last
+//   has sent it.
 class ClientBody {
  public:
   static Result<std::shared_ptr<const ClientBody>> parse(std::string text) {
@@ -27,7 +28,6 @@ class ClientBody {
   ClientBody& operator=(const ClientBody&) = delete;
 
   const wire::JsonObject& object() const { return object_; }
-  std::size_t size() const { return text_.size(); }
 
  private:
   explicit ClientBody(std::string text) : text_(std::move(text)) {}

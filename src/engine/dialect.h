@@ -49,7 +49,8 @@ enum class LegOrder { PrefillFirst, Together };
 enum class DecodePurpose { Answer, Release };
 
 // Role. How one engine is spoken to: which fields each leg gets, what its prefill answer means.
-// Everything else is the same for all. Confinement. Immutable, any thread.
+//   Everything else is the same for all.
+// Confinement. Immutable, any thread.
 class Dialect {
  public:
   virtual ~Dialect() = default;

@@ -38,11 +38,9 @@ enum class OnCancel {
 // Role. One request to one worker and its answer.
 // Confinement. One I/O thread.
 // Lifetime. Ends before its pool and cancellation do. Destroying an unfinished one closes its
-// connection, which is how
-//   engines are told to drop a request.
+//   connection, which is how engines are told to drop a request.
 // Invariants. A kept-alive connection that proves dead before it answered a byte is replaced by a
-// fresh one, once. The connection goes back
-//   to the pool only after a complete answer.
+//   fresh one, once. The connection goes back to the pool only after a complete answer.
 class Exchange final : private UpstreamPool::Holder {
  public:
   Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts, Cancellation* cancellation,

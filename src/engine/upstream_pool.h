@@ -48,7 +48,7 @@ struct PoolOptions {
 // Role. Connections to workers, kept alive between requests.
 // Confinement. One I/O thread.
 // Invariants. At most idle_per_worker idle connections per worker; the one used last is used next,
-// so a quiet fleet keeps few.
+//   so a quiet fleet keeps few.
 class UpstreamPool {
  public:
   // A connection that was in use this short a while ago is not looked at before it is used again.

@@ -13,8 +13,7 @@
 namespace baton::front {
 
 // Role. Says who may come in. Holds digests only, and compares every one of them in constant time,
-// so the time an answer takes says
-//   nothing about a key.
+//   so the time an answer takes says nothing about a key.
 // Confinement. Immutable, any thread.
 class ApiKeys {
  public:

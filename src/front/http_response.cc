@@ -85,7 +85,6 @@ awaitable<Result<void>> HttpResponse::put(std::span<const std::string_view> piec
 
 awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& headers,
                                               std::string_view body) {
-  begun_ = true;
   const std::string head =
       head_text(status, headers,
                 status == 204 ? std::string() : fmt::format("Content-Length: {}\r\n", body.size()));
@@ -96,7 +95,6 @@ awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& h
 }
 
 awaitable<Result<void>> HttpResponse::begin(int status, const wire::Headers& headers) {
-  begun_ = true;
   // HTTP/1.0 knows no chunks: the answer ends with the connection.
   if (manner_.http_1_0) manner_.keep_alive = false;
   pending_head_ =

@@ -16,8 +16,10 @@ namespace baton::front {
 using boost::asio::awaitable;
 
 // Role. Writes one HTTP/1 response: whole with a length, or piece by piece in chunks (HTTP/1.0:
-// until the connection closes). Confinement. The session's I/O thread. Lifetime. One request of a
-// session. Invariants. A response once begun is ended, or the connection is not used again.
+//   until the connection closes).
+// Confinement. The session's I/O thread.
+// Lifetime. One request of a session.
+// Invariants. A response once begun is ended, or the connection is not used again.
 class HttpResponse final : public pipeline::ResponseSink {
  public:
   struct Manner {
@@ -40,7 +42,6 @@ class HttpResponse final : public pipeline::ResponseSink {
 
   // The connection can carry another request.
   bool reusable() const { return complete_ && manner_.keep_alive; }
-  bool begun() const { return begun_; }
   void close_after() { manner_.keep_alive = false; }
 
  private:
@@ -50,7 +51,6 @@ class HttpResponse final : public pipeline::ResponseSink {
 
   net::Connection& connection_;
   Manner manner_;
-  bool begun_ = false;
   bool complete_ = false;
   std::string pending_head_;  // goes out with the first piece, in one system call
 };

@@ -44,9 +44,11 @@ struct SessionContext {
 };
 
 // Role. One client connection: reads requests one after the other, has each answered, keeps the
-// connection or ends it. Confinement. One I/O thread. Lifetime. Lives in its listener's task;
-// linked into the listener's list meanwhile. Invariants. At most one request at a time is being
-// served; what a client sends ahead waits in the kernel.
+//   connection or ends it.
+// Confinement. One I/O thread.
+// Lifetime. Lives in its listener's task; linked into the listener's list meanwhile.
+// Invariants. At most one request at a time is being served; what a client sends ahead waits in the
+//   kernel.
 class HttpSession : public boost::intrusive::list_base_hook<
                         boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:

@@ -75,9 +75,8 @@ struct Options {
 };
 
 // Role. The prefill router: gets a request through prefill and decode, in the order and with the
-// fields its engine wants, and never abandons a
-//   hand-off half way: what a prefill worker pinned is fetched or released, also when the client
-//   has left.
+//   fields its engine wants, and never abandons a hand-off half way: what a prefill worker pinned
+//   is fetched or released, also when the client has left.
 // Confinement. One I/O thread.
 // Lifetime. Owned by the thread; outlives its tasks.
 class Handoff {

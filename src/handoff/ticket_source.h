@@ -10,8 +10,7 @@ namespace baton::handoff {
 // Role. Draws the ids that let two workers find each other.
 // Confinement. Any thread.
 // Invariants. disagg_request_id: positive, at least 2^40, never twice from one process, and
-// unlikely to meet another router's.
-//   bootstrap_room: 1 … 2^63-1.
+//   unlikely to meet another router's. bootstrap_room: 1 … 2^63-1.
 class TicketSource {
  public:
   // `unix_millis` and `salt` keep routers and restarts apart.

@@ -250,12 +250,6 @@ awaitable<void> Connection::close() {
   socket_.close(ignored);
 }
 
-std::string Connection::peer() const {
-  boost::system::error_code error;
-  const auto endpoint = socket_.remote_endpoint(error);
-  return error ? std::string() : endpoint.address().to_string();
-}
-
 bool Connection::stale() {
   if (state_ != IoStatus::Ok) return true;
   pollfd descriptor{socket_.native_handle(), POLLIN | POLLRDHUP, 0};

@@ -36,9 +36,12 @@ struct IoResult {
 };
 
 // Role. A byte stream to a peer, plain or TLS. Waits end by data, by their timeout or by abort();
-// no wait is unbounded. Confinement. The I/O thread of its Deadlines. Lifetime. Owned by a session
-// or an upstream. Must not die while one of its coroutines is suspended. Invariants. One read and
-// one write at a time. After Timeout, Aborted or Failed every further operation fails the same way.
+//   no wait is unbounded.
+// Confinement. The I/O thread of its Deadlines.
+// Lifetime. Owned by a session or an upstream. Must not die while one of its coroutines is
+//   suspended.
+// Invariants. One read and one write at a time. After Timeout, Aborted or a failed read every
+//   further operation fails the same way; after a failed write what the peer sent can be read.
 class Connection {
  public:
   // `tls` null: plain.
@@ -83,9 +86,7 @@ class Connection {
 
   bool usable() const { return state_ == IoStatus::Ok; }
   IoStatus status() const { return state_; }
-  bool is_tls() const { return tls_ != nullptr; }
   std::string error() const { return error_.message(); }
-  std::string peer() const;
   // True where the peer has closed or sent bytes nobody asked for: such a connection cannot be used
   // again.
   bool stale();

@@ -14,7 +14,8 @@ namespace baton::net {
 class Deadlines;
 
 // Role. A point in time after which a callback runs, once per arming. Moving it costs a store:
-// nothing is queued or allocated. Confinement. The I/O thread of its Deadlines.
+//   nothing is queued or allocated.
+// Confinement. The I/O thread of its Deadlines.
 class Deadline : public boost::intrusive::list_base_hook<
                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
@@ -36,8 +37,7 @@ class Deadline : public boost::intrusive::list_base_hook<
 };
 
 // Role. All deadlines of one I/O thread, looked at every kTick. A stream re-arms its timeout at
-// every token; a timer queue
-//   would pay a heap operation for each of them, this pays nothing.
+//   every token; a timer queue would pay a heap operation for each of them, this pays nothing.
 // Confinement. One I/O thread.
 // Permitted imprecision. A deadline fires up to two ticks late, never early.
 class Deadlines {

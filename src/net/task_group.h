@@ -15,8 +15,9 @@
 namespace baton::net {
 
 // Role. The only way to start a task: it is counted until it ends, and an exception that reaches
-// its end is reported instead of lost. Confinement. One I/O thread; running() from any. Lifetime.
-// Must outlive its tasks: wait until running() is zero before destroying it.
+//   its end is reported instead of lost.
+// Confinement. One I/O thread; running() from any.
+// Lifetime. Must outlive its tasks: wait until running() is zero before destroying it.
 class TaskGroup {
  public:
   using OnException = std::function<void(std::exception_ptr)>;

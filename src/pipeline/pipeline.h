@@ -39,7 +39,7 @@ struct Options {
 // Confinement. One I/O thread.
 // Lifetime. Owned by the thread, outlives its requests.
 // Invariants. Every request is answered exactly once, with its answer or with one error, and
-// recorded exactly once.
+//   recorded exactly once.
 class Pipeline {
  public:
   Pipeline(fleet::Fleet& fleet, handoff::Handoff& handoff, RequestLedger& ledger, Options options)

@@ -69,7 +69,7 @@ struct RequestRecord {
 // Role. Tells what became of requests: metrics always, a log line where they are wanted.
 // Confinement. Any thread.
 // Invariants. Holds the metrics of the configured models only, so no client can make their number
-// grow.
+//   grow.
 class RequestLedger {
  public:
   RequestLedger(telemetry::Registry& registry, telemetry::Logger& log, bool log_requests);

@@ -43,7 +43,8 @@ struct AnswerLimits {
 };
 
 // Role. One answer, known as a whole before its first token is due: its length, its end, its text.
-// Confinement. A value. Lifetime. Any.
+// Confinement. A value.
+// Lifetime. Any.
 // Invariants. `tokens >= 1`; `text_end` never lies beyond the text of `tokens` tokens.
 struct AnswerPlan {
   std::uint64_t hash = 0;
@@ -56,7 +57,8 @@ struct AnswerPlan {
 AnswerPlan plan_answer(std::uint64_t hash, const AnswerLimits& limits);
 
 // Role. Reads a planned answer token by token.
-// Confinement. One thread. Lifetime. Owns its plan.
+// Confinement. One thread.
+// Lifetime. Owns its plan.
 // Invariants. Yields exactly `plan().tokens` pieces, whose texts joined are the answer.
 class AnswerCursor {
  public:

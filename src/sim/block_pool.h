@@ -18,9 +18,10 @@ using BlockId = std::uint32_t;
 
 // Role. The simulated KV memory: pages of `block_size` tokens with reference counts, reuse of full
 //   prefix blocks by chained hash, and eviction of the least recently used block nobody holds.
-// Confinement. One thread. Lifetime. Owned by the engine; block ids are valid while held.
-// Invariants. A block is either held (references > 0), cached (in the eviction order) or free;
-//   the three add up to `total()`. A held block is never evicted.
+// Confinement. One thread.
+// Lifetime. Owned by the engine; block ids are valid while held.
+// Invariants. A block is either held (references > 0), cached (in the eviction order) or free; the
+//   three add up to `total()`. A held block is never evicted.
 class BlockPool {
  public:
   struct Allocation {

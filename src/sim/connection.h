@@ -32,7 +32,8 @@ using Headers = std::vector<std::pair<std::string_view, std::string>>;
 // Role. The server side of one HTTP/1.1 connection: requests in, whole or streamed answers out.
 //   Requests are read with Beast and not with the router's own parser, so that the two cannot agree
 //   on the same mistake.
-// Confinement. One thread. Lifetime. Owned by the coroutine that serves it.
+// Confinement. One thread.
+// Lifetime. Owned by the coroutine that serves it.
 // Invariants. After `reset` or a failed write every later call fails.
 class Connection {
  public:

@@ -38,8 +38,7 @@ struct TransferWatch {
 };
 
 // Role. The simulated engine behind the HTTP server: its data-parallel ranks, and the hand-offs
-// that
-//   peers ask for without knowing the rank, with their leases.
+//   that peers ask for without knowing the rank, with their leases.
 // Confinement. The server's one thread.
 // Lifetime. Owned by the server.
 // Invariants. Blocks of a hand-off belong to their rank's pin table from `keep` to release or

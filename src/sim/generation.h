@@ -33,10 +33,11 @@ struct GenerationServices {
 // Role. One request to /v1/chat/completions or /v1/completions from its bytes to its last token:
 //   strikes faults, receives the KV of a decode leg, runs the sequences, writes the answer, holds
 //   the blocks of a prefill leg.
-// Confinement. The server's thread. Lifetime. Lives in the connection's coroutine; refers to the
-//   services and the connection, which outlive it.
-// Invariants. However it ends, its sequences are gone from the engine, and a decode leg's blocks
-//   on the other worker have been let go.
+// Confinement. The server's thread.
+// Lifetime. Lives in the connection's coroutine; refers to the services and the connection, which
+//   outlive it.
+// Invariants. However it ends, its sequences are gone from the engine, and a decode leg's blocks on
+//   the other worker have been let go.
 class Generation final : public SequenceListener {
  public:
   Generation(GenerationServices& services, Connection& connection, Api api);

@@ -68,7 +68,8 @@ std::uint64_t free_blocks(const EngineCore& engine) {
 }
 
 // Role. Prometheus text of a metric family: its type once, then one series for each rank.
-// Confinement, Lifetime. Inside one function; refers to what it writes to and reads from.
+//   Confinement,
+// Lifetime. Inside one function; refers to what it writes to and reads from.
 class RankMetrics {
  public:
   RankMetrics(std::string& out, const EngineCore& engine, std::string labels,

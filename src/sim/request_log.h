@@ -15,7 +15,8 @@
 namespace baton::sim {
 
 // Role. The last request legs as they arrived, for tests that look at what a router sent.
-// Confinement. One thread. Invariants. Never more than 64 entries.
+// Confinement. One thread.
+// Invariants. Never more than 64 entries.
 class RequestLog {
  public:
   // Returns the entry's number, for what becomes known later.

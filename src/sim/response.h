@@ -33,7 +33,8 @@ struct FinishedChoice {
 
 // Role. The engine's answer on the wire: SSE events token by token, or one JSON body. The token
 //   path only appends to the caller's buffer; what is the same in every event is escaped once.
-// Confinement. One thread. Lifetime. One per request.
+// Confinement. One thread.
+// Lifetime. One per request.
 class ResponseShape {
  public:
   ResponseShape(model::Engine engine, const GenerationRequest& request, std::string id,

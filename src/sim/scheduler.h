@@ -33,8 +33,8 @@ struct TokenProduced {
   std::vector<BlockId> kept_blocks;  // only on the last token of a `keep_blocks` sequence
 };
 
-// Role. Continuous batching as a machine: which sequences run in a step, how long it takes, what
-//   it produces. A sequence is admitted in arrival order once a seat and all the blocks it can ever
+// Role. Continuous batching as a machine: which sequences run in a step, how long it takes, what it
+//   produces. A sequence is admitted in arrival order once a seat and all the blocks it can ever
 //   need are there, so running ones are never preempted.
 // Confinement. One thread, no clock: the caller waits the step's duration between the two calls.
 // Lifetime. Refers to the pool, which outlives it.

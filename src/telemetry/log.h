@@ -26,9 +26,11 @@ struct Field {
 };
 
 // Role. Structured log lines: `event` says what happened, fields say to whom. JSON for machines,
-// aligned text for people. Confinement. Any thread; a line is written whole. Lifetime. Owned by
-// App. Invariants. Control characters and quotes in values are escaped, so a value can never forge
-// a line.
+//   aligned text for people.
+// Confinement. Any thread; a line is written whole.
+// Lifetime. Owned by App.
+// Invariants. Control characters and quotes in values are escaped, so a value can never forge a
+//   line.
 class Logger {
  public:
   using Fields = std::initializer_list<Field>;

@@ -75,7 +75,7 @@ std::span<const double> duration_bounds();
 // Confinement. Any thread; creating a metric takes a lock, using one does not.
 // Lifetime. Owned by App; references it hands out live as long as it does.
 // Invariants. Same name and labels → same metric; one name has one type and one help text (a second
-// one is a mistake in our code and throws std::logic_error).
+//   one is a mistake in our code and throws std::logic_error).
 class Registry {
  public:
   Registry();

@@ -12,8 +12,7 @@
 namespace baton::wire {
 
 // Role. Takes a body out of its chunk framing. Strict: CRLF only, sizes of plain hex digits,
-// bounded
-//   extensions and trailers (both dropped).
+//   bounded extensions and trailers (both dropped).
 // Confinement. One thread.
 // Lifetime. Owned by a parser, good for one body.
 // Invariants. What it reports depends on the bytes alone, never on how they were cut into calls.

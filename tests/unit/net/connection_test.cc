@@ -53,7 +53,6 @@ TEST_F(ConnectionTest, ReadsWhatThePeerSends) {
   EXPECT_EQ(result.status, IoStatus::Ok);
   EXPECT_EQ(buffer.substr(0, result.size), "hello");
   EXPECT_EQ(connection->peer(), "127.0.0.1");
-  EXPECT_FALSE(connection->is_tls());
 }
 
 TEST_F(ConnectionTest, WritesAllPiecesInOrder) {
