@@ -10,7 +10,6 @@ namespace {
 TEST(ClientBody, KeepsTheTextItsMembersPointInto) {
   const auto body = ClientBody::parse(std::string(R"({"model":"m"})"));
   ASSERT_TRUE(body);
-  EXPECT_EQ((*body)->size(), 13U);
   EXPECT_EQ((*body)->object().find_string("model"), "m");
   // Shared: the text lives as long as the last who uses it.
   const std::shared_ptr<const ClientBody> kept = *body;
