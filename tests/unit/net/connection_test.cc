@@ -4,6 +4,7 @@
 
 #include "support/io_fixture.h"
 
+#include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
