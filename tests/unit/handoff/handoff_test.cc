@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 namespace baton::handoff {
 namespace {
 
@@ -99,7 +101,7 @@ TEST_F(PrefillFirst, FailsAsThePrefillDoesAndLeavesTheDecodeWorkerAlone) {
       {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", Errc::StreamBroken, 502},
       {"", Errc::EngineFailed, 502},
   };
-  std::size_t next = 0;
+  std::atomic<std::size_t> next = 0;  // read by the engine's threads
   const FakeEngine prefill([&](FakePeer& peer) {
     if (peer.read_request()) peer.write(cases[next].answer);
   });

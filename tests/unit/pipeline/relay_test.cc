@@ -101,7 +101,7 @@ TEST_F(RelayTest, PassesASoundStreamOnByteForByte) {
 
 TEST_F(RelayTest, GivesTheSameWhereverTheBytesAreCut) {
   const std::string events = kToken + kFinish + kUsage + kDone;
-  std::size_t cut = 1;
+  std::atomic<std::size_t> cut = 1;  // read by the worker's threads
   FakeEngine worker([&](FakePeer& peer) {
     while (peer.read_request()) {
       peer.write(kHead + chunk(events.substr(0, cut)));
