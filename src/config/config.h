@@ -50,12 +50,35 @@ struct Log {
   bool operator==(const Log&) const = default;
 };
 
+// Sessions that stay with their workers.
+struct Affinity {
+  std::chrono::milliseconds ttl{0};      // after the end of the last use; 0: no affinity
+  std::size_t sessions = 100'000;        // remembered at once, for each of the two roles
+  std::vector<std::string> body_fields;  // of session_id, user: named there instead of in a header
+  bool operator==(const Affinity&) const = default;
+};
+
+// What becomes of hand-off fields in a client's body, which could name another request's KV cache.
+enum class ClientHandoffFields { Strip, Refuse };
+
+// Whose word counts on which worker serves.
+struct Trust {
+  bool routing_headers = false;
+  std::vector<std::string> sources;  // addresses or address/bits; none: every source
+  bool operator==(const Trust&) const = default;
+};
+
 struct Model {
   std::string name;
   std::vector<std::string> aliases;
   model::Policy policy = model::Policy::RoundRobin;
   std::optional<model::Policy> prefill_policy;  // instead of `policy`, for prefill workers
   std::optional<model::Policy> decode_policy;   // instead of `policy`, for decode workers
+  model::Disaggregation disaggregation = model::Disaggregation::Auto;
+  model::OnPrefillFailure on_prefill_failure = model::OnPrefillFailure::Retry;
+  std::size_t retries = 2;    // further attempts before the first token
+  std::size_t migration = 0;  // further attempts after it
+  Affinity affinity;
   std::vector<model::WorkerSpec> workers;
   bool operator==(const Model&) const = default;
 };
@@ -68,6 +91,10 @@ struct Config {
       api_keys;             // from api_keys and api_keys_file; none: everybody may come in
   std::size_t threads = 0;  // I/O threads; 0: one per core
   std::chrono::milliseconds shutdown_grace{30'000};
+  Trust trust;
+  ClientHandoffFields client_handoff_fields = ClientHandoffFields::Strip;
+  bool response_headers = true;  // x-baton-… on answers
+  int overload_status = 0;       // 429 or 503 instead of what the engine said; 0: as it said
   Timeouts timeouts;
   Limits limits;
   Log log;

@@ -7,19 +7,46 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace baton::model {
 
 enum class Engine { Vllm, Sglang, Trtllm };
 enum class Role { Prefill, Decode, Aggregated };
-enum class Policy { RoundRobin, Random, PowerOfTwo, LeastLoaded };
+// Direct: whoever sent the request names the workers.
+enum class Policy { RoundRobin, Random, PowerOfTwo, LeastLoaded, Direct };
+// How a prompt's KV cache gets from a prefill to a decode worker.
+enum class HandoffMode {
+  NixlPull,         // vLLM: decode reads what the prefill's answer names
+  NixlPush,         // vLLM: prefill writes into a decode that waits for it
+  Mooncake,         // vLLM: both meet at the prefill worker's bootstrap server
+  Bootstrap,        // SGLang: both meet in a room of the prefill worker's bootstrap server
+  ContextFirst,     // TensorRT-LLM: decode reads what the context answer names
+  GenerationFirst,  // TensorRT-LLM: generation waits for a context that runs beside it
+};
+// Whether a model's prefill runs on workers of its own.
+enum class Disaggregation { Auto, Required, Off };
+// What follows when no further prefill worker is to be tried (Fail: the first failure is final).
+enum class OnPrefillFailure { Retry, Fallback, Fail };
+// Whether a transfer domain is a condition or a wish.
+enum class Enforcement { Required, Preferred };
 
 std::string_view to_string(Engine engine);
 std::string_view to_string(Role role);
 std::string_view to_string(Policy policy);
+std::string_view to_string(HandoffMode mode);
+std::string_view to_string(Disaggregation disaggregation);
 std::optional<Engine> parse_engine(std::string_view text);
 std::optional<Role> parse_role(std::string_view text);
 std::optional<Policy> parse_policy(std::string_view text);
+std::optional<HandoffMode> parse_handoff_mode(std::string_view text);
+std::optional<Disaggregation> parse_disaggregation(std::string_view text);
+std::optional<OnPrefillFailure> parse_on_prefill_failure(std::string_view text);
+std::optional<Enforcement> parse_enforcement(std::string_view text);
+
+Engine engine_of(HandoffMode mode);
+// What an engine does where nothing else is said.
+HandoffMode default_mode(Engine engine);
 
 struct Endpoint {
   std::string host;  // name or address, an IPv6 address without brackets
@@ -35,13 +62,43 @@ struct WorkerId {
   auto operator<=>(const WorkerId&) const = default;
 };
 
+// A place in the network that KV caches should not leave, or only reluctantly.
+struct TransferDomain {
+  std::string name;   // e.g. rack
+  std::string value;  // e.g. r7: where this worker is
+  Enforcement enforcement = Enforcement::Required;
+  double weight = 0;  // Preferred: how much nearness counts
+  bool operator==(const TransferDomain&) const = default;
+};
+
+// vLLM NIXL push: how a decode worker finds a prefill worker before it has answered. Learned from
+// the worker where not given.
+struct NixlPeer {
+  std::string engine_id;
+  Endpoint side_channel;
+  std::uint32_t tensor_parallel_size = 1;
+  std::uint32_t pipeline_parallel_size = 1;
+  bool operator==(const NixlPeer&) const = default;
+};
+
 // What an operator says of one engine server.
 struct WorkerSpec {
   Endpoint endpoint;
   Engine engine = Engine::Vllm;
   Role role = Role::Aggregated;
-  // SGLang prefill workers: where decode workers meet them. Asked of the engine where absent.
+  // What pins, allow lists and answers call it; empty: host:port.
+  std::string name;
+  std::optional<HandoffMode> handoff;  // absent: default_mode(engine)
+  // SGLang and Mooncake prefill workers: where decode workers meet them. Asked of the engine where
+  // absent.
   std::optional<std::uint16_t> bootstrap_port;
+  std::optional<NixlPeer> nixl;
+  std::uint32_t data_parallel_size = 1;
+  std::vector<std::string> taints;    // what a request may require or prefer of a worker
+  std::vector<std::string> topology;  // domain=value: where the worker is
+  std::optional<TransferDomain> transfer_domain;  // prefill workers: where decode should be
+
+  HandoffMode mode() const { return handoff.value_or(default_mode(engine)); }
   bool operator==(const WorkerSpec&) const = default;
 };
 

@@ -33,6 +33,8 @@ class Selector {
         return lighter_of_two(count, load, eligible, random);
       case model::Policy::LeastLoaded:
         return lightest(count, next_turn(), load, eligible);
+      case model::Policy::Direct:
+        return std::nullopt;  // only a pin chooses
     }
     return std::nullopt;
   }
