@@ -6,54 +6,35 @@
 #include "engine/sglang_dialect.h"
 #include "engine/trtllm_dialect.h"
 #include "engine/vllm_dialect.h"
-#include "wire/json_array.h"
 
 namespace baton::engine {
 
-std::string_view path_of(Api api) {
-  return api == Api::Chat ? "/v1/chat/completions" : "/v1/completions";
-}
-
-wire::JsonSplice leg_body(const ClientCall& call) {
-  wire::JsonSplice splice(call.body);
-  for (const std::string_view field : kHandoffFields) splice.remove(field);
-  if (!call.model.empty()) splice.set("model", wire::json_quote(call.model));
-  return splice;
-}
-
-void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& body) {
-  splice.set("stream", "false");
-  splice.remove("stream_options");
-  splice.remove("min_tokens");
-  splice.set("max_tokens", "1");
-  if (body.has("max_completion_tokens")) splice.set("max_completion_tokens", "1");
-  if (body.has("n")) splice.set("n", "1");
-}
-
-wire::SplicedBody Dialect::plain_body(const ClientCall& call) { return leg_body(call).build(); }
-
-const Dialect& dialect_of(model::Engine engine) {
-  static const VllmDialect vllm;
-  static const SglangDialect sglang;
-  static const TrtllmDialect trtllm;
-  switch (engine) {
-    case model::Engine::Sglang:
-      return sglang;
-    case model::Engine::Trtllm:
-      return trtllm;
-    case model::Engine::Vllm:
+const Dialect& dialect_of(model::HandoffMode mode) {
+  static const NixlPullDialect nixl_pull;
+  static const NixlPushDialect nixl_push;
+  static const MooncakeDialect mooncake;
+  static const BootstrapDialect bootstrap;
+  static const ContextFirstDialect context_first;
+  static const GenerationFirstDialect generation_first;
+  switch (mode) {
+    case model::HandoffMode::NixlPush:
+      return nixl_push;
+    case model::HandoffMode::Mooncake:
+      return mooncake;
+    case model::HandoffMode::Bootstrap:
+      return bootstrap;
+    case model::HandoffMode::ContextFirst:
+      return context_first;
+    case model::HandoffMode::GenerationFirst:
+      return generation_first;
+    case model::HandoffMode::NixlPull:
       break;
   }
-  return vllm;
+  return nixl_pull;
 }
 
-bool has_prompt_list(const ClientCall& call) {
-  if (call.api != Api::Completions) return false;
-  const auto prompt = call.body.find("prompt");
-  if (!prompt) return false;
-  // A flat list of token ids is one prompt; a list of texts or of lists is several.
-  const auto first = wire::first_element(*prompt);
-  return first && (first->front() == '"' || first->front() == '[');
+wire::SplicedBody plain_body(const ClientCall& call, model::Engine engine) {
+  return answer_leg(call, engine, DecodePurpose::Answer).build();
 }
 
 }  // namespace baton::engine

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "core/result.h"
+#include "engine/api.h"
+#include "engine/completion_json.h"
 #include "model/worker.h"
 #include "wire/json_object.h"
 
@@ -13,68 +15,93 @@
 
 namespace baton::engine {
 
-enum class Api { Chat, Completions };
-std::string_view path_of(Api api);
+// What an answer had reached when its worker failed, for another worker to go on from.
+struct Progress {
+  std::string prompt_token_ids;  // the original prompt's, as raw JSON: [1,2,3]
+  std::string token_ids;         // all produced since, without brackets: 7,8,9
+  std::int64_t produced = 0;     // how many those are
+};
 
-// A client's request, as far as dialects look at it.
+// One leg's share of a client's request: what dialects look at.
 struct ClientCall {
   Api api;
   const wire::JsonObject& body;
   // What the workers call the model, where the client used another name for it.
   std::string_view model = {};
+  // A request for several choices or prompts is fanned out; this is one branch of it. `choice` is
+  // its place among the n of its prompt (n becomes 1, a seed is counted up by it); `prompt` is the
+  // raw JSON of its prompt where the client sent a list of them.
+  std::optional<std::uint32_t> choice = {};
+  std::string_view prompt = {};
+  // Where an answer is continued: the tokens so far become part of the prompt.
+  const Progress* progress = nullptr;
+  // Ask for token ids on Baton's own account, so that the answer can be continued elsewhere.
+  bool with_token_ids = false;
+};
+
+// What a decode worker must know of a prefill worker before that one has answered.
+struct PrefillPeer {
+  std::string host;
+  std::optional<std::uint16_t> bootstrap_port;  // SGLang (unknown: null is sent), Mooncake
+  model::NixlPeer nixl;                         // NIXL push, engine_id already that of the rank
+  std::string engine_id;                        // Mooncake: that of the rank
+  std::string server_info;  // generation first: the worker's disaggregated_params, raw JSON
 };
 
 // What identifies one hand-off; each dialect uses its part.
 struct HandoffTicket {
-  std::uint64_t disagg_request_id = 0;          // TensorRT-LLM: at least 2^40, unique
-  std::uint64_t bootstrap_room = 0;             // SGLang: 1 … 2^63-1, unique
-  std::string bootstrap_host;                   // SGLang: the prefill worker's host
-  std::optional<std::uint16_t> bootstrap_port;  // SGLang: unknown → null
+  std::string request_id;  // X-Request-Id of both legs (NIXL push); Mooncake's transfer_id
+  std::uint64_t disagg_request_id = 0;  // TensorRT-LLM: at least 2^40, unique
+  std::uint64_t bootstrap_room = 0;     // SGLang: 1 … 2^63-1, unique, congruent to the rank
+  PrefillPeer peer;
 };
 
 // What a prefill worker's answer means for the request.
 struct PrefillOutcome {
   // The request ended in the prefill already (end of text as first token, stop string …): this is
-  // the client's answer.
+  // the client's answer, without hand-off fields.
   std::optional<std::string> final_answer;
   // Otherwise what the decode leg gets, as raw JSON exactly as the prefill worker wrote it. Empty:
-  // nothing was kept, the decode worker computes the prompt itself.
+  // nothing was kept, the decode worker computes the prompt itself (never empty in the modes
+  // where both legs run together: their decode legs need nothing from here).
   std::string handoff;
   std::string prompt_token_ids;
+  std::optional<Usage> usage;  // what the prefill really reused
+  std::string input_logprobs;  // SGLang: raw JSON, where the answer has them
 };
 
-enum class LegOrder { PrefillFirst, Together };
 // Whether the decode leg serves a client, or only takes the KV blocks off the prefill worker's
 // hands.
 enum class DecodePurpose { Answer, Release };
 
-// Role. How one engine is spoken to: which fields each leg gets, what its prefill answer means.
-//   Everything else is the same for all.
+// Role. How one hand-off mode is spoken: which fields each leg gets, what its prefill answer means.
+//   In which order, and what follows from it, is handoff's to decide.
 // Confinement. Immutable, any thread.
 class Dialect {
  public:
   virtual ~Dialect() = default;
 
-  virtual LegOrder order() const = 0;
-  // False where the engine cannot hand this request over; it is then served by a decode worker
-  // alone.
+  // False where the engine cannot hand this request over (beam search, prompt logprobs, echo …);
+  // it is then served by one worker alone. Lists of prompts and n > 1 are no reason: they are
+  // fanned out before.
   virtual bool can_hand_off(const ClientCall& call) const = 0;
   virtual wire::SplicedBody prefill_body(const ClientCall& call,
                                          const HandoffTicket& ticket) const = 0;
   virtual wire::SplicedBody decode_body(const ClientCall& call, const HandoffTicket& ticket,
                                         const PrefillOutcome& outcome,
                                         DecodePurpose purpose) const = 0;
-  // Requires: order() is PrefillFirst.
+  // Every mode's prefill leg is asked for a whole answer, not a stream.
   virtual Result<PrefillOutcome> read_prefill_answer(const std::string& json) const = 0;
-
-  // For a worker that does both phases: the client's body without hand-off fields a client may have
-  // put in.
-  static wire::SplicedBody plain_body(const ClientCall& call);
 };
 
-const Dialect& dialect_of(model::Engine engine);
+const Dialect& dialect_of(model::HandoffMode mode);
 
-// True where `prompt` is a list of prompts, each of which would need a hand-off of its own.
-bool has_prompt_list(const ClientCall& call);
+// For a worker that does both phases: the client's body without hand-off fields a client may have
+// put in.
+wire::SplicedBody plain_body(const ClientCall& call, model::Engine engine);
+
+// The first hand-off field a client has put in, for those who refuse such requests. A null says
+// nothing and does not count.
+std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body);
 
 }  // namespace baton::engine

@@ -3,24 +3,37 @@
 #pragma once
 
 #include "engine/dialect.h"
+#include "model/worker.h"
 #include "wire/json_object.h"
 
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace baton::engine {
 
-// Fields that carry a hand-off, in any dialect. A client has no business with them: it could read
-// another request's KV cache.
-inline constexpr std::array<std::string_view, 6> kHandoffFields{
-    "kv_transfer_params", "bootstrap_host",       "bootstrap_port",
-    "bootstrap_room",     "disaggregated_params", "disagg_prefill_dp_rank"};
+// Fields that carry a hand-off or choose a rank, in any dialect. A client has no business with
+// them: it could read another request's KV cache.
+inline constexpr std::array<std::string_view, 10> kHandoffFields{
+    "kv_transfer_params", "bootstrap_host",      "bootstrap_port",         "bootstrap_room",
+    "decode_tp_size",     "bootstrap_pair_key",  "disagg_prefill_dp_rank", "routed_dp_rank",
+    "data_parallel_rank", "disaggregated_params"};
 
-// The start of every leg's body: the client's, with the name the workers know and without hand-off
-// fields.
-wire::JsonSplice leg_body(const ClientCall& call);
+// True where the answer takes more of the prompt than a KV cache that came from elsewhere has, or
+// several sequences at once.
+bool needs_one_worker(const wire::JsonObject& body);
 
-// Shapes a leg that is wanted for its KV cache, not for its text: one token, not streamed.
+// The start of a leg that is wanted for its KV cache: the client's body as one branch of the
+// request has it, without hand-off fields, to be answered whole.
+wire::JsonSplice prefill_leg(const ClientCall& call, model::Engine engine);
+// The start of a leg whose answer is the client's, or of one that only releases a KV cache.
+wire::JsonSplice answer_leg(const ClientCall& call, model::Engine engine, DecodePurpose purpose);
+
+// One token, not streamed.
 void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& body);
+
+// vLLM's hand-off object, which also carries a chat's prompt where an answer is continued.
+// `params` must be a JSON object.
+void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call, std::string params);
 
 }  // namespace baton::engine

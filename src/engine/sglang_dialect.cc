@@ -3,36 +3,54 @@
 #include "engine/sglang_dialect.h"
 
 #include "engine/dialect_fields.h"
+#include "engine/prefill_answer.h"
+#include "engine/usage_merge.h"
 
 #include <fmt/format.h>
 
 namespace baton::engine {
 namespace {
 
-wire::SplicedBody with_room(const ClientCall& call, const HandoffTicket& ticket) {
-  wire::JsonSplice splice = leg_body(call);
-  splice.set("bootstrap_host", wire::json_quote(ticket.bootstrap_host));
-  splice.set("bootstrap_port",
-             ticket.bootstrap_port ? fmt::format("{}", *ticket.bootstrap_port) : "null");
-  // The engine turns one room into room, room+1 … for a list of prompts.
+constexpr model::Engine kEngine = model::Engine::Sglang;
+
+void set_room(wire::JsonSplice& splice, const HandoffTicket& ticket) {
+  const auto port = ticket.peer.bootstrap_port;
+  splice.set("bootstrap_host", wire::json_quote(ticket.peer.host));
+  splice.set("bootstrap_port", port ? fmt::format("{}", *port) : "null");
   splice.set("bootstrap_room", fmt::format("{}", ticket.bootstrap_room));
-  return splice.build();
 }
 
 }  // namespace
 
-wire::SplicedBody SglangDialect::prefill_body(const ClientCall& call,
-                                              const HandoffTicket& ticket) const {
-  return with_room(call, ticket);
+bool BootstrapDialect::can_hand_off(const ClientCall& call) const {
+  // A decode worker repeats the prompt, but has no log-probabilities of it to go with the text.
+  const auto logprobs = call.body.find("logprobs");
+  return call.body.find_bool("echo") != true || !logprobs || *logprobs == "null";
 }
 
-wire::SplicedBody SglangDialect::decode_body(const ClientCall& call, const HandoffTicket& ticket,
-                                             const PrefillOutcome&, DecodePurpose) const {
-  return with_room(call, ticket);
+wire::SplicedBody BootstrapDialect::prefill_body(const ClientCall& call,
+                                                 const HandoffTicket& ticket) const {
+  wire::JsonSplice splice = prefill_leg(call, kEngine);
+  set_room(splice, ticket);
+  return splice.build();
 }
 
-Result<PrefillOutcome> SglangDialect::read_prefill_answer(const std::string&) const {
-  return PrefillOutcome{};
+wire::SplicedBody BootstrapDialect::decode_body(const ClientCall& call, const HandoffTicket& ticket,
+                                                const PrefillOutcome&,
+                                                DecodePurpose purpose) const {
+  wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
+  set_room(splice, ticket);
+  return splice.build();
+}
+
+Result<PrefillOutcome> BootstrapDialect::read_prefill_answer(const std::string& json) const {
+  const auto answer = parse_sound_prefill_answer(json);
+  if (!answer) return fail(answer.error());
+  PrefillOutcome outcome;
+  outcome.handoff = kNothingToHandOver;
+  outcome.usage = usage_of(answer->completion);
+  outcome.input_logprobs = input_logprobs_of(answer->completion);
+  return outcome;
 }
 
 }  // namespace baton::engine

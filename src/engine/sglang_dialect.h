@@ -6,12 +6,11 @@
 
 namespace baton::engine {
 
-// SGLang: both workers get the same body at the same time and meet in a room on the prefill
-// worker's bootstrap server. The decode worker's answer is the client's.
-class SglangDialect final : public Dialect {
+// SGLang: both workers get the same request at the same time and meet in a room on the prefill
+// worker's bootstrap server. The decode worker's answer is the client's, its first token included.
+class BootstrapDialect final : public Dialect {
  public:
-  LegOrder order() const override { return LegOrder::Together; }
-  bool can_hand_off(const ClientCall&) const override { return true; }
+  bool can_hand_off(const ClientCall& call) const override;
   wire::SplicedBody prefill_body(const ClientCall& call,
                                  const HandoffTicket& ticket) const override;
   wire::SplicedBody decode_body(const ClientCall& call, const HandoffTicket& ticket,

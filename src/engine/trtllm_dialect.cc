@@ -2,37 +2,63 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/trtllm_dialect.h"
 
-#include "engine/completion_json.h"
 #include "engine/dialect_fields.h"
+#include "engine/prefill_answer.h"
 #include "wire/json_array.h"
 
 #include <fmt/format.h>
 
 namespace baton::engine {
+namespace {
+
+constexpr model::Engine kEngine = model::Engine::Trtllm;
+// What `schedule_style` says of the order of the legs.
+constexpr int kContextFirst = 0;
+constexpr int kGenerationFirst = 1;
+
+wire::SplicedBody context_body(const ClientCall& call, const HandoffTicket& ticket, int style) {
+  return prefill_leg(call, kEngine)
+      .set("disaggregated_params",
+           fmt::format(
+               R"({{"request_type":"context_only","disagg_request_id":{},"schedule_style":{}}})",
+               ticket.disagg_request_id, style))
+      .build();
+}
+
+bool handed_over(const PrefillAnswer& answer) {
+  return answer.finish_reason == "length" || answer.finish_reason == "not_finished";
+}
+
+PrefillOutcome final_outcome(const PrefillAnswer& answer) {
+  const std::string choice =
+      wire::JsonSplice(answer.choice).remove("disaggregated_params").build().joined();
+  PrefillOutcome outcome;
+  outcome.usage = usage_of(answer.completion);
+  // A context worker gives the prompt's tokens unasked.
+  outcome.final_answer = wire::JsonSplice(answer.completion)
+                             .set("choices", "[" + choice + "]")
+                             .remove("prompt_token_ids")
+                             .build()
+                             .joined();
+  return outcome;
+}
+
+}  // namespace
 
 bool TrtllmDialect::can_hand_off(const ClientCall& call) const {
-  // One context request stands for one sequence.
-  return !has_prompt_list(call) && call.body.find_integer("n").value_or(1) == 1;
+  return !needs_one_worker(call.body);
 }
 
-wire::SplicedBody TrtllmDialect::prefill_body(const ClientCall& call,
-                                              const HandoffTicket& ticket) const {
-  wire::JsonSplice splice = leg_body(call);
-  splice.set("stream", "false");
-  splice.remove("stream_options");
-  splice.set(
-      "disaggregated_params",
-      fmt::format(R"({{"request_type":"context_only","disagg_request_id":{},"schedule_style":0}})",
-                  ticket.disagg_request_id));
-  return splice.build();
+wire::SplicedBody ContextFirstDialect::prefill_body(const ClientCall& call,
+                                                    const HandoffTicket& ticket) const {
+  return context_body(call, ticket, kContextFirst);
 }
 
-wire::SplicedBody TrtllmDialect::decode_body(const ClientCall& call, const HandoffTicket&,
-                                             const PrefillOutcome& outcome,
-                                             DecodePurpose purpose) const {
-  wire::JsonSplice splice = leg_body(call);
-  if (purpose == DecodePurpose::Release) shape_as_single_token(splice, call.body);
-  splice.set("disaggregated_params", outcome.handoff);
+wire::SplicedBody ContextFirstDialect::decode_body(const ClientCall& call, const HandoffTicket&,
+                                                   const PrefillOutcome& outcome,
+                                                   DecodePurpose purpose) const {
+  wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
+  if (!outcome.handoff.empty()) splice.set("disaggregated_params", outcome.handoff);
   if (!outcome.prompt_token_ids.empty()) {
     const bool chat = call.api == Api::Chat;
     splice.set(chat ? "prompt_token_ids" : "prompt", outcome.prompt_token_ids);
@@ -40,38 +66,65 @@ wire::SplicedBody TrtllmDialect::decode_body(const ClientCall& call, const Hando
   return splice.build();
 }
 
-Result<PrefillOutcome> TrtllmDialect::read_prefill_answer(const std::string& json) const {
-  const auto answer = wire::JsonObject::parse(json);
-  if (!answer) return fail(Errc::EngineProtocol, "the context answer is not a JSON object");
-  const auto finish = finish_reason_of(*answer);
-  if (!finish) return fail(finish.error());
+Result<PrefillOutcome> ContextFirstDialect::read_prefill_answer(const std::string& json) const {
+  const auto answer = parse_sound_prefill_answer(json);
+  if (!answer) return fail(answer.error());
+  if (!handed_over(*answer)) return final_outcome(*answer);
 
-  const auto choice = wire::JsonObject::within(*wire::first_element(*answer->find("choices")));
-  if (!choice) return fail(Errc::EngineProtocol, "the context answer's choice is not an object");
-  PrefillOutcome outcome;
-  if (means_failure(*finish))
-    return fail(Errc::EngineFailed, "the context worker gave the request up");
-  if (*finish != "length" && *finish != "not_finished") {
-    const std::string plain_choice =
-        wire::JsonSplice(*choice).remove("disaggregated_params").build().joined();
-    outcome.final_answer = wire::JsonSplice(*answer)
-                               .set("choices", "[" + plain_choice + "]")
-                               .remove("prompt_token_ids")
-                               .build()
-                               .joined();
-    return outcome;
-  }
-  const auto params = choice->find_object("disaggregated_params");
+  const auto params = answer->choice.find_object("disaggregated_params");
   if (!params) {
-    return fail(Errc::EngineProtocol, "the context worker's answer has no disaggregated_params");
+    return fail(Errc::NoHandoff, "the context worker's answer has no disaggregated_params");
   }
+  const auto context = params->find("ctx_request_id");
+  if (context ? *context == "null" : params->find_string("request_type") == "context_only") {
+    return fail(Errc::NoHandoff,
+                "the context worker's disaggregated_params have no ctx_request_id");
+  }
+  PrefillOutcome outcome;
+  outcome.usage = usage_of(answer->completion);
   wire::JsonSplice handoff(*params);
   handoff.set("request_type", R"("generation_only")");
-  if (const auto usage = answer->find("usage")) handoff.set("ctx_usage", *usage);
+  if (const auto usage = answer->completion.find("usage")) handoff.set("ctx_usage", *usage);
   outcome.handoff = handoff.build().joined();
-  if (const auto ids = answer->find("prompt_token_ids"); ids && *ids != "null") {
+  if (const auto ids = answer->completion.find("prompt_token_ids"); ids && *ids != "null") {
     outcome.prompt_token_ids = *ids;
   }
+  return outcome;
+}
+
+wire::SplicedBody GenerationFirstDialect::prefill_body(const ClientCall& call,
+                                                       const HandoffTicket& ticket) const {
+  return context_body(call, ticket, kGenerationFirst);
+}
+
+wire::SplicedBody GenerationFirstDialect::decode_body(const ClientCall& call,
+                                                      const HandoffTicket& ticket,
+                                                      const PrefillOutcome&,
+                                                      DecodePurpose purpose) const {
+  constexpr std::string_view kNothingKnown = "{}";
+  auto known = wire::JsonObject::parse(ticket.peer.server_info);
+  if (!known) known = wire::JsonObject::parse(kNothingKnown);
+  wire::JsonSplice params(*known);
+  if (const auto endpoints = known->find("ctx_info_endpoint")) {
+    if (const auto first = wire::first_element(*endpoints)) params.set("ctx_info_endpoint", *first);
+  }
+  const std::string id = fmt::format("{}", ticket.disagg_request_id);
+  params.set("request_type", R"("generation_only")")
+      .set("ctx_request_id", id)
+      .set("disagg_request_id", id)
+      .set("schedule_style", fmt::format("{}", kGenerationFirst));
+  return answer_leg(call, kEngine, purpose)
+      .set("disaggregated_params", params.build().joined())
+      .build();
+}
+
+Result<PrefillOutcome> GenerationFirstDialect::read_prefill_answer(const std::string& json) const {
+  const auto answer = parse_sound_prefill_answer(json);
+  if (!answer) return fail(answer.error());
+  if (!handed_over(*answer)) return final_outcome(*answer);
+  PrefillOutcome outcome;
+  outcome.handoff = kNothingToHandOver;
+  outcome.usage = usage_of(answer->completion);
   return outcome;
 }
 

@@ -6,13 +6,29 @@
 
 namespace baton::engine {
 
-// TensorRT-LLM, context first: `disaggregated_params` go to the context worker, come back filled,
-// and go on to the generation worker with the prompt as token ids. It refuses fields it does not
-// know, so nothing of another dialect may reach it.
-class TrtllmDialect final : public Dialect {
+// TensorRT-LLM's hand-offs travel in `disaggregated_params`. It refuses fields it does not know, so
+// nothing of another dialect may reach it.
+class TrtllmDialect : public Dialect {
  public:
-  LegOrder order() const override { return LegOrder::PrefillFirst; }
   bool can_hand_off(const ClientCall& call) const override;
+};
+
+// Context first: the params go to the context worker, come back filled, and go on to the
+// generation worker with the prompt as token ids.
+class ContextFirstDialect final : public TrtllmDialect {
+ public:
+  wire::SplicedBody prefill_body(const ClientCall& call,
+                                 const HandoffTicket& ticket) const override;
+  wire::SplicedBody decode_body(const ClientCall& call, const HandoffTicket& ticket,
+                                const PrefillOutcome& outcome,
+                                DecodePurpose purpose) const override;
+  Result<PrefillOutcome> read_prefill_answer(const std::string& json) const override;
+};
+
+// Generation first: the generation worker is told where the context worker is and which of its
+// requests to wait for; both run together.
+class GenerationFirstDialect final : public TrtllmDialect {
+ public:
   wire::SplicedBody prefill_body(const ClientCall& call,
                                  const HandoffTicket& ticket) const override;
   wire::SplicedBody decode_body(const ClientCall& call, const HandoffTicket& ticket,

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/dialect_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace baton::engine {
+namespace {
+
+// What a completion may produce where the client says nothing.
+constexpr std::int64_t kDefaultMaxTokens = 16;
+
+// Routing of another router, which also names workers. TensorRT-LLM would refuse it.
+constexpr std::string_view kForeignRouting = "nvext";
+
+void select_choice(wire::JsonSplice& splice, const wire::JsonObject& body, std::uint32_t choice) {
+  if (body.has("n")) splice.set("n", "1");
+  const auto seed = body.find_integer("seed");
+  if (!seed || choice == 0) return;
+  // Engines count the seed up for each choice, too. Past the largest it starts over.
+  splice.set("seed", fmt::format("{}", static_cast<std::int64_t>(static_cast<std::uint64_t>(*seed) +
+                                                                 choice)));
+}
+
+// The tokens of the prompt and of the answer so far, as one list.
+std::string prompt_so_far(const Progress& progress) {
+  std::string ids = progress.prompt_token_ids;
+  if (progress.token_ids.empty()) return ids;
+  ids.pop_back();
+  if (ids.find_first_of("0123456789") != std::string::npos) ids += ',';
+  return ids.append(progress.token_ids).append("]");
+}
+
+void lower(wire::JsonSplice& splice, const wire::JsonObject& body, std::string_view field,
+           std::int64_t by, std::int64_t least) {
+  const auto value = body.find_integer(field);
+  if (value) splice.set(field, fmt::format("{}", *value > by + least ? *value - by : least));
+}
+
+void continue_from(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine) {
+  const Progress& progress = *call.progress;
+  lower(splice, call.body, "max_tokens", progress.produced, 1);
+  lower(splice, call.body, "max_completion_tokens", progress.produced, 1);
+  lower(splice, call.body, "min_tokens", progress.produced, 0);
+  if (call.api == Api::Completions) {
+    splice.set("prompt", prompt_so_far(progress));
+    const auto limit = call.body.find("max_tokens");
+    if (!limit || *limit == "null") {
+      splice.set("max_tokens", fmt::format("{}", std::max<std::int64_t>(
+                                                     1, kDefaultMaxTokens - progress.produced)));
+    }
+    return;
+  }
+  switch (engine) {
+    case model::Engine::Vllm:
+      set_kv_transfer_params(splice, call, "{}");
+      break;
+    case model::Engine::Sglang:
+      splice.set("input_ids", prompt_so_far(progress));
+      break;
+    case model::Engine::Trtllm:
+      splice.set("prompt_token_ids", prompt_so_far(progress));
+      break;
+  }
+}
+
+wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
+  wire::JsonSplice splice(call.body);
+  for (const std::string_view field : kHandoffFields) splice.remove(field);
+  splice.remove(kForeignRouting);
+  if (!call.model.empty()) splice.set("model", wire::json_quote(call.model));
+  if (call.choice) select_choice(splice, call.body, *call.choice);
+  if (!call.prompt.empty()) splice.set("prompt", call.prompt);
+  if (call.progress != nullptr) continue_from(splice, call, engine);
+  return splice;
+}
+
+bool gives_token_ids(model::Engine engine, Api api) {
+  return engine == model::Engine::Vllm ||
+         (engine == model::Engine::Sglang && api == Api::Completions);
+}
+
+}  // namespace
+
+std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body) {
+  for (const std::string_view field : kHandoffFields) {
+    const auto value = body.find(field);
+    if (value && *value != "null") return field;
+  }
+  return std::nullopt;
+}
+
+bool needs_one_worker(const wire::JsonObject& body) {
+  const auto prompt_logprobs = body.find("prompt_logprobs");
+  return body.find_bool("use_beam_search") == true || body.find_integer("best_of") > 1 ||
+         body.find_bool("echo") == true || (prompt_logprobs && *prompt_logprobs != "null");
+}
+
+wire::JsonSplice prefill_leg(const ClientCall& call, model::Engine engine) {
+  wire::JsonSplice splice = leg_body(call, engine);
+  splice.set("stream", "false");
+  splice.remove("stream_options");
+  return splice;
+}
+
+wire::JsonSplice answer_leg(const ClientCall& call, model::Engine engine, DecodePurpose purpose) {
+  wire::JsonSplice splice = leg_body(call, engine);
+  if (purpose == DecodePurpose::Release) {
+    shape_as_single_token(splice, call.body);
+  } else if (call.with_token_ids && gives_token_ids(engine, call.api)) {
+    splice.set("return_token_ids", "true");
+  }
+  return splice;
+}
+
+void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& body) {
+  splice.set("stream", "false");
+  splice.remove("stream_options");
+  splice.remove("min_tokens");
+  splice.set("max_tokens", "1");
+  if (body.has("max_completion_tokens")) splice.set("max_completion_tokens", "1");
+  if (body.has("n")) splice.set("n", "1");
+}
+
+void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call, std::string params) {
+  if (call.progress != nullptr && call.api == Api::Chat) {
+    const auto object = wire::JsonObject::within(params);
+    if (object) {
+      params = wire::JsonSplice(*object)
+                   .set("prompt_token_ids", prompt_so_far(*call.progress))
+                   .build()
+                   .joined();
+    }
+  }
+  splice.set("kv_transfer_params", params);
+}
+
+}  // namespace baton::engine

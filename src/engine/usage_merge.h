@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "engine/completion_json.h"
+#include "wire/json_object.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace baton::engine {
+
+// What a decode worker's completion or chunk says about the prompt is only half true: to it, all
+// that came over from the prefill worker looks cached, and it has no log-probabilities of the
+// prompt. These put the prefill worker's word in its place; all other bytes stay.
+
+// The text with `cached_tokens` as the prefill worker reported them, and without any where it said
+// nothing. nullopt where there is nothing to change.
+std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill);
+
+// SGLang: the log-probabilities of the prompt's tokens, as raw JSON; empty where there are none.
+std::string input_logprobs_of(const wire::JsonObject& completion);
+// The text with these log-probabilities. nullopt where they do not belong into it.
+std::optional<std::string> merge_input_logprobs(std::string_view json, std::string_view logprobs);
+
+}  // namespace baton::engine
