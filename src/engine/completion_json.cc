@@ -6,12 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace baton::engine {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string event(const Json& chunk) { return "data: " + chunk.dump() + "\n\n"; }
 
 // The members every chunk shares with the completion it is made from.
 Json chunk_frame(Api api, const Json& completion) {
@@ -48,7 +48,7 @@ std::string stream_of(Api api, const Json& whole, IncludeUsage include_usage) {
     if (choice.contains("logprobs")) part["logprobs"] = choice["logprobs"];
     part["finish_reason"] = nullptr;
     content["choices"] = Json::array({part});
-    stream += event(content);
+    stream += as_event(content.dump());
 
     Json end = chunk_frame(api, whole);
     Json last;
@@ -61,13 +61,13 @@ std::string stream_of(Api api, const Json& whole, IncludeUsage include_usage) {
     last["finish_reason"] = choice.value("finish_reason", Json());
     if (choice.contains("stop_reason")) last["stop_reason"] = choice["stop_reason"];
     end["choices"] = Json::array({last});
-    stream += event(end);
+    stream += as_event(end.dump());
   }
   if (include_usage == IncludeUsage::Yes && whole.contains("usage")) {
     Json usage = chunk_frame(api, whole);
     usage["choices"] = Json::array();
     usage["usage"] = whole["usage"];
-    stream += event(usage);
+    stream += as_event(usage.dump());
   }
   return stream + "data: [DONE]\n\n";
 }
@@ -98,6 +98,11 @@ std::optional<Usage> usage_of(const wire::JsonObject& completion) {
     usage.cached_tokens = details->find_integer("cached_tokens");
   }
   return usage;
+}
+
+std::string as_event(std::string json) {
+  std::ranges::replace_if(json, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return json.insert(0, "data: ").append("\n\n");
 }
 
 Result<std::string> as_event_stream(Api api, const std::string& completion,

@@ -29,6 +29,10 @@ bool means_failure(std::string_view finish_reason);
 // The usage member of a completion or chunk, where there is one.
 std::optional<Usage> usage_of(const wire::JsonObject& completion);
 
+// A streamed event with this JSON as its data. Line ends, which JSON has only between its tokens,
+// become blanks.
+std::string as_event(std::string json);
+
 // A whole completion turned into the events a streaming client expects, [DONE] included.
 enum class IncludeUsage { No, Yes };
 Result<std::string> as_event_stream(Api api, const std::string& completion,

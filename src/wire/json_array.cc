@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "wire/json_array.h"
 
-#include <cstddef>
-
 namespace baton::wire {
 namespace {
 
@@ -17,16 +15,9 @@ std::size_t skip_string(std::string_view json, std::size_t at) {
   return at + 1;
 }
 
-}  // namespace
-
-std::optional<std::string_view> first_element(std::string_view json) {
-  const std::size_t open = json.find_first_not_of(kBlank);
-  if (open == std::string_view::npos || json[open] != '[') return std::nullopt;
-  const std::size_t begin = json.find_first_not_of(kBlank, open + 1);
-  if (begin == std::string_view::npos || json[begin] == ']') return std::nullopt;
-
+// Index of the comma or bracket behind the element that starts at `at`.
+std::size_t skip_element(std::string_view json, std::size_t at) {
   std::size_t depth = 0;
-  std::size_t at = begin;
   while (at < json.size()) {
     const char c = json[at];
     if (c == '"') {
@@ -38,8 +29,29 @@ std::optional<std::string_view> first_element(std::string_view json) {
     if (c == ']' || c == '}') --depth;
     ++at;
   }
-  const std::string_view element = json.substr(begin, at - begin);
-  return element.substr(0, element.find_last_not_of(kBlank) + 1);
+  return at;
+}
+
+}  // namespace
+
+std::vector<std::string_view> elements(std::string_view json, std::size_t limit) {
+  std::vector<std::string_view> found;
+  std::size_t at = json.find_first_not_of(kBlank);
+  if (at == std::string_view::npos || json[at] != '[') return found;
+  at = json.find_first_not_of(kBlank, at + 1);
+  while (at < json.size() && json[at] != ']' && found.size() < limit) {
+    const std::size_t end = skip_element(json, at);
+    const std::string_view element = json.substr(at, end - at);
+    found.push_back(element.substr(0, element.find_last_not_of(kBlank) + 1));
+    if (end >= json.size() || json[end] == ']') break;
+    at = json.find_first_not_of(kBlank, end + 1);
+  }
+  return found;
+}
+
+std::optional<std::string_view> first_element(std::string_view json) {
+  const auto found = elements(json, 1);
+  return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
 }  // namespace baton::wire

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/peer_directory.h"
+
+#include "engine/request_head.h"
+#include "engine/vllm_dialect.h"
+#include "wire/json_object.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace baton::engine {
+namespace {
+
+constexpr std::size_t kLargestAnswer = 4 * 1024 * 1024;
+// A request waits for this, so it must not take as long as an answer may.
+constexpr std::chrono::milliseconds kPatience{3'000};
+constexpr int kOk = 200;
+// Where vLLM's first rank has its side channel; the others count up.
+constexpr std::uint16_t kNixlSideChannelPort = 5600;
+// A worker's bootstrap server is another server: its connections must not be taken for the
+// worker's. Ids of workers are counted from the bottom, and never get here.
+constexpr std::uint64_t kBootstrapServer = std::uint64_t{1} << 63;
+
+std::optional<std::uint16_t> as_port(std::optional<std::int64_t> number) {
+  if (!number || *number <= 0 || *number > std::numeric_limits<std::uint16_t>::max())
+    return std::nullopt;
+  return static_cast<std::uint16_t>(*number);
+}
+
+std::optional<std::uint32_t> as_size(std::optional<std::int64_t> number) {
+  if (!number || *number <= 0 || *number > std::numeric_limits<std::uint32_t>::max())
+    return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
+
+}  // namespace
+
+PeerDirectory::PeerDirectory(UpstreamPool& pool, ExchangeTimeouts timeouts)
+    : pool_(pool), timeouts_(timeouts) {
+  timeouts_.first_byte = std::min(timeouts_.first_byte, kPatience);
+  timeouts_.idle = std::min(timeouts_.idle, kPatience);
+}
+
+awaitable<Result<PrefillPeer>> PeerDirectory::find(model::WorkerId id,
+                                                   const model::WorkerSpec& spec,
+                                                   std::uint32_t rank) {
+  PrefillPeer peer;
+  peer.host = spec.endpoint.host;
+  Result<void> found;
+  switch (spec.mode()) {
+    case model::HandoffMode::NixlPull:
+    case model::HandoffMode::ContextFirst:
+      break;
+    case model::HandoffMode::NixlPush:
+      found = find_nixl(id, spec, rank, peer);
+      break;
+    case model::HandoffMode::Mooncake:
+      found = co_await find_mooncake_engine(id, spec, rank, peer);
+      break;
+    case model::HandoffMode::Bootstrap:
+      found = co_await find_bootstrap_port(id, spec, peer);
+      break;
+    case model::HandoffMode::GenerationFirst:
+      found = co_await find_server_info(id, spec, peer);
+      break;
+  }
+  if (!found) co_return fail(std::move(found.error()));
+  co_return peer;
+}
+
+void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank,
+                          std::string_view kv_transfer_params) {
+  const auto params = wire::JsonObject::parse(kv_transfer_params);
+  if (!params) return;
+  auto engine_id = params->find_string("remote_engine_id");
+  auto host = params->find_string("remote_host");
+  const auto port = as_port(params->find_integer("remote_port"));
+  if (!engine_id || engine_id->empty() || !host || host->empty() || !port) return;
+  known_[id.value].nixl[rank] = {
+      .engine_id = std::move(*engine_id),
+      .side_channel = {std::move(*host), *port},
+      .tensor_parallel_size = as_size(params->find_integer("tp_size")).value_or(1),
+      .pipeline_parallel_size = as_size(params->find_integer("pp_size")).value_or(1)};
+}
+
+awaitable<Result<std::string>> PeerDirectory::fetch(Target target, std::string_view path) {
+  Exchange exchange(pool_, target, timeouts_, nullptr, OnCancel::Finish);
+  const std::string head = request_head("GET", path, target.endpoint.to_string(), {}, 0);
+  const std::vector<std::string_view> no_body;
+  if (auto sent = co_await exchange.send(head, no_body); !sent)
+    co_return fail(std::move(sent.error()));
+  if (exchange.head().status != kOk) {
+    co_return fail(Errc::EngineFailed,
+                   fmt::format("{} of {} answered with status {}", path,
+                               target.endpoint.to_string(), exchange.head().status));
+  }
+  co_return co_await exchange.read_all(kLargestAnswer);
+}
+
+awaitable<Result<void>> PeerDirectory::find_bootstrap_port(model::WorkerId id,
+                                                           const model::WorkerSpec& spec,
+                                                           PrefillPeer& peer) {
+  peer.bootstrap_port = spec.bootstrap_port;
+  if (peer.bootstrap_port) co_return Result<void>();
+  if (const auto known = known_.find(id.value); known != known_.end())
+    peer.bootstrap_port = known->second.bootstrap_port;
+  if (peer.bootstrap_port) co_return Result<void>();
+
+  const auto text = co_await fetch({id, spec.endpoint}, "/server_info");
+  if (!text && text.error().code() == Errc::EngineUnreachable) co_return fail(text.error());
+  const auto info = text ? wire::JsonObject::parse(*text) : fail(text.error());
+  if (info) peer.bootstrap_port = as_port(info->find_integer("disaggregation_bootstrap_port"));
+  if (peer.bootstrap_port) known_[id.value].bootstrap_port = peer.bootstrap_port;
+  co_return Result<void>();
+}
+
+awaitable<Result<void>> PeerDirectory::find_mooncake_engine(model::WorkerId id,
+                                                            const model::WorkerSpec& spec,
+                                                            std::uint32_t rank, PrefillPeer& peer) {
+  peer.bootstrap_port = spec.bootstrap_port.value_or(kMooncakeBootstrapPort);
+  if (const auto known = known_.find(id.value); known != known_.end()) {
+    const auto engine = known->second.mooncake_engines.find(rank);
+    if (engine != known->second.mooncake_engines.end()) {
+      peer.engine_id = engine->second;
+      co_return Result<void>();
+    }
+  }
+  const model::Endpoint bootstrap{spec.endpoint.host, *peer.bootstrap_port};
+  const auto text = co_await fetch({{id.value | kBootstrapServer}, bootstrap}, "/query");
+  if (!text) co_return fail(text.error());
+  const auto ranks = wire::JsonObject::parse(*text);
+  if (!ranks) {
+    co_return fail(Errc::EngineProtocol,
+                   fmt::format("/query of {} answered with no JSON object", bootstrap.to_string()));
+  }
+  const auto entry = ranks->find_object(fmt::format("{}", rank));
+  auto engine_id = entry ? entry->find_string("engine_id") : std::nullopt;
+  if (!engine_id || engine_id->empty()) {
+    co_return fail(Errc::NoHandoff, fmt::format("/query of {} has no engine_id of rank {}",
+                                                bootstrap.to_string(), rank));
+  }
+  known_[id.value].mooncake_engines[rank] = *engine_id;
+  peer.engine_id = std::move(*engine_id);
+  co_return Result<void>();
+}
+
+awaitable<Result<void>> PeerDirectory::find_server_info(model::WorkerId id,
+                                                        const model::WorkerSpec& spec,
+                                                        PrefillPeer& peer) {
+  if (const auto known = known_.find(id.value); known != known_.end())
+    peer.server_info = known->second.server_info;
+  if (!peer.server_info.empty()) co_return Result<void>();
+
+  const auto text = co_await fetch({id, spec.endpoint}, "/server_info");
+  if (!text) co_return fail(text.error());
+  const auto info = wire::JsonObject::parse(*text);
+  const auto params = info ? info->find_object("disaggregated_params") : std::nullopt;
+  if (!params) {
+    co_return fail(Errc::NoHandoff, fmt::format("/server_info of {} has no disaggregated_params",
+                                                spec.endpoint.to_string()));
+  }
+  peer.server_info = params->text();
+  known_[id.value].server_info = peer.server_info;
+  co_return Result<void>();
+}
+
+Result<void> PeerDirectory::find_nixl(model::WorkerId id, const model::WorkerSpec& spec,
+                                      std::uint32_t rank, PrefillPeer& peer) const {
+  if (spec.nixl && !spec.nixl->engine_id.empty()) {
+    peer.nixl = *spec.nixl;
+    model::Endpoint& channel = peer.nixl.side_channel;
+    if (channel.host.empty()) channel.host = spec.endpoint.host;
+    if (channel.port == 0) channel.port = kNixlSideChannelPort;
+    if (spec.data_parallel_size == 1) return {};
+    // The engine names its ranks and numbers their ports so.
+    peer.nixl.engine_id += fmt::format("_dp{}", rank);
+    const auto port = as_port(std::int64_t{channel.port} + rank);
+    if (!port) return fail(Errc::NoHandoff, "nixl.side_channel leaves no port for the rank");
+    channel.port = *port;
+    return {};
+  }
+  if (const auto known = known_.find(id.value); known != known_.end()) {
+    const auto learned = known->second.nixl.find(rank);
+    if (learned != known->second.nixl.end()) {
+      peer.nixl = learned->second;
+      return {};
+    }
+  }
+  return fail(Errc::NoHandoff,
+              fmt::format("the NIXL engine id of {} is not known; set nixl.engine_id and "
+                          "nixl.side_channel of that worker",
+                          spec.endpoint.to_string()));
+}
+
+}  // namespace baton::engine
