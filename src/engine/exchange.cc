@@ -20,13 +20,8 @@ constexpr std::size_t kBufferStep = 4;
 
 }  // namespace
 
-Exchange::Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
-                   Cancellation* cancellation, OnCancel on_cancel)
-    : pool_(pool),
-      target_(target),
-      timeouts_(timeouts),
-      cancellation_(cancellation),
-      on_cancel_(on_cancel) {
+Exchange::Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts)
+    : pool_(pool), target_(target), timeouts_(timeouts) {
   pool_.add_holder(*this);
 }
 
@@ -34,19 +29,9 @@ Exchange::~Exchange() {
   if (reusable_) pool_.give_back(target_.id, std::move(upstream_));
 }
 
-void Exchange::on_cancelled() {
-  const bool now =
-      on_cancel_ == OnCancel::Abort || (on_cancel_ == OnCancel::AfterFirstBody && body_begun_);
-  if (now) {
-    drop();
-    return;
-  }
-  grace_ = std::make_unique<net::Deadline>(pool_.deadlines(), [this] { drop(); });
-  grace_->arm(timeouts_.handoff_grace);
-}
-
 void Exchange::drop() {
   dropped_ = true;
+  if (connecting_) connecting_->request(given_up("before it was connected"));
   if (upstream_) upstream_->connection.abort();
 }
 
@@ -61,15 +46,14 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
   bool pooled = upstream_ != nullptr;
   while (true) {
     if (!upstream_) {
-      auto connected =
-          co_await pool_.connect(target_, on_cancel_ == OnCancel::Abort ? cancellation_ : nullptr);
+      Cancellation connecting;
+      connecting_ = &connecting;
+      auto connected = co_await pool_.connect(target_, &connecting);
+      connecting_ = nullptr;
       if (!connected) co_return fail(std::move(connected.error()));
       upstream_ = std::move(*connected);
     }
-    if (cancellation_ && !listener_) listener_.emplace(*cancellation_, [this] { on_cancelled(); });
-    if (dropped_) upstream_->connection.abort();  // told so while it was being connected
-    const bool unwanted = cancellation_ && cancellation_->requested();
-    if (unwanted && on_cancel_ == OnCancel::Finish) co_return fail(cancellation_->reason());
+    if (dropped_) co_return fail(given_up("before it was sent the request"));
     bool answered = false;
     auto sent = co_await try_send(pieces, answered);
     if (sent || answered || !pooled || dropped_ || sent.error().code() == Errc::EngineTimeout) {
@@ -112,10 +96,6 @@ awaitable<Result<std::string_view>> Exchange::read() {
     if (progress.status == wire::ParseStatus::Done) finish();
     if (!progress.body.empty()) {
       body_begun_ = true;
-      if (on_cancel_ == OnCancel::AfterFirstBody && cancellation_ && cancellation_->requested()) {
-        drop();
-        co_return fail(cancellation_->reason());
-      }
       co_return progress.body;
     }
     if (done_) break;
@@ -167,6 +147,12 @@ std::span<char> Exchange::room() {
   return buffer_;
 }
 
+Error Exchange::given_up(std::string_view when) const {
+  return Error(body_begun_ ? Errc::StreamBroken : Errc::EngineFailed,
+               fmt::format("the request to worker {} was given up {}",
+                           target_.endpoint.to_string(), when));
+}
+
 Error Exchange::explain(net::IoResult result, std::string_view when) const {
   const std::string worker = target_.endpoint.to_string();
   const Errc code = body_begun_ ? Errc::StreamBroken : Errc::EngineFailed;
@@ -174,8 +160,7 @@ Error Exchange::explain(net::IoResult result, std::string_view when) const {
     case net::IoStatus::Timeout:
       return Error(Errc::EngineTimeout, fmt::format("worker {} took too long {}", worker, when));
     case net::IoStatus::Aborted:
-      if (cancellation_ && cancellation_->requested()) return cancellation_->reason();
-      return Error(code, fmt::format("the request to worker {} was given up {}", worker, when));
+      return given_up(when);
     case net::IoStatus::Closed:
       return Error(code, fmt::format("worker {} closed the connection {}", worker, when));
     case net::IoStatus::Ok:

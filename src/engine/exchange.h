@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,27 +23,17 @@ namespace baton::engine {
 struct ExchangeTimeouts {
   std::chrono::milliseconds first_byte;
   std::chrono::milliseconds idle;
-  std::chrono::milliseconds handoff_grace;  // for what must still be completed after a cancellation
-};
-
-// What a cancelled request does to a leg that is under way.
-enum class OnCancel {
-  Abort,           // close the connection: the engine drops the request
-  AfterFirstBody,  // only once the answer has begun: a hand-off under way is completed first
-  Finish,          // not once it is sent: its answer names what must be released
-  Regardless,      // not at all: it is sent for what it releases
 };
 
 // Role. One request to one worker and its answer.
 // Confinement. One I/O thread.
-// Lifetime. Ends before its pool and cancellation do. Destroying an unfinished one closes its
+// Lifetime. Ends before its pool does. Destroying an unfinished one closes its
 //   connection, which is how engines are told to drop a request.
 // Invariants. A kept-alive connection that proves dead before it answered a byte is replaced by a
 //   fresh one, once. The connection goes back to the pool only after a complete answer.
 class Exchange final : private UpstreamPool::Holder {
  public:
-  Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts, Cancellation* cancellation,
-           OnCancel on_cancel);
+  Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -66,28 +55,25 @@ class Exchange final : private UpstreamPool::Holder {
   bool begun() const { return body_begun_; }
   // Reads on to the end of an answer whose content is complete, for a short while.
   awaitable<void> await_end(std::chrono::milliseconds patience);
-  // Stops here, also where a hand-off would have been completed first.
+  // Stops here, whatever it is doing: the connection is closed, and who waits for it is told.
   void drop() override;
 
  private:
   awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, bool& answered);
   // Where the next bytes go: all that was there has been consumed.
   std::span<char> room();
-  void on_cancelled();
+  Error given_up(std::string_view when) const;
   Error explain(net::IoResult result, std::string_view when) const;
   void finish();
 
   UpstreamPool& pool_;
   Target target_;
   ExchangeTimeouts timeouts_;
-  Cancellation* cancellation_;
-  OnCancel on_cancel_;
-  std::optional<Cancellation::Listener> listener_;
+  Cancellation* connecting_ = nullptr;  // while a connection is being made
   std::unique_ptr<Upstream> upstream_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // unread bytes of buffer_
   std::size_t end_ = 0;
-  std::unique_ptr<net::Deadline> grace_;  // after a cancellation
   bool body_begun_ = false;
   bool sent_whole_ = false;  // the worker has taken all of the request
   bool done_ = false;

@@ -9,7 +9,8 @@
 namespace baton::engine {
 
 std::string request_head(std::string_view method, std::string_view path, std::string_view authority,
-                         const wire::Headers& headers, std::size_t content_length) {
+                         const wire::Headers& headers, std::size_t content_length,
+                         std::string_view own) {
   std::string head;
   head.reserve(512);
   fmt::format_to(std::back_inserter(head), "{} {} HTTP/1.1\r\nHost: {}\r\n", method, path,
@@ -18,6 +19,7 @@ std::string request_head(std::string_view method, std::string_view path, std::st
     const auto [name, value] = headers[i];
     head.append(name).append(": ").append(value).append("\r\n");
   }
+  head.append(own);
   fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n\r\n", content_length);
   return head;
 }

@@ -10,8 +10,10 @@
 
 namespace baton::engine {
 
-// Request line and headers for a worker, closing blank line included.
+// Request line and headers for a worker, closing blank line included. `own` are further header lines, each
+// with its line end.
 std::string request_head(std::string_view method, std::string_view path, std::string_view authority,
-                         const wire::Headers& headers, std::size_t content_length);
+                         const wire::Headers& headers, std::size_t content_length,
+                         std::string_view own = {});
 
 }  // namespace baton::engine

@@ -24,10 +24,13 @@ std::uint64_t TicketSource::next_disagg_request_id() {
   return id < kSmallest ? id + kSmallest : id;
 }
 
-std::uint64_t TicketSource::room_from(std::uint64_t random_bits) {
-  // Room 0 is the engines' own health check.
-  const std::uint64_t room = random_bits & kInt64Max;
-  return room == 0 ? 1 : room;
+std::uint64_t TicketSource::room_for(std::uint64_t random_bits, std::optional<std::uint32_t> rank,
+                                     std::uint32_t ranks) {
+  const std::uint64_t draw = random_bits & kInt64Max;
+  if (!rank || ranks == 0) return draw == 0 ? 1 : draw;
+  const std::uint64_t most = (kInt64Max - *rank) / ranks;
+  const std::uint64_t room = draw % (most + 1) * ranks + *rank;
+  return room == 0 ? ranks : room;
 }
 
 }  // namespace baton::handoff

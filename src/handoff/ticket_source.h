@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 namespace baton::handoff {
 
@@ -17,7 +18,10 @@ class TicketSource {
   TicketSource(std::uint64_t unix_millis, std::uint64_t salt);
 
   std::uint64_t next_disagg_request_id();
-  static std::uint64_t room_from(std::uint64_t random_bits);
+  // With a rank of `ranks`: the room that leads there, room mod ranks = rank. Room 0 is the engines'
+  // own health check and never drawn.
+  static std::uint64_t room_for(std::uint64_t random_bits, std::optional<std::uint32_t> rank,
+                                std::uint32_t ranks);
 
  private:
   std::atomic<std::uint64_t> next_;

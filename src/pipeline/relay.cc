@@ -3,8 +3,9 @@
 #include "pipeline/relay.h"
 
 #include "engine/engine_error.h"
-#include "engine/stream_event.h"
+#include "engine/usage_merge.h"
 #include "pipeline/forwarding.h"
+#include "pipeline/stream_judge.h"
 #include "wire/json_object.h"
 #include "wire/sse_reader.h"
 
@@ -19,145 +20,181 @@ namespace {
 constexpr int kOk = 200;
 constexpr std::chrono::milliseconds kEndPatience{100};
 
-// Role. Judges the events of one stream, and says how many of their bytes may go on to the client.
-class StreamJudge {
- public:
-  StreamJudge(RequestRecord& record, ModelMetrics& metrics) : record_(record), metrics_(metrics) {}
-
-  // The next sound events of `piece`, which `reader` was fed, as one range of bytes. Empty where
-  // there are no more.
-  std::string_view take(wire::SseReader& reader, std::string_view piece) {
-    const char* begin = nullptr;
-    const char* end = nullptr;
-    while (!failure_ && !done_) {
-      const auto event = reader.next();
-      if (!event || !accept(event->data)) break;
-      // An event that began in an earlier piece lies elsewhere, and goes on alone.
-      const bool whole =
-          event->raw.data() >= piece.data() && event->raw.data() < piece.data() + piece.size();
-      if (!whole) return event->raw;
-      if (!begin) begin = event->raw.data();
-      end = event->raw.data() + event->raw.size();
-    }
-    if (reader.overflowed() && !failure_) {
-      failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is too large");
-    }
-    return begin ? std::string_view(begin, static_cast<std::size_t>(end - begin))
-                 : std::string_view();
-  }
-
-  bool done() const { return done_; }
-  const std::optional<Error>& failure() const { return failure_; }
-
- private:
-  bool accept(std::string_view data) {
-    if (data.empty()) return true;  // a comment
-    engine::StreamEvent event = engine::read_stream_event(data);
-    switch (event.kind) {
-      case engine::StreamEvent::Kind::Malformed:
-        failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is not JSON");
-        return false;
-      case engine::StreamEvent::Kind::Error:
-        failure_ = engine::read_stream_error(data);
-        return false;
-      case engine::StreamEvent::Kind::Aborted:
-        failure_.emplace(Errc::EngineFailed, "the engine gave the answer up");
-        return false;
-      case engine::StreamEvent::Kind::Done:
-        if (!finished_) {
-          failure_.emplace(Errc::EngineFailed,
-                           "the engine ended the stream before the answer was finished");
-          return false;
-        }
-        done_ = true;
-        return true;
-      case engine::StreamEvent::Kind::Chunk:
-        break;
-    }
-    if (event.has_content) record_.on_token(metrics_);
-    if (event.has_finish) finished_ = true;
-    if (event.usage) record_.usage = event.usage;
-    return true;
-  }
-
-  RequestRecord& record_;
-  ModelMetrics& metrics_;
-  bool finished_ = false;
-  bool done_ = false;
-  std::optional<Error> failure_;
-};
-
-Error why_it_ended(handoff::Answer& answer, const Error& error) {
-  if (auto failure = answer.prefill_failure()) return std::move(*failure);
-  if (answer.stream->begun()) answer.prefill_delivered();
-  return error;
-}
-
 // A whole answer is a success if it says how each choice ended, and none of them by giving up.
-Result<void> judge_whole(const wire::JsonObject& answer, std::string_view text) {
-  const auto error = answer.find("error");
+Result<void> judge_whole(std::string_view text) {
+  const auto answer = wire::JsonObject::parse(text);
+  if (!answer) return fail(Errc::EngineProtocol, "the engine's answer is not a JSON object");
+  const auto error = answer->find("error");
   if (error && *error != "null") return fail(engine::read_stream_error(text));
-  const auto finish = engine::finish_reason_of(answer);
+  const auto finish = engine::finish_reason_of(*answer);
   if (!finish) return fail(finish.error());
   if (engine::means_failure(*finish))
     return fail(Errc::EngineFailed, "the engine gave the answer up");
   return {};
 }
 
-awaitable<Result<void>> begin_stream(handoff::Answer& answer, ResponseSink& sink,
+void add_trail(wire::Headers& headers, const RequestRecord& record, bool tell_workers) {
+  if (!tell_workers) return;
+  headers.add("X-Baton-Request-Id", record.id);
+  if (!record.trail.prefill.worker.empty())
+    headers.add("X-Baton-Prefill-Worker", record.trail.prefill.worker);
+  if (!record.trail.decode.worker.empty())
+    headers.add("X-Baton-Decode-Worker", record.trail.decode.worker);
+}
+
+wire::Headers own_headers(bool stream) {
+  wire::Headers headers;
+  headers.add("Content-Type", stream ? "text/event-stream; charset=utf-8" : "application/json");
+  return headers;
+}
+
+awaitable<Result<void>> begin_stream(wire::Headers headers, bool tell_workers, ResponseSink& sink,
                                      RequestRecord& record) {
+  add_trail(headers, record, tell_workers);
   record.status = kOk;
-  const wire::Headers headers = headers_for_client(answer.stream->take_headers());
   co_return co_await sink.begin(kOk, headers);
 }
 
-}  // namespace
-
-awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink,
-                                     RequestRecord& record, ModelMetrics& metrics) {
+// The prefill ended the request: its answer is the client's.
+awaitable<Result<void>> stream_whole(handoff::Answer& answer, const Delivery& delivery,
+                                     StreamJudge& judge, ResponseSink& sink, RequestRecord& record) {
+  auto events =
+      engine::as_event_stream(delivery.api, *answer.whole(), delivery.include_usage);
+  if (!events) co_return fail(std::move(events.error()));
+  if (record.status == 0) {
+    const auto begun = co_await begin_stream(own_headers(true), delivery.tell_workers, sink, record);
+    if (!begun) co_return begun;
+  }
   wire::SseReader reader;
-  StreamJudge judge(record, metrics);
+  reader.feed(*events);
+  judge.expect_prefill(false);
+  while (true) {
+    const std::string_view bytes = judge.take(reader, *events);
+    if (bytes.empty()) break;
+    record.response_bytes += bytes.size();
+    if (auto written = co_await sink.write(bytes); !written) co_return written;
+  }
+  if (judge.failure()) co_return fail(*judge.failure());
+  co_return co_await sink.end();
+}
+
+awaitable<Result<void>> relay_stream(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
+                                     RequestRecord& record, ModelMetrics& metrics) {
+  StreamJudge judge(record, metrics, std::move(delivery.continuity));
+  wire::SseReader reader;
+  judge.expect_prefill(answer.handed_off());
   while (!judge.done()) {
-    const auto piece = co_await answer.stream->read();
-    if (!piece) co_return fail(why_it_ended(answer, piece.error()));
-    if (piece->empty())
-      co_return fail(Errc::StreamBroken, "the engine's stream ended without [DONE]");
-    answer.prefill_delivered();
-    reader.feed(*piece);
-    while (true) {
+    if (answer.whole()) co_return co_await stream_whole(answer, delivery, judge, sink, record);
+    std::optional<Error> failure;
+    const auto piece = co_await answer.stream().read();
+    if (!piece) {
+      failure = piece.error();
+    } else if (piece->empty()) {
+      failure.emplace(Errc::StreamBroken, "the engine's stream ended without [DONE]");
+    } else {
+      reader.feed(*piece);
+    }
+    while (!failure) {
       const std::string_view events = judge.take(reader, *piece);
+      if (judge.begun()) answer.first_token();
       if (!events.empty()) {
         // Only now, so that whatever fails before the first event is a plain HTTP error.
         if (record.status == 0) {
-          if (auto begun = co_await begin_stream(answer, sink, record); !begun) co_return begun;
+          const auto begun =
+              co_await begin_stream(headers_for_client(answer.stream().take_headers()),
+                                    delivery.tell_workers, sink, record);
+          if (!begun) co_return begun;
         }
         record.response_bytes += events.size();
         if (auto written = co_await sink.write(events); !written) co_return written;
       }
-      if (judge.failure()) co_return fail(*judge.failure());
+      if (judge.waits_for_prefill()) {
+        co_await answer.await_prefill();
+        judge.set_prefill(answer.prefill());
+        continue;
+      }
+      failure = judge.failure();
       if (events.empty() || judge.done()) break;
     }
+    if (!failure) continue;
+
+    engine::StreamContinuity* const continuity = judge.continuity();
+    if (continuity && continuity->closing_events()) {
+      // All tokens are there; what is missing, Baton knows as well.
+      answer.finished();
+      const std::string closing = *continuity->closing_events();
+      record.response_bytes += closing.size();
+      if (auto written = co_await sink.write(closing); !written) co_return written;
+      co_return co_await sink.end();
+    }
+    const engine::Progress* progress = nullptr;
+    if (continuity && !continuity->why_not()) {
+      progress = continuity->progress();
+    } else {
+      answer.forbid_migration();
+    }
+    auto recovered = co_await answer.recover(std::move(*failure), progress);
+    if (!recovered) co_return fail(std::move(recovered.error()));
+    judge.restart();
+    judge.expect_prefill(answer.handed_off());
+    reader = wire::SseReader();
   }
+  answer.finished();
   const auto ended = co_await sink.end();
   // What follows [DONE] is the end of the message. Reading it lets the connection be used again; it
   // is not worth much waiting.
-  if (!answer.stream->done()) co_await answer.stream->await_end(kEndPatience);
+  if (!answer.stream().done()) co_await answer.stream().await_end(kEndPatience);
   co_return ended;
 }
 
-awaitable<Result<void>> relay_whole(handoff::Answer& answer, std::size_t limit, ResponseSink& sink,
+// The text as the client gets it: what the prefill knows of the prompt is put in.
+awaitable<void> merge_legs(handoff::Answer& answer, std::string& text) {
+  if (!answer.handed_off()) co_return;
+  co_await answer.await_prefill();
+  const engine::PrefillOutcome& prefill = answer.prefill();
+  if (auto merged = engine::rewrite_usage(text, prefill.usage.value_or(engine::Usage{})))
+    text = std::move(*merged);
+  if (auto merged = engine::merge_input_logprobs(text, prefill.input_logprobs))
+    text = std::move(*merged);
+}
+
+awaitable<Result<void>> relay_whole(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
                                     RequestRecord& record, ModelMetrics& metrics) {
-  const auto body = co_await answer.stream->read_all(limit);
-  if (!body) co_return fail(why_it_ended(answer, body.error()));
-  answer.prefill_delivered();
-  const auto object = wire::JsonObject::parse(*body);
-  if (!object) co_return fail(Errc::EngineProtocol, "the engine's answer is not a JSON object");
-  if (auto judged = judge_whole(*object, *body); !judged) co_return judged;
-  record.usage = engine::usage_of(*object);
+  std::string text;
+  wire::Headers headers;
+  while (!answer.whole()) {
+    auto body = co_await answer.stream().read_all(delivery.response_bytes);
+    Result<void> judged = body ? judge_whole(*body) : fail(body.error());
+    if (judged) {
+      answer.first_token();
+      text = std::move(*body);
+      co_await merge_legs(answer, text);
+      answer.finished();
+      headers = headers_for_client(answer.stream().take_headers());
+      break;
+    }
+    auto recovered = co_await answer.recover(std::move(judged.error()), nullptr);
+    if (!recovered) co_return fail(std::move(recovered.error()));
+  }
+  if (answer.whole()) {
+    text = std::move(*answer.whole());
+    headers = own_headers(false);
+  }
+  if (const auto object = wire::JsonObject::parse(text)) record.usage = engine::usage_of(*object);
   record.on_token(metrics);
   record.status = kOk;
-  record.response_bytes = body->size();
-  co_return co_await sink.respond(kOk, headers_for_client(answer.stream->take_headers()), *body);
+  record.response_bytes = text.size();
+  add_trail(headers, record, delivery.tell_workers);
+  co_return co_await sink.respond(kOk, headers, text);
+}
+
+}  // namespace
+
+// Not a coroutine: while a stream runs, every nested one costs memory.
+awaitable<Result<void>> relay(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
+                              RequestRecord& record, ModelMetrics& metrics) {
+  if (record.stream) return relay_stream(answer, std::move(delivery), sink, record, metrics);
+  return relay_whole(answer, std::move(delivery), sink, record, metrics);
 }
 
 }  // namespace baton::pipeline

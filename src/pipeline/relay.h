@@ -2,30 +2,37 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "core/cancellation.h"
 #include "core/result.h"
-#include "handoff/handoff.h"
+#include "engine/continuation.h"
+#include "handoff/answer.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
 
 #include <boost/asio/awaitable.hpp>
 
 #include <cstddef>
+#include <memory>
 
 namespace baton::pipeline {
 
-// Brings a worker's answer to the client. Both return what went wrong, if anything did;
-// record.status says whether the client has seen a response head by then.
-//
-// A stream goes on event by event, byte for byte, each as soon as it is whole; the next is read
-// when the client has taken the one before. It is a success only if every event was sound, some
-// choice finished and [DONE] came.
-awaitable<Result<void>> relay_stream(handoff::Answer& answer, ResponseSink& sink,
-                                     RequestRecord& record, ModelMetrics& metrics);
+// How an answer is to be brought to its client.
+struct Delivery {
+  engine::Api api;
+  engine::IncludeUsage include_usage;
+  std::size_t response_bytes;  // the most that is held of a whole answer
+  bool tell_workers;           // x-baton-… headers
+  // Where the stream may be continued by another worker.
+  std::unique_ptr<engine::StreamContinuity> continuity;
+};
 
-// A whole answer is held until it is complete and known to be JSON, so a cut one never looks like a
-// success.
-awaitable<Result<void>> relay_whole(handoff::Answer& answer, std::size_t limit, ResponseSink& sink,
-                                    RequestRecord& record, ModelMetrics& metrics);
+// Brings the answer to the client, from whichever workers it takes. Returns what went wrong, if
+// anything did; record.status says whether the client has seen a response head by then.
+//
+// A stream goes on event by event, each as soon as it is whole; the next is read when the client
+// has taken the one before. It is a success only if every event was sound, some choice finished and
+// [DONE] came. A whole answer is held until it is complete and known to be JSON, so a cut one never
+// looks like a success.
+awaitable<Result<void>> relay(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
+                              RequestRecord& record, ModelMetrics& metrics);
 
 }  // namespace baton::pipeline

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "engine/client_body.h"
+#include "engine/dialect.h"
+#include "fleet/fleet.h"
+#include "routing/hints.h"
+#include "telemetry/metrics.h"
+#include "wire/http_message.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace baton::handoff {
+
+// What hand-offs of one model count.
+struct Counters {
+  Counters(telemetry::Registry& registry, const std::string& model);
+
+  telemetry::Counter& retries;
+  telemetry::Counter& migrations;
+  telemetry::Counter& releases;
+  telemetry::Counter& wasted_prefill_tokens;
+};
+
+// What is to be done for a client: its request, or one branch of it.
+struct Job {
+  fleet::Model& model;
+  engine::Api api;
+  std::shared_ptr<const engine::ClientBody> body;
+  bool by_alias;             // the client used another name than the workers do
+  wire::Headers headers;     // for the workers
+  std::string request_id;
+  std::shared_ptr<const routing::Hints> hints;
+  Counters& counters;
+  // Where the request was fanned out; see engine::ClientCall.
+  std::optional<std::uint32_t> choice = {};
+  std::string_view prompt = {};
+  // The answer is streamed, and could be continued on another worker.
+  bool continuable = false;
+};
+
+// One leg, as it is told of. A new attempt writes it anew.
+struct LegTrail {
+  using Clock = std::chrono::steady_clock;
+
+  std::string worker;  // empty where there was no such leg
+  std::optional<std::uint32_t> rank;
+  std::optional<Clock::time_point> sent;
+  std::optional<Clock::time_point> done;  // prefill: answered
+
+  void begin(const fleet::Booking& booking) {
+    *this = {.worker = booking.worker().name(), .rank = booking.rank(), .sent = Clock::now()};
+  }
+  void end() { done = Clock::now(); }
+};
+
+// What the request's line in the log, its metrics and its response headers tell about the legs.
+struct Trail {
+  LegTrail prefill;
+  LegTrail decode;  // also of a worker that did both
+  std::size_t retries = 0;
+  std::size_t migrations = 0;
+};
+
+}  // namespace baton::handoff

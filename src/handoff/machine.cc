@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "handoff/machine.h"
+
+#include <array>
+#include <utility>
+
+namespace baton::handoff {
+namespace {
+
+using model::HandoffMode;
+using model::OnPrefillFailure;
+
+// clang-format off
+constexpr std::array kModes{
+    //        mode                          order                   keeps  may    alone  abandoned
+    //                                                              blocks answer
+    ModeRules{HandoffMode::NixlPull,        LegOrder::PrefillFirst, true,  true,  true,  WhenAbandoned::Complete},
+    ModeRules{HandoffMode::NixlPush,        LegOrder::Together,     true,  true,  true,  WhenAbandoned::Complete},
+    ModeRules{HandoffMode::Mooncake,        LegOrder::Together,     true,  true,  true,  WhenAbandoned::Complete},
+    ModeRules{HandoffMode::Bootstrap,       LegOrder::Together,     false, false, false, WhenAbandoned::DropDecode},
+    ModeRules{HandoffMode::ContextFirst,    LegOrder::PrefillFirst, true,  true,  true,  WhenAbandoned::Complete},
+    ModeRules{HandoffMode::GenerationFirst, LegOrder::Together,     true,  true,  true,  WhenAbandoned::Complete},
+};
+// clang-format on
+
+consteval bool rows_follow_the_enum() {
+  for (std::size_t i = 0; i < kModes.size(); ++i) {
+    if (kModes[i].mode != static_cast<HandoffMode>(i)) return false;
+  }
+  return kModes.size() == static_cast<std::size_t>(HandoffMode::GenerationFirst) + 1;
+}
+static_assert(rows_follow_the_enum());
+
+}  // namespace
+
+std::span<const ModeRules> mode_table() { return kModes; }
+
+const ModeRules& rules_of(HandoffMode mode) { return kModes[static_cast<std::size_t>(mode)]; }
+
+Machine::Actions Machine::begin() {
+  alone_ = !policy_.disaggregate;
+  begin_attempt();
+  return std::exchange(said_, {});
+}
+
+Machine::Actions Machine::on(const Input& input) {
+  take_in(input);
+  if (gone_) {
+    wind_down();
+  } else if (!ended_) {
+    proceed();
+  }
+  return std::exchange(said_, {});
+}
+
+void Machine::take_in(const Input& input) {
+  switch (input.event) {
+    case Event::PrefillChosen:
+      return on_prefill_chosen(input.mode);
+    case Event::NoPrefill:
+      return on_no_prefill();
+    case Event::DecodeChosen:
+      return on_decode_chosen();
+    case Event::NoDecode:
+      return on_no_decode();
+    case Event::PrefillAccepted:
+      return;
+    case Event::PrefillKept:
+      prefill_ = Prefill::Kept;
+      // A decode leg that has begun its answer has the blocks already.
+      pinned_ = rules_->keeps_blocks &&
+                (decode_ == Decode::None || decode_ == Decode::Live || decode_ == Decode::Failed);
+      return;
+    case Event::PrefillEmpty:
+      prefill_ = Prefill::Empty;
+      return;
+    case Event::PrefillEnded:
+      prefill_ = Prefill::Ended;
+      return;
+    case Event::PrefillFailed:
+      prefill_ = Prefill::Failed;
+      prefill_failure_ = input.failure;
+      return;
+    case Event::DecodeAccepted:
+      if (!gone_ && !decode_dropped_) say(Action::Deliver);
+      return;
+    case Event::FirstToken:
+      decode_ = Decode::Streaming;
+      pinned_ = false;
+      return;
+    case Event::DecodeFinished:
+      decode_ = Decode::Finished;
+      ended_ = true;
+      return;
+    case Event::DecodeFailed:
+      decode_ = decode_ == Decode::Streaming ? Decode::Lost : Decode::Failed;
+      decode_failure_ = input.failure;
+      return;
+    case Event::ClientGone:
+      if (ended_ || gone_) return;
+      gone_ = true;
+      say(Action::StartGrace);
+      return;
+    case Event::GraceOver:
+      grace_over_ = true;
+      return;
+  }
+}
+
+void Machine::on_prefill_chosen(HandoffMode mode) {
+  rules_ = &rules_of(mode);
+  prefill_ = Prefill::None;
+  if (gone_) return;
+  if (rules_->order == LegOrder::Together) return choose_decode();
+  prefill_ = Prefill::Live;
+  say(Action::SendPrefill);
+}
+
+void Machine::on_no_prefill() {
+  prefill_ = Prefill::None;
+  if (gone_) return;
+  const bool first = last_cause_ == Cause::None;
+  const bool alone_allowed = first ? !policy_.required
+                                   : last_cause_ == Cause::Prefill &&
+                                         policy_.on_prefill_failure == OnPrefillFailure::Fallback;
+  if (alone_allowed && policy_.decode_may_prefill) return serve_alone();
+  finish(Action::FailRequest, first ? Cause::NoPrefill : last_cause_);
+}
+
+void Machine::on_decode_chosen() {
+  decode_ = Decode::None;
+  if (gone_) return;
+  decode_ = Decode::Live;
+  if (alone_) return say(Action::SendAlone);
+  if (together()) {
+    prefill_ = Prefill::Live;
+    say(Action::SendPrefill);
+  }
+  say(Action::SendDecode);
+}
+
+void Machine::on_no_decode() {
+  decode_ = Decode::None;
+  if (gone_) return;
+  release_if_pinned();
+  finish(Action::FailRequest, last_cause_ == Cause::None ? Cause::NoDecode : last_cause_);
+}
+
+// What follows from where the two legs are now, while the client waits.
+void Machine::proceed() {
+  // A leg whose partner cannot do its part any more is told at once: left alone it would wait for
+  // minutes.
+  const bool prefill_over = prefill_ == Prefill::Failed || prefill_ == Prefill::Ended;
+  if (decode_ == Decode::Live && prefill_over) drop_decode();
+  if (prefill_lives() && (decode_ == Decode::Failed || decode_ == Decode::Lost)) drop_prefill();
+  const bool choosing = prefill_ == Prefill::Choosing || decode_ == Decode::Choosing;
+  if (choosing || prefill_lives() || decode_lives()) return;
+
+  if (decode_ == Decode::Lost) return after_lost_stream();
+  if (prefill_ == Prefill::Ended) return finish(Action::AnswerFromPrefill, Cause::None);
+  if (prefill_ == Prefill::Failed && !prefill_dropped_) return after_failed_prefill();
+  if (decode_ == Decode::Failed) return after_failed_decode();
+  choose_decode();
+}
+
+// The client has left. Nothing more is begun for it, and nothing is left hanging.
+void Machine::wind_down() {
+  const bool in_vain = alone_ || prefill_ == Prefill::Failed || prefill_ == Prefill::Ended ||
+                       (rules_ && rules_->when_abandoned == WhenAbandoned::DropDecode);
+  if (decode_ == Decode::Streaming || (decode_ == Decode::Live && (in_vain || grace_over_)))
+    drop_decode();
+  // Without a decode leg nobody will fetch. Where it was we who closed that leg, a transfer may
+  // still be under way: the prefill gets the grace to end by itself.
+  const bool deserted = together() && !decode_lives() && !decode_dropped_;
+  if (prefill_lives() && (grace_over_ || deserted)) drop_prefill();
+  if (!decode_lives()) release_if_pinned();
+  if (ended_ || decode_lives() || (prefill_lives() && !together())) return;
+  finish(Action::FailRequest, Cause::ClientGone);
+}
+
+void Machine::after_failed_prefill() {
+  last_cause_ = Cause::Prefill;
+  const OnPrefillFailure policy = policy_.on_prefill_failure;
+  if (prefill_failure_.retryable && policy != OnPrefillFailure::Fail) {
+    if (may_try_again()) return begin_attempt();
+    if (policy == OnPrefillFailure::Fallback && policy_.decode_may_prefill) return serve_alone();
+  }
+  finish(Action::FailRequest, Cause::Prefill);
+}
+
+void Machine::after_failed_decode() {
+  last_cause_ = Cause::Decode;
+  if (!decode_failure_.retryable || !may_try_again()) {
+    release_if_pinned();
+    return finish(Action::FailRequest, Cause::Decode);
+  }
+  // What the prefill kept serves another decode worker only where the first one surely did not
+  // touch it: blocks that were fetched may hold another request's cache by now.
+  const bool same_handoff =
+      !together() && (prefill_ == Prefill::Empty || (pinned_ && decode_failure_.untouched));
+  if (alone_ || same_handoff) return choose_decode();
+  release_if_pinned();
+  begin_attempt();
+}
+
+void Machine::after_lost_stream() {
+  last_cause_ = Cause::Decode;
+  if (!decode_failure_.retryable || policy_.migrations == 0) {
+    return finish(Action::FailRequest, Cause::Decode);
+  }
+  --policy_.migrations;
+  ++migrations_;
+  retries_left_ = policy_.retries;
+  alone_ = !policy_.disaggregate;
+  begin_attempt();
+}
+
+bool Machine::may_try_again() {
+  if (retries_left_ == 0) return false;
+  --retries_left_;
+  ++retries_;
+  return true;
+}
+
+void Machine::begin_attempt() {
+  ++attempts_;
+  prefill_ = Prefill::None;
+  decode_ = Decode::None;
+  prefill_dropped_ = false;
+  if (alone_) return choose_decode();
+  prefill_ = Prefill::Choosing;
+  say(Action::ChoosePrefill);
+}
+
+void Machine::serve_alone() {
+  alone_ = true;
+  prefill_ = Prefill::None;
+  choose_decode();
+}
+
+void Machine::choose_decode() {
+  decode_ = Decode::Choosing;
+  decode_dropped_ = false;
+  say(Action::ChooseDecode);
+}
+
+void Machine::release_if_pinned() {
+  if (!pinned_) return;
+  pinned_ = false;
+  say(Action::SendRelease);
+}
+
+void Machine::drop_prefill() {
+  if (std::exchange(prefill_dropped_, true)) return;
+  say(Action::DropPrefill);
+}
+
+void Machine::drop_decode() {
+  if (std::exchange(decode_dropped_, true)) return;
+  say(Action::DropDecode);
+}
+
+void Machine::finish(Action last, Cause cause) {
+  ended_ = true;
+  cause_ = cause;
+  say(last);
+}
+
+}  // namespace baton::handoff

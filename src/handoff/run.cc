@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "handoff/run.h"
+
+#include "engine/engine_error.h"
+#include "engine/request_head.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace baton::handoff {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t kLargestErrorBody = 64 * 1024;
+constexpr int kReleaseAttempts = 3;
+constexpr std::chrono::milliseconds kPrefillPatience{250};
+
+Failure judge(const Error& error) {
+  return {.retryable = error.info().retryable,
+          .untouched = error.code() == Errc::EngineUnreachable ||
+                       error.code() == Errc::EngineOverloaded};
+}
+
+awaitable<Error> refusal(engine::Exchange& exchange) {
+  const int status = exchange.head().status;
+  const auto body = co_await exchange.read_all(kLargestErrorBody);
+  co_return engine::read_engine_error(status, body ? std::string_view(*body) : std::string_view(),
+                                      exchange.head().headers.find("retry-after"));
+}
+
+// A leg beside the client's flow keeps the run alive until it has ended.
+awaitable<void> beside(std::shared_ptr<Run> run, awaitable<void> (Run::*leg)()) {
+  co_await (run.get()->*leg)();
+}
+
+}  // namespace
+
+Run::Run(Handoff& handoff, Job job, Trail& trail, Cancellation& cancellation)
+    : handoff_(handoff),
+      job_(std::move(job)),
+      selection_(job_, handoff.random_),
+      machine_(selection_.policy()),
+      trail_(&trail) {
+  listener_.emplace(cancellation, [this, &cancellation] {
+    gone_ = cancellation.reason();
+    tell({Event::ClientGone});
+  });
+}
+
+void Run::tell(const Input& input) {
+  for (const Action action : machine_.on(input)) perform(action);
+}
+
+void Run::perform(Action action) {
+  switch (action) {
+    case Action::DropPrefill:
+      prefill_dropped_ = true;
+      if (prefill_exchange_) prefill_exchange_->drop();
+      return;
+    case Action::DropDecode:
+      decode_dropped_ = true;
+      if (decode_exchange_) decode_exchange_->drop();
+      return;
+    case Action::SendRelease:
+      release();
+      return;
+    case Action::StartGrace:
+      grace_ = std::make_unique<net::Deadline>(handoff_.pool_.deadlines(),
+                                               [this] { tell({Event::GraceOver}); });
+      grace_->arm(handoff_.options_.grace);
+      return;
+    default:
+      todo_.push_back(action);
+      if (bell_) bell_->cancel();
+  }
+}
+
+awaitable<Result<void>> Run::begin() {
+  for (const Action action : machine_.begin()) perform(action);
+  return proceed();
+}
+
+awaitable<Result<void>> Run::proceed() {
+  while (true) {
+    if (todo_.empty()) {
+      co_await wait_for_something_to_do();
+      continue;
+    }
+    const Action action = todo_.front();
+    todo_.pop_front();
+    switch (action) {
+      case Action::ChoosePrefill:
+        co_await choose_prefill();
+        break;
+      case Action::ChooseDecode:
+        choose_decode();
+        break;
+      case Action::SendPrefill:
+        if (rules_of(*mode_).order == LegOrder::Together) {
+          handoff_.tasks_.spawn(beside(shared_from_this(), &Run::prefill_leg));
+        } else {
+          co_await prefill_leg();
+        }
+        break;
+      case Action::SendDecode:
+      case Action::SendAlone:
+        co_await decode_leg();
+        break;
+      case Action::Deliver:
+        co_return Result<void>{};
+      case Action::AnswerFromPrefill:
+        whole_ = std::move(outcome_.final_answer);
+        co_return Result<void>{};
+      default:
+        co_return fail(error_of(machine_.failed_by()));
+    }
+  }
+}
+
+awaitable<void> Run::wait_for_something_to_do() {
+  bell_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
+  bell_->expires_at(steady_clock::time_point::max());
+  co_await bell_->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  bell_.reset();
+}
+
+void Run::leave() {
+  listener_.reset();
+  if (trail_) {
+    trail_->retries = machine_.retries();
+    trail_->migrations = machine_.migrations();
+    job_.counters.retries.add(machine_.retries());
+    job_.counters.migrations.add(machine_.migrations());
+    trail_ = nullptr;
+  }
+  if (!machine_.ended()) {
+    if (!gone_) gone_.emplace(Errc::ClientGone, "the request was given up");
+    tell({Event::ClientGone});
+    // Nobody reads on, whatever would have been better.
+    if (decode_exchange_) tell({.event = Event::DecodeFailed, .failure = {}});
+  }
+  decode_exchange_.reset();
+  decode_booking_ = {};
+}
+
+void Run::first_token() {
+  if (std::exchange(streaming_, true)) return;
+  tell({Event::FirstToken});
+  if (!job_.continuable) {
+    job_.body.reset();  // a long prompt need not wait for the end of its answer
+    job_.headers = {};
+  }
+}
+
+void Run::finished() { tell({Event::DecodeFinished}); }
+
+awaitable<Result<void>> Run::recover(Error error, const engine::Progress* progress) {
+  if (progress) progress_ = std::make_unique<engine::Progress>(*progress);
+  decode_failed(std::move(error));
+  return proceed();
+}
+
+awaitable<void> Run::await_prefill() {
+  if (!prefill_exchange_) co_return;
+  bell_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
+  bell_->expires_after(kPrefillPatience);
+  co_await bell_->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  bell_.reset();
+}
+
+Error Run::error_of(Cause cause) const {
+  switch (cause) {
+    case Cause::ClientGone:
+      return *gone_;
+    case Cause::Prefill:
+      return *prefill_error_;
+    case Cause::NoPrefill:
+      if (!selection_.policy().required) return *prefill_error_;
+      return Error(Errc::PrefillUnavailable,
+                   fmt::format("the model \"{}\" serves with prefill workers only, and none is "
+                               "active: {}",
+                               job_.model.name(), prefill_error_->message()))
+          .with_retry_after(std::chrono::seconds(1));
+    case Cause::Decode:
+    case Cause::NoDecode:
+    case Cause::None:
+      break;
+  }
+  return *decode_error_;
+}
+
+engine::ClientCall Run::call() const {
+  return {.api = job_.api,
+          .body = job_.body->object(),
+          .model = job_.by_alias ? std::string_view(job_.model.name()) : std::string_view(),
+          .choice = job_.choice,
+          .prompt = job_.prompt,
+          .progress = progress_.get(),
+          .with_token_ids = job_.continuable};
+}
+
+void Run::begin_attempt() {
+  outcome_ = {};
+  handed_off_ = prefill_dropped_ = false;
+  ticket_ = {};
+  // The legs of an attempt share their id; a new attempt must not meet what is left of the last.
+  ticket_.request_id = machine_.attempts() == 1
+                           ? job_.request_id
+                           : fmt::format("{}-r{}", job_.request_id, machine_.attempts() - 1);
+  if (trail_) trail_->prefill = {};
+}
+
+awaitable<void> Run::choose_prefill() {
+  begin_attempt();
+  auto booking = selection_.prefill();
+  if (!booking) {
+    prefill_error_ = std::move(booking.error());
+    // Asking for the impossible is no reason to serve it differently.
+    const bool nobody = prefill_error_->code() == Errc::NoWorkers;
+    tell(nobody ? Input{Event::NoPrefill}
+                : Input{.event = Event::PrefillFailed, .failure = {.retryable = false}});
+    co_return;
+  }
+  prefill_booking_ = std::move(*booking);
+  const fleet::Worker& worker = prefill_booking_.worker();
+  mode_ = worker.spec().mode();
+  const std::uint32_t rank = prefill_booking_.rank().value_or(0);
+  auto peer = co_await handoff_.peers_.find(worker.id(), worker.spec(), rank);
+  if (!peer) {
+    const fleet::Booking given_up = std::move(prefill_booking_);
+    prefill_failed(std::move(peer.error()), given_up.worker());
+    co_return;
+  }
+  ticket_.peer = std::move(*peer);
+  ticket_.disagg_request_id = handoff_.tickets_.next_disagg_request_id();
+  ticket_.bootstrap_room = TicketSource::room_for(handoff_.random_(), prefill_booking_.rank(),
+                                                  worker.spec().data_parallel_size);
+  tell({.event = Event::PrefillChosen, .mode = *mode_});
+}
+
+void Run::choose_decode() {
+  const bool alone = !machine_.handing_off();
+  if (alone) begin_attempt();
+  decode_dropped_ = streaming_ = false;
+  auto booking = alone ? selection_.alone() : selection_.decode();
+  if (!booking) {
+    // After a failure, that one is told: it says more than that nobody else is left.
+    if (!decode_error_ || booking.error().code() != Errc::NoWorkers)
+      decode_error_ = std::move(booking.error());
+    tell({Event::NoDecode});
+    return;
+  }
+  decode_booking_ = std::move(*booking);
+  tell({Event::DecodeChosen});
+}
+
+awaitable<void> Run::prefill_leg() {
+  const fleet::Booking booking = std::move(prefill_booking_);
+  const auto body_text = job_.body;  // the client's flow may let go of it meanwhile
+  fleet::Worker& worker = booking.worker();
+  const ModeRules& rules = rules_of(*mode_);
+  const engine::Dialect& dialect = engine::dialect_of(*mode_);
+  if (trail_) trail_->prefill.begin(booking);
+  engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
+                            handoff_.options_.timeouts);
+  prefill_exchange_ = &exchange;
+  const wire::SplicedBody body = dialect.prefill_body(call(), ticket_);
+  const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
+  const auto rank = by_room ? std::nullopt : booking.rank();
+  const auto sent = co_await send(exchange, worker, rank, body, ticket_.request_id);
+  Result<std::string> json = sent ? Result<std::string>() : fail(sent.error());
+  if (sent) {
+    tell({Event::PrefillAccepted});
+    json = co_await exchange.read_all(handoff_.options_.response_bytes);
+  }
+  prefill_exchange_ = nullptr;
+  if (bell_) bell_->cancel();  // for await_prefill()
+  Result<engine::PrefillOutcome> outcome = fail(Errc::Internal, "");
+  if (json) {
+    outcome = dialect.read_prefill_answer(*json);
+  } else {
+    outcome = fail(std::move(json.error()));
+  }
+  if (!outcome) {
+    prefill_failed(std::move(outcome.error()), worker);
+    co_return;
+  }
+  if (trail_) trail_->prefill.end();
+  outcome_ = std::move(*outcome);
+  if (gone_ && !rules.keeps_blocks) count_waste();
+  const bool kept = !outcome_.handoff.empty() || rules.order == LegOrder::Together;
+  tell({outcome_.final_answer ? Event::PrefillEnded
+                              : (kept ? Event::PrefillKept : Event::PrefillEmpty)});
+}
+
+awaitable<void> Run::decode_leg() {
+  const bool alone = !machine_.handing_off();
+  const fleet::Worker& worker = decode_booking_.worker();
+  if (trail_) trail_->decode.begin(decode_booking_);
+  decode_exchange_ = std::make_unique<engine::Exchange>(
+      handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
+      handoff_.options_.timeouts);
+  handed_off_ = !alone;
+  const wire::SplicedBody body =
+      alone ? engine::plain_body(call(), worker.spec().engine)
+            : engine::dialect_of(*mode_).decode_body(call(), ticket_, outcome_,
+                                                     engine::DecodePurpose::Answer);
+  auto sent = co_await send(*decode_exchange_, worker, decode_booking_.rank(), body,
+                            ticket_.request_id);
+  if (!sent) {
+    decode_failed(std::move(sent.error()));
+    co_return;
+  }
+  tell({Event::DecodeAccepted});
+  if (!gone_) co_return;
+  // Nobody will read the answer, but its beginning is the proof that the cache has arrived.
+  auto piece = co_await decode_exchange_->read();
+  if (piece) first_token();
+  decode_failed(piece ? *gone_ : std::move(piece.error()));
+}
+
+void Run::release() {
+  job_.counters.releases.add();
+  count_waste();
+  Release release{.mode = *mode_,
+                  .ticket = ticket_,
+                  .outcome = outcome_,
+                  .body = job_.body,
+                  .progress = progress_ ? std::optional(*progress_) : std::nullopt};
+  handoff_.tasks_.spawn([](std::shared_ptr<Run> run, Release what) -> awaitable<void> {
+    co_await run->release_leg(std::move(what));
+  }(shared_from_this(), std::move(release)));
+}
+
+awaitable<void> Run::release_leg(Release release) {
+  engine::ClientCall wanted{.api = job_.api,
+                            .body = release.body->object(),
+                            .model = job_.by_alias ? std::string_view(job_.model.name())
+                                                   : std::string_view(),
+                            .choice = job_.choice,
+                            .prompt = job_.prompt,
+                            .progress = release.progress ? &*release.progress : nullptr};
+  const wire::SplicedBody body = engine::dialect_of(release.mode)
+                                     .decode_body(wanted, release.ticket, release.outcome,
+                                                  engine::DecodePurpose::Release);
+  fleet::Excluded tried = selection_.failed_decodes();
+  for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
+    auto booking = selection_.releaser(release.mode, tried);
+    if (!booking) {
+      // Rather one that has just failed than nobody.
+      if (tried.empty()) co_return;
+      tried.clear();
+      continue;
+    }
+    const fleet::Worker& worker = booking->worker();
+    engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
+                              handoff_.options_.timeouts);
+    const auto sent =
+        co_await send(exchange, worker, booking->rank(), body, release.ticket.request_id);
+    if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
+    tried.push_back(worker.id());
+  }
+}
+
+awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worker& worker,
+                                  std::optional<std::uint32_t> rank, const wire::SplicedBody& body,
+                                  const std::string& request_id) const {
+  std::string own = fmt::format("X-Request-Id: {}\r\n", request_id);
+  if (rank && worker.spec().engine != model::Engine::Trtllm)
+    own += fmt::format("X-data-parallel-rank: {}\r\n", *rank);
+  const std::string head = engine::request_head("POST", engine::path_of(job_.api),
+                                                worker.authority(), job_.headers, body.size(), own);
+  auto sent = co_await exchange.send(head, body.pieces());
+  if (!sent) co_return fail(std::move(sent.error()));
+  const int status = exchange.head().status;
+  if (status >= 200 && status < 300) co_return Result<void>{};
+  Error refused = co_await refusal(exchange);
+  co_return fail(std::move(refused));
+}
+
+void Run::prefill_failed(Error error, fleet::Worker& worker) {
+  const Failure failure = judge(error);
+  if (!prefill_dropped_) {
+    prefill_error_ = std::move(error);
+    selection_.prefill_failed(worker);
+    report(worker, *prefill_error_);
+  }
+  tell({.event = Event::PrefillFailed, .failure = failure});
+}
+
+void Run::decode_failed(Error error) {
+  const Failure failure = judge(error);
+  if (!decode_dropped_) {
+    decode_error_ = std::move(error);
+    selection_.decode_failed(decode_booking_.worker());
+    report(decode_booking_.worker(), *decode_error_);
+  }
+  decode_exchange_.reset();
+  decode_booking_ = {};
+  tell({.event = Event::DecodeFailed, .failure = failure});
+}
+
+void Run::report(fleet::Worker& worker, const Error& error) {
+  if (error.code() != Errc::EngineUnreachable) return;
+  worker.set_availability(fleet::Availability::Down);
+  handoff_.peers_.forget(worker.id());  // it may come back as another
+}
+
+void Run::count_waste() {
+  if (!outcome_.usage) return;
+  const std::int64_t computed =
+      outcome_.usage->prompt_tokens - outcome_.usage->cached_tokens.value_or(0);
+  if (computed > 0)
+    job_.counters.wasted_prefill_tokens.add(static_cast<std::uint64_t>(computed));
+}
+
+}  // namespace baton::handoff

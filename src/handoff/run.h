@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "engine/dialect.h"
+#include "engine/exchange.h"
+#include "fleet/fleet.h"
+#include "handoff/handoff.h"
+#include "handoff/job.h"
+#include "handoff/machine.h"
+#include "handoff/selection.h"
+#include "net/deadlines.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace baton::handoff {
+
+using boost::asio::awaitable;
+
+// Role. One request on its way through prefill and decode: tells the machine what happens, and does
+//   what it says. No decision is made here.
+// Confinement. One I/O thread.
+// Lifetime. Shared by the client's flow and the legs beside it, whichever ends last. The client's
+//   flow calls leave() before its Cancellation and Trail end.
+class Run : public std::enable_shared_from_this<Run> {
+ public:
+  Run(Handoff& handoff, Job job, Trail& trail, Cancellation& cancellation);
+
+  // The client's flow: until an answer is there to be read, or the error is.
+  awaitable<Result<void>> begin();
+  void leave();
+
+  // See Answer.
+  std::optional<std::string>& whole() { return whole_; }
+  engine::Exchange& stream() { return *decode_exchange_; }
+  void first_token();
+  void finished();
+  void forbid_migration() { machine_.forbid_migration(); }
+  awaitable<Result<void>> recover(Error error, const engine::Progress* progress);
+  bool handed_off() const { return handed_off_; }
+  const engine::PrefillOutcome& prefill() const { return outcome_; }
+  awaitable<void> await_prefill();
+
+ private:
+  // What is to be taken off a prefill worker's hands, independent of what the run does next.
+  struct Release {
+    model::HandoffMode mode;
+    engine::HandoffTicket ticket;
+    engine::PrefillOutcome outcome;
+    std::shared_ptr<const engine::ClientBody> body;
+    std::optional<engine::Progress> progress;
+  };
+
+  void tell(const Input& input);
+  void perform(Action action);
+  awaitable<Result<void>> proceed();
+  awaitable<void> wait_for_something_to_do();
+  Error error_of(Cause cause) const;
+  engine::ClientCall call() const;
+
+  void begin_attempt();
+  awaitable<void> choose_prefill();
+  void choose_decode();
+  awaitable<void> prefill_leg();
+  awaitable<void> decode_leg();
+  void release();
+  awaitable<void> release_leg(Release release);
+  awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
+                               std::optional<std::uint32_t> rank, const wire::SplicedBody& body,
+                               const std::string& request_id) const;
+  void prefill_failed(Error error, fleet::Worker& worker);
+  void decode_failed(Error error);
+  void report(fleet::Worker& worker, const Error& error);
+  void count_waste();
+
+  Handoff& handoff_;
+  Job job_;
+  Selection selection_;
+  Machine machine_;
+  std::deque<Action> todo_;                          // of the client's flow
+  std::unique_ptr<boost::asio::steady_timer> bell_;  // while the client's flow waits
+
+  Trail* trail_;  // null once the client's flow has left
+  std::optional<Cancellation::Listener> listener_;
+  std::optional<Error> gone_;  // why the answer is not wanted any more
+  std::unique_ptr<net::Deadline> grace_;
+
+  // Of the attempt under way.
+  engine::HandoffTicket ticket_;
+  std::optional<model::HandoffMode> mode_;
+  fleet::Booking prefill_booking_;  // until its leg begins
+  fleet::Booking decode_booking_;
+  engine::Exchange* prefill_exchange_ = nullptr;  // while that leg runs
+  std::unique_ptr<engine::Exchange> decode_exchange_;
+  engine::PrefillOutcome outcome_;
+  bool handed_off_ = false;
+  bool streaming_ = false;
+  bool prefill_dropped_ = false;
+  bool decode_dropped_ = false;
+
+  std::optional<Error> prefill_error_;
+  std::optional<Error> decode_error_;
+  std::optional<std::string> whole_;
+  std::unique_ptr<engine::Progress> progress_;  // what is to be continued
+};
+
+}  // namespace baton::handoff

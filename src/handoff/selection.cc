@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "handoff/selection.h"
+
+#include "engine/dialect.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+namespace baton::handoff {
+namespace {
+
+using model::Disaggregation;
+using model::Role;
+
+bool decode_may_prefill(const fleet::Model& model) {
+  const auto& workers = model.workers(Role::Decode).workers();
+  return !workers.empty() && rules_of(workers.front()->spec().mode()).decode_may_prefill;
+}
+
+bool can_hand_off(const Job& job) {
+  const auto& workers = job.model.workers(Role::Decode).workers();
+  if (workers.empty()) return false;
+  const engine::ClientCall call{
+      .api = job.api, .body = job.body->object(), .choice = job.choice, .prompt = job.prompt};
+  return engine::dialect_of(workers.front()->spec().mode()).can_hand_off(call);
+}
+
+}  // namespace
+
+Selection::Selection(const Job& job, const fleet::Random& random) : job_(job), random_(random) {
+  const fleet::Model& model = job.model;
+  const std::size_t decodes = model.workers(Role::Decode).workers().size();
+  const std::size_t both = model.workers(Role::Aggregated).workers().size();
+  const bool decode_alone = decode_may_prefill(model);
+  policy_.required = model.disaggregation() == Disaggregation::Required;
+  policy_.decode_may_prefill = decode_alone || both > 0;
+  policy_.on_prefill_failure = model.on_prefill_failure();
+  policy_.retries = model.retries();
+  policy_.migrations = job.continuable ? model.migration() : 0;
+
+  const bool pinned_to_both =
+      job.hints->decode && model.workers(Role::Aggregated).find(job.hints->decode->worker);
+  // Where a model has workers of both kinds, each that answers gets an equal share.
+  const bool its_turn = both > 0 && !policy_.required && !job.hints->decode &&
+                        random() % (decodes + both) < both;
+  alone_role_ = pinned_to_both || its_turn || !decode_alone ? Role::Aggregated : Role::Decode;
+  const bool possible = policy_.required || (!model.workers(Role::Prefill).empty() && decodes > 0);
+  const bool wanted = model.disaggregation() != Disaggregation::Off && !pinned_to_both && !its_turn;
+  policy_.disaggregate = wanted && possible && (can_hand_off(job) || !policy_.decode_may_prefill);
+}
+
+Result<fleet::Booking> Selection::prefill() {
+  fleet::Wish wish = fleet::wish_for(Role::Prefill, *job_.hints);
+  wish.excluded = failed_prefills_;
+  const fleet::WorkerSet& decodes = job_.model.workers(Role::Decode);
+  std::optional<Error> unfit;  // why the one before had to be passed over
+  while (true) {
+    auto booking = book(Role::Prefill, wish, prefill_lease_);
+    if (!booking) return fail(unfit ? std::move(*unfit) : std::move(booking.error()));
+    const fleet::Worker& worker = booking->worker();
+    // Nothing is sent before it is known that the other half can follow.
+    auto transfer = routing::transfer_constraints(worker.spec());
+    if (!transfer) return fail(std::move(transfer.error()));
+    mode_ = worker.spec().mode();
+    transfer_ = std::move(*transfer);
+    const fleet::Wish second = decode_wish();
+    if (decodes.can_serve(second)) return booking;
+    const auto follower = decodes.peek(second, random_);
+    if (follower) return booking;
+    if (wish.pin || follower.error().code() == Errc::InvalidRouting)
+      return fail(follower.error());
+    unfit = follower.error();
+    wish.excluded.push_back(worker.id());
+  }
+}
+
+fleet::Wish Selection::decode_wish() const {
+  fleet::Wish wish = fleet::wish_for(Role::Decode, *job_.hints);
+  wish.excluded = failed_decodes_;
+  wish.mode = mode_;
+  wish.constraints.merge(transfer_);
+  return wish;
+}
+
+Result<fleet::Booking> Selection::decode() { return book(Role::Decode, decode_wish(), decode_lease_); }
+
+Result<fleet::Booking> Selection::alone() {
+  fleet::Wish wish = fleet::wish_for(alone_role_, *job_.hints);
+  wish.excluded = failed_decodes_;
+  return book(alone_role_, std::move(wish), decode_lease_);
+}
+
+Result<fleet::Booking> Selection::releaser(model::HandoffMode mode,
+                                           const fleet::Excluded& excluded) const {
+  fleet::Wish wish;
+  wish.mode = mode;
+  wish.excluded = excluded;
+  return job_.model.workers(Role::Decode).book(wish, random_);
+}
+
+Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
+                                       routing::AffinityTable::Lease& lease) {
+  const std::string& session = job_.hints->session_id;
+  routing::AffinityTable& sessions = job_.model.affinity(role);
+  const bool sticky = !session.empty() && sessions.enabled();
+  if (sticky) {
+    wish.affinity = sessions.find(session);
+    if (auto clash = pin_against_session(wish)) return fail(std::move(*clash));
+  }
+  auto booking = job_.model.workers(role).book(wish, random_);
+  if (booking && sticky) lease = sessions.bind(session, booking->seat());
+  return booking;
+}
+
+// A request that names another worker than its session has contradicts itself; which of the two was
+// meant is not ours to guess.
+std::optional<Error> Selection::pin_against_session(const fleet::Wish& wish) const {
+  if (!wish.pin || !wish.affinity) return std::nullopt;
+  const fleet::Worker* const pinned = job_.model.find_worker(wish.pin->worker);
+  if (!pinned || pinned->id() == wish.affinity->worker) return std::nullopt;
+  return Error(Errc::InvalidRouting,
+               fmt::format("the request names the worker {}, but its session \"{}\" is bound to "
+                           "another; send one or the other",
+                           wish.pin->worker, job_.hints->session_id));
+}
+
+void Selection::prefill_failed(const fleet::Worker& worker) {
+  failed_prefills_.push_back(worker.id());
+  if (!job_.hints->session_id.empty())
+    job_.model.affinity(Role::Prefill).unbind(job_.hints->session_id);
+}
+
+void Selection::decode_failed(const fleet::Worker& worker) {
+  failed_decodes_.push_back(worker.id());
+  if (!job_.hints->session_id.empty())
+    job_.model.affinity(Role::Decode).unbind(job_.hints->session_id);
+}
+
+}  // namespace baton::handoff

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "fleet/fleet.h"
+#include "handoff/job.h"
+#include "handoff/machine.h"
+#include "routing/affinity.h"
+#include "routing/constraints.h"
+
+#include <optional>
+
+namespace baton::handoff {
+
+// Role. Whom one request may go to: its pins, its session and its constraints, what its prefill
+//   worker demands of the decode worker, and who has failed it already.
+// Confinement. One I/O thread.
+// Lifetime. Owned by the request's Run, whose Job outlives it.
+// Invariants. Choosing is booking: what comes back is counted on its worker until it is let go.
+class Selection {
+ public:
+  Selection(const Job& job, const fleet::Random& random);
+
+  // What the machine may do for this request.
+  const Policy& policy() const { return policy_; }
+
+  // A prefill worker that some decode worker can follow.
+  Result<fleet::Booking> prefill();
+  // A decode worker for the hand-off of the prefill worker chosen last.
+  Result<fleet::Booking> decode();
+  // A worker that does both.
+  Result<fleet::Booking> alone();
+  // Anyone who can take over what that prefill worker pinned.
+  Result<fleet::Booking> releaser(model::HandoffMode mode, const fleet::Excluded& excluded) const;
+
+  void prefill_failed(const fleet::Worker& worker);
+  void decode_failed(const fleet::Worker& worker);
+  const fleet::Excluded& failed_decodes() const { return failed_decodes_; }
+
+ private:
+  fleet::Wish decode_wish() const;
+  Result<fleet::Booking> book(model::Role role, fleet::Wish wish,
+                              routing::AffinityTable::Lease& lease);
+  std::optional<Error> pin_against_session(const fleet::Wish& wish) const;
+
+  const Job& job_;
+  const fleet::Random& random_;
+  Policy policy_;
+  model::Role alone_role_ = model::Role::Decode;
+  std::optional<model::HandoffMode> mode_;  // of the prefill worker chosen last
+  routing::Constraints transfer_;           // what it demands of the decode worker
+  fleet::Excluded failed_prefills_;
+  fleet::Excluded failed_decodes_;
+  routing::AffinityTable::Lease prefill_lease_;
+  routing::AffinityTable::Lease decode_lease_;
+};
+
+}  // namespace baton::handoff

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/stream_judge.h"
+
+#include "engine/engine_error.h"
+#include "engine/stream_event.h"
+#include "engine/usage_merge.h"
+
+#include <utility>
+
+namespace baton::pipeline {
+
+StreamJudge::StreamJudge(RequestRecord& record, ModelMetrics& metrics,
+                         std::unique_ptr<engine::StreamContinuity> continuity)
+    : record_(record), metrics_(metrics), continuity_(std::move(continuity)) {}
+
+void StreamJudge::restart() {
+  if (continuity_ && !continuity_->why_not() && continuity_->progress()) continuity_->resume();
+  prefill_ = nullptr;
+  begun_ = finished_ = false;
+  held_.reset();
+  failure_.reset();
+}
+
+std::string_view StreamJudge::take(wire::SseReader& reader, std::string_view piece) {
+  if (held_ && prefill_) {
+    const std::string data = *std::exchange(held_, std::nullopt);
+    if (rewrite(data, true) == Passage::Changed) return changed_;
+  }
+  const char* begin = nullptr;
+  const char* end = nullptr;
+  const auto range = [&] {
+    return begin ? std::string_view(begin, static_cast<std::size_t>(end - begin))
+                 : std::string_view();
+  };
+  while (!failure_ && !done_ && !held_) {
+    const auto event = reader.next();
+    if (!event) break;
+    // What was taken so far goes on before an event that is rewritten; it is looked at again then.
+    const Passage passage = accept(event->data);
+    if (passage == Passage::Stop || passage == Passage::Held) break;
+    if (passage == Passage::Dropped) {
+      if (begin) return range();
+      continue;
+    }
+    if (passage == Passage::Changed) {
+      if (!begin) return changed_;
+      changed_.insert(0, range());
+      return changed_;
+    }
+    // An event that began in an earlier piece lies elsewhere, and goes on alone.
+    const bool whole =
+        event->raw.data() >= piece.data() && event->raw.data() < piece.data() + piece.size();
+    if (!whole) return event->raw;
+    if (!begin) begin = event->raw.data();
+    end = event->raw.data() + event->raw.size();
+  }
+  if (reader.overflowed() && !failure_) {
+    failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is too large");
+  }
+  return range();
+}
+
+StreamJudge::Passage StreamJudge::accept(std::string_view data) {
+  if (data.empty()) return Passage::AsItIs;  // a comment
+  engine::StreamEvent event = engine::read_stream_event(data);
+  switch (event.kind) {
+    case engine::StreamEvent::Kind::Malformed:
+      failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is not JSON");
+      return Passage::Stop;
+    case engine::StreamEvent::Kind::Error:
+      failure_ = engine::read_stream_error(data);
+      return Passage::Stop;
+    case engine::StreamEvent::Kind::Aborted:
+      failure_.emplace(Errc::EngineFailed, "the engine gave the answer up");
+      return Passage::Stop;
+    case engine::StreamEvent::Kind::Done:
+      if (!finished_) {
+        failure_.emplace(Errc::EngineFailed,
+                         "the engine ended the stream before the answer was finished");
+        return Passage::Stop;
+      }
+      done_ = true;
+      return Passage::AsItIs;
+    case engine::StreamEvent::Kind::Chunk:
+      break;
+  }
+  begun_ = true;
+  if (event.has_content) record_.on_token(metrics_);
+  if (event.has_finish) finished_ = true;
+  if (event.usage) record_.usage = event.usage;
+  const bool by_two = handed_off_ && event.usage.has_value();
+  if (by_two && !prefill_) {
+    held_ = data;
+    return Passage::Held;
+  }
+  if (!by_two && !continuity_) return Passage::AsItIs;
+  return rewrite(data, by_two);
+}
+
+StreamJudge::Passage StreamJudge::rewrite(std::string_view data, bool has_usage) {
+  std::optional<std::string> merged;
+  if (has_usage && handed_off_) {
+    const engine::Usage prefill = prefill_->usage.value_or(engine::Usage{});
+    merged = engine::rewrite_usage(data, prefill);
+    if (record_.usage) record_.usage->cached_tokens = prefill.cached_tokens;
+  }
+  const std::string_view text = merged ? std::string_view(*merged) : data;
+  if (continuity_) {
+    auto passage = continuity_->pass(text);
+    using Kind = engine::StreamContinuity::Passage::Kind;
+    if (passage.kind == Kind::Dropped) return Passage::Dropped;
+    if (passage.kind == Kind::Changed) {
+      changed_ = std::move(passage.event);
+      return Passage::Changed;
+    }
+  }
+  if (!merged && !has_usage) return Passage::AsItIs;
+  changed_ = "data: " + std::string(text) + "\n\n";
+  return Passage::Changed;
+}
+
+}  // namespace baton::pipeline
