@@ -19,7 +19,7 @@ std::chrono::milliseconds unix_time() {
 Services::Services(config::Config settings, telemetry::Logger& logger)
     : config(std::move(settings)),
       log(logger),
-      fleet(config, metrics),
+      fleet(config, metrics, log),
       ledger(metrics, log, config.log.requests),
       keys(config.api_keys),
       http_metrics(metrics),

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "model/network.h"
 #include "model/worker.h"
 
 #include <chrono>
@@ -64,7 +65,7 @@ enum class ClientHandoffFields { Strip, Refuse };
 // Whose word counts on which worker serves.
 struct Trust {
   bool routing_headers = false;
-  std::vector<std::string> sources;  // addresses or address/bits; none: every source
+  std::vector<model::Network> sources;  // none: every source
   bool operator==(const Trust&) const = default;
 };
 

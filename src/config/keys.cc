@@ -9,7 +9,8 @@
 namespace baton::config {
 namespace {
 
-constexpr std::string_view kPolicies = "one of round_robin, random, power_of_two, least_loaded";
+constexpr std::string_view kPolicies =
+    "one of round_robin, random, power_of_two, least_loaded, direct";
 
 // clang-format off
 constexpr std::array kKeys{
@@ -21,6 +22,11 @@ constexpr std::array kKeys{
     Key{"api_keys_file", "--api-keys-file", "string", "none", "File with more API keys, one a line; blank lines and lines that begin with # are left out."},
     Key{"threads", "--threads", "integer", "0", "I/O threads; 0 means one per core."},
     Key{"shutdown_grace", "--shutdown-grace", "duration", "30s", "How long running requests may finish after SIGTERM."},
+    Key{"trust_routing_headers", "--trust-routing-headers", "boolean", "false", "Whether requests may choose their workers, by header or body; otherwise what they say of it is left out."},
+    Key{"trusted_sources", "", "list", "every source", "Addresses and networks (10.0.0.0/8) whose requests may; needs trust_routing_headers."},
+    Key{"client_handoff_fields", "--client-handoff-fields", "one of strip, refuse", "strip", "What becomes of hand-off fields in a client's body, which could name another request's KV cache."},
+    Key{"response_headers", "--response-headers", "boolean", "true", "Whether answers say in x-baton- headers which workers served."},
+    Key{"overload_status", "--overload-status", "one of as_reported, 429, 503", "as_reported", "Status a client gets where an engine is overloaded."},
     Key{"timeouts.connect", "--timeouts.connect", "duration", "2s", "Connecting to a worker."},
     Key{"timeouts.first_byte", "--timeouts.first-byte", "duration", "5m", "From the request sent to a worker to its first token, or to its whole answer where it is not streamed."},
     Key{"timeouts.idle", "--timeouts.idle", "duration", "1m", "Between two reads of a worker's answer."},
@@ -43,11 +49,30 @@ constexpr std::array kKeys{
     Key{"models[].policy", "", kPolicies, "round_robin", "How a worker is chosen for a request."},
     Key{"models[].prefill_policy", "", kPolicies, "policy", "How a prefill worker is chosen, where that differs."},
     Key{"models[].decode_policy", "", kPolicies, "policy", "How a decode worker is chosen, where that differs."},
+    Key{"models[].disaggregation", "", "one of auto, required, off", "auto", "Whether prefill runs on workers of its own: where there are any, always, or never."},
+    Key{"models[].on_prefill_failure", "", "one of retry, fallback, fail", "retry", "After a failed prefill: another prefill worker; that, then a decode worker alone; or an error at once."},
+    Key{"models[].retries", "", "integer", "2", "Further attempts at a request before its first token."},
+    Key{"models[].migration", "", "integer", "0", "Further attempts after the first token, continuing the stream on another worker."},
+    Key{"models[].affinity.ttl", "", "duration", "none", "How long a session stays with its workers after its last request ended; without it there is no affinity."},
+    Key{"models[].affinity.sessions", "", "integer", "100000", "Sessions remembered at once, for prefill and for decode."},
+    Key{"models[].affinity.body_fields", "", "list", "none", "Of session_id and user: body fields that name the session where no header does."},
     Key{"models[].workers", "", "list", "required", "The engine servers of the model."},
     Key{"models[].workers[].url", "", "string", "required", "Where the engine server listens: http://host:port."},
     Key{"models[].workers[].engine", "", "one of vllm, sglang, trtllm", "vllm", "Which engine it runs."},
     Key{"models[].workers[].role", "", "one of prefill, decode, aggregated", "aggregated", "Which part of a request it takes; aggregated takes both."},
-    Key{"models[].workers[].bootstrap_port", "", "integer", "asked of the engine", "Port at which decode workers meet an SGLang prefill worker."},
+    Key{"models[].workers[].bootstrap_port", "", "integer", "asked of the engine", "Port at which decode workers meet an SGLang or Mooncake prefill worker."},
+    Key{"models[].workers[].id", "", "string", "host:port", "What requests and answers call it."},
+    Key{"models[].workers[].handoff", "", "one of nixl_pull, nixl_push, mooncake, bootstrap, context_first, generation_first", "by engine", "How KV caches get from prefill to decode."},
+    Key{"models[].workers[].data_parallel_size", "", "integer", "1", "Data-parallel ranks behind the one address."},
+    Key{"models[].workers[].taints", "", "list", "none", "What a request may require or prefer of a worker."},
+    Key{"models[].workers[].topology", "", "list", "none", "Where it is, as domain=value: rack=r7."},
+    Key{"models[].workers[].transfer_domain", "", "string", "none", "The domain of topology that KV caches of this prefill worker should not leave."},
+    Key{"models[].workers[].transfer_enforcement", "", "one of required, preferred", "required", "Whether that domain is a condition or a wish."},
+    Key{"models[].workers[].transfer_weight", "", "number", "none", "How much the wish counts; only with preferred."},
+    Key{"models[].workers[].nixl.engine_id", "", "string", "asked of the engine", "NIXL push: the engine id of a prefill worker."},
+    Key{"models[].workers[].nixl.side_channel", "", "address", "asked of the engine", "NIXL push: where its side channel listens."},
+    Key{"models[].workers[].nixl.tensor_parallel_size", "", "integer", "1", "NIXL push: its tensor-parallel size."},
+    Key{"models[].workers[].nixl.pipeline_parallel_size", "", "integer", "1", "NIXL push: its pipeline-parallel size."},
 };
 // clang-format on
 

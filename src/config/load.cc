@@ -48,6 +48,41 @@ Parsed<LogLevel> parse_log_level(std::string_view text) {
       fmt::format("unknown {}; write debug, info, warning or error", shown(text)));
 }
 
+Parsed<ClientHandoffFields> parse_client_handoff_fields(std::string_view text) {
+  if (text == "strip") return ClientHandoffFields::Strip;
+  if (text == "refuse") return ClientHandoffFields::Refuse;
+  return std::unexpected(fmt::format("unknown {}; write strip or refuse", shown(text)));
+}
+
+Parsed<int> parse_overload_status(std::string_view text) {
+  if (text == "as_reported") return 0;
+  if (text == "429") return 429;
+  if (text == "503") return 503;
+  return std::unexpected(fmt::format("unknown {}; write as_reported, 429 or 503", shown(text)));
+}
+
+void read_trust(const Node& root, const Section& section, Trust& trust, Problems& problems) {
+  section.read("trust_routing_headers", trust.routing_headers, parse_boolean);
+  const std::vector<Node>& sources = section.list("trusted_sources");
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string at = fmt::format("trusted_sources[{}]", i);
+    if (const auto one = Section::read_scalar(sources[i], at, parse_network, problems)) {
+      trust.sources.push_back(*one);
+    }
+  }
+  if (const Node* const list = root.find("trusted_sources")) {
+    // An empty list would trust every source, which nobody means who writes one.
+    if (list->kind == Node::Kind::List && list->items.empty()) {
+      problems.add(*list, "trusted_sources",
+                   "is empty; name the sources, or remove it to trust every source");
+    }
+    if (!trust.routing_headers) {
+      problems.add(*list, "trusted_sources",
+                   "has no effect without trust_routing_headers: true; add that or remove it");
+    }
+  }
+}
+
 void read_timeouts(const Section& section, Timeouts& timeouts) {
   section.read("connect", timeouts.connect, parse_duration);
   section.read("first_byte", timeouts.first_byte, parse_duration);
@@ -104,6 +139,10 @@ Config read_config(const Node& root, Problems& problems) {
   section.read("threads", config.threads, number<0, 1024>);
   section.read("shutdown_grace", config.shutdown_grace, parse_duration);
   read_tls(root, section.section("tls"), config.tls, problems);
+  read_trust(root, section, config.trust, problems);
+  section.read("client_handoff_fields", config.client_handoff_fields, parse_client_handoff_fields);
+  section.read("response_headers", config.response_headers, parse_boolean);
+  section.read("overload_status", config.overload_status, parse_overload_status);
   read_timeouts(section.section("timeouts"), config.timeouts);
   read_limits(section.section("limits"), config.limits);
   read_log(section.section("log"), config.log);

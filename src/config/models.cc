@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "config/models.h"
 
+#include "config/workers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +15,7 @@
 namespace baton::config {
 namespace {
 
-using model::Engine;
+using model::Disaggregation;
 using model::Role;
 using model::WorkerSpec;
 
@@ -34,57 +36,52 @@ struct Draft {
   bool complete = true;
 };
 
-template <class Enum>
-Parsed<Enum> parse_choice(std::string_view text, std::optional<Enum> (*parse)(std::string_view),
-                          std::span<const std::string_view> names) {
-  if (const auto value = parse(text)) return *value;
-  if (const auto near = nearest(text, names); !near.empty()) {
-    return std::unexpected(fmt::format("unknown {}; did you mean {}?", shown(text), near));
-  }
-  return std::unexpected(
-      fmt::format("unknown {}; write one of {}", shown(text), fmt::join(names, ", ")));
+template <std::size_t kLeast, std::size_t kMost>
+Parsed<std::size_t> number(std::string_view text) {
+  return parse_number(text, kLeast, kMost);
 }
 
 Parsed<model::Policy> parse_policy(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kNames{"round_robin", "random", "power_of_two",
-                                                   "least_loaded"};
-  if (text == "kv" || text == "direct") {
-    return std::unexpected(
-        fmt::format("policy {} is not available in this version; write one of {}", text,
-                    fmt::join(kNames, ", ")));
+  constexpr std::array<std::string_view, 5> kNames{"round_robin", "random", "power_of_two",
+                                                   "least_loaded", "direct"};
+  if (text == "kv") {
+    return std::unexpected(fmt::format(
+        "policy kv is not available in this version; write one of {}", fmt::join(kNames, ", ")));
   }
   return parse_choice<model::Policy>(text, model::parse_policy, kNames);
 }
 
-Parsed<Engine> parse_engine(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kNames{"vllm", "sglang", "trtllm"};
-  return parse_choice<Engine>(text, model::parse_engine, kNames);
+Parsed<Disaggregation> parse_disaggregation(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kNames{"auto", "required", "off"};
+  return parse_choice<Disaggregation>(text, model::parse_disaggregation, kNames);
 }
 
-Parsed<Role> parse_role(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kNames{"prefill", "decode", "aggregated"};
-  return parse_choice<Role>(text, model::parse_role, kNames);
+Parsed<model::OnPrefillFailure> parse_on_prefill_failure(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kNames{"retry", "fallback", "fail"};
+  return parse_choice<model::OnPrefillFailure>(text, model::parse_on_prefill_failure, kNames);
 }
 
-std::optional<WorkerSpec> read_worker(const Node& node, const std::string& path,
-                                      Problems& problems) {
-  const std::size_t before = problems.count();
-  WorkerSpec spec;
-  const Section section(node, path, "models[].workers[]", problems);
-  section.read("url", spec.endpoint, parse_worker_url);
-  section.read("engine", spec.engine, parse_engine);
-  section.read("role", spec.role, parse_role);
-  section.read("bootstrap_port", spec.bootstrap_port, parse_port);
-  if (problems.count() != before) return std::nullopt;
-  if (node.find("url") == nullptr) {
-    problems.add(node, path, "has no url; write url: http://host:port");
-    return std::nullopt;
+Parsed<std::string> parse_session_field(std::string_view text) {
+  if (text == "session_id" || text == "user") return std::string(text);
+  return std::unexpected(fmt::format("unknown {}; write session_id or user", shown(text)));
+}
+
+void read_affinity(const Node& node, const Section& model, Affinity& affinity, Problems& problems) {
+  const Node* const map = node.find("affinity");
+  if (map == nullptr || map->kind == Node::Kind::Null) return;
+  const Section section = model.section("affinity");
+  section.read("ttl", affinity.ttl, parse_duration);
+  section.read("sessions", affinity.sessions, number<1, 10'000'000>);
+  const std::vector<Node>& fields = section.list("body_fields");
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::string at = fmt::format("{}[{}]", section.path_of("body_fields"), i);
+    if (auto field = Section::read_scalar(fields[i], at, parse_session_field, problems)) {
+      affinity.body_fields.push_back(*std::move(field));
+    }
   }
-  if (spec.bootstrap_port && (spec.engine != Engine::Sglang || spec.role != Role::Prefill)) {
-    problems.add(node, section.path_of("bootstrap_port"),
-                 "is only for SGLang prefill workers; remove it");
+  if (map->kind == Node::Kind::Map && map->find("ttl") == nullptr) {
+    problems.add(*map, model.path_of("affinity"), "has no ttl; write how long, as ttl: 10m");
   }
-  return spec;
 }
 
 Draft read_model(const Node& node, const std::string& path, Problems& problems) {
@@ -101,6 +98,11 @@ Draft read_model(const Node& node, const std::string& path, Problems& problems) 
   section.read("policy", result.policy, parse_policy);
   section.read("prefill_policy", result.prefill_policy, parse_policy);
   section.read("decode_policy", result.decode_policy, parse_policy);
+  section.read("disaggregation", result.disaggregation, parse_disaggregation);
+  section.read("on_prefill_failure", result.on_prefill_failure, parse_on_prefill_failure);
+  section.read("retries", result.retries, number<0, 10>);
+  section.read("migration", result.migration, number<0, 10>);
+  read_affinity(node, section, result.affinity, problems);
   const std::vector<Node>& aliases = section.list("aliases");
   for (std::size_t i = 0; i < aliases.size(); ++i) {
     const std::string at = fmt::format("{}.aliases[{}]", path, i);
@@ -173,23 +175,31 @@ void check_duplicates(const std::vector<Draft>& drafts, Problems& problems) {
   }
 }
 
-void check_roles(const Draft& draft, Problems& problems) {
-  const auto& workers = draft.workers;
-  const auto has = [&](Role role) {
-    return std::ranges::any_of(workers, [&](const Placed& one) { return one.spec.role == role; });
-  };
-  if (workers.empty()) {
-    problems.add(*draft.node, draft.path + ".workers", "has no workers; give at least one");
-    return;
+// What requests call a worker must mean one worker of the model.
+void check_worker_ids(const Draft& draft, Problems& problems) {
+  std::map<std::string, const Placed*> owners;
+  for (const Placed& worker : draft.workers)
+    owners.emplace(worker.spec.endpoint.to_string(), &worker);
+  for (const Placed& worker : draft.workers) {
+    if (worker.spec.name.empty()) continue;
+    const auto [owner, is_new] = owners.emplace(worker.spec.name, &worker);
+    if (is_new || owner->second == &worker) continue;
+    problems.add(*worker.node->find("id"), worker.path + ".id",
+                 fmt::format("{} already means {}; ids of one model must differ",
+                             shown(worker.spec.name), place(*owner->second)));
   }
-  if (!has(Role::Decode) && !has(Role::Aggregated)) {
-    problems.add(*draft.node, draft.path + ".workers",
-                 "has only prefill workers; add a decode or an aggregated one");
-  }
+}
+
+bool has_role(const Draft& draft, Role role) {
+  return std::ranges::any_of(draft.workers,
+                             [role](const Placed& one) { return one.spec.role == role; });
+}
+
+void check_engines(const Draft& draft, Problems& problems) {
   const auto is_leg = [](const Placed& one) { return one.spec.role != Role::Aggregated; };
-  const auto first = std::ranges::find_if(workers, is_leg);
-  if (first == workers.end()) return;
-  for (const Placed& worker : workers) {
+  const auto first = std::ranges::find_if(draft.workers, is_leg);
+  if (first == draft.workers.end()) return;
+  for (const Placed& worker : draft.workers) {
     if (!is_leg(worker) || worker.spec.engine == first->spec.engine) continue;
     problems.add(
         *worker.node, worker.path + ".engine",
@@ -197,6 +207,40 @@ void check_roles(const Draft& draft, Problems& problems) {
                     "one model must run one engine",
                     to_string(worker.spec.engine), place(*first), to_string(first->spec.engine)));
   }
+}
+
+// A prefill worker can only hand over to a decode worker of its own mode.
+void check_pairs(const Draft& draft, Problems& problems) {
+  if (draft.model.disaggregation == Disaggregation::Off || !has_role(draft, Role::Decode)) return;
+  for (const Placed& worker : draft.workers) {
+    if (worker.spec.role != Role::Prefill) continue;
+    const bool paired = std::ranges::any_of(draft.workers, [&](const Placed& one) {
+      return one.spec.role == Role::Decode && one.spec.mode() == worker.spec.mode();
+    });
+    if (paired) continue;
+    problems.add(*worker.node, worker.path + ".handoff",
+                 fmt::format("is {0}, but no decode worker of the model has that mode; give one "
+                             "handoff: {0}",
+                             to_string(worker.spec.mode())));
+  }
+}
+
+void check_roles(const Draft& draft, Problems& problems) {
+  if (draft.workers.empty()) {
+    problems.add(*draft.node, draft.path + ".workers", "has no workers; give at least one");
+    return;
+  }
+  if (!has_role(draft, Role::Decode) && !has_role(draft, Role::Aggregated)) {
+    problems.add(*draft.node, draft.path + ".workers",
+                 "has only prefill workers; add a decode or an aggregated one");
+  } else if (draft.model.disaggregation == Disaggregation::Required &&
+             !has_role(draft, Role::Decode)) {
+    problems.add(*draft.node->find("disaggregation"), draft.path + ".disaggregation",
+                 "required needs a decode worker; add one or write auto");
+  }
+  const std::size_t before = problems.count();
+  check_engines(draft, problems);
+  if (problems.count() == before) check_pairs(draft, problems);
 }
 
 }  // namespace
@@ -216,6 +260,7 @@ std::vector<Model> read_models(const Section& root, Problems& problems) {
   check_duplicates(drafts, problems);
   std::vector<Model> models;
   for (Draft& draft : drafts) {
+    check_worker_ids(draft, problems);
     if (draft.complete) check_roles(draft, problems);
     models.push_back(std::move(draft.model));
   }

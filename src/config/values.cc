@@ -221,6 +221,39 @@ Parsed<std::string> parse_name(std::string_view text) {
   return std::string(text);
 }
 
+Parsed<std::string> parse_worker_id(std::string_view text) {
+  if (text.empty()) return wrong("must not be empty");
+  if (text.size() > 256) return wrong("{} is longer than 256 bytes", shown(text));
+  if (!std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; })) {
+    return wrong("{} must be visible ASCII without blanks", shown(text));
+  }
+  return std::string(text);
+}
+
+Parsed<model::Endpoint> parse_peer_address(std::string_view text) {
+  if (text.find("://") != text.npos) return wrong("write host:port, without a scheme");
+  return parse_endpoint(text, 1);
+}
+
+Parsed<model::Network> parse_network(std::string_view text) {
+  if (const auto network = model::parse_network(text)) return *network;
+  return wrong(
+      "{} is not an address or a network; write 10.0.0.1, 10.0.0.0/8 or fd00::/8, without bits "
+      "after the prefix",
+      shown(text));
+}
+
+Parsed<double> parse_weight(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  const bool number = !text.empty() && stop == end && error == std::errc{};
+  if (!number || !(value > 0 && value <= 100)) {
+    return wrong("{} is not a number above 0 and up to 100", shown(text));
+  }
+  return value;
+}
+
 Parsed<std::string> parse_path(std::string_view text) {
   if (text.empty()) return wrong("must name a file");
   return std::string(text);

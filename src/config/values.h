@@ -2,12 +2,16 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "model/network.h"
 #include "model/worker.h"
+
+#include <fmt/format.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +37,14 @@ Parsed<model::Endpoint> parse_worker_url(std::string_view text);
 // Text that stands in logs, metrics and answers: not empty, no control characters, no blanks at its
 // ends.
 Parsed<std::string> parse_name(std::string_view text);
+// A name that also stands in headers: visible ASCII without blanks, at most 256 bytes.
+Parsed<std::string> parse_worker_id(std::string_view text);
+// host:port of something to connect to.
+Parsed<model::Endpoint> parse_peer_address(std::string_view text);
+// An address or address/bits.
+Parsed<model::Network> parse_network(std::string_view text);
+// A number above zero, at most 100.
+Parsed<double> parse_weight(std::string_view text);
 // A path of a file.
 Parsed<std::string> parse_path(std::string_view text);
 
@@ -40,5 +52,17 @@ Parsed<std::string> parse_path(std::string_view text);
 std::string shown(std::string_view text);
 // The candidate nearest to a mistyped `text`; empty where none is near.
 std::string_view nearest(std::string_view text, std::span<const std::string_view> candidates);
+
+// One of `names`, as `parse` reads them.
+template <class Value>
+Parsed<Value> parse_choice(std::string_view text, std::optional<Value> (*parse)(std::string_view),
+                           std::span<const std::string_view> names) {
+  if (const auto value = parse(text)) return *value;
+  if (const auto near = nearest(text, names); !near.empty()) {
+    return std::unexpected(fmt::format("unknown {}; did you mean {}?", shown(text), near));
+  }
+  return std::unexpected(
+      fmt::format("unknown {}; write one of {}", shown(text), fmt::join(names, ", ")));
+}
 
 }  // namespace baton::config

@@ -23,24 +23,37 @@ class Selector {
   // nullopt where none is eligible.
   template <class Load, class Eligible, class Random>
   std::optional<std::size_t> pick(std::size_t count, Load load, Eligible eligible, Random random) {
+    return choose(
+        count, [this] { return cursor_.fetch_add(1, std::memory_order_relaxed); }, load, eligible,
+        random);
+  }
+  // Who would be picked next; nobody's turn is used up.
+  template <class Load, class Eligible, class Random>
+  std::optional<std::size_t> peek(std::size_t count, Load load, Eligible eligible,
+                                  Random random) const {
+    return choose(
+        count, [this] { return cursor_.load(std::memory_order_relaxed); }, load, eligible, random);
+  }
+
+ private:
+  template <class Turn, class Load, class Eligible, class Random>
+  std::optional<std::size_t> choose(std::size_t count, Turn turn, Load load, Eligible eligible,
+                                    Random random) const {
     if (count == 0) return std::nullopt;
     switch (policy_) {
       case model::Policy::RoundRobin:
-        return first_eligible(count, next_turn(), eligible);
+        return first_eligible(count, turn(), eligible);
       case model::Policy::Random:
         return first_eligible(count, random(), eligible);
       case model::Policy::PowerOfTwo:
         return lighter_of_two(count, load, eligible, random);
       case model::Policy::LeastLoaded:
-        return lightest(count, next_turn(), load, eligible);
+        return lightest(count, turn(), load, eligible);
       case model::Policy::Direct:
         return std::nullopt;  // only a pin chooses
     }
     return std::nullopt;
   }
-
- private:
-  std::uint64_t next_turn() { return cursor_.fetch_add(1, std::memory_order_relaxed); }
 
   template <class Eligible>
   static std::optional<std::size_t> first_eligible(std::size_t count, std::uint64_t start,

@@ -18,6 +18,11 @@ listen: 0.0.0.0:0
 admin: "[::1]:8081"
 tls: {certificate: /etc/baton/tls.crt, key: /etc/baton/tls.key}
 api_keys: [sk-one, "sk-two"]
+trust_routing_headers: true
+trusted_sources: [10.0.0.0/8, "::1"]
+client_handoff_fields: refuse
+response_headers: false
+overload_status: 429
 threads: 4
 shutdown_grace: 5s
 timeouts:
@@ -42,6 +47,11 @@ models:
     policy: random
     prefill_policy: power_of_two
     decode_policy: least_loaded
+    disaggregation: required
+    on_prefill_failure: fallback
+    retries: 10
+    migration: 3
+    affinity: {ttl: 10m, sessions: 500, body_fields: [session_id, user]}
     workers:
       - {url: "http://p1:9001", engine: sglang, role: prefill, bootstrap_port: 8998}
       - {url: "http://[::1]:9002/", engine: sglang, role: decode}
@@ -51,19 +61,31 @@ models:
   expected.admin = {"::1", 8081};
   expected.tls = {"/etc/baton/tls.crt", "/etc/baton/tls.key"};
   expected.api_keys = {"sk-one", "sk-two"};
+  expected.trust = {true, {*model::parse_network("10.0.0.0/8"), *model::parse_network("::1")}};
+  expected.client_handoff_fields = ClientHandoffFields::Refuse;
+  expected.response_headers = false;
+  expected.overload_status = 429;
   expected.threads = 4;
   expected.shutdown_grace = 5s;
   expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
   expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0};
   expected.log = {LogFormat::Json, LogLevel::Warning, false};
-  expected.models = {
-      {.name = "demo",
-       .aliases = {"small", "demo-7b"},
-       .policy = model::Policy::Random,
-       .prefill_policy = model::Policy::PowerOfTwo,
-       .decode_policy = model::Policy::LeastLoaded,
-       .workers = {{{"p1", 9001}, model::Engine::Sglang, model::Role::Prefill, 8998},
-                   {{"::1", 9002}, model::Engine::Sglang, model::Role::Decode, {}}}}};
+  Model& demo = expected.models.emplace_back();
+  demo.name = "demo";
+  demo.aliases = {"small", "demo-7b"};
+  demo.policy = model::Policy::Random;
+  demo.prefill_policy = model::Policy::PowerOfTwo;
+  demo.decode_policy = model::Policy::LeastLoaded;
+  demo.disaggregation = model::Disaggregation::Required;
+  demo.on_prefill_failure = model::OnPrefillFailure::Fallback;
+  demo.retries = 10;
+  demo.migration = 3;
+  demo.affinity = {10min, 500, {"session_id", "user"}};
+  demo.workers = {worker_at("p1", 9001), worker_at("::1", 9002)};
+  demo.workers[0].engine = demo.workers[1].engine = model::Engine::Sglang;
+  demo.workers[0].role = model::Role::Prefill;
+  demo.workers[0].bootstrap_port = 8998;
+  demo.workers[1].role = model::Role::Decode;
   EXPECT_EQ(config, expected);
 }
 
@@ -86,6 +108,28 @@ TEST(Parse, ImpossibleValuesAreRefused) {
               says("baton.yaml:1: log.level", "debug, info, warning or error"));
   EXPECT_THAT(refused(with_fleet("admin: 127.0.0.1:8080")),
               says("baton.yaml:1: admin", "same address as listen"));
+}
+
+TEST(Parse, WhatClientsMayDoIsOneOfAFewWords) {
+  EXPECT_THAT(refused(with_fleet("client_handoff_fields: keep")),
+              says("baton.yaml:1: client_handoff_fields", "strip or refuse"));
+  EXPECT_THAT(refused(with_fleet("overload_status: 500")),
+              says("baton.yaml:1: overload_status", "as_reported, 429 or 503"));
+  EXPECT_THAT(refused(with_fleet("trust_routing_headers: maybe")),
+              says("baton.yaml:1: trust_routing_headers", "neither true nor false"));
+  EXPECT_EQ(accepted(kFleet, {{"overload_status", "503"}}).overload_status, 503);
+}
+
+TEST(Parse, TrustedSourcesAreNetworksThatMeanSomething) {
+  const std::string trust = "trust_routing_headers: true\n";
+  EXPECT_THAT(refused(with_fleet(trust + "trusted_sources: [10.0.0.0/8, 10.0.0.1/8]")),
+              says("baton.yaml:2: trusted_sources[1]", "without bits after the prefix"));
+  EXPECT_THAT(refused(with_fleet(trust + "trusted_sources: [gateway]")),
+              says("baton.yaml:2: trusted_sources[0]", "is not an address or a network"));
+  EXPECT_THAT(refused(with_fleet(trust + "trusted_sources: []")),
+              says("baton.yaml:2: trusted_sources", "is empty"));
+  EXPECT_THAT(refused(with_fleet("trusted_sources: [10.0.0.1]")),
+              says("baton.yaml:1: trusted_sources", "without trust_routing_headers: true"));
 }
 
 TEST(Parse, TlsNeedsBothItsFiles) {

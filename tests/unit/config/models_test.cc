@@ -48,12 +48,9 @@ TEST(Models, NamesAndAliasesMustDiffer) {
               says("baton.yaml:2: models[0].aliases[0]", "already a name"));
 }
 
-TEST(Models, PoliciesOfALaterVersionAreKnownAndRefused) {
-  for (const std::string policy : {"kv", "direct"}) {
-    EXPECT_THAT(
-        refused("models:\n  - {name: a, policy: " + policy + ", workers: [{url: 'http://h:1'}]}"),
-        says("baton.yaml:2: models[0].policy", "not available in this version"));
-  }
+TEST(Models, ThePolicyOfALaterVersionIsKnownAndRefused) {
+  EXPECT_THAT(refused("models:\n  - {name: a, policy: kv, workers: [{url: 'http://h:1'}]}"),
+              says("baton.yaml:2: models[0].policy", "not available in this version"));
   EXPECT_THAT(refused("models: [{name: a, decode_policy: randm, workers: [{url: 'http://h:1'}]}]"),
               says("baton.yaml:1: models[0].decode_policy", "did you mean random?"));
 }
@@ -100,18 +97,81 @@ TEST(Models, AMisspeltWorkerIsNotAlsoReportedAsMissing) {
               says("baton.yaml:6: models[0].workers[1].role", "did you mean decode?"));
 }
 
-TEST(Models, WorkersNeedAUrl) {
-  EXPECT_THAT(refused(demo({"role: aggregated"})),
-              says("baton.yaml:5: models[0].workers[0]", "has no url"));
+// The model `demo` with a key in line 4, then its workers from line 6 on.
+std::string demo_with(const std::string& key, const std::vector<std::string>& workers) {
+  std::string text = demo(workers);
+  text.insert(text.find("    workers:"), "    " + key + "\n");
+  return text;
 }
 
-TEST(Models, BootstrapPortsAreForSglangPrefillOnly) {
-  EXPECT_THAT(refused(demo({"url: 'http://h:1', bootstrap_port: 8998"})),
-              says("baton.yaml:5: models[0].workers[0].bootstrap_port", "only for SGLang prefill"));
-  EXPECT_THAT(
-      refused(demo({"url: 'http://h:1', engine: sglang, role: prefill, bootstrap_port: 70000",
-                    "url: 'http://h:2', engine: sglang, role: decode"})),
-      says("baton.yaml:5: models[0].workers[0].bootstrap_port", "1 to 65535"));
+TEST(Models, DirectIsAPolicyForEachRole) {
+  const Config config =
+      accepted(demo_with("decode_policy: direct", {"url: 'http://h:1', role: decode"}));
+  EXPECT_EQ(config.models.at(0).decode_policy, model::Policy::Direct);
+}
+
+TEST(Models, DisaggregationFitsTheRoles) {
+  const std::string prefill = "url: 'http://h:1', role: prefill";
+  const std::string decode = "url: 'http://h:2', role: decode";
+  const std::string aggregated = "url: 'http://h:3', role: aggregated";
+  accepted(demo_with("disaggregation: required", {prefill, decode}));
+  accepted(demo_with("disaggregation: required", {decode}));
+  EXPECT_THAT(refused(demo_with("disaggregation: required", {prefill, aggregated})),
+              says("baton.yaml:4: models[0].disaggregation", "needs a decode worker"));
+  accepted(demo_with("disaggregation: off", {prefill, aggregated}));
+  accepted(demo_with("disaggregation: off", {prefill, decode}));
+  EXPECT_THAT(refused(demo_with("disaggregation: off", {prefill})),
+              says("baton.yaml:3: models[0].workers", "only prefill workers"));
+  EXPECT_THAT(refused(demo_with("disaggregation: of", {decode})),
+              says("baton.yaml:4: models[0].disaggregation", "did you mean off?"));
+}
+
+TEST(Models, AttemptsAreFew) {
+  for (const std::string key : {"retries", "migration"}) {
+    EXPECT_THAT(refused(demo_with(key + ": 11", {"url: 'http://h:1'"})),
+                says("baton.yaml:4: models[0]." + key, "0 to 10"));
+  }
+  EXPECT_THAT(refused(demo_with("on_prefill_failure: ignore", {"url: 'http://h:1'"})),
+              says("baton.yaml:4: models[0].on_prefill_failure", "retry, fallback, fail"));
+}
+
+TEST(Models, AffinityNeedsATtl) {
+  const std::vector<std::string> worker{"url: 'http://h:1'"};
+  EXPECT_THAT(refused(demo_with("affinity: {sessions: 10}", worker)),
+              says("baton.yaml:4: models[0].affinity", "has no ttl"));
+  EXPECT_THAT(refused(demo_with("affinity: {ttl: 0s}", worker)),
+              says("baton.yaml:4: models[0].affinity.ttl", "above zero"));
+  EXPECT_THAT(refused(demo_with("affinity: {ttl: 1m, sessions: 0}", worker)),
+              says("baton.yaml:4: models[0].affinity.sessions", "from 1"));
+  EXPECT_THAT(refused(demo_with("affinity: {ttl: 1m, body_fields: [user, seed]}", worker)),
+              says("baton.yaml:4: models[0].affinity.body_fields[1]", "session_id or user"));
+}
+
+TEST(Models, IdsOfOneModelDiffer) {
+  EXPECT_THAT(refused(demo({"url: 'http://h:1', id: w", "url: 'http://h:2', id: w"})),
+              says("baton.yaml:6: models[0].workers[1].id",
+                   "'w' already means models[0].workers[0] (line 5)"));
+  EXPECT_THAT(refused(demo({"url: 'http://h:1'", "url: 'http://h:2', id: 'h:1'"})),
+              says("baton.yaml:6: models[0].workers[1].id", "already means"));
+  EXPECT_THAT(refused(demo({"url: 'http://h:1', id: 'h:2'", "url: 'http://h:2'"})),
+              says("baton.yaml:5: models[0].workers[0].id", "already means"));
+  accepted(demo({"url: 'http://h:1', id: 'h:1'", "url: 'http://h:2', id: w"}));
+  accepted(
+      "models:\n"
+      "  - {name: a, workers: [{url: 'http://h:1', id: w}]}\n"
+      "  - {name: b, workers: [{url: 'http://h:2', id: w}]}\n");
+}
+
+TEST(Models, EachPrefillWorkerHasADecodeWorkerOfItsMode) {
+  const std::string pull = "url: 'http://h:1', role: prefill";
+  const std::string push = "url: 'http://h:2', role: prefill, handoff: nixl_push";
+  const std::string to_pull = "url: 'http://h:3', role: decode, handoff: nixl_pull";
+  const std::string to_push = "url: 'http://h:4', role: decode, handoff: nixl_push";
+  accepted(demo({pull, push, to_pull, to_push}));
+  EXPECT_THAT(refused(demo({pull, push, to_pull})),
+              says("baton.yaml:6: models[0].workers[1].handoff",
+                   "is nixl_push, but no decode worker of the model has that mode"));
+  accepted(demo_with("disaggregation: off", {pull, push, to_pull}));
 }
 
 }  // namespace

@@ -59,12 +59,14 @@ TEST(WorkerFlag, MakesAFleetWithoutAFile) {
                                   {"worker", "demo=http://[::1]:9002,role=decode,engine=sglang"},
                                   {"worker", "other=http://h:1"}});
   ASSERT_TRUE(config) << config.error().at(0).to_string();
-  using model::Engine, model::Role;
-  EXPECT_THAT(
-      config->models,
-      ElementsAre(model_with("demo", {{{"127.0.0.1", 9001}, Engine::Sglang, Role::Prefill, 8998},
-                                      {{"::1", 9002}, Engine::Sglang, Role::Decode, {}}}),
-                  model_with("other", {worker_at("h", 1)})));
+  model::WorkerSpec prefill = worker_at("127.0.0.1", 9001);
+  model::WorkerSpec decode = worker_at("::1", 9002);
+  prefill.engine = decode.engine = model::Engine::Sglang;
+  prefill.role = model::Role::Prefill;
+  prefill.bootstrap_port = 8998;
+  decode.role = model::Role::Decode;
+  EXPECT_THAT(config->models, ElementsAre(model_with("demo", {prefill, decode}),
+                                          model_with("other", {worker_at("h", 1)})));
 }
 
 TEST(WorkerFlag, AddsToAModelOfTheFile) {

@@ -14,9 +14,18 @@ TEST(Worker, EveryNameIsReadBackAsItself) {
   for (const Role role : {Role::Prefill, Role::Decode, Role::Aggregated}) {
     EXPECT_EQ(parse_role(to_string(role)), role);
   }
-  for (const Policy policy :
-       {Policy::RoundRobin, Policy::Random, Policy::PowerOfTwo, Policy::LeastLoaded}) {
+  for (const Policy policy : {Policy::RoundRobin, Policy::Random, Policy::PowerOfTwo,
+                              Policy::LeastLoaded, Policy::Direct}) {
     EXPECT_EQ(parse_policy(to_string(policy)), policy);
+  }
+  for (const HandoffMode mode :
+       {HandoffMode::NixlPull, HandoffMode::NixlPush, HandoffMode::Mooncake, HandoffMode::Bootstrap,
+        HandoffMode::ContextFirst, HandoffMode::GenerationFirst}) {
+    EXPECT_EQ(parse_handoff_mode(to_string(mode)), mode);
+  }
+  for (const Disaggregation one :
+       {Disaggregation::Auto, Disaggregation::Required, Disaggregation::Off}) {
+    EXPECT_EQ(parse_disaggregation(to_string(one)), one);
   }
 }
 
@@ -30,6 +39,20 @@ TEST(Worker, OtherNamesAreRefusedAlsoInAnotherCase) {
   EXPECT_EQ(parse_engine("VLLM"), std::nullopt);
   EXPECT_EQ(parse_role("prefil"), std::nullopt);
   EXPECT_EQ(parse_policy(""), std::nullopt);
+}
+
+TEST(Worker, HandsOffInAModeOfItsEngine) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang, Engine::Trtllm}) {
+    EXPECT_EQ(engine_of(default_mode(engine)), engine);
+    WorkerSpec spec;
+    spec.engine = engine;
+    EXPECT_EQ(spec.mode(), default_mode(engine));
+  }
+  EXPECT_EQ(engine_of(HandoffMode::Mooncake), Engine::Vllm);
+  EXPECT_EQ(engine_of(HandoffMode::GenerationFirst), Engine::Trtllm);
+  WorkerSpec pushing;
+  pushing.handoff = HandoffMode::NixlPush;
+  EXPECT_EQ(pushing.mode(), HandoffMode::NixlPush);
 }
 
 TEST(Endpoint, NamesAndIpv4AddressesStandBare) {
