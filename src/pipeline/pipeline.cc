@@ -5,7 +5,8 @@
 #include "engine/client_body.h"
 #include "engine/completion_json.h"
 #include "pipeline/error_body.h"
-#include "pipeline/relay.h"
+#include "pipeline/fan_out.h"
+#include "pipeline/route_query.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,6 @@
 namespace baton::pipeline {
 namespace {
 
-constexpr int kOk = 200;
 constexpr std::size_t kLongestName = 128;
 
 Error missing_field(std::string_view field) {
@@ -30,112 +30,140 @@ engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
   return wanted ? engine::IncludeUsage::Yes : engine::IncludeUsage::No;
 }
 
+// Another worker could go on with the streamed answer where its own fails.
+bool can_continue(const handoff::Job& job, bool stream) {
+  if (!stream || job.model.migration() == 0) return false;
+  const auto engine = job.model.engine();
+  const engine::ClientCall call{.api = job.api, .body = job.body->object()};
+  return engine && !engine::why_not_continuable(*engine, call);
+}
+
 }  // namespace
 
 awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink& sink,
                                 Cancellation& cancellation) {
-  const engine::Api api = incoming->api;
   RequestRecord record;
   record.id = incoming->request_id;
-  record.path = engine::path_of(api);
+  record.path = engine::path_of(incoming->api);
   record.received = incoming->received;
   record.request_bytes = incoming->body.size();
 
-  {
-    auto obtained = co_await obtain(std::move(incoming), record, cancellation);
-    if (obtained) {
-      auto delivered = co_await deliver(api, *obtained, sink, record);
-      if (!delivered) record.error = std::move(delivered.error());
-    } else {
-      record.error = std::move(obtained.error());
-    }
-  }  // the workers are free again before anything else is done
+  auto understood = understand(*incoming, record);
+  incoming.reset();
+  if (!understood) {
+    record.error = std::move(understood.error());
+  } else {
+    auto answered = co_await answer(std::move(*understood), sink, record, cancellation);
+    if (!answered) record.error = std::move(answered.error());
+  }
   if (record.error) co_await deliver_error(*record.error, sink, record);
   const fleet::Model* model = fleet_.find(record.model);
   ledger_.close(record, ledger_.metrics(model ? model->name() : std::string_view()));
 }
 
-awaitable<Result<Pipeline::Obtained>> Pipeline::obtain(std::unique_ptr<Incoming> incoming,
-                                                       RequestRecord& record,
-                                                       Cancellation& cancellation) {
-  auto understood = understand(*incoming, record);
-  incoming.reset();
-  if (!understood) co_return fail(std::move(understood.error()));
-  const engine::IncludeUsage include_usage = understood->include_usage;
-  ModelMetrics& metrics = ledger_.metrics(understood->job.model.name());
-  auto answer = co_await handoff_.run(std::move(understood->job), record.trail, cancellation);
+awaitable<Result<void>> Pipeline::answer(std::unique_ptr<Understood> understood, ResponseSink& sink,
+                                         RequestRecord& record, Cancellation& cancellation) {
+  handoff::Job& job = understood->job;
+  if (job.hints->query_only) co_return co_await answer_query(job, handoff_, sink, record);
+  Delivery delivery{.api = job.api,
+                    .include_usage = understood->include_usage,
+                    .response_bytes = options_.response_bytes,
+                    .tell_workers = options_.tell_workers,
+                    .continuity = {}};
+  ModelMetrics& metrics = understood->metrics;
+  if (!understood->branches.empty()) {
+    co_return co_await serve_branches(
+        {handoff_, tasks_, std::move(job), std::move(understood->branches), understood->choices},
+        std::move(delivery), sink, record, metrics, cancellation);
+  }
+  job.continuable = can_continue(job, record.stream);
+  if (job.continuable) {
+    const engine::ClientCall call{.api = job.api, .body = job.body->object()};
+    delivery.continuity = std::make_unique<engine::StreamContinuity>(call);
+  }
+  auto answer = co_await handoff_.run(std::move(job), record.trail, cancellation);
+  understood.reset();
   if (!answer) co_return fail(std::move(answer.error()));
-  if (answer->whole && cancellation.requested()) co_return fail(cancellation.reason());
-  co_return Obtained{std::move(*answer), metrics, include_usage};
+  co_return co_await relay(*answer, std::move(delivery), sink, record, metrics);
 }
 
-awaitable<Result<void>> Pipeline::deliver(engine::Api api, Obtained& obtained, ResponseSink& sink,
-                                          RequestRecord& record) {
-  if (obtained.answer.whole) return deliver_whole(api, obtained, sink, record);
-  if (record.stream) return relay_stream(obtained.answer, sink, record, obtained.metrics);
-  return relay_whole(obtained.answer, options_.response_bytes, sink, record, obtained.metrics);
-}
-
-Result<Pipeline::Understood> Pipeline::understand(Incoming& incoming, RequestRecord& record) {
-  auto parsed = engine::ClientBody::parse(std::move(incoming.body));
-  if (!parsed) return fail(std::move(parsed.error()));
-  const std::shared_ptr<const engine::ClientBody> body = std::move(*parsed);
-  const wire::JsonObject& object = body->object();
-
-  const auto name = object.find_string("model");
+Result<fleet::Model*> Pipeline::find_model(const wire::JsonObject& body, RequestRecord& record) {
+  const auto name = body.find_string("model");
   if (!name || name->empty()) return fail(missing_field("model"));
   // Whatever a client writes there goes to the log and back to it: not all of it, if it is a novel.
   record.model = name->substr(0, kLongestName);
-  fleet::Model* model = fleet_.find(*name);
+  fleet::Model* const model = fleet_.find(*name);
   if (!model) {
     return fail(
         Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", record.model))
             .with_param("model"));
   }
-  const std::string_view input = incoming.api == engine::Api::Chat ? "messages" : "prompt";
-  if (!object.has(input)) return fail(missing_field(input));
-  record.stream = object.find_bool("stream").value_or(false);
+  return model;
+}
+
+Result<void> Pipeline::check(engine::Api api, const wire::JsonObject& body,
+                             RequestRecord& record) const {
+  const std::string_view input = api == engine::Api::Chat ? "messages" : "prompt";
+  if (!body.has(input)) return fail(missing_field(input));
+  record.stream = body.find_bool("stream").value_or(false);
   // Engines read "yes" and 1 as true, so guessing here could make a whole answer of a stream.
-  const auto stream = object.find("stream");
-  if (stream && *stream != "null" && !object.find_bool("stream")) {
+  const auto stream = body.find("stream");
+  if (stream && *stream != "null" && !body.find_bool("stream")) {
     return fail(
         Error(Errc::InvalidRequest, "\"stream\" must be true or false").with_param("stream"));
   }
-  if (std::string missing = model->why_not_ready(); !missing.empty()) {
-    return fail(
-        Error(Errc::NoWorkers, fmt::format("the model \"{}\" cannot serve now: {}", *name, missing))
-            .with_retry_after(std::chrono::seconds(1)));
+  if (options_.handoff_fields == config::ClientHandoffFields::Strip) return {};
+  if (const auto field = engine::handoff_field_in(body)) {
+    return fail(Error(Errc::InvalidRequest,
+                      fmt::format("\"{}\" is between Baton and the engines; remove it", *field))
+                    .with_param(std::string(*field)));
   }
-  return Understood{
-      {*model, incoming.api, body, *name != model->name(),
-       headers_for_worker(incoming.headers, incoming.request_id, options_.forward_authorization)},
-      wants_usage(object)};
+  return {};
 }
 
-awaitable<Result<void>> Pipeline::deliver_whole(engine::Api api, Obtained& obtained,
-                                                ResponseSink& sink, RequestRecord& record) {
-  std::string& body = *obtained.answer.whole;
-  if (const auto object = wire::JsonObject::parse(body)) record.usage = engine::usage_of(*object);
-  if (record.stream) {
-    auto events = engine::as_event_stream(api, body, obtained.include_usage);
-    if (!events) co_return fail(std::move(events.error()));
-    body = std::move(*events);
+Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(Incoming& incoming,
+                                                                   RequestRecord& record) {
+  auto parsed = engine::ClientBody::parse(std::move(incoming.body));
+  if (!parsed) return fail(std::move(parsed.error()));
+  const std::shared_ptr<const engine::ClientBody> body = std::move(*parsed);
+  const wire::JsonObject& object = body->object();
+  auto model = find_model(object, record);
+  if (!model) return fail(std::move(model.error()));
+  if (auto checked = check(incoming.api, object, record); !checked)
+    return fail(std::move(checked.error()));
+  auto hints =
+      routing::read_hints(incoming.headers, object, incoming.trusted, (*model)->session_fields());
+  if (!hints) return fail(std::move(hints.error()));
+  std::vector<engine::Branch> branches;
+  if ((*model)->disaggregated()) {
+    auto several = engine::branches_of(incoming.api, object);
+    if (!several) return fail(std::move(several.error()));
+    branches = std::move(*several);
   }
-  wire::Headers headers;
-  headers.add("Content-Type",
-              record.stream ? "text/event-stream; charset=utf-8" : "application/json");
-  record.on_token(obtained.metrics);
-  record.status = kOk;
-  record.response_bytes = body.size();
-  co_return co_await sink.respond(kOk, headers, body);
+  ModelMetrics& metrics = ledger_.metrics((*model)->name());
+  const std::int64_t n = object.find_integer("n").value_or(1);
+  return std::make_unique<Understood>(Understood{
+      .job = {.model = **model,
+              .api = incoming.api,
+              .body = body,
+              .by_alias = object.find_string("model") != (*model)->name(),
+              .headers = headers_for_worker(incoming.headers, options_.forward_authorization),
+              .request_id = incoming.request_id,
+              .hints = std::make_shared<const routing::Hints>(std::move(*hints)),
+              .counters = metrics.handoff},
+      .include_usage = wants_usage(object),
+      .branches = std::move(branches),
+      .choices = static_cast<std::size_t>(n > 0 ? n : 1),
+      .metrics = metrics});
 }
 
-awaitable<void> Pipeline::deliver_error(const Error& error, ResponseSink& sink,
-                                        RequestRecord& record) {
+awaitable<void> Pipeline::deliver_error(Error& error, ResponseSink& sink, RequestRecord& record) {
   if (error.code() == Errc::ClientGone) {
     record.status = error.http_status();
     co_return;
   }
+  const bool overload = error.code() == Errc::EngineOverloaded;
+  if (overload && options_.overload_status != 0) error.with_status(options_.overload_status);
   if (record.status == 0) {
     record.status = error.http_status();
     co_await sink.respond(record.status, error_headers(error), error_body(error));

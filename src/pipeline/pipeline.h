@@ -2,14 +2,19 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/config.h"
 #include "core/cancellation.h"
 #include "core/result.h"
+#include "engine/choice_merge.h"
 #include "engine/dialect.h"
 #include "fleet/fleet.h"
 #include "handoff/handoff.h"
+#include "net/task_group.h"
 #include "pipeline/forwarding.h"
+#include "pipeline/relay.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
+#include "routing/trust.h"
 #include "wire/http_message.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -18,6 +23,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace baton::pipeline {
 
@@ -28,11 +34,15 @@ struct Incoming {
   std::string body;
   std::string request_id;
   std::chrono::steady_clock::time_point received;
+  routing::Trusted trusted;  // whether it may say which workers serve
 };
 
 struct Options {
   ForwardAuthorization forward_authorization;
   std::size_t response_bytes;
+  config::ClientHandoffFields handoff_fields;
+  bool tell_workers;    // in response headers
+  int overload_status;  // 0: as the engine said
 };
 
 // Role. The spine: takes a request from its body to the last byte of its answer.
@@ -42,36 +52,34 @@ struct Options {
 //   recorded exactly once.
 class Pipeline {
  public:
-  Pipeline(fleet::Fleet& fleet, handoff::Handoff& handoff, RequestLedger& ledger, Options options)
-      : fleet_(fleet), handoff_(handoff), ledger_(ledger), options_(options) {}
+  Pipeline(fleet::Fleet& fleet, handoff::Handoff& handoff, net::TaskGroup& tasks,
+           RequestLedger& ledger, Options options)
+      : fleet_(fleet), handoff_(handoff), tasks_(tasks), ledger_(ledger), options_(options) {}
 
   awaitable<void> serve(std::unique_ptr<Incoming> incoming, ResponseSink& sink,
                         Cancellation& cancellation);
 
  private:
-  // Where the answer comes from, and what its delivery must know of the request.
-  struct Obtained {
-    handoff::Answer answer;
-    ModelMetrics& metrics;
-    engine::IncludeUsage include_usage;
-  };
+  // A request whose body was read: what is to be done, and how the answer is to be brought.
   struct Understood {
     handoff::Job job;
     engine::IncludeUsage include_usage;
+    std::vector<engine::Branch> branches;  // where it is fanned out
+    std::size_t choices;                   // of each prompt
+    ModelMetrics& metrics;
   };
 
-  awaitable<Result<Obtained>> obtain(std::unique_ptr<Incoming> incoming, RequestRecord& record,
-                                     Cancellation& cancellation);
-  Result<Understood> understand(Incoming& incoming, RequestRecord& record);
-  // Not a coroutine: while a stream runs, every nested one costs memory.
-  awaitable<Result<void>> deliver(engine::Api api, Obtained& obtained, ResponseSink& sink,
-                                  RequestRecord& record);
-  awaitable<Result<void>> deliver_whole(engine::Api api, Obtained& obtained, ResponseSink& sink,
-                                        RequestRecord& record);
-  awaitable<void> deliver_error(const Error& error, ResponseSink& sink, RequestRecord& record);
+  Result<std::unique_ptr<Understood>> understand(Incoming& incoming, RequestRecord& record);
+  Result<fleet::Model*> find_model(const wire::JsonObject& body, RequestRecord& record);
+  Result<void> check(engine::Api api, const wire::JsonObject& body, RequestRecord& record) const;
+  // The answer in the client's hands, or why not.
+  awaitable<Result<void>> answer(std::unique_ptr<Understood> understood, ResponseSink& sink,
+                                 RequestRecord& record, Cancellation& cancellation);
+  awaitable<void> deliver_error(Error& error, ResponseSink& sink, RequestRecord& record);
 
   fleet::Fleet& fleet_;
   handoff::Handoff& handoff_;
+  net::TaskGroup& tasks_;
   RequestLedger& ledger_;
   Options options_;
 };

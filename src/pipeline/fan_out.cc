@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/fan_out.h"
+
+#include "wire/sse_reader.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace baton::pipeline {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr int kOk = 200;
+
+// Role. Wakes coroutines of one thread, one for each ring.
+class Bell {
+ public:
+  explicit Bell(const asio::any_io_executor& executor) : timer_(executor) {
+    timer_.expires_at(std::chrono::steady_clock::time_point::max());
+  }
+  void ring() { timer_.cancel_one(); }
+  awaitable<void> wait() { co_await timer_.async_wait(kAwait); }
+
+ private:
+  asio::steady_timer timer_;
+};
+
+// Role. Where the branches of a request meet: one response, written by one at a time.
+// Confinement. One I/O thread.
+// Lifetime. Owned by serve_branches, which waits for every branch.
+class Merger {
+ public:
+  Merger(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
+         std::size_t branches)
+      : turn_(executor), ended_(executor), sink_(sink), record_(record), usages_(branches),
+        wholes_(branches), running_(branches) {}
+
+  // One branch writes at a time; the others wait for their turn.
+  awaitable<void> take_turn() {
+    while (busy_) co_await turn_.wait();
+    busy_ = true;
+  }
+  void end_turn() {
+    busy_ = false;
+    turn_.ring();
+  }
+
+  awaitable<Result<void>> begin(const wire::Headers& headers) {
+    if (std::exchange(begun_, true)) co_return Result<void>{};
+    record_.status = kOk;
+    co_return co_await sink_.begin(kOk, headers);
+  }
+  awaitable<Result<void>> write(std::uint32_t branch, std::string_view data) {
+    if (id_.empty()) id_ = response_id(data);
+    auto chunk = engine::renumber(data, branch, id_);
+    if (!chunk) co_return fail(std::move(chunk.error()));
+    if (chunk->usage) usages_[branch] = chunk->usage;
+    if (chunk->json.empty()) {
+      usage_frame_ = data;
+      co_return Result<void>{};
+    }
+    const std::string event = fmt::format("data: {}\n\n", chunk->json);
+    record_.response_bytes += event.size();
+    co_return co_await sink_.write(event);
+  }
+  void keep(std::uint32_t branch, std::string_view body) { wholes_[branch] = body; }
+
+  void branch_ended(std::optional<Error> error) {
+    if (error && !error_) error_ = std::move(error);
+    if (--running_ == 0) ended_.ring();
+  }
+  awaitable<void> wait_for_all() {
+    if (running_ > 0) co_await ended_.wait();
+  }
+  const std::optional<Error>& error() const { return error_; }
+
+  awaitable<Result<void>> finish_stream(std::size_t choices_per_prompt) {
+    std::string closing;
+    record_.usage = engine::merge_usage(usages_, choices_per_prompt);
+    if (!usage_frame_.empty() && record_.usage) {
+      auto event = engine::usage_event(usage_frame_, *record_.usage);
+      if (!event) co_return fail(std::move(event.error()));
+      closing = std::move(*event);
+    }
+    closing += "data: [DONE]\n\n";
+    record_.response_bytes += closing.size();
+    if (auto written = co_await sink_.write(closing); !written) co_return written;
+    co_return co_await sink_.end();
+  }
+  awaitable<Result<void>> finish_whole(std::size_t choices_per_prompt) {
+    auto merged = engine::merge_whole(wholes_, choices_per_prompt);
+    if (!merged) co_return fail(std::move(merged.error()));
+    if (const auto object = wire::JsonObject::parse(*merged))
+      record_.usage = engine::usage_of(*object);
+    record_.status = kOk;
+    record_.response_bytes = merged->size();
+    co_return co_await sink_.respond(kOk, headers_, *merged);
+  }
+  void set_headers(const wire::Headers& headers) { headers_ = headers; }
+
+ private:
+  static std::string response_id(std::string_view data) {
+    const auto chunk = wire::JsonObject::parse(data);
+    const auto id = chunk ? chunk->find_string("id") : std::nullopt;
+    return id.value_or("");
+  }
+
+  Bell turn_;
+  Bell ended_;
+  ResponseSink& sink_;
+  RequestRecord& record_;
+  std::vector<std::optional<engine::Usage>> usages_;
+  std::vector<std::string> wholes_;
+  std::size_t running_;
+  bool busy_ = false;
+  bool begun_ = false;
+  std::string id_;
+  std::string usage_frame_;  // a chunk that carries usage
+  wire::Headers headers_;    // of a whole answer
+  std::optional<Error> error_;
+};
+
+// Role. What one branch takes for its client.
+class BranchSink final : public ResponseSink {
+ public:
+  BranchSink(Merger& merger, std::uint32_t branch) : merger_(merger), branch_(branch) {}
+
+  awaitable<Result<void>> respond(int, const wire::Headers& headers,
+                                  std::string_view body) override {
+    if (branch_ == 0) merger_.set_headers(headers);
+    merger_.keep(branch_, body);
+    co_return Result<void>{};
+  }
+  awaitable<Result<void>> begin(int, const wire::Headers& headers) override {
+    co_await merger_.take_turn();
+    auto begun = co_await merger_.begin(headers);
+    merger_.end_turn();
+    co_return begun;
+  }
+  awaitable<Result<void>> write(std::string_view piece) override {
+    co_await merger_.take_turn();
+    Result<void> written;
+    reader_.feed(piece);
+    while (const auto event = reader_.next()) {
+      if (event->data.empty() || event->data == "[DONE]") continue;
+      written = co_await merger_.write(branch_, event->data);
+      if (!written) break;
+    }
+    merger_.end_turn();
+    co_return written;
+  }
+  awaitable<Result<void>> end() override { co_return Result<void>{}; }
+
+ private:
+  Merger& merger_;
+  std::uint32_t branch_;
+  wire::SseReader reader_;
+};
+
+struct BranchTask {
+  handoff::Handoff& handoff;
+  handoff::Job job;
+  Delivery delivery;
+  std::uint32_t index;
+};
+
+awaitable<void> serve_branch(BranchTask task, Merger& merger, RequestRecord& record,
+                             ModelMetrics& metrics, Cancellation& cancellation) {
+  std::optional<Error> error;
+  {
+    BranchSink sink(merger, task.index);
+    auto answer = co_await task.handoff.run(std::move(task.job), record.trail, cancellation);
+    if (answer) {
+      auto relayed = co_await relay(*answer, std::move(task.delivery), sink, record, metrics);
+      if (!relayed) error = std::move(relayed.error());
+    } else {
+      error = std::move(answer.error());
+    }
+  }
+  // The others are of no use without this one.
+  if (error && !cancellation.requested()) cancellation.request(*error);
+  merger.branch_ended(std::move(error));
+}
+
+}  // namespace
+
+awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, ResponseSink& sink,
+                                       RequestRecord& record, ModelMetrics& metrics,
+                                       Cancellation& cancellation) {
+  const std::size_t count = fan_out.branches.size();
+  const auto executor = co_await asio::this_coro::executor;
+  Merger merger(executor, sink, record, count);
+  Cancellation together;
+  const Cancellation::Listener listener(
+      cancellation, [&] { together.request(cancellation.reason()); });
+  std::deque<RequestRecord> records(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    records[i].id = record.id;
+    records[i].stream = record.stream;
+    records[i].received = record.received;
+    handoff::Job job = fan_out.job;
+    job.choice = fan_out.branches[i].choice;
+    job.prompt = fan_out.branches[i].prompt;
+    job.request_id = fmt::format("{}-{}", fan_out.job.request_id, i);
+    Delivery branch{.api = delivery.api,
+                    .include_usage = delivery.include_usage,
+                    .response_bytes = delivery.response_bytes,
+                    .tell_workers = delivery.tell_workers,
+                    .continuity = {}};
+    fan_out.tasks.spawn(serve_branch(
+        {fan_out.handoff, std::move(job), std::move(branch), static_cast<std::uint32_t>(i)}, merger,
+        records[i], metrics, together));
+  }
+  co_await merger.wait_for_all();
+  record.trail = records.front().trail;
+  record.first_token = records.front().first_token;
+  for (const RequestRecord& branch : records) record.events += branch.events;
+  if (merger.error()) co_return fail(*merger.error());
+  if (record.stream) co_return co_await merger.finish_stream(fan_out.choices_per_prompt);
+  co_return co_await merger.finish_whole(fan_out.choices_per_prompt);
+}
+
+}  // namespace baton::pipeline

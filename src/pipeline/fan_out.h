@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "engine/choice_merge.h"
+#include "handoff/handoff.h"
+#include "net/task_group.h"
+#include "pipeline/relay.h"
+#include "pipeline/request_record.h"
+#include "pipeline/response_sink.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace baton::pipeline {
+
+// A request for several choices: one hand-off moves one prompt's cache for one answer, so each
+// choice gets its own.
+struct FanOut {
+  handoff::Handoff& handoff;
+  net::TaskGroup& tasks;
+  handoff::Job job;
+  std::vector<engine::Branch> branches;
+  std::size_t choices_per_prompt;
+};
+
+// Serves the branches side by side and brings them to the client as one answer. The first failure
+// ends them all.
+awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, ResponseSink& sink,
+                                       RequestRecord& record, ModelMetrics& metrics,
+                                       Cancellation& cancellation);
+
+}  // namespace baton::pipeline
