@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 
 namespace baton::engine {
 namespace {
@@ -27,6 +26,7 @@ void select_choice(wire::JsonSplice& splice, const wire::JsonObject& body, std::
 
 // The tokens of the prompt and of the answer so far, as one list.
 std::string prompt_so_far(const Progress& progress) {
+  if (progress.prompt_token_ids.empty()) return "[" + progress.token_ids + "]";
   std::string ids = progress.prompt_token_ids;
   if (progress.token_ids.empty()) return ids;
   ids.pop_back();
@@ -47,10 +47,10 @@ void continue_from(wire::JsonSplice& splice, const ClientCall& call, model::Engi
   lower(splice, call.body, "min_tokens", progress.produced, 0);
   if (call.api == Api::Completions) {
     splice.set("prompt", prompt_so_far(progress));
-    const auto limit = call.body.find("max_tokens");
-    if (!limit || *limit == "null") {
-      splice.set("max_tokens", fmt::format("{}", std::max<std::int64_t>(
-                                                     1, kDefaultMaxTokens - progress.produced)));
+    // Where the client set no limit there is one all the same.
+    if (!call.body.find_integer("max_tokens")) {
+      const std::int64_t rest = *token_limit(call) - progress.produced;
+      splice.set("max_tokens", fmt::format("{}", std::max<std::int64_t>(1, rest)));
     }
     return;
   }
@@ -78,19 +78,30 @@ wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   return splice;
 }
 
-bool gives_token_ids(model::Engine engine, Api api) {
-  return engine == model::Engine::Vllm ||
-         (engine == model::Engine::Sglang && api == Api::Completions);
-}
-
 }  // namespace
 
 std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body) {
   for (const std::string_view field : kHandoffFields) {
-    const auto value = body.find(field);
-    if (value && *value != "null") return field;
+    if (const auto value = body.find(field); value && *value != "null") return field;
   }
   return std::nullopt;
+}
+
+bool says_something(std::optional<std::string_view> raw) {
+  return raw && *raw != "null" && *raw != R"("")" && *raw != "[]" && *raw != "{}";
+}
+
+std::optional<std::int64_t> token_limit(const ClientCall& call) {
+  if (call.api == Api::Completions) {
+    return call.body.find_integer("max_tokens").value_or(kDefaultMaxTokens);
+  }
+  const auto limit = call.body.find_integer("max_completion_tokens");
+  return limit ? limit : call.body.find_integer("max_tokens");
+}
+
+bool gives_token_ids(model::Engine engine, Api api) {
+  return engine == model::Engine::Vllm ||
+         (engine == model::Engine::Sglang && api == Api::Completions);
 }
 
 bool needs_one_worker(const wire::JsonObject& body) {

@@ -7,6 +7,8 @@
 #include "wire/json_object.h"
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,15 @@ inline constexpr std::array<std::string_view, 10> kHandoffFields{
     "kv_transfer_params", "bootstrap_host",      "bootstrap_port",         "bootstrap_room",
     "decode_tp_size",     "bootstrap_pair_key",  "disagg_prefill_dp_rank", "routed_dp_rank",
     "data_parallel_rank", "disaggregated_params"};
+
+// Whether a member is there and neither null nor empty.
+bool says_something(std::optional<std::string_view> raw);
+
+// How many tokens the answer may have; nullopt: as many as fit.
+std::optional<std::int64_t> token_limit(const ClientCall& call);
+
+// Whether the engine's streams carry token ids where they are asked for.
+bool gives_token_ids(model::Engine engine, Api api);
 
 // True where the answer takes more of the prompt than a KV cache that came from elsewhere has, or
 // several sequences at once.
