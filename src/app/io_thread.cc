@@ -18,9 +18,8 @@ engine::PoolOptions pool_options(const config::Config& config) {
 }
 
 handoff::Options handoff_options(const config::Config& config) {
-  return {.timeouts = {.first_byte = config.timeouts.first_byte,
-                       .idle = config.timeouts.idle,
-                       .handoff_grace = config.timeouts.handoff_grace},
+  return {.timeouts = {.first_byte = config.timeouts.first_byte, .idle = config.timeouts.idle},
+          .grace = config.timeouts.handoff_grace,
           .response_bytes = config.limits.response_bytes};
 }
 
@@ -29,7 +28,10 @@ pipeline::Options pipeline_options(const config::Config& config) {
   // business.
   return {.forward_authorization = config.api_keys.empty() ? pipeline::ForwardAuthorization::Yes
                                                            : pipeline::ForwardAuthorization::No,
-          .response_bytes = config.limits.response_bytes};
+          .response_bytes = config.limits.response_bytes,
+          .handoff_fields = config.client_handoff_fields,
+          .tell_workers = config.response_headers,
+          .overload_status = config.overload_status};
 }
 
 }  // namespace
@@ -43,7 +45,8 @@ IoThread::IoThread(Services& services)
       handoff_(
           pool_, tasks_, services.tickets, [this] { return random_(); },
           handoff_options(services.config)),
-      pipeline_(services.fleet, handoff_, services.ledger, pipeline_options(services.config)),
+      pipeline_(services.fleet, handoff_, tasks_, services.ledger,
+                pipeline_options(services.config)),
       routes_(front::openai_routes(pipeline_, services.fleet, services.started_at)) {}
 
 IoThread::~IoThread() {
@@ -59,6 +62,7 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
                             .keys = services_.keys,
                             .limits = config.limits,
                             .timeouts = config.timeouts,
+                            .trust = config.trust,
                             .metrics = services_.http_metrics,
                             .random = [this] { return random_(); }},
       front::Listener::Gate{services_.client_connections, config.limits.connections},

@@ -103,17 +103,24 @@ Result<void> Router::start_admin() {
   auto acceptor = front::bind(control_, *config.admin, front::Sharing::First);
   if (!acceptor) return fail(std::move(acceptor.error()));
   admin_address_ = local_endpoint(*acceptor, *config.admin);
-  admin_routes_.emplace(front::admin_routes(services_.fleet, services_.metrics,
-                                            [this] { return services_.draining.load(); }));
+  const auto random = [source = std::mt19937_64(std::random_device()())]() mutable {
+    return source();
+  };
+  admin_routes_.emplace(
+      front::admin_routes({.fleet = services_.fleet,
+                           .ledger = services_.ledger,
+                           .metrics = services_.metrics,
+                           .random = random,
+                           .draining = [this] { return services_.draining.load(); }}));
   admin_ = std::make_unique<front::Listener>(
       std::move(*acceptor), deadlines_, tasks_,
       front::SessionContext{.routes = *admin_routes_,
                             .keys = no_keys_,
                             .limits = config.limits,
                             .timeouts = config.timeouts,
+                            .trust = config.trust,
                             .metrics = services_.http_metrics,
-                            .random = [source = std::mt19937_64(
-                                           std::random_device()())]() mutable { return source(); }},
+                            .random = random},
       front::Listener::Gate{admin_connections_, kAdminConnections}, nullptr);
   admin_->start();
   return {};

@@ -148,9 +148,9 @@ std::span<char> Exchange::room() {
 }
 
 Error Exchange::given_up(std::string_view when) const {
-  return Error(body_begun_ ? Errc::StreamBroken : Errc::EngineFailed,
-               fmt::format("the request to worker {} was given up {}",
-                           target_.endpoint.to_string(), when));
+  return Error(
+      body_begun_ ? Errc::StreamBroken : Errc::EngineFailed,
+      fmt::format("the request to worker {} was given up {}", target_.endpoint.to_string(), when));
 }
 
 Error Exchange::explain(net::IoResult result, std::string_view when) const {

@@ -89,7 +89,7 @@ void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank,
 }
 
 awaitable<Result<std::string>> PeerDirectory::fetch(Target target, std::string_view path) {
-  Exchange exchange(pool_, target, timeouts_, nullptr, OnCancel::Finish);
+  Exchange exchange(pool_, target, timeouts_);
   const std::string head = request_head("GET", path, target.endpoint.to_string(), {}, 0);
   const std::vector<std::string_view> no_body;
   if (auto sent = co_await exchange.send(head, no_body); !sent)

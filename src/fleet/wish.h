@@ -23,6 +23,7 @@ struct Wish {
   routing::Constraints constraints;
   Excluded excluded;                       // those that failed it
   std::optional<model::HandoffMode> mode;  // that of the other leg
+  bool also_down = false;                  // rather one that did not answer lately than nobody
   // Where its session has been served; taken if it can be. The booking's seat tells.
   std::optional<routing::Seat> affinity;
 };

@@ -16,6 +16,10 @@ bool asks_nothing_of_workers(const Wish& wish) {
   return !wish.allowed && !wish.mode && wish.constraints.empty();
 }
 
+bool is_out(const Worker& worker, const Wish& wish) {
+  return !wish.also_down && worker.availability() == Availability::Down;
+}
+
 bool is_excluded(const Worker& worker, const Wish& wish) {
   return std::ranges::find(wish.excluded, worker.id()) != wish.excluded.end();
 }
@@ -95,7 +99,7 @@ bool WorkerSet::can_serve(const Wish& wish) const {
 
 WorkerSet::Refusal WorkerSet::refusal(const Worker& worker, const Wish& wish) const {
   if (!is_allowed(worker, wish)) return Refusal::NotAllowed;
-  if (worker.availability() == Availability::Down) return Refusal::Down;
+  if (is_out(worker, wish)) return Refusal::Down;
   // Whoever names a worker wants that one, whatever happened there.
   if (!wish.pin && is_excluded(worker, wish)) return Refusal::Excluded;
   if (wish.mode && worker.spec().mode() != *wish.mode) return Refusal::OtherMode;
@@ -146,7 +150,7 @@ Result<std::size_t> WorkerSet::choose(const Wish& wish, const Random& random, Tu
   if (asks_nothing_of_workers(wish)) {
     picked = pick(running, [&](std::size_t i) {
       const Worker& worker = *candidates_[i].worker;
-      return worker.availability() != Availability::Down && !is_excluded(worker, wish);
+      return !is_out(worker, wish) && !is_excluded(worker, wish);
     });
   } else {
     picked = choose_by_preference(wish, pick);
@@ -225,8 +229,7 @@ Error WorkerSet::none_eligible(const Wish& wish) const {
   bool anybody = false;
   Refusal nearest = Refusal::NotAllowed;
   for (const auto& worker : workers_) {
-    anybody =
-        anybody || (worker->availability() != Availability::Down && !is_excluded(*worker, wish));
+    anybody = anybody || (!is_out(*worker, wish) && !is_excluded(*worker, wish));
     nearest = std::max(nearest, refusal(*worker, wish));
   }
   if (!anybody) {

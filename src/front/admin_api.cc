@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/admin_api.h"
 
+#include "pipeline/route_query.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
@@ -54,22 +55,28 @@ awaitable<void> respond_metrics(Call call, std::string text) {
 
 }  // namespace
 
-std::vector<Route> admin_routes(const fleet::Fleet& fleet, const telemetry::Registry& metrics,
-                                std::function<bool()> draining) {
+std::vector<Route> admin_routes(AdminContext context) {
   const auto health = [](Call call) {
     return respond_json(std::move(call), 200, R"({"status":"ok"})");
   };
-  const auto ready = [&fleet, draining = std::move(draining)](Call call) {
-    Readiness state = readiness(fleet, draining());
+  const auto ready = [context](Call call) {
+    Readiness state = readiness(context.fleet, context.draining());
     return respond_json(std::move(call), state.ready ? 200 : 503, std::move(state.json));
   };
-  const auto scrape = [&metrics](Call call) {
-    return respond_metrics(std::move(call), metrics.render());
+  const auto scrape = [context](Call call) {
+    return respond_metrics(std::move(call), context.metrics.render());
+  };
+  const auto route = [context](Call call) {
+    auto described = pipeline::describe_request(context.fleet, context.ledger, call.head.headers,
+                                                std::move(call.body), context.random);
+    if (described) return respond_json(std::move(call), 200, std::move(*described));
+    return respond_error(std::move(call), std::move(described.error()));
   };
   return {
       {"GET", "/health", Access::Open, health},
       {"GET", "/ready", Access::Open, ready},
       {"GET", "/metrics", Access::Open, scrape},
+      {"POST", "/v1/route", Access::Open, route},
   };
 }
 

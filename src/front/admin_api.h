@@ -4,6 +4,7 @@
 
 #include "fleet/fleet.h"
 #include "front/routes.h"
+#include "pipeline/request_record.h"
 #include "telemetry/metrics.h"
 
 #include <functional>
@@ -11,8 +12,16 @@
 
 namespace baton::front {
 
-// What operators and their machines call. `draining` says whether the process is about to end.
-std::vector<Route> admin_routes(const fleet::Fleet& fleet, const telemetry::Registry& metrics,
-                                std::function<bool()> draining);
+// What the admin API tells of.
+struct AdminContext {
+  fleet::Fleet& fleet;
+  pipeline::RequestLedger& ledger;
+  const telemetry::Registry& metrics;
+  fleet::Random random;
+  std::function<bool()> draining;  // the process is about to end
+};
+
+// What operators and their machines call.
+std::vector<Route> admin_routes(AdminContext context);
 
 }  // namespace baton::front

@@ -148,6 +148,7 @@ awaitable<void> HttpSession::start(const Route& route, HttpResponse& response,
             std::move(parser_->body()),
             std::move(request_id_),
             received_,
+            trusted_,
             response,
             cancellation};
   parser_.reset();
@@ -256,8 +257,12 @@ HttpResponse::Manner HttpSession::manner() const {
 }
 
 std::string HttpSession::choose_request_id() const {
-  const auto given = parser_->head().headers.find("x-request-id");
-  if (given && is_safe_id(*given)) return std::string(*given);
+  // The second and the third name are those of gateways that choose workers.
+  for (const std::string_view name :
+       {"x-request-id", "x-baton-request-id", "x-dynamo-request-id"}) {
+    const auto given = parser_->head().headers.find(name);
+    if (given && is_safe_id(*given)) return std::string(*given);
+  }
   return fmt::format("{:016x}{:016x}", context_.random(), context_.random());
 }
 

@@ -39,6 +39,7 @@ struct SessionContext {
   const ApiKeys& keys;
   const config::Limits& limits;
   const config::Timeouts& timeouts;
+  const config::Trust& trust;
   HttpMetrics& metrics;
   std::function<std::uint64_t()> random;
 };
@@ -52,8 +53,8 @@ struct SessionContext {
 class HttpSession : public boost::intrusive::list_base_hook<
                         boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
-  HttpSession(net::Connection& connection, SessionContext& context)
-      : connection_(connection), context_(context) {}
+  HttpSession(net::Connection& connection, SessionContext& context, routing::Trusted trusted)
+      : connection_(connection), context_(context), trusted_(trusted) {}
 
   awaitable<void> run();
 
@@ -90,6 +91,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   Cancellation* cancellation_ = nullptr;
   std::string request_id_;
   std::chrono::steady_clock::time_point received_;
+  routing::Trusted trusted_;
   bool closing_ = false;
 };
 

@@ -32,6 +32,13 @@ Error cannot_listen(const model::Endpoint& address, const boost::system::error_c
                                            error.message(), hint));
 }
 
+routing::Trusted trust_in_peer(const config::Trust& trust, const tcp::socket& socket) {
+  if (!trust.routing_headers) return routing::Trusted::No;
+  boost::system::error_code error;
+  const auto peer = socket.remote_endpoint(error);
+  return routing::trust_in(trust, error ? std::string() : peer.address().to_string());
+}
+
 }  // namespace
 
 Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address, Sharing sharing) {
@@ -110,12 +117,13 @@ Listener::Guest::~Guest() {
 }
 
 awaitable<void> Listener::run_session(tcp::socket socket) {
+  const routing::Trusted trusted = trust_in_peer(context_.trust, socket);
   Guest guest(*this, std::move(socket));
   if (guest.number > gate_.limit) {
     co_await turn_away(guest.connection);
     co_return;
   }
-  HttpSession session(guest.connection, context_);
+  HttpSession session(guest.connection, context_, trusted);
   sessions_.push_back(session);
   if (!acceptor_.is_open()) session.finish();  // accepted in the last moment
   co_await session.run();

@@ -41,7 +41,8 @@ Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
                            .headers = std::move(call.head.headers),
                            .body = std::move(call.body),
                            .request_id = std::move(call.request_id),
-                           .received = call.received});
+                           .received = call.received,
+                           .trusted = call.trusted});
     return pipeline.serve(std::move(incoming), call.response, call.cancellation);
   };
 }

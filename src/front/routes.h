@@ -5,6 +5,7 @@
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "pipeline/response_sink.h"
+#include "routing/trust.h"
 #include "wire/http_message.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -25,6 +26,7 @@ struct Call {
   std::string body;
   std::string request_id;
   std::chrono::steady_clock::time_point received;
+  routing::Trusted trusted;  // its source may say which workers serve
   pipeline::ResponseSink& response;
   Cancellation& cancellation;
 };

@@ -19,10 +19,10 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
       releases(registry.counter("baton_handoff_releases_total",
                                 "Decode legs sent only to release what a prefill worker held.",
                                 {{"model", model}})),
-      wasted_prefill_tokens(registry.counter(
-          "baton_wasted_prefill_tokens_total",
-          "Prompt tokens computed by prefill workers for answers nobody got.",
-          {{"model", model}})) {}
+      wasted_prefill_tokens(
+          registry.counter("baton_wasted_prefill_tokens_total",
+                           "Prompt tokens computed by prefill workers for answers nobody got.",
+                           {{"model", model}})) {}
 
 Handoff::Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, TicketSource& tickets,
                  fleet::Random random, Options options)

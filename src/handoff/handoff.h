@@ -37,6 +37,8 @@ class Handoff {
   // Until a worker is about to answer, or the request has failed.
   boost::asio::awaitable<Result<Answer>> run(Job job, Trail& trail, Cancellation& cancellation);
 
+  const fleet::Random& random() const { return random_; }
+
  private:
   friend class Run;
 

@@ -34,8 +34,8 @@ struct Job {
   fleet::Model& model;
   engine::Api api;
   std::shared_ptr<const engine::ClientBody> body;
-  bool by_alias;             // the client used another name than the workers do
-  wire::Headers headers;     // for the workers
+  bool by_alias;          // the client used another name than the workers do
+  wire::Headers headers;  // for the workers
   std::string request_id;
   std::shared_ptr<const routing::Hints> hints;
   Counters& counters;
@@ -56,7 +56,7 @@ struct LegTrail {
   std::optional<Clock::time_point> done;  // prefill: answered
 
   void begin(const fleet::Booking& booking) {
-    *this = {.worker = booking.worker().name(), .rank = booking.rank(), .sent = Clock::now()};
+    *this = {.worker = booking.worker().name(), .rank = booking.rank(), .sent = Clock::now(), .done = {}};
   }
   void end() { done = Clock::now(); }
 };

@@ -24,8 +24,8 @@ constexpr std::chrono::milliseconds kPrefillPatience{250};
 
 Failure judge(const Error& error) {
   return {.retryable = error.info().retryable,
-          .untouched = error.code() == Errc::EngineUnreachable ||
-                       error.code() == Errc::EngineOverloaded};
+          .untouched =
+              error.code() == Errc::EngineUnreachable || error.code() == Errc::EngineOverloaded};
 }
 
 awaitable<Error> refusal(engine::Exchange& exchange) {
@@ -312,8 +312,8 @@ awaitable<void> Run::decode_leg() {
       alone ? engine::plain_body(call(), worker.spec().engine)
             : engine::dialect_of(*mode_).decode_body(call(), ticket_, outcome_,
                                                      engine::DecodePurpose::Answer);
-  auto sent = co_await send(*decode_exchange_, worker, decode_booking_.rank(), body,
-                            ticket_.request_id);
+  auto sent =
+      co_await send(*decode_exchange_, worker, decode_booking_.rank(), body, ticket_.request_id);
   if (!sent) {
     decode_failed(std::move(sent.error()));
     co_return;
@@ -340,16 +340,16 @@ void Run::release() {
 }
 
 awaitable<void> Run::release_leg(Release release) {
-  engine::ClientCall wanted{.api = job_.api,
-                            .body = release.body->object(),
-                            .model = job_.by_alias ? std::string_view(job_.model.name())
-                                                   : std::string_view(),
-                            .choice = job_.choice,
-                            .prompt = job_.prompt,
-                            .progress = release.progress ? &*release.progress : nullptr};
-  const wire::SplicedBody body = engine::dialect_of(release.mode)
-                                     .decode_body(wanted, release.ticket, release.outcome,
-                                                  engine::DecodePurpose::Release);
+  engine::ClientCall wanted{
+      .api = job_.api,
+      .body = release.body->object(),
+      .model = job_.by_alias ? std::string_view(job_.model.name()) : std::string_view(),
+      .choice = job_.choice,
+      .prompt = job_.prompt,
+      .progress = release.progress ? &*release.progress : nullptr};
+  const wire::SplicedBody body =
+      engine::dialect_of(release.mode)
+          .decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
   fleet::Excluded tried = selection_.failed_decodes();
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     auto booking = selection_.releaser(release.mode, tried);
@@ -417,8 +417,7 @@ void Run::count_waste() {
   if (!outcome_.usage) return;
   const std::int64_t computed =
       outcome_.usage->prompt_tokens - outcome_.usage->cached_tokens.value_or(0);
-  if (computed > 0)
-    job_.counters.wasted_prefill_tokens.add(static_cast<std::uint64_t>(computed));
+  if (computed > 0) job_.counters.wasted_prefill_tokens.add(static_cast<std::uint64_t>(computed));
 }
 
 }  // namespace baton::handoff

@@ -44,8 +44,8 @@ Selection::Selection(const Job& job, const fleet::Random& random) : job_(job), r
   const bool pinned_to_both =
       job.hints->decode && model.workers(Role::Aggregated).find(job.hints->decode->worker);
   // Where a model has workers of both kinds, each that answers gets an equal share.
-  const bool its_turn = both > 0 && !policy_.required && !job.hints->decode &&
-                        random() % (decodes + both) < both;
+  const bool its_turn =
+      both > 0 && !policy_.required && !job.hints->decode && random() % (decodes + both) < both;
   alone_role_ = pinned_to_both || its_turn || !decode_alone ? Role::Aggregated : Role::Decode;
   const bool possible = policy_.required || (!model.workers(Role::Prefill).empty() && decodes > 0);
   const bool wanted = model.disaggregation() != Disaggregation::Off && !pinned_to_both && !its_turn;
@@ -70,11 +70,37 @@ Result<fleet::Booking> Selection::prefill() {
     if (decodes.can_serve(second)) return booking;
     const auto follower = decodes.peek(second, random_);
     if (follower) return booking;
-    if (wish.pin || follower.error().code() == Errc::InvalidRouting)
-      return fail(follower.error());
+    if (wish.pin || follower.error().code() == Errc::InvalidRouting) return fail(follower.error());
     unfit = follower.error();
     wish.excluded.push_back(worker.id());
   }
+}
+
+Result<Selection::Preview> Selection::preview() {
+  Preview preview;
+  const fleet::Model& model = job_.model;
+  if (policy_.disaggregate) {
+    auto prefill =
+        model.workers(Role::Prefill).peek(fleet::wish_for(Role::Prefill, *job_.hints), random_);
+    const bool passes_by = !prefill && prefill.error().code() == Errc::NoWorkers &&
+                           !policy_.required && policy_.decode_may_prefill;
+    if (!prefill && !passes_by) return fail(std::move(prefill.error()));
+    if (prefill) {
+      const model::WorkerSpec& spec = prefill->candidates[prefill->picked].worker->spec();
+      auto transfer = routing::transfer_constraints(spec);
+      if (!transfer) return fail(std::move(transfer.error()));
+      transfer_ = std::move(*transfer);
+      preview.mode = mode_ = spec.mode();
+      preview.prefill = std::move(*prefill);
+    }
+  }
+  auto decode =
+      preview.mode
+          ? model.workers(Role::Decode).peek(decode_wish(), random_)
+          : model.workers(alone_role_).peek(fleet::wish_for(alone_role_, *job_.hints), random_);
+  if (!decode) return fail(std::move(decode.error()));
+  preview.decode = std::move(*decode);
+  return preview;
 }
 
 fleet::Wish Selection::decode_wish() const {
@@ -85,7 +111,9 @@ fleet::Wish Selection::decode_wish() const {
   return wish;
 }
 
-Result<fleet::Booking> Selection::decode() { return book(Role::Decode, decode_wish(), decode_lease_); }
+Result<fleet::Booking> Selection::decode() {
+  return book(Role::Decode, decode_wish(), decode_lease_);
+}
 
 Result<fleet::Booking> Selection::alone() {
   fleet::Wish wish = fleet::wish_for(alone_role_, *job_.hints);
@@ -106,25 +134,17 @@ Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
   const std::string& session = job_.hints->session_id;
   routing::AffinityTable& sessions = job_.model.affinity(role);
   const bool sticky = !session.empty() && sessions.enabled();
-  if (sticky) {
-    wish.affinity = sessions.find(session);
-    if (auto clash = pin_against_session(wish)) return fail(std::move(*clash));
+  if (sticky) wish.affinity = sessions.find(session);
+  fleet::WorkerSet& workers = job_.model.workers(role);
+  auto booking = workers.book(wish, random_);
+  // Somebody who did not answer lately may do so again; a request that has no other way asks.
+  const bool no_other_way = role != Role::Prefill || !policy_.decode_may_prefill;
+  if (!booking && no_other_way && !policy_.required && booking.error().code() == Errc::NoWorkers) {
+    wish.also_down = true;
+    if (auto last = workers.book(wish, random_)) booking = std::move(last);
   }
-  auto booking = job_.model.workers(role).book(wish, random_);
   if (booking && sticky) lease = sessions.bind(session, booking->seat());
   return booking;
-}
-
-// A request that names another worker than its session has contradicts itself; which of the two was
-// meant is not ours to guess.
-std::optional<Error> Selection::pin_against_session(const fleet::Wish& wish) const {
-  if (!wish.pin || !wish.affinity) return std::nullopt;
-  const fleet::Worker* const pinned = job_.model.find_worker(wish.pin->worker);
-  if (!pinned || pinned->id() == wish.affinity->worker) return std::nullopt;
-  return Error(Errc::InvalidRouting,
-               fmt::format("the request names the worker {}, but its session \"{}\" is bound to "
-                           "another; send one or the other",
-                           wish.pin->worker, job_.hints->session_id));
 }
 
 void Selection::prefill_failed(const fleet::Worker& worker) {

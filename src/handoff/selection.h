@@ -25,6 +25,14 @@ class Selection {
   // What the machine may do for this request.
   const Policy& policy() const { return policy_; }
 
+  // Who would be chosen now, without choosing.
+  struct Preview {
+    std::optional<model::HandoffMode> mode;  // absent: one worker does both
+    std::optional<fleet::Choice> prefill;
+    std::optional<fleet::Choice> decode;
+  };
+  Result<Preview> preview();
+
   // A prefill worker that some decode worker can follow.
   Result<fleet::Booking> prefill();
   // A decode worker for the hand-off of the prefill worker chosen last.
@@ -42,7 +50,6 @@ class Selection {
   fleet::Wish decode_wish() const;
   Result<fleet::Booking> book(model::Role role, fleet::Wish wish,
                               routing::AffinityTable::Lease& lease);
-  std::optional<Error> pin_against_session(const fleet::Wish& wish) const;
 
   const Job& job_;
   const fleet::Random& random_;

@@ -45,8 +45,13 @@ class Merger {
  public:
   Merger(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
          std::size_t branches)
-      : turn_(executor), ended_(executor), sink_(sink), record_(record), usages_(branches),
-        wholes_(branches), running_(branches) {}
+      : turn_(executor),
+        ended_(executor),
+        sink_(sink),
+        record_(record),
+        usages_(branches),
+        wholes_(branches),
+        running_(branches) {}
 
   // One branch writes at a time; the others wait for their turn.
   awaitable<void> take_turn() {
@@ -204,8 +209,8 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
   const auto executor = co_await asio::this_coro::executor;
   Merger merger(executor, sink, record, count);
   Cancellation together;
-  const Cancellation::Listener listener(
-      cancellation, [&] { together.request(cancellation.reason()); });
+  const Cancellation::Listener listener(cancellation,
+                                        [&] { together.request(cancellation.reason()); });
   std::deque<RequestRecord> records(count);
   for (std::size_t i = 0; i < count; ++i) {
     records[i].id = record.id;

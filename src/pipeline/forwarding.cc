@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 namespace baton::pipeline {
 namespace {
@@ -47,8 +48,7 @@ bool belongs_to_connection(const wire::Headers& headers, std::string_view name) 
 
 }  // namespace
 
-wire::Headers headers_for_worker(const wire::Headers& client, std::string_view request_id,
-                                 ForwardAuthorization authorization) {
+wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorization authorization) {
   wire::Headers headers;
   for (std::size_t i = 0; i < client.size(); ++i) {
     const auto [name, value] = client[i];
@@ -58,7 +58,6 @@ wire::Headers headers_for_worker(const wire::Headers& client, std::string_view r
     if (secret && authorization == ForwardAuthorization::No) continue;
     headers.add(name, value);
   }
-  headers.add("X-Request-Id", request_id);
   // The body was read as JSON; a client that calls it something else would be refused by vLLM.
   headers.add("Content-Type", "application/json");
   return headers;

@@ -4,6 +4,7 @@
 
 #include "engine/client_body.h"
 #include "engine/completion_json.h"
+#include "engine/continuation.h"
 #include "pipeline/error_body.h"
 #include "pipeline/fan_out.h"
 #include "pipeline/route_query.h"
@@ -33,9 +34,13 @@ engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
 // Another worker could go on with the streamed answer where its own fails.
 bool can_continue(const handoff::Job& job, bool stream) {
   if (!stream || job.model.migration() == 0) return false;
-  const auto engine = job.model.engine();
   const engine::ClientCall call{.api = job.api, .body = job.body->object()};
-  return engine && !engine::why_not_continuable(*engine, call);
+  for (const model::Role role : {model::Role::Decode, model::Role::Aggregated}) {
+    for (const auto& worker : job.model.workers(role).workers()) {
+      if (engine::why_not_continuable(worker->spec().engine, call)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -64,7 +69,7 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
 awaitable<Result<void>> Pipeline::answer(std::unique_ptr<Understood> understood, ResponseSink& sink,
                                          RequestRecord& record, Cancellation& cancellation) {
   handoff::Job& job = understood->job;
-  if (job.hints->query_only) co_return co_await answer_query(job, handoff_, sink, record);
+  if (job.hints->query_only) co_return co_await answer_query(job, handoff_.random(), sink, record);
   Delivery delivery{.api = job.api,
                     .include_usage = understood->include_usage,
                     .response_bytes = options_.response_bytes,

@@ -57,12 +57,13 @@ awaitable<Result<void>> begin_stream(wire::Headers headers, bool tell_workers, R
 
 // The prefill ended the request: its answer is the client's.
 awaitable<Result<void>> stream_whole(handoff::Answer& answer, const Delivery& delivery,
-                                     StreamJudge& judge, ResponseSink& sink, RequestRecord& record) {
-  auto events =
-      engine::as_event_stream(delivery.api, *answer.whole(), delivery.include_usage);
+                                     StreamJudge& judge, ResponseSink& sink,
+                                     RequestRecord& record) {
+  auto events = engine::as_event_stream(delivery.api, *answer.whole(), delivery.include_usage);
   if (!events) co_return fail(std::move(events.error()));
   if (record.status == 0) {
-    const auto begun = co_await begin_stream(own_headers(true), delivery.tell_workers, sink, record);
+    const auto begun =
+        co_await begin_stream(own_headers(true), delivery.tell_workers, sink, record);
     if (!begun) co_return begun;
   }
   wire::SseReader reader;

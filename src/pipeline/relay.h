@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "engine/continuation.h"
+#include "engine/stream_continuity.h"
 #include "handoff/answer.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/request_record.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace baton::pipeline {
@@ -49,7 +50,12 @@ ModelMetrics::ModelMetrics(telemetry::Registry& registry, const std::string& mod
       request_bytes(registry.counter("baton_request_bytes_total", "Bytes of request bodies.",
                                      {{"model", model}})),
       response_bytes(registry.counter("baton_response_bytes_total",
-                                      "Bytes of answers, without framing.", {{"model", model}})) {
+                                      "Bytes of answers, without framing.", {{"model", model}})),
+      kv_transfer(registry.histogram(
+          "baton_kv_transfer_seconds",
+          "From the end of prefill to the first token of decode: bounds the transfer from above.",
+          {{"model", model}})),
+      handoff(registry, model) {
   for (const ErrorInfo& info : error_table()) {
     requests[static_cast<std::size_t>(info.code)] =
         &registry.counter("baton_requests_total", kRequestsHelp,
@@ -72,8 +78,18 @@ void RequestRecord::on_token(ModelMetrics& metrics) {
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::decode_wait() const {
-  if (!first_token || !trail.decode_sent) return std::nullopt;
-  return *first_token - *trail.decode_sent;
+  if (!first_token || !trail.decode.sent) return std::nullopt;
+  return *first_token - *trail.decode.sent;
+}
+
+std::optional<RequestRecord::Clock::duration> RequestRecord::prefill_duration() const {
+  if (!trail.prefill.sent || !trail.prefill.done) return std::nullopt;
+  return *trail.prefill.done - *trail.prefill.sent;
+}
+
+std::optional<RequestRecord::Clock::duration> RequestRecord::kv_transfer() const {
+  if (!first_token || !trail.prefill.done || !trail.decode.sent) return std::nullopt;
+  return std::max(Clock::duration::zero(), *first_token - *trail.prefill.done);
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::decode_duration() const {
@@ -102,7 +118,10 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   metrics.total_time.observe(seconds(total));
   metrics.request_bytes.add(record.request_bytes);
   metrics.response_bytes.add(record.response_bytes);
-  if (record.trail.prefill_time) metrics.prefill_time.observe(seconds(*record.trail.prefill_time));
+  const auto prefill = record.prefill_duration();
+  const auto transfer = record.kv_transfer();
+  if (prefill) metrics.prefill_time.observe(seconds(*prefill));
+  if (transfer) metrics.kv_transfer.observe(seconds(*transfer));
   const auto decode_wait = record.decode_wait();
   const auto decode = record.decode_duration();
   if (decode_wait) metrics.decode_wait_time.observe(seconds(*decode_wait));
@@ -123,6 +142,12 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   const auto count = [](std::optional<std::int64_t> known) {
     return known ? Value(*known) : Value();
   };
+  const auto rank = [](const handoff::LegTrail& leg) {
+    return leg.rank ? Value(static_cast<std::int64_t>(*leg.rank)) : Value();
+  };
+  const auto some = [](std::size_t number) {
+    return number == 0 ? Value() : Value(static_cast<std::int64_t>(number));
+  };
   const std::optional<engine::Usage>& usage = record.usage;
   std::optional<RequestRecord::Clock::duration> ttft;
   if (record.first_token) ttft = *record.first_token - record.received;
@@ -136,11 +161,16 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
        {"stream", record.stream},
        {"outcome", record.error ? record.error->info().label : std::string_view("ok")},
        {"status", static_cast<std::int64_t>(record.status)},
-       {"prefill_worker", text(record.trail.prefill_worker)},
-       {"decode_worker", text(record.trail.decode_worker)},
+       {"prefill_worker", text(record.trail.prefill.worker)},
+       {"prefill_rank", rank(record.trail.prefill)},
+       {"decode_worker", text(record.trail.decode.worker)},
+       {"decode_rank", rank(record.trail.decode)},
+       {"retries", some(record.trail.retries)},
+       {"migrations", some(record.trail.migrations)},
        {"total_ms", milliseconds(total)},
        {"ttft_ms", ms(ttft)},
-       {"prefill_ms", ms(record.trail.prefill_time)},
+       {"prefill_ms", ms(prefill)},
+       {"kv_transfer_ms", ms(transfer)},
        {"decode_wait_ms", ms(decode_wait)},
        {"decode_ms", ms(decode)},
        {"prompt_tokens", count(usage ? std::optional(usage->prompt_tokens) : std::nullopt)},

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "engine/completion_json.h"
-#include "handoff/handoff.h"
+#include "handoff/job.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -36,6 +36,8 @@ struct ModelMetrics {
   telemetry::Counter& completion_tokens;
   telemetry::Counter& request_bytes;
   telemetry::Counter& response_bytes;
+  telemetry::Histogram& kv_transfer;
+  handoff::Counters handoff;
 };
 
 // Role. What is remembered of one request: measured as it goes, told once at its end.
@@ -60,6 +62,10 @@ struct RequestRecord {
 
   // From sending the decode leg to its first token, the transfer of the KV cache included.
   std::optional<Clock::duration> decode_wait() const;
+  // Where two workers served: how long the prompt took on the first, and an upper bound of how long
+  // its KV cache took to the second.
+  std::optional<Clock::duration> prefill_duration() const;
+  std::optional<Clock::duration> kv_transfer() const;
   // From the first token to the last.
   std::optional<Clock::duration> decode_duration() const;
   // A token (or a batch of them) is on its way to the client.

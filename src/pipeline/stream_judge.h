@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "engine/continuation.h"
+#include "engine/stream_continuity.h"
 #include "engine/dialect.h"
 #include "pipeline/request_record.h"
 #include "wire/sse_reader.h"
