@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "engine/choice_merge.h"
 #include "engine/completion_json.h"
 #include "engine/dialect.h"
 #include "engine/engine_error.h"
+#include "engine/stream_continuity.h"
 #include "engine/stream_event.h"
+#include "engine/usage_merge.h"
 #include "fuzz/fuzz_input.h"
 #include "wire/json_object.h"
 #include "wire/sse_reader.h"
@@ -15,8 +18,8 @@ namespace {
 using namespace baton;
 using fuzz::require;
 
-void check_prefill_answer(model::Engine engine, const std::string& answer) {
-  const auto outcome = engine::dialect_of(engine).read_prefill_answer(answer);
+void check_prefill_answer(model::HandoffMode mode, const std::string& answer) {
+  const auto outcome = engine::dialect_of(mode).read_prefill_answer(answer);
   if (!outcome) return;
   if (outcome->final_answer) {
     require(wire::JsonObject::parse(*outcome->final_answer).has_value(), "a final answer is JSON");
@@ -28,7 +31,7 @@ void check_prefill_answer(model::Engine engine, const std::string& answer) {
   const engine::ClientCall call{engine::Api::Completions, *object};
   for (const auto purpose : {engine::DecodePurpose::Answer, engine::DecodePurpose::Release}) {
     const std::string body =
-        engine::dialect_of(engine).decode_body(call, {}, *outcome, purpose).joined();
+        engine::dialect_of(mode).decode_body(call, {}, *outcome, purpose).joined();
     require(wire::JsonObject::parse(body).has_value(), "a decode leg's body is JSON");
   }
 }
@@ -49,14 +52,47 @@ void check_event_stream(engine::Api api, const std::string& answer) {
   require(done && reader.held() == 0, "a stream ends with [DONE]");
 }
 
+// What clients get of an engine's chunk is JSON again, whatever was changed in it.
+void check_rewriters(const std::string& chunk) {
+  const auto require_json = [](const std::string& text) {
+    require(wire::JsonObject::parse(text).has_value(), "a rewritten text is JSON");
+  };
+  const engine::Usage prefill{.prompt_tokens = 5, .completion_tokens = 1, .cached_tokens = 4};
+  if (const auto text = engine::rewrite_usage(chunk, prefill)) require_json(*text);
+  if (const auto text = engine::rewrite_usage(chunk, engine::Usage{})) require_json(*text);
+  if (const auto text = engine::merge_input_logprobs(chunk, "[1]")) require_json(*text);
+  if (const auto merged = engine::renumber(chunk, 3, "id"); merged && !merged->json.empty())
+    require_json(merged->json);
+  if (const auto merged = engine::merge_whole({chunk, chunk}, 2)) require_json(*merged);
+
+  const std::string client = R"({"stream":true,"stream_options":{"include_usage":true}})";
+  const auto body = wire::JsonObject::parse(client);
+  engine::StreamContinuity stream({engine::Api::Chat, *body});
+  for (int worker = 0; worker < 2; ++worker) {
+    const auto passage = stream.pass(chunk);
+    if (passage.kind == engine::StreamContinuity::Passage::Kind::Changed)
+      require_json(passage.event.substr(6));
+    if (stream.why_not()) break;
+    if (const auto* progress = stream.progress()) {
+      engine::ClientCall call{engine::Api::Chat, *body};
+      call.progress = progress;
+      require_json(engine::plain_body(call, model::Engine::Vllm).joined());
+    }
+    stream.resume();
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzz::Input input(data, size);
   const std::string answer(input.bytes);
-  for (const auto engine : {model::Engine::Vllm, model::Engine::Sglang, model::Engine::Trtllm}) {
-    check_prefill_answer(engine, answer);
+  for (const auto mode : {model::HandoffMode::NixlPull, model::HandoffMode::NixlPush,
+                          model::HandoffMode::Mooncake, model::HandoffMode::Bootstrap,
+                          model::HandoffMode::ContextFirst, model::HandoffMode::GenerationFirst}) {
+    check_prefill_answer(mode, answer);
   }
+  check_rewriters(answer);
   check_event_stream(engine::Api::Chat, answer);
   check_event_stream(engine::Api::Completions, answer);
 

@@ -28,6 +28,11 @@ struct ClientRequest {
   ClientCall call;
 };
 
+inline constexpr model::HandoffMode kAllModes[] = {
+    model::HandoffMode::NixlPull,     model::HandoffMode::NixlPush,
+    model::HandoffMode::Mooncake,     model::HandoffMode::Bootstrap,
+    model::HandoffMode::ContextFirst, model::HandoffMode::GenerationFirst};
+
 inline nlohmann::json json(const std::string& text) { return nlohmann::json::parse(text); }
 inline nlohmann::json json(const wire::SplicedBody& body) { return json(body.joined()); }
 

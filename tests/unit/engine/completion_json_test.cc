@@ -172,5 +172,10 @@ TEST(FinishReason, IsThatOfTheFirstChoice) {
   }
 }
 
+TEST(AsEvent, IsOneEventWhateverTheJsonLooksLike) {
+  EXPECT_EQ(as_event(R"({"a":"x\n"})"), "data: {\"a\":\"x\\n\"}\n\n");
+  EXPECT_EQ(as_event("{\r\n\"a\":1\n\n}"), "data: {  \"a\":1  }\n\n");
+}
+
 }  // namespace
 }  // namespace baton::engine

@@ -11,28 +11,31 @@ namespace {
 
 HandoffTicket ticket() {
   HandoffTicket made;
-  made.bootstrap_host = "10.0.0.5";
-  made.bootstrap_port = 8998;
+  made.peer.host = "10.0.0.5";
+  made.peer.bootstrap_port = 8998;
   made.bootstrap_room = 9223372036854775807;  // the largest there is
   return made;
 }
 
-TEST(SglangLegs, GetTheSameBodyWithTheRoomBehindIt) {
-  const ClientRequest request(Api::Chat, R"({"model":"m","stream":true,"max_tokens":9,"n":2})");
-  const std::string expected =
-      R"({"model":"m","stream":true,"max_tokens":9,"n":2,"bootstrap_host":"10.0.0.5",)"
-      R"("bootstrap_port":8998,"bootstrap_room":9223372036854775807})";
-  const SglangDialect dialect;
-  EXPECT_EQ(dialect.prefill_body(request.call, ticket()).joined(), expected);
-  EXPECT_EQ(dialect.decode_body(request.call, ticket(), {}, DecodePurpose::Answer).joined(),
-            expected);
+TEST(SglangLegs, GetTheSameRequestWithTheRoomBehindIt) {
+  const ClientRequest request(
+      Api::Chat, R"({"model":"m","stream":true,"stream_options":{"a":1},"max_tokens":9})");
+  const BootstrapDialect dialect;
+  EXPECT_EQ(
+      dialect.decode_body(request.call, ticket(), {}, DecodePurpose::Answer).joined(),
+      R"({"model":"m","stream":true,"stream_options":{"a":1},"max_tokens":9,)"
+      R"("bootstrap_host":"10.0.0.5","bootstrap_port":8998,"bootstrap_room":9223372036854775807})");
+  // The prefill's answer is read whole; what it may produce is the engine's matter.
+  EXPECT_EQ(json(dialect.prefill_body(request.call, ticket())),
+            json(R"({"model":"m","stream":false,"max_tokens":9,"bootstrap_host":"10.0.0.5",)"
+                 R"("bootstrap_port":8998,"bootstrap_room":9223372036854775807})"));
 }
 
 TEST(SglangLegs, SayNullForAPortNobodyKnows) {
   const ClientRequest request(Api::Chat, R"({"model":"m"})");
   HandoffTicket unknown = ticket();
-  unknown.bootstrap_port = std::nullopt;
-  const auto body = json(SglangDialect().prefill_body(request.call, unknown));
+  unknown.peer.bootstrap_port = std::nullopt;
+  const auto body = json(BootstrapDialect().prefill_body(request.call, unknown));
   ASSERT_TRUE(body.contains("bootstrap_port"));
   EXPECT_TRUE(body["bootstrap_port"].is_null());
 }
@@ -43,24 +46,39 @@ TEST(SglangLegs, OverruleHandoffFieldsOfTheClient) {
       R"({"bootstrap_host":"evil","bootstrap_port":1,"bootstrap_room":[1,2],)"
       R"("disagg_prefill_dp_rank":3,"kv_transfer_params":{},"model":"alias"})",
       "real");
-  EXPECT_EQ(json(SglangDialect().prefill_body(request.call, ticket())),
+  EXPECT_EQ(json(BootstrapDialect().decode_body(request.call, ticket(), {}, DecodePurpose::Answer)),
             json(R"({"model":"real","bootstrap_host":"10.0.0.5","bootstrap_port":8998,)"
                  R"("bootstrap_room":9223372036854775807})"));
 }
 
-TEST(SglangLegs, KeepAListOfPromptsBecauseTheEngineCountsTheRoomsItself) {
-  const ClientRequest request(Api::Completions, R"({"prompt":["a","b"]})");
-  EXPECT_TRUE(SglangDialect().can_hand_off(request.call));
-  const auto body = json(SglangDialect().prefill_body(request.call, ticket()));
-  EXPECT_EQ(body["prompt"], json(R"(["a","b"])"));
-  EXPECT_EQ(body["bootstrap_room"], 9223372036854775807);
+TEST(SglangHandoff, CannotEchoLogprobsOfAPromptItNeverSaw) {
+  const std::pair<const char*, bool> cases[] = {
+      {R"({"echo":true,"logprobs":0})", false},
+      {R"({"echo":true,"logprobs":null})", true},
+      {R"({"echo":true})", true},
+      {R"({"echo":false,"logprobs":5})", true},
+  };
+  for (const auto& [body, expected] : cases)
+    EXPECT_EQ(BootstrapDialect().can_hand_off(ClientRequest(Api::Completions, body).call), expected)
+        << body;
 }
 
-TEST(SglangPrefillAnswer, CarriesNothing) {
-  const auto outcome = SglangDialect().read_prefill_answer(R"({"choices":[]})");
+TEST(SglangPrefillAnswer, IsNeverTheClients) {
+  for (const std::string reason : {"length", "stop", "tool_calls"}) {
+    const auto outcome = BootstrapDialect().read_prefill_answer(
+        R"({"choices":[{"finish_reason":")" + reason + R"("}],"usage":{"prompt_tokens":3}})");
+    ASSERT_TRUE(outcome) << reason;
+    EXPECT_NE(outcome->handoff, "");
+    EXPECT_EQ(outcome->final_answer, std::nullopt);
+    EXPECT_EQ(outcome->input_logprobs, "");
+  }
+}
+
+TEST(SglangPrefillAnswer, HasTheLogprobsOfThePrompt) {
+  const auto outcome = BootstrapDialect().read_prefill_answer(
+      R"({"choices":[{"finish_reason":"length","input_token_logprobs":[[null,1],[-0.50,2]]}]})");
   ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->handoff, "");
-  EXPECT_EQ(outcome->final_answer, std::nullopt);
+  EXPECT_EQ(outcome->input_logprobs, "[[null,1],[-0.50,2]]");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace baton::wire {
 namespace {
@@ -35,6 +37,16 @@ TEST(FirstElement, IsNoneWhereThereIsNoArrayOrNothingInIt) {
        {"[]", "[ \n ]", "{}", R"({"a":[1]})", R"("[1]")", "1", "null", "", "  "}) {
     EXPECT_EQ(first_element(json), std::nullopt) << json;
   }
+}
+
+TEST(Elements, AreTheRawTextsOfAllUpToALimit) {
+  using List = std::vector<std::string_view>;
+  EXPECT_EQ(elements(R"([1, "a,]" ,[2,3],{"b":[4]} , null])", 9),
+            (List{"1", R"("a,]")", "[2,3]", R"({"b":[4]})", "null"}));
+  EXPECT_EQ(elements("[1,2,3]", 2), (List{"1", "2"}));
+  EXPECT_EQ(elements("[1]", 0), List());
+  for (const char* json : {"[]", "[ ]", "{}", R"("[1]")", "null", "", " "})
+    EXPECT_EQ(elements(json, 9), List()) << json;
 }
 
 }  // namespace
