@@ -35,6 +35,10 @@ Router::Router(config::Config config, telemetry::Logger& log)
       services_(std::move(config), log),
       deadlines_(control_),
       tasks_(control_, [this](std::exception_ptr thrown) { services_.report(thrown); }),
+      health_(control_, deadlines_, tasks_, services_.fleet,
+              {.connect_timeout = services_.config.timeouts.connect,
+               .idle_per_worker = 0,
+               .header_bytes = services_.config.limits.header_bytes}),
       signals_(control_, SIGINT, SIGTERM),
       timer_(control_),
       no_keys_({}) {
@@ -127,6 +131,7 @@ Result<void> Router::start_admin() {
 }
 
 void Router::run() {
+  health_.start();
   signals_.async_wait([this](boost::system::error_code error, int) {
     if (!error) on_signal();
   });
@@ -183,7 +188,9 @@ void Router::let_go() {
 }
 
 void Router::end() {
+  if (std::exchange(ended_, true)) return;  // a second signal in the last moment
   log_.info("stopped", {});
+  health_.stop();
   signals_.cancel();
   if (admin_) {
     admin_->finish();

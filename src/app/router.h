@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "app/health_watch.h"
 #include "app/io_thread.h"
 #include "app/services.h"
 #include "config/config.h"
@@ -58,6 +59,7 @@ class Router {
   Services services_;
   net::Deadlines deadlines_;
   net::TaskGroup tasks_;
+  HealthWatch health_;
   boost::asio::signal_set signals_;
   boost::asio::steady_timer timer_;
   front::ApiKeys no_keys_;
@@ -67,6 +69,7 @@ class Router {
   std::vector<std::unique_ptr<IoThread>> threads_;
   model::Endpoint address_;
   std::optional<model::Endpoint> admin_address_;
+  bool ended_ = false;
 };
 
 }  // namespace baton::app

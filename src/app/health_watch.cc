@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "app/health_watch.h"
+
+#include "engine/request_head.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::app {
+namespace {
+
+using boost::asio::awaitable;
+
+constexpr std::chrono::milliseconds kInterval{500};
+constexpr std::size_t kMostAsked = 64;  // at once
+constexpr std::size_t kLargestAnswer = 64 * 1024;
+// SGLang answers its health check by generating a token.
+constexpr engine::ExchangeTimeouts kPatience{.first_byte = std::chrono::seconds(20),
+                                             .idle = std::chrono::seconds(5)};
+constexpr int kServerError = 500;
+
+}  // namespace
+
+HealthWatch::HealthWatch(boost::asio::io_context& io, net::Deadlines& deadlines,
+                         net::TaskGroup& tasks, fleet::Fleet& fleet, engine::PoolOptions options)
+    : tasks_(tasks), fleet_(fleet), pool_(io, deadlines, options), timer_(io) {}
+
+void HealthWatch::start() { tasks_.spawn(watch()); }
+
+void HealthWatch::stop() {
+  stopped_ = true;
+  timer_.cancel();
+  pool_.shut_down();
+}
+
+awaitable<void> HealthWatch::watch() {
+  while (!stopped_) {
+    for (const auto& model : fleet_.models()) {
+      for (const auto role :
+           {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
+        for (const auto& worker : model->workers(role).workers()) {
+          const bool known = worker->availability() == fleet::Availability::Up;
+          if (known || asked_.size() >= kMostAsked || !asked_.insert(worker.get()).second) continue;
+          tasks_.spawn(ask(*worker));
+        }
+      }
+    }
+    timer_.expires_after(kInterval);
+    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+}
+
+awaitable<void> HealthWatch::ask(fleet::Worker& worker) {
+  {
+    engine::Exchange exchange(pool_, {worker.id(), worker.spec().endpoint}, kPatience);
+    const std::string head =
+        engine::request_head("GET", "/health", worker.authority(), wire::Headers(), 0);
+    const std::vector<std::string_view> no_body;
+    const auto sent = co_await exchange.send(head, no_body);
+    // Any answer but an engine's own "not yet" is that of somebody who is there.
+    const bool there = sent && exchange.head().status < kServerError;
+    if (sent) co_await exchange.read_all(kLargestAnswer);
+    if (!stopped_) {
+      worker.set_availability(there ? fleet::Availability::Up : fleet::Availability::Down);
+    }
+  }
+  asked_.erase(&worker);
+}
+
+}  // namespace baton::app
