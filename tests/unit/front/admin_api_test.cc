@@ -24,7 +24,7 @@ struct AdminApiTest : test::IoFixture {
     }
   }
   const AnswerRecorder& get(const std::string& path) {
-    fleet.emplace(config, metrics);
+    fleet.emplace(config, metrics, log);
     const Routes routes(admin_routes(*fleet, metrics, [this] { return draining; }));
     run([&]() -> awaitable<void> { co_await call_route(routes, "GET", path, "", answer); });
     return answer;
@@ -33,13 +33,15 @@ struct AdminApiTest : test::IoFixture {
 
   config::Config config;
   telemetry::Registry metrics;
+  std::string lines;
+  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   std::optional<fleet::Fleet> fleet;
   bool draining = false;
   AnswerRecorder answer;
 };
 
 TEST_F(AdminApiTest, NeedsNoKey) {
-  fleet.emplace(config, metrics);
+  fleet.emplace(config, metrics, log);
   for (const Route& route : admin_routes(*fleet, metrics, [] { return false; })) {
     EXPECT_EQ(route.access, Access::Open) << route.path;
   }

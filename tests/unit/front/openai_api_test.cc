@@ -54,7 +54,7 @@ TEST_F(OpenAiApiTest, ListsAliasesBesideNames) {
   config::Config aliased = config;
   aliased.models[0].aliases = {"alias/of m"};
   telemetry::Registry registry;
-  fleet::Fleet other(aliased, registry);
+  fleet::Fleet other(aliased, registry, log);
   const Routes all(openai_routes(*pipeline, other, 1));
   run([&]() -> awaitable<void> { co_await call_route(all, "GET", "/v1/models", "", recorder); });
   EXPECT_EQ(json(recorder.body)["data"][1]["id"], "alias/of m");

@@ -153,6 +153,24 @@ TEST(Selector, PowerOfTwoSpreadsEqualLoads) {
   EXPECT_THAT(Draws(Policy::PowerOfTwo, {2, 2, 2, 2}).counts(8000), Each(Gt(1600)));
 }
 
+TEST(Selector, PeekingTellsTheNextPickAndUsesNobodysTurn) {
+  for (const Policy policy : {Policy::RoundRobin, Policy::LeastLoaded}) {
+    Selector selector(policy);
+    const auto load = [](std::size_t) { return 0; };
+    const auto eligible = [](std::size_t i) { return i != 1; };
+    const auto dice = [] { return std::uint64_t{0}; };
+    for (int i = 0; i < 9; ++i) {
+      const auto first = selector.peek(3, load, eligible, dice);
+      EXPECT_EQ(selector.peek(3, load, eligible, dice), first);
+      EXPECT_EQ(selector.pick(3, load, eligible, dice), first) << model::to_string(policy);
+    }
+  }
+}
+
+TEST(Selector, DirectPicksNobodyByItself) {
+  EXPECT_EQ(Draws(Policy::Direct, {0, 0}).next(), std::nullopt);
+}
+
 TEST(Selector, TurnsAreNotLostBetweenThreads) {
   Selector selector(Policy::RoundRobin);
   std::vector<std::vector<int>> counts(4, std::vector<int>(4, 0));

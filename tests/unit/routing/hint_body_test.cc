@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "routing/hint_body.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace baton::routing {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Optional;
+using testing::Pair;
+
+BodyHints accepted(std::string_view nvext) {
+  const std::string body = fmt::format(R"({{"model":"m","nvext":{}}})", nvext);
+  auto hints = read_body_hints(wire::JsonObject::parse(body).value());
+  if (hints) return *std::move(hints);
+  ADD_FAILURE() << nvext << ": " << hints.error().message();
+  return {};
+}
+
+std::string refused(std::string_view nvext) {
+  const std::string body = fmt::format(R"({{"nvext":{}}})", nvext);
+  const auto hints = read_body_hints(wire::JsonObject::parse(body).value());
+  if (hints) {
+    ADD_FAILURE() << "accepted: " << nvext;
+    return "";
+  }
+  EXPECT_EQ(hints.error().code(), Errc::InvalidRouting);
+  return hints.error().message();
+}
+
+TEST(BodyHints, IdsAreStringsOrNumbersOfAnySize) {
+  EXPECT_EQ(accepted(R"({"backend_instance_id":"w-\u0031"})").backend_worker, "w-1");
+  EXPECT_EQ(accepted(R"({"backend_instance_id": 18446744073709551615 })").backend_worker,
+            "18446744073709551615");
+  EXPECT_EQ(accepted(R"({"prefill_worker_id":7})").prefill_worker, "7");
+  EXPECT_EQ(accepted(R"({"decode_worker_id":"7"})").decode_worker, "7");
+}
+
+TEST(BodyHints, OfAnotherShapeAreNamed) {
+  for (const char* value : {"-1", "1.5", "1e3", "true", "[]", "{}", "\"\""}) {
+    for (const char* field : {"backend_instance_id", "prefill_worker_id", "decode_worker_id"}) {
+      EXPECT_THAT(refused(fmt::format(R"({{"{}":{}}})", field, value)),
+                  HasSubstr(fmt::format("nvext.{}", field)));
+    }
+  }
+  for (const char* value : {"-1", "4294967296", "\"x\"", "1.0", "[1]"}) {
+    EXPECT_THAT(refused(fmt::format(R"({{"prefill_dp_rank":{}}})", value)),
+                HasSubstr("nvext.prefill_dp_rank"));
+  }
+  for (const char* nvext : {"[]", "\"a\"", "1", "true"}) {
+    EXPECT_THAT(refused(nvext), HasSubstr("nvext must be an object"));
+  }
+  EXPECT_THAT(refused(R"({"allowed_worker_ids":"w"})"), HasSubstr("nvext.allowed_worker_ids"));
+  EXPECT_THAT(refused(R"({"allowed_worker_ids":["w",null]})"),
+              HasSubstr("nvext.allowed_worker_ids"));
+  EXPECT_THAT(refused(R"({"annotations":"query_instance_id"})"), HasSubstr("nvext.annotations"));
+  EXPECT_THAT(refused(R"({"routing_constraints":[]})"), HasSubstr("nvext.routing_constraints"));
+  EXPECT_THAT(refused(R"({"routing_constraints":{"required_taints":{}}})"),
+              HasSubstr("nvext.routing_constraints.required_taints"));
+  for (const char* weights :
+       {"[]", R"({"a":"1"})", R"({"a":1e7})", R"({"a":-1e400})", R"({"a":null})", R"({"a":[1]})"}) {
+    EXPECT_THAT(
+        refused(fmt::format(R"({{"routing_constraints":{{"preferred_taints":{}}}}})", weights)),
+        HasSubstr("nvext.routing_constraints.preferred_taints"))
+        << weights;
+  }
+}
+
+TEST(BodyHints, NullIsAbsent) {
+  const BodyHints hints = accepted(
+      R"({"backend_instance_id":null,"dp_rank":null,"allowed_worker_ids":null,"annotations":null,)"
+      R"("routing_constraints":{"required_taints":null,"preferred_taints":null}})");
+  EXPECT_EQ(hints.backend_worker, std::nullopt);
+  EXPECT_EQ(hints.allowed, std::nullopt);
+  EXPECT_TRUE(hints.constraints.empty());
+  EXPECT_EQ(accepted("null").rank, std::nullopt);
+}
+
+TEST(BodyHints, ARankThatMeansUnsetIsNone) {
+  EXPECT_EQ(accepted(R"({"dp_rank":4294967295})").rank, std::nullopt);
+  EXPECT_EQ(accepted(R"({"dp_rank":4294967294})").rank, 4294967294U);
+  EXPECT_EQ(accepted(R"({"dp_rank":"3"})").rank, 3U);
+}
+
+TEST(BodyHints, AnEmptyAllowListIsNotAnAbsentOne) {
+  EXPECT_THAT(accepted(R"({"allowed_worker_ids":[ ]})").allowed, Optional(IsEmpty()));
+  EXPECT_THAT(accepted(R"({"allowed_worker_ids":[ "a" , 2,"c:1" ]})").allowed,
+              Optional(ElementsAre("a", "2", "c:1")));
+  EXPECT_EQ(accepted("{}").allowed, std::nullopt);
+}
+
+TEST(BodyHints, ConstraintsHaveRequiredAndPreferredTaints) {
+  const Constraints constraints = accepted(R"({"routing_constraints" : {"required_taints":["a","b"],
+      "preferred_taints": { "c" : 0.5 , "d\n":-2, "c":1.5e-1 } , "other": [1]}})")
+                                      .constraints;
+  EXPECT_THAT(constraints.required, ElementsAre("a", "b"));
+  EXPECT_THAT(constraints.preferred, ElementsAre(Pair("c", 0.15), Pair("d\n", -2.0)));
+  EXPECT_TRUE(accepted(R"({"routing_constraints":{"preferred_taints":{}}})").constraints.empty());
+}
+
+TEST(BodyHints, AnAnnotationAsksWhoWouldServe) {
+  EXPECT_TRUE(accepted(R"({"annotations":["query_instance_id"]})").query_only);
+  EXPECT_TRUE(accepted(R"({"annotations":[1,"x","query_instance_id:","y"]})").query_only);
+  EXPECT_TRUE(accepted(R"({"annotations":["query_instance_id:anything"]})").query_only);
+  EXPECT_FALSE(accepted(R"({"annotations":["query_instance_idx","query",""]})").query_only);
+  EXPECT_FALSE(accepted(R"({"annotations":[]})").query_only);
+}
+
+TEST(BodyHints, NoAnnotationSwitchesRemotePrefillOff) {
+  const BodyHints hints = accepted(R"({"annotations":["x-bypass-remote-prefill"]})");
+  EXPECT_FALSE(hints.query_only);
+  EXPECT_EQ(hints.backend_worker, std::nullopt);
+  EXPECT_TRUE(hints.constraints.empty());
+}
+
+TEST(BodyHints, AreBounded) {
+  const std::string too_long(257, 'x');
+  EXPECT_THAT(refused(fmt::format(R"({{"backend_instance_id":"{}"}})", too_long)),
+              HasSubstr("longer than 256"));
+  EXPECT_THAT(refused(fmt::format(R"({{"backend_instance_id":"{}"}})", std::string(10'000, 'x'))),
+              HasSubstr("longer than 256"));
+  EXPECT_THAT(refused(fmt::format(R"({{"routing_constraints":{{"preferred_taints":{{"{}":1}}}}}})",
+                                  too_long)),
+              HasSubstr("longer than 256"));
+  std::string many = "[0";
+  std::string weights = "{\"0\":1";
+  for (int i = 1; i <= 1024; ++i) {
+    many += fmt::format(",{}", i);
+    weights += fmt::format(",\"{}\":1", i);
+  }
+  EXPECT_THAT(refused(fmt::format(R"({{"allowed_worker_ids":{}]}})", many)),
+              HasSubstr("more than 1024"));
+  EXPECT_THAT(
+      refused(fmt::format(R"({{"routing_constraints":{{"preferred_taints":{}}}}}}})", weights)),
+      HasSubstr("more than 1024"));
+}
+
+}  // namespace
+}  // namespace baton::routing
