@@ -221,9 +221,10 @@ awaitable<void> Run::choose_prefill() {
   begin_attempt();
   auto booking = selection_.prefill();
   if (!booking) {
-    prefill_error_ = std::move(booking.error());
     // Asking for the impossible is no reason to serve it differently.
-    const bool nobody = prefill_error_->code() == Errc::NoWorkers;
+    const bool nobody = booking.error().code() == Errc::NoWorkers;
+    // Why the last one failed says more than that nobody else is left.
+    if (!prefill_error_ || !nobody) prefill_error_ = std::move(booking.error());
     tell(nobody ? Input{Event::NoPrefill}
                 : Input{.event = Event::PrefillFailed, .failure = {.retryable = false}});
     co_return;
@@ -360,8 +361,9 @@ awaitable<void> Run::release_leg(Release release) {
       continue;
     }
     const fleet::Worker& worker = booking->worker();
+    const std::chrono::milliseconds grace = handoff_.options_.grace;
     engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
-                              handoff_.options_.timeouts);
+                              {.first_byte = grace, .idle = grace});
     const auto sent =
         co_await send(exchange, worker, booking->rank(), body, release.ticket.request_id);
     if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
