@@ -17,10 +17,11 @@ engine::PoolOptions pool_options(const config::Config& config) {
           .header_bytes = config.limits.header_bytes};
 }
 
-handoff::Options handoff_options(const config::Config& config) {
+handoff::Options handoff_options(const config::Config& config, telemetry::Logger& log) {
   return {.timeouts = {.first_byte = config.timeouts.first_byte, .idle = config.timeouts.idle},
           .grace = config.timeouts.handoff_grace,
-          .response_bytes = config.limits.response_bytes};
+          .response_bytes = config.limits.response_bytes,
+          .log = &log};
 }
 
 pipeline::Options pipeline_options(const config::Config& config) {
@@ -44,7 +45,7 @@ IoThread::IoThread(Services& services)
       pool_(io_, deadlines_, pool_options(services.config)),
       handoff_(
           pool_, tasks_, services.tickets, [this] { return random_(); },
-          handoff_options(services.config)),
+          handoff_options(services.config, services.log)),
       pipeline_(services.fleet, handoff_, tasks_, services.ledger,
                 pipeline_options(services.config)),
       routes_(front::openai_routes(pipeline_, services.fleet, services.started_at)) {}

@@ -37,6 +37,8 @@ struct ClientCall {
   const Progress* progress = nullptr;
   // Ask for token ids on Baton's own account, so that the answer can be continued elsewhere.
   bool with_token_ids = false;
+  // Keeps the prompt's cache apart from that of others; the client's own word comes first.
+  std::string_view cache_salt = {};
 };
 
 // What a decode worker must know of a prefill worker before that one has answered.

@@ -75,6 +75,10 @@ wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   if (call.choice) select_choice(splice, call.body, *call.choice);
   if (!call.prompt.empty()) splice.set("prompt", call.prompt);
   if (call.progress != nullptr) continue_from(splice, call, engine);
+  // TensorRT-LLM takes a salt in chats only, and refuses fields it does not know.
+  const bool saltable = engine != model::Engine::Trtllm || call.api == Api::Chat;
+  if (!call.cache_salt.empty() && saltable && !call.body.has("cache_salt"))
+    splice.set("cache_salt", wire::json_quote(call.cache_salt));
   return splice;
 }
 

@@ -10,6 +10,7 @@
 #include "handoff/job.h"
 #include "handoff/ticket_source.h"
 #include "net/task_group.h"
+#include "telemetry/log.h"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -22,6 +23,7 @@ struct Options {
   engine::ExchangeTimeouts timeouts;
   std::chrono::milliseconds grace;  // to complete a hand-off whose client has left
   std::size_t response_bytes;
+  telemetry::Logger* log = nullptr;  // where failed legs are told of
 };
 
 // Role. The prefill router: gets a request through prefill and decode, in the order and with the

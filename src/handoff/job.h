@@ -56,7 +56,10 @@ struct LegTrail {
   std::optional<Clock::time_point> done;  // prefill: answered
 
   void begin(const fleet::Booking& booking) {
-    *this = {.worker = booking.worker().name(), .rank = booking.rank(), .sent = Clock::now(), .done = {}};
+    *this = {.worker = booking.worker().name(),
+             .rank = booking.rank(),
+             .sent = Clock::now(),
+             .done = {}};
   }
   void end() { done = Clock::now(); }
 };

@@ -203,7 +203,8 @@ engine::ClientCall Run::call() const {
           .choice = job_.choice,
           .prompt = job_.prompt,
           .progress = progress_.get(),
-          .with_token_ids = job_.continuable};
+          .with_token_ids = job_.continuable,
+          .cache_salt = job_.hints->tenant};
 }
 
 void Run::begin_attempt() {
@@ -234,6 +235,11 @@ awaitable<void> Run::choose_prefill() {
   mode_ = worker.spec().mode();
   const std::uint32_t rank = prefill_booking_.rank().value_or(0);
   auto peer = co_await handoff_.peers_.find(worker.id(), worker.spec(), rank);
+  if (!peer && *mode_ == model::HandoffMode::NixlPush && peer.error().code() == Errc::NoHandoff) {
+    // Nobody has said how to find it: the first time one leg follows the other, and its answer tells.
+    mode_ = model::HandoffMode::NixlPull;
+    peer = engine::PrefillPeer{};
+  }
   if (!peer) {
     const fleet::Booking given_up = std::move(prefill_booking_);
     prefill_failed(std::move(peer.error()), given_up.worker());
@@ -295,6 +301,8 @@ awaitable<void> Run::prefill_leg() {
   }
   if (trail_) trail_->prefill.end();
   outcome_ = std::move(*outcome);
+  if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
+    handoff_.peers_.learn(worker.id(), booking.rank().value_or(0), outcome_.handoff);
   if (gone_ && !rules.keeps_blocks) count_waste();
   const bool kept = !outcome_.handoff.empty() || rules.order == LegOrder::Together;
   tell({outcome_.final_answer ? Event::PrefillEnded
@@ -329,6 +337,11 @@ awaitable<void> Run::decode_leg() {
 
 void Run::release() {
   job_.counters.releases.add();
+  if (handoff_.options_.log) {
+    handoff_.options_.log->debug("blocks_released", {{"id", job_.request_id},
+                                                     {"model", job_.model.name()},
+                                                     {"client_left", gone_.has_value()}});
+  }
   count_waste();
   Release release{.mode = *mode_,
                   .ticket = ticket_,
@@ -392,7 +405,7 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
   if (!prefill_dropped_) {
     prefill_error_ = std::move(error);
     selection_.prefill_failed(worker);
-    report(worker, *prefill_error_);
+    report("prefill", worker, *prefill_error_);
   }
   tell({.event = Event::PrefillFailed, .failure = failure});
 }
@@ -402,14 +415,22 @@ void Run::decode_failed(Error error) {
   if (!decode_dropped_) {
     decode_error_ = std::move(error);
     selection_.decode_failed(decode_booking_.worker());
-    report(decode_booking_.worker(), *decode_error_);
+    report("decode", decode_booking_.worker(), *decode_error_);
   }
   decode_exchange_.reset();
   decode_booking_ = {};
   tell({.event = Event::DecodeFailed, .failure = failure});
 }
 
-void Run::report(fleet::Worker& worker, const Error& error) {
+void Run::report(std::string_view leg, fleet::Worker& worker, const Error& error) {
+  if (handoff_.options_.log && error.info().fault == Fault::Engine) {
+    handoff_.options_.log->warning("leg_failed", {{"id", job_.request_id},
+                                                  {"model", job_.model.name()},
+                                                  {"leg", leg},
+                                                  {"worker", worker.name()},
+                                                  {"code", error.info().label},
+                                                  {"error", error.message()}});
+  }
   if (error.code() != Errc::EngineUnreachable) return;
   worker.set_availability(fleet::Availability::Down);
   handoff_.peers_.forget(worker.id());  // it may come back as another

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace baton::handoff {
 
@@ -78,7 +79,7 @@ class Run : public std::enable_shared_from_this<Run> {
                                const std::string& request_id) const;
   void prefill_failed(Error error, fleet::Worker& worker);
   void decode_failed(Error error);
-  void report(fleet::Worker& worker, const Error& error);
+  void report(std::string_view leg, fleet::Worker& worker, const Error& error);
   void count_waste();
 
   Handoff& handoff_;

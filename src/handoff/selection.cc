@@ -66,7 +66,8 @@ Result<fleet::Booking> Selection::prefill() {
     if (!transfer) return fail(std::move(transfer.error()));
     mode_ = worker.spec().mode();
     transfer_ = std::move(*transfer);
-    const fleet::Wish second = decode_wish();
+    fleet::Wish second = decode_wish();
+    second.also_down = true;  // whether it answers now is another question
     if (decodes.can_serve(second)) return booking;
     const auto follower = decodes.peek(second, random_);
     if (follower) return booking;
@@ -143,7 +144,10 @@ Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
     wish.also_down = true;
     if (auto last = workers.book(wish, random_)) booking = std::move(last);
   }
-  if (booking && sticky) lease = sessions.bind(session, booking->seat());
+  if (booking && sticky) {
+    lease = sessions.bind(session, booking->seat());
+    if (job_.hints->session_final) sessions.unbind(session);
+  }
   return booking;
 }
 

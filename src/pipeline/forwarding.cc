@@ -22,9 +22,19 @@ constexpr std::array<std::string_view, 9> kHopByHop{"connection",
                                                     "upgrade"};
 
 // Ours to write, or meant for us.
-constexpr std::array<std::string_view, 8> kNotForWorkers{
-    "host",         "content-length",       "expect",           "accept-encoding",
-    "x-request-id", "x-data-parallel-rank", "content-encoding", "content-type"};
+constexpr std::array kNotForWorkers{std::string_view("host"),
+                                    std::string_view("content-length"),
+                                    std::string_view("expect"),
+                                    std::string_view("accept-encoding"),
+                                    std::string_view("x-request-id"),
+                                    std::string_view("x-data-parallel-rank"),
+                                    std::string_view("content-encoding"),
+                                    std::string_view("content-type"),
+                                    std::string_view("x-worker-instance-id"),
+                                    std::string_view("x-prefill-instance-id"),
+                                    std::string_view("x-dp-rank"),
+                                    std::string_view("x-prefill-dp-rank"),
+                                    std::string_view("x-tenant-id")};
 constexpr std::array<std::string_view, 2> kInternalPrefixes{"x-baton-", "x-dynamo-"};
 
 constexpr std::array<std::string_view, 4> kNotForClients{"content-length", "x-request-id", "date",
