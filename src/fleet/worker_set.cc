@@ -137,9 +137,10 @@ Result<std::size_t> WorkerSet::choose(const Wish& wish, const Random& random, Tu
   if (wish.affinity) {
     if (const auto seat = seated(*wish.affinity, wish)) return *seat;
   }
+  const auto dice = [&random] { return random(); };  // by reference: a copy would repeat itself
   const auto pick = [&](auto cost, auto eligible) {
-    return turn == Turn::Take ? selector_.pick(candidates_.size(), cost, eligible, random)
-                              : selector_.peek(candidates_.size(), cost, eligible, random);
+    return turn == Turn::Take ? selector_.pick(candidates_.size(), cost, eligible, dice)
+                              : selector_.peek(candidates_.size(), cost, eligible, dice);
   };
   const auto running = [this](std::size_t i) { return load(i); };
   std::optional<std::size_t> picked;

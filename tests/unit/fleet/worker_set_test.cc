@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fleet/worker_set.h"
+
+#include "unit/fleet/fleet_fixture.h"
+
+#include <map>
+#include <random>
+
+namespace baton::fleet {
+namespace {
+
+using model::Policy;
+using model::Role;
+using routing::Pin;
+using routing::Seat;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr Policy kPolicies[] = {Policy::RoundRobin, Policy::Random, Policy::PowerOfTwo,
+                                Policy::LeastLoaded};
+
+// Decode workers a, b, c, … with the ports 1, 2, 3, …
+struct Workers {
+  explicit Workers(Policy policy = Policy::RoundRobin, Role role = Role::Decode)
+      : role_(role), set(role, policy) {}
+
+  Worker& add(std::uint32_t ranks = 1, std::vector<std::string> taints = {},
+              model::HandoffMode mode = model::HandoffMode::NixlPull) {
+    const auto number = static_cast<std::uint16_t>(set.workers().size() + 1);
+    model::WorkerSpec spec = worker(number, role_);
+    spec.name = std::string(1, static_cast<char>('a' + number - 1));
+    spec.data_parallel_size = ranks;
+    spec.taints = std::move(taints);
+    spec.handoff = mode;
+    set.add(std::make_unique<Worker>(model::WorkerId{number}, std::move(spec), gauge_));
+    return *set.workers().back();
+  }
+  std::string booked(const Wish& wish = {}) {
+    const auto booking = set.book(wish, random_);
+    if (!booking) {
+      ADD_FAILURE() << booking.error().message();
+      return "";
+    }
+    const auto rank = booking->rank();
+    return booking->worker().name() + (rank ? std::to_string(*rank) : "");
+  }
+  Error refused(const Wish& wish) {
+    const auto booking = set.book(wish, random_);
+    if (booking) {
+      ADD_FAILURE() << "booked " << booking->worker().name();
+      return Error(Errc::Internal, "");
+    }
+    EXPECT_FALSE(set.can_serve(wish));
+    const auto peeked = set.peek(wish, random_);
+    EXPECT_FALSE(peeked);
+    if (!peeked) EXPECT_EQ(peeked.error().message(), booking.error().message());
+    return booking.error();
+  }
+
+ private:
+  telemetry::Gauge gauge_;
+  Role role_;
+
+ public:
+  WorkerSet set;
+
+ private:
+  Random random_ = std::mt19937_64(20240607);
+};
+
+auto is_error(Errc code, std::string text) {
+  return AllOf(testing::Property(&Error::code, code),
+               testing::Property(&Error::message, HasSubstr(text)));
+}
+
+Wish pin(std::string who, std::optional<std::uint32_t> rank = {}) {
+  Wish wish;
+  wish.pin = Pin{std::move(who), rank};
+  return wish;
+}
+
+TEST(WorkerSet, BooksInTurn) {
+  Workers workers;
+  workers.add();
+  workers.add();
+  EXPECT_EQ(workers.booked() + workers.booked() + workers.booked(), "aba");
+}
+
+TEST(WorkerSet, EveryRankIsACandidateAndTurnsGoRoundTheWorkers) {
+  Workers workers;
+  workers.add(3);
+  workers.add(1);
+  workers.add(2);
+  std::string order;
+  for (int i = 0; i < 6; ++i) order += workers.booked() + " ";
+  EXPECT_EQ(order, "a0 b c0 a1 c1 a2 ");
+}
+
+TEST(WorkerSet, LoadIsCountedByRank) {
+  Workers workers(Policy::LeastLoaded);
+  const Worker& worker = workers.add(4);
+  std::vector<Booking> held;
+  for (int i = 0; i < 4; ++i) held.push_back(workers.set.book({}, no_dice).value());
+  for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(worker.in_flight(rank), 1) << rank;
+  EXPECT_EQ(worker.in_flight(), 4);
+  held.erase(held.begin() + 1);  // the second candidate: rank 1
+  EXPECT_EQ(workers.booked() + workers.booked(), "a1a1");
+  EXPECT_EQ(worker.in_flight(), 3);
+}
+
+TEST(WorkerSet, ASingleRankIsNeverTold) {
+  Workers workers;
+  workers.add(1);
+  EXPECT_EQ(workers.set.book({}, no_dice)->rank(), std::nullopt);
+  EXPECT_EQ(workers.set.book(pin("a", 0), no_dice)->rank(), std::nullopt);
+}
+
+TEST(WorkerSet, EmptyHasNoWorkers) {
+  Workers workers(Policy::RoundRobin, Role::Prefill);
+  const Error error = workers.refused({});
+  EXPECT_THAT(error, is_error(Errc::NoWorkers, "no prefill worker"));
+  EXPECT_EQ(error.retry_after(), std::chrono::seconds(1));
+  EXPECT_THAT(workers.refused(pin("a")), is_error(Errc::NoWorkers, "no prefill worker"));
+}
+
+TEST(WorkerSet, NeverBooksWhoIsDownOrExcluded) {
+  for (const Policy policy : kPolicies) {
+    Workers workers(policy);
+    Worker& down = workers.add();
+    const Worker& failed = workers.add();
+    workers.add();
+    down.set_availability(Availability::Down);
+    Wish wish;
+    wish.excluded = {failed.id()};
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(workers.booked(wish), "c") << model::to_string(policy);
+    EXPECT_TRUE(workers.set.can_serve(wish));
+  }
+}
+
+TEST(WorkerSet, WithAllDownOrExcludedHasNoWorkers) {
+  Workers workers;
+  Worker& a = workers.add();
+  Worker& b = workers.add();
+  a.set_availability(Availability::Down);
+  Wish wish;
+  wish.excluded = {b.id()};
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::NoWorkers, "every decode worker has failed"));
+  b.set_availability(Availability::Down);
+  EXPECT_THAT(workers.refused({}), is_error(Errc::NoWorkers, "no decode worker is available"));
+  EXPECT_FALSE(workers.set.any_available());
+  b.set_availability(Availability::Unknown);
+  EXPECT_TRUE(workers.set.any_available());
+  EXPECT_EQ(workers.booked(), "b");
+}
+
+TEST(Pins, TakeTheWorkerByNameAddressOrNumber) {
+  for (const Policy policy : {Policy::RoundRobin, Policy::Random, Policy::PowerOfTwo,
+                              Policy::LeastLoaded, Policy::Direct}) {
+    Workers workers(policy);
+    workers.add();
+    workers.add(2);
+    EXPECT_EQ(workers.booked(pin("a")), "a");
+    EXPECT_EQ(workers.booked(pin("127.0.0.1:1")), "a");
+    EXPECT_EQ(workers.booked(pin("1", 0)), "a");
+    EXPECT_EQ(workers.booked(pin("b", 1)), "b1");
+    EXPECT_EQ(workers.booked(pin("2", 0)), "b0");
+    EXPECT_TRUE(workers.set.can_serve(pin("a")));
+  }
+}
+
+TEST(Pins, ANameWinsOverANumber) {
+  WorkerSet set(Role::Decode, Policy::Direct);
+  telemetry::Gauge gauge;
+  for (std::uint16_t i = 1; i <= 2; ++i) {
+    model::WorkerSpec spec = worker(i, Role::Decode);
+    if (i == 2) spec.name = "1";
+    set.add(std::make_unique<Worker>(model::WorkerId{i}, spec, gauge));
+  }
+  EXPECT_EQ(set.book(pin("1"), no_dice)->worker().id().value, 2U);
+  EXPECT_EQ(set.book(pin("127.0.0.1:1"), no_dice)->worker().id().value, 1U);
+}
+
+TEST(Pins, EachImpossibleOneHasItsOwnWords) {
+  Workers workers;
+  workers.add();
+  workers.add(4);
+  Worker& down = workers.add();
+  workers.add(1, {}, model::HandoffMode::Mooncake);
+  down.set_availability(Availability::Down);
+  EXPECT_THAT(workers.refused(pin("z")),
+              is_error(Errc::InvalidRouting, "has no decode worker 'z'"));
+  EXPECT_THAT(workers.refused(pin("a", 1)), is_error(Errc::InvalidRouting, "ranks are 0 to 0"));
+  EXPECT_THAT(workers.refused(pin("b", 4)), is_error(Errc::InvalidRouting, "ranks are 0 to 3"));
+  EXPECT_THAT(workers.refused(pin("b")),
+              is_error(Errc::InvalidRouting, "requires an explicit dp rank; send x-baton-dp-rank"));
+  const Error unavailable = workers.refused(pin("c"));
+  EXPECT_THAT(unavailable, is_error(Errc::NoEligibleWorker, "'c' is asked for"));
+  EXPECT_EQ(unavailable.retry_after(), std::chrono::seconds(1));
+
+  Wish wish = pin("a");
+  wish.allowed = {{"b"}};
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "not one of the allowed"));
+  wish = pin("a");
+  wish.constraints.required = {"h200"};
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "required taint of h200"));
+  wish = pin("d");
+  wish.mode = model::HandoffMode::NixlPull;
+  EXPECT_THAT(workers.refused(wish),
+              is_error(Errc::InvalidRouting, "hands off by mooncake, and nixl_pull is needed"));
+}
+
+TEST(Pins, AreTestedInTheOrderAllowedAvailableRankTaints) {
+  Workers workers;
+  Worker& worker = workers.add(2);
+  Wish wish = pin("a", 9);
+  wish.constraints.required = {"h200"};
+  wish.allowed.emplace();
+  worker.set_availability(Availability::Down);
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "allowed"));
+  wish.allowed.reset();
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "not available"));
+  worker.set_availability(Availability::Up);
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "no rank 9"));
+  wish.pin->rank = 1;
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "required taint"));
+  wish.constraints.required.clear();
+  EXPECT_EQ(workers.booked(wish), "a1");
+}
+
+TEST(Pins, OutliveAFailureOfTheirWorker) {
+  Workers workers;
+  const Worker& failed = workers.add();
+  workers.add();
+  Wish wish = pin("a");
+  wish.excluded = {failed.id()};
+  EXPECT_EQ(workers.booked(wish), "a");
+}
+
+TEST(Pins, OfPrefillNameThePrefillHeaders) {
+  Workers workers(Policy::Direct, Role::Prefill);
+  workers.add(2);
+  EXPECT_THAT(workers.refused(pin("a")), is_error(Errc::InvalidRouting, "x-baton-prefill-dp-rank"));
+  EXPECT_THAT(workers.refused({}), is_error(Errc::InvalidRouting, "x-baton-prefill-instance-id"));
+}
+
+TEST(WorkerSet, UnderDirectTheRequestMustNameItsWorker) {
+  Workers workers(Policy::Direct);
+  workers.add();
+  EXPECT_THAT(workers.refused({}), is_error(Errc::InvalidRouting, "x-baton-worker-instance-id"));
+  Wish session;
+  session.affinity = Seat{{1}, std::nullopt};
+  EXPECT_THAT(workers.refused(session), is_error(Errc::InvalidRouting, "direct"));
+}
+
+TEST(AllowLists, AdmitTheirWorkersOnly) {
+  for (const Policy policy : kPolicies) {
+    Workers workers(policy);
+    for (int i = 0; i < 4; ++i) workers.add();
+    Wish wish;
+    wish.allowed = {{"b", "127.0.0.1:4", "unknown"}};
+    std::map<std::string, int> counts;
+    for (int i = 0; i < 100; ++i) ++counts[workers.booked(wish)];
+    EXPECT_EQ(counts.size(), 2U) << model::to_string(policy);
+    EXPECT_GT(counts["b"], 0);
+    EXPECT_GT(counts["d"], 0);
+  }
+}
+
+TEST(AllowLists, ThatAdmitNobodyHaveTheirOwnWords) {
+  Workers workers;
+  Worker& a = workers.add();
+  workers.add();
+  Wish wish;
+  wish.allowed.emplace();
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "allows no worker at all"));
+  wish.allowed = {{"z"}};
+  EXPECT_THAT(workers.refused(wish),
+              is_error(Errc::NoEligibleWorker, "none of the workers the request allows"));
+  wish.allowed = {{"a"}};
+  wish.excluded = {a.id()};
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "has failed"));
+  wish.excluded.clear();
+  a.set_availability(Availability::Down);
+  const Error error = workers.refused(wish);
+  EXPECT_THAT(error, is_error(Errc::NoEligibleWorker, "is available"));
+  EXPECT_EQ(error.retry_after(), std::chrono::seconds(1));
+}
+
+TEST(Modes, AreThoseOfTheOtherLeg) {
+  Workers workers;
+  workers.add();
+  workers.add(1, {}, model::HandoffMode::Mooncake);
+  Wish wish;
+  wish.mode = model::HandoffMode::Mooncake;
+  EXPECT_EQ(workers.booked(wish) + workers.booked(wish), "bb");
+  wish.mode = model::HandoffMode::NixlPush;
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "hands off by nixl_push"));
+}
+
+TEST(Taints, RequiredAreACondition) {
+  Workers workers;
+  workers.add(1, {"h100"});
+  workers.add(1, {"h200", "fast"});
+  Wish wish;
+  wish.constraints.required = {"fast", "h200"};
+  EXPECT_EQ(workers.booked(wish) + workers.booked(wish), "bb");
+  wish.constraints.required = {"fast", "b200"};
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "taints: fast, b200"));
+}
+
+TEST(Taints, ThePlaceOfAWorkerIsOne) {
+  telemetry::Gauge gauge;
+  WorkerSet set(Role::Decode, Policy::RoundRobin);
+  for (std::uint16_t i = 1; i <= 3; ++i) {
+    model::WorkerSpec spec = worker(i, Role::Decode);
+    spec.topology = {"zone=a", "rack=r" + std::to_string(i)};
+    set.add(std::make_unique<Worker>(model::WorkerId{i}, spec, gauge));
+  }
+  model::WorkerSpec prefill;
+  prefill.transfer_domain = {"rack", "r2", model::Enforcement::Required, 0};
+  Wish wish;
+  wish.constraints.merge(routing::transfer_constraints(prefill).value());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(set.book(wish, no_dice)->worker().id().value, 2U);
+  prefill.transfer_domain->value = "r9";
+  wish.constraints = routing::transfer_constraints(prefill).value();
+  EXPECT_FALSE(set.can_serve(wish));
+}
+
+TEST(Taints, PreferredOnesAreTakenFirstInTurnsAndDice) {
+  for (const Policy policy : {Policy::RoundRobin, Policy::Random}) {
+    Workers workers(policy);
+    workers.add();
+    workers.add(1, {"near"});
+    Worker& other = workers.add(1, {"near"});
+    workers.add(1, {"slow"});
+    Wish wish;
+    wish.constraints.preferred = {{"near", 1}, {"slow", -1}};
+    std::map<std::string, int> counts;
+    for (int i = 0; i < 100; ++i) ++counts[workers.booked(wish)];
+    EXPECT_EQ(counts.size(), 2U) << model::to_string(policy);
+    EXPECT_GT(counts["b"], 0);
+    EXPECT_GT(counts["c"], 0);
+    // Only a wish: without the near ones, the others serve.
+    other.set_availability(Availability::Down);
+    wish.excluded = {{2}};
+    EXPECT_EQ(workers.booked(wish), "a");
+  }
+}
+
+TEST(Taints, PreferredOnesAreWorthSomeLoad) {
+  Workers workers(Policy::LeastLoaded);
+  workers.add();
+  Worker& near = workers.add(1, {"near"});
+  Wish wish;
+  wish.constraints.preferred = {{"near", 1}};
+  // Factor 0.467: one request more is fine (2 · 0.467 < 1), two more are not (3 · 0.467 > 1).
+  EXPECT_EQ(workers.booked(wish), "b");
+  const Booking first(near);
+  EXPECT_EQ(workers.booked(wish), "b");
+  const Booking second(near);
+  EXPECT_EQ(workers.booked(wish), "a");
+}
+
+TEST(Affinity, IsTakenWhereItCanBe) {
+  for (const Policy policy : kPolicies) {
+    Workers workers(policy);
+    workers.add();
+    workers.add(4);
+    Wish wish;
+    wish.affinity = Seat{{2}, 3};
+    for (int i = 0; i < 10; ++i) {
+      const auto booking = workers.set.book(wish, no_dice);
+      ASSERT_TRUE(booking);
+      EXPECT_EQ(booking->seat(), wish.affinity);
+    }
+  }
+}
+
+TEST(Affinity, IsLeftWhereItCannotBe) {
+  Workers workers;
+  workers.add();
+  Worker& seat = workers.add(2);
+  Wish wish;
+  wish.affinity = Seat{seat.id(), 1};
+  const auto leaves = [&](const Wish& asked) {
+    const auto booking = workers.set.book(asked, no_dice);
+    return booking && booking->seat() != asked.affinity;
+  };
+  Wish excluded = wish;
+  excluded.excluded = {seat.id()};
+  EXPECT_TRUE(leaves(excluded));
+  Wish not_allowed = wish;
+  not_allowed.allowed = {{"a"}};
+  EXPECT_TRUE(leaves(not_allowed));
+  for (const Seat gone : {Seat{{99}, std::nullopt}, Seat{seat.id(), 2}, Seat{seat.id(), {}}}) {
+    Wish elsewhere = wish;
+    elsewhere.affinity = gone;
+    EXPECT_TRUE(leaves(elsewhere));
+  }
+  seat.set_availability(Availability::Down);
+  EXPECT_TRUE(leaves(wish));
+}
+
+TEST(Affinity, MustNotContradictAPin) {
+  Workers workers;
+  Worker& a = workers.add();
+  workers.add();
+  Wish wish = pin("b");
+  wish.affinity = Seat{a.id(), std::nullopt};
+  EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "x-baton-session-id"));
+  wish.pin->worker = "a";
+  EXPECT_EQ(workers.booked(wish), "a");
+  // A seat that is no longer there is no contradiction.
+  wish.pin->worker = "b";
+  a.set_availability(Availability::Down);
+  EXPECT_EQ(workers.booked(wish), "b");
+}
+
+TEST(Peek, TellsWhatBookWillDoAndDoesNothing) {
+  for (const Policy policy : {Policy::RoundRobin, Policy::LeastLoaded}) {
+    Workers workers(policy);
+    workers.add(2);
+    workers.add();
+    workers.add();
+    for (int i = 0; i < 12; ++i) {
+      const auto choice = workers.set.peek({}, no_dice);
+      const auto again = workers.set.peek({}, no_dice);
+      ASSERT_TRUE(choice && again);
+      EXPECT_EQ(choice->picked, again->picked);
+      for (const auto& worker : workers.set.workers()) EXPECT_EQ(worker->in_flight(), 0);
+      const auto booking = workers.set.book({}, no_dice);
+      const Choice::Candidate& picked = choice->candidates.at(choice->picked);
+      EXPECT_EQ(picked.worker, &booking->worker());
+      EXPECT_EQ(picked.rank, booking->rank());
+    }
+  }
+}
+
+TEST(Peek, ExplainsEveryCandidate) {
+  Workers workers(Policy::LeastLoaded);
+  Worker& busy = workers.add(1, {"near"});
+  Worker& down = workers.add();
+  Worker& failed = workers.add();
+  workers.add();
+  const Booking first(busy);
+  const Booking second(busy);
+  down.set_availability(Availability::Down);
+  Wish wish;
+  wish.constraints.preferred = {{"near", 1}};
+  wish.excluded = {failed.id()};
+  const auto choice = workers.set.peek(wish, no_dice);
+  ASSERT_TRUE(choice);
+  ASSERT_EQ(choice->candidates.size(), 4U);
+  const auto& seen = choice->candidates;
+  EXPECT_EQ(seen[0].load, 2);
+  EXPECT_NEAR(seen[0].preference, 0.466921, 1e-6);
+  EXPECT_NEAR(seen[0].score, 3 * 0.466921, 1e-5);
+  EXPECT_EQ(seen[0].why_not, "");
+  EXPECT_THAT(seen[1].why_not, HasSubstr("not available"));
+  EXPECT_THAT(seen[2].why_not, HasSubstr("failed"));
+  EXPECT_EQ(seen[3].score, 1);
+  EXPECT_EQ(choice->picked, 3U);
+}
+
+TEST(Peek, OfAPinPicksIt) {
+  Workers workers;
+  workers.add();
+  workers.add(2);
+  const auto choice = workers.set.peek(pin("b", 1), no_dice);
+  ASSERT_TRUE(choice);
+  for (std::size_t i = 0; i < choice->candidates.size(); ++i) {
+    const Choice::Candidate& one = choice->candidates[i];
+    EXPECT_EQ(one.why_not.empty(), i == choice->picked);
+    EXPECT_EQ(i == choice->picked, one.worker->name() == "b" && one.rank == 1U);
+  }
+}
+
+}  // namespace
+}  // namespace baton::fleet
