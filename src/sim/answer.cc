@@ -14,9 +14,12 @@ constexpr std::array<std::string_view, 16> kFirstSyllable{"ka", "lo",  "mi", "ru
 constexpr std::array<std::string_view, 16> kLastSyllable{
     "n", "ra", "to", "mi", "lu", "se", "ki", "va", "do", "ne", "ri", "sa", "tu", "me", "lo", "ha"};
 constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15U;
+constexpr std::uint64_t kHashBasis = 0xCBF29CE484222325U;
 constexpr std::uint64_t kLengthSalt = 0xA5A5A5A5A5A5A5A5U;
 constexpr TokenId kVocabulary = 50000;
 constexpr TokenId kReservedTokens = 10;
+constexpr TokenId kFirstOutputToken = 60000;
+constexpr TokenId kOutputTokens = 256;
 
 bool is_word_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -51,8 +54,8 @@ void cut_at_stop_string(AnswerPlan& plan, const std::vector<std::string>& stops)
   std::string text;
   for (std::uint32_t i = 0; i < plan.tokens; ++i) {
     const std::size_t before = text.size();
-    if (i > 0) text += ' ';
-    text += output_word(plan.hash, i);
+    if (plan.begun + i > 0) text += ' ';
+    text += output_word(plan.hash, plan.begun + i);
     const StopMatch match = find_stop(text, before, stops);
     if (match.stop == nullptr) continue;
     plan.tokens = i + 1;
@@ -61,6 +64,29 @@ void cut_at_stop_string(AnswerPlan& plan, const std::vector<std::string>& stops)
     plan.matched_stop = *match.stop;
     return;
   }
+}
+
+std::uint64_t extend_hash(std::uint64_t hash, TokenId token) {
+  for (int shift = 0; shift < 32; shift += 8) {
+    hash ^= (token >> shift) & 0xFFU;
+    hash *= 0x100000001B3U;
+  }
+  return hash;
+}
+
+bool is_output_token(TokenId token) {
+  return token >= kFirstOutputToken && token - kFirstOutputToken < kOutputTokens;
+}
+
+std::uint64_t output_bits(std::uint64_t hash, std::uint64_t index) {
+  return mix(hash + (index + 1) * kGolden);
+}
+
+bool begins_answer(std::uint64_t hash, std::span<const TokenId> tokens) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] != output_token(hash, i)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -87,21 +113,41 @@ void append_tokens(std::string_view text, std::vector<TokenId>& out) {
 }
 
 std::uint64_t hash_prompt(std::span<const TokenId> tokens) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const TokenId token : tokens) {
-    for (int shift = 0; shift < 32; shift += 8) {
-      hash ^= (token >> shift) & 0xFFU;
-      hash *= 0x100000001B3U;
-    }
-  }
+  std::uint64_t hash = kHashBasis;
+  for (const TokenId token : tokens) hash = extend_hash(hash, token);
   return hash;
 }
 
+TokenId output_token(std::uint64_t hash, std::uint64_t index) {
+  return kFirstOutputToken + static_cast<TokenId>(output_bits(hash, index) % kOutputTokens);
+}
+
 std::string output_word(std::uint64_t hash, std::uint64_t index) {
-  const std::uint64_t x = mix(hash + (index + 1) * kGolden);
+  const std::uint64_t x = output_bits(hash, index);
   std::string word(kFirstSyllable[x & 15U]);
   word += kLastSyllable[(x >> 4) & 15U];
   return word;
+}
+
+std::vector<AnswerOrigin> answer_origins(std::span<const TokenId> prompt,
+                                         std::optional<std::uint64_t> seed, std::uint32_t choices) {
+  std::size_t asked = prompt.size();
+  while (asked > 0 && is_output_token(prompt[asked - 1])) --asked;
+  const std::uint64_t hash = hash_prompt(prompt.first(asked));
+
+  std::vector<AnswerOrigin> origins;
+  for (std::uint32_t k = 0; k < choices; ++k) {
+    const auto vary = [&](std::uint64_t h) { return seed ? h ^ mix(*seed + k + kGolden) : h + k; };
+    // What the tokens before the run do not explain belongs to the prompt, token by token. At its
+    // end nothing is left to explain.
+    std::size_t split = asked;
+    std::uint64_t before = hash;
+    while (!begins_answer(vary(before), prompt.subspan(split))) {
+      before = extend_hash(before, prompt[split++]);
+    }
+    origins.push_back({vary(before), static_cast<std::uint32_t>(prompt.size() - split)});
+  }
+  return origins;
 }
 
 std::uint32_t natural_length(std::uint64_t hash, std::uint32_t min_output,
@@ -110,28 +156,32 @@ std::uint32_t natural_length(std::uint64_t hash, std::uint32_t min_output,
   return min_output + static_cast<std::uint32_t>(mix(hash ^ kLengthSalt) % range);
 }
 
-AnswerPlan plan_answer(std::uint64_t hash, const AnswerLimits& limits) {
+AnswerPlan plan_answer(const AnswerOrigin& origin, const AnswerLimits& limits) {
   AnswerPlan plan;
-  plan.hash = hash;
-  std::uint32_t end = limits.tool_call ? kToolCallWords
-                                       : natural_length(hash, limits.min_output, limits.max_output);
+  plan.hash = origin.hash;
+  plan.begun = origin.begun;
   plan.finish = limits.tool_call ? Finish::ToolCalls : Finish::Stop;
-  if (!limits.tool_call) end = std::max(end, limits.min_tokens);
-  if ((limits.ignore_eos && !limits.tool_call) || limits.cap <= end) {
-    end = limits.cap;
+  const std::uint32_t whole =
+      limits.tool_call ? kToolCallWords
+                       : natural_length(origin.hash, limits.min_output, limits.max_output);
+  plan.tokens = whole > origin.begun ? whole - origin.begun : 0;
+  if (!limits.tool_call) plan.tokens = std::max(plan.tokens, limits.min_tokens);
+  if ((limits.ignore_eos && !limits.tool_call) || limits.cap <= plan.tokens) {
+    plan.tokens = limits.cap;
     plan.finish = Finish::Length;
   }
-  plan.tokens = std::max(end, 1U);
   if (!limits.tool_call && !limits.stop.empty()) cut_at_stop_string(plan, limits.stop);
   return plan;
 }
 
 AnswerCursor::Piece AnswerCursor::next() {
   Piece piece;
-  const std::string word = output_word(plan_.hash, index_);
-  piece.token = token_of(word);
-  if (index_ > 0) piece.text += ' ';
-  piece.text += word;
+  if (done()) return piece;
+  const std::uint64_t position = std::uint64_t{plan_.begun} + index_;
+  piece.token = output_token(plan_.hash, position);
+  piece.opens = position == 0;
+  if (!piece.opens) piece.text += ' ';
+  piece.text += output_word(plan_.hash, position);
   const std::size_t start = offset_;
   offset_ += piece.text.size();
   if (offset_ > plan_.text_end) {

@@ -21,8 +21,22 @@ void append_tokens(std::string_view text, std::vector<TokenId>& out);
 // The whole prompt as one number; everything the simulator says follows from it.
 std::uint64_t hash_prompt(std::span<const TokenId> tokens);
 
-// The word of output token `index` (without the space that joins it to the one before).
+// Output token `index`. Its id is of a range that no piece of a text has, so that a prompt of token
+// ids tells where an answer in it begins.
+TokenId output_token(std::uint64_t hash, std::uint64_t index);
+// Its word (without the space that joins it to the one before).
 std::string output_word(std::uint64_t hash, std::uint64_t index);
+
+// Which answer a prompt gets, and how much of it the prompt already carries at its end.
+struct AnswerOrigin {
+  std::uint64_t hash = 0;
+  std::uint32_t begun = 0;
+  bool operator==(const AnswerOrigin&) const = default;
+};
+
+// One for each of `choices` answers to the same prompt.
+std::vector<AnswerOrigin> answer_origins(std::span<const TokenId> prompt,
+                                         std::optional<std::uint64_t> seed, std::uint32_t choices);
 
 // Where the answer ends by itself, as if the model had sampled its end token.
 std::uint32_t natural_length(std::uint64_t hash, std::uint32_t min_output,
@@ -45,26 +59,29 @@ struct AnswerLimits {
 // Role. One answer, known as a whole before its first token is due: its length, its end, its text.
 // Confinement. A value.
 // Lifetime. Any.
-// Invariants. `tokens >= 1`; `text_end` never lies beyond the text of `tokens` tokens.
+// Invariants. `text_end` never lies beyond the text of `tokens` tokens.
 struct AnswerPlan {
   std::uint64_t hash = 0;
-  std::uint32_t tokens = 1;
+  std::uint32_t begun = 0;   // where in the answer it goes on
+  std::uint32_t tokens = 1;  // new ones; none when the end token is the first that comes
   Finish finish = Finish::Stop;
   std::size_t text_end = std::string::npos;  // where a stop string cuts the text
   std::optional<std::string> matched_stop = {};
 };
 
-AnswerPlan plan_answer(std::uint64_t hash, const AnswerLimits& limits);
+AnswerPlan plan_answer(const AnswerOrigin& origin, const AnswerLimits& limits);
 
 // Role. Reads a planned answer token by token.
 // Confinement. One thread.
 // Lifetime. Owns its plan.
-// Invariants. Yields exactly `plan().tokens` pieces, whose texts joined are the answer.
+// Invariants. Yields exactly `plan().tokens` pieces, whose texts joined are the answer; after them
+//   the end token, which has neither text nor id.
 class AnswerCursor {
  public:
   struct Piece {
     std::string text;  // may be empty where a stop string cut it away
-    TokenId token = 0;
+    std::optional<TokenId> token;
+    bool opens = false;  // the answer's very first word
   };
 
   explicit AnswerCursor(AnswerPlan plan) : plan_(std::move(plan)) {}

@@ -45,6 +45,14 @@ CLI::App* add_command(CLI::App& app, Options& options) {
          "--role", [&options](const std::string& name) { options.role = *model::parse_role(name); },
          "Role of this worker [aggregated]")
       ->check(CLI::IsMember({"prefill", "decode", "aggregated"}));
+  sim->add_option_function<std::string>(
+         "--handoff",
+         [&options](const std::string& name) { options.handoff = model::parse_handoff_mode(name); },
+         "How KV is handed off [nixl_pull, bootstrap or context_first, by engine]")
+      ->check(CLI::IsMember({"nixl_pull", "nixl_push", "mooncake", "bootstrap", "context_first",
+                             "generation_first"}));
+  sim->add_option("--engine-id", options.engine_id,
+                  "Name among peers; with several ranks _dp<rank> is added [made up]");
   sim->add_option("--host", options.host, "Address to listen on")->capture_default_str();
   sim->add_option("--port", options.port, "Port to listen on; 0 picks a free one")
       ->capture_default_str();
@@ -57,6 +65,12 @@ CLI::App* add_command(CLI::App& app, Options& options) {
       ->check(CLI::Range(1U, 1U << 28U))
       ->capture_default_str();
   sim->add_option("--dp-size", options.dp_size, "Data-parallel ranks")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  sim->add_option("--tp-size", options.tp_size, "Tensor-parallel ranks, as told to peers")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  sim->add_option("--pp-size", options.pp_size, "Pipeline-parallel ranks, as told to peers")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   sim->add_option("--prefill-tokens-per-second", options.prefill_tokens_per_second,
@@ -85,16 +99,18 @@ CLI::App* add_command(CLI::App& app, Options& options) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   sim->add_option("--bootstrap-port", options.bootstrap_port,
-                  "SGLang prefill: port of the bootstrap server; 0 picks a free one")
+                  "SGLang and Mooncake prefill: port of the bootstrap server; 0 picks a free one")
       ->capture_default_str();
+  sim->add_option("--bootstrap-ready-file", options.bootstrap_ready_file,
+                  "Written as host:port once the bootstrap server is up");
   sim->add_option("--max-model-len", options.max_model_len, "Context length")
       ->check(CLI::Range(2U, 1U << 30U))
       ->capture_default_str();
   sim->add_option("--min-output", options.min_output, "Shortest answer in tokens")
-      ->check(CLI::Range(1U, 1U << 30U))
+      ->check(CLI::Range(0U, 1U << 30U))
       ->capture_default_str();
   sim->add_option("--max-output", options.max_output, "Longest answer in tokens")
-      ->check(CLI::Range(1U, 1U << 30U))
+      ->check(CLI::Range(0U, 1U << 30U))
       ->capture_default_str();
   sim->add_option("--api-key", options.api_key, "Bearer key required on /v1 paths");
   sim->add_option("--control-port", options.control_port,
@@ -128,14 +144,14 @@ int run_command(Options options) {
   const Options& actual = server.options();
   fmt::print(stderr, "sim {} {} listening on {}:{}\n", model::to_string(actual.engine),
              model::to_string(actual.role), actual.host, actual.port);
-  const auto address = [&actual](std::uint16_t port) {
-    return model::Endpoint{actual.host, port}.to_string();
+  const auto announce = [&actual](const std::string& file, std::uint16_t port) {
+    return file.empty() ||
+           write_ready_file(file, model::Endpoint{actual.host, port}.to_string()).has_value();
   };
-  const bool written =
-      (actual.ready_file.empty() ||
-       write_ready_file(actual.ready_file, address(actual.port)).has_value()) &&
-      (actual.control_ready_file.empty() ||
-       write_ready_file(actual.control_ready_file, address(actual.control_port)).has_value());
+  // The engine's own comes last: whoever waits for it finds the others written.
+  const bool written = announce(actual.bootstrap_ready_file, actual.bootstrap_port) &&
+                       announce(actual.control_ready_file, actual.control_port) &&
+                       announce(actual.ready_file, actual.port);
   if (!written) {
     fmt::print(stderr, "sim: cannot write the ready file\n");
     return kCannotStart;

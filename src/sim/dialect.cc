@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/dialect.h"
 
+#include "sim/dialect_fields.h"
 #include "sim/prompt.h"
 
 #include <fmt/format.h>
@@ -18,11 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint32_t kDefaultCompletionTokens = 16;
-
-const json* field(const json& body, const char* key) {
-  const auto found = body.find(key);
-  return found == body.end() || found->is_null() ? nullptr : &*found;
-}
 
 Result<bool> read_bool(const json& body, const char* key) {
   const json* value = field(body, key);
@@ -110,6 +106,11 @@ Result<void> read_limits(const Options& options, const json& body, GenerationReq
   const auto ids = read_bool(body, "return_token_ids");
   if (!ids) return fail(ids.error());
   out.return_token_ids = *ids;
+  // Any number is a seed; what is none is refused where the engine cares.
+  if (const json* seed = field(body, "seed"); seed != nullptr && seed->is_number_integer()) {
+    out.seed = seed->is_number_unsigned() ? seed->get<std::uint64_t>()
+                                          : static_cast<std::uint64_t>(seed->get<std::int64_t>());
+  }
   return read_stop(body, out.limits);
 }
 
@@ -147,6 +148,18 @@ const json* chat_token_ids(model::Engine engine, const json& body) {
   return nullptr;
 }
 
+// Messages beside token ids must be there, and are not rendered.
+Result<std::vector<TokenId>> read_chat_prompt(model::Engine engine, const json& body) {
+  const json* ids = chat_token_ids(engine, body);
+  if (ids == nullptr) return chat_prompt(body);
+  if (!ids->is_array()) return fail(Errc::InvalidRequest, "token ids must be a list");
+  const json* messages = field(body, "messages");
+  if (messages == nullptr || !messages->is_array() || messages->empty()) {
+    return fail(Errc::InvalidRequest, "messages: a non-empty list is required");
+  }
+  return token_list(*ids, "token ids");
+}
+
 Result<void> read_prompts(const Options& options, const json& body, GenerationRequest& out) {
   if (out.api == Api::Completions) {
     const json* prompt = field(body, "prompt");
@@ -155,13 +168,8 @@ Result<void> read_prompts(const Options& options, const json& body, GenerationRe
     if (!prompts) return fail(prompts.error());
     out.prompts = std::move(*prompts);
   } else {
-    auto tokens = chat_prompt(body);
+    auto tokens = read_chat_prompt(options.engine, body);
     if (!tokens) return fail(tokens.error());
-    if (const json* ids = chat_token_ids(options.engine, body); ids != nullptr) {
-      if (!ids->is_array()) return fail(Errc::InvalidRequest, "token ids must be a list");
-      tokens = token_list(*ids, "token ids");
-      if (!tokens) return fail(tokens.error());
-    }
     out.prompts.push_back(std::move(*tokens));
   }
   const std::uint64_t asked = out.max_tokens.value_or(1);
@@ -221,15 +229,22 @@ Result<void> check_content_type(model::Engine engine, std::string_view content_t
   return fail(std::move(error.with_status(415)));
 }
 
+std::string response_id(model::Engine engine, Api api, std::string_view request_id) {
+  if (engine == model::Engine::Sglang) return std::string(request_id);
+  return fmt::format("{}-{}", api == Api::Chat ? "chatcmpl" : "cmpl", request_id);
+}
+
 Result<void> read_request(const Options& options, Api api, const json& body, GenerationRequest& out,
-                          std::string_view rank_header) {
+                          LegHeaders headers) {
   out.api = api;
   if (!body.is_object()) return fail(Errc::InvalidRequest, "the body must be a JSON object");
   if (options.engine == model::Engine::Trtllm) {
     if (auto known = refuse_unknown_trtllm_fields(api, body); !known) return known;
   }
   const char* id_field = options.engine == model::Engine::Sglang ? "rid" : "request_id";
-  if (const json* id = field(body, id_field); id != nullptr && id->is_string()) {
+  if (options.engine == model::Engine::Vllm && !headers.request_id.empty()) {
+    out.id = headers.request_id;
+  } else if (const json* id = field(body, id_field); id != nullptr && id->is_string()) {
     out.id = id->get<std::string>();
   }
   Result<void> handoff;
@@ -245,7 +260,7 @@ Result<void> read_request(const Options& options, Api api, const json& body, Gen
       break;
   }
   if (!handoff) return handoff;
-  if (auto rank = read_rank(options, rank_header, body, out); !rank) return rank;
+  if (auto rank = read_rank(options, headers.rank, body, out); !rank) return rank;
   if (auto model = read_model(options, body); !model) return model;
   if (auto stream = read_stream(options, body, out); !stream) return stream;
   if (auto limits = read_limits(options, body, out); !limits) return limits;

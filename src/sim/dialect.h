@@ -20,11 +20,20 @@ Result<void> check_content_type(model::Engine engine, std::string_view content_t
 // valid also for bodies that are refused later.
 Phase phase_of(model::Engine engine, model::Role role, const nlohmann::json& body);
 
+// The headers engines look at, empty where there are none.
+struct LegHeaders {
+  std::string_view rank = {};        // X-data-parallel-rank
+  std::string_view request_id = {};  // X-Request-Id
+};
+
 // Reads a generation request with the strictness of the simulated engine. What names a hand-off is
-// read first, so `out.sources` can be released also when the request is refused.
-// `rank_header` is the value of X-data-parallel-rank, empty when there is none.
+// read first, so `out.sources` can be released also when the request is refused. `out.id` is what
+// the request is called unless it says so itself.
 Result<void> read_request(const Options& options, Api api, const nlohmann::json& body,
-                          GenerationRequest& out, std::string_view rank_header = {});
+                          GenerationRequest& out, LegHeaders headers = {});
+
+// The id of the answer, made of the request's.
+std::string response_id(model::Engine engine, Api api, std::string_view request_id);
 
 // The engine's own error body, alone or (`in_stream`) as the data of an SSE event.
 std::string error_body(model::Engine engine, const Error& error, bool in_stream = false);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// The hand-off fields of the three engines.
-#include "sim/base64.h"
+// Which leg a body is, and SGLang's hand-off fields.
 #include "sim/dialect.h"
+#include "sim/dialect_fields.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <string>
-#include <string_view>
 
 namespace baton::sim {
 namespace {
@@ -19,26 +17,6 @@ namespace {
 using model::Engine;
 using model::Role;
 using nlohmann::json;
-
-constexpr std::int64_t kLeastDisaggRequestId = std::int64_t{1} << 40;
-
-const json* field(const json& body, const char* key) {
-  if (!body.is_object()) return nullptr;
-  const auto found = body.find(key);
-  return found == body.end() || found->is_null() ? nullptr : &*found;
-}
-
-bool is_true(const json& object, const char* key) {
-  const json* value = field(object, key);
-  return value != nullptr && value->is_boolean() && value->get<bool>();
-}
-
-std::optional<std::uint16_t> port_of(const json* value) {
-  if (value == nullptr || !value->is_number_unsigned() || *value == 0 || *value > 65535) {
-    return std::nullopt;
-  }
-  return value->get<std::uint16_t>();
-}
 
 // One room per choice: lists are taken as they are, a scalar counts on from choice to choice.
 Result<std::vector<std::int64_t>> read_rooms(const json& rooms, std::size_t choices) {
@@ -61,51 +39,6 @@ Result<std::vector<std::int64_t>> read_rooms(const json& rooms, std::size_t choi
 
 const json& of_prompt(const json& value, std::size_t index) {
   return value.is_array() && index < value.size() ? value[index] : value;
-}
-
-std::size_t count_prompts(const json& body) {
-  const json* prompt = field(body, "prompt");
-  const bool list =
-      prompt != nullptr && prompt->is_array() && !prompt->empty() && !prompt->front().is_number();
-  return list ? prompt->size() : 1;
-}
-
-// As far as the hand-off needs it; a wrong `n` is refused where it is read for good.
-std::size_t count_samples(const json& body) {
-  const json* n = field(body, "n");
-  const bool usable = n != nullptr && n->is_number_unsigned() && *n >= 1 && *n <= 128;
-  return usable ? n->get<std::size_t>() : 1;
-}
-
-Result<void> read_generation_only(const json& params, const json& body, GenerationRequest& out) {
-  const json* state = field(params, "encoded_opaque_state");
-  if (state == nullptr || !state->is_string()) {
-    return fail(Errc::InvalidRequest, "disaggregated_params: encoded_opaque_state is required");
-  }
-  auto source = decode_opaque_state(state->get_ref<const std::string&>());
-  if (!source) return fail(source.error());
-  out.sources.push_back(std::move(*source));
-
-  const json* first = field(params, "first_gen_tokens");
-  if (first == nullptr || !first->is_array() || first->empty() ||
-      !first->front().is_number_unsigned()) {
-    return fail(Errc::InvalidRequest, "disaggregated_params: first_gen_tokens is required");
-  }
-  out.first_token = first->front().get<TokenId>();
-  const json* ctx = field(params, "ctx_request_id");
-  if (ctx == nullptr || !ctx->is_number_integer()) {
-    return fail(Errc::InvalidRequest, "disaggregated_params: ctx_request_id is required");
-  }
-  if (fmt::format("ctx-{}", ctx->get<std::int64_t>()) != out.sources.front().key) {
-    return fail(Errc::InvalidRequest,
-                "disaggregated_params: ctx_request_id does not belong to encoded_opaque_state");
-  }
-  const json* ids = field(body, out.api == Api::Chat ? "prompt_token_ids" : "prompt");
-  if (ids == nullptr || !ids->is_array() || ids->empty() || !ids->front().is_number()) {
-    return fail(Errc::InvalidRequest,
-                "a generation_only request must carry the prompt as token ids");
-  }
-  return {};
 }
 
 }  // namespace
@@ -135,44 +68,6 @@ Phase phase_of(Engine engine, Role role, const json& body) {
   return Phase::Aggregated;
 }
 
-Result<void> read_vllm_handoff(const Options& options, const json& body, GenerationRequest& out) {
-  const json* params = field(body, "kv_transfer_params");
-  if (params == nullptr) return {};
-  if (!params->is_object()) {
-    return fail(Errc::InvalidRequest, "kv_transfer_params: must be an object");
-  }
-  // A server without a connector does not look at them.
-  if (options.role == Role::Aggregated) return {};
-  const Phase phase = phase_of(options.engine, options.role, body);
-  if (phase == Phase::Prefill && options.role == Role::Prefill) out.phase = phase;
-  if (phase != Phase::Decode || options.role != Role::Decode) return {};
-
-  const json* host = field(*params, "remote_host");
-  const auto port = port_of(field(*params, "remote_port"));
-  const json* engine_id = field(*params, "remote_engine_id");
-  const json* request_id = field(*params, "remote_request_id");
-  const json* block_ids = field(*params, "remote_block_ids");
-  if (host == nullptr || !host->is_string() || !port || engine_id == nullptr ||
-      !engine_id->is_string() || request_id == nullptr || !request_id->is_string() ||
-      block_ids == nullptr || !block_ids->is_array()) {
-    out.recompute = true;
-    return {};
-  }
-  HandoffSource source{.host = host->get<std::string>(),
-                       .port = *port,
-                       .engine_id = engine_id->get<std::string>(),
-                       .key = request_id->get<std::string>(),
-                       .blocks = {}};
-  for (const json& group : *block_ids) {
-    for (const json& block : group) {
-      if (block.is_number_unsigned()) source.blocks.push_back(block.get<std::uint32_t>());
-    }
-  }
-  out.phase = phase;
-  out.sources.assign(count_prompts(body), source);
-  return {};
-}
-
 Result<void> read_sglang_handoff(const Options& options, const json& body, GenerationRequest& out) {
   if (options.role == Role::Aggregated) return {};
   const json* room = field(body, "bootstrap_room");
@@ -185,8 +80,8 @@ Result<void> read_sglang_handoff(const Options& options, const json& body, Gener
   out.phase = options.role == Role::Prefill ? Phase::Prefill : Phase::Decode;
   if (out.phase == Phase::Prefill) {
     for (const std::int64_t one : *rooms) {
-      out.rooms.push_back({.key = fmt::format("room-{}", one),
-                           .rank = static_cast<std::uint32_t>(one % options.dp_size)});
+      out.meetings.push_back({.key = fmt::format("room-{}", one),
+                              .rank = static_cast<std::uint32_t>(one % options.dp_size)});
     }
     return {};
   }
@@ -206,73 +101,6 @@ Result<void> read_sglang_handoff(const Options& options, const json& body, Gener
                            .wait_for_prefill = true});
   }
   return {};
-}
-
-Result<void> read_trtllm_handoff(const Options& options, const json& body, GenerationRequest& out) {
-  const json* params = field(body, "disaggregated_params");
-  if (params == nullptr) return {};
-  if (!params->is_object()) {
-    return fail(Errc::InvalidRequest, "disaggregated_params: must be an object");
-  }
-  if (options.role == Role::Aggregated) {
-    return fail(Errc::InvalidRequest, "this server has no cache transceiver");
-  }
-  if (const json* id = field(*params, "disagg_request_id"); id != nullptr) {
-    if (!id->is_number_integer() || *id < kLeastDisaggRequestId ||
-        *id > std::numeric_limits<std::int64_t>::max()) {
-      return fail(Errc::InvalidRequest,
-                  "disaggregated_params: disagg_request_id must be an integer of at least 2^40");
-    }
-    out.disagg_request_id = id->get<std::int64_t>();
-  }
-  out.phase = phase_of(options.engine, options.role, body);
-  if (out.phase == Phase::Aggregated) {
-    return fail(Errc::InvalidRequest,
-                "disaggregated_params: request_type must be context_only or generation_only");
-  }
-  if (count_prompts(body) > 1) {
-    return fail(Errc::InvalidRequest, "a disaggregated request carries one prompt");
-  }
-  if (out.phase == Phase::Prefill) {
-    if (is_true(body, "stream")) {
-      return fail(Errc::InvalidRequest, "a context_only request cannot be streamed");
-    }
-    return {};
-  }
-  return read_generation_only(*params, body, out);
-}
-
-std::string encode_opaque_state(const HandoffSource& source) {
-  const std::string plain = json{
-      {"host", source.host},
-      {"port", source.port},
-      {"engine_id", source.engine_id},
-      {"key", source.key},
-      {"blocks", source.blocks}}.dump();
-  return encode_base64(plain);
-}
-
-Result<HandoffSource> decode_opaque_state(const std::string& text) {
-  const json state = json::parse(decode_base64(text), nullptr, false);
-  const json* host = field(state, "host");
-  const auto port = port_of(field(state, "port"));
-  const json* engine_id = field(state, "engine_id");
-  const json* key = field(state, "key");
-  const json* blocks = field(state, "blocks");
-  if (host == nullptr || !host->is_string() || !port || engine_id == nullptr ||
-      !engine_id->is_string() || key == nullptr || !key->is_string() || blocks == nullptr ||
-      !blocks->is_array()) {
-    return fail(Errc::InvalidRequest, "encoded_opaque_state cannot be decoded");
-  }
-  HandoffSource source{.host = host->get<std::string>(),
-                       .port = *port,
-                       .engine_id = engine_id->get<std::string>(),
-                       .key = key->get<std::string>(),
-                       .blocks = {}};
-  for (const json& block : *blocks) {
-    if (block.is_number_unsigned()) source.blocks.push_back(block.get<std::uint32_t>());
-  }
-  return source;
 }
 
 }  // namespace baton::sim

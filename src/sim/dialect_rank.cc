@@ -58,12 +58,12 @@ Result<void> read_rank(const Options& options, std::string_view header, const js
                                                   *asked, options.dp_size));
   }
   // A prefill worker's rank follows the room; one asked for by name must agree with it.
-  for (const Room& room : out.rooms) {
-    if (room.rank == *asked) continue;
+  for (const Meeting& room : out.meetings) {
+    if (!room.rank || *room.rank == *asked) continue;
     return fail(Errc::InvalidRequest,
                 fmt::format("routed_dp_rank {} conflicts with bootstrap_room, which belongs to "
                             "rank {}",
-                            *asked, room.rank));
+                            *asked, *room.rank));
   }
   out.rank = static_cast<std::uint32_t>(*asked);
   return {};

@@ -32,8 +32,11 @@ std::string unique_engine_id() {
 
 }  // namespace
 
-EngineCore::EngineCore(const Options& options) : lease_(from_ms(options.lease_ms)) {
-  const std::string name = unique_engine_id();
+EngineCore::EngineCore(const Options& options)
+    : lease_(from_ms(options.lease_ms)),
+      sizes_{options.tp_size, options.pp_size},
+      fetch_again_(!options.prefill_first() && options.mode() != model::HandoffMode::Bootstrap) {
+  const std::string name = options.engine_id.empty() ? unique_engine_id() : options.engine_id;
   for (std::uint32_t i = 0; i < options.dp_size; ++i) {
     std::string engine_id = options.dp_size == 1 ? name : fmt::format("{}_dp{}", name, i);
     ranks_.push_back(std::make_unique<EngineRank>(options, i, std::move(engine_id)));
@@ -81,12 +84,15 @@ void EngineCore::keep(EngineRank& rank, const std::string& key, std::vector<Bloc
   wake_room(key);
 }
 
-void EngineCore::withdraw(const std::string& key) {
+bool EngineCore::withdraw(const std::string& key) {
+  const EngineRank* rank = holder(key);
+  const bool moving = rank != nullptr && rank->pins().transfer_of(key) != 0;
   free_pin(key);
   end_watch(key, false);
   withdrawn_[key] = Clock::now() + lease_;
   leases_.notify();
   wake_room(key);
+  return moving;
 }
 
 void EngineCore::watch(EngineRank& rank, const std::string& key, TransferWatch* watch) {
@@ -95,31 +101,57 @@ void EngineCore::watch(EngineRank& rank, const std::string& key, TransferWatch* 
   ++rank.awaiting_transfer;
 }
 
-Result<std::vector<TokenId>> EngineCore::fetch(const std::string& engine_id, const std::string& key,
-                                               const std::vector<BlockId>& blocks) {
-  const auto rank = rank_asked_for(engine_id, key);
+Result<void> EngineCore::greet(const PeerCall& call) const {
+  const bool known =
+      call.engine_id.empty() || std::ranges::any_of(ranks_, [&call](const auto& rank) {
+        return rank->engine_id() == call.engine_id;
+      });
+  if (!known) return fail(Errc::InvalidRequest, "this is another engine than the one asked for");
+  if (call.sizes && *call.sizes != sizes_) {
+    return fail(
+        Errc::InvalidRequest,
+        fmt::format("this engine has tp_size {} and pp_size {}, not {} and {}", sizes_.tensor,
+                    sizes_.pipeline, call.sizes->tensor, call.sizes->pipeline));
+  }
+  return {};
+}
+
+Result<Fetched> EngineCore::fetch(const PeerCall& call) {
+  const auto rank = rank_asked_for(call);
   if (!rank) return fail(rank.error());
-  const auto pin = (*rank)->pins().fetch(key, Clock::now(), lease_);
+  const auto pin = (*rank)->pins().fetch(call.key, Clock::now(), lease_);
   if (!pin) return fail(pin.error());
   const std::vector<BlockId>& held = (*pin)->blocks;
-  std::vector<TokenId> tokens;
-  for (const BlockId block : blocks.empty() ? held : blocks) {
+  Fetched fetched{.transfer = {.key = call.key, .id = (*pin)->transfer}, .tokens = {}};
+  for (const BlockId block : call.blocks.empty() ? held : call.blocks) {
     if (std::ranges::find(held, block) == held.end()) {
+      give_up(fetched.transfer);
       return fail(Errc::InvalidRequest,
                   fmt::format("block {} is not held for this hand-off", block));
     }
     const auto content = (*rank)->pool().tokens_of(block);
-    tokens.insert(tokens.end(), content.begin(), content.end());
+    fetched.tokens.insert(fetched.tokens.end(), content.begin(), content.end());
   }
-  return tokens;
+  return fetched;
 }
 
-Result<void> EngineCore::release(const std::string& engine_id, const std::string& key) {
-  const auto rank = rank_asked_for(engine_id, key);
+Result<void> EngineCore::release(const PeerCall& call, std::optional<std::uint64_t> transfer) {
+  const auto rank = rank_asked_for(call);
   if (!rank) return fail(rank.error());
-  (*rank)->give_back((*rank)->pins().release(key));
-  end_watch(key, true);
+  const PinTable& pins = (*rank)->pins();
+  if (!pins.contains(call.key) || (transfer && pins.transfer_of(call.key) != *transfer)) {
+    return fail(Errc::NotFound, "no blocks are held for this hand-off any more");
+  }
+  (*rank)->give_back((*rank)->pins().release(call.key));
+  end_watch(call.key, true);
   return {};
+}
+
+void EngineCore::give_up(const Transfer& transfer) {
+  EngineRank* rank = holder(transfer.key);
+  if (rank == nullptr) return;
+  rank->pins().give_up(transfer.key, transfer.id, fetch_again_);
+  wake_room(transfer.key);
 }
 
 asio::awaitable<void> EngineCore::until_kept(std::string key) {
@@ -131,7 +163,7 @@ asio::awaitable<void> EngineCore::until_kept(std::string key) {
     std::multimap<std::string, Wakeup*>::iterator entry;
     ~Leave() { waiters.erase(entry); }
   } leave{room_waiters_, entry};
-  while (!stopping_ && holder(key) == nullptr && !withdrawn_.contains(key)) {
+  while (!stopping_ && !can_fetch(key) && !withdrawn_.contains(key)) {
     co_await changed.wait();
   }
 }
@@ -142,18 +174,21 @@ EngineRank* EngineCore::holder(const std::string& key) {
   return found == ranks_.end() ? nullptr : found->get();
 }
 
-Result<EngineRank*> EngineCore::rank_asked_for(const std::string& engine_id,
-                                               const std::string& key) {
-  if (engine_id.empty()) {
-    EngineRank* rank = holder(key);
+// Where a fetch can be given up, the next one waits for the end of the one before.
+bool EngineCore::can_fetch(const std::string& key) {
+  const EngineRank* rank = holder(key);
+  return rank != nullptr && (!fetch_again_ || rank->pins().transfer_of(key) == 0);
+}
+
+Result<EngineRank*> EngineCore::rank_asked_for(const PeerCall& call) {
+  if (const auto met = greet(call); !met) return fail(met.error());
+  if (call.engine_id.empty()) {
+    EngineRank* rank = holder(call.key);
     return rank != nullptr ? rank : ranks_.front().get();  // which then has no such key either
   }
-  const auto found =
-      std::ranges::find(ranks_, engine_id, [](const auto& rank) { return rank->engine_id(); });
-  if (found == ranks_.end()) {
-    return fail(Errc::InvalidRequest, "this is another engine than the one asked for");
-  }
-  return found->get();
+  return std::ranges::find(ranks_, call.engine_id,
+                           [](const auto& rank) { return rank->engine_id(); })
+      ->get();
 }
 
 void EngineCore::free_pin(const std::string& key) {

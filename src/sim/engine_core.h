@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "sim/engine_rank.h"
 #include "sim/options.h"
+#include "sim/request.h"
 #include "sim/wakeup.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,6 +30,27 @@ struct Counters {
   std::uint64_t fetched = 0;
   std::uint64_t recomputed = 0;
   std::uint64_t refused = 0;
+  std::uint64_t cut_transfers = 0;
+};
+
+// Blocks that are on their way to a peer.
+struct Transfer {
+  std::string key;
+  std::uint64_t id = 0;
+};
+
+struct Fetched {
+  Transfer transfer;
+  std::vector<TokenId> tokens;  // what the blocks carry, in order
+};
+
+// What a peer asks for. An empty engine id means whichever rank holds the key.
+struct PeerCall {
+  std::string engine_id;
+  std::string key;
+  std::vector<BlockId> blocks;
+  bool wait = false;
+  std::optional<ParallelSizes> sizes;
 };
 
 // A prefill leg that answers only when its blocks have been taken.
@@ -55,19 +78,25 @@ class EngineCore {
   // The rank with the fewest open requests, the lowest of equals.
   EngineRank& least_loaded();
 
+  // A prefill leg with `key` has come: what became of an earlier one is forgotten.
+  void expect(const std::string& key) { withdrawn_.erase(key); }
   // Holds `blocks` of `rank` for whoever comes with `key`.
   void keep(EngineRank& rank, const std::string& key, std::vector<BlockId> blocks,
             std::uint32_t tokens);
-  // The prefill leg is gone: its blocks are freed and whoever waits for them is told.
-  void withdraw(const std::string& key);
+  // The prefill leg is gone: its blocks are freed and whoever waits for them is told. True when
+  // they were on their way.
+  bool withdraw(const std::string& key);
   void watch(EngineRank& rank, const std::string& key, TransferWatch* watch);
 
-  // The peer's side of a hand-off. Tokens of the blocks asked for, in order. An empty engine id
-  // means whichever rank holds the key.
-  Result<std::vector<TokenId>> fetch(const std::string& engine_id, const std::string& key,
-                                     const std::vector<BlockId>& blocks);
-  Result<void> release(const std::string& engine_id, const std::string& key);
-  // Returns when blocks are held under `key` or are known never to come.
+  // The peer's side of a hand-off.
+  // Whether the caller has the right worker at all; it may have come long before the blocks.
+  Result<void> greet(const PeerCall& call) const;
+  Result<Fetched> fetch(const PeerCall& call);
+  // By the peer of `transfer`, or by one that has not fetched and never will.
+  Result<void> release(const PeerCall& call, std::optional<std::uint64_t> transfer);
+  // The peer is gone before it released what it fetched.
+  void give_up(const Transfer& transfer);
+  // Returns when blocks can be fetched under `key` or are known never to come.
   boost::asio::awaitable<void> until_kept(std::string key);
 
   Counters& counters() { return counters_; }
@@ -80,7 +109,8 @@ class EngineCore {
   };
 
   EngineRank* holder(const std::string& key);
-  Result<EngineRank*> rank_asked_for(const std::string& engine_id, const std::string& key);
+  bool can_fetch(const std::string& key);
+  Result<EngineRank*> rank_asked_for(const PeerCall& call);
   void free_pin(const std::string& key);
   void end_watch(const std::string& key, bool taken);
   void wake_room(const std::string& key);
@@ -88,6 +118,8 @@ class EngineCore {
   std::vector<std::unique_ptr<EngineRank>> ranks_;  // never empty
   Counters counters_;
   std::chrono::nanoseconds lease_;
+  ParallelSizes sizes_;
+  bool fetch_again_;  // a fetch that was given up can be repeated
   std::unordered_map<std::string, Watched> watches_;
   std::multimap<std::string, Wakeup*> room_waiters_;
   std::unordered_map<std::string, TimePoint> withdrawn_;  // keys, until when they are remembered

@@ -9,6 +9,7 @@
 #include "sim/request_log.h"
 #include "sim/response.h"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <nlohmann/json_fwd.hpp>
 
@@ -36,8 +37,8 @@ struct GenerationServices {
 // Confinement. The server's thread.
 // Lifetime. Lives in the connection's coroutine; refers to the services and the connection, which
 //   outlive it.
-// Invariants. However it ends, its sequences are gone from the engine, and a decode leg's blocks on
-//   the other worker have been let go.
+// Invariants. However it ends, its sequences are gone from the engine. Where decode follows the
+//   prefill's answer, a decode leg's blocks on the other worker have been let go.
 class Generation final : public SequenceListener {
  public:
   Generation(GenerationServices& services, Connection& connection, Api api);
@@ -77,15 +78,19 @@ class Generation final : public SequenceListener {
 
   void stream_token(Choice& choice, const TokenProduced& token, const AnswerCursor::Piece& piece);
   void append_event();
+  bool keeps_blocks(const AnswerPlan& plan) const;
   void keep_for_decode(Choice& choice, TokenProduced& token);
   AnswerLimits limits_for(std::size_t prompt_tokens) const;
   std::uint32_t fetched_tokens(std::size_t prompt_tokens) const;
   Usage usage() const;
   FinishedChoice finished(const Choice& choice) const;
+  std::string internal_request_id(const Choice& choice) const;
   std::string kv_transfer_params(const Choice& choice) const;
   std::string disaggregated_params(const Choice& choice) const;
   bool breaks_after_tokens() const;
-  void withdraw_sequences();
+  // True when that cut a transfer of this leg's blocks.
+  bool withdraw_sequences();
+  void release_sources(const boost::asio::any_io_executor& executor);
 
   GenerationServices& services_;
   Connection& connection_;

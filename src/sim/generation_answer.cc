@@ -83,7 +83,8 @@ void Generation::stream_token(Choice& choice, const TokenProduced& token,
   }
   const Usage so_far = request_.continuous_usage ? usage() : Usage();
   shape_->token(event_, choice.index, piece, token.last ? &plan : nullptr,
-                request_.continuous_usage ? &so_far : nullptr);
+                request_.continuous_usage ? &so_far : nullptr,
+                token.first ? &request_.prompts[choice.prompt] : nullptr);
   if (token.last && !shape_->finish_rides_on_token()) {
     shape_->close_choice(event_, choice.index, plan);
   }
@@ -181,17 +182,6 @@ asio::awaitable<void> Generation::answer_whole() {
   ++services_.engine.counters().finished;
 }
 
-// SGLang's prefill leg answers when its blocks have arrived at the decode worker.
-asio::awaitable<Result<void>> Generation::await_transfers() {
-  for (const auto& transfer : transfers_) {
-    while (!transfer->ended) co_await transfer->changed.wait();
-    if (!transfer->taken) {
-      co_return fail(Errc::Internal, "KV transfer timed out: no decode worker took the blocks");
-    }
-  }
-  co_return Result<void>();
-}
-
 // An answer that has begun as a stream fails inside it, as the engines do.
 asio::awaitable<void> Generation::fail_with(Error error) {
   ++services_.engine.counters().failed;
@@ -232,51 +222,13 @@ FinishedChoice Generation::finished(const Choice& choice) const {
                       .prompt = &request_.prompts[choice.prompt],
                       .disaggregated_params = {}};
   if (request_.limits.tool_call) {
-    done.text = "{\"text\":\"" + choice.text;
+    done.text = (plan.begun == 0 ? "{\"text\":\"" : "") + choice.text;
     if (plan.finish == Finish::ToolCalls) done.text += "\"}";
   }
   if (services_.options.engine == model::Engine::Trtllm && !choice.kept_key.empty()) {
     done.disaggregated_params = disaggregated_params(choice);
   }
   return done;
-}
-
-// What vLLM 0.28's NIXL connector returns; null when nothing was kept.
-std::string Generation::kv_transfer_params(const Choice& choice) const {
-  if (choice.kept_key.empty()) return "null";
-  return ordered_json{{"do_remote_prefill", true},
-                      {"do_remote_decode", false},
-                      {"remote_block_ids", ordered_json::array({choice.kept_blocks})},
-                      {"remote_engine_id", choice.rank->engine_id()},
-                      {"remote_request_id", choice.kept_key},
-                      {"remote_host", services_.self.host},
-                      {"remote_port", services_.self.port},
-                      {"tp_size", 1},
-                      {"remote_num_tokens", request_.prompts[choice.prompt].size()},
-                      {"remote_blocks_expiry_time", nullptr},
-                      {"transfer_mode", "pull"}}
-      .dump();
-}
-
-std::string Generation::disaggregated_params(const Choice& choice) const {
-  const HandoffSource source{.host = services_.self.host,
-                             .port = services_.self.port,
-                             .engine_id = choice.rank->engine_id(),
-                             .key = choice.kept_key,
-                             .blocks = choice.kept_blocks};
-  return ordered_json{
-      {"request_type", "context_only"},
-      {"first_gen_tokens", {token_of(output_word(choice.cursor.plan().hash, 0))}},
-      {"first_gen_log_probs", nullptr},
-      {"ctx_request_id", number_},
-      {"encoded_opaque_state", encode_opaque_state(source)},
-      {"draft_tokens", nullptr},
-      {"disagg_request_id", request_.disagg_request_id ? ordered_json(*request_.disagg_request_id)
-                                                       : ordered_json(nullptr)},
-      {"ctx_dp_rank", choice.rank->index()},
-      {"ctx_info_endpoint", nullptr},
-      {"schedule_style", 0}}
-      .dump();
 }
 
 }  // namespace baton::sim

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/handoff_peer.h"
 
+#include "sim/address.h"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -18,6 +20,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace baton::sim {
 namespace {
@@ -41,10 +44,15 @@ asio::awaitable<void> sleep(std::chrono::nanoseconds duration) {
 }
 
 json describe(const HandoffSource& source) {
-  return {{"engine_id", source.engine_id},
-          {"key", source.key},
-          {"blocks", source.blocks},
-          {"wait", source.wait_for_prefill}};
+  json call{{"engine_id", source.engine_id},
+            {"key", source.key},
+            {"blocks", source.blocks},
+            {"wait", source.wait_for_prefill}};
+  if (source.sizes) {
+    call["tp_size"] = source.sizes->tensor;
+    call["pp_size"] = source.sizes->pipeline;
+  }
+  return call;
 }
 
 asio::awaitable<Result<void>> connect(asio::ip::tcp::socket& socket, const HandoffSource& source) {
@@ -58,12 +66,14 @@ asio::awaitable<Result<void>> connect(asio::ip::tcp::socket& socket, const Hando
   co_return Result<void>();
 }
 
+// A GET without a body, a POST with one.
 asio::awaitable<Result<json>> call(asio::ip::tcp::socket& socket, const HandoffSource& source,
-                                   std::string_view path) {
-  http::request<http::string_body> request(http::verb::post, {path.data(), path.size()}, 11);
+                                   std::string_view path, std::string body) {
+  const http::verb method = body.empty() ? http::verb::get : http::verb::post;
+  http::request<http::string_body> request(method, {path.data(), path.size()}, 11);
   request.set(http::field::host, source.host);
-  request.set(http::field::content_type, "application/json");
-  request.body() = describe(source).dump();
+  if (!body.empty()) request.set(http::field::content_type, "application/json");
+  request.body() = std::move(body);
   request.prepare_payload();
   auto [write_error, written] = co_await http::async_write(socket, request, kAwait);
   if (write_error) co_return fail(Errc::EngineUnreachable, write_error.message());
@@ -81,13 +91,39 @@ asio::awaitable<Result<json>> call(asio::ip::tcp::socket& socket, const HandoffS
   co_return answer;
 }
 
-asio::awaitable<Result<std::vector<TokenId>>> fetch_and_release(const Options& options,
-                                                                const HandoffSource& source) {
+// Mooncake: the bootstrap server knows where the engine named in the request has its blocks.
+asio::awaitable<Result<void>> ask_bootstrap(HandoffSource& source) {
   asio::ip::tcp::socket socket(co_await asio::this_coro::executor);
   if (const auto connected = co_await connect(socket, source); !connected) {
     co_return fail(connected.error());
   }
-  const Result<json> answer = co_await call(socket, source, "/sim/kv/fetch");
+  const Result<json> ranks = co_await call(socket, source, "/query", {});
+  if (!ranks) co_return fail(ranks.error());
+  for (const json& rank : *ranks) {
+    if (!rank.is_object() || rank.value("engine_id", json()) != source.engine_id) continue;
+    const json address = rank.value("/worker_addr/0/0"_json_pointer, json());
+    const auto worker = address.is_string()
+                            ? parse_address("", address.get_ref<const std::string&>())
+                            : std::nullopt;
+    if (!worker) co_return fail(Errc::EngineProtocol, "the bootstrap server names no worker");
+    source.host = worker->host;
+    source.port = worker->port;
+    co_return Result<void>();
+  }
+  co_return fail(Errc::EngineFailed, "the bootstrap server does not know this engine");
+}
+
+asio::awaitable<Result<std::vector<TokenId>>> fetch_and_release(const Options& options,
+                                                                HandoffSource source) {
+  if (source.at_bootstrap) {
+    if (const auto found = co_await ask_bootstrap(source); !found) co_return fail(found.error());
+  }
+  asio::ip::tcp::socket socket(co_await asio::this_coro::executor);
+  if (const auto connected = co_await connect(socket, source); !connected) {
+    co_return fail(connected.error());
+  }
+  const Result<json> answer =
+      co_await call(socket, source, "/sim/kv/fetch", describe(source).dump());
   if (!answer) co_return fail(answer.error());
   const json& list = answer->is_object() ? answer->value("tokens", json()) : json();
   std::vector<TokenId> tokens =
@@ -98,7 +134,9 @@ asio::awaitable<Result<std::vector<TokenId>>> fetch_and_release(const Options& o
       static_cast<double>((tokens.size() + options.block_size - 1) / options.block_size);
   const double ms = options.transfer_ms + options.transfer_ms_per_block * blocks;
   if (ms > 0) co_await sleep(from_ms(ms));
-  if (const auto released = co_await call(socket, source, "/sim/kv/release"); !released) {
+  if (const auto released =
+          co_await call(socket, source, "/sim/kv/release", describe(source).dump());
+      !released) {
     co_return fail(released.error());
   }
   co_return tokens;
@@ -107,7 +145,7 @@ asio::awaitable<Result<std::vector<TokenId>>> fetch_and_release(const Options& o
 asio::awaitable<void> connect_and_release(const HandoffSource& source) {
   asio::ip::tcp::socket socket(co_await asio::this_coro::executor);
   if (const auto connected = co_await connect(socket, source); !connected) co_return;
-  co_await call(socket, source, "/sim/kv/release");
+  co_await call(socket, source, "/sim/kv/release", describe(source).dump());
 }
 
 }  // namespace

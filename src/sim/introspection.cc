@@ -36,8 +36,9 @@ std::string_view owner(Engine engine) {
 }
 
 // Only these grow for ever; the rest of the state goes up and down.
-constexpr std::array<std::string_view, 8> kCounters{"leaked",   "fetched",  "recomputed", "refused",
-                                                    "requests", "finished", "aborted",    "failed"};
+constexpr std::array<std::string_view, 9> kCounters{"cut_transfers", "leaked",  "fetched",
+                                                    "recomputed",    "refused", "requests",
+                                                    "finished",      "aborted", "failed"};
 
 double cache_usage(const EngineRank& rank) {
   const BlockPool& pool = rank.pool();
@@ -162,8 +163,12 @@ std::string version_of(Engine engine) {
 std::string server_info_body(const Options& options, const EngineCore& engine,
                              std::uint16_t bootstrap_port) {
   if (options.engine == Engine::Trtllm) {
+    ordered_json endpoints;
+    if (options.mode() == model::HandoffMode::GenerationFirst) {
+      endpoints.push_back("tcp://" + model::Endpoint{options.host, options.port}.to_string());
+    }
     return ordered_json{
-        {"disaggregated_params", {{"ctx_info_endpoint", nullptr}, {"ctx_dp_rank", nullptr}}},
+        {"disaggregated_params", {{"ctx_info_endpoint", endpoints}, {"ctx_dp_rank", nullptr}}},
         {"kv_cache_hash_algo", "v1_block_key"}}
         .dump();
   }
@@ -178,7 +183,8 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
       {"port", options.port},
       {"version", version_of(options.engine)},
       {"dp_size", options.dp_size},
-      {"tp_size", 1},
+      {"tp_size", options.tp_size},
+      {"pp_size", options.pp_size},
       {"page_size", options.block_size},
       {"context_length", options.max_model_len},
       {"max_total_num_tokens", std::uint64_t{options.blocks} * options.block_size},
@@ -195,14 +201,21 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
 }
 
 std::string bootstrap_route_body(const Options& options) {
-  return ordered_json{{"attn_tp_size", 1},
-                      {"attn_cp_size", 1},
-                      {"dp_size", options.dp_size},
-                      {"pp_size", 1},
-                      {"page_size", options.block_size},
-                      {"kv_cache_dtype", "auto"},
+  return ordered_json{{"attn_tp_size", options.tp_size}, {"attn_cp_size", 1},
+                      {"dp_size", options.dp_size},      {"pp_size", options.pp_size},
+                      {"page_size", options.block_size}, {"kv_cache_dtype", "auto"},
                       {"follow_bootstrap_room", true}}
       .dump();
+}
+
+std::string bootstrap_query_body(const Options& options, const EngineCore& engine) {
+  const std::string address = model::Endpoint{options.host, options.port}.to_string();
+  ordered_json ranks = ordered_json::object();
+  for (const auto& rank : engine.ranks()) {
+    ranks[std::to_string(rank->index())] = {{"engine_id", rank->engine_id()},
+                                            {"worker_addr", {{"0", {{"0", address}}}}}};
+  }
+  return ranks.dump();
 }
 
 Result<std::string> tokenize_body(const Options& options, const std::string& body) {
@@ -230,10 +243,13 @@ ordered_json state_of(const EngineCore& engine, std::uint64_t connections) {
       {"running", running(engine)},
       {"waiting", waiting(engine)},
       {"pinned", sum(engine, [](const EngineRank& rank) { return rank.pins().pinned_blocks(); })},
+      {"transferring",
+       sum(engine, [](const EngineRank& rank) { return rank.pins().transfers_under_way(); })},
       {"leaked", counters.leaked},
       {"fetched", counters.fetched},
       {"recomputed", counters.recomputed},
       {"refused", counters.refused},
+      {"cut_transfers", counters.cut_transfers},
       {"requests", counters.requests},
       {"finished", counters.finished},
       {"aborted", counters.aborted},

@@ -21,6 +21,8 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
                              std::uint16_t bootstrap_port);
 // SGLang's bootstrap server, GET /route with all ranks -1.
 std::string bootstrap_route_body(const Options& options);
+// Mooncake's bootstrap server, GET /query: the ranks' names and where their blocks are.
+std::string bootstrap_query_body(const Options& options, const EngineCore& engine);
 std::string version_of(model::Engine engine);
 Result<std::string> tokenize_body(const Options& options, const std::string& body);
 

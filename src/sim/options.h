@@ -5,6 +5,7 @@
 #include "model/worker.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace baton::sim {
@@ -16,6 +17,7 @@ using TokenId = std::uint32_t;
 struct Options {
   model::Engine engine = model::Engine::Vllm;
   model::Role role = model::Role::Aggregated;
+  std::optional<model::HandoffMode> handoff;  // absent: the engine's default
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
   std::string ready_file;
@@ -23,6 +25,9 @@ struct Options {
   std::uint32_t block_size = 16;
   std::uint32_t blocks = 8192;
   std::uint32_t dp_size = 1;
+  std::uint32_t tp_size = 1;
+  std::uint32_t pp_size = 1;
+  std::string engine_id;  // empty: one of its own
   double prefill_tokens_per_second = 200000;
   double decode_ms = 2;
   double decode_ms_per_seq = 0;
@@ -32,6 +37,7 @@ struct Options {
   std::uint64_t seed = 0;
   double lease_ms = 30000;
   std::uint16_t bootstrap_port = 0;
+  std::string bootstrap_ready_file;
   std::uint32_t max_model_len = 131072;
   std::uint32_t min_output = 16;
   std::uint32_t max_output = 64;
@@ -40,6 +46,12 @@ struct Options {
   std::uint16_t control_port = 0;
   std::string control_ready_file;
   bool die_with_parent = false;
+
+  model::HandoffMode mode() const { return handoff.value_or(model::default_mode(engine)); }
+  // Whether decode reads what the prefill's answer names. In the other modes the legs run together.
+  bool prefill_first() const {
+    return mode() == model::HandoffMode::NixlPull || mode() == model::HandoffMode::ContextFirst;
+  }
 };
 
 }  // namespace baton::sim

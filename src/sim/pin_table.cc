@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/pin_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace baton::sim {
@@ -9,7 +10,8 @@ namespace baton::sim {
 void PinTable::pin(std::string key, std::vector<BlockId> blocks, std::uint32_t tokens,
                    TimePoint expires) {
   pinned_blocks_ += blocks.size();
-  pins_.insert_or_assign(std::move(key), Pin{std::move(blocks), tokens, expires, false});
+  pins_.insert_or_assign(std::move(key),
+                         Pin{.blocks = std::move(blocks), .tokens = tokens, .expires = expires});
 }
 
 Result<const PinTable::Pin*> PinTable::fetch(std::string_view key, TimePoint now,
@@ -20,8 +22,26 @@ Result<const PinTable::Pin*> PinTable::fetch(std::string_view key, TimePoint now
   }
   if (found->second.fetched) return fail(Errc::InvalidRequest, "the blocks were fetched already");
   found->second.fetched = true;
+  found->second.transfer = ++transfers_;
   found->second.expires = now + lease;
   return &found->second;
+}
+
+void PinTable::give_up(std::string_view key, std::uint64_t transfer, bool again) {
+  const auto found = pins_.find(std::string(key));
+  if (found == pins_.end() || found->second.transfer != transfer) return;
+  found->second.transfer = 0;
+  if (again) found->second.fetched = false;
+}
+
+std::uint64_t PinTable::transfer_of(std::string_view key) const {
+  const auto found = pins_.find(std::string(key));
+  return found == pins_.end() ? 0 : found->second.transfer;
+}
+
+std::uint64_t PinTable::transfers_under_way() const {
+  const auto moving = [](const auto& entry) { return entry.second.transfer != 0; };
+  return static_cast<std::uint64_t>(std::ranges::count_if(pins_, moving));
 }
 
 std::vector<BlockId> PinTable::release(std::string_view key) {

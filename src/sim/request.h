@@ -19,20 +19,30 @@ enum class Phase { Prefill, Decode, Aggregated };
 
 std::string_view to_string(Phase phase);
 
+// Tensor- and pipeline-parallel ranks of a worker.
+struct ParallelSizes {
+  std::uint32_t tensor = 1;
+  std::uint32_t pipeline = 1;
+  bool operator==(const ParallelSizes&) const = default;
+};
+
 // Where a decode leg finds the KV of its prompt.
 struct HandoffSource {
   std::string host;
   std::uint16_t port = 0;
   std::string engine_id;  // empty: any process at that address
   std::string key;
-  std::vector<std::uint32_t> blocks;  // empty: all that are held under the key
-  bool wait_for_prefill = false;      // the prefill leg may not even have arrived yet
+  std::vector<std::uint32_t> blocks = {};   // empty: all that are held under the key
+  bool wait_for_prefill = false;            // the prefill leg may not even have arrived yet
+  bool at_bootstrap = false;                // the address is of a Mooncake bootstrap server
+  std::optional<ParallelSizes> sizes = {};  // what the prefill worker must have, where told
 };
 
-// Where an SGLang prefill leg leaves the KV of one sequence; the room tells the rank.
-struct Room {
+// Where a prefill leg leaves the KV of one sequence for a decode leg that does not wait for its
+// answer. An SGLang room tells the rank, too.
+struct Meeting {
   std::string key;
-  std::uint32_t rank = 0;
+  std::optional<std::uint32_t> rank;
 };
 
 // Role. What the simulator understood of one generation request, engine dialect already removed.
@@ -48,10 +58,11 @@ struct GenerationRequest {
   std::optional<std::uint32_t> max_tokens;
   AnswerLimits limits;  // its cap is set once the prompt's length is known
   std::string tool_name;
-  std::string id;  // as the body gave it
+  std::string id;  // as header or body gave it, else as the server made it up
+  std::optional<std::uint64_t> seed;
 
   std::vector<HandoffSource> sources;  // decode: one per prompt, SGLang: one per choice
-  std::vector<Room> rooms;             // SGLang prefill: one per choice
+  std::vector<Meeting> meetings;       // prefill: one per choice, where legs run together
   std::optional<std::uint32_t> rank;   // the data-parallel rank asked for
   bool recompute = false;              // hand-off parameters the engine ignores
   std::optional<TokenId> first_token;  // TensorRT-LLM: what the context worker generated

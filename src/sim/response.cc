@@ -60,17 +60,25 @@ ResponseShape::ResponseShape(model::Engine engine, const GenerationRequest& requ
                       json_string(model_));
 }
 
+// SGLang's chat gives them in whole answers only.
+bool ResponseShape::streams_token_ids() const {
+  return token_ids_ && (engine_ != model::Engine::Sglang || api_ == Api::Completions);
+}
+
 bool ResponseShape::finish_rides_on_token() const {
   return engine_ != model::Engine::Sglang && !tool_call_;
 }
 
-void ResponseShape::begin(std::string& out, std::uint32_t index, bool prompt_ids_at_top,
+void ResponseShape::begin(std::string& out, std::uint32_t index,
                           const std::vector<TokenId>* prompt) const {
-  out += head_;
-  if (prompt_ids_at_top) {
+  const auto add_prompt = [&] {
     fmt::format_to(std::back_inserter(out), R"("prompt_token_ids":[{}],)", fmt::join(*prompt, ","));
-  }
+  };
+  out += head_;
+  const bool told = prompt != nullptr && streams_token_ids();
+  if (told && api_ == Api::Chat) add_prompt();
   fmt::format_to(std::back_inserter(out), R"("choices":[{{"index":{},)", index);
+  if (told && api_ == Api::Completions) add_prompt();
 }
 
 void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage* usage) const {
@@ -99,7 +107,7 @@ void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage*
 void ResponseShape::open_choice(std::string& out, std::uint32_t index, std::uint64_t hash,
                                 const std::vector<TokenId>& prompt) const {
   if (api_ == Api::Completions) return;
-  begin(out, index, token_ids_ && engine_ == model::Engine::Vllm, &prompt);
+  begin(out, index, &prompt);
   out += R"("delta":{"role":"assistant","content":"")";
   out +=
       engine_ == model::Engine::Sglang ? R"(,"reasoning_content":null,"tool_calls":null},)" : "},";
@@ -114,17 +122,17 @@ void ResponseShape::open_choice(std::string& out, std::uint32_t index, std::uint
 }
 
 void ResponseShape::token(std::string& out, std::uint32_t index, const AnswerCursor::Piece& piece,
-                          const AnswerPlan* finish, const Usage* usage) const {
-  begin(out, index);
+                          const AnswerPlan* finish, const Usage* usage,
+                          const std::vector<TokenId>* prompt) const {
+  begin(out, index, api_ == Api::Completions ? prompt : nullptr);
   auto it = std::back_inserter(out);
   if (api_ == Api::Completions) {
     fmt::format_to(it, R"("text":"{}",)", piece.text);
   } else if (tool_call_) {
     // The first word opens the arguments' JSON, the last one closes it.
-    const bool first = !piece.text.starts_with(' ');
     fmt::format_to(
         it, R"("delta":{{"tool_calls":[{{"index":0,"function":{{"arguments":"{}{}{}"}}}}]}},)",
-        first ? kArgumentsHead : "", piece.text,
+        piece.opens ? kArgumentsHead : "", piece.text,
         finish != nullptr && finish->finish == Finish::ToolCalls ? kArgumentsTail : "");
   } else if (engine_ == model::Engine::Sglang) {
     fmt::format_to(
@@ -133,7 +141,9 @@ void ResponseShape::token(std::string& out, std::uint32_t index, const AnswerCur
   } else {
     fmt::format_to(it, R"("delta":{{"content":"{}"}},)", piece.text);
   }
-  if (token_ids_) fmt::format_to(it, R"("token_ids":[{}],)", piece.token);
+  if (streams_token_ids()) {
+    fmt::format_to(it, R"("token_ids":[{}],)", piece.token ? std::to_string(*piece.token) : "");
+  }
   end(out, finish_rides_on_token() ? finish : nullptr, usage);
 }
 

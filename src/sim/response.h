@@ -43,9 +43,10 @@ class ResponseShape {
   // The chunk that opens a choice: chat's role, and the tool call's head.
   void open_choice(std::string& out, std::uint32_t index, std::uint64_t hash,
                    const std::vector<TokenId>& prompt) const;
-  // One token. `finish` on the last one, where the engine puts it there.
+  // One token. `finish` on the last one, where the engine puts it there; `prompt` on the first.
   void token(std::string& out, std::uint32_t index, const AnswerCursor::Piece& piece,
-             const AnswerPlan* finish, const Usage* usage) const;
+             const AnswerPlan* finish, const Usage* usage,
+             const std::vector<TokenId>* prompt = nullptr) const;
   void close_choice(std::string& out, std::uint32_t index, const AnswerPlan& plan) const;
   void usage(std::string& out, const Usage& usage) const;
   static void done(std::string& out) { out += "data: [DONE]\n\n"; }
@@ -60,8 +61,9 @@ class ResponseShape {
   const std::string& id() const { return id_; }
 
  private:
-  void begin(std::string& out, std::uint32_t index, bool prompt_ids_at_top = false,
+  void begin(std::string& out, std::uint32_t index,
              const std::vector<TokenId>* prompt = nullptr) const;
+  bool streams_token_ids() const;
   void end(std::string& out, const AnswerPlan* finish, const Usage* usage) const;
 
   model::Engine engine_;

@@ -31,6 +31,11 @@ Server::Server(asio::io_context& io, Options options)
       control_door_(io) {}
 
 Result<void> Server::start() {
+  if (model::engine_of(options_.mode()) != options_.engine) {
+    return fail(Errc::InvalidRequest,
+                fmt::format("--handoff {}: not a hand-off of {}", model::to_string(options_.mode()),
+                            model::to_string(options_.engine)));
+  }
   if (auto opened = open_doors(); !opened) return opened;
   services_.emplace(options_, model::Endpoint{options_.host, options_.port}, engine_, faults_,
                     log_);
@@ -56,7 +61,9 @@ void Server::stop() {
 }
 
 bool Server::has_bootstrap() const {
-  return options_.engine == model::Engine::Sglang && options_.role == model::Role::Prefill;
+  const model::HandoffMode mode = options_.mode();
+  return options_.role == model::Role::Prefill &&
+         (mode == model::HandoffMode::Bootstrap || mode == model::HandoffMode::Mooncake);
 }
 
 // Those that faults shut: all of them or none.
@@ -113,10 +120,14 @@ asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
   Connection connection(std::move(socket));
   auto& open = door == Door::Control ? control_connections_ : connections_;
   struct Registration {
+    Server& server;
     std::unordered_set<Connection*>& set;
     Connection* connection;
-    ~Registration() { set.erase(connection); }
-  } registration{open, &connection};
+    ~Registration() {
+      set.erase(connection);
+      server.give_up_transfer(*connection);
+    }
+  } registration{*this, open, &connection};
   open.insert(&connection);
   // A connection accepted in the moment the door closed.
   if (stopping_ || (refusing_ && door != Door::Control)) {
@@ -127,6 +138,10 @@ asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
     co_await answer(connection, *request, door);
     if (!connection.keep_alive()) break;
   }
+}
+
+void Server::give_up_transfer(const Connection& connection) {
+  if (const auto entry = transfers_.extract(&connection)) engine_.give_up(entry.mapped());
 }
 
 // The listeners follow the `refuse` fault: closed and every connection reset while it is on.

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace baton::sim {
@@ -45,12 +46,14 @@ class Server {
   using Acceptor = boost::asio::ip::tcp::acceptor;
 
   bool has_bootstrap() const;
+  void give_up_transfer(const Connection& connection);
   Result<void> open_doors();
   Result<void> open(Acceptor& acceptor, std::uint16_t& port);
   boost::asio::awaitable<void> accept(Acceptor& acceptor, Door door);
   boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket, Door door);
   boost::asio::awaitable<void> answer(Connection& connection, const HttpRequest& request,
                                       Door door);
+  boost::asio::awaitable<bool> answer_bootstrap(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_engine(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_simulator(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> answer_faults(Connection& connection, const HttpRequest& request);
@@ -72,6 +75,7 @@ class Server {
   Acceptor control_door_;
   std::unordered_set<Connection*> connections_;  // not those of the control door
   std::unordered_set<Connection*> control_connections_;
+  std::unordered_map<const Connection*, Transfer> transfers_;  // that peers have under way
   bool refusing_ = false;
   bool stopping_ = false;
 };

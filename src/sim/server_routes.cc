@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <utility>
 
 namespace baton::sim {
 namespace {
@@ -22,13 +23,6 @@ using nlohmann::json;
 
 constexpr std::string_view kNotFound = R"({"detail":"Not Found"})";
 constexpr std::string_view kNotAllowed = R"({"detail":"Method Not Allowed"})";
-
-struct PeerCall {
-  std::string engine_id;
-  std::string key;
-  std::vector<BlockId> blocks;
-  bool wait = false;
-};
 
 std::optional<PeerCall> read_peer_call(const std::string& body) {
   const json call = json::parse(body, nullptr, false);
@@ -42,6 +36,11 @@ std::optional<PeerCall> read_peer_call(const std::string& body) {
     if (block.is_number_unsigned()) out.blocks.push_back(block.get<BlockId>());
   }
   out.wait = call.value("wait", json(false)) == true;
+  if (call.contains("tp_size") && call["tp_size"].is_number_unsigned() &&
+      call.contains("pp_size") && call["pp_size"].is_number_unsigned()) {
+    out.sizes =
+        ParallelSizes{call["tp_size"].get<std::uint32_t>(), call["pp_size"].get<std::uint32_t>()};
+  }
   return out;
 }
 
@@ -56,19 +55,24 @@ bool has_key(const Options& options, const HttpRequest& request) {
 
 asio::awaitable<void> Server::answer(Connection& connection, const HttpRequest& request,
                                      Door door) {
-  if (door == Door::Bootstrap) {
-    if (request.path == "/route") {
-      co_await connection.send_json(200, bootstrap_route_body(options_));
-      co_return;
-    }
-    if (request.path == "/health") {
-      co_await connection.send(200, "text/plain", "OK");
-      co_return;
-    }
-  }
+  if (door == Door::Bootstrap && co_await answer_bootstrap(connection, request)) co_return;
   if (door == Door::Engine && co_await answer_engine(connection, request)) co_return;
   if (co_await answer_simulator(connection, request)) co_return;
   co_await connection.send_json(404, kNotFound);
+}
+
+asio::awaitable<bool> Server::answer_bootstrap(Connection& connection, const HttpRequest& request) {
+  const bool mooncake = options_.mode() == model::HandoffMode::Mooncake;
+  if (mooncake && request.path == "/query") {
+    co_await connection.send_json(200, bootstrap_query_body(options_, engine_));
+  } else if (!mooncake && request.path == "/route") {
+    co_await connection.send_json(200, bootstrap_route_body(options_));
+  } else if (!mooncake && request.path == "/health") {
+    co_await connection.send(200, "text/plain", "OK");
+  } else {
+    co_return false;
+  }
+  co_return true;
 }
 
 // The engine's own endpoints; false when the path is none of them.
@@ -174,22 +178,34 @@ asio::awaitable<void> Server::answer_fetch(Connection& connection, const HttpReq
     co_await connection.send_json(400, refusal("not a hand-off"));
     co_return;
   }
+  if (const auto met = engine_.greet(*call); !met) {
+    co_await connection.send_json(409, refusal(met.error().message()));
+    co_return;
+  }
   if (call->wait) {
     const auto outcome = co_await (connection.until_closed() || engine_.until_kept(call->key));
     if (outcome.index() == 0) co_return;
   }
-  const auto tokens = engine_.fetch(call->engine_id, call->key, call->blocks);
-  if (!tokens) {
-    co_await connection.send_json(409, refusal(tokens.error().message()));
+  give_up_transfer(connection);  // a peer has one under way on each connection
+  auto fetched = engine_.fetch(*call);
+  if (!fetched) {
+    co_await connection.send_json(409, refusal(fetched.error().message()));
     co_return;
   }
-  co_await connection.send_json(200, json{{"tokens", *tokens}}.dump());
+  transfers_.insert_or_assign(&connection, std::move(fetched->transfer));
+  co_await connection.send_json(200, json{{"tokens", fetched->tokens}}.dump());
 }
 
 asio::awaitable<void> Server::answer_release(Connection& connection, const HttpRequest& request) {
   const std::optional<PeerCall> call = read_peer_call(request.body);
-  if (!call || !engine_.release(call->engine_id, call->key)) {
-    co_await connection.send_json(409, refusal("not a hand-off of this engine"));
+  if (!call) {
+    co_await connection.send_json(400, refusal("not a hand-off"));
+    co_return;
+  }
+  std::optional<std::uint64_t> transfer;
+  if (const auto entry = transfers_.extract(&connection)) transfer = entry.mapped().id;
+  if (const auto released = engine_.release(*call, transfer); !released) {
+    co_await connection.send_json(409, refusal(released.error().message()));
     co_return;
   }
   co_await connection.send_json(200, "{}");

@@ -78,30 +78,49 @@ export function renderChat({ messages, tools = [] }) {
   return tokens;
 }
 
-const wordAt = (hash, index) => {
-  const x = mix(hash + BigInt(index + 1) * GOLDEN);
-  return HEADS[Number(x & 15n)] + TAILS[Number((x >> 4n) & 15n)];
-};
+// Ids of produced tokens, which no piece of a text has.
+const FIRST_OUTPUT_ID = 60000;
+
+const bitsAt = (hash, index) => Number(mix(hash + BigInt(index + 1) * GOLDEN) & 255n);
+const outputId = (hash, index) => FIRST_OUTPUT_ID + bitsAt(hash, index);
+const wordAt = (hash, index) => HEADS[bitsAt(hash, index) % 16] + TAILS[bitsAt(hash, index) >> 4];
+
+/**
+ * Which answer a prompt gets as choice k, and how many tokens of it are already at the prompt's end: the longest tail
+ * of produced ids that is the beginning of the answer to what comes before it.
+ */
+function originOf(tokens, { seed }, k = 0) {
+  const vary = (hash) => (seed == null ? hash + BigInt(k) : hash ^ mix(BigInt(seed) + BigInt(k) + GOLDEN)) & MASK;
+  const isOutput = (id) => id >= FIRST_OUTPUT_ID && id < FIRST_OUTPUT_ID + 256;
+  let split = tokens.length;
+  while (split > 0 && isOutput(tokens[split - 1])) --split;
+  for (; ; ++split) {
+    const hash = vary(fnv64OfTokens(tokens.slice(0, split)));
+    if (tokens.slice(split).every((id, i) => id === outputId(hash, i))) return { hash, begun: tokens.length - split };
+  }
+}
 
 function naturalLength(hash, { minOutput = 16, maxOutput = 64 }) {
   return minOutput + Number(mix(hash ^ 0xa5a5a5a5a5a5a5a5n) % BigInt(maxOutput - minOutput + 1));
 }
 
-function continuation(hash, request, cap, limits) {
+function continuation({ hash, begun }, request, cap, limits) {
   const natural = request.ignore_eos
     ? Infinity
-    : Math.max(naturalLength(hash, limits), request.min_tokens ?? 0);
+    : Math.max(naturalLength(hash, limits) - begun, request.min_tokens ?? 0);
   const length = Math.min(natural, cap);
   const stops = [request.stop ?? []].flat();
+  const ids = [];
   let text = '';
   for (let i = 0; i < length; ++i) {
-    text += (i === 0 ? '' : ' ') + wordAt(hash, i);
+    ids.push(outputId(hash, begun + i));
+    text += (begun + i === 0 ? '' : ' ') + wordAt(hash, begun + i);
     const cuts = stops.map((stop) => text.indexOf(stop)).filter((at) => at >= 0);
     if (cuts.length > 0) {
-      return { text: text.slice(0, Math.min(...cuts)), finish: 'stop', tokens: i + 1 };
+      return { text: text.slice(0, Math.min(...cuts)), finish: 'stop', tokens: i + 1, ids };
     }
   }
-  return { text, finish: length === cap ? 'length' : 'stop', tokens: length };
+  return { text, finish: length === cap ? 'length' : 'stop', tokens: length, ids };
 }
 
 const promptsOf = ({ prompt }) => {
@@ -110,19 +129,22 @@ const promptsOf = ({ prompt }) => {
   return prompt.map((one) => (typeof one === 'string' ? tokenize(one) : one));
 };
 
+/** Token ids of the prompt of a chat body, rendered or as the engine's own field for them gives them. */
+const chatTokens = (request) =>
+  request.kv_transfer_params?.prompt_token_ids ?? request.input_ids ?? request.prompt_token_ids ?? renderChat(request);
+
 /**
- * What a correct fleet answers to a request body: per choice {text, finish} or {toolCall, finish}, and the usage.
+ * What a correct fleet answers to a request body: per choice {text, finish, ids} or {toolCall, finish}, and the usage.
  * `limits` repeats the simulator's --min-output and --max-output.
  */
 export function expectedAnswer(request, limits = {}) {
   const chat = request.messages !== undefined;
-  const prompts = chat ? [renderChat(request)] : promptsOf(request);
+  const prompts = chat ? [chatTokens(request)] : promptsOf(request);
   const cap = request.max_completion_tokens ?? request.max_tokens ?? (chat ? Infinity : 16);
   const choices = prompts.flatMap((tokens) => {
-    const hash = fnv64OfTokens(tokens);
-    if (chat && callsTool(request)) return [toolChoice(hash, request)];
+    if (chat && callsTool(request)) return [toolChoice(originOf(tokens, request).hash, request)];
     return Array.from({ length: request.n ?? 1 }, (_, k) =>
-      continuation((hash + BigInt(k)) & MASK, request, cap, limits));
+      continuation(originOf(tokens, request, k), request, cap, limits));
   });
   return {
     choices,
@@ -149,6 +171,7 @@ function toolChoice(hash, { tools, tool_choice: choice }) {
 
 /** First words of the answer to a request: what a test stops on. */
 export function firstWord(request) {
-  const tokens = request.messages ? renderChat(request) : promptsOf(request)[0];
-  return wordAt(fnv64OfTokens(tokens), 0);
+  const tokens = request.messages ? chatTokens(request) : promptsOf(request)[0];
+  const { hash, begun } = originOf(tokens, request);
+  return wordAt(hash, begun);
 }

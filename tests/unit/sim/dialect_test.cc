@@ -174,11 +174,11 @@ TEST(Dialect, SglangExpandsAScalarRoomOverPromptsAndTheirChoices) {
   const auto left = read(prefill, body, Api::Completions);
   const auto right = read(worker(Engine::Sglang, Role::Decode), body, Api::Completions);
   ASSERT_TRUE(left && right);
-  ASSERT_EQ(left->rooms.size(), 4U);
+  ASSERT_EQ(left->meetings.size(), 4U);
   ASSERT_EQ(right->sources.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(left->rooms[i].key, right->sources[i].key);
-    EXPECT_EQ(left->rooms[i].rank, (5 + i) % 2);
+    EXPECT_EQ(left->meetings[i].key, right->sources[i].key);
+    EXPECT_EQ(left->meetings[i].rank, (5 + i) % 2);
   }
   body["bootstrap_room"] = {5, 6};
   EXPECT_EQ(status(prefill, body, Api::Completions), 400);
@@ -191,7 +191,8 @@ TEST(Dialect, SglangTakesTheRankOfTheHeaderBeforeThoseOfTheBody) {
   options.dp_size = 4;
   const auto rank = [&options](const json& fields, std::string_view header) {
     GenerationRequest request;
-    EXPECT_TRUE(read_request(options, Api::Chat, received(chat(fields)), request, header));
+    EXPECT_TRUE(
+        read_request(options, Api::Chat, received(chat(fields)), request, {.rank = header}));
     return request.rank;
   };
   const json both{{"routed_dp_rank", 1}, {"data_parallel_rank", 2}};
@@ -247,7 +248,8 @@ TEST(Dialect, TensorRtLlmChecksDisaggRequestIdsAndTypes) {
 }
 
 TEST(Dialect, TensorRtLlmGenerationNeedsThePromptAsTokenIds) {
-  const HandoffSource source{"h", 1234, "e", "ctx-7", {1, 2}, false};
+  const HandoffSource source{
+      .host = "h", .port = 1234, .engine_id = "e", .key = "ctx-7", .blocks = {1, 2}};
   const json params{{"request_type", "generation_only"},
                     {"first_gen_tokens", {11}},
                     {"ctx_request_id", 7},
@@ -264,6 +266,132 @@ TEST(Dialect, TensorRtLlmGenerationNeedsThePromptAsTokenIds) {
   swapped["ctx_request_id"] = 8;
   EXPECT_EQ(status(decode, chat({{"disaggregated_params", swapped}, {"prompt_token_ids", {1}}})),
             400);
+}
+
+TEST(Dialect, SeedsAreNumbersOfAnySign) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang, Engine::Trtllm}) {
+    EXPECT_EQ(read(worker(engine), chat())->seed, std::nullopt);
+    EXPECT_EQ(read(worker(engine), chat({{"seed", 7}}))->seed, 7U);
+    EXPECT_EQ(read(worker(engine), chat({{"seed", -1}}))->seed, ~std::uint64_t{0});
+  }
+}
+
+TEST(Dialect, TokenIdsOfAChatStandForMessagesThatMustBeThere) {
+  const std::vector<std::pair<Engine, json>> ids{
+      {Engine::Vllm, {{"kv_transfer_params", {{"prompt_token_ids", {60001, 7}}}}}},
+      {Engine::Sglang, {{"input_ids", {60001, 7}}}},
+      {Engine::Trtllm, {{"prompt_token_ids", {60001, 7}}}}};
+  for (const auto& [engine, fields] : ids) {
+    const auto request = read(worker(engine), chat(fields));
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->prompts, (std::vector<std::vector<TokenId>>{{60001, 7}}));
+    json body = chat(fields);
+    body["messages"] = {{{"content", "never rendered, so nobody misses its role"}}};
+    EXPECT_EQ(status(worker(engine), body), 200);
+    body["messages"] = json::array();
+    EXPECT_EQ(status(worker(engine), body), 400);
+    body.erase("messages");
+    EXPECT_EQ(status(worker(engine), body), 400);
+  }
+}
+
+Options with_mode(model::HandoffMode mode, Role role) {
+  Options options = worker(model::engine_of(mode), role);
+  options.handoff = mode;
+  return options;
+}
+
+TEST(Dialect, PushLegsMeetUnderTheRequestsId) {
+  const Options decode = with_mode(model::HandoffMode::NixlPush, Role::Decode);
+  const auto key = [&](const char* told) -> std::string {
+    json params = pull_params();
+    params.update({{"remote_request_id", told}, {"tp_size", 2}});
+    params.erase("remote_block_ids");
+    GenerationRequest request;
+    const json body = received(chat({{"kv_transfer_params", params}}));
+    if (!read_request(decode, Api::Chat, body, request, {.request_id = "r-1"})) return "refused";
+    EXPECT_EQ(request.sources[0].sizes, (ParallelSizes{2, 1}));
+    EXPECT_TRUE(request.sources[0].wait_for_prefill);
+    return request.sources[0].key;
+  };
+  GenerationRequest prefill;
+  const json body = received(chat({{"kv_transfer_params", {{"do_remote_decode", true}}}}));
+  ASSERT_TRUE(read_request(with_mode(model::HandoffMode::NixlPush, Role::Prefill), Api::Chat, body,
+                           prefill, {.request_id = "r-1"}));
+  EXPECT_EQ(key("r-1"), prefill.meetings.at(0).key);
+  EXPECT_EQ(key("chatcmpl-r-1"), prefill.meetings[0].key);
+  EXPECT_EQ(key("chatcmpl-r-1-0-0000abcd"), prefill.meetings[0].key);
+  EXPECT_EQ(key("r-2"), "refused");
+  EXPECT_EQ(key("chatcmpl-r-12"), "refused");
+}
+
+TEST(Dialect, TogetherModesIgnoreIncompleteParametersAsVllmDoes) {
+  for (const auto mode : {model::HandoffMode::NixlPush, model::HandoffMode::Mooncake}) {
+    const json params{{"do_remote_prefill", true}, {"remote_engine_id", "e"}};
+    const auto request =
+        read(with_mode(mode, Role::Decode), chat({{"kv_transfer_params", params}}));
+    ASSERT_TRUE(request);
+    EXPECT_TRUE(request->recompute);
+    EXPECT_EQ(request->phase, Phase::Aggregated);
+  }
+}
+
+TEST(Dialect, MooncakeLegsCarryOneSequenceUnderATransferId) {
+  const Options prefill = with_mode(model::HandoffMode::Mooncake, Role::Prefill);
+  const auto leg = [](json fields) {
+    json params{{"do_remote_decode", true}};
+    params.update(fields);
+    return chat({{"kv_transfer_params", params}});
+  };
+  EXPECT_EQ(status(prefill, leg(json::object())), 400);
+  EXPECT_EQ(read(prefill, leg({{"transfer_id", "t"}}))->meetings.at(0).key, "t");
+  json twice = leg({{"transfer_id", "t"}});
+  twice["n"] = 2;
+  EXPECT_EQ(status(prefill, twice), 400);
+
+  const Options decode = with_mode(model::HandoffMode::Mooncake, Role::Decode);
+  json params{{"do_remote_prefill", true},
+              {"remote_engine_id", "e"},
+              {"transfer_id", "t"},
+              {"remote_bootstrap_addr", "http://h:8998"}};
+  const auto request = read(decode, chat({{"kv_transfer_params", params}}));
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->sources.at(0).host, "h");
+  EXPECT_EQ(request->sources[0].key, "t");
+  params["remote_bootstrap_addr"] = "h:8998";
+  EXPECT_EQ(status(decode, chat({{"kv_transfer_params", params}})), 400);
+}
+
+TEST(Dialect, ATensorRtLlmServerKnowsOneScheduleStyle) {
+  const std::int64_t id = std::int64_t{1} << 41;
+  const auto context = [&](json fields) {
+    json params{{"request_type", "context_only"}};
+    params.update(fields);
+    return chat({{"disaggregated_params", params}});
+  };
+  const Options first = worker(Engine::Trtllm, Role::Prefill);
+  EXPECT_EQ(status(first, context({{"schedule_style", 0}})), 200);
+  EXPECT_EQ(status(first, context({{"schedule_style", 1}, {"disagg_request_id", id}})), 400);
+  const Options beside = with_mode(model::HandoffMode::GenerationFirst, Role::Prefill);
+  EXPECT_EQ(status(beside, context({{"disagg_request_id", id}})), 400);
+  EXPECT_EQ(status(beside, context({{"schedule_style", 1}})), 400);
+  EXPECT_EQ(status(beside, context({{"schedule_style", 1}, {"disagg_request_id", id}})), 200);
+
+  const Options decode = with_mode(model::HandoffMode::GenerationFirst, Role::Decode);
+  json params{{"request_type", "generation_only"},
+              {"schedule_style", 1},
+              {"disagg_request_id", id},
+              {"ctx_request_id", id},
+              {"ctx_info_endpoint", "tcp://h:9"}};
+  EXPECT_EQ(status(decode, chat({{"disaggregated_params", params}})), 200);
+  for (const json& wrong : std::vector<json>{{{"ctx_request_id", id + 1}},
+                                             {{"ctx_info_endpoint", {"tcp://h:9"}}},
+                                             {{"ctx_info_endpoint", nullptr}},
+                                             {{"schedule_style", 0}}}) {
+    json changed = params;
+    changed.update(wrong);
+    EXPECT_EQ(status(decode, chat({{"disaggregated_params", changed}})), 400) << wrong;
+  }
 }
 
 TEST(Dialect, PhaseComesFromTheHandOffFields) {

@@ -153,6 +153,77 @@ TEST_F(HandoffTest, SglangDecodeFailsAtOnceWhenThePrefillLegIsAborted) {
   });
 }
 
+TEST_F(HandoffTest, SglangAPrefillLegClosedWhileItsBlocksMoveIsCounted) {
+  Server& prefill = start(worker(Engine::Sglang, Role::Prefill));
+  Options slow = worker(Engine::Sglang, Role::Decode);
+  slow.transfer_ms = 300;
+  Server& decode = start(slow);
+  run([&]() -> Task {
+    const auto closed_when = [&](std::int64_t number, const char* key) -> Task {
+      auto socket = co_await open_chat(prefill, room(prefill, number));
+      co_await until(prefill, [key](const json& now) { return now[key] > 0; });
+    };
+    co_await closed_when(1, "pinned");
+    co_await until(prefill, [](const json& now) { return now["aborted"] == 1; });
+    EXPECT_EQ((co_await state(prefill))["cut_transfers"], 0);
+
+    const Reply answer =
+        co_await (chat(decode, room(prefill, 2)) && closed_when(2, "transferring"));
+    EXPECT_EQ(answer.status, 500);
+    EXPECT_EQ((co_await state(prefill))["cut_transfers"], 1);
+    EXPECT_EQ((co_await state(prefill))["pinned"], 0);
+    EXPECT_EQ((co_await state(decode))["fetched"], 0);
+  });
+}
+
+TEST_F(HandoffTest, SglangADecodeLegThatLeftCutsNothing) {
+  Server& prefill = start(worker(Engine::Sglang, Role::Prefill));
+  Options slow = worker(Engine::Sglang, Role::Decode);
+  slow.transfer_ms = 60000;
+  Server& decode = start(slow);
+  run([&]() -> Task {
+    {
+      auto leg = co_await open_chat(prefill, room(prefill, 1));
+      {
+        auto partner = co_await open_chat(decode, room(prefill, 1));
+        co_await until(prefill, [](const json& now) { return now["transferring"] == 1; });
+      }
+      co_await until(prefill, [](const json& now) { return now["transferring"] == 0; });
+      EXPECT_GT((co_await state(prefill))["pinned"], 0);
+    }
+    co_await until(prefill, [](const json& now) { return now["aborted"] == 1; });
+    EXPECT_EQ((co_await state(prefill))["cut_transfers"], 0);
+    EXPECT_EQ((co_await state(prefill))["pinned"], 0);
+  });
+}
+
+TEST_F(HandoffTest, PrefillAnswersTellWhatTheirPrefixCacheHeld) {
+  const std::vector<std::pair<Engine, json>> legs{
+      {Engine::Vllm, kPrefill},
+      {Engine::Trtllm, {{"disaggregated_params", {{"request_type", "context_only"}}}}}};
+  for (const auto& [engine, leg] : legs) start(worker(engine, Role::Prefill));
+  Server& sglang = start(worker(Engine::Sglang, Role::Prefill));
+  Server& decode = start(worker(Engine::Sglang, Role::Decode));
+  run([&]() -> Task {
+    // 14 prompt tokens in blocks of 4; the last token is always computed.
+    const auto cached = [](const Reply& reply) {
+      const json usage = reply.json()["usage"];
+      EXPECT_EQ(usage["prompt_tokens"], 14);
+      return usage["prompt_tokens_details"]["cached_tokens"].get<int>();
+    };
+    for (std::size_t i = 0; i < legs.size(); ++i) {
+      EXPECT_EQ(cached(co_await chat(*servers_[i], legs[i].second)), 0);
+      EXPECT_EQ(cached(co_await chat(*servers_[i], legs[i].second)), 12);
+    }
+    for (std::int64_t number = 1; number <= 2; ++number) {
+      const auto [prefilled, decoded] =
+          co_await (chat(sglang, room(sglang, number)) && chat(decode, room(sglang, number)));
+      EXPECT_EQ(cached(prefilled), number == 1 ? 0 : 12);
+      EXPECT_EQ(cached(decoded), 14);
+    }
+  });
+}
+
 TEST_F(HandoffTest, SglangLegsWithoutAPartnerFailAfterTheLease) {
   Options options = worker(Engine::Sglang, Role::Prefill);
   options.lease_ms = 20;

@@ -93,8 +93,10 @@ asio::awaitable<Reply> Loopback::chat(const Server& server, json fields, HeaderL
   return call(server.port(), "POST", "/v1/chat/completions", chat_body(fields), std::move(headers));
 }
 
-asio::awaitable<asio::ip::tcp::socket> Loopback::open_chat(const Server& server, json fields) {
-  return send(io_, server.port(), "POST", "/v1/chat/completions", chat_body(fields));
+asio::awaitable<asio::ip::tcp::socket> Loopback::open_chat(const Server& server, json fields,
+                                                           HeaderList headers) {
+  return send(io_, server.port(), "POST", "/v1/chat/completions", chat_body(fields),
+              std::move(headers));
 }
 
 asio::awaitable<json> Loopback::state(const Server& server) {

@@ -41,7 +41,8 @@ class Loopback : public testing::Test {
                                      HeaderList headers = {});
   // A chat request whose answer nobody reads yet.
   boost::asio::awaitable<boost::asio::ip::tcp::socket> open_chat(const Server& server,
-                                                                 nlohmann::json fields);
+                                                                 nlohmann::json fields,
+                                                                 HeaderList headers = {});
   boost::asio::awaitable<nlohmann::json> state(const Server& server);
   // Asks for the state until `expected` holds; fails the test when it never does.
   Task until(const Server& server, std::function<bool(const nlohmann::json&)> expected);

@@ -57,5 +57,25 @@ TEST(PinTable, FetchingStartsTheLeaseAnew) {
   EXPECT_EQ(pins.expire(kStart + 1900ms).size(), 1U);
 }
 
+TEST(PinTable, AGivenUpTransferIsNoLongerUnderWayAndMayBeRepeated) {
+  PinTable pins;
+  pins.pin("a", {1}, 4, kStart + 1s);
+  EXPECT_EQ(pins.transfer_of("a"), 0U);
+  const std::uint64_t first = (*pins.fetch("a", kStart, 1s))->transfer;
+  EXPECT_EQ(pins.transfer_of("a"), first);
+  pins.give_up("a", first, false);
+  EXPECT_EQ(pins.transfer_of("a"), 0U);
+  EXPECT_FALSE(pins.fetch("a", kStart, 1s));
+
+  pins.pin("b", {2}, 4, kStart + 1s);
+  const std::uint64_t second = (*pins.fetch("b", kStart, 1s))->transfer;
+  pins.give_up("b", second, true);
+  const auto third = pins.fetch("b", kStart, 1s);
+  ASSERT_TRUE(third);
+  // Whoever is late cannot give up another's transfer.
+  pins.give_up("b", second, true);
+  EXPECT_EQ(pins.transfer_of("b"), (*third)->transfer);
+}
+
 }  // namespace
 }  // namespace baton::sim

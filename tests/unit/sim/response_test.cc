@@ -61,7 +61,7 @@ TEST(Response, ToolCallArgumentsAreOneJsonTextInPieces) {
   const AnswerPlan plan{.finish = Finish::ToolCalls};
   std::string first;
   std::string last;
-  shape.token(first, 0, {"ka", 1}, nullptr, nullptr);
+  shape.token(first, 0, {"ka", 1, true}, nullptr, nullptr);
   shape.token(last, 0, {" lo", 2}, &plan, nullptr);
   const auto arguments = [](const std::string& sse) {
     return event(sse)["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"]
@@ -95,6 +95,56 @@ TEST(Response, TokenIdsAreWhereEachEngineHasThem) {
       json::parse(ResponseShape(Engine::Sglang, request, "x", "demo", 1).whole(choices, {}, ""));
   EXPECT_EQ(sglang["choices"][0]["prompt_token_ids"], json({1, 2}));
   EXPECT_EQ(sglang["choices"][0]["response_token_ids"], json({9}));
+}
+
+TEST(Response, StreamedTokenIdsComeWithTheirChunkAndThePromptsWithTheFirst) {
+  GenerationRequest request;
+  request.return_token_ids = true;
+  request.api = Api::Completions;
+  const std::vector<TokenId> prompt{1, 2};
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang}) {
+    const ResponseShape shape(engine, request, "x", "demo", 1);
+    std::string first;
+    std::string second;
+    shape.token(first, 0, {"ka", 9, true}, nullptr, nullptr, &prompt);
+    shape.token(second, 0, {" lo", 8}, nullptr, nullptr);
+    EXPECT_EQ(event(first)["choices"][0]["prompt_token_ids"], json({1, 2}));
+    EXPECT_EQ(event(first)["choices"][0]["token_ids"], json({9}));
+    EXPECT_FALSE(event(second)["choices"][0].contains("prompt_token_ids"));
+    EXPECT_EQ(event(second)["choices"][0]["token_ids"], json({8}));
+  }
+}
+
+TEST(Response, StreamedChatsTellTokenIdsOnVllmOnly) {
+  GenerationRequest request;
+  request.return_token_ids = true;
+  const std::vector<TokenId> prompt{1, 2};
+  const auto chunks = [&](Engine engine) {
+    const ResponseShape shape(engine, request, "x", "demo", 1);
+    std::string opening;
+    std::string token;
+    shape.open_choice(opening, 0, 7, prompt);
+    shape.token(token, 0, {"ka", 9, true}, nullptr, nullptr, &prompt);
+    return std::pair(event(opening), event(token));
+  };
+  const auto [opening, token] = chunks(Engine::Vllm);
+  EXPECT_EQ(opening["prompt_token_ids"], json({1, 2}));
+  EXPECT_EQ(token["choices"][0]["token_ids"], json({9}));
+  EXPECT_FALSE(token.contains("prompt_token_ids"));
+  const auto [sglang_opening, sglang_token] = chunks(Engine::Sglang);
+  EXPECT_FALSE(sglang_opening.contains("prompt_token_ids"));
+  EXPECT_FALSE(sglang_token["choices"][0].contains("token_ids"));
+}
+
+TEST(Response, TheEndTokenHasNoId) {
+  GenerationRequest request;
+  request.return_token_ids = true;
+  const ResponseShape shape(Engine::Vllm, request, "x", "demo", 1);
+  const AnswerPlan plan{.tokens = 0, .finish = Finish::Stop};
+  std::string out;
+  shape.token(out, 0, {}, &plan, nullptr);
+  EXPECT_EQ(event(out)["choices"][0]["token_ids"], json::array());
+  EXPECT_EQ(event(out)["choices"][0]["finish_reason"], "stop");
 }
 
 }  // namespace

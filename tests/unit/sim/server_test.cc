@@ -37,6 +37,79 @@ TEST_F(ServerTest, AnswersTheKnownTextStreamedOrNot) {
   });
 }
 
+// The ids a whole completion says it had and gave.
+struct Ids {
+  std::vector<TokenId> prompt;
+  std::vector<TokenId> answer;
+  std::string text;
+};
+
+Ids ids_of(const Reply& reply) {
+  const json choice = reply.json()["choices"][0];
+  return {choice["prompt_token_ids"], choice["token_ids"], choice["text"]};
+}
+
+TEST_F(ServerTest, AnAnswerGoesOnExactlyFromAnyOfItsTokens) {
+  start(worker(Engine::Vllm));
+  start(worker(Engine::Sglang));
+  run([&]() -> Task {
+    for (const auto& server : servers_) {
+      const auto ask = [&](json prompt, int most) {
+        return call(server->port(), "POST", "/v1/completions",
+                    {{"prompt", prompt}, {"max_tokens", most}, {"return_token_ids", true}});
+      };
+      const Ids whole = ids_of(co_await ask("tell me a story", 1000));
+      const std::size_t length = whole.answer.size();
+      for (const std::size_t k : {std::size_t{1}, length / 2, length - 1, length}) {
+        Ids half = ids_of(co_await ask("tell me a story", static_cast<int>(k)));
+        EXPECT_EQ(half.answer.size(), k);
+        half.prompt.insert(half.prompt.end(), half.answer.begin(), half.answer.end());
+        const Reply reply = co_await ask(half.prompt, 1000);
+        const Ids rest = ids_of(reply);
+        EXPECT_EQ(half.text + rest.text, whole.text);
+        half.answer.insert(half.answer.end(), rest.answer.begin(), rest.answer.end());
+        EXPECT_EQ(half.answer, whole.answer);
+        EXPECT_EQ(reply.json()["choices"][0]["finish_reason"], "stop");
+        EXPECT_EQ(reply.json()["usage"]["completion_tokens"], length - k);
+      }
+    }
+  });
+}
+
+TEST_F(ServerTest, ChatsGoOnFromTokenIdsInEachEnginesOwnField) {
+  start(worker(Engine::Vllm));
+  start(worker(Engine::Sglang));
+  start(worker(Engine::Trtllm));
+  run([&]() -> Task {
+    const json known =
+        (co_await chat(*servers_[0], {{"max_tokens", 5}, {"return_token_ids", true}})).json();
+    json ids = known["prompt_token_ids"];
+    for (const json& id : known["choices"][0]["token_ids"]) ids.push_back(id);
+    const std::vector<json> fields{{{"kv_transfer_params", {{"prompt_token_ids", ids}}}},
+                                   {{"input_ids", ids}},
+                                   {{"prompt_token_ids", ids}}};
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      for (const bool stream : {false, true}) {
+        json body = fields[i];
+        body["stream"] = stream;
+        EXPECT_EQ(expected_text(5) + text_of(co_await chat(*servers_[i], body)), expected_text());
+      }
+    }
+  });
+}
+
+TEST_F(ServerTest, ChoicesOfASeededRequestAreThoseOfRequestsWithTheSeedsThatFollow) {
+  Server& server = start(worker(Engine::Vllm));
+  run([&]() -> Task {
+    const json all = (co_await chat(server, {{"n", 3}, {"seed", 11}})).json()["choices"];
+    for (std::size_t k = 0; k < 3; ++k) {
+      const Reply one = co_await chat(server, {{"seed", 11 + k}});
+      EXPECT_EQ(text_of(one), all[k]["message"]["content"].get<std::string>());
+      EXPECT_NE(text_of(one), expected_text());
+    }
+  });
+}
+
 TEST_F(ServerTest, AClientThatLeavesFreesItsSequenceAndBlocks) {
   Server& server = start(worker(Engine::Vllm));
   run([&]() -> Task {

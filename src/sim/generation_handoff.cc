@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+// A generation request's part in a hand-off: what it keeps for others, and takes from them.
+#include "sim/dialect.h"
+#include "sim/generation.h"
+#include "sim/handoff_peer.h"
+#include "sim/task.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace baton::sim {
+namespace {
+
+namespace asio = boost::asio;
+using model::HandoffMode;
+using nlohmann::ordered_json;
+
+asio::awaitable<void> release_all(std::vector<HandoffSource> sources) {
+  for (HandoffSource& source : sources) co_await release_prompt(std::move(source));
+}
+
+}  // namespace
+
+asio::awaitable<Result<void>> Generation::receive_kv() {
+  EngineCore& engine = services_.engine;
+  struct Fetching {
+    std::uint64_t& count;
+    explicit Fetching(std::uint64_t& counter) : count(counter) { ++count; }
+    ~Fetching() { --count; }
+  } fetching(rank_->fetching);
+
+  // SGLang moves the KV once for each choice of a prompt.
+  const std::size_t per_prompt = request_.sources.size() / request_.prompts.size();
+  for (std::size_t i = 0; i < request_.sources.size(); ++i) {
+    auto fetched = co_await fetch_prompt(services_.options, request_.sources[i]);
+    if (!fetched) {
+      ++engine.counters().refused;
+      co_return fail(Errc::Internal,
+                     fmt::format("KV transfer failed: {}", fetched.error().message()));
+    }
+    sources_taken_ = i + 1;
+    ++engine.counters().fetched;
+    // What follows the fetched tokens is computed here, from this worker's own reading.
+    std::vector<TokenId>& prompt = request_.prompts[i / per_prompt];
+    if (prompt.size() > fetched->size()) {
+      fetched->insert(fetched->end(), prompt.begin() + static_cast<std::ptrdiff_t>(fetched->size()),
+                      prompt.end());
+    }
+    prompt = std::move(*fetched);
+  }
+  if (request_.first_token) {
+    const auto [hash, begun] = answer_origins(request_.prompts.front(), request_.seed, 1).front();
+    if (*request_.first_token != output_token(hash, begun)) {
+      ++engine.counters().refused;
+      co_return fail(Errc::Internal, "first_gen_tokens does not continue the prompt");
+    }
+  }
+  co_return Result<void>();
+}
+
+// vLLM computes the last prompt token again; the others get the first output token with the KV.
+std::uint32_t Generation::fetched_tokens(std::size_t prompt_tokens) const {
+  if (request_.sources.empty()) return 0;
+  const auto count = static_cast<std::uint32_t>(prompt_tokens);
+  return services_.options.engine == model::Engine::Vllm ? count - 1 : count;
+}
+
+// Whether the blocks of a prefill leg that ends like this are there for a decode worker.
+bool Generation::keeps_blocks(const AnswerPlan& plan) const {
+  if (request_.phase != Phase::Prefill) return false;
+  const bool by_length = plan.finish == Finish::Length;
+  switch (services_.options.mode()) {
+    case HandoffMode::NixlPull:
+    case HandoffMode::ContextFirst:
+      // The answer is complete and needs no decode worker, who then learns of nothing to fetch.
+      return by_length;
+    case HandoffMode::Mooncake:
+      // Its decode worker waits all the same. Stop strings are no concern of the engine's core.
+      return by_length || request_.limits.ignore_eos;
+    case HandoffMode::NixlPush:
+    case HandoffMode::Bootstrap:
+    case HandoffMode::GenerationFirst:
+      return true;
+  }
+  return false;
+}
+
+// vLLM's own name for a sequence, with a random end.
+std::string Generation::internal_request_id(const Choice& choice) const {
+  return fmt::format("{}-{}-{:08x}", shape_->id(), choice.index, number_);
+}
+
+void Generation::keep_for_decode(Choice& choice, TokenProduced& token) {
+  EngineCore& engine = services_.engine;
+  const auto tokens = static_cast<std::uint32_t>(request_.prompts[choice.prompt].size());
+  std::vector<BlockId> blocks = std::move(token.kept_blocks);
+  // The block that only the generated token needed is of no use to anybody.
+  const std::size_t carrying = choice.rank->pool().blocks_for(tokens);
+  choice.rank->give_back({blocks.begin() + static_cast<std::ptrdiff_t>(carrying), blocks.end()});
+  blocks.resize(carrying);
+  choice.kept_blocks = blocks;
+  if (!request_.meetings.empty()) {
+    choice.kept_key = request_.meetings[choice.index].key;
+  } else if (services_.options.engine == model::Engine::Vllm) {
+    choice.kept_key = internal_request_id(choice);
+  } else {
+    choice.kept_key = fmt::format("ctx-{}", number_);
+  }
+  if (services_.options.mode() == HandoffMode::Bootstrap) {
+    transfers_.push_back(std::make_unique<TransferWatch>());
+    engine.watch(*choice.rank, choice.kept_key, transfers_.back().get());
+  }
+  engine.keep(*choice.rank, choice.kept_key, std::move(blocks), tokens);
+}
+
+// SGLang's prefill leg answers when its blocks have arrived at the decode worker.
+asio::awaitable<Result<void>> Generation::await_transfers() {
+  for (const auto& transfer : transfers_) {
+    while (!transfer->ended) co_await transfer->changed.wait();
+    if (!transfer->taken) {
+      co_return fail(Errc::Internal, "KV transfer timed out: no decode worker took the blocks");
+    }
+  }
+  co_return Result<void>();
+}
+
+bool Generation::withdraw_sequences() {
+  if (ended_) return false;
+  ended_ = true;
+  bool cut = false;
+  for (const Choice& choice : choices_) choice.rank->abort(choice.sequence);
+  for (const Meeting& meeting : request_.meetings) {
+    if (services_.engine.withdraw(meeting.key)) cut = true;
+  }
+  choices_.clear();
+  return cut;
+}
+
+// An engine that drops a decode request tells the prefill worker, where that has answered before.
+// In the other modes the blocks stay until somebody takes them or their lease ends.
+void Generation::release_sources(const asio::any_io_executor& executor) {
+  if (!services_.options.prefill_first()) return;
+  request_.sources.erase(request_.sources.begin(),
+                         request_.sources.begin() + static_cast<std::ptrdiff_t>(sources_taken_));
+  spawn(executor, release_all(request_.sources));
+}
+
+// What vLLM 0.28's NIXL connectors return; null when nothing was kept, and always from Mooncake's.
+std::string Generation::kv_transfer_params(const Choice& choice) const {
+  const bool push = services_.options.mode() == HandoffMode::NixlPush;
+  if (choice.kept_key.empty() || services_.options.mode() == HandoffMode::Mooncake) return "null";
+  ordered_json params{{"do_remote_prefill", true},
+                      {"do_remote_decode", false},
+                      {"remote_block_ids", ordered_json::array({choice.kept_blocks})},
+                      {"remote_engine_id", choice.rank->engine_id()},
+                      {"remote_request_id", internal_request_id(choice)},
+                      {"remote_host", services_.self.host},
+                      {"remote_port", services_.self.port},
+                      {"tp_size", services_.options.tp_size},
+                      {"remote_num_tokens", request_.prompts[choice.prompt].size()},
+                      {"remote_blocks_expiry_time", nullptr},
+                      {"transfer_mode", push ? "push" : "pull"}};
+  if (push) params["pp_size"] = services_.options.pp_size;
+  return params.dump();
+}
+
+std::string Generation::disaggregated_params(const Choice& choice) const {
+  const HandoffSource source{.host = services_.self.host,
+                             .port = services_.self.port,
+                             .engine_id = choice.rank->engine_id(),
+                             .key = choice.kept_key,
+                             .blocks = choice.kept_blocks};
+  const bool together = services_.options.mode() == HandoffMode::GenerationFirst;
+  const AnswerPlan& plan = choice.cursor.plan();
+  ordered_json first = ordered_json::array();
+  if (plan.tokens > 0) first.push_back(output_token(plan.hash, plan.begun));
+  return ordered_json{
+      {"request_type", "context_only"},
+      {"first_gen_tokens", first},
+      {"first_gen_log_probs", nullptr},
+      {"ctx_request_id",
+       together ? ordered_json(*request_.disagg_request_id) : ordered_json(number_)},
+      {"encoded_opaque_state", encode_opaque_state(source)},
+      {"draft_tokens", nullptr},
+      {"disagg_request_id", request_.disagg_request_id ? ordered_json(*request_.disagg_request_id)
+                                                       : ordered_json(nullptr)},
+      {"ctx_dp_rank", choice.rank->index()},
+      {"ctx_info_endpoint", nullptr},
+      {"schedule_style", together ? 1 : 0}}
+      .dump();
+}
+
+}  // namespace baton::sim
