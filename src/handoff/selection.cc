@@ -53,8 +53,7 @@ Selection::Selection(const Job& job, const fleet::Random& random) : job_(job), r
 }
 
 Result<fleet::Booking> Selection::prefill() {
-  fleet::Wish wish = fleet::wish_for(Role::Prefill, *job_.hints);
-  wish.excluded = failed_prefills_;
+  fleet::Wish wish = prefill_wish();
   const fleet::WorkerSet& decodes = job_.model.workers(Role::Decode);
   std::optional<Error> unfit;  // why the one before had to be passed over
   while (true) {
@@ -77,12 +76,23 @@ Result<fleet::Booking> Selection::prefill() {
   }
 }
 
+// A request that names one worker means the one that answers; in a hand-off that is not the prefill
+// worker, which then is chosen as always.
+fleet::Wish Selection::prefill_wish() const {
+  fleet::Wish wish = fleet::wish_for(Role::Prefill, *job_.hints);
+  wish.excluded = failed_prefills_;
+  const bool only_one_named = wish.pin && job_.hints->decode &&
+                              wish.pin->worker == job_.hints->decode->worker &&
+                              !job_.model.workers(Role::Prefill).find(wish.pin->worker);
+  if (only_one_named) wish.pin.reset();
+  return wish;
+}
+
 Result<Selection::Preview> Selection::preview() {
   Preview preview;
   const fleet::Model& model = job_.model;
   if (policy_.disaggregate) {
-    auto prefill =
-        model.workers(Role::Prefill).peek(fleet::wish_for(Role::Prefill, *job_.hints), random_);
+    auto prefill = model.workers(Role::Prefill).peek(prefill_wish(), random_);
     const bool passes_by = !prefill && prefill.error().code() == Errc::NoWorkers &&
                            !policy_.required && policy_.decode_may_prefill;
     if (!prefill && !passes_by) return fail(std::move(prefill.error()));

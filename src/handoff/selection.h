@@ -47,6 +47,7 @@ class Selection {
   const fleet::Excluded& failed_decodes() const { return failed_decodes_; }
 
  private:
+  fleet::Wish prefill_wish() const;
   fleet::Wish decode_wish() const;
   Result<fleet::Booking> book(model::Role role, fleet::Wish wish,
                               routing::AffinityTable::Lease& lease);
