@@ -328,6 +328,10 @@ awaitable<void> Run::decode_leg() {
     co_return;
   }
   tell({Event::DecodeAccepted});
+  if (decode_dropped_) {  // in the moment its answer came
+    decode_failed(Error(Errc::EngineFailed, "the decode leg was given up"));
+    co_return;
+  }
   if (!gone_) co_return;
   // Nobody will read the answer, but its beginning is the proof that the cache has arrived.
   auto piece = co_await decode_exchange_->read();
