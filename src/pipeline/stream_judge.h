@@ -44,6 +44,8 @@ class StreamJudge {
 
   // The worker failed; another one goes on, or begins again where nothing was taken yet.
   void restart();
+  // All that belongs to the answer has been taken, or put in.
+  void complete() { done_ = true; }
   engine::StreamContinuity* continuity() { return continuity_.get(); }
 
  private:
