@@ -26,8 +26,7 @@ struct ExchangeFixture : test::IoFixture {
                      .idle_per_worker = kIdleLimit,
                      .header_bytes = 16 * 1024}};
   ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5),
-                            .idle = std::chrono::seconds(5),
-                            .handoff_grace = std::chrono::seconds(5)};
+                            .idle = std::chrono::seconds(5)};
   std::vector<std::string_view> body{"bo", "dy"};
 };
 
