@@ -4,6 +4,7 @@
 
 #include "unit/handoff/handoff_fixture.h"
 #include "unit/pipeline/recording_sink.h"
+#include "wire/sse_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
