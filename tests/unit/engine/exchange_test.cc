@@ -409,11 +409,11 @@ TEST_F(ExchangeTest, DroppedBetweenTwoReadsFailsTheNext) {
     EXPECT_TRUE(co_await stream.send(kHead, body));
     EXPECT_TRUE(co_await stream.read());
     stream.drop();
+    EXPECT_TRUE(worker.wait_for_drops(1)) << "told at once, though nobody reads here";
     const auto rest = co_await stream.read();
     EXPECT_FALSE(rest);
     if (!rest) EXPECT_THAT(rest.error().message(), HasSubstr("given up"));
   });
-  EXPECT_TRUE(worker.wait_for_drops(1));
 }
 
 // Regression: a dropped leg looked like a kept-alive connection that had died, and its request was
