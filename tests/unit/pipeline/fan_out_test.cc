@@ -191,6 +191,7 @@ TEST_F(FanOutTest, MergesWholeAnswers) {
 }
 
 TEST_F(FanOutTest, ABranchThatIsRefusedEndsAllWithThatError) {
+  grace = std::chrono::milliseconds(50);  // the others are not cut while they fetch
   FakeEngine decode([](FakePeer& peer) {
     const auto request = peer.read_request();
     if (!request) return;
