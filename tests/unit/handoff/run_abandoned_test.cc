@@ -226,6 +226,34 @@ TEST_F(Abandoned, DuringAContextPhaseIsCompletedByAGenerationOfOneToken) {
   EXPECT_EQ(counters.wasted_prefill_tokens.value(), 2U);
 }
 
+// vLLM's push: both legs run; what is being written is not cut either.
+TEST_F(Abandoned, DuringAPushLetsTheBlocksArriveAndThenStops) {
+  FakeEngine prefill(answers_when_told(response(200, kMet)));
+  FakeEngine decode([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_proceed();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+    peer.wait_for_drop();
+  });
+  model::WorkerSpec first = spec(Engine::Vllm, Role::Prefill, prefill.endpoint());
+  first.handoff = model::HandoffMode::NixlPush;
+  first.nixl = model::NixlPeer{.engine_id = "e-1", .side_channel = {"10.0.0.1", 5600}};
+  model::WorkerSpec second = spec(Engine::Vllm, Role::Decode, decode.endpoint());
+  second.handoff = model::HandoffMode::NixlPush;
+  serve({first, second});
+  begin(Api::Completions, kRequest);
+  run_until([&] { return prefill.pauses() == 1 && decode.pauses() == 1; });
+  leave();
+  run_for(20ms);
+  EXPECT_EQ(prefill.drops() + decode.drops(), 0U);
+  prefill.proceed();
+  decode.proceed();
+  expect_client_gone();
+  EXPECT_TRUE(decode.wait_for_drops(1));
+  expect_nothing_left();
+  EXPECT_EQ(decode.requests().size(), 1U) << "nothing is left to release";
+}
+
 // SGLang: the decode is closed at once, the prefill ends by itself.
 TEST_F(Abandoned, DuringAnSglangHandoffClosesTheDecodeAtOnceAndLeavesThePrefillToEnd) {
   FakeEngine prefill(answers_when_told(response(200, kMet)));

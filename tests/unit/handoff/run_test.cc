@@ -59,14 +59,14 @@ TEST_F(RunTest, AFailedPrefillIsRepeatedOnAnotherWorkerUnderAnotherId) {
       {"closed", [](FakePeer& peer) { peer.read_request(); }},
       {"garbage", test::always("SSH-2.0-OpenSSH\r\n\r\n")},
       {"no JSON", test::always(response(200, "<html>"))},
-      {"cut", test::always("HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\n{")},
+      {"cut",
+       [](FakePeer& peer) {
+         peer.read_request();
+         peer.write("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{");
+       }},
   };
   for (const auto& c : cases) {
-    const FakeEngine failing([&](FakePeer& peer) {
-      // One request only, so that "cut" ends.
-      c.script(peer);
-    });
-    if (std::string(c.what) == "cut") timeouts.idle = std::chrono::milliseconds(50);
+    const FakeEngine failing(c.script);
     config.models.clear();
     const std::size_t before = prefill.requests().size();
     serve_vllm({failing.endpoint(), prefill.endpoint()}, {decode.endpoint()});

@@ -322,6 +322,38 @@ TEST_F(Disaggregated, AnswersWhoWouldServeWhereThatIsAllThatIsAsked) {
   EXPECT_EQ(in_flight(), 0);
 }
 
+TEST_F(Disaggregated, FansSeveralChoicesOut) {
+  trusted = routing::Trusted::Yes;
+  further.add("X-Baton-Prefill-Instance-Id", first.endpoint().to_string());
+  request(Api::Completions, R"({"model":"m","prompt":"p","n":3})");
+  EXPECT_EQ(sink.status, 200);
+  ASSERT_EQ(json(sink.body)["choices"].size(), 3U);
+  EXPECT_EQ(json(sink.body)["choices"][2]["index"], 2);
+  EXPECT_EQ(json(sink.body)["usage"]["prompt_tokens"], 9);
+  EXPECT_EQ(json(sink.body)["usage"]["completion_tokens"], 15);
+  EXPECT_EQ(first.requests().size(), 3U);
+  EXPECT_TRUE(counted("ok")) << "one request, whatever it took";
+}
+
+TEST_F(Disaggregated, RefusesANumberOfChoicesThatMakesNoSense) {
+  for (const char* n : {"0", "-1", "129", "1e99"}) {
+    sink.answers = 0;
+    request(Api::Completions, std::string(R"({"model":"m","prompt":"p","n":)") + n + "}");
+    EXPECT_EQ(sink.status, 400) << n;
+    EXPECT_EQ(json(sink.body)["error"]["param"], "n") << n;
+  }
+  EXPECT_TRUE(first.requests().empty());
+}
+
+TEST_F(PipelineTest, LeavesSeveralChoicesToAWorkerThatDoesBoth) {
+  const FakeEngine one(
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  request(Api::Completions, R"({"model":"m","prompt":"p","n":3})");
+  ASSERT_EQ(one.requests().size(), 1U);
+  EXPECT_EQ(json(one.requests()[0].body)["n"], 3);
+}
+
 // A leg that only releases blocks is not an answer.
 TEST_F(Disaggregated, NeverCountsAReleaseAsServed) {
   trusted = routing::Trusted::Yes;
