@@ -346,7 +346,10 @@ awaitable<void> Run::decode_leg() {
   if (!gone_) co_return;
   // Nobody will read the answer, but its beginning is the proof that the cache has arrived.
   auto piece = co_await decode_exchange_->read();
-  if (piece) first_token();
+  if (piece) {
+    count_waste();
+    first_token();
+  }
   decode_failed(piece ? *gone_ : std::move(piece.error()));
 }
 
