@@ -299,8 +299,8 @@ class TelemetryTest(TreeTest):
   metrics.gauge(
       "baton_open", "Open.");
   log_.info("stopped", {});
-  log.info("request",
-           {{"id", id}});
+  options.log->info("request",
+                    {{"id", id}});
 """
 
     def setUp(self):
