@@ -74,9 +74,10 @@ class Merger {
     if (!chunk) co_return fail(std::move(chunk.error()));
     if (chunk->usage) usages_[branch] = chunk->usage;
     if (chunk->json.empty()) {
-      usage_frame_ = data;
+      tells_usage_ = true;
       co_return Result<void>{};
     }
+    if (frame_.empty()) frame_ = chunk->json;
     const std::string event = fmt::format("data: {}\n\n", chunk->json);
     record_.response_bytes += event.size();
     co_return co_await sink_.write(event);
@@ -95,8 +96,8 @@ class Merger {
   awaitable<Result<void>> finish_stream(std::size_t choices_per_prompt) {
     std::string closing;
     record_.usage = engine::merge_usage(usages_, choices_per_prompt);
-    if (!usage_frame_.empty() && record_.usage) {
-      auto event = engine::usage_event(usage_frame_, *record_.usage);
+    if (tells_usage_ && record_.usage && !frame_.empty()) {
+      auto event = engine::usage_event(frame_, *record_.usage);
       if (!event) co_return fail(std::move(event.error()));
       closing = std::move(*event);
     }
@@ -133,8 +134,9 @@ class Merger {
   bool busy_ = false;
   bool begun_ = false;
   std::string id_;
-  std::string usage_frame_;  // a chunk that carries usage
-  wire::Headers headers_;    // of a whole answer
+  std::string frame_;         // the first chunk the client got
+  bool tells_usage_ = false;  // a branch had a chunk for its usage
+  wire::Headers headers_;     // of a whole answer
   std::optional<Error> error_;
 };
 
