@@ -51,8 +51,6 @@ class Exchange final : private UpstreamPool::Holder {
   awaitable<Result<std::string>> read_all(std::size_t limit);
   // The answer is complete: the next read() returns empty without waiting.
   bool done() const { return done_; }
-  // The body has begun: what the answer needed was there.
-  bool begun() const { return body_begun_; }
   // Reads on to the end of an answer whose content is complete, for a short while.
   awaitable<void> await_end(std::chrono::milliseconds patience);
   // Stops here, whatever it is doing: the connection is closed, and who waits for it is told.

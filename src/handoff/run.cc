@@ -94,7 +94,7 @@ awaitable<Result<void>> Run::proceed() {
       continue;
     }
     const Action action = todo_.front();
-    todo_.pop_front();
+    todo_.erase(todo_.begin());
     switch (action) {
       case Action::ChoosePrefill:
         co_await choose_prefill();
@@ -270,6 +270,10 @@ void Run::choose_decode() {
 
 awaitable<void> Run::prefill_leg() {
   const fleet::Booking booking = std::move(prefill_booking_);
+  if (prefill_dropped_) {  // before it began
+    prefill_failed(Error(Errc::EngineFailed, "the prefill leg was given up"), booking.worker());
+    co_return;
+  }
   const auto body_text = job_.body;  // the client's flow may let go of it meanwhile
   fleet::Worker& worker = booking.worker();
   const ModeRules& rules = rules_of(*mode_);
@@ -310,6 +314,11 @@ awaitable<void> Run::prefill_leg() {
 }
 
 awaitable<void> Run::decode_leg() {
+  const Error given_up(Errc::EngineFailed, "the decode leg was given up");
+  if (decode_dropped_) {  // before it began
+    decode_failed(given_up);
+    co_return;
+  }
   const bool alone = !machine_.handing_off();
   const fleet::Worker& worker = decode_booking_.worker();
   if (trail_) trail_->decode.begin(decode_booking_);
@@ -328,6 +337,10 @@ awaitable<void> Run::decode_leg() {
     co_return;
   }
   tell({Event::DecodeAccepted});
+  if (decode_dropped_) {  // in the moment its answer came
+    decode_failed(given_up);
+    co_return;
+  }
   if (!gone_) co_return;
   // Nobody will read the answer, but its beginning is the proof that the cache has arrived.
   auto piece = co_await decode_exchange_->read();

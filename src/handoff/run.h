@@ -16,11 +16,11 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace baton::handoff {
 
@@ -86,7 +86,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Job job_;
   Selection selection_;
   Machine machine_;
-  std::deque<Action> todo_;                          // of the client's flow
+  std::vector<Action> todo_;                         // of the client's flow
   std::unique_ptr<boost::asio::steady_timer> bell_;  // while the client's flow waits
 
   Trail* trail_;  // null once the client's flow has left

@@ -88,7 +88,8 @@ std::optional<RequestRecord::Clock::duration> RequestRecord::prefill_duration() 
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::kv_transfer() const {
-  if (!first_token || !trail.prefill.done || !trail.decode.sent) return std::nullopt;
+  // Of a whole answer nobody knows when its first token came.
+  if (!stream || !first_token || !trail.prefill.done || !trail.decode.sent) return std::nullopt;
   return std::max(Clock::duration::zero(), *first_token - *trail.prefill.done);
 }
 

@@ -100,14 +100,19 @@ TEST_F(PeerDirectoryTest, LeavesTheBootstrapPortOpenWhereTheWorkerDoesNotSay) {
 }
 
 TEST_F(PeerDirectoryTest, SaysThatTheWorkerIsNotThere) {
-  for (const auto mode :
-       {HandoffMode::Bootstrap, HandoffMode::Mooncake, HandoffMode::GenerationFirst}) {
-    auto spec = worker(mode, test::closed_endpoint());
-    if (mode == HandoffMode::Mooncake) spec.bootstrap_port = test::closed_endpoint().port;
-    const auto found = ask(spec);
+  for (const auto mode : {HandoffMode::Bootstrap, HandoffMode::GenerationFirst}) {
+    const auto found = ask(worker(mode, test::closed_endpoint()));
     ASSERT_FALSE(found) << model::to_string(mode);
     EXPECT_EQ(found.error().code(), Errc::EngineUnreachable);
   }
+}
+
+TEST_F(PeerDirectoryTest, TellsAMissingBootstrapServerFromAMissingWorker) {
+  auto spec = worker(HandoffMode::Mooncake, test::closed_endpoint());
+  spec.bootstrap_port = test::closed_endpoint().port;
+  const auto found = ask(spec);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code(), Errc::NoHandoff);
 }
 
 // ---- Mooncake ----
