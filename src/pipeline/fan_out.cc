@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -74,9 +75,10 @@ class Merger {
     if (!chunk) co_return fail(std::move(chunk.error()));
     if (chunk->usage) usages_[branch] = chunk->usage;
     if (chunk->json.empty()) {
-      usage_frame_ = data;
+      wants_usage_ = true;
       co_return Result<void>{};
     }
+    if (frame_.empty()) frame_ = chunk->json;
     const std::string event = fmt::format("data: {}\n\n", chunk->json);
     record_.response_bytes += event.size();
     co_return co_await sink_.write(event);
@@ -95,8 +97,8 @@ class Merger {
   awaitable<Result<void>> finish_stream(std::size_t choices_per_prompt) {
     std::string closing;
     record_.usage = engine::merge_usage(usages_, choices_per_prompt);
-    if (!usage_frame_.empty() && record_.usage) {
-      auto event = engine::usage_event(usage_frame_, *record_.usage);
+    if (wants_usage_ && record_.usage) {
+      auto event = engine::usage_event(frame_, *record_.usage);
       if (!event) co_return fail(std::move(event.error()));
       closing = std::move(*event);
     }
@@ -133,8 +135,9 @@ class Merger {
   bool busy_ = false;
   bool begun_ = false;
   std::string id_;
-  std::string usage_frame_;  // a chunk that carries usage
-  wire::Headers headers_;    // of a whole answer
+  std::string frame_;         // a chunk as the client got it
+  bool wants_usage_ = false;  // the branches end with a chunk of usage
+  wire::Headers headers_;     // of a whole answer
   std::optional<Error> error_;
 };
 
@@ -232,7 +235,10 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
   co_await merger.wait_for_all();
   record.trail = records.front().trail;
   record.first_token = records.front().first_token;
-  for (const RequestRecord& branch : records) record.events += branch.events;
+  for (const RequestRecord& branch : records) {
+    record.events += branch.events;
+    record.last_token = std::max(record.last_token, branch.last_token);
+  }
   if (merger.error()) co_return fail(*merger.error());
   if (record.stream) co_return co_await merger.finish_stream(fan_out.choices_per_prompt);
   co_return co_await merger.finish_whole(fan_out.choices_per_prompt);
