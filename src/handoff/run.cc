@@ -19,7 +19,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::size_t kLargestErrorBody = 64 * 1024;
-constexpr int kReleaseAttempts = 3;
+constexpr int kReleaseAttempts = 5;
+constexpr std::chrono::milliseconds kReleasePause{100};  // after the first; doubled each time
 constexpr std::chrono::milliseconds kPrefillPatience{250};
 
 Failure judge(const Error& error) {
@@ -33,6 +34,11 @@ awaitable<Error> refusal(engine::Exchange& exchange) {
   const auto body = co_await exchange.read_all(kLargestErrorBody);
   co_return engine::read_engine_error(status, body ? std::string_view(*body) : std::string_view(),
                                       exchange.head().headers.find("retry-after"));
+}
+
+awaitable<void> pause(std::chrono::milliseconds duration) {
+  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, duration);
+  co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
 }
 
 // A leg beside the client's flow keeps the run alive until it has ended.
@@ -235,6 +241,7 @@ awaitable<void> Run::choose_prefill() {
   prefill_booking_ = std::move(*booking);
   const fleet::Worker& worker = prefill_booking_.worker();
   mode_ = worker.spec().mode();
+  prefill_worker_ = worker.id();
   const std::uint32_t rank = prefill_booking_.rank().value_or(0);
   auto peer = co_await handoff_.peers_.find(worker.id(), worker.spec(), rank);
   if (!peer && *mode_ == model::HandoffMode::NixlPush && peer.error().code() == Errc::NoHandoff) {
@@ -362,6 +369,7 @@ void Run::release() {
   }
   count_waste();
   Release release{.mode = *mode_,
+                  .workers = *selection_.mode(),
                   .ticket = *ticket_,
                   .outcome = outcome_,
                   .body = job_.body,
@@ -384,13 +392,10 @@ awaitable<void> Run::release_leg(Release release) {
           .decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
   fleet::Excluded tried = selection_.failed_decodes();
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
-    auto booking = selection_.releaser(release.mode, tried);
-    if (!booking) {
-      // Rather one that has just failed than nobody.
-      if (tried.empty()) co_return;
-      tried.clear();
-      continue;
-    }
+    // Who holds the blocks, or all who could fetch them, may be away for a moment only.
+    if (attempt > 0) co_await pause(kReleasePause * (1 << (attempt - 1)));
+    auto booking = selection_.releaser(release.workers, tried);
+    if (!booking) co_return;
     const fleet::Worker& worker = booking->worker();
     const std::chrono::milliseconds grace = handoff_.options_.grace;
     engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
@@ -425,11 +430,15 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
     selection_.prefill_failed(worker);
     report("prefill", worker, *prefill_error_);
   }
+  doubt_peer();
   tell({.event = Event::PrefillFailed, .failure = failure});
 }
 
 void Run::decode_failed(Error error) {
-  const Failure failure = judge(error);
+  Failure failure = judge(error);
+  // A kept connection may have died of what it was sent, and only the next one was refused.
+  const bool sent = decode_exchange_ && decode_exchange_->sent();
+  if (sent && error.code() == Errc::EngineUnreachable) failure.untouched = false;
   if (!decode_dropped_) {
     decode_error_ = std::move(error);
     selection_.decode_failed(decode_booking_.worker());
@@ -437,7 +446,14 @@ void Run::decode_failed(Error error) {
   }
   decode_exchange_.reset();
   decode_booking_ = {};
+  if (!streaming_) doubt_peer();
   tell({.event = Event::DecodeFailed, .failure = failure});
+}
+
+// Before the cache has arrived, a leg may have failed because the prefill worker is not who it was
+// when it was asked: it is asked again.
+void Run::doubt_peer() {
+  if (machine_.handing_off() && prefill_worker_) handoff_.peers_.forget(*prefill_worker_);
 }
 
 void Run::report(std::string_view leg, fleet::Worker& worker, const Error& error) {
@@ -451,7 +467,6 @@ void Run::report(std::string_view leg, fleet::Worker& worker, const Error& error
   }
   if (error.code() != Errc::EngineUnreachable) return;
   worker.set_availability(fleet::Availability::Down);
-  handoff_.peers_.forget(worker.id());  // it may come back as another
 }
 
 void Run::count_waste() {

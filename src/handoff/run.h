@@ -53,7 +53,8 @@ class Run : public std::enable_shared_from_this<Run> {
  private:
   // What is to be taken off a prefill worker's hands, independent of what the run does next.
   struct Release {
-    model::HandoffMode mode;
+    model::HandoffMode mode;     // as the legs are spoken
+    model::HandoffMode workers;  // of those who can take it over
     engine::HandoffTicket ticket;
     engine::PrefillOutcome outcome;
     std::shared_ptr<const engine::ClientBody> body;
@@ -80,6 +81,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void prefill_failed(Error error, fleet::Worker& worker);
   void decode_failed(Error error);
   void report(std::string_view leg, fleet::Worker& worker, const Error& error);
+  void doubt_peer();
   void count_waste();
 
   Handoff& handoff_;
@@ -97,6 +99,7 @@ class Run : public std::enable_shared_from_this<Run> {
   // Of the attempt under way.
   std::unique_ptr<engine::HandoffTicket> ticket_;
   std::optional<model::HandoffMode> mode_;
+  std::optional<model::WorkerId> prefill_worker_;
   fleet::Booking prefill_booking_;  // until its leg begins
   fleet::Booking decode_booking_;
   engine::Exchange* prefill_exchange_ = nullptr;  // while that leg runs

@@ -177,10 +177,16 @@ Result<fleet::Booking> Selection::alone() {
 
 Result<fleet::Booking> Selection::releaser(model::HandoffMode mode,
                                            const fleet::Excluded& excluded) const {
+  fleet::WorkerSet& decodes = job_.model.workers(Role::Decode);
   fleet::Wish wish;
   wish.mode = mode;
   wish.excluded = excluded;
-  return job_.model.workers(Role::Decode).book(wish, random_);
+  auto booking = decodes.book(wish, random_);
+  wish.excluded.clear();
+  if (!booking) booking = decodes.book(wish, random_);
+  wish.also_down = true;
+  if (!booking) booking = decodes.book(wish, random_);
+  return booking;
 }
 
 void Selection::prefill_failed(const fleet::Worker& worker) {

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -234,7 +235,10 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
   co_await merger.wait_for_all();
   record.trail = records.front().trail;
   record.first_token = records.front().first_token;
-  for (const RequestRecord& branch : records) record.events += branch.events;
+  for (const RequestRecord& branch : records) {
+    record.events += branch.events;
+    record.last_token = std::max(record.last_token, branch.last_token);
+  }
   if (merger.error()) co_return fail(*merger.error());
   if (record.stream) co_return co_await merger.finish_stream(fan_out.choices_per_prompt);
   co_return co_await merger.finish_whole(fan_out.choices_per_prompt);

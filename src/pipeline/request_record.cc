@@ -78,7 +78,8 @@ void RequestRecord::on_token(ModelMetrics& metrics) {
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::decode_wait() const {
-  if (!first_token || !trail.decode.sent) return std::nullopt;
+  // After a migration, the trail is that of the worker that went on.
+  if (!first_token || !trail.decode.sent || *first_token < *trail.decode.sent) return std::nullopt;
   return *first_token - *trail.decode.sent;
 }
 

@@ -15,7 +15,8 @@ StreamJudge::StreamJudge(RequestRecord& record, ModelMetrics& metrics,
     : record_(record), metrics_(metrics), continuity_(std::move(continuity)) {}
 
 void StreamJudge::restart() {
-  if (continuity_ && !continuity_->why_not() && continuity_->progress()) continuity_->resume();
+  // Also where no token came yet: the client may know already who speaks.
+  if (continuity_ && !continuity_->why_not()) continuity_->resume();
   prefill_ = nullptr;
   begun_ = finished_ = false;
   held_.reset();
