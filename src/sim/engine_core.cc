@@ -60,8 +60,9 @@ asio::awaitable<void> EngineCore::run_leases() {
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
     const TimePoint now = Clock::now();
     for (const auto& rank : ranks_) {
-      for (const auto& [key, blocks] : rank->pins().expire(now)) {
+      for (const auto& [key, blocks, fetched] : rank->pins().expire(now)) {
         counters_.leaked += blocks.size();
+        if (fetched) counters_.leaked_in_transfer += blocks.size();
         rank->give_back(blocks);
         end_watch(key, false);
       }

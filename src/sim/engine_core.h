@@ -26,7 +26,8 @@ struct Counters {
   std::uint64_t finished = 0;
   std::uint64_t aborted = 0;
   std::uint64_t failed = 0;
-  std::uint64_t leaked = 0;  // blocks
+  std::uint64_t leaked = 0;              // blocks
+  std::uint64_t leaked_in_transfer = 0;  // of them
   std::uint64_t fetched = 0;
   std::uint64_t recomputed = 0;
   std::uint64_t refused = 0;

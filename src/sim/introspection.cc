@@ -36,9 +36,9 @@ std::string_view owner(Engine engine) {
 }
 
 // Only these grow for ever; the rest of the state goes up and down.
-constexpr std::array<std::string_view, 9> kCounters{"cut_transfers", "leaked",  "fetched",
-                                                    "recomputed",    "refused", "requests",
-                                                    "finished",      "aborted", "failed"};
+constexpr std::array<std::string_view, 10> kCounters{
+    "cut_transfers", "leaked",   "leaked_in_transfer", "fetched", "recomputed",
+    "refused",       "requests", "finished",           "aborted", "failed"};
 
 double cache_usage(const EngineRank& rank) {
   const BlockPool& pool = rank.pool();
@@ -246,6 +246,7 @@ ordered_json state_of(const EngineCore& engine, std::uint64_t connections) {
       {"transferring",
        sum(engine, [](const EngineRank& rank) { return rank.pins().transfers_under_way(); })},
       {"leaked", counters.leaked},
+      {"leaked_in_transfer", counters.leaked_in_transfer},
       {"fetched", counters.fetched},
       {"recomputed", counters.recomputed},
       {"refused", counters.refused},

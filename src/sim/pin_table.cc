@@ -61,7 +61,7 @@ std::vector<PinTable::Expired> PinTable::expire(TimePoint now) {
       continue;
     }
     pinned_blocks_ -= it->second.blocks.size();
-    expired.push_back({it->first, std::move(it->second.blocks)});
+    expired.push_back({it->first, std::move(it->second.blocks), it->second.fetched});
     it = pins_.erase(it);
   }
   return expired;

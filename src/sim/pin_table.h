@@ -51,6 +51,7 @@ class PinTable {
   struct Expired {
     std::string key;
     std::vector<BlockId> blocks;
+    bool fetched = false;  // by a peer that never released them
   };
   std::vector<Expired> expire(TimePoint now);
 

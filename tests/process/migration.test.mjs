@@ -100,6 +100,7 @@ async function checkMigrations(fleet, ids, atLeast) {
     const { outcome, status, migrations = 0 } = lines.get(id);
     assert.deepEqual({ outcome, status }, { outcome: 'ok', status: 200 });
     assert.ok(migrations <= MIGRATION);
+    for (const [key, value] of Object.entries(lines.get(id))) assert.ok(!key.endsWith('_ms') || value >= 0, `${key} is ${value}`);
     sum += migrations;
   }
   assert.ok(sum >= atLeast, `${sum} migrations, expected at least ${atLeast}`);
@@ -187,7 +188,9 @@ async function askStruck(fleet, fault, body) {
 
 scenario('vllm: a stream may break at any token', async (s) => {
   const fleet = await Fleet.start(s, {
-    counts: { prefill: 1, decode: 2 }, model: { migration: MIGRATION }, config: { timeouts: TIMEOUTS, threads: 1 },
+    counts: { prefill: 1, decode: 2 },
+    model: { migration: MIGRATION },
+    config: { timeouts: { ...TIMEOUTS, first_byte: '1s', idle: '1s' }, threads: 1 },
   });
   const bodies = {
     'chat with usage': chat('Break me anywhere', { ...USAGE, max_completion_tokens: 12 }),
@@ -200,6 +203,8 @@ scenario('vllm: a stream may break at any token', async (s) => {
       for (let at = 0; at < tokens; ++at) {
         await askStruck(fleet, { kind: 'cut', after_tokens: at }, body);
       }
+      // Before the first token the client may know already who speaks, and by what id.
+      for (const kind of ['malformed', 'error_event', 'hang_stream']) await askStruck(fleet, { kind, after_tokens: 0 }, body);
     });
   }
   await s.step('nothing is left in the fleet', () => fleet.idle());
@@ -261,6 +266,7 @@ function refusing(name, { bodies, ...options }) {
         const line = (await linesOf(fleet.router, [id])).get(id);
         assert.equal(line.outcome, 'stream_broken');
         assert.equal(line.migrations, undefined);
+        assert.ok(line.decode_ms >= 0, `decode_ms is ${line.decode_ms}`);
         await clear(fleet);
       });
     }

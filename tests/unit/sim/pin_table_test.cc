@@ -45,6 +45,7 @@ TEST(PinTable, ExpiryGivesTheBlocksBackOnce) {
   ASSERT_EQ(expired.size(), 1U);
   EXPECT_EQ(expired[0].key, "a");
   EXPECT_EQ(expired[0].blocks, (std::vector<BlockId>{1, 2}));
+  EXPECT_FALSE(expired[0].fetched);
   EXPECT_EQ(pins.pinned_blocks(), 1U);
   EXPECT_TRUE(pins.expire(kStart + 1s).empty());
 }
@@ -54,7 +55,9 @@ TEST(PinTable, FetchingStartsTheLeaseAnew) {
   pins.pin("a", {1}, 4, kStart + 1s);
   ASSERT_TRUE(pins.fetch("a", kStart + 900ms, 1s));
   EXPECT_TRUE(pins.expire(kStart + 1500ms).empty());
-  EXPECT_EQ(pins.expire(kStart + 1900ms).size(), 1U);
+  const auto expired = pins.expire(kStart + 1900ms);
+  ASSERT_EQ(expired.size(), 1U);
+  EXPECT_TRUE(expired[0].fetched);
 }
 
 TEST(PinTable, AGivenUpTransferIsNoLongerUnderWayAndMayBeRepeated) {
