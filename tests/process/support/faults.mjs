@@ -16,7 +16,7 @@ const TIMEOUTS = { connect: '1s', first_byte: '1500ms', idle: '1500ms' };
 const ANSWERED_WITHIN = 20_000;
 const MANY = 1_000; // more often than any request can be struck, so that what is left tells how often it was
 // Fleets that run at once: they mostly wait for timeouts.
-const CONCURRENCY = 3;
+const CONCURRENCY = 6;
 
 const UNREACHABLE = { statuses: [502], codes: ['engine_unreachable'] };
 const FAILED = { statuses: [502], codes: ['engine_failed'] };
