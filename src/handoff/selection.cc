@@ -109,8 +109,9 @@ auto Selection::first_that_can_be_followed(Take take) {
     mode_ = worker.spec().mode();
     transfer_ = std::move(*transfer);
     fleet::Wish second = decode_wish();
-    second.also_down = true;  // whether it answers now is another question
+    second.affinity = job_.model.affinity(Role::Decode).find(job_.hints->session_id);
     if (decodes.can_serve(second)) return taken;
+    second.also_down = true;  // whether it answers now is another question
     const auto follower = decodes.peek(second, random_);
     if (follower) return taken;
     if (wish.pin || follower.error().code() == Errc::InvalidRouting)

@@ -16,7 +16,7 @@ const TIMEOUTS = { connect: '1s', first_byte: '1500ms', idle: '1500ms' };
 const ANSWERED_WITHIN = 20_000;
 const MANY = 1_000; // more often than any request can be struck, so that what is left tells how often it was
 // Fleets that run at once: they mostly wait for timeouts.
-const CONCURRENCY = 3;
+const CONCURRENCY = 6;
 
 const UNREACHABLE = { statuses: [502], codes: ['engine_unreachable'] };
 const FAILED = { statuses: [502], codes: ['engine_failed'] };
@@ -27,10 +27,10 @@ const overloaded = (status) => ({ statuses: [status], codes: ['engine_overloaded
 // Before the head of the answer a reset means that the engine failed, after it that the answer broke.
 const BROKEN = { statuses: [502], codes: ['engine_failed', 'stream_broken'] };
 const GONE = { statuses: [502], codes: [...BROKEN.codes, ...UNREACHABLE.codes] };
-// What is told of a phase once its only worker is known to be down. Without a hand-off to insist on, it is tried again.
+// What is told of a phase once its only worker is known to be down: one that answers is tried again.
 const DOWN = {
   prefill: { statuses: [503], codes: ['prefill_unavailable'] },
-  decode: { statuses: [503], codes: ['no_workers'] },
+  decode: UNREACHABLE,
   aggregated: UNREACHABLE,
 };
 

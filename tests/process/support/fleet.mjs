@@ -143,13 +143,14 @@ export class Router {
     return { status: answer.status, ...JSON.parse(answer.text) };
   }
 
-  /** Waits until no worker that the route query names is passed over for not being available. */
+  /** Waits until every worker that could serve a plain request is up, as far as the route query tells. */
   async allUp(model = 'demo') {
     const asked = { model, messages: [{ role: 'user', content: 'x' }] };
+    const { prefill: prefills, decode: decodes } = (await this.readiness()).models[model];
     await until('every worker is up', async () => {
       const { prefill, decode } = await this.route(asked);
-      const candidates = [...(prefill?.candidates ?? []), ...(decode?.candidates ?? [])];
-      return candidates.length > 0 && candidates.every(({ why_not }) => why_not === null);
+      if (!decode || (prefills > 0 && decodes > 0 && !prefill)) return false;
+      return [...(prefill?.candidates ?? []), ...decode.candidates].every(({ why_not }) => why_not !== 'it is not available');
     });
   }
 }
@@ -165,17 +166,20 @@ function parseMetrics(text) {
     });
 }
 
-/** A router in front of simulated workers: their engine (`engines` for single roles), counts per role, simulator flags. */
+/**
+ * A router in front of simulated workers: their engine (`engines` for single roles), counts per role, simulator flags.
+ * `worker(sim, i)` gives further keys of the i-th worker of its role.
+ */
 export class Fleet {
   static async start(
     scenario,
-    { engine = 'vllm', engines = {}, counts = { prefill: 1, decode: 1 }, sim = {}, config = {}, model = {} } = {},
+    { engine = 'vllm', engines = {}, counts = { prefill: 1, decode: 1 }, sim = {}, config = {}, model = {}, worker } = {},
   ) {
     const fleet = new Fleet();
     const roles = Object.entries(counts).flatMap(([role, count]) => Array(count).fill(role));
     const start = (role) => Sim.start(scenario, { engine: engines[role] ?? engine, role, ...sim });
     fleet.sims = await Promise.all(roles.map(start));
-    const workers = fleet.sims.map((one) => one.worker());
+    const workers = fleet.sims.map((one) => ({ ...one.worker(), ...worker?.(one, fleet.of(one.role).indexOf(one)) }));
     fleet.router = await Router.start(scenario, { models: [{ name: 'demo', workers, ...model }], ...config });
     return fleet;
   }
