@@ -41,8 +41,7 @@ void HealthWatch::stop() {
 awaitable<void> HealthWatch::watch() {
   while (!stopped_) {
     for (const auto& model : fleet_.models()) {
-      for (const auto role :
-           {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
+      for (const auto role : {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
         for (const auto& worker : model->workers(role).workers()) {
           const bool known = worker->availability() == fleet::Availability::Up;
           if (known || asked_.size() >= kMostAsked || !asked_.insert(worker.get()).second) continue;

@@ -10,32 +10,78 @@ namespace {
 
 // clang-format off
 constexpr std::array kTable{
-    ErrorInfo{Errc::InvalidRequest,     400, "invalid_request_error", "invalid_request",     Fault::Client, false},
-    ErrorInfo{Errc::InvalidJson,        400, "invalid_request_error", "invalid_json",        Fault::Client, false},
-    ErrorInfo{Errc::Unauthorized,       401, "authentication_error",  "invalid_api_key",     Fault::Client, false},
-    ErrorInfo{Errc::ModelNotFound,      404, "invalid_request_error", "model_not_found",     Fault::Client, false},
-    ErrorInfo{Errc::NotFound,           404, "invalid_request_error", "not_found",           Fault::Client, false},
-    ErrorInfo{Errc::MethodNotAllowed,   405, "invalid_request_error", "method_not_allowed",  Fault::Client, false},
-    ErrorInfo{Errc::RequestTimeout,     408, "invalid_request_error", "request_timeout",     Fault::Client, false},
-    ErrorInfo{Errc::PayloadTooLarge,    413, "invalid_request_error", "payload_too_large",   Fault::Client, false},
-    ErrorInfo{Errc::HeadersTooLarge,    431, "invalid_request_error", "headers_too_large",   Fault::Client, false},
-    ErrorInfo{Errc::ExpectationFailed,  417, "invalid_request_error", "expectation_failed",  Fault::Client, false},
-    ErrorInfo{Errc::InvalidRouting,     400, "invalid_request_error", "invalid_routing",     Fault::Client, false},
-    ErrorInfo{Errc::EngineRejected,     400, "invalid_request_error", "engine_rejected",     Fault::Client, false},
-    ErrorInfo{Errc::EngineOverloaded,   503, "overloaded_error",      "engine_overloaded",   Fault::Engine, true},
-    ErrorInfo{Errc::EngineFailed,       502, "server_error",          "engine_failed",       Fault::Engine, true},
-    ErrorInfo{Errc::EngineUnreachable,  502, "server_error",          "engine_unreachable",  Fault::Engine, true},
-    ErrorInfo{Errc::EngineTimeout,      504, "server_error",          "engine_timeout",      Fault::Engine, true},
-    ErrorInfo{Errc::EngineProtocol,     502, "server_error",          "engine_protocol",     Fault::Engine, true},
-    ErrorInfo{Errc::StreamBroken,       502, "server_error",          "stream_broken",       Fault::Engine, true},
-    ErrorInfo{Errc::NoHandoff,          502, "server_error",          "no_handoff",          Fault::Engine, true},
-    ErrorInfo{Errc::NoWorkers,          503, "overloaded_error",      "no_workers",          Fault::Engine, true},
-    ErrorInfo{Errc::PrefillUnavailable, 503, "overloaded_error",      "prefill_unavailable", Fault::Engine, true},
-    ErrorInfo{Errc::NoEligibleWorker,   503, "overloaded_error",      "no_eligible_worker",  Fault::Engine, true},
-    ErrorInfo{Errc::TooManyConnections, 503, "overloaded_error",      "too_many_connections",Fault::Us,     false},
-    ErrorInfo{Errc::ShuttingDown,       503, "overloaded_error",      "shutting_down",       Fault::Us,     false},
-    ErrorInfo{Errc::ClientGone,         499, "client_error",          "client_gone",         Fault::Client, false},
-    ErrorInfo{Errc::Internal,           500, "server_error",          "internal",            Fault::Us,     false},
+    ErrorInfo{Errc::InvalidRequest, 400, "invalid_request_error", "invalid_request", Fault::Client, false,
+              "The HTTP is malformed or ambiguous, or the body lacks `model`, `messages` or `prompt`, or has a "
+              "`stream` that is no boolean, an `n` or a list of prompts that makes no sense, or, under "
+              "`client_handoff_fields: refuse`, a field that only Baton may set. All other fields are the "
+              "engine's to judge."},
+    ErrorInfo{Errc::InvalidJson, 400, "invalid_request_error", "invalid_json", Fault::Client, false,
+              "The request body is not one valid JSON object."},
+    ErrorInfo{Errc::Unauthorized, 401, "authentication_error", "invalid_api_key", Fault::Client, false,
+              "The API key is missing or is not one of the configured ones."},
+    ErrorInfo{Errc::ModelNotFound, 404, "invalid_request_error", "model_not_found", Fault::Client, false,
+              "No configured model has the name, or alias, the request asks for."},
+    ErrorInfo{Errc::NotFound, 404, "invalid_request_error", "not_found", Fault::Client, false,
+              "There is no such path."},
+    ErrorInfo{Errc::MethodNotAllowed, 405, "invalid_request_error", "method_not_allowed", Fault::Client, false,
+              "The path exists, but not for this method; `Allow` names those it takes."},
+    ErrorInfo{Errc::RequestTimeout, 408, "invalid_request_error", "request_timeout", Fault::Client, false,
+              "The request head or body came too slowly (`timeouts.client_header`, `timeouts.client_body`)."},
+    ErrorInfo{Errc::PayloadTooLarge, 413, "invalid_request_error", "payload_too_large", Fault::Client, false,
+              "The request body is larger than `limits.body_bytes`."},
+    ErrorInfo{Errc::HeadersTooLarge, 431, "invalid_request_error", "headers_too_large", Fault::Client, false,
+              "The request head is larger than `limits.header_bytes`."},
+    ErrorInfo{Errc::ExpectationFailed, 417, "invalid_request_error", "expectation_failed", Fault::Client, false,
+              "The request expects something other than `100-continue`."},
+    ErrorInfo{Errc::InvalidRouting, 400, "invalid_request_error", "invalid_routing", Fault::Client, false,
+              "What the request says of its workers cannot be meant: an unknown worker, a rank that is missing "
+              "or does not exist, a worker that it does not allow itself or that lacks a taint it requires, a "
+              "pin that contradicts its session, two headers that contradict each other, or no worker named "
+              "although the policy is `direct`. The message names the header or field."},
+    ErrorInfo{Errc::EngineRejected, 400, "invalid_request_error", "engine_rejected", Fault::Client, false,
+              "The engine refused the request as wrong; its own 4xx status, message and parameter are passed "
+              "on. Not 401, 403 and 429: see `engine_failed` and `engine_overloaded`."},
+    ErrorInfo{Errc::EngineOverloaded, 503, "overloaded_error", "engine_overloaded", Fault::Engine, true,
+              "The engine answered 429 or 503, which is passed on with its message unless `overload_status` "
+              "says otherwise; `Retry-After` is the engine's, or one second."},
+    ErrorInfo{Errc::EngineFailed, 502, "server_error", "engine_failed", Fault::Engine, true,
+              "The engine answered with a 5xx or a status that makes no sense here, refused the key it was "
+              "given (401, 403), closed the connection before it answered, or ended a stream with an error or "
+              "without finishing it."},
+    ErrorInfo{Errc::EngineUnreachable, 502, "server_error", "engine_unreachable", Fault::Engine, true,
+              "No connection could be made to a worker within `timeouts.connect`, and there was no other one "
+              "to try; the message names it."},
+    ErrorInfo{Errc::EngineTimeout, 504, "server_error", "engine_timeout", Fault::Engine, true,
+              "The engine did not begin to answer within `timeouts.first_byte`, or did not go on within "
+              "`timeouts.idle`."},
+    ErrorInfo{Errc::EngineProtocol, 502, "server_error", "engine_protocol", Fault::Engine, true,
+              "The engine sent something that is not the HTTP or JSON of its dialect, or an answer larger than "
+              "`limits.response_bytes`."},
+    ErrorInfo{Errc::StreamBroken, 502, "server_error", "stream_broken", Fault::Engine, true,
+              "The engine's answer ended or the connection broke before it was complete."},
+    ErrorInfo{Errc::NoHandoff, 502, "server_error", "no_handoff", Fault::Engine, true,
+              "A prefill worker answered without what a decode worker needs to fetch the KV cache, or neither "
+              "it nor the configuration says how decode workers find it."},
+    ErrorInfo{Errc::NoWorkers, 503, "overloaded_error", "no_workers", Fault::Engine, true,
+              "No worker of the role is there: all of them are down. `Retry-After` is one second. "
+              "A worker that failed the request is told of by its own error instead."},
+    ErrorInfo{Errc::PrefillUnavailable, 503, "overloaded_error", "prefill_unavailable", Fault::Engine, true,
+              "The model has `disaggregation: required`, and none of its prefill workers is active; "
+              "`Retry-After` is one second."},
+    ErrorInfo{Errc::NoEligibleWorker, 503, "overloaded_error", "no_eligible_worker", Fault::Engine, true,
+              "There are workers, but none that this request may go to now: the one it names is down, or none "
+              "is on its allow list, has its required taints, hands off in the prefill worker's mode or is in "
+              "its transfer domain. `Retry-After` is one second."},
+    ErrorInfo{Errc::TooManyConnections, 503, "overloaded_error", "too_many_connections", Fault::Us, false,
+              "There are already `limits.connections` client connections; `Retry-After` is one second."},
+    ErrorInfo{Errc::ShuttingDown, 503, "overloaded_error", "shutting_down", Fault::Us, false,
+              "The request still ran when `shutdown_grace` was over. New connections are refused by then, not "
+              "answered."},
+    ErrorInfo{Errc::ClientGone, 499, "client_error", "client_gone", Fault::Client, false,
+              "The client left before its answer was complete, or took none of it for `timeouts.client_write`; "
+              "nobody sees this status, it is for logs and metrics."},
+    ErrorInfo{Errc::Internal, 500, "server_error", "internal", Fault::Us, false,
+              "A mistake in Baton; please report it with the request id."},
 };
 // clang-format on
 

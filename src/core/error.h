@@ -51,7 +51,8 @@ struct ErrorInfo {
   std::string_view type;   // OpenAI's `error.type`
   std::string_view label;  // metric label, log field and OpenAI's `error.code`
   Fault fault;
-  bool retryable;  // another worker may succeed, as long as no byte went to the client
+  bool retryable;            // another worker may succeed, as long as no byte went to the client
+  std::string_view meaning;  // for operators, as Markdown; the page on errors is made of it
 };
 
 std::span<const ErrorInfo> error_table();

@@ -32,7 +32,10 @@ Exchange::~Exchange() {
 void Exchange::drop() {
   dropped_ = true;
   if (connecting_) connecting_->request(given_up("before it was connected"));
-  if (upstream_) upstream_->connection.abort();
+  if (!upstream_) return;
+  upstream_->connection.abort();
+  // The worker need not wait until whoever reads here has noticed.
+  upstream_->connection.end_writing();
 }
 
 awaitable<Result<void>> Exchange::send(std::string_view head,

@@ -120,12 +120,12 @@ void Machine::on_prefill_chosen(HandoffMode mode) {
 void Machine::on_no_prefill() {
   prefill_ = Prefill::None;
   if (gone_) return;
-  const bool first = last_cause_ == Cause::None;
-  const bool alone_allowed = first ? !policy_.required
-                                   : last_cause_ == Cause::Prefill &&
-                                         policy_.on_prefill_failure == OnPrefillFailure::Fallback;
+  // After a failed prefill it is for the operator to say whether decode may do without.
+  const bool alone_allowed = last_cause_ == Cause::Prefill
+                                 ? policy_.on_prefill_failure == OnPrefillFailure::Fallback
+                                 : !policy_.required;
   if (alone_allowed && policy_.decode_may_prefill) return serve_alone();
-  finish(Action::FailRequest, first ? Cause::NoPrefill : last_cause_);
+  finish(Action::FailRequest, last_cause_ == Cause::None ? Cause::NoPrefill : last_cause_);
 }
 
 void Machine::on_decode_chosen() {

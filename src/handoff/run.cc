@@ -160,8 +160,10 @@ void Run::first_token() {
   if (std::exchange(streaming_, true)) return;
   tell({Event::FirstToken});
   if (!job_.continuable) {
-    job_.body.reset();  // a long prompt need not wait for the end of its answer
+    // A long prompt need not wait for the end of its answer.
+    job_.body.reset();
     job_.headers = {};
+    ticket_.reset();
   }
 }
 
@@ -216,11 +218,11 @@ engine::ClientCall Run::call() const {
 void Run::begin_attempt() {
   outcome_ = {};
   handed_off_ = prefill_dropped_ = false;
-  ticket_ = {};
+  ticket_ = std::make_unique<engine::HandoffTicket>();
   // The legs of an attempt share their id; a new attempt must not meet what is left of the last.
-  ticket_.request_id = machine_.attempts() == 1
-                           ? job_.request_id
-                           : fmt::format("{}-r{}", job_.request_id, machine_.attempts() - 1);
+  ticket_->request_id = machine_.attempts() == 1
+                            ? job_.request_id
+                            : fmt::format("{}-r{}", job_.request_id, machine_.attempts() - 1);
   if (trail_) trail_->prefill = {};
 }
 
@@ -252,10 +254,10 @@ awaitable<void> Run::choose_prefill() {
     prefill_failed(std::move(peer.error()), given_up.worker());
     co_return;
   }
-  ticket_.peer = std::move(*peer);
-  ticket_.disagg_request_id = handoff_.tickets_.next_disagg_request_id();
-  ticket_.bootstrap_room = TicketSource::room_for(handoff_.random_(), prefill_booking_.rank(),
-                                                  worker.spec().data_parallel_size);
+  ticket_->peer = std::move(*peer);
+  ticket_->disagg_request_id = handoff_.tickets_.next_disagg_request_id();
+  ticket_->bootstrap_room = TicketSource::room_for(handoff_.random_(), prefill_booking_.rank(),
+                                                   worker.spec().data_parallel_size);
   tell({.event = Event::PrefillChosen, .mode = *mode_});
 }
 
@@ -289,10 +291,10 @@ awaitable<void> Run::prefill_leg() {
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   prefill_exchange_ = &exchange;
-  const wire::SplicedBody body = dialect.prefill_body(call(), ticket_);
+  const wire::SplicedBody body = dialect.prefill_body(call(), *ticket_);
   const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
   const auto rank = by_room ? std::nullopt : booking.rank();
-  const auto sent = co_await send(exchange, worker, rank, body, ticket_.request_id);
+  const auto sent = co_await send(exchange, worker, rank, body, ticket_->request_id);
   Result<std::string> json = sent ? Result<std::string>() : fail(sent.error());
   if (sent) {
     tell({Event::PrefillAccepted});
@@ -335,10 +337,10 @@ awaitable<void> Run::decode_leg() {
   handed_off_ = !alone;
   const wire::SplicedBody body =
       alone ? engine::plain_body(call(), worker.spec().engine)
-            : engine::dialect_of(*mode_).decode_body(call(), ticket_, outcome_,
+            : engine::dialect_of(*mode_).decode_body(call(), *ticket_, outcome_,
                                                      engine::DecodePurpose::Answer);
   auto sent =
-      co_await send(*decode_exchange_, worker, decode_booking_.rank(), body, ticket_.request_id);
+      co_await send(*decode_exchange_, worker, decode_booking_.rank(), body, ticket_->request_id);
   if (!sent) {
     decode_failed(std::move(sent.error()));
     co_return;
@@ -351,7 +353,10 @@ awaitable<void> Run::decode_leg() {
   if (!gone_) co_return;
   // Nobody will read the answer, but its beginning is the proof that the cache has arrived.
   auto piece = co_await decode_exchange_->read();
-  if (piece) first_token();
+  if (piece) {
+    count_waste();
+    first_token();
+  }
   decode_failed(piece ? *gone_ : std::move(piece.error()));
 }
 
@@ -365,7 +370,7 @@ void Run::release() {
   count_waste();
   Release release{.mode = *mode_,
                   .workers = *selection_.mode(),
-                  .ticket = ticket_,
+                  .ticket = *ticket_,
                   .outcome = outcome_,
                   .body = job_.body,
                   .progress = progress_ ? std::optional(*progress_) : std::nullopt};

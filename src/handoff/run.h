@@ -97,7 +97,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::unique_ptr<net::Deadline> grace_;
 
   // Of the attempt under way.
-  engine::HandoffTicket ticket_;
+  std::unique_ptr<engine::HandoffTicket> ticket_;
   std::optional<model::HandoffMode> mode_;
   std::optional<model::WorkerId> prefill_worker_;
   fleet::Booking prefill_booking_;  // until its leg begins

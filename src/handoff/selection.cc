@@ -28,6 +28,11 @@ bool can_hand_off(const Job& job) {
   return engine::dialect_of(workers.front()->spec().mode()).can_hand_off(call);
 }
 
+const fleet::Worker& worker_of(const fleet::Booking& booking) { return booking.worker(); }
+const fleet::Worker& worker_of(const fleet::Choice& choice) {
+  return *choice.candidates[choice.picked].worker;
+}
+
 }  // namespace
 
 Selection::Selection(const Job& job, const fleet::Random& random) : job_(job), random_(random) {
@@ -52,25 +57,64 @@ Selection::Selection(const Job& job, const fleet::Random& random) : job_(job), r
   policy_.disaggregate = wanted && possible && (can_hand_off(job) || !policy_.decode_may_prefill);
 }
 
-Result<fleet::Booking> Selection::prefill() {
+template <class Take>
+auto Selection::ask(Role role, fleet::Wish wish, Take take) {
+  const std::string& session = job_.hints->session_id;
+  routing::AffinityTable& sessions = job_.model.affinity(role);
+  if (!session.empty() && sessions.enabled()) wish.affinity = sessions.find(session);
+  auto taken = take(wish);
+  // Somebody who did not answer lately may do so again; a request that has no other way asks.
+  const bool no_other_way =
+      role != Role::Prefill || (!policy_.decode_may_prefill && !policy_.required);
+  if (!taken && no_other_way && taken.error().code() == Errc::NoWorkers) {
+    wish.also_down = true;
+    if (auto last = take(wish)) taken = std::move(last);
+  }
+  return taken;
+}
+
+Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
+                                       routing::AffinityTable::Lease& lease) {
+  fleet::WorkerSet& workers = job_.model.workers(role);
+  auto booking = ask(role, std::move(wish),
+                     [&](const fleet::Wish& asked) { return workers.book(asked, random_); });
+  const std::string& session = job_.hints->session_id;
+  routing::AffinityTable& sessions = job_.model.affinity(role);
+  if (booking && !session.empty() && sessions.enabled()) {
+    lease = sessions.bind(session, booking->seat());
+    if (job_.hints->session_final) sessions.unbind(session);
+  }
+  return booking;
+}
+
+Result<fleet::Choice> Selection::look(Role role, fleet::Wish wish) {
+  const fleet::WorkerSet& workers = job_.model.workers(role);
+  return ask(role, std::move(wish),
+             [&](const fleet::Wish& asked) { return workers.peek(asked, random_); });
+}
+
+template <class Take>
+auto Selection::first_that_can_be_followed(Take take) {
   fleet::Wish wish = prefill_wish();
   const fleet::WorkerSet& decodes = job_.model.workers(Role::Decode);
   std::optional<Error> unfit;  // why the one before had to be passed over
   while (true) {
-    auto booking = book(Role::Prefill, wish, prefill_lease_);
-    if (!booking) return fail(unfit ? std::move(*unfit) : std::move(booking.error()));
-    const fleet::Worker& worker = booking->worker();
+    auto taken = take(wish);
+    using Taken = decltype(taken);
+    if (!taken) return unfit ? Taken(fail(std::move(*unfit))) : std::move(taken);
+    const fleet::Worker& worker = worker_of(*taken);
     // Nothing is sent before it is known that the other half can follow.
     auto transfer = routing::transfer_constraints(worker.spec());
-    if (!transfer) return fail(std::move(transfer.error()));
+    if (!transfer) return Taken(fail(std::move(transfer.error())));
     mode_ = worker.spec().mode();
     transfer_ = std::move(*transfer);
     fleet::Wish second = decode_wish();
     second.also_down = true;  // whether it answers now is another question
-    if (decodes.can_serve(second)) return booking;
+    if (decodes.can_serve(second)) return taken;
     const auto follower = decodes.peek(second, random_);
-    if (follower) return booking;
-    if (wish.pin || follower.error().code() == Errc::InvalidRouting) return fail(follower.error());
+    if (follower) return taken;
+    if (wish.pin || follower.error().code() == Errc::InvalidRouting)
+      return Taken(fail(follower.error()));
     unfit = follower.error();
     wish.excluded.push_back(worker.id());
   }
@@ -88,27 +132,26 @@ fleet::Wish Selection::prefill_wish() const {
   return wish;
 }
 
+Result<fleet::Booking> Selection::prefill() {
+  return first_that_can_be_followed(
+      [this](const fleet::Wish& wish) { return book(Role::Prefill, wish, prefill_lease_); });
+}
+
 Result<Selection::Preview> Selection::preview() {
   Preview preview;
-  const fleet::Model& model = job_.model;
   if (policy_.disaggregate) {
-    auto prefill = model.workers(Role::Prefill).peek(prefill_wish(), random_);
+    auto prefill = first_that_can_be_followed(
+        [this](const fleet::Wish& wish) { return look(Role::Prefill, wish); });
     const bool passes_by = !prefill && prefill.error().code() == Errc::NoWorkers &&
                            !policy_.required && policy_.decode_may_prefill;
     if (!prefill && !passes_by) return fail(std::move(prefill.error()));
     if (prefill) {
-      const model::WorkerSpec& spec = prefill->candidates[prefill->picked].worker->spec();
-      auto transfer = routing::transfer_constraints(spec);
-      if (!transfer) return fail(std::move(transfer.error()));
-      transfer_ = std::move(*transfer);
-      preview.mode = mode_ = spec.mode();
+      preview.mode = mode_;
       preview.prefill = std::move(*prefill);
     }
   }
-  auto decode =
-      preview.mode
-          ? model.workers(Role::Decode).peek(decode_wish(), random_)
-          : model.workers(alone_role_).peek(fleet::wish_for(alone_role_, *job_.hints), random_);
+  auto decode = preview.mode ? look(Role::Decode, decode_wish())
+                             : look(alone_role_, fleet::wish_for(alone_role_, *job_.hints));
   if (!decode) return fail(std::move(decode.error()));
   preview.decode = std::move(*decode);
   return preview;
@@ -143,27 +186,6 @@ Result<fleet::Booking> Selection::releaser(model::HandoffMode mode,
   if (!booking) booking = decodes.book(wish, random_);
   wish.also_down = true;
   if (!booking) booking = decodes.book(wish, random_);
-  return booking;
-}
-
-Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
-                                       routing::AffinityTable::Lease& lease) {
-  const std::string& session = job_.hints->session_id;
-  routing::AffinityTable& sessions = job_.model.affinity(role);
-  const bool sticky = !session.empty() && sessions.enabled();
-  if (sticky) wish.affinity = sessions.find(session);
-  fleet::WorkerSet& workers = job_.model.workers(role);
-  auto booking = workers.book(wish, random_);
-  // Somebody who did not answer lately may do so again; a request that has no other way asks.
-  const bool no_other_way = role != Role::Prefill || !policy_.decode_may_prefill;
-  if (!booking && no_other_way && !policy_.required && booking.error().code() == Errc::NoWorkers) {
-    wish.also_down = true;
-    if (auto last = workers.book(wish, random_)) booking = std::move(last);
-  }
-  if (booking && sticky) {
-    lease = sessions.bind(session, booking->seat());
-    if (job_.hints->session_final) sessions.unbind(session);
-  }
   return booking;
 }
 

@@ -52,8 +52,15 @@ class Selection {
  private:
   fleet::Wish prefill_wish() const;
   fleet::Wish decode_wish() const;
+  // Asks `take` (to book or to look) for what the wish and the session want.
+  template <class Take>
+  auto ask(model::Role role, fleet::Wish wish, Take take);
   Result<fleet::Booking> book(model::Role role, fleet::Wish wish,
                               routing::AffinityTable::Lease& lease);
+  Result<fleet::Choice> look(model::Role role, fleet::Wish wish);
+  // The prefill worker that `take` finds, passing over those no decode worker could follow.
+  template <class Take>
+  auto first_that_can_be_followed(Take take);
 
   const Job& job_;
   const fleet::Random& random_;

@@ -75,7 +75,7 @@ class Merger {
     if (!chunk) co_return fail(std::move(chunk.error()));
     if (chunk->usage) usages_[branch] = chunk->usage;
     if (chunk->json.empty()) {
-      wants_usage_ = true;
+      tells_usage_ = true;
       co_return Result<void>{};
     }
     if (frame_.empty()) frame_ = chunk->json;
@@ -97,7 +97,7 @@ class Merger {
   awaitable<Result<void>> finish_stream(std::size_t choices_per_prompt) {
     std::string closing;
     record_.usage = engine::merge_usage(usages_, choices_per_prompt);
-    if (wants_usage_ && record_.usage) {
+    if (tells_usage_ && record_.usage && !frame_.empty()) {
       auto event = engine::usage_event(frame_, *record_.usage);
       if (!event) co_return fail(std::move(event.error()));
       closing = std::move(*event);
@@ -135,8 +135,8 @@ class Merger {
   bool busy_ = false;
   bool begun_ = false;
   std::string id_;
-  std::string frame_;         // a chunk as the client got it
-  bool wants_usage_ = false;  // the branches end with a chunk of usage
+  std::string frame_;         // the first chunk the client got
+  bool tells_usage_ = false;  // a branch had a chunk for its usage
   wire::Headers headers_;     // of a whole answer
   std::optional<Error> error_;
 };

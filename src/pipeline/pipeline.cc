@@ -31,6 +31,12 @@ engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
   return wanted ? engine::IncludeUsage::Yes : engine::IncludeUsage::No;
 }
 
+// Most requests have no hints; they share the same none.
+std::shared_ptr<const routing::Hints> shared(routing::Hints hints) {
+  static const auto kNone = std::make_shared<const routing::Hints>();
+  return hints == *kNone ? kNone : std::make_shared<const routing::Hints>(std::move(hints));
+}
+
 // Another worker could go on with the streamed answer where its own fails.
 bool can_continue(const handoff::Job& job, bool stream) {
   if (!stream || job.model.migration() == 0) return false;
@@ -57,39 +63,52 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
   incoming.reset();
   if (!understood) {
     record.error = std::move(understood.error());
+  } else if ((*understood)->job.hints->query_only || !(*understood)->branches.empty()) {
+    auto served = co_await serve_otherwise(std::move(*understood), sink, record, cancellation);
+    if (!served) record.error = std::move(served.error());
   } else {
-    auto answered = co_await answer(std::move(*understood), sink, record, cancellation);
-    if (!answered) record.error = std::move(answered.error());
-  }
+    // In this frame and not in one of its own: it stays for as long as a stream runs.
+    Delivery delivery = delivery_for(**understood, record.stream);
+    ModelMetrics& metrics = (*understood)->metrics;
+    auto answer = co_await handoff_.run(std::move((*understood)->job), record.trail, cancellation);
+    understood->reset();
+    if (!answer) {
+      record.error = std::move(answer.error());
+    } else {
+      auto relayed = co_await relay(*answer, std::move(delivery), sink, record, metrics);
+      if (!relayed) record.error = std::move(relayed.error());
+    }
+  }  // the workers are free again before anything else is done
   if (record.error) co_await deliver_error(*record.error, sink, record);
   const fleet::Model* model = fleet_.find(record.model);
   ledger_.close(record, ledger_.metrics(model ? model->name() : std::string_view()));
 }
 
-awaitable<Result<void>> Pipeline::answer(std::unique_ptr<Understood> understood, ResponseSink& sink,
-                                         RequestRecord& record, Cancellation& cancellation) {
-  handoff::Job& job = understood->job;
-  if (job.hints->query_only) co_return co_await answer_query(job, handoff_.random(), sink, record);
+Delivery Pipeline::delivery_for(Understood& understood, bool stream) const {
+  handoff::Job& job = understood.job;
   Delivery delivery{.api = job.api,
-                    .include_usage = understood->include_usage,
+                    .include_usage = understood.include_usage,
                     .response_bytes = options_.response_bytes,
                     .tell_workers = options_.tell_workers,
                     .continuity = {}};
-  ModelMetrics& metrics = understood->metrics;
-  if (!understood->branches.empty()) {
-    co_return co_await serve_branches(
-        {handoff_, tasks_, std::move(job), std::move(understood->branches), understood->choices},
-        std::move(delivery), sink, record, metrics, cancellation);
-  }
-  job.continuable = can_continue(job, record.stream);
+  job.continuable = understood.branches.empty() && can_continue(job, stream);
   if (job.continuable) {
     const engine::ClientCall call{.api = job.api, .body = job.body->object()};
     delivery.continuity = std::make_unique<engine::StreamContinuity>(call);
   }
-  auto answer = co_await handoff_.run(std::move(job), record.trail, cancellation);
-  understood.reset();
-  if (!answer) co_return fail(std::move(answer.error()));
-  co_return co_await relay(*answer, std::move(delivery), sink, record, metrics);
+  return delivery;
+}
+
+awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> understood,
+                                                  ResponseSink& sink, RequestRecord& record,
+                                                  Cancellation& cancellation) {
+  if (understood->job.hints->query_only)
+    co_return co_await answer_query(understood->job, handoff_.random(), sink, record);
+  Delivery delivery = delivery_for(*understood, record.stream);
+  co_return co_await serve_branches({handoff_, tasks_, std::move(understood->job),
+                                     std::move(understood->branches), understood->choices},
+                                    std::move(delivery), sink, record, understood->metrics,
+                                    cancellation);
 }
 
 Result<fleet::Model*> Pipeline::find_model(const wire::JsonObject& body, RequestRecord& record) {
@@ -154,7 +173,7 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(Incoming& inc
               .by_alias = object.find_string("model") != (*model)->name(),
               .headers = headers_for_worker(incoming.headers, options_.forward_authorization),
               .request_id = incoming.request_id,
-              .hints = std::make_shared<const routing::Hints>(std::move(*hints)),
+              .hints = shared(std::move(*hints)),
               .counters = metrics.handoff},
       .include_usage = wants_usage(object),
       .branches = std::move(branches),

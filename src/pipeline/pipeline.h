@@ -72,9 +72,11 @@ class Pipeline {
   Result<std::unique_ptr<Understood>> understand(Incoming& incoming, RequestRecord& record);
   Result<fleet::Model*> find_model(const wire::JsonObject& body, RequestRecord& record);
   Result<void> check(engine::Api api, const wire::JsonObject& body, RequestRecord& record) const;
-  // The answer in the client's hands, or why not.
-  awaitable<Result<void>> answer(std::unique_ptr<Understood> understood, ResponseSink& sink,
-                                 RequestRecord& record, Cancellation& cancellation);
+  Delivery delivery_for(Understood& understood, bool stream) const;
+  // A question who would serve, or a request for several choices.
+  awaitable<Result<void>> serve_otherwise(std::unique_ptr<Understood> understood,
+                                          ResponseSink& sink, RequestRecord& record,
+                                          Cancellation& cancellation);
   awaitable<void> deliver_error(Error& error, ResponseSink& sink, RequestRecord& record);
 
   fleet::Fleet& fleet_;

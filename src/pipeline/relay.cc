@@ -10,6 +10,8 @@
 #include "wire/sse_reader.h"
 
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,105 +50,138 @@ wire::Headers own_headers(bool stream) {
   return headers;
 }
 
-awaitable<Result<void>> begin_stream(wire::Headers headers, bool tell_workers, ResponseSink& sink,
-                                     RequestRecord& record) {
-  add_trail(headers, record, tell_workers);
-  record.status = kOk;
-  co_return co_await sink.begin(kOk, headers);
-}
-
-// The prefill ended the request: its answer is the client's.
-awaitable<Result<void>> stream_whole(handoff::Answer& answer, const Delivery& delivery,
-                                     StreamJudge& judge, ResponseSink& sink,
-                                     RequestRecord& record) {
-  auto events = engine::as_event_stream(delivery.api, *answer.whole(), delivery.include_usage);
-  if (!events) co_return fail(std::move(events.error()));
-  if (record.status == 0) {
-    const auto begun =
-        co_await begin_stream(own_headers(true), delivery.tell_workers, sink, record);
-    if (!begun) co_return begun;
+// Role. One stream on its way to the client. What happens once per stream, or never, has coroutines
+//   of its own: the one that waits for the next token stays for as long as the stream runs, and
+//   every await in it costs memory.
+// Confinement. One I/O thread.
+class StreamRelay {
+ public:
+  StreamRelay(handoff::Answer& answer, Delivery delivery, ResponseSink& sink, RequestRecord& record,
+              ModelMetrics& metrics)
+      : answer_(answer),
+        delivery_(std::move(delivery)),
+        sink_(sink),
+        record_(record),
+        judge_(record, metrics, std::move(delivery_.continuity)) {
+    judge_.expect_prefill(answer.handed_off());
   }
-  wire::SseReader reader;
-  reader.feed(*events);
-  judge.expect_prefill(false);
-  while (true) {
-    const std::string_view bytes = judge.take(reader, *events);
-    if (bytes.empty()) break;
-    record.response_bytes += bytes.size();
-    if (auto written = co_await sink.write(bytes); !written) co_return written;
-  }
-  if (judge.failure()) co_return fail(*judge.failure());
-  co_return co_await sink.end();
-}
 
-awaitable<Result<void>> relay_stream(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
-                                     RequestRecord& record, ModelMetrics& metrics) {
-  StreamJudge judge(record, metrics, std::move(delivery.continuity));
-  wire::SseReader reader;
-  judge.expect_prefill(answer.handed_off());
-  while (!judge.done()) {
-    if (answer.whole()) co_return co_await stream_whole(answer, delivery, judge, sink, record);
-    std::optional<Error> failure;
-    const auto piece = co_await answer.stream().read();
-    if (!piece) {
-      failure = piece.error();
-    } else if (piece->empty()) {
-      failure.emplace(Errc::StreamBroken, "the engine's stream ended without [DONE]");
-    } else {
-      reader.feed(*piece);
-    }
-    while (!failure) {
-      const std::string_view events = judge.take(reader, *piece);
-      if (judge.begun()) answer.first_token();
-      if (!events.empty()) {
-        // Only now, so that whatever fails before the first event is a plain HTTP error.
-        if (record.status == 0) {
-          const auto begun =
-              co_await begin_stream(headers_for_client(answer.stream().take_headers()),
-                                    delivery.tell_workers, sink, record);
-          if (!begun) co_return begun;
+  // Keeps itself until its end.
+  static awaitable<Result<void>> run(std::unique_ptr<StreamRelay> self) {
+    handoff::Answer& answer = self->answer_;
+    StreamJudge& judge = self->judge_;
+    while (!answer.whole() && !judge.done()) {
+      std::optional<Error> failure;
+      const auto piece = co_await answer.stream().read();
+      if (!piece) {
+        failure = piece.error();
+      } else if (piece->empty()) {
+        failure.emplace(Errc::StreamBroken, "the engine's stream ended without [DONE]");
+      } else {
+        self->reader_.feed(*piece);
+      }
+      while (!failure) {
+        const std::string_view events = judge.take(self->reader_, *piece);
+        if (judge.begun()) answer.first_token();
+        if (!events.empty()) {
+          if (auto written = co_await self->write(events); !written) co_return written;
         }
-        record.response_bytes += events.size();
-        if (auto written = co_await sink.write(events); !written) co_return written;
+        failure = judge.failure();
+        if (judge.done()) break;
+        if (judge.waits_for_prefill()) {
+          co_await self->wait_for_prefill();
+        } else if (events.empty()) {
+          break;
+        }
       }
-      if (judge.waits_for_prefill()) {
-        co_await answer.await_prefill();
-        judge.set_prefill(answer.prefill());
-        continue;
-      }
-      failure = judge.failure();
-      if (events.empty() || judge.done()) break;
+      if (!failure) continue;
+      if (auto recovered = co_await self->recover(std::move(*failure)); !recovered)
+        co_return recovered;
     }
-    if (!failure) continue;
+    co_return co_await self->finish();
+  }
 
-    engine::StreamContinuity* const continuity = judge.continuity();
+ private:
+  // Not a coroutine for all events but the first.
+  awaitable<Result<void>> write(std::string_view events) {
+    record_.response_bytes += events.size();
+    return record_.status == 0 ? write_first(events) : sink_.write(events);
+  }
+  // Only now, so that whatever fails before the first event is a plain HTTP error.
+  awaitable<Result<void>> write_first(std::string_view events) {
+    wire::Headers headers =
+        answer_.whole() ? own_headers(true) : headers_for_client(answer_.stream().take_headers());
+    add_trail(headers, record_, delivery_.tell_workers);
+    record_.status = kOk;
+    if (auto begun = co_await sink_.begin(kOk, headers); !begun) co_return begun;
+    co_return co_await sink_.write(events);
+  }
+
+  awaitable<void> wait_for_prefill() {
+    co_await answer_.await_prefill();
+    judge_.set_prefill(answer_.prefill());
+  }
+
+  // Another worker begins again or goes on.
+  awaitable<Result<void>> recover(Error failure) {
+    engine::StreamContinuity* const continuity = judge_.continuity();
     if (continuity && continuity->closing_events()) {
       // All tokens are there; what is missing, Baton knows as well.
-      answer.finished();
       const std::string closing = *continuity->closing_events();
-      record.response_bytes += closing.size();
-      if (auto written = co_await sink.write(closing); !written) co_return written;
-      co_return co_await sink.end();
+      judge_.complete();
+      co_return co_await write(closing);
     }
     const engine::Progress* progress = nullptr;
     if (continuity && !continuity->why_not()) {
       progress = continuity->progress();
     } else {
-      answer.forbid_migration();
+      answer_.forbid_migration();
     }
-    auto recovered = co_await answer.recover(std::move(*failure), progress);
-    if (!recovered) co_return fail(std::move(recovered.error()));
-    judge.restart();
-    judge.expect_prefill(answer.handed_off());
-    reader = wire::SseReader();
+    if (auto recovered = co_await answer_.recover(std::move(failure), progress); !recovered)
+      co_return recovered;
+    judge_.restart();
+    judge_.expect_prefill(answer_.handed_off());
+    reader_ = wire::SseReader();
+    co_return Result<void>{};
   }
-  answer.finished();
-  const auto ended = co_await sink.end();
-  // What follows [DONE] is the end of the message. Reading it lets the connection be used again; it
-  // is not worth much waiting.
-  if (!answer.stream().done()) co_await answer.stream().await_end(kEndPatience);
-  co_return ended;
-}
+
+  awaitable<Result<void>> finish() {
+    if (answer_.whole()) {
+      if (auto written = co_await write_whole(); !written) co_return written;
+      co_return co_await sink_.end();
+    }
+    answer_.finished();
+    const auto ended = co_await sink_.end();
+    // What follows [DONE] is the end of the message. Reading it lets the connection be used again;
+    // it is not worth much waiting.
+    if (!answer_.stream().done()) co_await answer_.stream().await_end(kEndPatience);
+    co_return ended;
+  }
+
+  // The prefill ended the request: its answer is the client's, as a stream.
+  awaitable<Result<void>> write_whole() {
+    const auto events =
+        engine::as_event_stream(delivery_.api, *answer_.whole(), delivery_.include_usage);
+    if (!events) co_return fail(events.error());
+    wire::SseReader reader;
+    reader.feed(*events);
+    judge_.expect_prefill(false);
+    while (true) {
+      const std::string_view bytes = judge_.take(reader, *events);
+      if (bytes.empty()) break;
+      if (auto written = co_await write(bytes); !written) co_return written;
+    }
+    if (judge_.failure()) co_return fail(*judge_.failure());
+    co_return Result<void>{};
+  }
+
+  handoff::Answer& answer_;
+  Delivery delivery_;
+  ResponseSink& sink_;
+  RequestRecord& record_;
+  StreamJudge judge_;
+  wire::SseReader reader_;
+};
 
 // The text as the client gets it: what the prefill knows of the prompt is put in.
 awaitable<void> merge_legs(handoff::Answer& answer, std::string& text) {
@@ -194,7 +229,10 @@ awaitable<Result<void>> relay_whole(handoff::Answer& answer, Delivery delivery, 
 // Not a coroutine: while a stream runs, every nested one costs memory.
 awaitable<Result<void>> relay(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
                               RequestRecord& record, ModelMetrics& metrics) {
-  if (record.stream) return relay_stream(answer, std::move(delivery), sink, record, metrics);
+  if (record.stream) {
+    return StreamRelay::run(
+        std::make_unique<StreamRelay>(answer, std::move(delivery), sink, record, metrics));
+  }
   return relay_whole(answer, std::move(delivery), sink, record, metrics);
 }
 

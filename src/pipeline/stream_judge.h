@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/error.h"
-#include "engine/stream_continuity.h"
 #include "engine/dialect.h"
+#include "engine/stream_continuity.h"
 #include "pipeline/request_record.h"
 #include "wire/sse_reader.h"
 
@@ -44,6 +44,8 @@ class StreamJudge {
 
   // The worker failed; another one goes on, or begins again where nothing was taken yet.
   void restart();
+  // All that belongs to the answer has been taken, or put in.
+  void complete() { done_ = true; }
   engine::StreamContinuity* continuity() { return continuity_.get(); }
 
  private:

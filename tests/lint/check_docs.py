@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Paths and links in the documents lead somewhere."""
+"""Paths, links and names of tests in the documents lead somewhere."""
 
 import re
 from collections.abc import Iterator
@@ -13,6 +13,8 @@ PLACEHOLDER = re.compile(r"[<>{}$…]|\bNAME\b")
 CODE_SPAN = re.compile(r"`([^`]+)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 ELSEWHERE = re.compile(r"^[a-z][a-z0-9+.-]*:")
+UNIT_TEST = re.compile(r"^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)", re.MULTILINE)
+TEST_NAME = re.compile(r"[A-Z]\w+\.[A-Z]\w+")
 
 
 def documents(root: Path) -> list[Path]:
@@ -59,7 +61,17 @@ def check_link(page: Path, target: str) -> str | None:
     return None
 
 
+def unit_tests(root: Path) -> set[str]:
+    """Suite.Name of every unit test."""
+    found: set[str] = set()
+    for path in (root / "tests/unit").rglob("*_test.cc"):
+        text = path.read_text(encoding="utf-8")
+        found |= {f"{suite}.{name}" for suite, name in UNIT_TEST.findall(text)}
+    return found
+
+
 def check(root: Path) -> Iterator[str]:
+    tests = unit_tests(root)
     for page in documents(root):
         for number, line in prose(page):
             place = f"{page.relative_to(root)}:{number}"
@@ -68,6 +80,9 @@ def check(root: Path) -> Iterator[str]:
                     continue
                 if not path_exists(root, word):
                     yield f"{place}: {word} does not exist"
+            for span in CODE_SPAN.findall(line):
+                if TEST_NAME.fullmatch(span) and span not in tests:
+                    yield f"{place}: there is no test {span}"
             for target in LINK.findall(CODE_SPAN.sub("", line)):
                 complaint = check_link(page, target)
                 if complaint:

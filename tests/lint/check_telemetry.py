@@ -12,9 +12,9 @@ METRICS_PAGE = Path("docs/metrics.md")
 LOGS_PAGE = Path("docs/logging.md")
 
 METRIC = re.compile(r'\b(counter|gauge|histogram)\(\s*"(baton_\w+)"')
-LOG_CALL = re.compile(r'\blog_?\.(debug|info|warning|error)\(\s*"(\w+)",(.*?)\);', re.DOTALL)
+LOG_CALL = re.compile(r'\blog_?(?:\.|->)(debug|info|warning|error)\(\s*"(\w+)",(.*?)\);', re.DOTALL)
 # The level is decided at run time: every Level named before the event.
-LOG_WRITE = re.compile(r'\blog_?\.write\(\s*([^"]*?),\s*"(\w+)",(.*?)\);', re.DOTALL)
+LOG_WRITE = re.compile(r'\blog_?(?:\.|->)write\(\s*([^"]*?),\s*"(\w+)",(.*?)\);', re.DOTALL)
 LEVEL = re.compile(r"Level::(\w+)")
 # {"name", value} or {{"name", value}, …: a label of a metric, a field of a line.
 NAMED = re.compile(r'\{"(\w+)",')

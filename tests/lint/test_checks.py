@@ -219,6 +219,13 @@ class DocsTest(TreeTest):
         self.write("docs/page.md", "[far](architecture.md#threads)\n")
         self.assert_refused(check_docs, "#threads")
 
+    def test_a_unit_test_named_must_exist(self):
+        self.write("tests/unit/core/error_test.cc", CPP_HEAD + "TEST(Error,\n     IsOne) {}\n")
+        self.write("docs/page.md", "See `Error.IsOne`, not `Error.message` or `models[].name`.\n")
+        self.assert_accepted(check_docs)
+        self.write("docs/page.md", "See `Error.IsTwo`.\n")
+        self.assert_refused(check_docs, "docs/page.md:1", "there is no test Error.IsTwo")
+
     def test_fenced_blocks_are_examples(self):
         self.write("docs/page.md", "```\n[gone](gone.md) `src/gone`\n```\n")
         self.assert_accepted(check_docs)
@@ -292,8 +299,8 @@ class TelemetryTest(TreeTest):
   metrics.gauge(
       "baton_open", "Open.");
   log_.info("stopped", {});
-  log.info("request",
-           {{"id", id}});
+  options.log->info("request",
+                    {{"id", id}});
 """
 
     def setUp(self):

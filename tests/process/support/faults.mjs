@@ -27,6 +27,12 @@ const overloaded = (status) => ({ statuses: [status], codes: ['engine_overloaded
 // Before the head of the answer a reset means that the engine failed, after it that the answer broke.
 const BROKEN = { statuses: [502], codes: ['engine_failed', 'stream_broken'] };
 const GONE = { statuses: [502], codes: [...BROKEN.codes, ...UNREACHABLE.codes] };
+// What is told of a phase once its only worker is known to be down. Without a hand-off to insist on, it is tried again.
+const DOWN = {
+  prefill: { statuses: [503], codes: ['prefill_unavailable'] },
+  decode: { statuses: [503], codes: ['no_workers'] },
+  aggregated: UNREACHABLE,
+};
 
 /** Each fault, and what the client is told of it: the status where it strikes before the first byte, and the code. */
 const FAULTS = {
@@ -95,12 +101,16 @@ function checkStruckBeside(answer, body, { statuses, codes }) {
 
 const checkFor = (engine, phase) => (engine === 'sglang' && phase === 'prefill' ? checkStruckBeside : checkStruck);
 
+// The only worker of a phase, and one attempt: what is told is what this worker did. The hand-off or nothing.
+const alone = (phase) => ({ retries: 0, ...(phase === 'aggregated' ? {} : { disaggregation: 'required' }) });
+
 const countsFor = (phase) => (phase === 'aggregated' ? { aggregated: 1 } : { prefill: 1, decode: 1 });
 
 // A prefill makes one token, so nothing can happen in the middle of its answer.
 const canStrike = (phase, { after_tokens: after = 0 }) => phase !== 'prefill' || after === 0;
 
 async function checkRouterServes(fleet, name) {
+  await fleet.router.ready();
   const body = chat(`Clean after ${name}`, true);
   checkExact(await ask(fleet, body), body);
 }
@@ -126,8 +136,10 @@ function everyFault(engine, phase) {
   scenario(`faults at ${phase}`, async (s) => {
     // Half a hand-over that a fault leaves behind is given up after the lease.
     const sims = { leaseMs: 5000 };
-    const fleet = await Fleet.start(s, { engine, counts: countsFor(phase), sim: sims, config: { timeouts: TIMEOUTS } });
+    const options = { engine, counts: countsFor(phase), sim: sims, config: { timeouts: TIMEOUTS }, model: alone(phase) };
+    const fleet = await Fleet.start(s, options);
     const [sim] = fleet.of(phase);
+    await fleet.router.ready();
     for (const [name, [fault]] of Object.entries(FAULTS)) {
       if (!canStrike(phase, fault)) continue;
       for (const stream of [false, true]) {
@@ -140,15 +152,19 @@ function everyFault(engine, phase) {
 
 function death(engine, phase, stream) {
   scenario(`a worker that dies at ${phase}, ${stream ? 'streamed' : 'whole'}`, async (s) => {
-    const fleet = await Fleet.start(s, { engine, counts: countsFor(phase), config: { timeouts: TIMEOUTS } });
+    const options = { engine, counts: countsFor(phase), config: { timeouts: TIMEOUTS }, model: alone(phase) };
+    const fleet = await Fleet.start(s, options);
     const [sim] = fleet.of(phase);
+    await fleet.router.ready();
     sim.process.expectedExit = undefined;
     await sim.fault({ kind: 'die', phase, after_tokens: phase === 'prefill' ? 0 : 3 });
     const last = chat('Last words', stream);
     checkFor(engine, phase)(await ask(fleet, last), last, GONE);
     assert.equal((await sim.process.ended()).code, 70, 'the fault ended it');
     const again = chat('Anybody?', stream);
-    checkStruck(await ask(fleet, again), again, UNREACHABLE);
+    const noticed = { statuses: [502, 503], codes: [...UNREACHABLE.codes, ...DOWN[phase].codes] };
+    checkStruck(await ask(fleet, again), again, noticed);
+    checkStruck(await ask(fleet, again), again, DOWN[phase]);
   });
 }
 
@@ -166,11 +182,58 @@ function holes(engine) {
   });
 }
 
+// Those that strike before the client has a token and are not its own fault: another worker makes them good.
+const SAVED = [
+  'refuse', 'reset', 'status 401', 'status 429', 'status 500', 'status 503', 'hang', 'hang before a token',
+  'error event at once', 'cut at once', 'malformed at once',
+];
+// A prefill answer that is lost names blocks nobody can ask for: only the lease frees them.
+const LOSES_BLOCKS = ['cut at once', 'malformed at once'];
+
+async function checkSaved(fleet, sim, phase, name) {
+  const [fault] = FAULTS[name];
+  await fleet.router.allUp();
+  const { requests } = await sim.state();
+  await sim.fault({ ...fault, phase, count: MANY });
+  try {
+    // In turn, so that each kind of answer meets the worker once. Streamed, the broken event follows one that is sound.
+    const twice = name === 'malformed at once' && phase !== 'prefill' ? [false, false] : [false, false, true, true];
+    for (const [i, stream] of twice.entries()) {
+      const body = chat(`Saved from ${name} at ${phase}, ${i}`, stream);
+      checkExact(await ask(fleet, body), body);
+    }
+    if (fault.kind !== 'refuse') assert.ok((await sim.state()).requests > requests, 'the worker was asked');
+  } finally {
+    await sim.clearFaults();
+  }
+}
+
+function saved(engine, phase) {
+  scenario(`a second worker makes good what fails at ${phase}`, async (s) => {
+    const counts = Object.fromEntries(Object.keys(countsFor(phase)).map((role) => [role, 2]));
+    const model = phase === 'aggregated' ? {} : { disaggregation: 'required' };
+    const fleet = await Fleet.start(s, { engine, counts, config: { timeouts: TIMEOUTS }, model });
+    const [sim] = fleet.of(phase);
+    const step = (name) => s.step(name, () => checkSaved(fleet, sim, phase, name));
+    for (const name of SAVED.filter((one) => !LOSES_BLOCKS.includes(one))) await step(name);
+    await s.step('nothing stays, and nothing is pinned', () => fleet.settle());
+    for (const name of LOSES_BLOCKS) await step(name);
+    await s.step('no request stays, and the log tells who failed', async () => {
+      await fleet.idle();
+      assert.ok((await fleet.router.metric('baton_retries_total')) >= SAVED.length);
+      const leg = phase === 'prefill' ? 'prefill' : 'decode';
+      const failed = fleet.router.logLines('leg_failed').filter((line) => line.leg === leg);
+      assert.deepEqual([...new Set(failed.map(({ level, worker }) => `${level} ${worker}`))], [`warning ${sim.address}`]);
+    });
+  });
+}
+
 /** All of it for one engine. */
 export function testFaults(engine) {
   describe(`${engine} under faults`, { concurrency: CONCURRENCY }, () => {
     for (const phase of PHASES) everyFault(engine, phase);
     for (const phase of PHASES) for (const stream of [false, true]) death(engine, phase, stream);
+    for (const phase of PHASES) saved(engine, phase);
     holes(engine);
   });
 }

@@ -115,11 +115,41 @@ export class Router {
     return this.metric('baton_worker_in_flight');
   }
 
+  /** Lines of the log so far, of one event where that is said. */
+  logLines(event) {
+    const whole = this.process.stderr.slice(0, this.process.stderr.lastIndexOf('\n') + 1);
+    const lines = whole.split('\n').filter((text) => text.startsWith('{')).map((text) => JSON.parse(text));
+    return event ? lines.filter((line) => line.event === event) : lines;
+  }
+
   /** The log line of a request's end; it may be written a moment after the client has its last byte. */
   async requestLine(requestId) {
-    return until(`log line of request ${requestId}`, () => {
-      const line = this.process.stderr.split('\n').find((text) => text.includes(`"${requestId}"`));
-      return line && JSON.parse(line);
+    return until(`log line of request ${requestId}`, () => this.logLines('request').find(({ id }) => id === requestId));
+  }
+
+  /** GET /ready: {ready, reason, models}. */
+  async readiness() {
+    return JSON.parse(await fetchText(this.admin, '/ready'));
+  }
+
+  /** Waits until every model can serve: workers that were away have been seen again. */
+  async ready() {
+    await until('every model is ready', async () => Object.values((await this.readiness()).models).every((one) => one.ready));
+  }
+
+  /** Who would serve a request, asked of POST /v1/route: {status, ...the route or error}. */
+  async route(body, headers = {}) {
+    const answer = await request(this.admin, { path: '/v1/route', body: JSON.stringify(body), headers });
+    return { status: answer.status, ...JSON.parse(answer.text) };
+  }
+
+  /** Waits until no worker that the route query names is passed over for not being available. */
+  async allUp(model = 'demo') {
+    const asked = { model, messages: [{ role: 'user', content: 'x' }] };
+    await until('every worker is up', async () => {
+      const { prefill, decode } = await this.route(asked);
+      const candidates = [...(prefill?.candidates ?? []), ...(decode?.candidates ?? [])];
+      return candidates.length > 0 && candidates.every(({ why_not }) => why_not === null);
     });
   }
 }

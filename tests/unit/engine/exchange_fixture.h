@@ -25,9 +25,7 @@ struct ExchangeFixture : test::IoFixture {
                     {.connect_timeout = std::chrono::seconds(5),
                      .idle_per_worker = kIdleLimit,
                      .header_bytes = 16 * 1024}};
-  ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5),
-                            .idle = std::chrono::seconds(5),
-                            .handoff_grace = std::chrono::seconds(5)};
+  ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5), .idle = std::chrono::seconds(5)};
   std::vector<std::string_view> body{"bo", "dy"};
 };
 

@@ -22,15 +22,13 @@ using test::FakePeer;
 using test::response;
 using testing::HasSubstr;
 
-Error gone() { return Error(Errc::ClientGone, "the client left"); }
-
 struct ExchangeTest : ExchangeFixture {
   // One whole exchange: the body, or what went wrong.
   Result<std::string> ask(const FakeEngine& worker) { return ask_at(worker.endpoint()); }
   Result<std::string> ask_at(const model::Endpoint& endpoint) {
     Result<std::string> result = fail(Errc::Internal, "did not run");
     run([&]() -> awaitable<void> {
-      Exchange once(pool, {id, endpoint}, timeouts, nullptr, OnCancel::Abort);
+      Exchange once(pool, {id, endpoint}, timeouts);
       const auto taken = co_await once.send(kHead, body);
       if (!taken) {
         result = fail(taken.error());
@@ -42,10 +40,9 @@ struct ExchangeTest : ExchangeFixture {
     return result;
   }
   // Sends in the background; `sent` and `answer` are there once it has happened.
-  void begin(const model::Endpoint& endpoint, OnCancel on_cancel) {
+  void begin(const model::Endpoint& endpoint) {
     target = endpoint;
-    exchange =
-        std::make_unique<Exchange>(pool, Target{id, target}, timeouts, &cancellation, on_cancel);
+    exchange = std::make_unique<Exchange>(pool, Target{id, target}, timeouts);
     start([this]() -> awaitable<void> {
       sent = co_await exchange->send(kHead, body);
       if (*sent) answer = co_await exchange->read_all(limit);
@@ -58,7 +55,6 @@ struct ExchangeTest : ExchangeFixture {
   int status = 0;
   std::size_t limit = 1024 * 1024;
   model::Endpoint target;
-  Cancellation cancellation;
   std::unique_ptr<Exchange> exchange;
   std::optional<Result<void>> sent;
   std::optional<Result<std::string>> answer;
@@ -116,7 +112,7 @@ TEST_F(ExchangeTest, ClosesAConnectionWhoseAnswerWasNotReadToItsEnd) {
   });
   run([&]() -> awaitable<void> {
     const model::Endpoint endpoint = worker.endpoint();
-    Exchange half(pool, {id, endpoint}, timeouts, nullptr, OnCancel::Abort);
+    Exchange half(pool, {id, endpoint}, timeouts);
     EXPECT_TRUE(co_await half.send(kHead, body));
     EXPECT_TRUE(co_await half.read());
   });
@@ -223,7 +219,7 @@ TEST_F(ExchangeTest, NeverTakesACutBodyForAWholeOne) {
       });
       const model::Endpoint endpoint = worker.endpoint();
       run([&]() -> awaitable<void> {
-        Exchange cut(pool, {id, endpoint}, timeouts, nullptr, OnCancel::Abort);
+        Exchange cut(pool, {id, endpoint}, timeouts);
         EXPECT_TRUE(co_await cut.send(kHead, body));
         const auto piece = co_await cut.read();
         EXPECT_TRUE(piece && *piece == "half") << framing;
@@ -285,53 +281,6 @@ TEST_F(ExchangeTest, ReadsLargeAnswersWhole) {
   EXPECT_TRUE(ask(worker).value() == large);
 }
 
-TEST_F(ExchangeTest, CancelledWithAbortStopsWhileItWaitsForTheAnswer) {
-  const FakeEngine worker([](FakePeer& peer) {
-    peer.read_request();
-    peer.wait_for_drop();
-  });
-  begin(worker.endpoint(), OnCancel::Abort);
-  run_until([&] { return worker.requests().size() == 1; });
-  cancellation.request(gone());
-  run_until([&] { return ended; });
-  ASSERT_FALSE(*sent);
-  EXPECT_EQ(sent->error().code(), Errc::ClientGone);
-  exchange.reset();
-  EXPECT_TRUE(worker.wait_for_drops(1));
-}
-
-TEST_F(ExchangeTest, CancelledBeforeItBeganWithAbortDoesNotSend) {
-  const FakeEngine worker(test::always(response(200, "ok")));
-  cancellation.request(gone());
-  begin(worker.endpoint(), OnCancel::Abort);
-  run_until([&] { return ended; });
-  ASSERT_FALSE(*sent);
-  EXPECT_EQ(sent->error().code(), Errc::ClientGone);
-  EXPECT_TRUE(worker.requests().empty());
-}
-
-TEST_F(ExchangeTest, CancelledBeforeItBeganWithFinishDoesNotSendEither) {
-  const FakeEngine worker(test::always(response(200, "ok")));
-  cancellation.request(gone());
-  begin(worker.endpoint(), OnCancel::Finish);
-  run_until([&] { return ended; });
-  ASSERT_FALSE(*sent);
-  EXPECT_EQ(sent->error().code(), Errc::ClientGone);
-  EXPECT_TRUE(worker.requests().empty());
-}
-
-TEST_F(ExchangeTest, CancelledBeforeItBeganIsSentAllTheSameWhereThatReleasesSomething) {
-  for (const OnCancel on_cancel : {OnCancel::Regardless, OnCancel::AfterFirstBody}) {
-    const FakeEngine worker(test::always(response(200, "ok")));
-    if (!cancellation.requested()) cancellation.request(gone());
-    ended = false;
-    begin(worker.endpoint(), on_cancel);
-    run_until([&] { return ended; });
-    EXPECT_TRUE(*sent);
-    EXPECT_EQ(worker.requests().size(), 1U);
-  }
-}
-
 TEST_F(ExchangeTest, WaitsForTheFirstTokenAsLongAsForTheHead) {
   timeouts.idle = 1ms;
   FakeEngine worker([](FakePeer& peer) {
@@ -340,7 +289,7 @@ TEST_F(ExchangeTest, WaitsForTheFirstTokenAsLongAsForTheHead) {
     peer.wait_for_proceed();
     peer.write("ok");
   });
-  begin(worker.endpoint(), OnCancel::Abort);
+  begin(worker.endpoint());
   run_until([&] { return worker.pauses() == 1 && sent.has_value(); });
   const auto head_at = deadlines.now();
   // Longer than timeouts.idle and the clock's grain together.
@@ -359,7 +308,7 @@ TEST_F(ExchangeTest, DoesNotWaitLongForTheEndOfAnAnswerThatIsComplete) {
   });
   target = worker.endpoint();
   run([&]() -> awaitable<void> {
-    Exchange once(pool, {id, target}, timeouts, nullptr, OnCancel::Abort);
+    Exchange once(pool, {id, target}, timeouts);
     EXPECT_TRUE(co_await once.send(kHead, body));
     const auto piece = co_await once.read();
     EXPECT_EQ(piece.value(), "ok");
@@ -369,105 +318,102 @@ TEST_F(ExchangeTest, DoesNotWaitLongForTheEndOfAnAnswerThatIsComplete) {
   EXPECT_TRUE(worker.wait_for_drops(1)) << "an answer without an end leaves no usable connection";
 }
 
-TEST_F(ExchangeTest, CancelledWithAfterFirstBodyWaitsForTheFirstByteOfTheBody) {
-  FakeEngine worker([](FakePeer& peer) {
-    peer.read_request();
-    peer.wait_for_proceed();
-    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
-    peer.wait_for_proceed();
-    peer.write("first");
-    peer.wait_for_drop();
+TEST_F(ExchangeTest, DroppedBeforeItBeganDoesNotSend) {
+  const FakeEngine worker(test::always(response(200, "ok")));
+  target = worker.endpoint();
+  run([&]() -> awaitable<void> {
+    Exchange once(pool, {id, target}, timeouts);
+    once.drop();
+    const auto taken = co_await once.send(kHead, body);
+    EXPECT_FALSE(taken);
+    if (!taken) EXPECT_THAT(taken.error().message(), HasSubstr("given up"));
   });
-  begin(worker.endpoint(), OnCancel::AfterFirstBody);
-  run_until([&] { return worker.requests().size() == 1; });
-  cancellation.request(gone());
-  worker.proceed();
-  run_until([&] { return sent.has_value(); });
-  EXPECT_TRUE(*sent) << "the head alone does not show that the hand-off is complete";
-  run_for(20ms);
-  EXPECT_FALSE(ended);
-  worker.proceed();
+  EXPECT_TRUE(worker.requests().empty());
+}
+
+// Regression: drop() had no effect while the connection was being made.
+TEST_F(ExchangeTest, DroppedWhileItConnectsDoesNotSend) {
+  const FakeEngine worker(test::always(response(200, "ok")));
+  begin(worker.endpoint());
+  io.poll_one();  // as far as the connect
+  exchange->drop();
   run_until([&] { return ended; });
-  ASSERT_FALSE(*answer);
-  EXPECT_EQ(answer->error().code(), Errc::ClientGone);
-  exchange.reset();
-  EXPECT_TRUE(worker.wait_for_drops(1));
+  ASSERT_FALSE(*sent);
+  EXPECT_THAT(sent->error().message(), HasSubstr("given up"));
+  EXPECT_TRUE(worker.requests().empty());
 }
 
-TEST_F(ExchangeTest, CancelledWithAfterFirstBodyStopsAtOnceInTheMiddleOfTheBody) {
-  FakeEngine worker([](FakePeer& peer) {
-    peer.read_request();
-    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
-    peer.wait_for_drop();
-  });
-  const model::Endpoint endpoint = worker.endpoint();
-  bool reading = false;
-  start([&]() -> awaitable<void> {
-    Exchange stream(pool, {id, endpoint}, timeouts, &cancellation, OnCancel::AfterFirstBody);
-    EXPECT_TRUE(co_await stream.send(kHead, body));
-    EXPECT_TRUE(co_await stream.read());
-    reading = true;
-    const auto rest = co_await stream.read();
-    EXPECT_FALSE(rest);
-    if (!rest) EXPECT_EQ(rest.error().code(), Errc::ClientGone);
-    ended = true;
-  });
-  run_until([&] { return reading; });
-  cancellation.request(gone());
-  run_until([&] { return ended; });
-  EXPECT_TRUE(worker.wait_for_drops(1));
-}
-
-TEST_F(ExchangeTest, CancelledWithFinishReadsTheAnswerToItsEnd) {
-  FakeEngine worker([](FakePeer& peer) {
-    peer.read_request();
-    peer.wait_for_proceed();
-    peer.write(response(200, "the params"));
-  });
-  begin(worker.endpoint(), OnCancel::Finish);
-  run_until([&] { return worker.requests().size() == 1; });
-  cancellation.request(gone());
-  worker.proceed();
-  run_until([&] { return ended; });
-  EXPECT_EQ(answer->value(), "the params");
-}
-
-TEST_F(ExchangeTest, CancelledIsDroppedWhenTheGraceIsOver) {
-  for (const OnCancel on_cancel : {OnCancel::AfterFirstBody, OnCancel::Finish}) {
-    ++id.value;
-    timeouts.handoff_grace = 50ms;
-    const FakeEngine worker([](FakePeer& peer) {
-      peer.read_request();
-      peer.wait_for_drop();
-    });
-    Cancellation this_one;
-    bool over = false;
-    const model::Endpoint endpoint = worker.endpoint();
-    start([&]() -> awaitable<void> {
-      Exchange leg(pool, {id, endpoint}, timeouts, &this_one, on_cancel);
-      const auto result = co_await leg.send(kHead, body);
-      EXPECT_FALSE(result);
-      if (!result) EXPECT_EQ(result.error().code(), Errc::ClientGone);
-      over = true;
-    });
-    run_until([&] { return worker.requests().size() == 1; });
-    this_one.request(gone());
-    run_until([&] { return over; });
-    EXPECT_TRUE(worker.wait_for_drops(1));
-  }
-}
-
-TEST_F(ExchangeTest, DroppedFailsWithoutTouchingTheWorkerAgain) {
+TEST_F(ExchangeTest, DroppedBeforeTheHeadTellsTheWorkerAndSaysSo) {
   const FakeEngine worker([](FakePeer& peer) {
     peer.read_request();
     peer.wait_for_drop();
   });
-  begin(worker.endpoint(), OnCancel::Finish);
+  begin(worker.endpoint());
   run_until([&] { return worker.requests().size() == 1; });
   exchange->drop();
   run_until([&] { return ended; });
   ASSERT_FALSE(*sent);
   EXPECT_EQ(sent->error().code(), Errc::EngineFailed);
+  EXPECT_THAT(sent->error().message(), HasSubstr("given up"));
+  exchange.reset();
+  EXPECT_TRUE(worker.wait_for_drops(1));
+  EXPECT_EQ(worker.connections(), 1U);
+}
+
+TEST_F(ExchangeTest, DroppedBetweenHeadAndBodyHasNotBegun) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+    peer.wait_for_drop();
+  });
+  begin(worker.endpoint());
+  run_until([&] { return sent.has_value(); });
+  ASSERT_TRUE(*sent);
+  exchange->drop();
+  run_until([&] { return ended; });
+  ASSERT_FALSE(*answer);
+  EXPECT_FALSE(exchange->begun());
+  EXPECT_EQ(answer->error().code(), Errc::EngineFailed);
+  EXPECT_THAT(answer->error().message(), HasSubstr("given up"));
+  exchange.reset();
+  EXPECT_TRUE(worker.wait_for_drops(1));
+}
+
+TEST_F(ExchangeTest, DroppedInTheMiddleOfTheBodyIsABrokenStream) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+    peer.wait_for_drop();
+  });
+  begin(worker.endpoint());
+  run_until([&] { return exchange->begun(); });
+  exchange->drop();
+  run_until([&] { return ended; });
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(answer->error().code(), Errc::StreamBroken);
+  EXPECT_THAT(answer->error().message(), HasSubstr("given up"));
+  exchange.reset();
+  EXPECT_TRUE(worker.wait_for_drops(1));
+  EXPECT_EQ(pool.idle_count(), 0U);
+}
+
+TEST_F(ExchangeTest, DroppedBetweenTwoReadsFailsTheNext) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+    peer.wait_for_drop();
+  });
+  target = worker.endpoint();
+  run([&]() -> awaitable<void> {
+    Exchange stream(pool, {id, target}, timeouts);
+    EXPECT_TRUE(co_await stream.send(kHead, body));
+    EXPECT_TRUE(co_await stream.read());
+    stream.drop();
+    EXPECT_TRUE(worker.wait_for_drops(1)) << "told at once, though nobody reads here";
+    const auto rest = co_await stream.read();
+    EXPECT_FALSE(rest);
+    if (!rest) EXPECT_THAT(rest.error().message(), HasSubstr("given up"));
+  });
 }
 
 // Regression: a dropped leg looked like a kept-alive connection that had died, and its request was
@@ -475,37 +421,27 @@ TEST_F(ExchangeTest, DroppedFailsWithoutTouchingTheWorkerAgain) {
 TEST_F(ExchangeTest, DroppedOnAKeptConnectionIsNotSentAgain) {
   const FakeEngine worker(answers_once_then([](FakePeer& peer) { peer.wait_for_drop(); }));
   warm_up(worker);
-  begin(worker.endpoint(), OnCancel::Finish);
+  begin(worker.endpoint());
   run_until([&] { return worker.requests().size() == 2; });
   exchange->drop();
-  run_until([&] { return ended; });
-  EXPECT_FALSE(*sent);
-  EXPECT_EQ(worker.connections(), 1U);
-}
-
-// Regression: the same, by the end of the grace.
-TEST_F(ExchangeTest, OnAKeptConnectionTheEndOfTheGraceIsTheEnd) {
-  timeouts.handoff_grace = 50ms;
-  const FakeEngine worker(answers_once_then([](FakePeer& peer) { peer.wait_for_drop(); }));
-  warm_up(worker);
-  begin(worker.endpoint(), OnCancel::Finish);
-  run_until([&] { return worker.requests().size() == 2; });
-  cancellation.request(gone());
   run_until([&] { return ended; });
   ASSERT_FALSE(*sent);
-  EXPECT_EQ(sent->error().code(), Errc::ClientGone);
+  EXPECT_THAT(sent->error().message(), HasSubstr("given up"));
   EXPECT_EQ(worker.connections(), 1U);
 }
 
-// Regression: drop() had no effect while the connection was being made.
-TEST_F(ExchangeTest, DroppedWhileItConnectsDoesNotSend) {
-  const FakeEngine worker(test::always(response(200, "ok")));
-  begin(worker.endpoint(), OnCancel::Finish);
-  io.poll_one();  // as far as the connect
+TEST_F(ExchangeTest, DroppedTwiceIsDroppedOnce) {
+  const FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  begin(worker.endpoint());
+  run_until([&] { return worker.requests().size() == 1; });
+  exchange->drop();
   exchange->drop();
   run_until([&] { return ended; });
+  exchange->drop();
   EXPECT_FALSE(*sent);
-  EXPECT_TRUE(worker.requests().empty());
 }
 
 }  // namespace

@@ -20,6 +20,14 @@ TEST(RequestHead, IsARequestLineHostHeadersAndLength) {
             "\r\n");
 }
 
+TEST(RequestHead, HasTheLinesOfOneLegBehindThoseOfAll) {
+  wire::Headers headers;
+  headers.add("A", "b");
+  EXPECT_EQ(request_head("POST", "/p", "h:1", headers, 2, "X-Request-Id: 7\r\nX-Rank: 3\r\n"),
+            "POST /p HTTP/1.1\r\nHost: h:1\r\nA: b\r\n"
+            "X-Request-Id: 7\r\nX-Rank: 3\r\nContent-Length: 2\r\n\r\n");
+}
+
 TEST(RequestHead, NamesALengthAlsoWhereThereIsNoBody) {
   EXPECT_EQ(request_head("GET", "/server_info", "h:1", {}, 0),
             "GET /server_info HTTP/1.1\r\nHost: h:1\r\nContent-Length: 0\r\n\r\n");

@@ -124,7 +124,7 @@ TEST_F(UpstreamPoolTest, ShutDownEndsWhatIsUnderWayAndWhatWouldCome) {
   const model::Endpoint endpoint = busy.endpoint();
   bool ended = false;
   start([&]() -> awaitable<void> {
-    Exchange exchange(pool, {{2}, endpoint}, timeouts, nullptr, OnCancel::Finish);
+    Exchange exchange(pool, {{2}, endpoint}, timeouts);
     EXPECT_FALSE(co_await exchange.send(kHead, body));
     ended = true;
   });

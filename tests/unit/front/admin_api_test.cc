@@ -20,14 +20,31 @@ struct AdminApiTest : test::IoFixture {
     config::Model& model = config.models.emplace_back();
     model.name = std::move(name);
     for (const Role role : roles) {
-      model.workers.push_back({{"127.0.0.1", 1}, model::Engine::Vllm, role, std::nullopt});
+      model::WorkerSpec worker;
+      worker.endpoint = {"127.0.0.1", static_cast<std::uint16_t>(model.workers.size() + 1)};
+      worker.role = role;
+      model.workers.push_back(worker);
     }
   }
-  const AnswerRecorder& get(const std::string& path) {
-    fleet.emplace(config, metrics, log);
-    const Routes routes(admin_routes(*fleet, metrics, [this] { return draining; }));
-    run([&]() -> awaitable<void> { co_await call_route(routes, "GET", path, "", answer); });
+  std::vector<Route> make_routes() {
+    return admin_routes({.fleet = *fleet,
+                         .ledger = ledger,
+                         .metrics = metrics,
+                         .random = [this] { return ++draws; },
+                         .draining = [this] { return draining; }});
+  }
+  const AnswerRecorder& call(const std::string& method, const std::string& path,
+                             const std::string& body, const wire::Headers& headers = {}) {
+    if (!fleet) fleet.emplace(config, metrics, log);
+    const Routes routes(make_routes());
+    run([&]() -> awaitable<void> {
+      co_await call_route(routes, method, path, body, answer, headers);
+    });
     return answer;
+  }
+  const AnswerRecorder& get(const std::string& path) {
+    fleet.reset();
+    return call("GET", path, "");
   }
   nlohmann::json json() const { return nlohmann::json::parse(answer.body); }
 
@@ -35,6 +52,8 @@ struct AdminApiTest : test::IoFixture {
   telemetry::Registry metrics;
   std::string lines;
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  pipeline::RequestLedger ledger{metrics, log, false};
+  std::uint64_t draws = 0;
   std::optional<fleet::Fleet> fleet;
   bool draining = false;
   AnswerRecorder answer;
@@ -42,7 +61,7 @@ struct AdminApiTest : test::IoFixture {
 
 TEST_F(AdminApiTest, NeedsNoKey) {
   fleet.emplace(config, metrics, log);
-  for (const Route& route : admin_routes(*fleet, metrics, [] { return false; })) {
+  for (const Route& route : make_routes()) {
     EXPECT_EQ(route.access, Access::Open) << route.path;
   }
 }
@@ -88,6 +107,38 @@ TEST_F(AdminApiTest, GivesTheMetricsInPrometheusFormat) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.headers.find("content-type"), "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_THAT(answer.body, HasSubstr("baton_something_total 3\n"));
+}
+
+// prefill-router.md §2.11.
+TEST_F(AdminApiTest, TellsWhoWouldServeARequestWithoutServingIt) {
+  serve("m", {Role::Prefill, Role::Prefill, Role::Decode});
+  const std::string body = R"({"model":"m","prompt":"p"})";
+  EXPECT_EQ(call("POST", "/v1/route", body).status, 200) << answer.body;
+  EXPECT_EQ(json()["object"], "route");
+  EXPECT_EQ(json()["handoff"], "nixl_pull");
+  EXPECT_EQ(json()["prefill"]["worker"], "127.0.0.1:1");
+  EXPECT_EQ(json()["prefill"]["candidates"].size(), 2U);
+  EXPECT_EQ(json()["decode"]["worker"], "127.0.0.1:3");
+  const std::string first = answer.body;
+  call("POST", "/v1/route", body);
+  EXPECT_EQ(answer.body, first) << "nobody's turn is used up";
+}
+
+TEST_F(AdminApiTest, BelievesWhoeverMayAskItWhereARequestGoes) {
+  serve("m", {Role::Prefill, Role::Prefill, Role::Decode});
+  wire::Headers headers;
+  headers.add("X-Baton-Prefill-Instance-Id", "127.0.0.1:2");
+  EXPECT_EQ(call("POST", "/v1/route", R"({"model":"m","prompt":"p"})", headers).status, 200);
+  EXPECT_EQ(json()["prefill"]["worker"], "127.0.0.1:2");
+}
+
+TEST_F(AdminApiTest, SaysWhyARequestWouldNotBeServed) {
+  serve("m", {Role::Prefill});
+  EXPECT_EQ(call("POST", "/v1/route", R"({"model":"other"})").status, 404);
+  EXPECT_EQ(json()["error"]["code"], "model_not_found");
+  EXPECT_EQ(call("POST", "/v1/route", "no JSON").status, 400);
+  EXPECT_EQ(call("POST", "/v1/route", R"({"model":"m","prompt":"p"})").status, 503);
+  EXPECT_EQ(json()["error"]["code"], "no_workers");
 }
 
 }  // namespace

@@ -37,13 +37,21 @@ class AnswerRecorder final : public pipeline::ResponseSink {
 
 // Calls the handler of a route, as a session would.
 inline awaitable<void> call_route(const Routes& routes, std::string method, std::string target,
-                                  std::string body, AnswerRecorder& answer) {
+                                  std::string body, AnswerRecorder& answer,
+                                  const wire::Headers& headers = {}) {
   wire::RequestHead head;
+  head.headers = headers;
   head.method = std::move(method);
   head.target = std::move(target);
   const Route* const route = routes.find(head.method, head.path()).value();
   Cancellation cancellation;
-  Call call{head, std::move(body), "id-1", std::chrono::steady_clock::now(), answer, cancellation};
+  Call call{.head = head,
+            .body = std::move(body),
+            .request_id = "id-1",
+            .received = std::chrono::steady_clock::now(),
+            .trusted = routing::Trusted::No,
+            .response = answer,
+            .cancellation = cancellation};
   co_await route->handler(call);
 }
 

@@ -33,11 +33,12 @@ struct HttpSessionTest : test::IoFixture {
                                    .keys = *api_keys,
                                    .limits = limits,
                                    .timeouts = timeouts,
+                                   .trust = trust,
                                    .metrics = http_metrics,
                                    .random = [this] { return ++draws; }});
     connection.emplace(std::move(near), deadlines);
     client.emplace(std::move(far));
-    session.emplace(*connection, *context);
+    session.emplace(*connection, *context, trusted);
     ended = false;
     start([this]() -> awaitable<void> {
       co_await session->run();
@@ -53,6 +54,7 @@ struct HttpSessionTest : test::IoFixture {
   awaitable<void> echo(Call call) {
     bodies.push_back(call.body);
     ids.push_back(call.request_id);
+    last_trusted = call.trusted;
     co_await call.response.respond(200, {}, call.body);
   }
   awaitable<void> hang(Call call) {
@@ -91,6 +93,7 @@ struct HttpSessionTest : test::IoFixture {
                  {"POST", "/hang", Access::Open, [this](Call call) { return hang(call); }}}};
   config::Limits limits;
   config::Timeouts timeouts;
+  config::Trust trust;
   telemetry::Registry registry;
   HttpMetrics http_metrics{registry};
   std::unique_ptr<ApiKeys> api_keys;
@@ -103,6 +106,8 @@ struct HttpSessionTest : test::IoFixture {
   std::uint64_t draws = 0;
   std::vector<std::string> bodies;
   std::vector<std::string> ids;
+  routing::Trusted trusted = routing::Trusted::No;
+  std::optional<routing::Trusted> last_trusted;
   bool hanging = false;
   std::optional<Errc> reason;
 };
@@ -119,6 +124,18 @@ TEST_F(HttpSessionTest, AnswersOneRequestAfterTheOther) {
       "3\r\nabc\r\n0\r\n\r\n");
   EXPECT_THAT(receive(2), EndsWith("\r\n\r\nabc"));
   EXPECT_FALSE(ended);
+}
+
+TEST_F(HttpSessionTest, TellsHandlersWhetherTheSourceIsTrusted) {
+  for (const routing::Trusted source : {routing::Trusted::No, routing::Trusted::Yes}) {
+    trusted = source;
+    begin();
+    client->send(
+        "POST /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    receive_until_end();
+    run_until([this] { return ended; });
+    EXPECT_EQ(last_trusted, source);
+  }
 }
 
 TEST_F(HttpSessionTest, AnswersRequestsSentAheadInTheirOrder) {

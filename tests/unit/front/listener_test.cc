@@ -30,6 +30,7 @@ struct ListenerTest : test::IoFixture {
                                     .keys = keys,
                                     .limits = limits,
                                     .timeouts = timeouts,
+                                    .trust = trust,
                                     .metrics = http_metrics,
                                     .random = [] { return std::uint64_t{1}; }},
                      Listener::Gate{open, 2}, nullptr);
@@ -49,11 +50,15 @@ struct ListenerTest : test::IoFixture {
     EXPECT_THAT(client.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
   }
 
-  Routes routes{{{"GET", "/hello", Access::Open,
-                  [](Call call) { return respond_json(call, 200, "hello"); }}}};
+  Routes routes{{{"GET", "/hello", Access::Open, [this](Call call) {
+                    trusted.push_back(call.trusted);
+                    return respond_json(call, 200, "hello");
+                  }}}};
+  std::vector<routing::Trusted> trusted;  // what was thought of each request
   ApiKeys keys{{}};
   config::Limits limits;
   config::Timeouts timeouts;
+  config::Trust trust;
   telemetry::Registry registry;
   HttpMetrics http_metrics{registry};
   std::atomic<std::size_t> open{0};
@@ -71,6 +76,29 @@ TEST_F(ListenerTest, RunsASessionForEachConnection) {
   EXPECT_EQ(http_metrics.connections.value(), 2);
   first.close();
   run_until([this] { return open == 1; });
+}
+
+// The context holds the options by reference: what is said of them here counts from now on.
+TEST_F(ListenerTest, TrustsTheSourcesItIsToldTo) {
+  const auto network = [](const char* text) { return model::parse_network(text).value(); };
+  const struct {
+    config::Trust trust;
+    routing::Trusted expected;
+  } cases[] = {
+      {{}, routing::Trusted::No},
+      {{.routing_headers = true, .sources = {}}, routing::Trusted::Yes},
+      {{.routing_headers = true, .sources = {network("127.0.0.0/8")}}, routing::Trusted::Yes},
+      {{.routing_headers = true, .sources = {network("10.0.0.0/8")}}, routing::Trusted::No},
+      {{.routing_headers = false, .sources = {network("127.0.0.0/8")}}, routing::Trusted::No},
+  };
+  for (const auto& c : cases) {
+    trust = c.trust;
+    RawClient client = connect();
+    expect_hello(client);
+    EXPECT_EQ(trusted.back(), c.expected);
+    client.close();
+    run_until([this] { return open == 0; });
+  }
 }
 
 TEST_F(ListenerTest, TurnsAwayWhoeverIsTooMany) {

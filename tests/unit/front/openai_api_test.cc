@@ -17,19 +17,20 @@ using testing::StartsWith;
 
 struct OpenAiApiTest : handoff::HandoffFixture {
   void SetUp() override {
-    serve(Engine::Vllm, {{Role::Aggregated, worker.endpoint()}});
-    pipeline.emplace(*fleet, *handoff, ledger,
+    serve(Engine::Vllm, {{Role::Aggregated, server.endpoint()}});
+    pipeline.emplace(*fleet, *handoff, tasks, ledger,
                      pipeline::Options{.forward_authorization = pipeline::ForwardAuthorization::No,
-                                       .response_bytes = 1024});
+                                       .response_bytes = 1024,
+                                       .handoff_fields = config::ClientHandoffFields::Strip,
+                                       .tell_workers = false,
+                                       .overload_status = 0});
     routes.emplace(openai_routes(*pipeline, *fleet, 1'700'000'000));
   }
   void call(std::string method, std::string target, std::string body = "") {
     run([&]() -> awaitable<void> { co_await call_route(*routes, method, target, body, recorder); });
   }
-  FakeEngine worker{
+  FakeEngine server{
       test::always(test::response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})"))};
-  std::string lines;
-  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   pipeline::RequestLedger ledger{metrics, log, false};
   std::optional<pipeline::Pipeline> pipeline;
   std::optional<Routes> routes;
@@ -74,9 +75,9 @@ TEST_F(OpenAiApiTest, SendsEachApiToItsPath) {
   call("POST", "/v1/chat/completions", R"({"model":"m","messages":[]})");
   EXPECT_EQ(recorder.body, R"({"choices":[{"index":0,"finish_reason":"stop"}]})");
   call("POST", "/v1/completions", R"({"model":"m","prompt":"p"})");
-  ASSERT_EQ(worker.requests().size(), 2U);
-  EXPECT_THAT(worker.requests()[0].head, StartsWith("POST /v1/chat/completions HTTP/1.1\r\n"));
-  EXPECT_THAT(worker.requests()[1].head, StartsWith("POST /v1/completions HTTP/1.1\r\n"));
+  ASSERT_EQ(server.requests().size(), 2U);
+  EXPECT_THAT(server.requests()[0].head, StartsWith("POST /v1/chat/completions HTTP/1.1\r\n"));
+  EXPECT_THAT(server.requests()[1].head, StartsWith("POST /v1/completions HTTP/1.1\r\n"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "handoff/handoff.h"
 #include "support/fake_engine.h"
 #include "support/io_fixture.h"
+#include "telemetry/log.h"
 
 #include <nlohmann/json.hpp>
 
@@ -20,40 +21,59 @@ namespace baton::handoff {
 
 // A Handoff over fake engines, and one request at a time that goes through it.
 struct HandoffFixture : test::IoFixture {
+  template <class T>
+  using awaitable = boost::asio::awaitable<T>;
   using Role = model::Role;
   using Engine = model::Engine;
 
   void TearDown() override {
+    answer.reset();
     pool.shut_down();
     run_until([this] { return tasks.running() == 0; });
   }
 
-  // Call once, before the first request: who serves the model "m".
-  void serve(Engine engine, std::vector<std::pair<Role, model::Endpoint>> workers) {
-    config::Model model;
-    model.name = "m";
-    for (const auto& [role, endpoint] : workers) {
-      model.workers.push_back(
-          {.endpoint = endpoint, .engine = engine, .role = role, .bootstrap_port = 8998});
-    }
-    config.models.push_back(std::move(model));
-    fleet = std::make_unique<fleet::Fleet>(config, metrics);
+  static model::WorkerSpec spec(Engine engine, Role role, const model::Endpoint& endpoint) {
+    model::WorkerSpec made;
+    made.endpoint = endpoint;
+    made.engine = engine;
+    made.role = role;
+    made.bootstrap_port = 8998;
+    return made;
+  }
+  // Call once, before the first request: who serves the model "m". `options` says how.
+  void serve(std::vector<model::WorkerSpec> workers) {
+    options.name = "m";
+    options.workers = std::move(workers);
+    config.models.push_back(options);
+    fleet = std::make_unique<fleet::Fleet>(config, metrics, log);
     handoff = std::make_unique<Handoff>(
         pool, tasks, tickets, [this] { return ++draws; },
-        Options{.timeouts = timeouts, .response_bytes = 1024 * 1024});
+        Options{.timeouts = timeouts, .grace = grace, .response_bytes = 1024 * 1024});
+  }
+  void serve(Engine engine, const std::vector<std::pair<Role, model::Endpoint>>& workers) {
+    std::vector<model::WorkerSpec> specs;
+    for (const auto& [role, endpoint] : workers) specs.push_back(spec(engine, role, endpoint));
+    serve(std::move(specs));
   }
 
+  Job job(engine::Api api, std::string body) {
+    return {.model = *fleet->find("m"),
+            .api = api,
+            .body = engine::ClientBody::parse(std::move(body)).value(),
+            .by_alias = false,
+            .headers = {},
+            .request_id = "id-1",
+            .hints = std::make_shared<const routing::Hints>(hints),
+            .counters = counters};
+  }
   // Starts a request; `answer` is there once it has been got or refused.
-  void begin(engine::Api api, std::string body) {
+  void begin(Job wanted) {
     answer.reset();
-    wire::Headers headers;
-    headers.add("X-Request-Id", "id-1");
-    Job job{*fleet->find("m"), api, engine::ClientBody::parse(std::move(body)).value(), false,
-            std::move(headers)};
-    start([this, job]() -> awaitable<void> {
-      answer.emplace(co_await handoff->run(job, trail, cancellation));
+    start([this, wanted]() -> awaitable<void> {
+      answer.emplace(co_await handoff->run(wanted, trail, cancellation));
     });
   }
+  void begin(engine::Api api, std::string body) { begin(job(api, std::move(body))); }
   void wait_for_answer() {
     run_until([this] { return answer.has_value(); });
   }
@@ -61,31 +81,59 @@ struct HandoffFixture : test::IoFixture {
     begin(api, std::move(body));
     wait_for_answer();
   }
-  // The rest of a streamed answer.
+  // The answer as a client reads it: what fails before its first byte is recovered from.
   std::string read_rest() {
     std::string text;
     run([&]() -> awaitable<void> {
-      const auto whole = co_await (*answer)->stream->read_all(1024 * 1024);
-      text = whole ? *whole : "failed: " + whole.error().message();
+      Answer& got = **answer;
+      while (!got.whole()) {
+        const auto piece = co_await got.stream().read();
+        if (!piece) {
+          const auto recovered = co_await got.recover(piece.error(), nullptr);
+          if (recovered) continue;
+          text = "failed: " + recovered.error().message();
+          co_return;
+        }
+        if (piece->empty()) {
+          got.finished();
+          co_return;
+        }
+        got.first_token();
+        text += *piece;
+      }
+      text = *got.whole();
     });
     return text;
   }
+  // For requests without a failure.
+  std::string ask_and_read(engine::Api api, std::string body) {
+    ask(api, std::move(body));
+    return *answer ? read_rest() : "failed: " + answer->error().message();
+  }
+  void wait_for_legs() {
+    run_until([this] { return tasks.running() == 0; });
+  }
   Errc failure() const { return answer->error().code(); }
+  const fleet::Worker& worker(const model::Endpoint& endpoint) const {
+    return *fleet->find_worker(endpoint.to_string());
+  }
   std::int64_t in_flight() const {
     std::int64_t total = 0;
     for (const Role role : {Role::Prefill, Role::Decode, Role::Aggregated}) {
-      for (const auto& worker : fleet->find("m")->workers(role).workers()) {
-        total += worker->in_flight();
-      }
+      for (const auto& one : fleet->find("m")->workers(role).workers()) total += one->in_flight();
     }
     return total;
   }
 
   engine::ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5),
-                                    .idle = std::chrono::seconds(5),
-                                    .handoff_grace = std::chrono::seconds(5)};
+                                    .idle = std::chrono::seconds(5)};
+  std::chrono::milliseconds grace = std::chrono::seconds(5);
+  config::Model options;
   config::Config config;
   telemetry::Registry metrics;
+  std::string lines;
+  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  Counters counters{metrics, "m"};
   std::unique_ptr<fleet::Fleet> fleet;
   engine::UpstreamPool pool{io,
                             deadlines,
@@ -96,6 +144,7 @@ struct HandoffFixture : test::IoFixture {
   TicketSource tickets{1'780'000'000'000, 1};
   std::uint64_t draws = 100;
   std::unique_ptr<Handoff> handoff;
+  routing::Hints hints;
   Trail trail;
   Cancellation cancellation;
   std::optional<Result<Answer>> answer;
@@ -103,5 +152,22 @@ struct HandoffFixture : test::IoFixture {
 
 inline nlohmann::json json(const std::string& text) { return nlohmann::json::parse(text); }
 inline Error client_gone() { return Error(Errc::ClientGone, "the client left"); }
+
+// A worker that takes a request and hears no more of it until the other side closes.
+inline test::FakeEngine::Script waits_to_be_dropped() {
+  return [](test::FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  };
+}
+// One that answers each request when it is told to.
+inline test::FakeEngine::Script answers_when_told(std::string response) {
+  return [response = std::move(response)](test::FakePeer& peer) {
+    while (peer.read_request()) {
+      peer.wait_for_proceed();
+      peer.write(response);
+    }
+  };
+}
 
 }  // namespace baton::handoff

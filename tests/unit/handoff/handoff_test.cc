@@ -18,10 +18,12 @@ using test::FakeEngine;
 using test::FakePeer;
 using test::response;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* kKept =
     R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"remote_port":5600}})";
+constexpr const char* kMet = R"({"choices":[{"finish_reason":"length"}]})";
 constexpr const char* kRequest = R"({"model":"m","prompt":"p","max_tokens":50,"stream":true})";
 
 FakeEngine::Script nobody_should_come() {
@@ -32,12 +34,14 @@ struct PrefillFirst : HandoffFixture {
   FakeEngine decode{test::always(response(200, "decoded"))};
 };
 
+// prefill-router.md §1.3, outcome Completed.
 TEST_F(PrefillFirst, GoesThroughPrefillAndThenDecode) {
   const FakeEngine prefill(test::always(response(200, kKept)));
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
   ask(Api::Completions, kRequest);
   ASSERT_TRUE(*answer) << answer->error().message();
   EXPECT_EQ(in_flight(), 1) << "the decode worker's";
+  EXPECT_TRUE((*answer)->handed_off());
   EXPECT_EQ(read_rest(), "decoded");
 
   ASSERT_EQ(prefill.requests().size(), 1U);
@@ -49,11 +53,15 @@ TEST_F(PrefillFirst, GoesThroughPrefillAndThenDecode) {
   EXPECT_EQ(json(decode.requests()[0].body),
             json(R"({"model":"m","prompt":"p","max_tokens":50,"stream":true,)"
                  R"("kv_transfer_params":{"remote_port":5600}})"));
-  EXPECT_EQ(trail.prefill_worker, prefill.endpoint().to_string());
-  EXPECT_EQ(trail.decode_worker, decode.endpoint().to_string());
-  EXPECT_TRUE(trail.prefill_time && trail.decode_sent);
+  EXPECT_EQ(trail.prefill.worker, prefill.endpoint().to_string());
+  EXPECT_EQ(trail.decode.worker, decode.endpoint().to_string());
+  ASSERT_TRUE(trail.prefill.sent && trail.prefill.done && trail.decode.sent);
+  EXPECT_LE(*trail.prefill.sent, *trail.prefill.done);
+  EXPECT_LE(*trail.prefill.done, *trail.decode.sent);
   answer.reset();
   EXPECT_EQ(in_flight(), 0);
+  EXPECT_EQ(trail.retries, 0U);
+  EXPECT_EQ(counters.releases.value(), 0U);
 }
 
 TEST_F(PrefillFirst, SpeaksTensorRtLlmToo) {
@@ -61,11 +69,7 @@ TEST_F(PrefillFirst, SpeaksTensorRtLlmToo) {
       200, R"({"choices":[{"finish_reason":"length","disaggregated_params":{"ctx_request_id":7}}],)"
            R"("prompt_token_ids":[4,5],"usage":{"prompt_tokens":2}})")));
   serve(Engine::Trtllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
-  for (int i = 0; i < 2; ++i) {
-    ask(Api::Completions, kRequest);
-    ASSERT_TRUE(*answer) << answer->error().message();
-    EXPECT_EQ(read_rest(), "decoded");
-  }
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
   const auto id = [&](std::size_t i) {
     return json(prefill.requests()[i].body)["disaggregated_params"]["disagg_request_id"];
   };
@@ -77,17 +81,26 @@ TEST_F(PrefillFirst, SpeaksTensorRtLlmToo) {
                  R"("ctx_usage":{"prompt_tokens":2}}})"));
 }
 
+// prefill-router.md §1.3, outcome Terminal; §2.1 step 14.
 TEST_F(PrefillFirst, AnswersFromThePrefillWhereItEndedThere) {
   const FakeEngine prefill(
       test::always(response(200, R"({"choices":[{"finish_reason":"stop"}],"id":"1"})")));
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
   ask(Api::Completions, kRequest);
   ASSERT_TRUE(*answer);
-  EXPECT_EQ((*answer)->whole, R"({"choices":[{"finish_reason":"stop"}],"id":"1"})");
+  EXPECT_EQ((*answer)->whole(), R"({"choices":[{"finish_reason":"stop"}],"id":"1"})");
   EXPECT_TRUE(decode.requests().empty());
   EXPECT_EQ(in_flight(), 0);
 }
 
+TEST_F(PrefillFirst, ServesWithoutACacheWhereThePrefillKeptNone) {
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  EXPECT_EQ(decode.requests()[0].body, kRequest);
+}
+
+// prefill-router.md §1.3, PrefillError and NoDisaggregatedParams; §2.6 rules 1, 2, 7 and 8.
 TEST_F(PrefillFirst, FailsAsThePrefillDoesAndLeavesTheDecodeWorkerAlone) {
   const struct {
     std::string answer;
@@ -98,6 +111,7 @@ TEST_F(PrefillFirst, FailsAsThePrefillDoesAndLeavesTheDecodeWorkerAlone) {
       {response(429, "busy", "Retry-After: 3\r\n"), Errc::EngineOverloaded, 429},
       {response(500, "boom"), Errc::EngineFailed, 502},
       {response(200, "no JSON"), Errc::EngineProtocol, 502},
+      {response(200, R"({"error":{"message":"no"}})"), Errc::EngineFailed, 502},
       {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", Errc::StreamBroken, 502},
       {"", Errc::EngineFailed, 502},
   };
@@ -116,7 +130,17 @@ TEST_F(PrefillFirst, FailsAsThePrefillDoesAndLeavesTheDecodeWorkerAlone) {
   EXPECT_TRUE(decode.requests().empty());
 }
 
-TEST_F(PrefillFirst, FailsAsTheDecodeDoes) {
+TEST_F(PrefillFirst, FailsWhereAContextWorkerHasNothingToHandOver) {
+  const FakeEngine prefill(test::always(
+      response(200, R"({"choices":[{"finish_reason":"length","disaggregated_params":null}]})")));
+  serve(Engine::Trtllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::NoHandoff);
+  EXPECT_TRUE(decode.requests().empty());
+}
+
+TEST_F(PrefillFirst, FailsAsTheOnlyDecodeDoesAndReleasesWhatIsPinned) {
   const FakeEngine prefill(test::always(response(200, kKept)));
   const FakeEngine full(test::always(response(503, R"({"detail":"full"})", "Retry-After: 9\r\n")));
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, full.endpoint()}});
@@ -124,139 +148,134 @@ TEST_F(PrefillFirst, FailsAsTheDecodeDoes) {
   ASSERT_FALSE(*answer);
   EXPECT_EQ(failure(), Errc::EngineOverloaded);
   EXPECT_EQ(answer->error().retry_after(), 9s);
+  wait_for_legs();
+  EXPECT_EQ(counters.releases.value(), 1U);
+  EXPECT_GE(full.requests().size(), 2U) << "rather one that has just failed than nobody";
+  EXPECT_EQ(json(full.requests().back().body)["max_tokens"], 1);
   EXPECT_EQ(in_flight(), 0);
 }
 
-TEST_F(PrefillFirst, GoesOnToTheNextWorkerWhereOneCannotBeReached) {
-  const FakeEngine prefill(test::always(response(200, kKept)));
-  serve(Engine::Vllm, {{Role::Prefill, test::closed_endpoint()},
-                       {Role::Prefill, prefill.endpoint()},
-                       {Role::Decode, test::closed_endpoint()},
-                       {Role::Decode, decode.endpoint()}});
-  ask(Api::Completions, kRequest);
-  ASSERT_TRUE(*answer) << answer->error().message();
-  EXPECT_EQ(read_rest(), "decoded");
-  EXPECT_EQ(trail.prefill_worker, prefill.endpoint().to_string());
-  EXPECT_EQ(trail.decode_worker, decode.endpoint().to_string());
-}
-
-TEST_F(PrefillFirst, SaysSoWhereNobodyCanBeReached) {
-  serve(Engine::Vllm, {{Role::Prefill, test::closed_endpoint()},
-                       {Role::Prefill, test::closed_endpoint()},
-                       {Role::Decode, decode.endpoint()}});
-  ask(Api::Completions, kRequest);
-  ASSERT_FALSE(*answer);
-  EXPECT_EQ(failure(), Errc::EngineUnreachable);
-}
-
-TEST_F(PrefillFirst, DoesNotRepeatARequestThatReachedAWorker) {
-  const FakeEngine failing([](FakePeer& peer) { peer.read_request(); });
-  const FakeEngine other(nobody_should_come());
-  serve(Engine::Vllm, {{Role::Prefill, failing.endpoint()},
-                       {Role::Prefill, other.endpoint()},
-                       {Role::Decode, decode.endpoint()}});
-  ask(Api::Completions, kRequest);
-  ASSERT_FALSE(*answer);
-  EXPECT_EQ(failing.requests().size(), 1U);
-  EXPECT_TRUE(other.requests().empty());
-}
-
-TEST_F(PrefillFirst, ReleasesTheBlocksWhereTheClientLeftDuringThePrefill) {
-  FakeEngine prefill([](FakePeer& peer) {
-    peer.read_request();
-    peer.wait_for_proceed();
-    peer.write(response(200, kKept));
-  });
-  serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
-  begin(Api::Completions, kRequest);
-  run_until([&] { return prefill.requests().size() == 1; });
-  cancellation.request(client_gone());
-  prefill.proceed();
-  wait_for_answer();
-  ASSERT_FALSE(*answer);
-  EXPECT_EQ(failure(), Errc::ClientGone);
-  ASSERT_EQ(decode.requests().size(), 1U);
-  EXPECT_EQ(json(decode.requests()[0].body),
-            json(R"({"model":"m","prompt":"p","max_tokens":1,"stream":false,)"
-                 R"("kv_transfer_params":{"remote_port":5600}})"));
-  EXPECT_EQ(in_flight(), 0);
-}
-
-TEST_F(PrefillFirst, ReleasesNothingWhereNothingWasKept) {
-  FakeEngine prefill([](FakePeer& peer) {
-    peer.read_request();
-    peer.wait_for_proceed();
-    peer.write(response(200, R"({"choices":[{"finish_reason":"length"}]})"));
-  });
-  serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
-  begin(Api::Completions, kRequest);
-  run_until([&] { return prefill.requests().size() == 1; });
-  cancellation.request(client_gone());
-  prefill.proceed();
-  wait_for_answer();
-  EXPECT_EQ(failure(), Errc::ClientGone);
-  EXPECT_TRUE(decode.requests().empty());
-}
-
-TEST_F(PrefillFirst, CompletesADecodeUnderWayWhoseClientLeft) {
-  const FakeEngine prefill(test::always(response(200, kKept)));
-  FakeEngine slow([](FakePeer& peer) {
-    peer.read_request();
-    peer.wait_for_proceed();
-    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
-    peer.wait_for_drop();
-  });
-  serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, slow.endpoint()}});
-  begin(Api::Completions, kRequest);
-  run_until([&] { return slow.requests().size() == 1; });
-  cancellation.request(client_gone());
-  run_for(20ms);
-  EXPECT_FALSE(answer) << "the blocks are still being fetched";
-  slow.proceed();
-  wait_for_answer();
-  ASSERT_TRUE(*answer);
-  EXPECT_THAT(read_rest(), StartsWith("failed: the client left"));
-  answer.reset();
-  EXPECT_TRUE(slow.wait_for_drops(1)) << "and now the worker is told to stop";
-}
-
-TEST_F(PrefillFirst, LeavesAListOfPromptsToTheDecodeWorker) {
+TEST_F(PrefillFirst, LeavesWhatNeedsOneWorkerToTheDecodeWorker) {
   const FakeEngine prefill(nobody_should_come());
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
-  ask(Api::Completions, R"({"model":"m","prompt":["a","b"],"kv_transfer_params":{"x":1}})");
-  ASSERT_TRUE(*answer);
-  EXPECT_EQ(read_rest(), "decoded");
+  const std::string wish = R"({"model":"m","prompt":"a","echo":true)";
+  EXPECT_EQ(ask_and_read(Api::Completions, wish + R"(,"kv_transfer_params":{"x":1}})"), "decoded");
+  EXPECT_FALSE((*answer)->handed_off());
   EXPECT_TRUE(prefill.requests().empty());
-  EXPECT_EQ(decode.requests()[0].body, R"({"model":"m","prompt":["a","b"]})");
-  EXPECT_EQ(trail.prefill_worker, "");
+  EXPECT_EQ(decode.requests()[0].body, wish + "}");
+  EXPECT_EQ(trail.prefill.worker, "");
 }
 
+// prefill-router.md §2.1 step 4 (exit: passthrough).
 TEST_F(PrefillFirst, IsNotNeededWhereWorkersDoBoth) {
   for (const Role role : {Role::Aggregated, Role::Decode}) {
     config.models.clear();
     answer.reset();
     serve(Engine::Vllm, {{role, decode.endpoint()}});
-    ask(Api::Chat, R"({"model":"m","messages":[]})");
-    ASSERT_TRUE(*answer);
-    EXPECT_EQ(read_rest(), "decoded");
+    EXPECT_EQ(ask_and_read(Api::Chat, R"({"model":"m","messages":[]})"), "decoded");
     EXPECT_EQ(decode.requests().back().body, R"({"model":"m","messages":[]})");
     EXPECT_THAT(decode.requests().back().head, StartsWith("POST /v1/chat/completions "));
-    answer.reset();
   }
 }
 
-TEST_F(PrefillFirst, StopsAnAggregatedWorkerAtOnceWhenTheClientLeaves) {
-  const FakeEngine slow([](FakePeer& peer) {
-    peer.read_request();
-    peer.wait_for_drop();
-  });
-  serve(Engine::Vllm, {{Role::Aggregated, slow.endpoint()}});
-  begin(Api::Chat, R"({"model":"m","messages":[]})");
-  run_until([&] { return slow.requests().size() == 1; });
-  cancellation.request(client_gone());
+TEST_F(PrefillFirst, UsesTheNameTheWorkersKnow) {
+  const FakeEngine prefill(test::always(response(200, kKept)));
+  serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
+  Job aliased = job(Api::Completions, R"({"model":"alias","prompt":"p"})");
+  aliased.by_alias = true;
+  begin(aliased);
   wait_for_answer();
-  EXPECT_EQ(failure(), Errc::ClientGone);
-  EXPECT_TRUE(slow.wait_for_drops(1));
+  EXPECT_EQ(read_rest(), "decoded");
+  EXPECT_EQ(json(prefill.requests()[0].body)["model"], "m");
+  EXPECT_EQ(json(decode.requests()[0].body)["model"], "m");
+}
+
+// prefill-router.md §1.3, outcome Bootstrap.
+TEST_F(PrefillFirst, IsNotWaitedForWhereTheWorkersMeetByThemselves) {
+  FakeEngine prefill(answers_when_told(response(200, kMet)));
+  serve(Engine::Sglang, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
+  ask(Api::Completions, kRequest);
+  ASSERT_TRUE(*answer) << answer->error().message();
+  EXPECT_TRUE((*answer)->handed_off());
+  EXPECT_EQ(read_rest(), "decoded");
+  prefill.proceed();
+  wait_for_legs();
+  EXPECT_TRUE(trail.prefill.done);
+  const auto first = json(prefill.requests()[0].body);
+  const auto second = json(decode.requests()[0].body);
+  for (const char* field : {"bootstrap_host", "bootstrap_port", "bootstrap_room"})
+    EXPECT_EQ(first[field], second[field]);
+  EXPECT_EQ(first["bootstrap_host"], "127.0.0.1");
+  EXPECT_EQ(first["bootstrap_port"], 8998);
+}
+
+// Ranks: prefill-router.md §0, §2.5, §2.8.
+struct RanksOfLegs : HandoffFixture {
+  static constexpr const char* kRank = "X-data-parallel-rank";
+
+  void serve_pair(Engine engine, std::uint32_t prefill_ranks, std::uint32_t decode_ranks) {
+    model::WorkerSpec first = spec(engine, Role::Prefill, prefill.endpoint());
+    first.data_parallel_size = prefill_ranks;
+    model::WorkerSpec second = spec(engine, Role::Decode, decode.endpoint());
+    second.data_parallel_size = decode_ranks;
+    serve({first, second});
+  }
+  void serve_ranks(Engine engine, std::uint32_t prefill_ranks, std::uint32_t decode_ranks) {
+    serve_pair(engine, prefill_ranks, decode_ranks);
+    hints.prefill = routing::Pin{prefill.endpoint().to_string(), prefill_ranks - 1};
+    hints.decode = routing::Pin{decode.endpoint().to_string(), decode_ranks - 1};
+    EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+    wait_for_legs();
+    ASSERT_EQ(prefill.requests().size(), 1U);
+    ASSERT_EQ(decode.requests().size(), 1U);
+    prefill_head = prefill.requests()[0].head;
+    decode_head = decode.requests()[0].head;
+  }
+  FakeEngine prefill{test::always(response(
+      200, R"({"choices":[{"finish_reason":"length","disaggregated_params":{"ctx_request_id":7}}],)"
+           R"("kv_transfer_params":{"remote_port":5600}})"))};
+  FakeEngine decode{test::always(response(200, "decoded"))};
+  std::string prefill_head;
+  std::string decode_head;
+};
+
+TEST_F(RanksOfLegs, AreToldToBothVllmWorkers) {
+  serve_ranks(Engine::Vllm, 4, 8);
+  EXPECT_THAT(prefill_head, HasSubstr("X-data-parallel-rank: 3\r\n"));
+  EXPECT_THAT(decode_head, HasSubstr("X-data-parallel-rank: 7\r\n"));
+  EXPECT_EQ(trail.prefill.rank, 3U);
+  EXPECT_EQ(trail.decode.rank, 7U);
+}
+
+TEST_F(RanksOfLegs, AreToldToTheSglangDecodeWorkerAndToPrefillByTheRoom) {
+  serve_ranks(Engine::Sglang, 4, 8);
+  EXPECT_THAT(prefill_head, Not(HasSubstr(kRank)));
+  EXPECT_THAT(decode_head, HasSubstr("X-data-parallel-rank: 7\r\n"));
+  const std::uint64_t room = json(decode.requests()[0].body)["bootstrap_room"];
+  EXPECT_EQ(room % 4, 3U);
+  EXPECT_EQ(json(prefill.requests()[0].body)["bootstrap_room"], room);
+}
+
+TEST_F(RanksOfLegs, AreNotToldToTensorRtLlm) {
+  serve_ranks(Engine::Trtllm, 4, 8);
+  EXPECT_THAT(prefill_head, Not(HasSubstr(kRank)));
+  EXPECT_THAT(decode_head, Not(HasSubstr(kRank)));
+}
+
+TEST_F(RanksOfLegs, AreNotToldToWorkersThatHaveOnlyOne) {
+  serve_ranks(Engine::Vllm, 1, 1);
+  EXPECT_THAT(prefill_head, Not(HasSubstr(kRank)));
+  EXPECT_THAT(decode_head, Not(HasSubstr(kRank)));
+  EXPECT_EQ(trail.prefill.rank, std::nullopt);
+}
+
+TEST_F(RanksOfLegs, OutOfRangeAreRefusedBeforeAnythingIsSent) {
+  serve_pair(Engine::Vllm, 4, 1);
+  hints.prefill = routing::Pin{prefill.endpoint().to_string(), 4};
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::InvalidRouting);
+  EXPECT_TRUE(prefill.requests().empty() && decode.requests().empty());
 }
 
 }  // namespace

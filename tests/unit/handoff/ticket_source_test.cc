@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <set>
 #include <thread>
 #include <vector>
@@ -61,11 +63,38 @@ TEST(TicketSource, KeepsRoutersAndRestartsApart) {
   EXPECT_EQ(firsts.size(), 8U);
 }
 
-TEST(TicketSource, MakesARoomOfAnyBits) {
-  EXPECT_EQ(TicketSource::room_from(0), 1U) << "room 0 is the engines' own";
-  EXPECT_EQ(TicketSource::room_from(std::uint64_t{1} << 63), 1U);
-  EXPECT_EQ(TicketSource::room_from(42), 42U);
-  EXPECT_EQ(TicketSource::room_from(~std::uint64_t{0}), kLargest);
+TEST(TicketSource, MakesARoomOfAnyBitsWhereNoRankIsKnown) {
+  for (const std::uint32_t ranks : {0U, 1U, 8U}) {
+    EXPECT_EQ(TicketSource::room_for(0, std::nullopt, ranks), 1U) << "room 0 is the engines' own";
+    EXPECT_EQ(TicketSource::room_for(std::uint64_t{1} << 63, std::nullopt, ranks), 1U);
+    EXPECT_EQ(TicketSource::room_for(42, std::nullopt, ranks), 42U);
+    EXPECT_EQ(TicketSource::room_for(~std::uint64_t{0}, std::nullopt, ranks), kLargest);
+  }
+}
+
+// prefill-router.md §2.5.
+TEST(TicketSource, DrawsTheRoomsOfTheReferenceVectors) {
+  EXPECT_EQ(TicketSource::room_for(12'345, 3, 8), 98'763U);
+  EXPECT_EQ(TicketSource::room_for(kLargest, 47, 48), 1'535U);
+  EXPECT_EQ(TicketSource::room_for(kLargest, 5, 7), 5U);
+}
+
+// prefill-router.md §2.5: whatever is drawn, the room leads to the rank.
+TEST(TicketSource, DrawsRoomsThatAreCongruentToTheirRank) {
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 62;
+  std::vector<std::uint64_t> draws{0, 1, kHalf - 1, kHalf, kHalf + 1, kLargest, ~std::uint64_t{0}};
+  std::mt19937_64 random(7);  // NOLINT: the same draws in every run
+  for (int i = 0; i < 20; ++i) draws.push_back(random());
+  for (std::uint32_t ranks = 1; ranks <= 256; ++ranks) {
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      for (const std::uint64_t draw : draws) {
+        const std::uint64_t room = TicketSource::room_for(draw, rank, ranks);
+        ASSERT_EQ(room % ranks, rank) << ranks << " ranks, draw " << draw;
+        ASSERT_GE(room, 1U) << rank << " of " << ranks << ", draw " << draw;
+        ASSERT_LE(room, kLargest) << rank << " of " << ranks << ", draw " << draw;
+      }
+    }
+  }
 }
 
 }  // namespace

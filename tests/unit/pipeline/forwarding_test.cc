@@ -27,18 +27,18 @@ std::string text(const wire::Headers& given) {
   return lines;
 }
 
-// What every worker gets, for the request id "i".
-const std::string kOurs = "X-Request-Id: i\nContent-Type: application/json\n";
+// What every worker gets; its leg adds the request id.
+const std::string kOurs = "Content-Type: application/json\n";
 
-TEST(HeadersForWorkers, AreTheClientsWithTheRequestIdBehind) {
+TEST(HeadersForWorkers, AreTheClientsAndSayThatTheBodyIsJson) {
   const auto client = headers({{"Content-Type", "application/x-www-form-urlencoded"},
                                {"traceparent", "00-1-2-01"},
                                {"X-Custom", "a"},
                                {"X-Custom", "b"},
                                {"Accept", "*/*"}});
-  EXPECT_EQ(text(headers_for_worker(client, "id-7", ForwardAuthorization::No)),
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::No)),
             "traceparent: 00-1-2-01\nX-Custom: a\nX-Custom: b\nAccept: */*\n"
-            "X-Request-Id: id-7\nContent-Type: application/json\n")
+            "Content-Type: application/json\n")
       << "the body was read as JSON, whatever the client calls it";
 }
 
@@ -64,23 +64,21 @@ TEST(HeadersForWorkers, LeaveOutWhatIsNotForWorkers) {
                            "x-dynamo-worker",
                            "X-BATON-",
                            "HOST"}) {
-    EXPECT_EQ(text(headers_for_worker(headers({{name, "v"}}), "i", ForwardAuthorization::Yes)),
-              kOurs)
+    EXPECT_EQ(text(headers_for_worker(headers({{name, "v"}}), ForwardAuthorization::Yes)), kOurs)
         << name;
   }
 }
 
 TEST(HeadersForWorkers, LeaveOutWhatTheClientTiedToItsConnection) {
   const auto client = headers({{"Connection", "close, X-Hop"}, {"x-hop", "1"}, {"X-Hop-Not", "2"}});
-  EXPECT_EQ(text(headers_for_worker(client, "i", ForwardAuthorization::Yes)),
-            "X-Hop-Not: 2\n" + kOurs);
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::Yes)), "X-Hop-Not: 2\n" + kOurs);
 }
 
 TEST(HeadersForWorkers, CarryTheKeyOnlyWhereItIsTheEngines) {
   const auto client = headers({{"authorization", "Bearer k"}});
-  EXPECT_EQ(text(headers_for_worker(client, "i", ForwardAuthorization::Yes)),
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::Yes)),
             "authorization: Bearer k\n" + kOurs);
-  EXPECT_EQ(text(headers_for_worker(client, "i", ForwardAuthorization::No)), kOurs);
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::No)), kOurs);
 }
 
 TEST(HeadersForClients, AreTheWorkersWithoutWhatBatonWritesItself) {

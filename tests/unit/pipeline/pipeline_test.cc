@@ -29,21 +29,25 @@ struct PipelineTest : handoff::HandoffFixture {
   }
   void make_pipeline(ForwardAuthorization authorization = ForwardAuthorization::No) {
     ledger.add_model("m");
-    pipeline = std::make_unique<Pipeline>(
-        *fleet, *handoff, ledger,
-        Options{.forward_authorization = authorization, .response_bytes = 1024 * 1024});
+    pipeline = std::make_unique<Pipeline>(*fleet, *handoff, tasks, ledger,
+                                          Options{.forward_authorization = authorization,
+                                                  .response_bytes = 1024 * 1024,
+                                                  .handoff_fields = handoff_fields,
+                                                  .tell_workers = true,
+                                                  .overload_status = overload_status});
   }
   void begin_request(Api api, std::string body) {
     ended = false;
     start([this, api, body]() -> awaitable<void> {
-      wire::Headers headers;
+      wire::Headers headers = further;
       headers.add("Authorization", "Bearer k");
       auto incoming =
           std::make_unique<Incoming>(Incoming{.api = api,
                                               .headers = std::move(headers),
                                               .body = body,
                                               .request_id = "id-1",
-                                              .received = std::chrono::steady_clock::now()});
+                                              .received = std::chrono::steady_clock::now(),
+                                              .trusted = trusted});
       co_await pipeline->serve(std::move(incoming), sink, cancellation);
       ended = true;
     });
@@ -52,6 +56,11 @@ struct PipelineTest : handoff::HandoffFixture {
     begin_request(api, std::move(body));
     run_until([this] { return ended; });
     EXPECT_LE(sink.answers, 1);
+  }
+  // The last line of the log.
+  nlohmann::json request_line() const {
+    const std::size_t before = lines.rfind('\n', lines.size() - 2);
+    return json(before == std::string::npos ? lines : lines.substr(before + 1));
   }
   std::string code() const { return json(sink.body)["error"]["code"]; }
   testing::AssertionResult counted(const std::string& outcome, const std::string& model = "m") {
@@ -62,8 +71,10 @@ struct PipelineTest : handoff::HandoffFixture {
                : testing::AssertionFailure() << "not counted as " << outcome;
   }
 
-  std::string lines;
-  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  wire::Headers further;
+  routing::Trusted trusted = routing::Trusted::No;
+  config::ClientHandoffFields handoff_fields = config::ClientHandoffFields::Strip;
+  int overload_status = 0;
   RequestLedger ledger{metrics, log, true};
   std::unique_ptr<Pipeline> pipeline;
   RecordingSink sink{io};
@@ -71,27 +82,26 @@ struct PipelineTest : handoff::HandoffFixture {
 };
 
 TEST_F(PipelineTest, AnswersWhole) {
-  const FakeEngine worker(
+  const FakeEngine one(
       test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
-  serve_one(worker.endpoint(), ForwardAuthorization::Yes);
+  serve_one(one.endpoint(), ForwardAuthorization::Yes);
   request(Api::Chat, R"({"model":"m","messages":[]})");
   EXPECT_EQ(sink.status, 200);
   EXPECT_EQ(sink.body, R"({"choices":[{"index":0,"finish_reason":"stop"}]})");
   EXPECT_TRUE(counted("ok"));
-  EXPECT_THAT(worker.requests()[0].head, HasSubstr("Authorization: Bearer k\r\n"));
-  EXPECT_THAT(worker.requests()[0].head, HasSubstr("X-Request-Id: id-1\r\n"));
-  EXPECT_EQ(json(lines)["outcome"], "ok");
+  EXPECT_THAT(one.requests()[0].head, HasSubstr("Authorization: Bearer k\r\n"));
+  EXPECT_THAT(one.requests()[0].head, HasSubstr("X-Request-Id: id-1\r\n"));
+  EXPECT_EQ(request_line()["outcome"], "ok");
 }
 
 TEST_F(PipelineTest, AnswersAsAStream) {
-  const FakeEngine worker(
-      test::always(response(200, kEvents, "Content-Type: text/event-stream\r\n")));
-  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  const FakeEngine one(test::always(response(200, kEvents, "Content-Type: text/event-stream\r\n")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
   request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
   EXPECT_EQ(sink.body, kEvents);
   EXPECT_TRUE(sink.ended);
   EXPECT_TRUE(counted("ok"));
-  EXPECT_THAT(worker.requests()[0].head, Not(HasSubstr("Bearer")));
+  EXPECT_THAT(one.requests()[0].head, Not(HasSubstr("Bearer")));
 }
 
 TEST_F(PipelineTest, RefusesWhatItCannotUnderstandWithoutAskingAnyone) {
@@ -114,8 +124,8 @@ TEST_F(PipelineTest, RefusesWhatItCannotUnderstandWithoutAskingAnyone) {
        "stream"},
       {Api::Chat, R"({"model":"m","messages":[],"stream":1})", 400, "invalid_request", "stream"},
   };
-  const FakeEngine worker(test::always(response(200, "{}")));
-  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  const FakeEngine one(test::always(response(200, "{}")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
   for (const auto& c : cases) {
     sink.answers = 0;
     request(c.api, c.body);
@@ -128,14 +138,14 @@ TEST_F(PipelineTest, RefusesWhatItCannotUnderstandWithoutAskingAnyone) {
       EXPECT_TRUE(param.is_null()) << c.body;
     }
   }
-  EXPECT_TRUE(worker.requests().empty());
+  EXPECT_TRUE(one.requests().empty());
   EXPECT_TRUE(counted("model_not_found", "unknown"));
 }
 
 TEST_F(PipelineTest, TakesANullStreamForNone) {
-  const FakeEngine worker(
+  const FakeEngine one(
       test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
-  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  serve_one(one.endpoint(), ForwardAuthorization::No);
   request(Api::Chat, R"({"model":"m","messages":[],"stream":null})");
   EXPECT_EQ(sink.body, R"({"choices":[{"index":0,"finish_reason":"stop"}]})");
 }
@@ -150,9 +160,8 @@ TEST_F(PipelineTest, SaysWhyAModelCannotServe) {
 }
 
 TEST_F(PipelineTest, PassesARefusalOn) {
-  const FakeEngine worker(
-      test::always(response(422, R"({"error":{"message":"bad n","param":"n"}})")));
-  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  const FakeEngine one(test::always(response(422, R"({"error":{"message":"bad n","param":"n"}})")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
   request(Api::Chat, R"({"model":"m","messages":[],"stream":true})");
   EXPECT_EQ(sink.status, 422);
   EXPECT_EQ(json(sink.body),
@@ -163,8 +172,8 @@ TEST_F(PipelineTest, PassesARefusalOn) {
 
 TEST_F(PipelineTest, TellsAFailureInsideAStreamThatHasBegun) {
   const std::string token = "data: {\"choices\":[{\"text\":\"a\"}]}\n\n";
-  const FakeEngine worker(test::always(response(200, token)));
-  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  const FakeEngine one(test::always(response(200, token)));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
   request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
   EXPECT_EQ(sink.status, 200);
   ASSERT_EQ(sink.body.substr(0, token.size()), token);
@@ -177,21 +186,21 @@ TEST_F(PipelineTest, TellsAFailureInsideAStreamThatHasBegun) {
 }
 
 TEST_F(PipelineTest, TellsAFailureBeforeAStreamBeganByItsStatus) {
-  const FakeEngine worker(test::always(response(200, "data: {\"error\":\"no\"}\n\n")));
-  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  const FakeEngine one(test::always(response(200, "data: {\"error\":\"no\"}\n\n")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
   request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
   EXPECT_EQ(sink.status, 502);
   EXPECT_EQ(code(), "engine_failed");
 }
 
 TEST_F(PipelineTest, TellsNothingToAClientThatHasLeft) {
-  const FakeEngine worker([](FakePeer& peer) {
+  const FakeEngine one([](FakePeer& peer) {
     peer.read_request();
     peer.wait_for_drop();
   });
-  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  serve_one(one.endpoint(), ForwardAuthorization::No);
   begin_request(Api::Chat, R"({"model":"m","messages":[]})");
-  run_until([&] { return worker.requests().size() == 1; });
+  run_until([&] { return one.requests().size() == 1; });
   cancellation.request(handoff::client_gone());
   run_until([this] { return ended; });
   EXPECT_EQ(sink.answers, 0);
@@ -199,17 +208,171 @@ TEST_F(PipelineTest, TellsNothingToAClientThatHasLeft) {
 }
 
 TEST_F(PipelineTest, TellsAClientThatIsStillThereThatItIsShuttingDown) {
-  const FakeEngine worker([](FakePeer& peer) {
+  const FakeEngine one([](FakePeer& peer) {
     peer.read_request();
     peer.wait_for_drop();
   });
-  serve_one(worker.endpoint(), ForwardAuthorization::No);
+  serve_one(one.endpoint(), ForwardAuthorization::No);
   begin_request(Api::Chat, R"({"model":"m","messages":[]})");
-  run_until([&] { return worker.requests().size() == 1; });
+  run_until([&] { return one.requests().size() == 1; });
   cancellation.request(Error(Errc::ShuttingDown, "the end"));
   run_until([this] { return ended; });
   EXPECT_EQ(sink.status, 503);
   EXPECT_EQ(code(), "shutting_down");
+}
+
+TEST_F(PipelineTest, TellsWhoServedInHeadersOfItsOwn) {
+  const FakeEngine one(
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  request(Api::Chat, R"({"model":"m","messages":[]})");
+  EXPECT_EQ(sink.headers.find("x-baton-request-id"), "id-1");
+  EXPECT_EQ(sink.headers.find("x-baton-decode-worker"), one.endpoint().to_string());
+}
+
+TEST_F(PipelineTest, CallsOverloadWhatItIsToldTo) {
+  const FakeEngine full(test::always(response(503, "full", "Retry-After: 7\r\n")));
+  overload_status = 429;
+  serve_one(full.endpoint(), ForwardAuthorization::No);
+  request(Api::Chat, R"({"model":"m","messages":[]})");
+  EXPECT_EQ(sink.status, 429);
+  EXPECT_EQ(code(), "engine_overloaded");
+  EXPECT_EQ(sink.headers.find("retry-after"), "7");
+}
+
+TEST_F(PipelineTest, StripsOrRefusesHandoffFieldsOfClients) {
+  const FakeEngine one(
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
+  serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
+  make_pipeline();
+  const char* body = R"({"model":"m","prompt":"p","kv_transfer_params":{"remote_port":1}})";
+  request(Api::Completions, body);
+  EXPECT_EQ(sink.status, 200);
+  EXPECT_EQ(one.requests()[0].body, R"({"model":"m","prompt":"p"})");
+
+  handoff_fields = config::ClientHandoffFields::Refuse;
+  make_pipeline();
+  sink.answers = 0;
+  request(Api::Completions, body);
+  EXPECT_EQ(sink.status, 400);
+  EXPECT_EQ(json(sink.body)["error"]["param"], "kv_transfer_params");
+  EXPECT_EQ(one.requests().size(), 1U);
+}
+
+struct Disaggregated : PipelineTest {
+  void SetUp() override {
+    serve(Engine::Vllm, {{Role::Prefill, first.endpoint()},
+                         {Role::Prefill, second.endpoint()},
+                         {Role::Decode, decode.endpoint()}});
+    make_pipeline();
+  }
+  static std::string kept() {
+    return response(200, R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"a":1},)"
+                         R"("usage":{"prompt_tokens":9,"completion_tokens":1}})");
+  }
+  FakeEngine first{test::always(kept())};
+  FakeEngine second{handoff::answers_when_told(kept())};
+  FakeEngine decode{
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}],)"
+                                 R"("usage":{"prompt_tokens":9,"completion_tokens":5}})"))};
+};
+
+TEST_F(Disaggregated, TellsOfBothWorkers) {
+  request(Api::Completions, R"({"model":"m","prompt":"p"})");
+  EXPECT_EQ(sink.status, 200);
+  EXPECT_EQ(sink.headers.find("x-baton-prefill-worker"), first.endpoint().to_string());
+  EXPECT_EQ(sink.headers.find("x-baton-decode-worker"), decode.endpoint().to_string());
+  const auto line = request_line();
+  EXPECT_EQ(line["prefill_worker"], first.endpoint().to_string());
+  EXPECT_EQ(line["decode_worker"], decode.endpoint().to_string());
+  EXPECT_TRUE(line.contains("prefill_ms"));
+  EXPECT_TRUE(line.contains("kv_transfer_ms"));
+}
+
+TEST_F(Disaggregated, FollowsPinsOfTrustedSourcesOnly) {
+  further.add("X-Baton-Prefill-Instance-Id", second.endpoint().to_string());
+  request(Api::Completions, R"({"model":"m","prompt":"p"})");
+  EXPECT_EQ(first.requests().size(), 1U);
+  EXPECT_THAT(first.requests()[0].head, Not(HasSubstr("Instance-Id")));
+  trusted = routing::Trusted::Yes;
+  sink.answers = 0;
+  second.proceed();
+  request(Api::Completions, R"({"model":"m","prompt":"p"})");
+  EXPECT_EQ(second.requests().size(), 1U);
+}
+
+TEST_F(Disaggregated, RefusesPinsThatLeadNowhere) {
+  trusted = routing::Trusted::Yes;
+  further.add("X-Baton-Prefill-Instance-Id", "nobody");
+  request(Api::Completions, R"({"model":"m","prompt":"p"})");
+  EXPECT_EQ(sink.status, 400);
+  EXPECT_EQ(code(), "invalid_routing");
+  EXPECT_TRUE(first.requests().empty() && decode.requests().empty());
+}
+
+// prefill-router.md §2.11.
+TEST_F(Disaggregated, AnswersWhoWouldServeWhereThatIsAllThatIsAsked) {
+  trusted = routing::Trusted::Yes;
+  request(Api::Completions,
+          R"({"model":"m","prompt":"p","nvext":{"annotations":["query_instance_id"]}})");
+  EXPECT_EQ(sink.status, 200);
+  EXPECT_EQ(json(sink.body)["object"], "route");
+  EXPECT_EQ(json(sink.body)["prefill"]["worker"], first.endpoint().to_string());
+  EXPECT_TRUE(first.requests().empty() && decode.requests().empty());
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(Disaggregated, FansSeveralChoicesOut) {
+  trusted = routing::Trusted::Yes;
+  further.add("X-Baton-Prefill-Instance-Id", first.endpoint().to_string());
+  request(Api::Completions, R"({"model":"m","prompt":"p","n":3})");
+  EXPECT_EQ(sink.status, 200);
+  ASSERT_EQ(json(sink.body)["choices"].size(), 3U);
+  EXPECT_EQ(json(sink.body)["choices"][2]["index"], 2);
+  EXPECT_EQ(json(sink.body)["usage"]["prompt_tokens"], 9);
+  EXPECT_EQ(json(sink.body)["usage"]["completion_tokens"], 15);
+  EXPECT_EQ(first.requests().size(), 3U);
+  EXPECT_TRUE(counted("ok")) << "one request, whatever it took";
+}
+
+TEST_F(Disaggregated, RefusesANumberOfChoicesThatMakesNoSense) {
+  for (const char* n : {"0", "-1", "129", "1e99"}) {
+    sink.answers = 0;
+    request(Api::Completions, std::string(R"({"model":"m","prompt":"p","n":)") + n + "}");
+    EXPECT_EQ(sink.status, 400) << n;
+    EXPECT_EQ(json(sink.body)["error"]["param"], "n") << n;
+  }
+  EXPECT_TRUE(first.requests().empty());
+}
+
+TEST_F(PipelineTest, LeavesSeveralChoicesToAWorkerThatDoesBoth) {
+  const FakeEngine one(
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  request(Api::Completions, R"({"model":"m","prompt":"p","n":3})");
+  ASSERT_EQ(one.requests().size(), 1U);
+  EXPECT_EQ(json(one.requests()[0].body)["n"], 3);
+}
+
+// A leg that only releases blocks is not an answer.
+TEST_F(Disaggregated, NeverCountsAReleaseAsServed) {
+  trusted = routing::Trusted::Yes;
+  further.add("X-Baton-Prefill-Instance-Id", second.endpoint().to_string());
+  begin_request(Api::Completions, R"({"model":"m","prompt":"p"})");
+  run_until([&] { return second.pauses() == 1; });
+  cancellation.request(handoff::client_gone());
+  second.proceed();
+  run_until([this] { return ended; });
+  wait_for_legs();
+  EXPECT_EQ(decode.requests().size(), 1U);
+  EXPECT_TRUE(counted("client_gone"));
+  EXPECT_THAT(metrics.render(), HasSubstr("baton_requests_total{model=\"m\",outcome=\"ok\"} 0\n"));
+  EXPECT_THAT(metrics.render(), HasSubstr("baton_completion_tokens_total{model=\"m\"} 0\n"));
+  EXPECT_THAT(metrics.render(), HasSubstr("baton_handoff_releases_total{model=\"m\"} 1\n"));
+  EXPECT_THAT(metrics.render(), HasSubstr("baton_wasted_prefill_tokens_total{model=\"m\"} 9\n"));
+  EXPECT_EQ(request_line()["status"], 499);
+  EXPECT_FALSE(request_line().contains("decode_worker"));
+  EXPECT_EQ(in_flight(), 0);
 }
 
 struct EndedInPrefill : PipelineTest {
@@ -230,7 +393,7 @@ TEST_F(EndedInPrefill, IsAnsweredWhole) {
                  R"("usage":{"prompt_tokens":4,"completion_tokens":1}})"));
   EXPECT_EQ(sink.headers.find("content-type"), "application/json");
   EXPECT_TRUE(decode.requests().empty());
-  EXPECT_EQ(json(lines)["prompt_tokens"], 4);
+  EXPECT_EQ(request_line()["prompt_tokens"], 4);
 }
 
 TEST_F(EndedInPrefill, IsAnsweredAsAStreamWhereOneWasAskedFor) {

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/relay.h"
 
-#include "support/fake_engine.h"
-#include "support/io_fixture.h"
+#include "unit/handoff/handoff_fixture.h"
 #include "unit/pipeline/recording_sink.h"
 
 #include <fmt/format.h>
@@ -38,24 +37,37 @@ std::string chunk(std::string_view text) {
   return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
 }
 
-struct RelayTest : test::IoFixture {
-  // Sends a request to the worker and relays its answer.
-  void relay(const model::Endpoint& worker, bool whole = false) {
+struct RelayTest : handoff::HandoffFixture {
+  // Sends a request to the one who does both, and relays its answer.
+  void relay_from(const model::Endpoint& one, bool stream = true) {
+    config.models.clear();
+    serve(Engine::Vllm, {{Role::Aggregated, one}});
+    begin_relay(stream);
+  }
+  // The same with whoever is served by.
+  void begin_relay(bool stream, bool continuable = false) {
     result.reset();
     sink.emplace(io);
     record = {};
-    start([this, worker, whole]() -> awaitable<void> {
-      handoff::Answer answer;
-      answer.stream = std::make_unique<engine::Exchange>(
-          pool, engine::Target{{1}, worker}, timeouts, nullptr, engine::OnCancel::Abort);
-      const std::vector<std::string_view> no_body;
-      const auto sent = co_await answer.stream->send("GET / HTTP/1.1\r\nHost: h\r\n\r\n", no_body);
-      EXPECT_TRUE(sent);
-      // In two steps: not every compiler gets the lifetimes of a conditional co_await right.
-      if (whole) {
-        result = co_await relay_whole(answer, 1000, *sink, record, metrics);
+    record.id = "id-1";
+    record.stream = stream;
+    start([this, continuable]() -> awaitable<void> {
+      handoff::Job wanted = job(engine::Api::Completions, request);
+      wanted.continuable = continuable;
+      Delivery delivery{.api = engine::Api::Completions,
+                        .include_usage = engine::IncludeUsage::No,
+                        .response_bytes = 1000,
+                        .tell_workers = tell_workers,
+                        .continuity = {}};
+      if (continuable) {
+        const engine::ClientCall call{.api = wanted.api, .body = wanted.body->object()};
+        delivery.continuity = std::make_unique<engine::StreamContinuity>(call);
+      }
+      auto got = co_await handoff->run(std::move(wanted), record.trail, cancellation);
+      if (got) {
+        result = co_await relay(*got, std::move(delivery), *sink, record, model_metrics);
       } else {
-        result = co_await relay_stream(answer, *sink, record, metrics);
+        result = fail(got.error());
       }
     });
   }
@@ -64,20 +76,18 @@ struct RelayTest : test::IoFixture {
   }
   // Relays a stream that ends after these bytes of it.
   void relay_events(const std::string& events, bool cut = false) {
-    const FakeEngine worker([&](FakePeer& peer) {
+    const FakeEngine one([&](FakePeer& peer) {
       peer.read_request();
       peer.write(kHead + (events.empty() ? "" : chunk(events)) + (cut ? "" : "0\r\n\r\n"));
     });
-    relay(worker.endpoint());
+    relay_from(one.endpoint());
     wait();
   }
   Errc failure() const { return result->error().code(); }
 
-  engine::ExchangeTimeouts timeouts{.first_byte = 5s, .idle = 5s, .handoff_grace = 5s};
-  engine::UpstreamPool pool{
-      io, deadlines, {.connect_timeout = 5s, .idle_per_worker = 4, .header_bytes = 16 * 1024}};
-  telemetry::Registry registry;
-  ModelMetrics metrics{registry, "m"};
+  std::string request = R"({"model":"m","prompt":"p","max_tokens":9,"stream":true})";
+  bool tell_workers = false;
+  ModelMetrics model_metrics{metrics, "m"};
   RequestRecord record;
   std::optional<RecordingSink> sink;
   std::optional<Result<void>> result;
@@ -102,16 +112,17 @@ TEST_F(RelayTest, PassesASoundStreamOnByteForByte) {
 TEST_F(RelayTest, GivesTheSameWhereverTheBytesAreCut) {
   const std::string events = kToken + kFinish + kUsage + kDone;
   std::atomic<std::size_t> cut = 1;  // read by the worker's threads
-  FakeEngine worker([&](FakePeer& peer) {
+  FakeEngine one([&](FakePeer& peer) {
     while (peer.read_request()) {
       peer.write(kHead + chunk(events.substr(0, cut)));
       peer.wait_for_proceed();
       peer.write(chunk(events.substr(cut)) + "0\r\n\r\n");
     }
   });
+  serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
   for (; cut < events.size(); ++cut) {
-    relay(worker.endpoint());
-    run_until([&] { return worker.pauses() == cut; });
+    begin_relay(true);
+    run_until([&] { return one.pauses() == cut; });
     // What was written is here; everything that can be done with it is done before the rest comes.
     while (io.poll() > 0) {
     }
@@ -120,13 +131,13 @@ TEST_F(RelayTest, GivesTheSameWhereverTheBytesAreCut) {
     EXPECT_EQ(sink->body,
               whole_events == std::string::npos ? "" : so_far.substr(0, whole_events + 2))
         << "an event goes on as soon as it is whole; cut at " << cut;
-    worker.proceed();
+    one.proceed();
     wait();
     ASSERT_TRUE(*result) << "cut at " << cut << ": " << result->error().message();
     ASSERT_EQ(sink->body, events) << "cut at " << cut;
     ASSERT_EQ(record.events, 2U) << "cut at " << cut;
   }
-  EXPECT_EQ(worker.connections(), 1U) << "a stream read to its end leaves its connection usable";
+  EXPECT_EQ(one.connections(), 1U) << "a stream read to its end leaves its connection usable";
 }
 
 TEST_F(RelayTest, TakesEveryKindOfLineEnd) {
@@ -194,7 +205,7 @@ TEST_F(RelayTest, ReadsNothingMoreWhileTheClientTakesNothing) {
   // Much more than the kernel holds between the worker and us.
   const int events = 400'000;
   std::atomic<bool> all_written = false;
-  FakeEngine worker([&](FakePeer& peer) {
+  FakeEngine one([&](FakePeer& peer) {
     peer.read_request();
     peer.write(kHead);
     std::string many;
@@ -203,7 +214,7 @@ TEST_F(RelayTest, ReadsNothingMoreWhileTheClientTakesNothing) {
     all_written = true;
     peer.write(chunk(kFinish + kDone) + "0\r\n\r\n");
   });
-  relay(worker.endpoint());
+  relay_from(one.endpoint());
   sink->be_slow();
   run_until([&] { return sink->writes == 1; });
   run_for(100ms);
@@ -217,25 +228,25 @@ TEST_F(RelayTest, ReadsNothingMoreWhileTheClientTakesNothing) {
 }
 
 TEST_F(RelayTest, StopsWhereTheClientHasGone) {
-  const FakeEngine worker([](FakePeer& peer) {
+  const FakeEngine one([](FakePeer& peer) {
     peer.read_request();
     peer.write(kHead + chunk(kToken));
     peer.wait_for_drop();
   });
-  relay(worker.endpoint());
+  relay_from(one.endpoint());
   sink->gone = true;
   wait();
   ASSERT_FALSE(*result);
   EXPECT_EQ(failure(), Errc::ClientGone);
-  EXPECT_TRUE(worker.wait_for_drops(1));
+  EXPECT_TRUE(one.wait_for_drops(1));
 }
 
 TEST_F(RelayTest, GivesAWholeAnswerWithItsHeaders) {
   const std::string json =
       R"({"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}})";
-  const FakeEngine worker(
+  const FakeEngine one(
       test::always(test::response(200, json, "Content-Type: application/json\r\nServer: x\r\n")));
-  relay(worker.endpoint(), true);
+  relay_from(one.endpoint(), false);
   wait();
   ASSERT_TRUE(*result);
   EXPECT_EQ(sink->body, json);
@@ -261,17 +272,250 @@ TEST_F(RelayTest, NeverGivesAWholeAnswerThatIsCutOrNoJsonOrTooLarge) {
       {test::response(200, "{\"a\":\"" + std::string(1000, 'x') + "\"}"), Errc::EngineProtocol},
   };
   for (const auto& c : cases) {
-    const FakeEngine worker([&](FakePeer& peer) {
+    const FakeEngine one([&](FakePeer& peer) {
       peer.read_request();
       peer.write(c.answer);
     });
-    relay(worker.endpoint(), true);
+    relay_from(one.endpoint(), false);
     wait();
     ASSERT_FALSE(*result) << c.answer;
     EXPECT_EQ(failure(), c.code) << c.answer;
     EXPECT_EQ(sink->answers, 0) << c.answer;
     EXPECT_EQ(record.status, 0) << c.answer;
   }
+}
+
+TEST_F(RelayTest, TellsWhoServed) {
+  const FakeEngine one(test::always(test::response(200, kToken + kFinish + kDone)));
+  tell_workers = true;
+  relay_from(one.endpoint());
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->headers.find("x-baton-request-id"), "id-1");
+  EXPECT_EQ(sink->headers.find("x-baton-decode-worker"), one.endpoint().to_string());
+  EXPECT_FALSE(sink->headers.find("x-baton-prefill-worker"));
+}
+
+// A stream that another worker begins anew, because nothing of it was seen.
+TEST_F(RelayTest, RepeatsUnseenWhatFailsBeforeItsFirstEvent) {
+  const struct {
+    const char* what;
+    std::string bytes;
+  } cases[] = {
+      {"nothing after the head", kHead},
+      {"half an event", kHead + chunk(kToken.substr(0, 9))},
+      {"a comment", kHead + chunk(": wait\n\n")},
+      {"an error", kHead + chunk("data: {\"error\":{\"message\":\"no\"}}\n\n")},
+      {"no JSON", kHead + chunk("data: {\n\n")},
+  };
+  for (const auto& c : cases) {
+    const FakeEngine failing([&](FakePeer& peer) {
+      peer.read_request();
+      peer.write(c.bytes);
+    });
+    const FakeEngine other(test::always(kHead + chunk(kToken + kFinish + kDone) + "0\r\n\r\n"));
+    config.models.clear();
+    serve(Engine::Vllm,
+          {{Role::Aggregated, failing.endpoint()}, {Role::Aggregated, other.endpoint()}});
+    begin_relay(true);
+    wait();
+    ASSERT_TRUE(*result) << c.what << ": " << result->error().message();
+    EXPECT_THAT(sink->body, testing::EndsWith(kToken + kFinish + kDone)) << c.what;
+    EXPECT_THAT(sink->body, testing::Not(HasSubstr("error"))) << c.what;
+    EXPECT_EQ(sink->answers, 1) << c.what;
+    EXPECT_EQ(record.trail.decode.worker, other.endpoint().to_string()) << c.what;
+    EXPECT_EQ(record.trail.retries, 1U) << c.what;
+    EXPECT_EQ(record.events, 2U) << c.what;
+  }
+}
+
+TEST_F(RelayTest, RepeatsAWholeAnswerThatIsNotSound) {
+  const std::string good = R"({"choices":[{"finish_reason":"stop"}]})";
+  const FakeEngine failing(
+      test::always(test::response(200, R"({"choices":[{"finish_reason":"abort"}]})")));
+  const FakeEngine other(test::always(test::response(200, good)));
+  serve(Engine::Vllm,
+        {{Role::Aggregated, failing.endpoint()}, {Role::Aggregated, other.endpoint()}});
+  begin_relay(false);
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->body, good);
+  EXPECT_EQ(record.trail.retries, 1U);
+}
+
+// Workers that produce the tokens 7 to 11 as a, b, c, d, e, one event each.
+std::string token_event(int i, const std::string& id, bool first) {
+  const std::string prompt = first ? R"("prompt_token_ids":[1,2,3],)" : "";
+  const std::string finish = i == 4 ? "\"length\"" : "null";
+  return fmt::format(
+      R"(data: {{"id":"{}","created":5,"choices":[{{"index":0,{}"token_ids":[{}],"text":"{}","finish_reason":{}}}]}})"
+      "\n\n",
+      id, prompt, 7 + i, static_cast<char>('a' + i), finish);
+}
+std::string seen_event(int i) {
+  const std::string finish = i == 4 ? "\"length\"" : "null";
+  return fmt::format(
+      R"(data: {{"id":"c-1","created":5,"choices":[{{"index":0,"text":"{}","finish_reason":{}}}]}})"
+      "\n\n",
+      static_cast<char>('a' + i), finish);
+}
+const std::string kAllSeen =
+    seen_event(0) + seen_event(1) + seen_event(2) + seen_event(3) + seen_event(4) + kDone;
+
+struct Migration : RelayTest {
+  // The first dies after `produced` tokens and half an event; the second goes on from there.
+  void relay_broken_after(int produced) {
+    std::string first;
+    std::string second;
+    for (int i = 0; i < produced; ++i) first += token_event(i, "c-1", i == 0);
+    first += token_event(produced, "c-1", produced == 0).substr(0, 11);
+    for (int i = produced; i < 5; ++i) second += token_event(i, "c-2", i == produced);
+    dying.emplace([first](FakePeer& peer) {
+      peer.read_request();
+      peer.write(kHead + chunk(first));
+    });
+    other.emplace(test::always(kHead + chunk(second + kDone) + "0\r\n\r\n"));
+    config.models.clear();
+    serve(Engine::Vllm,
+          {{Role::Aggregated, dying->endpoint()}, {Role::Aggregated, other->endpoint()}});
+    begin_relay(true, options.migration > 0);
+    wait();
+  }
+  std::optional<FakeEngine> dying;
+  std::optional<FakeEngine> other;
+};
+
+TEST_F(Migration, GoesOnExactlyWhereverTheFirstWorkerDied) {
+  options.migration = 1;
+  for (int produced = 1; produced < 5; ++produced) {
+    relay_broken_after(produced);
+    ASSERT_TRUE(*result) << produced << ": " << result->error().message();
+    EXPECT_EQ(sink->body, kAllSeen) << produced;
+    EXPECT_TRUE(sink->ended);
+    EXPECT_EQ(sink->answers, 1);
+    EXPECT_EQ(record.trail.migrations, 1U) << produced;
+    const auto again = handoff::json(other->requests()[0].body);
+    std::vector<int> prompt{1, 2, 3};
+    for (int i = 0; i < produced; ++i) prompt.push_back(7 + i);
+    EXPECT_EQ(again["prompt"], nlohmann::json(prompt)) << produced;
+    EXPECT_EQ(again["max_tokens"], 9 - produced) << produced;
+  }
+  EXPECT_EQ(counters.migrations.value(), 4U);
+}
+
+TEST_F(Migration, IsNoneBeforeTheFirstTokenWhereTheRequestIsRepeated) {
+  options.migration = 1;
+  relay_broken_after(0);
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(record.trail.migrations, 0U);
+  EXPECT_EQ(record.trail.retries, 1U);
+  EXPECT_EQ(handoff::json(other->requests()[0].body)["prompt"], "p");
+}
+
+TEST_F(Migration, IsNoneWhereItIsNotSwitchedOn) {
+  relay_broken_after(2);
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(failure(), Errc::StreamBroken);
+  EXPECT_EQ(sink->body, token_event(0, "c-1", true) + token_event(1, "c-1", false));
+  EXPECT_EQ(record.status, 200) << "so the error is told inside the stream";
+  EXPECT_TRUE(other->requests().empty());
+}
+
+TEST_F(Migration, IsNotNeededWhereOnlyTheEndIsMissing) {
+  options.migration = 1;
+  std::string all;
+  for (int i = 0; i < 5; ++i) all += token_event(i, "c-1", i == 0);
+  const FakeEngine cut([all](FakePeer& peer) {
+    peer.read_request();
+    peer.write(kHead + chunk(all));
+  });
+  serve(Engine::Vllm, {{Role::Aggregated, cut.endpoint()}});
+  begin_relay(true, true);
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->body, kAllSeen);
+  EXPECT_EQ(record.trail.migrations, 0U);
+}
+
+TEST_F(Migration, IsOverWhenItsNumberIsUsedUp) {
+  options.migration = 1;
+  const std::string first = token_event(0, "c-1", true);
+  const std::string second = token_event(1, "c-2", true);
+  const auto dies_after = [](std::string events) {
+    return [events](FakePeer& peer) {
+      peer.read_request();
+      peer.write(kHead + chunk(events));
+    };
+  };
+  const FakeEngine one(dies_after(first));
+  const FakeEngine two(dies_after(second));
+  const FakeEngine three(test::always(kHead + chunk(kToken + kFinish + kDone) + "0\r\n\r\n"));
+  serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()},
+                       {Role::Aggregated, two.endpoint()},
+                       {Role::Aggregated, three.endpoint()}});
+  begin_relay(true, true);
+  wait();
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(failure(), Errc::StreamBroken);
+  EXPECT_EQ(sink->body, seen_event(0) + seen_event(1));
+  EXPECT_TRUE(three.requests().empty());
+}
+
+// Two workers: usage is merged from both, prompt tokens once, cached ones as prefill says.
+struct MergedUsage : RelayTest {
+  static std::string usage(int prompt, int completion, int cached) {
+    return fmt::format(
+        R"("usage":{{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{},"prompt_tokens_details":{{"cached_tokens":{}}}}})",
+        prompt, prompt + completion, completion, cached);
+  }
+  void serve_two(Engine engine, const std::string& decoded) {
+    decode.emplace(test::always(test::response(200, decoded)));
+    serve(engine, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode->endpoint()}});
+  }
+  FakeEngine prefill{test::always(test::response(
+      200, R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"a":1},)" +
+               usage(10, 1, 4) + "}"))};
+  std::optional<FakeEngine> decode;
+};
+
+TEST_F(MergedUsage, IsRightInAStreamOfEitherOrder) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang}) {
+    config.models.clear();
+    serve_two(engine,
+              kToken + kFinish + "data: {\"choices\":[]," + usage(10, 3, 10) + "}\n\n" + kDone);
+    begin_relay(true);
+    wait();
+    ASSERT_TRUE(*result) << result->error().message();
+    EXPECT_EQ(sink->body,
+              kToken + kFinish + "data: {\"choices\":[]," + usage(10, 3, 4) + "}\n\n" + kDone);
+    ASSERT_TRUE(record.usage);
+    EXPECT_EQ(record.usage->cached_tokens, 4);
+    EXPECT_EQ(record.usage->completion_tokens, 3);
+  }
+}
+
+TEST_F(MergedUsage, IsRightInAWholeAnswer) {
+  serve_two(Engine::Vllm, R"({"choices":[{"finish_reason":"stop"}],)" + usage(10, 3, 10) + "}");
+  begin_relay(false);
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->body, R"({"choices":[{"finish_reason":"stop"}],)" + usage(10, 3, 4) + "}");
+  EXPECT_EQ(record.usage->cached_tokens, 4);
+}
+
+TEST_F(MergedUsage, WaitsAShortWhileForAPrefillThatAnswersLast) {
+  FakeEngine slow(handoff::answers_when_told(
+      test::response(200, R"({"choices":[{"finish_reason":"length"}],)" + usage(10, 1, 4) + "}")));
+  decode.emplace(test::always(test::response(
+      200, kToken + kFinish + "data: {\"choices\":[]," + usage(10, 3, 10) + "}\n\n" + kDone)));
+  serve(Engine::Sglang, {{Role::Prefill, slow.endpoint()}, {Role::Decode, decode->endpoint()}});
+  begin_relay(true);
+  run_until([&] { return slow.pauses() == 1 && sink->writes > 0; });
+  EXPECT_FALSE(result);
+  slow.proceed();
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(record.usage->cached_tokens, 4);
 }
 
 }  // namespace

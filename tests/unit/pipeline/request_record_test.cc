@@ -37,7 +37,8 @@ struct LedgerTest : testing::Test {
 TEST_F(LedgerTest, CountsASuccess) {
   RequestRecord done = record();
   done.usage = engine::Usage{.prompt_tokens = 5, .completion_tokens = 7, .cached_tokens = 3};
-  done.trail.prefill_time = 4ms;
+  done.trail.prefill.sent = done.received;
+  done.trail.prefill.done = done.received + 4ms;
   ledger.close(done, ledger.metrics("m"));
   const std::string text = registry.render();
   EXPECT_THAT(text, HasSubstr("baton_requests_total{model=\"m\",outcome=\"ok\"} 1\n"));
@@ -94,9 +95,12 @@ TEST_F(LedgerTest, LogsOneLineThatTellsAll) {
   failed.stream = true;
   failed.status = 502;
   failed.error = Error(Errc::EngineFailed, "it \"broke\"\n");
-  failed.trail.prefill_worker = "p:1";
-  failed.trail.decode_worker = "d:2";
-  failed.trail.prefill_time = 4500us;
+  failed.trail.prefill.worker = "p:1";
+  failed.trail.prefill.rank = 3;
+  failed.trail.prefill.sent = failed.received;
+  failed.trail.prefill.done = failed.received + 4500us;
+  failed.trail.decode.worker = "d:2";
+  failed.trail.retries = 2;
   ledger.close(failed, ledger.metrics("m"));
   const auto line = nlohmann::json::parse(lines);
   EXPECT_EQ(line["event"], "request");
@@ -106,12 +110,41 @@ TEST_F(LedgerTest, LogsOneLineThatTellsAll) {
   EXPECT_EQ(line["stream"], true);
   EXPECT_EQ(line["prefill_worker"], "p:1");
   EXPECT_EQ(line["decode_worker"], "d:2");
+  EXPECT_EQ(line["prefill_rank"], 3);
+  EXPECT_EQ(line["retries"], 2);
   EXPECT_EQ(line["prefill_ms"], 4.5);
   EXPECT_EQ(line["level"], "warning") << "an engine's failure is the operator's business";
-  for (const char* unknown : {"decode_wait_ms", "decode_ms", "ttft_ms", "prompt_tokens"}) {
+  for (const char* unknown : {"decode_rank", "migrations", "kv_transfer_ms", "decode_wait_ms",
+                              "decode_ms", "ttft_ms", "prompt_tokens"}) {
     EXPECT_FALSE(line.contains(unknown)) << unknown;
   }
   EXPECT_EQ(line["error"], "it \"broke\"\n");
+}
+
+// prefill-router.md §2.13.
+TEST_F(LedgerTest, BoundsTheTransferByTheEndOfThePrefillAndTheFirstToken) {
+  RequestRecord done = record();
+  EXPECT_FALSE(done.kv_transfer());
+  done.trail.prefill.sent = done.received + 1ms;
+  done.trail.prefill.done = done.received + 4ms;
+  done.trail.decode.sent = done.received + 2ms;
+  EXPECT_FALSE(done.kv_transfer()) << "not before there is a token";
+  done.first_token = done.received + 9ms;
+  EXPECT_EQ(done.prefill_duration(), 3ms);
+  EXPECT_EQ(done.kv_transfer(), 5ms);
+  EXPECT_EQ(done.decode_wait(), 7ms);
+  ledger.close(done, ledger.metrics("m"));
+  EXPECT_THAT(registry.render(), HasSubstr("baton_kv_transfer_seconds_count{model=\"m\"} 1\n"));
+  EXPECT_EQ(nlohmann::json::parse(lines)["kv_transfer_ms"], 5.0);
+}
+
+TEST_F(LedgerTest, NeverTellsOfATransferBackInTime) {
+  RequestRecord done = record();
+  done.trail.prefill.sent = done.received;
+  done.trail.decode.sent = done.received;
+  done.first_token = done.received + 3ms;
+  done.trail.prefill.done = done.received + 4ms;  // a leg beside the decode may be told late
+  EXPECT_EQ(done.kv_transfer(), 0ms);
 }
 
 TEST_F(LedgerTest, LogsNothingWhereItIsNotWanted) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "handoff/machine.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace baton::handoff {
+namespace {
+
+std::string_view yes_no(bool yes) { return yes ? "yes" : "no"; }
+
+std::string row_of(const ModeRules& rules) {
+  return fmt::format("\n| `{}` | {} | {} | {} | {} | {} |\n", model::to_string(rules.mode),
+                     rules.order == LegOrder::PrefillFirst ? "prefill first" : "together",
+                     yes_no(rules.keeps_blocks), yes_no(rules.prefill_may_answer),
+                     yes_no(rules.decode_may_prefill),
+                     rules.when_abandoned == WhenAbandoned::Complete ? "completed or released"
+                                                                     : "decode closed at once");
+}
+
+TEST(ModePage, SaysOfEveryModeWhatTheMachineKnows) {
+  std::ifstream in(BATON_SOURCE_DIR "/docs/prefill-router.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  for (const ModeRules& rules : mode_table()) {
+    EXPECT_NE(page.find(row_of(rules)), page.npos)
+        << "docs/prefill-router.md lacks" << row_of(rules);
+  }
+}
+
+}  // namespace
+}  // namespace baton::handoff

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+//
+// What follows from failures where the prefill comes first; run_together_test.cc has the modes
+// whose legs run side by side, run_abandoned_test.cc has clients that leave.
+#include "handoff/run.h"
+
+#include "unit/handoff/handoff_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace baton::handoff {
+namespace {
+
+using engine::Api;
+using model::OnPrefillFailure;
+using test::FakeEngine;
+using test::FakePeer;
+using test::response;
+using testing::HasSubstr;
+
+constexpr const char* kKept =
+    R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"remote_port":5600},)"
+    R"("usage":{"prompt_tokens":9,"completion_tokens":1}})";
+constexpr const char* kRequest = R"({"model":"m","prompt":"p","max_tokens":50,"stream":true})";
+
+bool says(const test::SeenRequest& request, const std::string& line) {
+  return request.head.find(line + "\r\n") != std::string::npos;
+}
+
+struct RunTest : HandoffFixture {
+  // Round robin: the first of each role is tried first.
+  void serve_vllm(const std::vector<model::Endpoint>& prefills,
+                  const std::vector<model::Endpoint>& decodes) {
+    std::vector<std::pair<Role, model::Endpoint>> all;
+    for (const auto& one : prefills) all.emplace_back(Role::Prefill, one);
+    for (const auto& one : decodes) all.emplace_back(Role::Decode, one);
+    serve(Engine::Vllm, all);
+  }
+  FakeEngine prefill{test::always(response(200, kKept))};
+  FakeEngine decode{test::always(response(200, "decoded"))};
+};
+
+TEST_F(RunTest, AFailedPrefillIsRepeatedOnAnotherWorkerUnderAnotherId) {
+  const struct {
+    const char* what;
+    FakeEngine::Script script;
+  } cases[] = {
+      {"500", test::always(response(500, "boom"))},
+      {"503", test::always(response(503, "full"))},
+      {"reset",
+       [](FakePeer& peer) {
+         peer.read_request();
+         peer.reset();
+       }},
+      {"closed", [](FakePeer& peer) { peer.read_request(); }},
+      {"garbage", test::always("SSH-2.0-OpenSSH\r\n\r\n")},
+      {"no JSON", test::always(response(200, "<html>"))},
+      {"cut",
+       [](FakePeer& peer) {
+         peer.read_request();
+         peer.write("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{");
+       }},
+  };
+  for (const auto& c : cases) {
+    const FakeEngine failing(c.script);
+    config.models.clear();
+    const std::size_t before = prefill.requests().size();
+    serve_vllm({failing.endpoint(), prefill.endpoint()}, {decode.endpoint()});
+    EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded") << c.what;
+    ASSERT_EQ(failing.requests().size(), 1U) << c.what;
+    EXPECT_TRUE(says(failing.requests()[0], "X-Request-Id: id-1")) << c.what;
+    ASSERT_EQ(prefill.requests().size(), before + 1) << c.what;
+    EXPECT_TRUE(says(prefill.requests().back(), "X-Request-Id: id-1-r1")) << c.what;
+    EXPECT_TRUE(says(decode.requests().back(), "X-Request-Id: id-1-r1")) << c.what;
+    EXPECT_EQ(trail.prefill.worker, prefill.endpoint().to_string());
+    answer.reset();
+    EXPECT_EQ(trail.retries, 1U) << c.what;
+    EXPECT_EQ(in_flight(), 0) << c.what;
+  }
+  EXPECT_EQ(counters.retries.value(), std::size(cases));
+}
+
+TEST_F(RunTest, AnUnreachablePrefillIsRepeatedAndNotAskedAgain) {
+  const model::Endpoint nobody = test::closed_endpoint();
+  serve_vllm({nobody, prefill.endpoint()}, {decode.endpoint()});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  EXPECT_EQ(worker(nobody).availability(), fleet::Availability::Down);
+  answer.reset();
+  EXPECT_EQ(counters.retries.value(), 1U);
+}
+
+TEST_F(RunTest, WhatIsTheRequestsOwnFaultIsNotRepeated) {
+  const FakeEngine refusing(test::always(response(400, R"({"message":"too long"})")));
+  options.on_prefill_failure = OnPrefillFailure::Fallback;
+  serve_vllm({refusing.endpoint(), prefill.endpoint()}, {decode.endpoint()});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(answer->error().message(), "too long");
+  EXPECT_TRUE(prefill.requests().empty());
+  EXPECT_TRUE(decode.requests().empty());
+}
+
+TEST_F(RunTest, AttemptsAreCounted) {
+  options.retries = 1;
+  const FakeEngine first(test::always(response(500, "first")));
+  const FakeEngine second(test::always(response(500, "second")));
+  serve_vllm({first.endpoint(), second.endpoint(), prefill.endpoint()}, {decode.endpoint()});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::EngineFailed);
+  EXPECT_THAT(answer->error().message(), HasSubstr("second"));
+  EXPECT_TRUE(prefill.requests().empty());
+}
+
+TEST_F(RunTest, SaysWhyTheLastPrefillFailedWhereNobodyElseIsLeft) {
+  const FakeEngine failing(test::always(response(500, "boom")));
+  serve_vllm({failing.endpoint()}, {decode.endpoint()});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_THAT(answer->error().message(), HasSubstr("boom"));
+  EXPECT_TRUE(decode.requests().empty());
+}
+
+TEST_F(RunTest, WithFallbackADecodeWorkerServesAloneInTheEnd) {
+  options.on_prefill_failure = OnPrefillFailure::Fallback;
+  const FakeEngine failing(test::always(response(500, "boom")));
+  serve_vllm({failing.endpoint()}, {decode.endpoint()});
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  EXPECT_FALSE((*answer)->handed_off());
+  EXPECT_EQ(decode.requests()[0].body, kRequest);
+  EXPECT_EQ(trail.prefill.worker, "") << "it is not who served";
+}
+
+TEST_F(RunTest, WithFallbackAnSglangDecodeWorkerCannotServeAlone) {
+  options.on_prefill_failure = OnPrefillFailure::Fallback;
+  const FakeEngine failing(test::always(response(500, "boom")));
+  const FakeEngine waiting(waits_to_be_dropped());
+  serve(Engine::Sglang, {{Role::Prefill, failing.endpoint()}, {Role::Decode, waiting.endpoint()}});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_THAT(answer->error().message(), HasSubstr("boom"));
+  EXPECT_LE(waiting.requests().size(), 1U);
+}
+
+TEST_F(RunTest, WithFailTheFirstFailureIsFinal) {
+  options.on_prefill_failure = OnPrefillFailure::Fail;
+  const FakeEngine failing(test::always(response(500, "boom")));
+  serve_vllm({failing.endpoint(), prefill.endpoint()}, {decode.endpoint()});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::EngineFailed);
+  EXPECT_TRUE(prefill.requests().empty());
+  EXPECT_TRUE(decode.requests().empty());
+}
+
+// prefill-router.md §1.3, NotActivated.
+TEST_F(RunTest, SaysThatARequiredPrefillIsNotThere) {
+  options.disaggregation = model::Disaggregation::Required;
+  serve_vllm({}, {decode.endpoint()});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::PrefillUnavailable);
+  EXPECT_TRUE(answer->error().retry_after());
+  EXPECT_TRUE(decode.requests().empty());
+}
+
+TEST_F(RunTest, ADecodeThatIsFullIsReplacedByAnotherWithTheSameHandoff) {
+  const FakeEngine full(test::always(response(503, "full")));
+  serve_vllm({prefill.endpoint()}, {full.endpoint(), decode.endpoint()});
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  EXPECT_EQ(prefill.requests().size(), 1U);
+  EXPECT_EQ(json(full.requests()[0].body), json(decode.requests()[0].body));
+  EXPECT_EQ(json(decode.requests()[0].body)["kv_transfer_params"]["remote_port"], 5600);
+  EXPECT_TRUE(says(decode.requests()[0], "X-Request-Id: id-1"));
+  EXPECT_EQ(counters.releases.value(), 0U);
+  EXPECT_EQ(trail.decode.worker, decode.endpoint().to_string());
+}
+
+TEST_F(RunTest, ADecodeThatCannotBeReachedIsReplacedByAnotherWithTheSameHandoff) {
+  serve_vllm({prefill.endpoint()}, {test::closed_endpoint(), decode.endpoint()});
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  EXPECT_EQ(prefill.requests().size(), 1U);
+  EXPECT_EQ(counters.releases.value(), 0U);
+}
+
+// It may have fetched the blocks, or some: nobody else can be told to.
+TEST_F(RunTest, ADecodeThatBreaksBeforeItsFirstTokenHasTheBlocksReleasedAndAllRepeated) {
+  for (const bool after_head : {true, false}) {
+    const FakeEngine breaking([after_head](FakePeer& peer) {
+      peer.read_request();
+      if (after_head) peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+    });
+    const FakeEngine first(test::always(response(200, kKept)));
+    const FakeEngine other(test::always(response(200, "decoded")));
+    config.models.clear();
+    serve_vllm({first.endpoint()}, {breaking.endpoint(), other.endpoint()});
+    EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+    answer.reset();
+    wait_for_legs();
+    ASSERT_EQ(first.requests().size(), 2U);
+    EXPECT_TRUE(says(first.requests()[0], "X-Request-Id: id-1"));
+    EXPECT_TRUE(says(first.requests()[1], "X-Request-Id: id-1-r1"));
+    ASSERT_EQ(breaking.requests().size(), 1U);
+    ASSERT_EQ(other.requests().size(), 2U) << "the release and the answer, in any order";
+    const auto all = other.requests();
+    const bool release_first = json(all[0].body)["max_tokens"] == 1;
+    const auto& release = all[release_first ? 0 : 1];
+    const auto& repeated = all[release_first ? 1 : 0];
+    EXPECT_EQ(json(release.body)["max_tokens"], 1);
+    EXPECT_EQ(json(release.body)["stream"], false);
+    EXPECT_TRUE(says(release, "X-Request-Id: id-1"));
+    EXPECT_EQ(json(repeated.body)["max_tokens"], 50);
+    EXPECT_TRUE(says(repeated, "X-Request-Id: id-1-r1"));
+    EXPECT_EQ(in_flight(), 0);
+  }
+  EXPECT_EQ(counters.releases.value(), 2U);
+  EXPECT_EQ(counters.wasted_prefill_tokens.value(), 18U) << "what was computed twice";
+}
+
+TEST_F(RunTest, ADecodeThatRefusesTheRequestHasTheBlocksReleased) {
+  const FakeEngine refusing(test::always(response(400, R"({"message":"bad n"})")));
+  serve_vllm({prefill.endpoint()}, {refusing.endpoint(), decode.endpoint()});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(answer->error().message(), "bad n");
+  wait_for_legs();
+  ASSERT_EQ(decode.requests().size(), 1U);
+  EXPECT_EQ(json(decode.requests()[0].body)["max_tokens"], 1);
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(RunTest, AWorkerThatDoesBothIsReplacedByAnother) {
+  const FakeEngine failing(test::always(response(500, "boom")));
+  serve(Engine::Vllm,
+        {{Role::Aggregated, failing.endpoint()}, {Role::Aggregated, decode.endpoint()}});
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  answer.reset();
+  EXPECT_EQ(trail.retries, 1U);
+}
+
+TEST_F(RunTest, AfterTheFirstTokenThereIsNoOtherWorkerWithoutMigration) {
+  const FakeEngine breaking([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+  });
+  serve_vllm({prefill.endpoint()}, {breaking.endpoint(), decode.endpoint()});
+  EXPECT_THAT(ask_and_read(Api::Completions, kRequest), HasSubstr("failed: "));
+  EXPECT_TRUE(decode.requests().empty());
+  EXPECT_EQ(counters.releases.value(), 0U) << "the first token shows that they were fetched";
+}
+
+TEST_F(RunTest, AfterTheFirstTokenAMigrationContinuesFromWhatTheClientHas) {
+  options.migration = 1;
+  const FakeEngine breaking([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+  });
+  serve_vllm({prefill.endpoint()}, {breaking.endpoint(), decode.endpoint()});
+  Job continuable = job(Api::Completions, kRequest);
+  continuable.continuable = true;
+  begin(continuable);
+  wait_for_answer();
+  ASSERT_TRUE(*answer);
+  run([&]() -> awaitable<void> {
+    Answer& got = **answer;
+    EXPECT_TRUE(co_await got.stream().read());
+    got.first_token();
+    const auto broken = co_await got.stream().read();
+    EXPECT_FALSE(broken);
+    const engine::Progress progress{
+        .prompt_token_ids = "[1,2,3]", .token_ids = "7,8", .produced = 2};
+    EXPECT_TRUE(co_await got.recover(broken.error(), &progress));
+  });
+  EXPECT_EQ(read_rest(), "decoded");
+  ASSERT_EQ(prefill.requests().size(), 2U);
+  const auto again = json(prefill.requests()[1].body);
+  EXPECT_EQ(again["prompt"], json("[1,2,3,7,8]"));
+  EXPECT_TRUE(says(prefill.requests()[1], "X-Request-Id: id-1-r1"));
+  const auto rest = json(decode.requests()[0].body);
+  EXPECT_EQ(rest["prompt"], json("[1,2,3,7,8]"));
+  EXPECT_EQ(rest["max_tokens"], 48) << "two of the fifty are there";
+  answer.reset();
+  EXPECT_EQ(trail.migrations, 1U);
+  EXPECT_EQ(trail.retries, 0U);
+  EXPECT_EQ(counters.migrations.value(), 1U);
+}
+
+TEST_F(RunTest, AnAnswerThatTookAWrongTurnIsNotMigrated) {
+  options.migration = 1;
+  const FakeEngine breaking([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+  });
+  serve_vllm({prefill.endpoint()}, {breaking.endpoint(), decode.endpoint()});
+  Job continuable = job(Api::Completions, kRequest);
+  continuable.continuable = true;
+  begin(continuable);
+  wait_for_answer();
+  ASSERT_TRUE(*answer);
+  (*answer)->forbid_migration();
+  EXPECT_THAT(read_rest(), HasSubstr("failed: "));
+  EXPECT_TRUE(decode.requests().empty());
+}
+
+}  // namespace
+}  // namespace baton::handoff

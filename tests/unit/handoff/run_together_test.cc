@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+//
+// The modes whose legs are sent at once: each waits for the other, so each must be told of the
+// other's failure.
+#include "handoff/run.h"
+#include "unit/handoff/handoff_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+
+namespace baton::handoff {
+namespace {
+
+using engine::Api;
+using test::FakeEngine;
+using test::FakePeer;
+using test::response;
+using testing::HasSubstr;
+
+constexpr const char* kRequest = R"({"model":"m","messages":[],"stream":true})";
+constexpr const char* kMet = R"({"choices":[{"finish_reason":"length"}]})";
+
+std::string id_of(const test::SeenRequest& request) {
+  const std::size_t at = request.head.find("X-Request-Id: ") + 14;
+  return request.head.substr(at, request.head.find("\r\n", at) - at);
+}
+
+struct LegsTogether : HandoffFixture {
+  void serve_pair(const model::Endpoint& prefill, const model::Endpoint& decode) {
+    serve(Engine::Sglang, {{Role::Prefill, prefill}, {Role::Decode, decode}});
+  }
+};
+
+TEST_F(LegsTogether, MeetInAnotherRoomForEachRequest) {
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine decode(test::always(response(200, "decoded")));
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+    wait_for_legs();
+    answer.reset();
+  }
+  ASSERT_EQ(prefill.requests().size(), 2U);
+  ASSERT_EQ(decode.requests().size(), 2U);
+  const auto room = [](const test::SeenRequest& request) {
+    return json(request.body)["bootstrap_room"];
+  };
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(room(prefill.requests()[i]), room(decode.requests()[i]));
+    EXPECT_EQ(id_of(prefill.requests()[i]), id_of(decode.requests()[i]));
+  }
+  EXPECT_NE(room(decode.requests()[0]), room(decode.requests()[1]));
+  EXPECT_EQ(prefill.connections(), 1U) << "its answer is read, so its connection can be kept";
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(LegsTogether, APrefillThatRefusesEndsTheDecodeAtOnce) {
+  const FakeEngine prefill(test::always(response(400, R"({"message":"too long"})")));
+  const FakeEngine decode(waits_to_be_dropped());
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  ask(Api::Chat, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::EngineRejected);
+  EXPECT_EQ(answer->error().message(), "too long");
+  EXPECT_TRUE(decode.requests().empty() || decode.wait_for_drops(1));
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(LegsTogether, APrefillThatFailsClosesTheWaitingDecodeAndAllIsRepeated) {
+  FakeEngine failing(answers_when_told(response(500, "boom")));
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine waiting(waits_to_be_dropped());
+  const FakeEngine decode(test::always(response(200, "decoded")));
+  serve(Engine::Sglang, {{Role::Prefill, failing.endpoint()},
+                         {Role::Prefill, prefill.endpoint()},
+                         {Role::Decode, waiting.endpoint()},
+                         {Role::Decode, decode.endpoint()}});
+  begin(Api::Chat, kRequest);
+  run_until([&] { return waiting.requests().size() == 1 && failing.pauses() == 1; });
+  failing.proceed();
+  wait_for_answer();
+  EXPECT_TRUE(waiting.wait_for_drops(1)) << "nobody waits for the engine's own time limit";
+  ASSERT_TRUE(*answer) << answer->error().message();
+  EXPECT_EQ(read_rest(), "decoded");
+  wait_for_legs();
+  ASSERT_EQ(prefill.requests().size(), 1U);
+  ASSERT_EQ(decode.requests().size(), 1U);
+  EXPECT_EQ(id_of(prefill.requests()[0]), "id-1-r1");
+  EXPECT_EQ(id_of(decode.requests()[0]), "id-1-r1");
+  EXPECT_NE(json(decode.requests()[0].body)["bootstrap_room"],
+            json(waiting.requests()[0].body)["bootstrap_room"]);
+  answer.reset();
+  EXPECT_EQ(trail.retries, 1U);
+  EXPECT_EQ(in_flight(), 0);
+  EXPECT_EQ(worker(waiting.endpoint()).availability(), fleet::Availability::Unknown)
+      << "it is not its fault";
+}
+
+TEST_F(LegsTogether, APrefillThatFailsAfterTheDecodesHeadIsRepeatedToo) {
+  FakeEngine failing([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it");
+    peer.wait_for_proceed();
+  });
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine waiting([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+    peer.wait_for_drop();
+  });
+  const FakeEngine decode(test::always(response(200, "decoded")));
+  serve(Engine::Sglang, {{Role::Prefill, failing.endpoint()},
+                         {Role::Prefill, prefill.endpoint()},
+                         {Role::Decode, waiting.endpoint()},
+                         {Role::Decode, decode.endpoint()}});
+  ask(Api::Chat, kRequest);
+  ASSERT_TRUE(*answer);
+  run_until([&] { return failing.pauses() == 1; });
+  failing.proceed();
+  EXPECT_EQ(read_rest(), "decoded");
+  EXPECT_TRUE(waiting.wait_for_drops(1));
+  EXPECT_EQ(trail.decode.worker, decode.endpoint().to_string());
+}
+
+TEST_F(LegsTogether, APrefillThatFailsInsideItsAnswerEndsTheDecodeToo) {
+  const FakeEngine prefill(test::always(response(200, R"({"error":{"message":"out of blocks"}})")));
+  const FakeEngine decode(waits_to_be_dropped());
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  ask(Api::Chat, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(answer->error().message(), "out of blocks");
+  EXPECT_TRUE(decode.requests().empty() || decode.wait_for_drops(1));
+  EXPECT_EQ(in_flight(), 0);
+}
+
+// Regression: on a kept-alive connection the decode leg was sent again, without its prefill.
+TEST_F(LegsTogether, APrefillThatFailsEndsADecodeOnAKeptConnectionToo) {
+  auto prefills = std::make_shared<std::atomic<int>>(0);
+  FakeEngine prefill([prefills](FakePeer& peer) {
+    while (peer.read_request()) {
+      if (prefills->fetch_add(1) == 0) {
+        peer.write(response(200, kMet));
+        continue;
+      }
+      peer.wait_for_proceed();
+      peer.write(response(500, "failed"));
+    }
+  });
+  const FakeEngine decode([](FakePeer& peer) {
+    peer.read_request();
+    peer.write(response(200, "decoded"));
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+  answer.reset();
+  wait_for_legs();
+
+  begin(Api::Chat, kRequest);
+  run_until([&] { return decode.requests().size() == 2 && prefill.pauses() == 1; });
+  prefill.proceed();
+  wait_for_answer();
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::EngineFailed);
+  EXPECT_THAT(answer->error().message(), HasSubstr("failed"));
+  EXPECT_EQ(decode.connections(), 1U);
+}
+
+TEST_F(LegsTogether, ADecodeThatFailsEndsThePrefillAtOnceAndAllIsRepeated) {
+  FakeEngine full(answers_when_told(response(503, R"({"message":"full"})")));
+  const FakeEngine decode(test::always(response(200, "decoded")));
+  const FakeEngine waiting(waits_to_be_dropped());
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  serve(Engine::Sglang, {{Role::Prefill, waiting.endpoint()},
+                         {Role::Prefill, prefill.endpoint()},
+                         {Role::Decode, full.endpoint()},
+                         {Role::Decode, decode.endpoint()}});
+  begin(Api::Chat, kRequest);
+  run_until([&] { return waiting.requests().size() == 1 && full.pauses() == 1; });
+  full.proceed();
+  wait_for_answer();
+  EXPECT_TRUE(waiting.wait_for_drops(1));
+  ASSERT_TRUE(*answer) << answer->error().message();
+  EXPECT_EQ(read_rest(), "decoded");
+  EXPECT_EQ(id_of(decode.requests()[0]), "id-1-r1");
+  wait_for_legs();
+  answer.reset();
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(LegsTogether, SayWhyTheOnlyDecodeFailed) {
+  FakeEngine full(answers_when_told(response(503, R"({"message":"full"})")));
+  const FakeEngine prefill(waits_to_be_dropped());
+  serve_pair(prefill.endpoint(), full.endpoint());
+  begin(Api::Chat, kRequest);
+  run_until([&] { return prefill.requests().size() == 1 && full.pauses() == 1; });
+  full.proceed();
+  wait_for_answer();
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::EngineOverloaded);
+  EXPECT_EQ(answer->error().message(), "full");
+  wait_for_legs();
+  EXPECT_TRUE(prefill.wait_for_drops(1));
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(LegsTogether, WhatHappensToThePrefillNoLongerMattersOnceTheFirstTokenIsThere) {
+  FakeEngine prefill([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_proceed();
+    peer.reset();
+  });
+  FakeEngine decode([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst");
+    peer.wait_for_proceed();
+    peer.write("-last");
+  });
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  ask(Api::Chat, kRequest);
+  ASSERT_TRUE(*answer);
+  (*answer)->first_token();
+  run_until([&] { return prefill.requests().size() == 1; });
+  prefill.proceed();
+  wait_for_legs();
+  decode.proceed();
+  EXPECT_EQ(read_rest(), "first-last");
+}
+
+TEST_F(LegsTogether, GoOnToOthersWhereOneCannotBeReached) {
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine decode(test::always(response(200, "decoded")));
+  serve(Engine::Sglang, {{Role::Prefill, test::closed_endpoint()},
+                         {Role::Prefill, prefill.endpoint()},
+                         {Role::Decode, test::closed_endpoint()},
+                         {Role::Decode, decode.endpoint()}});
+  EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+  EXPECT_EQ(trail.prefill.worker, prefill.endpoint().to_string());
+  EXPECT_EQ(trail.decode.worker, decode.endpoint().to_string());
+}
+
+TEST_F(LegsTogether, FailWhereNobodyCanBeReached) {
+  const FakeEngine decode(waits_to_be_dropped());
+  serve_pair(test::closed_endpoint(), decode.endpoint());
+  ask(Api::Chat, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::EngineUnreachable);
+}
+
+// vLLM's push: the decode worker waits for blocks that the prefill worker writes.
+struct Push : HandoffFixture {
+  void serve_push(const model::Endpoint& prefill, const model::Endpoint& decode) {
+    model::WorkerSpec first = spec(Engine::Vllm, Role::Prefill, prefill);
+    first.handoff = model::HandoffMode::NixlPush;
+    first.nixl = model::NixlPeer{.engine_id = "e-1", .side_channel = {"10.0.0.1", 5600}};
+    model::WorkerSpec second = spec(Engine::Vllm, Role::Decode, decode);
+    second.handoff = model::HandoffMode::NixlPush;
+    serve({first, second});
+  }
+};
+
+TEST_F(Push, TellsTheDecodeWorkerWhoWillWriteForWhichRequest) {
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine decode(test::always(response(200, "decoded")));
+  serve_push(prefill.endpoint(), decode.endpoint());
+  EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+  const auto params = json(decode.requests()[0].body)["kv_transfer_params"];
+  EXPECT_EQ(params["remote_engine_id"], "e-1");
+  EXPECT_EQ(params["remote_request_id"], "id-1");
+}
+
+// Mends prefill-router.md §2.1 step 13a, where a Terminal of this kind is only logged.
+TEST_F(Push, APrefillThatEndsTheRequestClosesTheDecodeAndIsTheAnswer) {
+  for (const bool after_head : {false, true}) {
+    const std::string ended = R"({"choices":[{"finish_reason":"stop","text":"all"}]})";
+    FakeEngine prefill(answers_when_told(response(200, ended)));
+    const FakeEngine decode([after_head](FakePeer& peer) {
+      peer.read_request();
+      if (after_head) peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+      peer.wait_for_drop();
+    });
+    config.models.clear();
+    serve_push(prefill.endpoint(), decode.endpoint());
+    begin(Api::Completions, R"({"model":"m","prompt":"p"})");
+    run_until([&] { return prefill.pauses() == 1 && decode.requests().size() == 1; });
+    if (after_head) wait_for_answer();
+    prefill.proceed();
+    wait_for_answer();
+    ASSERT_TRUE(*answer) << answer->error().message();
+    EXPECT_EQ(read_rest(), ended);
+    EXPECT_TRUE(decode.wait_for_drops(1));
+    answer.reset();
+    wait_for_legs();
+    EXPECT_EQ(in_flight(), 0);
+    EXPECT_EQ(trail.retries, 0U);
+    EXPECT_EQ(worker(decode.endpoint()).availability(), fleet::Availability::Unknown);
+  }
+}
+
+TEST_F(Push, BlocksOfAPrefillWhoseDecodeFailedAreReleased) {
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  FakeEngine full(answers_when_told(response(400, R"({"message":"no"})")));
+  serve_push(prefill.endpoint(), full.endpoint());
+  begin(Api::Chat, kRequest);
+  run_until([&] { return full.pauses() == 1 && trail.prefill.done.has_value(); });
+  full.proceed();
+  wait_for_answer();
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(answer->error().message(), "no");
+  full.proceed();
+  full.proceed();
+  full.proceed();
+  wait_for_legs();
+  EXPECT_EQ(counters.releases.value(), 1U);
+  EXPECT_GE(full.requests().size(), 2U);
+}
+
+}  // namespace
+}  // namespace baton::handoff

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "handoff/selection.h"
+
+#include "telemetry/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton::handoff {
+namespace {
+
+using model::Disaggregation;
+using model::Engine;
+using model::HandoffMode;
+using model::Role;
+using testing::HasSubstr;
+
+struct SelectionTest : testing::Test {
+  // Named p1, p2 …, d1 …, a1 …
+  model::WorkerSpec& add(Role role, Engine engine = Engine::Vllm) {
+    const char letter = role == Role::Prefill ? 'p' : role == Role::Decode ? 'd' : 'a';
+    std::size_t number = 1;
+    for (const auto& other : config.workers) number += other.role == role ? 1 : 0;
+    model::WorkerSpec& made = config.workers.emplace_back();
+    made.endpoint = {"127.0.0.1", static_cast<std::uint16_t>(config.workers.size())};
+    made.engine = engine;
+    made.role = role;
+    made.name = letter + std::to_string(number);
+    return made;
+  }
+  void add(Role role, int count) {
+    for (int i = 0; i < count; ++i) add(role);
+  }
+  fleet::Model& model() {
+    if (!fleet) {
+      config.name = "m";
+      config::Config all;
+      all.models.push_back(config);
+      fleet.emplace(all, metrics, log);
+    }
+    return *fleet->find("m");
+  }
+  fleet::Worker& worker(const std::string& name) { return *model().find_worker(name); }
+  // A new request.
+  Selection& begin(const std::string& body = R"({"model":"m","prompt":"p"})") {
+    selection.reset();
+    job.reset();
+    job.emplace(Job{.model = model(),
+                    .api = engine::Api::Completions,
+                    .body = engine::ClientBody::parse(body).value(),
+                    .by_alias = false,
+                    .headers = {},
+                    .request_id = "id-1",
+                    .hints = std::make_shared<const routing::Hints>(hints),
+                    .counters = counters});
+    return selection.emplace(*job, random);
+  }
+  static std::string name(const Result<fleet::Booking>& booking) {
+    return booking ? booking->worker().name() : "error: " + booking.error().message();
+  }
+  static Errc code(const Result<fleet::Booking>& booking) {
+    return booking ? Errc::Internal : booking.error().code();
+  }
+  std::int64_t in_flight() {
+    std::int64_t total = 0;
+    for (const Role role : {Role::Prefill, Role::Decode, Role::Aggregated}) {
+      for (const auto& one : model().workers(role).workers()) total += one->in_flight();
+    }
+    return total;
+  }
+  static std::string picked(const std::optional<fleet::Choice>& choice) {
+    return choice ? choice->candidates[choice->picked].worker->name() : "none";
+  }
+
+  config::Model config;
+  telemetry::Registry metrics;
+  std::string lines;
+  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  Counters counters{metrics, "m"};
+  std::optional<fleet::Fleet> fleet;
+  routing::Hints hints;
+  std::uint64_t draw = 0;
+  fleet::Random random = [this] { return draw; };
+  std::optional<Job> job;
+  std::optional<Selection> selection;
+};
+
+// Modes: prefill-router.md §3.2.
+
+TEST_F(SelectionTest, AutoDisaggregatesWhereBothKindsOfWorkersAre) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  EXPECT_TRUE(begin().policy().disaggregate);
+  EXPECT_FALSE(selection->policy().required);
+}
+
+TEST_F(SelectionTest, AutoServesOnOneWorkerWhereAKindIsMissing) {
+  add(Role::Decode, 1);
+  EXPECT_FALSE(begin().policy().disaggregate);
+  EXPECT_EQ(name(selection->alone()), "d1");
+}
+
+TEST_F(SelectionTest, RequiredDisaggregatesAlsoWhereNobodyIsThere) {
+  config.disaggregation = Disaggregation::Required;
+  add(Role::Decode, 1);
+  EXPECT_TRUE(begin().policy().disaggregate);
+  EXPECT_TRUE(selection->policy().required);
+  EXPECT_EQ(code(selection->prefill()), Errc::NoWorkers);
+}
+
+TEST_F(SelectionTest, RequiredNeverLetsAnAggregatedWorkerHaveATurn) {
+  config.disaggregation = Disaggregation::Required;
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  add(Role::Aggregated, 8);
+  for (draw = 0; draw < 9; ++draw) EXPECT_TRUE(begin().policy().disaggregate) << draw;
+}
+
+TEST_F(SelectionTest, OffServesOnOneWorkerWhoeverIsThere) {
+  config.disaggregation = Disaggregation::Off;
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  EXPECT_FALSE(begin().policy().disaggregate);
+  EXPECT_EQ(name(selection->alone()), "d1");
+}
+
+TEST_F(SelectionTest, WhatCannotBeHandedOffGoesToOneWorker) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  EXPECT_FALSE(begin(R"({"model":"m","prompt":"p","echo":true})").policy().disaggregate);
+}
+
+TEST_F(SelectionTest, TheModelsOptionsArePassedOn) {
+  config.on_prefill_failure = model::OnPrefillFailure::Fallback;
+  config.retries = 7;
+  config.migration = 3;
+  add(Role::Decode, 1);
+  EXPECT_EQ(begin().policy().retries, 7U);
+  EXPECT_EQ(selection->policy().on_prefill_failure, model::OnPrefillFailure::Fallback);
+  EXPECT_EQ(selection->policy().migrations, 0U) << "this request cannot be continued";
+  job->continuable = true;
+  selection.reset();
+  EXPECT_EQ(selection.emplace(*job, random).policy().migrations, 3U);
+}
+
+TEST_F(SelectionTest, OnlySomeDecodeWorkersCanServeAlone) {
+  add(Role::Prefill, Engine::Sglang);
+  add(Role::Decode, Engine::Sglang);
+  EXPECT_FALSE(begin().policy().decode_may_prefill);
+  fleet.reset();
+  add(Role::Aggregated, Engine::Sglang);
+  draw = 1;  // not its turn
+  EXPECT_TRUE(begin().policy().decode_may_prefill) << "the aggregated one can";
+  EXPECT_TRUE(selection->policy().disaggregate);
+  EXPECT_EQ(name(selection->alone()), "a1");
+}
+
+TEST_F(SelectionTest, AggregatedWorkersBesideOthersGetTheirShare) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 3);
+  add(Role::Aggregated, 1);
+  int alone = 0;
+  for (draw = 0; draw < 8; ++draw) {
+    if (begin().policy().disaggregate) continue;
+    ++alone;
+    EXPECT_EQ(name(selection->alone()), "a1");
+  }
+  EXPECT_EQ(alone, 2) << "one in four, as one of four workers that answer";
+}
+
+// Pins: prefill-router.md §2.8.
+
+TEST_F(SelectionTest, PinsNameTheWorkers) {
+  add(Role::Prefill, 3);
+  add(Role::Decode, 3);
+  hints.prefill = routing::Pin{"p2", {}};
+  hints.decode = routing::Pin{"d3", {}};
+  begin();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(name(selection->prefill()), "p2");
+    EXPECT_EQ(name(selection->decode()), "d3");
+  }
+}
+
+TEST_F(SelectionTest, APinOfAnAggregatedWorkerSendsTheRequestThere) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  add(Role::Aggregated, 2);
+  hints.decode = routing::Pin{"a2", {}};
+  draw = 3;
+  EXPECT_FALSE(begin().policy().disaggregate);
+  EXPECT_EQ(name(selection->alone()), "a2");
+}
+
+TEST_F(SelectionTest, APinNobodyHasIsTheRequestsMistake) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  hints.prefill = routing::Pin{"d1", {}};
+  EXPECT_EQ(code(begin().prefill()), Errc::InvalidRouting);
+  hints.prefill.reset();
+  hints.decode = routing::Pin{"p1", {}};
+  EXPECT_EQ(code(begin().prefill()), Errc::InvalidRouting) << "before the prefill is sent";
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(SelectionTest, ThePolicyDirectNeedsPinsAndNamesTheHeader) {
+  config.policy = model::Policy::Direct;
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  const auto missing = begin().prefill();
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code(), Errc::InvalidRouting);
+  EXPECT_THAT(missing.error().message(), HasSubstr("x-baton-prefill-instance-id"));
+  hints.prefill = routing::Pin{"p1", {}};
+  const auto second = begin().prefill();
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message(), HasSubstr("x-baton-worker-instance-id"));
+  hints.decode = routing::Pin{"d1", {}};
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d1");
+}
+
+TEST_F(SelectionTest, NoOtherWorkersThanAllowedAreChosen) {
+  add(Role::Prefill, 3);
+  add(Role::Decode, 3);
+  hints.allowed = {"p3", "d2"};
+  begin();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(name(selection->prefill()), "p3");
+    EXPECT_EQ(name(selection->decode()), "d2");
+  }
+  hints.allowed = {"p3"};
+  EXPECT_EQ(code(begin().prefill()), Errc::NoEligibleWorker) << "no decode could follow";
+}
+
+TEST_F(SelectionTest, RequiredTaintsHoldForBoth) {
+  for (const Role role : {Role::Prefill, Role::Decode}) {
+    add(role);
+    add(role).taints = {"gold"};
+  }
+  hints.constraints.required = {"gold"};
+  begin();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(name(selection->prefill()), "p2");
+    EXPECT_EQ(name(selection->decode()), "d2");
+  }
+}
+
+TEST_F(SelectionTest, WhoHasFailedIsNotChosenAgain) {
+  add(Role::Prefill, 2);
+  add(Role::Decode, 2);
+  begin();
+  selection->prefill_failed(worker("p1"));
+  selection->decode_failed(worker("d2"));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(name(selection->prefill()), "p2");
+    EXPECT_EQ(name(selection->decode()), "d1");
+  }
+  selection->prefill_failed(worker("p2"));
+  EXPECT_EQ(code(selection->prefill()), Errc::NoWorkers);
+  EXPECT_TRUE(begin().prefill()) << "another request may try";
+}
+
+TEST_F(SelectionTest, WhatIsChosenIsCountedUntilItIsLetGo) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  begin();
+  {
+    const auto prefill = selection->prefill();
+    const auto decode = selection->decode();
+    EXPECT_EQ(worker("p1").in_flight(), 1);
+    EXPECT_EQ(worker("d1").in_flight(), 1);
+  }
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(SelectionTest, ADecodeWorkerHandsOffTheSameWay) {
+  add(Role::Prefill).handoff = HandoffMode::Mooncake;
+  add(Role::Decode, 1);
+  add(Role::Decode).handoff = HandoffMode::Mooncake;
+  begin();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(name(selection->prefill()), "p1");
+    EXPECT_EQ(name(selection->decode()), "d2");
+  }
+}
+
+TEST_F(SelectionTest, ARequestWithNoOtherWayAsksWhoDidNotAnswerLately) {
+  add(Role::Aggregated, 1);
+  worker("a1").set_availability(fleet::Availability::Down);
+  EXPECT_EQ(name(begin().alone()), "a1");
+}
+
+TEST_F(SelectionTest, AReleaseGoesToAnyoneOfTheMode) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 2);
+  hints.allowed = {"p1", "d1"};
+  begin();
+  EXPECT_EQ(name(selection->releaser(HandoffMode::NixlPull, {worker("d1").id()})), "d2")
+      << "what the request wished for does not matter here";
+  EXPECT_FALSE(selection->releaser(HandoffMode::Mooncake, {}));
+}
+
+// Topology: prefill-router.md §3.8.
+
+struct Topology : SelectionTest {
+  void add_prefill(const std::string& rack,
+                   model::Enforcement enforcement = model::Enforcement::Required) {
+    add(Role::Prefill).transfer_domain = model::TransferDomain{
+        .name = "rack", .value = rack, .enforcement = enforcement, .weight = 1.0};
+  }
+  void add_decode(const std::string& rack) { add(Role::Decode).topology = {"rack=" + rack}; }
+};
+
+TEST_F(Topology, KeepsTheDecodeInThePrefillsDomain) {
+  add_prefill("r1");
+  add_prefill("r2");
+  add_decode("r2");
+  add_decode("r1");
+  for (int i = 0; i < 4; ++i) {
+    begin();
+    const std::string prefill = name(selection->prefill());
+    EXPECT_EQ(name(selection->decode()), prefill == "p1" ? "d2" : "d1");
+  }
+}
+
+TEST_F(Topology, ThatNobodySatisfiesIsAnErrorBeforeAnythingIsSent) {
+  add_prefill("r1");
+  add_decode("r2");
+  const auto nobody = begin().prefill();
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().code(), Errc::NoEligibleWorker);
+  EXPECT_THAT(nobody.error().message(), HasSubstr("rack=r1"));
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(Topology, PassesAPrefillWorkerOverThatNoDecodeCouldFollow) {
+  add_prefill("r1");
+  add_prefill("r2");
+  add_decode("r2");
+  for (int i = 0; i < 3; ++i) {
+    begin();
+    EXPECT_EQ(name(selection->prefill()), "p2");
+    EXPECT_EQ(name(selection->decode()), "d1");
+  }
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(Topology, DoesNotPassOverAPrefillWorkerThatIsAskedFor) {
+  add_prefill("r1");
+  add_prefill("r2");
+  add_decode("r2");
+  hints.prefill = routing::Pin{"p1", {}};
+  EXPECT_EQ(code(begin().prefill()), Errc::NoEligibleWorker);
+}
+
+TEST_F(Topology, ThatIsPreferredIsLeftWhereItMustBe) {
+  add_prefill("r1", model::Enforcement::Preferred);
+  add_decode("r2");
+  add_decode("r1");
+  begin();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(name(selection->prefill()), "p1");
+    EXPECT_EQ(name(selection->decode()), "d2");
+  }
+  selection->decode_failed(worker("d2"));
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d1");
+}
+
+TEST_F(Topology, AddsToWhatTheRequestRequires) {
+  add_prefill("r1");
+  add_decode("r1");
+  add_decode("r1");
+  config.workers.back().taints = {"gold"};
+  add_decode("r2");
+  config.workers.back().taints = {"gold"};
+  config.workers.front().taints = {"gold"};
+  hints.constraints.required = {"gold"};
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d2");
+}
+
+// Sessions: prefill-router.md §4.7.
+
+struct Sessions : SelectionTest {
+  Sessions() {
+    config.affinity.ttl = std::chrono::minutes(5);
+    add(Role::Prefill, 3);
+    add(Role::Decode, 3);
+    hints.session_id = "s";
+  }
+  std::pair<std::string, std::string> serve() {
+    begin();
+    const std::string prefill = name(selection->prefill());
+    return {prefill, name(selection->decode())};
+  }
+};
+
+TEST_F(Sessions, StayWithTheirWorkers) {
+  const auto first = serve();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(serve(), first);
+  hints.session_id = "another";
+  EXPECT_NE(serve(), first) << "its turn comes";
+}
+
+TEST_F(Sessions, AreNotKeptWithoutATimeToLive) {
+  config.affinity.ttl = {};
+  const auto first = serve();
+  EXPECT_NE(serve(), first);
+}
+
+TEST_F(Sessions, RebindAfterAFailure) {
+  const auto [prefill, decode] = serve();
+  begin();
+  selection->prefill_failed(worker(prefill));
+  const std::string other = name(selection->prefill());
+  EXPECT_NE(other, prefill);
+  EXPECT_EQ(name(selection->decode()), decode) << "the other half stays";
+  EXPECT_EQ(serve(), std::pair(other, decode));
+  begin();
+  selection->decode_failed(worker(decode));
+  selection->prefill().value();
+  const std::string next = name(selection->decode());
+  EXPECT_NE(next, decode);
+  EXPECT_EQ(serve(), std::pair(other, next));
+}
+
+TEST_F(Sessions, RebindWhereTheirWorkerIsGone) {
+  const auto [prefill, decode] = serve();
+  worker(prefill).set_availability(fleet::Availability::Down);
+  const auto second = serve();
+  EXPECT_NE(second.first, prefill);
+  worker(prefill).set_availability(fleet::Availability::Up);
+  EXPECT_EQ(serve(), second);
+}
+
+TEST_F(Sessions, RebindWhereTheirWorkerMayNotServe) {
+  const auto [prefill, decode] = serve();
+  hints.allowed = std::vector<std::string>{"d1", "d2", "d3"};
+  for (const char* one : {"p1", "p2", "p3"}) {
+    if (one != prefill) hints.allowed->push_back(one);
+  }
+  EXPECT_NE(serve().first, prefill);
+}
+
+TEST_F(Sessions, ThatAreElsewhereMakeAPinAMistake) {
+  const auto [prefill, decode] = serve();
+  hints.prefill = routing::Pin{prefill, {}};
+  EXPECT_EQ(serve(), std::pair(prefill, decode)) << "the same is no conflict";
+  hints.prefill = routing::Pin{prefill == "p1" ? "p2" : "p1", {}};
+  const auto conflict = begin().prefill();
+  ASSERT_FALSE(conflict);
+  EXPECT_EQ(conflict.error().code(), Errc::InvalidRouting);
+  EXPECT_THAT(conflict.error().message(), HasSubstr("x-baton-session-id"));
+}
+
+// Query-only: prefill-router.md §2.11.
+
+TEST_F(SelectionTest, APreviewMovesNoCursorAndCountsNothing) {
+  add(Role::Prefill, 2);
+  add(Role::Decode, 3);
+  for (int i = 0; i < 3; ++i) {
+    const auto preview = begin().preview();
+    ASSERT_TRUE(preview);
+    EXPECT_EQ(preview->mode, HandoffMode::NixlPull);
+    EXPECT_EQ(picked(preview->prefill), "p1");
+    EXPECT_EQ(picked(preview->decode), "d1");
+    EXPECT_EQ(preview->decode->candidates.size(), 3U);
+  }
+  EXPECT_EQ(in_flight(), 0);
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d1");
+}
+
+TEST_F(SelectionTest, APreviewOfOneWorkerHasNoPrefill) {
+  add(Role::Aggregated, 1);
+  const auto preview = begin().preview();
+  ASSERT_TRUE(preview);
+  EXPECT_EQ(preview->mode, std::nullopt);
+  EXPECT_EQ(picked(preview->prefill), "none");
+  EXPECT_EQ(picked(preview->decode), "a1");
+}
+
+TEST_F(SelectionTest, APreviewPassesByWhereNoPrefillIsThere) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  worker("p1").set_availability(fleet::Availability::Down);
+  const auto preview = begin().preview();
+  ASSERT_TRUE(preview);
+  EXPECT_EQ(preview->mode, std::nullopt);
+  EXPECT_EQ(picked(preview->decode), "d1");
+}
+
+TEST_F(SelectionTest, APreviewFailsAsTheChoiceWould) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  hints.prefill = routing::Pin{"nobody", {}};
+  EXPECT_EQ(begin().preview().error().code(), Errc::InvalidRouting);
+  fleet.reset();
+  hints.prefill.reset();
+  config.disaggregation = Disaggregation::Required;
+  worker("p1").set_availability(fleet::Availability::Down);
+  EXPECT_EQ(begin().preview().error().code(), Errc::NoWorkers);
+}
+
+TEST_F(Topology, OfAPreviewIsThatOfTheChoice) {
+  add_prefill("r1");
+  add_prefill("r2");
+  add_decode("r2");
+  const auto preview = begin().preview();
+  ASSERT_TRUE(preview) << preview.error().message();
+  EXPECT_EQ(picked(preview->prefill), "p2");
+  EXPECT_EQ(picked(preview->decode), "d1");
+}
+
+TEST_F(Sessions, OfAPreviewAreThoseOfTheChoice) {
+  const auto [prefill, decode] = serve();
+  const auto preview = begin().preview();
+  ASSERT_TRUE(preview);
+  EXPECT_EQ(picked(preview->prefill), prefill);
+  EXPECT_EQ(picked(preview->decode), decode);
+}
+
+}  // namespace
+}  // namespace baton::handoff

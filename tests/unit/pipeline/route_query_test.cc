@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+//
+// prefill-router.md §2.11.
+#include "pipeline/route_query.h"
+
+#include "unit/handoff/handoff_fixture.h"
+#include "unit/pipeline/recording_sink.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace baton::pipeline {
+namespace {
+
+using handoff::json;
+using testing::HasSubstr;
+
+constexpr const char* kBody = R"({"model":"m","prompt":"p"})";
+
+struct RouteQueryTest : handoff::HandoffFixture {
+  void serve_four() {
+    model::WorkerSpec second = spec(Engine::Vllm, Role::Prefill, {"10.0.0.2", 80});
+    second.name = "p2";
+    second.data_parallel_size = 2;
+    serve({spec(Engine::Vllm, Role::Prefill, {"10.0.0.1", 80}), second,
+           spec(Engine::Vllm, Role::Decode, {"10.0.0.3", 80}),
+           spec(Engine::Vllm, Role::Decode, {"10.0.0.4", 80})});
+  }
+  Result<std::string> describe(const std::string& body) {
+    return describe_request(*fleet, ledger, headers, body, random);
+  }
+  RequestLedger ledger{metrics, log, false};
+  wire::Headers headers;
+  fleet::Random random = [] { return std::uint64_t{0}; };
+};
+
+TEST_F(RouteQueryTest, TellsWhoWouldServeAndWhoElseCould) {
+  serve_four();
+  const auto route = json(describe(kBody).value());
+  EXPECT_EQ(route["object"], "route");
+  EXPECT_EQ(route["model"], "m");
+  EXPECT_EQ(route["handoff"], "nixl_pull");
+  EXPECT_EQ(route["prefill"]["worker"], "10.0.0.1:80");
+  EXPECT_TRUE(route["prefill"]["dp_rank"].is_null());
+  ASSERT_EQ(route["prefill"]["candidates"].size(), 3U) << "each rank is one";
+  const auto ranked = route["prefill"]["candidates"][2];
+  EXPECT_EQ(ranked["worker"], "p2");
+  EXPECT_EQ(ranked["dp_rank"], 1);
+  EXPECT_EQ(ranked["load"], 0);
+  EXPECT_EQ(ranked["score"], 1.0);
+  EXPECT_TRUE(ranked["why_not"].is_null());
+  EXPECT_EQ(route["decode"]["worker"], "10.0.0.3:80");
+}
+
+TEST_F(RouteQueryTest, BooksNothingAndUsesUpNobodysTurn) {
+  serve_four();
+  const std::string first = describe(kBody).value();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(describe(kBody).value(), first);
+  EXPECT_EQ(in_flight(), 0);
+  const auto chosen = fleet->find("m")->workers(Role::Prefill).book({}, random);
+  EXPECT_EQ(chosen.value().worker().name(), "10.0.0.1:80");
+  EXPECT_EQ(json(describe(kBody).value())["prefill"]["worker"], "p2") << "now it is their turn";
+}
+
+TEST_F(RouteQueryTest, HasTheLoadInItsScores) {
+  serve_four();
+  const fleet::Booking busy(*fleet->find_worker("10.0.0.3:80"));
+  const fleet::Booking busier(*fleet->find_worker("10.0.0.3:80"));
+  const auto candidates = json(describe(kBody).value())["decode"]["candidates"];
+  EXPECT_EQ(candidates[0]["load"], 2);
+  EXPECT_EQ(candidates[0]["score"], 3.0);
+  EXPECT_EQ(candidates[1]["score"], 1.0);
+}
+
+TEST_F(RouteQueryTest, SaysWhyACandidateCannot) {
+  serve_four();
+  fleet->find_worker("10.0.0.1:80")->set_availability(fleet::Availability::Down);
+  const auto prefill = json(describe(kBody).value())["prefill"];
+  EXPECT_EQ(prefill["worker"], "p2");
+  EXPECT_THAT(std::string(prefill["candidates"][0]["why_not"]), HasSubstr("not available"));
+}
+
+TEST_F(RouteQueryTest, FollowsTheHintsOfWhoeverAsks) {
+  serve_four();
+  headers.add("X-Baton-Prefill-Instance-Id", "p2");
+  headers.add("X-Baton-Prefill-Dp-Rank", "1");
+  const auto prefill = json(describe(kBody).value())["prefill"];
+  EXPECT_EQ(prefill["worker"], "p2");
+  EXPECT_EQ(prefill["dp_rank"], 1);
+}
+
+TEST_F(RouteQueryTest, HasNoPrefillWhereOneWorkerServes) {
+  serve({spec(Engine::Vllm, Role::Aggregated, {"10.0.0.1", 80})});
+  const auto route = json(describe(kBody).value());
+  EXPECT_TRUE(route["handoff"].is_null());
+  EXPECT_TRUE(route["prefill"].is_null());
+  EXPECT_EQ(route["decode"]["worker"], "10.0.0.1:80");
+}
+
+TEST_F(RouteQueryTest, RefusesWhatMakesNoSense) {
+  serve_four();
+  const struct {
+    const char* body;
+    Errc code;
+  } cases[] = {
+      {"", Errc::InvalidJson},
+      {"[]", Errc::InvalidJson},
+      {"{}", Errc::ModelNotFound},
+      {R"({"model":7})", Errc::ModelNotFound},
+      {R"({"model":"other"})", Errc::ModelNotFound},
+      {R"({"model":"m","nvext":7})", Errc::InvalidRouting},
+      {R"({"model":"m","nvext":{"prefill_worker_id":"nobody"}})", Errc::InvalidRouting},
+      {R"({"model":"m","nvext":{"prefill_worker_id":"p2","prefill_dp_rank":2}})",
+       Errc::InvalidRouting},
+  };
+  for (const auto& c : cases) {
+    const auto route = describe(c.body);
+    ASSERT_FALSE(route) << c.body;
+    EXPECT_EQ(route.error().code(), c.code) << c.body << ": " << route.error().message();
+  }
+}
+
+TEST_F(RouteQueryTest, RefusesHeadersThatMakeNoSense) {
+  serve_four();
+  headers.add("X-Baton-Prefill-Instance-Id", "p2");
+  headers.add("X-Baton-Prefill-Dp-Rank", "one");
+  const auto route = describe(kBody);
+  ASSERT_FALSE(route);
+  EXPECT_EQ(route.error().code(), Errc::InvalidRouting);
+}
+
+TEST_F(RouteQueryTest, FailsAsTheRequestWould) {
+  serve({spec(Engine::Vllm, Role::Prefill, {"10.0.0.1", 80})});
+  EXPECT_EQ(describe(kBody).error().code(), Errc::NoWorkers);
+}
+
+TEST_F(RouteQueryTest, IsTheAnswerOfAClientThatAskedForIt) {
+  serve_four();
+  RecordingSink sink(io);
+  RequestRecord record;
+  const handoff::Job asked = job(engine::Api::Completions, kBody);
+  run([&]() -> awaitable<void> {
+    EXPECT_TRUE(co_await answer_query(asked, random, sink, record));
+  });
+  EXPECT_EQ(sink.status, 200);
+  EXPECT_EQ(record.status, 200);
+  EXPECT_EQ(sink.headers.find("content-type"), "application/json");
+  EXPECT_EQ(sink.body, describe(kBody).value());
+  EXPECT_EQ(record.response_bytes, sink.body.size());
+}
+
+}  // namespace
+}  // namespace baton::pipeline
