@@ -68,9 +68,7 @@ void Machine::take_in(const Input& input) {
       return;
     case Event::PrefillKept:
       prefill_ = Prefill::Kept;
-      // A decode leg that has begun its answer has the blocks already.
-      pinned_ = rules_->keeps_blocks &&
-                (decode_ == Decode::None || decode_ == Decode::Live || decode_ == Decode::Failed);
+      pinned_ = may_hold_blocks();
       return;
     case Event::PrefillEmpty:
       prefill_ = Prefill::Empty;
@@ -81,6 +79,8 @@ void Machine::take_in(const Input& input) {
     case Event::PrefillFailed:
       prefill_ = Prefill::Failed;
       prefill_failure_ = input.failure;
+      // Closed by us, it may have answered in the same moment, and keep what nobody will fetch.
+      if (prefill_dropped_ && together()) pinned_ = may_hold_blocks();
       return;
     case Event::DecodeAccepted:
       if (!gone_ && !decode_dropped_) say(Action::Deliver);
@@ -106,6 +106,12 @@ void Machine::take_in(const Input& input) {
       grace_over_ = true;
       return;
   }
+}
+
+// A decode leg that has begun its answer has the blocks already.
+bool Machine::may_hold_blocks() const {
+  return rules_->keeps_blocks &&
+         (decode_ == Decode::None || decode_ == Decode::Live || decode_ == Decode::Failed);
 }
 
 void Machine::on_prefill_chosen(HandoffMode mode) {

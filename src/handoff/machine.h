@@ -150,6 +150,7 @@ class Machine {
   enum class Decode : std::uint8_t { None, Choosing, Live, Streaming, Finished, Failed, Lost };
   bool prefill_lives() const { return prefill_ == Prefill::Live; }
   bool decode_lives() const { return decode_ == Decode::Live || decode_ == Decode::Streaming; }
+  bool may_hold_blocks() const;
   bool together() const { return !alone_ && rules_ && rules_->order == LegOrder::Together; }
 
   void take_in(const Input& input);

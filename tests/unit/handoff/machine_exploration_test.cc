@@ -158,8 +158,13 @@ struct World {
       case Event::PrefillEmpty:
         prefill_lives = false;
         break;
-      case Event::PrefillEnded:
       case Event::PrefillFailed:
+        // What was closed may have answered in the same moment.
+        if (prefill_lives && prefill_dropped && together() && rules().keeps_blocks &&
+            !decode_streams)
+          pinned = 1;
+        [[fallthrough]];
+      case Event::PrefillEnded:
         prefill_over = !choosing_prefill;
         choosing_prefill = prefill_lives = false;
         break;
