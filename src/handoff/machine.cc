@@ -126,6 +126,7 @@ void Machine::on_prefill_chosen(HandoffMode mode) {
 void Machine::on_no_prefill() {
   prefill_ = Prefill::None;
   if (gone_) return;
+  take_back_retry();
   // After a failed prefill it is for the operator to say whether decode may do without.
   const bool alone_allowed = last_cause_ == Cause::Prefill
                                  ? policy_.on_prefill_failure == OnPrefillFailure::Fallback
@@ -149,6 +150,7 @@ void Machine::on_decode_chosen() {
 void Machine::on_no_decode() {
   decode_ = Decode::None;
   if (gone_) return;
+  take_back_retry();
   release_if_pinned();
   finish(Action::FailRequest, last_cause_ == Cause::None ? Cause::NoDecode : last_cause_);
 }
@@ -227,6 +229,11 @@ bool Machine::may_try_again() {
   --retries_left_;
   ++retries_;
   return true;
+}
+
+// Nobody was found to try it on.
+void Machine::take_back_retry() {
+  if (last_cause_ != Cause::None && retries_ > 0) --retries_;
 }
 
 void Machine::begin_attempt() {

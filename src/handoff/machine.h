@@ -166,6 +166,7 @@ class Machine {
   void after_lost_stream();
 
   bool may_try_again();
+  void take_back_retry();
   void begin_attempt();
   void serve_alone();
   void choose_decode();

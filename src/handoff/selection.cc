@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -109,14 +110,18 @@ auto Selection::first_that_can_be_followed(Take take) {
     mode_ = worker.spec().mode();
     transfer_ = std::move(*transfer);
     fleet::Wish second = decode_wish();
-    second.affinity = job_.model.affinity(Role::Decode).find(job_.hints->session_id);
+    if (!job_.hints->session_id.empty())
+      second.affinity = job_.model.affinity(Role::Decode).find(job_.hints->session_id);
     if (decodes.can_serve(second)) return taken;
-    second.also_down = true;  // whether it answers now is another question
+    // What is kept for somebody who does not answer would stay pinned. Where nothing is kept, a
+    // decode worker that was away may be back.
+    second.also_down = !rules_of(*mode_).keeps_blocks;
     const auto follower = decodes.peek(second, random_);
     if (follower) return taken;
     if (wish.pin || follower.error().code() == Errc::InvalidRouting)
       return Taken(fail(follower.error()));
-    unfit = follower.error();
+    unfit = Error(Errc::NoEligibleWorker, follower.error().message())
+                .with_retry_after(std::chrono::seconds(1));
     wish.excluded.push_back(worker.id());
   }
 }
