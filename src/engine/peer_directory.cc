@@ -132,6 +132,7 @@ awaitable<Result<void>> PeerDirectory::find_mooncake_engine(model::WorkerId id,
   }
   const model::Endpoint bootstrap{spec.endpoint.host, *peer.bootstrap_port};
   const auto text = co_await fetch({{id.value | kBootstrapServer}, bootstrap}, "/query");
+  if (!text && text.error().code() != Errc::EngineUnreachable) co_return fail(text.error());
   if (!text) {
     // Its bootstrap server, not the worker itself, is away.
     co_return fail(Errc::NoHandoff, fmt::format("the bootstrap server of {} does not answer: {}",

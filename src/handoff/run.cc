@@ -231,7 +231,9 @@ awaitable<void> Run::choose_prefill() {
   auto booking = selection_.prefill();
   if (!booking) {
     // Asking for the impossible is no reason to serve it differently.
-    const bool nobody = booking.error().code() == Errc::NoWorkers;
+    const Errc code = booking.error().code();
+    const bool nobody =
+        code == Errc::NoWorkers || (code == Errc::NoEligibleWorker && decode_error_.has_value());
     // Why the last one failed says more than that nobody else is left.
     if (!prefill_error_ || !nobody) prefill_error_ = std::move(booking.error());
     tell(nobody ? Input{Event::NoPrefill}

@@ -384,8 +384,9 @@ TEST_F(ExchangeTest, DroppedInTheMiddleOfTheBodyIsABrokenStream) {
     peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
     peer.wait_for_drop();
   });
+  const model::Endpoint endpoint = worker.endpoint();
   run([&]() -> awaitable<void> {
-    Exchange broken(pool, {id, worker.endpoint()}, timeouts);
+    Exchange broken(pool, {id, endpoint}, timeouts);
     EXPECT_TRUE(co_await broken.send(kHead, body));
     const auto first = co_await broken.read();
     EXPECT_TRUE(first && *first == "first");

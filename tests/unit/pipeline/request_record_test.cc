@@ -124,6 +124,7 @@ TEST_F(LedgerTest, LogsOneLineThatTellsAll) {
 // prefill-router.md §2.13.
 TEST_F(LedgerTest, BoundsTheTransferByTheEndOfThePrefillAndTheFirstToken) {
   RequestRecord done = record();
+  done.stream = true;
   EXPECT_FALSE(done.kv_transfer());
   done.trail.prefill.sent = done.received + 1ms;
   done.trail.prefill.done = done.received + 4ms;
@@ -140,6 +141,7 @@ TEST_F(LedgerTest, BoundsTheTransferByTheEndOfThePrefillAndTheFirstToken) {
 
 TEST_F(LedgerTest, NeverTellsOfATransferBackInTime) {
   RequestRecord done = record();
+  done.stream = true;
   done.trail.prefill.sent = done.received;
   done.trail.decode.sent = done.received;
   done.first_token = done.received + 3ms;
