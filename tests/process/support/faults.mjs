@@ -27,11 +27,12 @@ const overloaded = (status) => ({ statuses: [status], codes: ['engine_overloaded
 // Before the head of the answer a reset means that the engine failed, after it that the answer broke.
 const BROKEN = { statuses: [502], codes: ['engine_failed', 'stream_broken'] };
 const GONE = { statuses: [502], codes: [...BROKEN.codes, ...UNREACHABLE.codes] };
-// What is told of a phase once its only worker is known to be down: one that answers is tried again.
-const DOWN = {
-  prefill: { statuses: [503], codes: ['prefill_unavailable'] },
-  decode: UNREACHABLE,
-  aggregated: UNREACHABLE,
+// What is told of a phase once its only worker is known to be down: one that answers is tried again, unless a prefill
+// would keep its blocks for it.
+const down = (engine, phase) => {
+  if (phase === 'prefill') return { statuses: [503], codes: ['prefill_unavailable'] };
+  if (phase === 'decode' && engine !== 'sglang') return { statuses: [503], codes: ['no_eligible_worker'] };
+  return UNREACHABLE;
 };
 
 /** Each fault, and what the client is told of it: the status where it strikes before the first byte, and the code. */
@@ -162,9 +163,9 @@ function death(engine, phase, stream) {
     checkFor(engine, phase)(await ask(fleet, last), last, GONE);
     assert.equal((await sim.process.ended()).code, 70, 'the fault ended it');
     const again = chat('Anybody?', stream);
-    const noticed = { statuses: [502, 503], codes: [...UNREACHABLE.codes, ...DOWN[phase].codes] };
+    const noticed = { statuses: [502, 503], codes: [...UNREACHABLE.codes, ...down(engine, phase).codes] };
     checkStruck(await ask(fleet, again), again, noticed);
-    checkStruck(await ask(fleet, again), again, DOWN[phase]);
+    checkStruck(await ask(fleet, again), again, down(engine, phase));
   });
 }
 
