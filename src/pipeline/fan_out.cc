@@ -41,15 +41,16 @@ class Bell {
 
 // Role. Where the branches of a request meet: one response, written by one at a time.
 // Confinement. One I/O thread.
-// Lifetime. Owned by serve_branches, which waits for every branch.
+// Lifetime. Shared by the branches. The response is there until close(); a branch that winds down
+//   after the client has its error writes to nobody.
 class Merger {
  public:
   Merger(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
          std::size_t branches)
       : turn_(executor),
         ended_(executor),
-        sink_(sink),
-        record_(record),
+        sink_(&sink),
+        record_(&record),
         usages_(branches),
         wholes_(branches),
         running_(branches) {}
@@ -64,12 +65,17 @@ class Merger {
     turn_.ring();
   }
 
+  // Requires: its turn.
+  void close() { sink_ = nullptr; }
+
   awaitable<Result<void>> begin(const wire::Headers& headers) {
+    if (!sink_) co_return fail(*error_);
     if (std::exchange(begun_, true)) co_return Result<void>{};
-    record_.status = kOk;
-    co_return co_await sink_.begin(kOk, headers);
+    record_->status = kOk;
+    co_return co_await sink_->begin(kOk, headers);
   }
   awaitable<Result<void>> write(std::uint32_t branch, std::string_view data) {
+    if (!sink_) co_return fail(*error_);
     if (id_.empty()) id_ = response_id(data);
     auto chunk = engine::renumber(data, branch, id_);
     if (!chunk) co_return fail(std::move(chunk.error()));
@@ -80,41 +86,42 @@ class Merger {
     }
     if (frame_.empty()) frame_ = chunk->json;
     const std::string event = fmt::format("data: {}\n\n", chunk->json);
-    record_.response_bytes += event.size();
-    co_return co_await sink_.write(event);
+    record_->response_bytes += event.size();
+    co_return co_await sink_->write(event);
   }
   void keep(std::uint32_t branch, std::string_view body) { wholes_[branch] = body; }
 
   void branch_ended(std::optional<Error> error) {
     if (error && !error_) error_ = std::move(error);
-    if (--running_ == 0) ended_.ring();
+    if (--running_ == 0 || error_) ended_.ring();
   }
+  // Or for the first that failed.
   awaitable<void> wait_for_all() {
-    if (running_ > 0) co_await ended_.wait();
+    while (running_ > 0 && !error_) co_await ended_.wait();
   }
   const std::optional<Error>& error() const { return error_; }
 
   awaitable<Result<void>> finish_stream(std::size_t choices_per_prompt) {
     std::string closing;
-    record_.usage = engine::merge_usage(usages_, choices_per_prompt);
-    if (tells_usage_ && record_.usage && !frame_.empty()) {
-      auto event = engine::usage_event(frame_, *record_.usage);
+    record_->usage = engine::merge_usage(usages_, choices_per_prompt);
+    if (tells_usage_ && record_->usage && !frame_.empty()) {
+      auto event = engine::usage_event(frame_, *record_->usage);
       if (!event) co_return fail(std::move(event.error()));
       closing = std::move(*event);
     }
     closing += "data: [DONE]\n\n";
-    record_.response_bytes += closing.size();
-    if (auto written = co_await sink_.write(closing); !written) co_return written;
-    co_return co_await sink_.end();
+    record_->response_bytes += closing.size();
+    if (auto written = co_await sink_->write(closing); !written) co_return written;
+    co_return co_await sink_->end();
   }
   awaitable<Result<void>> finish_whole(std::size_t choices_per_prompt) {
     auto merged = engine::merge_whole(wholes_, choices_per_prompt);
     if (!merged) co_return fail(std::move(merged.error()));
     if (const auto object = wire::JsonObject::parse(*merged))
-      record_.usage = engine::usage_of(*object);
-    record_.status = kOk;
-    record_.response_bytes = merged->size();
-    co_return co_await sink_.respond(kOk, headers_, *merged);
+      record_->usage = engine::usage_of(*object);
+    record_->status = kOk;
+    record_->response_bytes = merged->size();
+    co_return co_await sink_->respond(kOk, headers_, *merged);
   }
   void set_headers(const wire::Headers& headers) { headers_ = headers; }
 
@@ -127,8 +134,8 @@ class Merger {
 
   Bell turn_;
   Bell ended_;
-  ResponseSink& sink_;
-  RequestRecord& record_;
+  ResponseSink* sink_;  // null once closed
+  RequestRecord* record_;
   std::vector<std::optional<engine::Usage>> usages_;
   std::vector<std::string> wholes_;
   std::size_t running_;
@@ -178,6 +185,17 @@ class BranchSink final : public ResponseSink {
   wire::SseReader reader_;
 };
 
+// What the branches of a request share, until the last of them has ended.
+struct Gathering {
+  Gathering(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
+            std::size_t branches)
+      : merger(executor, sink, record, branches), records(branches) {}
+
+  Merger merger;
+  Cancellation together;
+  std::deque<RequestRecord> records;
+};
+
 struct BranchTask {
   handoff::Handoff& handoff;
   handoff::Job job;
@@ -185,12 +203,13 @@ struct BranchTask {
   std::uint32_t index;
 };
 
-awaitable<void> serve_branch(BranchTask task, Merger& merger, RequestRecord& record,
-                             ModelMetrics& metrics, Cancellation& cancellation) {
+awaitable<void> serve_branch(BranchTask task, std::shared_ptr<Gathering> all,
+                             ModelMetrics& metrics) {
+  RequestRecord& record = all->records[task.index];
   std::optional<Error> error;
   {
-    BranchSink sink(merger, task.index);
-    auto answer = co_await task.handoff.run(std::move(task.job), record.trail, cancellation);
+    BranchSink sink(all->merger, task.index);
+    auto answer = co_await task.handoff.run(std::move(task.job), record.trail, all->together);
     if (answer) {
       auto relayed = co_await relay(*answer, std::move(task.delivery), sink, record, metrics);
       if (!relayed) error = std::move(relayed.error());
@@ -198,9 +217,10 @@ awaitable<void> serve_branch(BranchTask task, Merger& merger, RequestRecord& rec
       error = std::move(answer.error());
     }
   }
+  const std::optional<Error> reason = error;
+  all->merger.branch_ended(std::move(error));
   // The others are of no use without this one.
-  if (error && !cancellation.requested()) cancellation.request(*error);
-  merger.branch_ended(std::move(error));
+  if (reason) all->together.request(*reason);
 }
 
 }  // namespace
@@ -210,15 +230,14 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
                                        Cancellation& cancellation) {
   const std::size_t count = fan_out.branches.size();
   const auto executor = co_await asio::this_coro::executor;
-  Merger merger(executor, sink, record, count);
-  Cancellation together;
+  const auto all = std::make_shared<Gathering>(executor, sink, record, count);
+  Merger& merger = all->merger;
   const Cancellation::Listener listener(cancellation,
-                                        [&] { together.request(cancellation.reason()); });
-  std::deque<RequestRecord> records(count);
+                                        [&] { all->together.request(cancellation.reason()); });
   for (std::size_t i = 0; i < count; ++i) {
-    records[i].id = record.id;
-    records[i].stream = record.stream;
-    records[i].received = record.received;
+    all->records[i].id = record.id;
+    all->records[i].stream = record.stream;
+    all->records[i].received = record.received;
     handoff::Job job = fan_out.job;
     job.choice = fan_out.branches[i].choice;
     job.prompt = fan_out.branches[i].prompt;
@@ -229,17 +248,23 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
                     .tell_workers = delivery.tell_workers,
                     .continuity = {}};
     fan_out.tasks.spawn(serve_branch(
-        {fan_out.handoff, std::move(job), std::move(branch), static_cast<std::uint32_t>(i)}, merger,
-        records[i], metrics, together));
+        {fan_out.handoff, std::move(job), std::move(branch), static_cast<std::uint32_t>(i)}, all,
+        metrics));
   }
   co_await merger.wait_for_all();
-  record.trail = records.front().trail;
-  record.first_token = records.front().first_token;
-  for (const RequestRecord& branch : records) {
+  record.trail = all->records.front().trail;
+  record.first_token = all->records.front().first_token;
+  for (const RequestRecord& branch : all->records) {
     record.events += branch.events;
     record.last_token = std::max(record.last_token, branch.last_token);
   }
-  if (merger.error()) co_return fail(*merger.error());
+  if (merger.error()) {
+    // The client need not wait for what the other branches must still complete.
+    co_await merger.take_turn();
+    merger.close();
+    merger.end_turn();
+    co_return fail(*merger.error());
+  }
   if (record.stream) co_return co_await merger.finish_stream(fan_out.choices_per_prompt);
   co_return co_await merger.finish_whole(fan_out.choices_per_prompt);
 }
