@@ -40,17 +40,26 @@ void HealthWatch::stop() {
 
 awaitable<void> HealthWatch::watch() {
   while (!stopped_) {
-    for (const auto& model : fleet_.models()) {
-      for (const auto role : {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
-        for (const auto& worker : model->workers(role).workers()) {
-          const bool known = worker->availability() == fleet::Availability::Up;
-          if (known || asked_.size() >= kMostAsked || !asked_.insert(worker.get()).second) continue;
-          tasks_.spawn(ask(*worker));
-        }
-      }
-    }
+    ask_the_silent();
     timer_.expires_after(kInterval);
     co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+}
+
+void HealthWatch::ask_the_silent() {
+  std::vector<fleet::Worker*> silent;
+  for (const auto& model : fleet_.models()) {
+    for (const auto role : {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
+      for (const auto& worker : model->workers(role).workers()) {
+        const bool known = worker->availability() == fleet::Availability::Up;
+        if (!known && !asked_.contains(worker.get())) silent.push_back(worker.get());
+      }
+    }
+  }
+  // In turn: those that never answer must not keep the others waiting.
+  for (std::size_t i = 0; i < silent.size() && asked_.size() < kMostAsked; ++i) {
+    fleet::Worker& worker = *silent[turn_++ % silent.size()];
+    if (asked_.insert(&worker).second) tasks_.spawn(ask(worker));
   }
 }
 

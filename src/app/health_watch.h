@@ -32,6 +32,7 @@ class HealthWatch {
 
  private:
   boost::asio::awaitable<void> watch();
+  void ask_the_silent();
   boost::asio::awaitable<void> ask(fleet::Worker& worker);
 
   net::TaskGroup& tasks_;
@@ -39,6 +40,7 @@ class HealthWatch {
   engine::UpstreamPool pool_;
   boost::asio::steady_timer timer_;
   std::unordered_set<const fleet::Worker*> asked_;  // and have not answered yet
+  std::size_t turn_ = 0;
   bool stopped_ = false;
 };
 

@@ -58,12 +58,12 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
     }
     if (dropped_) co_return fail(given_up("before it was sent the request"));
     bool answered = false;
-    sent_ = true;
     auto sent = co_await try_send(pieces, answered);
     if (sent || answered || !pooled || dropped_ || sent.error().code() == Errc::EngineTimeout) {
       co_return sent;
     }
     pooled = false;
+    replayed_ = true;
     upstream_.reset();
   }
 }

@@ -49,8 +49,8 @@ class Exchange final : private UpstreamPool::Holder {
   awaitable<Result<std::string_view>> read();
   // The whole body.
   awaitable<Result<std::string>> read_all(std::size_t limit);
-  // The request was given to a connection, be it one that proved dead: the worker may have begun.
-  bool sent() const { return sent_; }
+  // The request went to a kept connection first, which proved dead: the worker may have begun there.
+  bool replayed() const { return replayed_; }
   // The answer is complete: the next read() returns empty without waiting.
   bool done() const { return done_; }
   // Reads on to the end of an answer whose content is complete, for a short while.
@@ -75,7 +75,7 @@ class Exchange final : private UpstreamPool::Holder {
   std::size_t begin_ = 0;  // unread bytes of buffer_
   std::size_t end_ = 0;
   bool body_begun_ = false;
-  bool sent_ = false;
+  bool replayed_ = false;
   bool sent_whole_ = false;  // the worker has taken all of the request
   bool done_ = false;
   bool reusable_ = false;

@@ -43,6 +43,8 @@ class StreamContinuity {
   // The events that follow are those of a worker that continues from progress().
   void resume();
 
+  // How many of the answer's tokens earlier workers produced.
+  std::int64_t before() const { return before_; }
   // The last token has been passed on.
   bool finished() const { return finished_; }
   // What a client still waits for after that: usage, where it asked for it, and [DONE]. nullopt

@@ -23,7 +23,8 @@ struct Wish {
   routing::Constraints constraints;
   Excluded excluded;                       // those that failed it
   std::optional<model::HandoffMode> mode;  // that of the other leg
-  bool also_down = false;                  // rather one that did not answer lately than nobody
+  bool whatever_policy = false;  // somebody must be found, also where requests name their workers
+  bool also_down = false;        // rather one that did not answer lately than nobody
   // Where its session has been served; taken if it can be. The booking's seat tells.
   std::optional<routing::Seat> affinity;
 };

@@ -133,6 +133,12 @@ Result<std::size_t> WorkerSet::choose(const Wish& wish, const Random& random, Tu
                             fmt::format("the model has no {} worker", model::to_string(role_))));
   }
   if (wish.pin) return pinned(*wish.pin, wish);
+  if (policy_ == model::Policy::Direct && wish.whatever_policy) {
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (refusal(*candidates_[i].worker, wish) == Refusal::None) return i;
+    }
+    return fail(none_eligible(wish));
+  }
   if (policy_ == model::Policy::Direct) {
     return fail(Errc::InvalidRouting,
                 fmt::format("the policy is direct, so the request must name its {} worker; send {}",

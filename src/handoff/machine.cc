@@ -128,10 +128,9 @@ void Machine::on_no_prefill() {
   if (gone_) return;
   take_back_retry();
   // After a failed prefill it is for the operator to say whether decode may do without.
-  const bool alone_allowed = last_cause_ == Cause::Prefill
-                                 ? policy_.on_prefill_failure == OnPrefillFailure::Fallback
-                                 : !policy_.required;
-  if (alone_allowed && policy_.decode_may_prefill) return serve_alone();
+  const bool alone_allowed =
+      last_cause_ != Cause::Prefill || policy_.on_prefill_failure == OnPrefillFailure::Fallback;
+  if (alone_allowed && may_serve_alone()) return serve_alone();
   finish(Action::FailRequest, last_cause_ == Cause::None ? Cause::NoPrefill : last_cause_);
 }
 
@@ -192,7 +191,7 @@ void Machine::after_failed_prefill() {
   const OnPrefillFailure policy = policy_.on_prefill_failure;
   if (prefill_failure_.retryable && policy != OnPrefillFailure::Fail) {
     if (may_try_again()) return begin_attempt();
-    if (policy == OnPrefillFailure::Fallback && policy_.decode_may_prefill) return serve_alone();
+    if (policy == OnPrefillFailure::Fallback && may_serve_alone()) return serve_alone();
   }
   finish(Action::FailRequest, Cause::Prefill);
 }

@@ -148,6 +148,7 @@ class Machine {
   enum class Prefill : std::uint8_t { None, Choosing, Live, Kept, Empty, Ended, Failed };
   // Failed: before its first token. Lost: after it.
   enum class Decode : std::uint8_t { None, Choosing, Live, Streaming, Finished, Failed, Lost };
+  bool may_serve_alone() const { return policy_.decode_may_prefill && !policy_.required; }
   bool prefill_lives() const { return prefill_ == Prefill::Live; }
   bool decode_lives() const { return decode_ == Decode::Live || decode_ == Decode::Streaming; }
   bool may_hold_blocks() const;

@@ -257,6 +257,10 @@ awaitable<void> Run::choose_prefill() {
     co_return;
   }
   ticket_->peer = std::move(*peer);
+  // Where the engines find each other by this id, a client's word is not enough: two requests with
+  // one id would share a cache.
+  if (*mode_ == model::HandoffMode::NixlPush || *mode_ == model::HandoffMode::Mooncake)
+    ticket_->request_id += fmt::format("-{:016x}", handoff_.random_());
   ticket_->disagg_request_id = handoff_.tickets_.next_disagg_request_id();
   ticket_->bootstrap_room = TicketSource::room_for(handoff_.random_(), prefill_booking_.rank(),
                                                    worker.spec().data_parallel_size);
@@ -296,7 +300,7 @@ awaitable<void> Run::prefill_leg() {
   const wire::SplicedBody body = dialect.prefill_body(call(), *ticket_);
   const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
   const auto rank = by_room ? std::nullopt : booking.rank();
-  const auto sent = co_await send(exchange, worker, rank, body, ticket_->request_id);
+  const auto sent = co_await send(exchange, worker, rank, job_.headers, body, ticket_->request_id);
   Result<std::string> json = sent ? Result<std::string>() : fail(sent.error());
   if (sent) {
     tell({Event::PrefillAccepted});
@@ -341,8 +345,8 @@ awaitable<void> Run::decode_leg() {
       alone ? engine::plain_body(call(), worker.spec().engine)
             : engine::dialect_of(*mode_).decode_body(call(), *ticket_, outcome_,
                                                      engine::DecodePurpose::Answer);
-  auto sent =
-      co_await send(*decode_exchange_, worker, decode_booking_.rank(), body, ticket_->request_id);
+  auto sent = co_await send(*decode_exchange_, worker, decode_booking_.rank(), job_.headers, body,
+                            ticket_->request_id);
   if (!sent) {
     decode_failed(std::move(sent.error()));
     co_return;
@@ -374,7 +378,9 @@ void Run::release() {
                   .workers = *selection_.mode(),
                   .ticket = *ticket_,
                   .outcome = outcome_,
+                  .transfer = selection_.transfer(),
                   .body = job_.body,
+                  .headers = job_.headers,
                   .progress = progress_ ? std::optional(*progress_) : std::nullopt};
   handoff_.tasks_.spawn([](std::shared_ptr<Run> run, Release what) -> awaitable<void> {
     co_await run->release_leg(std::move(what));
@@ -396,27 +402,30 @@ awaitable<void> Run::release_leg(Release release) {
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     // Who holds the blocks, or all who could fetch them, may be away for a moment only.
     if (attempt > 0) co_await pause(kReleasePause * (1 << (attempt - 1)));
-    auto booking = selection_.releaser(release.workers, tried);
+    auto booking = selection_.releaser(release.workers, release.transfer, tried);
     if (!booking) co_return;
     const fleet::Worker& worker = booking->worker();
     const std::chrono::milliseconds grace = handoff_.options_.grace;
     engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                               {.first_byte = grace, .idle = grace});
-    const auto sent =
-        co_await send(exchange, worker, booking->rank(), body, release.ticket.request_id);
+    const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, body,
+                                    release.ticket.request_id);
     if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
+    // One that waits in vain for the blocks shows that nobody holds them any more.
+    if (!sent && sent.error().code() == Errc::EngineTimeout) co_return;
     tried.push_back(worker.id());
   }
 }
 
 awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worker& worker,
-                                  std::optional<std::uint32_t> rank, const wire::SplicedBody& body,
+                                  std::optional<std::uint32_t> rank, const wire::Headers& headers,
+                                  const wire::SplicedBody& body,
                                   const std::string& request_id) const {
   std::string own = fmt::format("X-Request-Id: {}\r\n", request_id);
   if (rank && worker.spec().engine != model::Engine::Trtllm)
     own += fmt::format("X-data-parallel-rank: {}\r\n", *rank);
   const std::string head = engine::request_head("POST", engine::path_of(job_.api),
-                                                worker.authority(), job_.headers, body.size(), own);
+                                                worker.authority(), headers, body.size(), own);
   auto sent = co_await exchange.send(head, body.pieces());
   if (!sent) co_return fail(std::move(sent.error()));
   const int status = exchange.head().status;
@@ -432,15 +441,14 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
     selection_.prefill_failed(worker);
     report("prefill", worker, *prefill_error_);
   }
-  doubt_peer();
+  if (!prefill_dropped_) doubt_peer(*prefill_error_);
   tell({.event = Event::PrefillFailed, .failure = failure});
 }
 
 void Run::decode_failed(Error error) {
   Failure failure = judge(error);
   // A kept connection may have died of what it was sent, and only the next one was refused.
-  const bool sent = decode_exchange_ && decode_exchange_->sent();
-  if (sent && error.code() == Errc::EngineUnreachable) failure.untouched = false;
+  if (decode_exchange_ && decode_exchange_->replayed()) failure.untouched = false;
   if (!decode_dropped_) {
     decode_error_ = std::move(error);
     selection_.decode_failed(decode_booking_.worker());
@@ -448,13 +456,14 @@ void Run::decode_failed(Error error) {
   }
   decode_exchange_.reset();
   decode_booking_ = {};
-  if (!streaming_) doubt_peer();
+  if (!streaming_ && !decode_dropped_) doubt_peer(*decode_error_);
   tell({.event = Event::DecodeFailed, .failure = failure});
 }
 
 // Before the cache has arrived, a leg may have failed because the prefill worker is not who it was
 // when it was asked: it is asked again.
-void Run::doubt_peer() {
+void Run::doubt_peer(const Error& error) {
+  if (error.info().fault != Fault::Engine) return;
   if (machine_.handing_off() && prefill_worker_) handoff_.peers_.forget(*prefill_worker_);
 }
 

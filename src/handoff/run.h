@@ -57,7 +57,9 @@ class Run : public std::enable_shared_from_this<Run> {
     model::HandoffMode workers;  // of those who can take it over
     engine::HandoffTicket ticket;
     engine::PrefillOutcome outcome;
+    routing::Constraints transfer;
     std::shared_ptr<const engine::ClientBody> body;
+    wire::Headers headers;
     std::optional<engine::Progress> progress;
   };
 
@@ -76,12 +78,12 @@ class Run : public std::enable_shared_from_this<Run> {
   void release();
   awaitable<void> release_leg(Release release);
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
-                               std::optional<std::uint32_t> rank, const wire::SplicedBody& body,
-                               const std::string& request_id) const;
+                               std::optional<std::uint32_t> rank, const wire::Headers& headers,
+                               const wire::SplicedBody& body, const std::string& request_id) const;
   void prefill_failed(Error error, fleet::Worker& worker);
   void decode_failed(Error error);
   void report(std::string_view leg, fleet::Worker& worker, const Error& error);
-  void doubt_peer();
+  void doubt_peer(const Error& error);
   void count_waste();
 
   Handoff& handoff_;

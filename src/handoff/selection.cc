@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,24 @@ bool can_hand_off(const Job& job) {
   return engine::dialect_of(workers.front()->spec().mode()).can_hand_off(call);
 }
 
+std::size_t count_up(const fleet::WorkerSet& set) {
+  return static_cast<std::size_t>(std::ranges::count_if(set.workers(), [](const auto& worker) {
+    return worker->availability() != fleet::Availability::Down;
+  }));
+}
+
+// Where a model has workers of both kinds, each that answers gets an equal share; those that are
+// down get none, unless all are.
+bool takes_it(const fleet::Model& model, const fleet::Random& random) {
+  std::size_t both = count_up(model.workers(Role::Aggregated));
+  std::size_t decodes = count_up(model.workers(Role::Decode));
+  if (both + decodes == 0) {
+    both = model.workers(Role::Aggregated).workers().size();
+    decodes = model.workers(Role::Decode).workers().size();
+  }
+  return random() % (decodes + both) < both;
+}
+
 const fleet::Worker& worker_of(const fleet::Booking& booking) { return booking.worker(); }
 const fleet::Worker& worker_of(const fleet::Choice& choice) {
   return *choice.candidates[choice.picked].worker;
@@ -49,9 +68,8 @@ Selection::Selection(const Job& job, const fleet::Random& random) : job_(job), r
 
   const bool pinned_to_both =
       job.hints->decode && model.workers(Role::Aggregated).find(job.hints->decode->worker);
-  // Where a model has workers of both kinds, each that answers gets an equal share.
   const bool its_turn =
-      both > 0 && !policy_.required && !job.hints->decode && random() % (decodes + both) < both;
+      both > 0 && !policy_.required && !job.hints->decode && takes_it(model, random);
   alone_role_ = pinned_to_both || its_turn || !decode_alone ? Role::Aggregated : Role::Decode;
   const bool possible = policy_.required || (!model.workers(Role::Prefill).empty() && decodes > 0);
   const bool wanted = model.disaggregation() != Disaggregation::Off && !pinned_to_both && !its_turn;
@@ -182,10 +200,13 @@ Result<fleet::Booking> Selection::alone() {
 }
 
 Result<fleet::Booking> Selection::releaser(model::HandoffMode mode,
+                                           const routing::Constraints& transfer,
                                            const fleet::Excluded& excluded) const {
   fleet::WorkerSet& decodes = job_.model.workers(Role::Decode);
   fleet::Wish wish;
+  wish.whatever_policy = true;
   wish.mode = mode;
+  wish.constraints = transfer;
   wish.excluded = excluded;
   auto booking = decodes.book(wish, random_);
   wish.excluded.clear();

@@ -41,9 +41,11 @@ class Selection {
   Result<fleet::Booking> alone();
   // Anyone who can take over what a prefill worker of that mode pinned; rather one that has failed
   // before, or does not answer now, than nobody.
-  Result<fleet::Booking> releaser(model::HandoffMode mode, const fleet::Excluded& excluded) const;
+  Result<fleet::Booking> releaser(model::HandoffMode mode, const routing::Constraints& transfer,
+                                  const fleet::Excluded& excluded) const;
   // Of the prefill worker chosen last.
   std::optional<model::HandoffMode> mode() const { return mode_; }
+  const routing::Constraints& transfer() const { return transfer_; }
 
   void prefill_failed(const fleet::Worker& worker);
   void decode_failed(const fleet::Worker& worker);

@@ -91,6 +91,7 @@ std::optional<RequestRecord::Clock::duration> RequestRecord::prefill_duration() 
 std::optional<RequestRecord::Clock::duration> RequestRecord::kv_transfer() const {
   // Of a whole answer nobody knows when its first token came.
   if (!stream || !first_token || !trail.prefill.done || !trail.decode.sent) return std::nullopt;
+  if (trail.migrations > 0) return std::nullopt;  // the legs are those of the last worker
   return std::max(Clock::duration::zero(), *first_token - *trail.prefill.done);
 }
 

@@ -89,7 +89,13 @@ StreamJudge::Passage StreamJudge::accept(std::string_view data) {
   begun_ = true;
   if (event.has_content) record_.on_token(metrics_);
   if (event.has_finish) finished_ = true;
-  if (event.usage) record_.usage = event.usage;
+  if (event.usage) {
+    record_.usage = event.usage;
+    if (continuity_) {
+      record_.usage->prompt_tokens -= continuity_->before();
+      record_.usage->completion_tokens += continuity_->before();
+    }
+  }
   const bool by_two = handed_off_ && event.usage.has_value();
   if (by_two && !prefill_) {
     held_ = data;

@@ -46,6 +46,8 @@ async function askStruck(fleet, sim, label, stream, check) {
 describe('retries', { concurrency: 3 }, () => {
   for (const engine of ENGINES) {
     for (const [name, fault] of Object.entries(PREFILL_FAULTS)) {
+      // An SGLang prefill answers when decode has everything: whether its answer is cut no longer matters.
+      if (engine === 'sglang' && fault.kind === 'cut') continue;
       scenario(`${engine}: prefill, ${name}: the second prefill worker serves`, async (s) => {
         // Of two legs that wait for each other nobody can tell which one hangs: a second pair has neither.
         const fleet = await startFleet(s, engine, { prefill: 2, decode: 2 });

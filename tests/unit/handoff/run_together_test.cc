@@ -269,9 +269,25 @@ TEST_F(Push, TellsTheDecodeWorkerWhoWillWriteForWhichRequest) {
   const FakeEngine decode(test::always(response(200, "decoded")));
   serve_push(prefill.endpoint(), decode.endpoint());
   EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+  wait_for_legs();
   const auto params = json(decode.requests()[0].body)["kv_transfer_params"];
   EXPECT_EQ(params["remote_engine_id"], "e-1");
-  EXPECT_EQ(params["remote_request_id"], "id-1");
+  EXPECT_EQ(params["remote_request_id"], id_of(decode.requests()[0]));
+  EXPECT_EQ(params["remote_request_id"], id_of(prefill.requests()[0]));
+  EXPECT_THAT(id_of(prefill.requests()[0]), testing::StartsWith("id-1-"));
+}
+
+// The workers find each other by it, and a client may send the same one twice.
+TEST_F(Push, DoesNotTrustAClientsRequestIdToBeUnique) {
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine decode(test::always(response(200, "decoded")));
+  serve_push(prefill.endpoint(), decode.endpoint());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+    wait_for_legs();
+  }
+  ASSERT_EQ(prefill.requests().size(), 2U);
+  EXPECT_NE(id_of(prefill.requests()[0]), id_of(prefill.requests()[1]));
 }
 
 // Mends prefill-router.md §2.1 step 13a, where a Terminal of this kind is only logged.

@@ -298,14 +298,41 @@ TEST_F(SelectionTest, ARequestWithNoOtherWayAsksWhoDidNotAnswerLately) {
   EXPECT_EQ(name(begin().alone()), "a1");
 }
 
+TEST_F(SelectionTest, WorkersThatAreDownHaveNoShareOfAMixedFleet) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 2);
+  add(Role::Aggregated, 1);
+  for (const char* decode : {"d1", "d2"})
+    worker(decode).set_availability(fleet::Availability::Down);
+  for (draw = 0; draw < 9; ++draw) EXPECT_FALSE(begin().policy().disaggregate) << draw;
+  EXPECT_EQ(name(selection->alone()), "a1");
+  worker("d1").set_availability(fleet::Availability::Up);
+  worker("a1").set_availability(fleet::Availability::Down);
+  for (draw = 0; draw < 9; ++draw) EXPECT_TRUE(begin().policy().disaggregate) << draw;
+}
+
 TEST_F(SelectionTest, AReleaseGoesToAnyoneOfTheMode) {
   add(Role::Prefill, 1);
   add(Role::Decode, 2);
   hints.allowed = {"p1", "d1"};
   begin();
-  EXPECT_EQ(name(selection->releaser(HandoffMode::NixlPull, {worker("d1").id()})), "d2")
+  EXPECT_EQ(name(selection->releaser(HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2")
       << "what the request wished for does not matter here";
-  EXPECT_FALSE(selection->releaser(HandoffMode::Mooncake, {}));
+  EXPECT_FALSE(selection->releaser(HandoffMode::Mooncake, {}, {}));
+}
+
+TEST_F(SelectionTest, AReleaseFindsSomebodyWhereRequestsNameTheirWorkers) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 2);
+  config.policy = model::Policy::Direct;
+  hints.prefill = routing::Pin{"p1", {}};
+  hints.decode = routing::Pin{"d1", {}};
+  begin();
+  EXPECT_EQ(name(selection->releaser(HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2");
+  routing::Constraints elsewhere;
+  elsewhere.required = {"baton.topology/rack=r7"};
+  EXPECT_FALSE(selection->releaser(HandoffMode::NixlPull, elsewhere, {}))
+      << "nobody outside the transfer domain could fetch";
 }
 
 // Topology: prefill-router.md §3.8.
