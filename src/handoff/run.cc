@@ -41,6 +41,8 @@ awaitable<void> pause(std::chrono::milliseconds duration) {
   co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
 }
 
+Error given_up() { return Error(Errc::EngineFailed, "the leg was given up"); }
+
 // A leg beside the client's flow keeps the run alive until it has ended.
 awaitable<void> beside(std::shared_ptr<Run> run, awaitable<void> (Run::*leg)()) {
   co_await (run.get()->*leg)();
@@ -159,6 +161,7 @@ void Run::leave() {
 void Run::first_token() {
   if (std::exchange(streaming_, true)) return;
   tell({Event::FirstToken});
+  if (gone_) count_waste();
   if (!job_.continuable) {
     // A long prompt need not wait for the end of its answer.
     job_.body.reset();
@@ -204,13 +207,14 @@ Error Run::error_of(Cause cause) const {
   return *decode_error_;
 }
 
-engine::ClientCall Run::call() const {
+engine::ClientCall Run::call(const engine::ClientBody& body,
+                             const engine::Progress* progress) const {
   return {.api = job_.api,
-          .body = job_.body->object(),
+          .body = body.object(),
           .model = job_.by_alias ? std::string_view(job_.model.name()) : std::string_view(),
           .choice = job_.choice,
           .prompt = job_.prompt,
-          .progress = progress_.get(),
+          .progress = progress,
           .with_token_ids = job_.continuable,
           .cache_salt = job_.hints->tenant};
 }
@@ -286,7 +290,7 @@ void Run::choose_decode() {
 awaitable<void> Run::prefill_leg() {
   const fleet::Booking booking = std::move(prefill_booking_);
   if (prefill_dropped_) {  // before it began
-    prefill_failed(Error(Errc::EngineFailed, "the prefill leg was given up"), booking.worker());
+    prefill_failed(given_up(), booking.worker());
     co_return;
   }
   const auto body_text = job_.body;  // the client's flow may let go of it meanwhile
@@ -297,7 +301,7 @@ awaitable<void> Run::prefill_leg() {
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   prefill_exchange_ = &exchange;
-  const wire::SplicedBody body = dialect.prefill_body(call(), *ticket_);
+  const wire::SplicedBody body = dialect.prefill_body(call(*job_.body, progress_.get()), *ticket_);
   const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
   const auto rank = by_room ? std::nullopt : booking.rank();
   const auto sent = co_await send(exchange, worker, rank, job_.headers, body, ticket_->request_id);
@@ -308,12 +312,8 @@ awaitable<void> Run::prefill_leg() {
   }
   prefill_exchange_ = nullptr;
   if (bell_) bell_->cancel();  // for await_prefill()
-  Result<engine::PrefillOutcome> outcome = fail(Errc::Internal, "");
-  if (json) {
-    outcome = dialect.read_prefill_answer(*json);
-  } else {
-    outcome = fail(std::move(json.error()));
-  }
+  auto outcome = json ? dialect.read_prefill_answer(*json)
+                      : Result<engine::PrefillOutcome>(fail(std::move(json.error())));
   if (!outcome) {
     prefill_failed(std::move(outcome.error()), worker);
     co_return;
@@ -329,9 +329,8 @@ awaitable<void> Run::prefill_leg() {
 }
 
 awaitable<void> Run::decode_leg() {
-  const Error given_up(Errc::EngineFailed, "the decode leg was given up");
   if (decode_dropped_) {  // before it began
-    decode_failed(given_up);
+    decode_failed(given_up());
     co_return;
   }
   const bool alone = !machine_.handing_off();
@@ -341,9 +340,10 @@ awaitable<void> Run::decode_leg() {
       handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
       handoff_.options_.timeouts);
   handed_off_ = !alone;
+  const engine::ClientCall wanted = call(*job_.body, progress_.get());
   const wire::SplicedBody body =
-      alone ? engine::plain_body(call(), worker.spec().engine)
-            : engine::dialect_of(*mode_).decode_body(call(), *ticket_, outcome_,
+      alone ? engine::plain_body(wanted, worker.spec().engine)
+            : engine::dialect_of(*mode_).decode_body(wanted, *ticket_, outcome_,
                                                      engine::DecodePurpose::Answer);
   auto sent = co_await send(*decode_exchange_, worker, decode_booking_.rank(), job_.headers, body,
                             ticket_->request_id);
@@ -353,16 +353,13 @@ awaitable<void> Run::decode_leg() {
   }
   tell({Event::DecodeAccepted});
   if (decode_dropped_) {  // in the moment its answer came
-    decode_failed(given_up);
+    decode_failed(given_up());
     co_return;
   }
   if (!gone_) co_return;
   // Nobody will read the answer, but its beginning is the proof that the cache has arrived.
   auto piece = co_await decode_exchange_->read();
-  if (piece) {
-    count_waste();
-    first_token();
-  }
+  if (piece) first_token();
   decode_failed(piece ? *gone_ : std::move(piece.error()));
 }
 
@@ -388,13 +385,8 @@ void Run::release() {
 }
 
 awaitable<void> Run::release_leg(Release release) {
-  engine::ClientCall wanted{
-      .api = job_.api,
-      .body = release.body->object(),
-      .model = job_.by_alias ? std::string_view(job_.model.name()) : std::string_view(),
-      .choice = job_.choice,
-      .prompt = job_.prompt,
-      .progress = release.progress ? &*release.progress : nullptr};
+  const engine::ClientCall wanted =
+      call(*release.body, release.progress ? &*release.progress : nullptr);
   const wire::SplicedBody body =
       engine::dialect_of(release.mode)
           .decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
@@ -440,8 +432,8 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
     prefill_error_ = std::move(error);
     selection_.prefill_failed(worker);
     report("prefill", worker, *prefill_error_);
+    doubt_peer(*prefill_error_);
   }
-  if (!prefill_dropped_) doubt_peer(*prefill_error_);
   tell({.event = Event::PrefillFailed, .failure = failure});
 }
 

@@ -68,7 +68,7 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<Result<void>> proceed();
   awaitable<void> wait_for_something_to_do();
   Error error_of(Cause cause) const;
-  engine::ClientCall call() const;
+  engine::ClientCall call(const engine::ClientBody& body, const engine::Progress* progress) const;
 
   void begin_attempt();
   awaitable<void> choose_prefill();

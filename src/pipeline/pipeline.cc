@@ -41,9 +41,13 @@ std::shared_ptr<const routing::Hints> shared(routing::Hints hints) {
 bool can_continue(const handoff::Job& job, bool stream) {
   if (!stream || job.model.migration() == 0) return false;
   const engine::ClientCall call{.api = job.api, .body = job.body->object()};
+  std::optional<model::Engine> asked;  // a fleet has many workers but few engines
   for (const model::Role role : {model::Role::Decode, model::Role::Aggregated}) {
     for (const auto& worker : job.model.workers(role).workers()) {
-      if (engine::why_not_continuable(worker->spec().engine, call)) return false;
+      const model::Engine engine = worker->spec().engine;
+      if (asked == engine) continue;
+      asked = engine;
+      if (engine::why_not_continuable(engine, call)) return false;
     }
   }
   return true;

@@ -37,7 +37,6 @@ std::string_view StreamJudge::take(wire::SseReader& reader, std::string_view pie
   while (!failure_ && !done_ && !held_) {
     const auto event = reader.next();
     if (!event) break;
-    // What was taken so far goes on before an event that is rewritten; it is looked at again then.
     const Passage passage = accept(event->data);
     if (passage == Passage::Stop || passage == Passage::Held) break;
     if (passage == Passage::Dropped) {
