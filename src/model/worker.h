@@ -81,6 +81,8 @@ struct NixlPeer {
   bool operator==(const NixlPeer&) const = default;
 };
 
+inline constexpr std::string_view kDefaultNamespace = "default";
+
 // What an operator says of one engine server.
 struct WorkerSpec {
   Endpoint endpoint;
@@ -88,6 +90,11 @@ struct WorkerSpec {
   Role role = Role::Aggregated;
   // What pins, allow lists and answers call it; empty: host:port.
   std::string name;
+  // Prefill and decode workers hand over only within one.
+  std::string name_space{kDefaultNamespace};
+  // Which run of the engine it is: another one at the same address is another worker. Empty: nobody
+  // said.
+  std::string instance;
   std::optional<HandoffMode> handoff;  // absent: default_mode(engine)
   // SGLang and Mooncake prefill workers: where decode workers meet them. Asked of the engine where
   // absent.
@@ -100,6 +107,14 @@ struct WorkerSpec {
 
   HandoffMode mode() const { return handoff.value_or(default_mode(engine)); }
   bool operator==(const WorkerSpec&) const = default;
+};
+
+// A server that offers itself for a model, whoever says so.
+struct Announcement {
+  std::string model;
+  WorkerSpec spec;
+  bool draining = false;  // it is about to leave: no new requests
+  bool operator==(const Announcement&) const = default;
 };
 
 }  // namespace baton::model
