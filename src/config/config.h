@@ -69,6 +69,52 @@ struct Trust {
   bool operator==(const Trust&) const = default;
 };
 
+struct EtcdServer {
+  model::Endpoint endpoint;
+  bool tls = false;  // https
+  bool operator==(const EtcdServer&) const = default;
+};
+
+// Where workers announce themselves under a lease.
+struct Etcd {
+  std::vector<EtcdServer> endpoints;  // never empty
+  std::string prefix = "/baton/workers/";
+  std::string user;  // empty: nobody logs in
+  std::string password;
+  std::string ca;           // PEM file; empty: the authorities of the system
+  std::string certificate;  // PEM file with the chain of the client; empty: none
+  std::string key;          // PEM file
+  std::chrono::milliseconds timeout{5'000};
+  std::chrono::milliseconds linger{15'000};  // a worker without lease, as long as it answers
+  bool operator==(const Etcd&) const = default;
+};
+
+// How it is found out who can serve.
+struct Health {
+  std::chrono::milliseconds interval{10'000};  // between two questions to a worker without requests
+  std::chrono::milliseconds timeout{20'000};   // for its answer
+  std::size_t failures = 3;                    // of requests, in a row, before it is ejected
+  std::chrono::milliseconds backoff{1'000};    // before the first trial; doubles with each
+  std::chrono::milliseconds backoff_max{30'000};
+  std::chrono::milliseconds overload{1'000};  // passed over after a push-back that says no time
+  bool operator==(const Health&) const = default;
+};
+
+// A tiny real request to a worker that has had no success for a while.
+struct Canary {
+  std::chrono::milliseconds idle{0};  // without success; 0: no canary
+  std::chrono::milliseconds timeout{3'000};
+  std::size_t failures = 3;  // in a row, before the worker is ejected
+  bool operator==(const Canary&) const = default;
+};
+
+// What is asked of a worker before it serves.
+struct Probe {
+  bool enabled = true;
+  bool self_test = false;  // one tiny hand-off
+  bool operator==(const Probe&) const = default;
+};
+
 struct Model {
   std::string name;
   std::vector<std::string> aliases;
@@ -89,7 +135,9 @@ struct Config {
   std::optional<model::Endpoint> admin;
   std::optional<Tls> tls;
   std::vector<std::string>
-      api_keys;             // from api_keys and api_keys_file; none: everybody may come in
+      api_keys;  // from api_keys and api_keys_file; none: everybody may come in
+  // From admin_keys and admin_keys_file; none: workers are shown and changed from loopback only.
+  std::vector<std::string> admin_keys;
   std::size_t threads = 0;  // I/O threads; 0: one per core
   std::chrono::milliseconds shutdown_grace{30'000};
   Trust trust;
@@ -99,7 +147,11 @@ struct Config {
   Timeouts timeouts;
   Limits limits;
   Log log;
-  std::vector<Model> models;
+  std::optional<Etcd> etcd;
+  Health health;
+  Canary canary;
+  Probe probe;
+  std::vector<Model> models;  // none: they come with their workers
   bool operator==(const Config&) const = default;
 };
 
