@@ -47,37 +47,37 @@ awaitable<void> HealthWatch::watch() {
 }
 
 void HealthWatch::ask_the_silent() {
-  std::vector<fleet::Worker*> silent;
-  for (const auto& model : fleet_.models()) {
-    for (const auto role : {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
-      for (const auto& worker : model->workers(role).workers()) {
-        const bool known = worker->availability() == fleet::Availability::Up;
-        if (!known && !asked_.contains(worker.get())) silent.push_back(worker.get());
-      }
-    }
+  std::vector<std::shared_ptr<fleet::Worker>> silent;
+  for (const fleet::Fleet::Member& one : fleet_.members()) {
+    const bool known = one.worker->condition() == fleet::Condition::Up;
+    if (!known && !asked_.contains(one.worker->id().value)) silent.push_back(one.worker);
   }
   // In turn: those that never answer must not keep the others waiting.
   for (std::size_t i = 0; i < silent.size() && asked_.size() < kMostAsked; ++i) {
-    fleet::Worker& worker = *silent[turn_++ % silent.size()];
-    if (asked_.insert(&worker).second) tasks_.spawn(ask(worker));
+    const auto& worker = silent[turn_++ % silent.size()];
+    if (asked_.insert(worker->id().value).second) tasks_.spawn(ask(worker));
   }
 }
 
-awaitable<void> HealthWatch::ask(fleet::Worker& worker) {
+awaitable<void> HealthWatch::ask(std::shared_ptr<fleet::Worker> worker) {
   {
-    engine::Exchange exchange(pool_, {worker.id(), worker.spec().endpoint}, kPatience);
+    engine::Exchange exchange(pool_, {worker->id(), worker->spec().endpoint}, kPatience);
     const std::string head =
-        engine::request_head("GET", "/health", worker.authority(), wire::Headers(), 0);
+        engine::request_head("GET", "/health", worker->authority(), wire::Headers(), 0);
     const std::vector<std::string_view> no_body;
     const auto sent = co_await exchange.send(head, no_body);
     // Any answer but an engine's own "not yet" is that of somebody who is there.
     const bool there = sent && exchange.head().status < kServerError;
     if (sent) co_await exchange.read_all(kLargestAnswer);
     if (!stopped_) {
-      worker.set_availability(there ? fleet::Availability::Up : fleet::Availability::Down);
+      if (there) {
+        worker->answered();
+      } else {
+        worker->unreachable("it does not answer");
+      }
     }
   }
-  asked_.erase(&worker);
+  asked_.erase(worker->id().value);
 }
 
 }  // namespace baton::app

@@ -14,6 +14,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <unordered_set>
 
 namespace baton::app {
@@ -33,13 +35,13 @@ class HealthWatch {
  private:
   boost::asio::awaitable<void> watch();
   void ask_the_silent();
-  boost::asio::awaitable<void> ask(fleet::Worker& worker);
+  boost::asio::awaitable<void> ask(std::shared_ptr<fleet::Worker> worker);
 
   net::TaskGroup& tasks_;
   fleet::Fleet& fleet_;
   engine::UpstreamPool pool_;
   boost::asio::steady_timer timer_;
-  std::unordered_set<const fleet::Worker*> asked_;  // and have not answered yet
+  std::unordered_set<std::uint64_t> asked_;  // and have not answered yet
   std::size_t turn_ = 0;
   bool stopped_ = false;
 };

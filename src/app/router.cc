@@ -115,6 +115,7 @@ Result<void> Router::start_admin() {
                            .ledger = services_.ledger,
                            .metrics = services_.metrics,
                            .random = random,
+                           .sources = [] { return std::vector<fleet::SourceStatus>(); },
                            .draining = [this] { return services_.draining.load(); }}));
   admin_ = std::make_unique<front::Listener>(
       std::move(*acceptor), deadlines_, tasks_,

@@ -28,7 +28,8 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
       escaped_exceptions_(
           metrics.counter("baton_escaped_exceptions_total",
                           "Tasks that ended by an exception nobody caught: bugs.")) {
-  for (const config::Model& model : config.models) ledger.add_model(model.name);
+  // From the start, so that a model without requests counts none instead of being absent.
+  for (const config::Model& model : config.models) ledger.metrics(model.name);
 }
 
 void Services::report(std::exception_ptr thrown) {

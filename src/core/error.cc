@@ -40,14 +40,16 @@ constexpr std::array kTable{
               "although the policy is `direct`. The message names the header or field."},
     ErrorInfo{Errc::EngineRejected, 400, "invalid_request_error", "engine_rejected", Fault::Client, false,
               "The engine refused the request as wrong; its own 4xx status, message and parameter are passed "
-              "on. Not 401, 403 and 429: see `engine_failed` and `engine_overloaded`."},
+              "on. Not 401, 403 and 429: see `engine_unauthorized` and `engine_overloaded`."},
+    ErrorInfo{Errc::EngineUnauthorized, 502, "server_error", "engine_unauthorized", Fault::Engine, true,
+              "The engine refused the key it was given (401, 403): Baton's client sent a wrong one, or the "
+              "engine wants one and gets none."},
     ErrorInfo{Errc::EngineOverloaded, 503, "overloaded_error", "engine_overloaded", Fault::Engine, true,
               "The engine answered 429 or 503, which is passed on with its message unless `overload_status` "
               "says otherwise; `Retry-After` is the engine's, or one second."},
     ErrorInfo{Errc::EngineFailed, 502, "server_error", "engine_failed", Fault::Engine, true,
-              "The engine answered with a 5xx or a status that makes no sense here, refused the key it was "
-              "given (401, 403), closed the connection before it answered, or ended a stream with an error or "
-              "without finishing it."},
+              "The engine answered with a 5xx or a status that makes no sense here, closed the connection before it "
+              "answered, or ended a stream with an error or without finishing it."},
     ErrorInfo{Errc::EngineUnreachable, 502, "server_error", "engine_unreachable", Fault::Engine, true,
               "No connection could be made to a worker within `timeouts.connect`, and there was no other one "
               "to try; the message names it."},

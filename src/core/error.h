@@ -26,6 +26,7 @@ enum class Errc {
   ExpectationFailed,
   InvalidRouting,
   EngineRejected,
+  EngineUnauthorized,
   EngineOverloaded,
   EngineFailed,
   EngineUnreachable,

@@ -65,7 +65,7 @@ Error read_engine_error(int status, std::string_view body,
   }
   if (status == 401 || status == 403) {
     // Whose key was wrong is not for the client to know: ours may be.
-    return Error(Errc::EngineFailed,
+    return Error(Errc::EngineUnauthorized,
                  fmt::format("the engine refused the key it was given (status {})", status));
   }
   if (status >= 400 && status < 500) {

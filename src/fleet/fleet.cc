@@ -2,38 +2,292 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace baton::fleet {
+namespace {
 
-Fleet::Fleet(const config::Config& config, telemetry::Registry& metrics, telemetry::Logger& log) {
-  std::uint64_t next_id = 1;
-  for (const config::Model& model_config : config.models) {
-    auto model = std::make_unique<Model>(model_config, metrics, log);
-    for (const model::WorkerSpec& spec : model_config.workers) {
-      telemetry::Gauge& gauge =
-          metrics.gauge("baton_worker_in_flight", "Requests running on a worker now.",
-                        {{"model", model_config.name},
-                         {"worker", spec.endpoint.to_string()},
-                         {"role", std::string(model::to_string(spec.role))}});
-      model->add(std::make_unique<Worker>(model::WorkerId{next_id++}, spec, gauge));
+Roster::Announcements announcements_of(const std::vector<config::Model>& models) {
+  Roster::Announcements all;
+  for (const config::Model& model : models) {
+    for (const model::WorkerSpec& spec : model.workers) {
+      model::Announcement one{.model = model.name, .spec = spec};
+      const Slot slot = slot_of(one);
+      all.emplace(slot.model + " " + slot.server, std::move(one));
     }
-    by_name_.emplace(model->name(), model.get());
-    for (const std::string& alias : model->aliases()) by_name_.emplace(alias, model.get());
-    models_.push_back(std::move(model));
   }
+  return all;
 }
 
-Model* Fleet::find(std::string_view name) {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : found->second;
+config::Model options_of(config::Model model) {
+  model.workers.clear();
+  return model;
 }
 
-Worker* Fleet::find_worker(std::string_view name) const {
-  for (const auto& model : models_) {
-    if (Worker* const worker = model->find_worker(name)) return worker;
+}  // namespace
+
+Fleet::Fleet(const config::Config& config, telemetry::Registry& metrics, telemetry::Logger& log)
+    : metrics_(metrics), log_(log), health_(config.health) {
+  configure(config.models);
+  add_metrics();
+}
+
+void Fleet::add_metrics() {
+  metrics_.collect("baton_worker_in_flight", "Requests running on a worker now.",
+                   [this](const telemetry::Registry::Emit& emit) {
+                     // Who leaves and who comes may be at the same address.
+                     std::map<telemetry::Labels, std::int64_t> loads;
+                     for (const Member& one : members()) {
+                       loads[{{"model", one.model->name()},
+                              {"worker", one.worker->authority()},
+                              {"role", std::string(model::to_string(one.worker->spec().role))}}] +=
+                           one.worker->in_flight();
+                     }
+                     for (const auto& [labels, load] : loads) emit(labels, load);
+                   });
+  metrics_.collect(
+      "baton_workers", "Workers, by what they are now.",
+      [this](const telemetry::Registry::Emit& emit) {
+        const Time now = Clock::now();
+        std::map<telemetry::Labels, std::int64_t> counts;
+        for (const Member& one : members()) {
+          const model::WorkerSpec& spec = one.worker->spec();
+          ++counts[{{"model", one.model->name()},
+                    {"namespace", spec.name_space},
+                    {"role", std::string(model::to_string(spec.role))},
+                    {"state", std::string(one.worker->state(now))}}];
+        }
+        for (const auto& [labels, count] : counts) emit(labels, count);
+      });
+}
+
+std::shared_ptr<Model> Fleet::find(std::string_view name) const {
+  const auto catalog = catalog_.get();
+  const auto found = catalog->by_name.find(name);
+  return found == catalog->by_name.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Worker> Fleet::find_worker(std::string_view name) const {
+  const auto catalog = catalog_.get();
+  for (const auto& model : catalog->models) {
+    if (auto worker = model->find_worker(name)) return worker;
   }
   return nullptr;
 }
+
+void Fleet::configure(const std::vector<config::Model>& models) {
+  std::vector<config::Model> before = std::exchange(configured_, {});
+  for (const config::Model& model : models) configured_.push_back(options_of(model));
+  // A model whose options have changed is another one; its workers, their load and their health
+  // go on.
+  const auto options = [](const std::vector<config::Model>& list, const std::string& name) {
+    const auto found = std::ranges::find(list, name, &config::Model::name);
+    return found == list.end() ? std::nullopt : std::optional(*found);
+  };
+  std::vector<std::string> renewed;
+  for (const auto& [name, model] : models_) {
+    if (options(before, name) != options(configured_, name)) renewed.push_back(name);
+  }
+  for (const std::string& name : renewed) models_.erase(name);
+  for (const config::Model& model : configured_) model_for(model.name);
+  for (auto& [slot, seated] : seats_) {
+    if (std::ranges::find(renewed, seated.model->name()) != renewed.end())
+      amend(seated, model::WorkerSpec(seated.worker->spec()));
+  }
+  settle(roster_.replace(Origin::File, announcements_of(models)));
+  publish();
+}
+
+void Fleet::announce(Origin origin, std::string_view key, model::Announcement announcement) {
+  settle(roster_.put(origin, key, std::move(announcement)));
+}
+
+void Fleet::withdraw(Origin origin, std::string_view key) { settle(roster_.remove(origin, key)); }
+
+void Fleet::replace(Origin origin, Roster::Announcements announcements) {
+  settle(roster_.replace(origin, std::move(announcements)));
+}
+
+void Fleet::settle(const std::vector<Slot>& slots) {
+  if (slots.empty()) return;
+  // Those who come first: nobody shall be missed who is being replaced.
+  const auto stays = [this](const Slot& slot) { return roster_.find(slot).has_value(); };
+  for (const Slot& slot : slots) {
+    if (stays(slot)) settle(slot);
+  }
+  publish();
+  for (const Slot& slot : slots) {
+    if (!stays(slot)) settle(slot);
+  }
+  publish();
+}
+
+void Fleet::settle(const Slot& slot) {
+  const auto said = roster_.find(slot);
+  const auto seated = seats_.find(slot);
+  if (!said) {
+    drained_.erase(slot);
+    if (seated == seats_.end()) return;
+    retire(std::move(seated->second));
+    seats_.erase(seated);
+    return;
+  }
+  const model::WorkerSpec& spec = said->announcement.spec;
+  if (seated == seats_.end()) {
+    seat(slot, make_worker(spec), "joined");
+  } else if (const model::WorkerSpec& before = seated->second.worker->spec();
+             before.instance != spec.instance ||
+             before.data_parallel_size != spec.data_parallel_size) {
+    drained_.erase(slot);
+    Seated old = std::move(seated->second);
+    seat(slot, make_worker(spec), "joined");
+    retire(std::move(old));
+  } else if (before != spec) {
+    amend(seated->second, spec);
+  }
+  set_draining(seats_.at(slot), said->announcement.draining || drained_.contains(slot));
+}
+
+void Fleet::seat(const Slot& slot, const std::shared_ptr<Worker>& worker, std::string_view how) {
+  auto model = model_for(slot.model);
+  auto pool = model->add(worker);
+  pool->tell(*worker, how, "");
+  seats_.insert_or_assign(slot, Seated{worker, std::move(model), std::move(pool)});
+  if (joined_) joined_(worker);
+}
+
+void Fleet::retire(Seated seated) {
+  seated.worker->set_draining(true);
+  seated.model->remove(*seated.worker);
+  seated.pool->tell(*seated.worker, "leaving", "");
+  leaving_.push_back(std::move(seated));
+}
+
+void Fleet::amend(Seated& seated, const model::WorkerSpec& spec) {
+  const std::shared_ptr<Worker> before = seated.worker;
+  const std::shared_ptr<Model> old_home = seated.model;
+  seated.worker = std::make_shared<Worker>(*before, spec);
+  seated.model = model_for(old_home->name());
+  seated.pool = seated.model->add(seated.worker);
+  old_home->remove(*before);
+  seated.pool->tell(*seated.worker, "amended", "");
+}
+
+void Fleet::set_draining(const Seated& seated, bool draining) {
+  if (!seated.worker->set_draining(draining)) return;
+  seated.pool->tell(*seated.worker, draining ? "draining" : "undrained", "");
+}
+
+std::shared_ptr<Model> Fleet::model_for(const std::string& name) {
+  const auto known = models_.find(name);
+  if (known != models_.end()) return known->second;
+  const auto configured = std::ranges::find(configured_, name, &config::Model::name);
+  config::Model options;
+  options.name = name;
+  if (configured != configured_.end()) options = *configured;
+  auto model = std::make_shared<Model>(options, metrics_, log_);
+  models_.emplace(name, model);
+  return model;
+}
+
+void Fleet::publish() {
+  // A model that the file does not name is there as long as it has workers.
+  std::erase_if(models_, [this](const auto& named) {
+    return named.second->pools()->empty() &&
+           std::ranges::find(configured_, named.first, &config::Model::name) == configured_.end();
+  });
+  Catalog catalog;
+  for (const config::Model& model : configured_) catalog.models.push_back(models_.at(model.name));
+  for (const auto& [name, model] : models_) {
+    if (std::ranges::find(configured_, name, &config::Model::name) == configured_.end())
+      catalog.models.push_back(model);
+  }
+  // A name wins over an alias, and the file over what came later.
+  for (const auto& model : catalog.models) catalog.by_name.emplace(model->name(), model);
+  for (const auto& model : catalog.models) {
+    for (const std::string& alias : model->aliases()) catalog.by_name.emplace(alias, model);
+  }
+  catalog_.set(std::move(catalog));
+}
+
+std::shared_ptr<Worker> Fleet::make_worker(const model::WorkerSpec& spec) {
+  return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_);
+}
+
+std::map<Slot, Fleet::Seated>::iterator Fleet::find_seat(model::WorkerId id) {
+  return std::ranges::find_if(seats_,
+                              [id](const auto& seat) { return seat.second.worker->id() == id; });
+}
+
+bool Fleet::drain(model::WorkerId id, bool draining) {
+  const auto seated = find_seat(id);
+  if (seated == seats_.end()) return false;
+  if (draining) {
+    drained_.insert(seated->first);
+  } else {
+    drained_.erase(seated->first);
+  }
+  settle(seated->first);
+  return true;
+}
+
+void Fleet::restarted(model::WorkerId id) {
+  const auto seated = find_seat(id);
+  if (seated == seats_.end()) return;
+  const Slot slot = seated->first;
+  Seated old = std::move(seated->second);
+  seat(slot, make_worker(old.worker->spec()), "restarted");
+  retire(std::move(old));
+  settle(slot);
+}
+
+void Fleet::sweep() {
+  // Who came by the admin address and was drained there need not be taken back there, too.
+  std::vector<std::string> drained;
+  for (const Slot& slot : drained_) {
+    const auto said = roster_.find(slot);
+    if (said && said->origin == Origin::Admin && seats_.at(slot).worker->in_flight() == 0)
+      drained.push_back(said->key);
+  }
+  for (const std::string& key : drained) withdraw(Origin::Admin, key);
+  const auto done = std::ranges::partition(
+      leaving_, [](const Seated& one) { return one.worker->in_flight() > 0; });
+  for (const Seated& one : done) {
+    one.pool->tell(*one.worker, "gone", "");
+    if (gone_) gone_(one.worker->id());
+  }
+  leaving_.erase(done.begin(), done.end());
+}
+
+std::vector<Fleet::Member> Fleet::members() const {
+  std::vector<Member> all;
+  all.reserve(seats_.size() + leaving_.size());
+  for (const auto& [slot, seated] : seats_) {
+    const auto said = roster_.find(slot);
+    all.push_back({seated.worker, seated.model, seated.pool, said->origin, said->key});
+  }
+  for (const Seated& one : leaving_)
+    all.push_back({one.worker, one.model, one.pool, Origin::File, "", true});
+  return all;
+}
+
+std::optional<Fleet::Member> Fleet::find_member(std::string_view name) const {
+  std::vector<Member> all = members();
+  auto found = std::ranges::find_if(
+      all, [name](const Member& one) { return !one.leaving && one.worker->name() == name; });
+  if (found == all.end()) {
+    found = std::ranges::find_if(all,
+                                 [name](const Member& one) { return one.worker->is_called(name); });
+  }
+  if (found == all.end()) return std::nullopt;
+  return std::move(*found);
+}
+
+void Fleet::on_joined(std::function<void(const std::shared_ptr<Worker>&)> joined) {
+  joined_ = std::move(joined);
+}
+
+void Fleet::on_gone(std::function<void(model::WorkerId)> gone) { gone_ = std::move(gone); }
 
 }  // namespace baton::fleet

@@ -3,12 +3,18 @@
 #pragma once
 
 #include "config/config.h"
+#include "core/published.h"
 #include "fleet/model.h"
+#include "fleet/roster.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,25 +23,95 @@
 namespace baton::fleet {
 
 // Role. Who serves what.
-// Confinement. Any thread; built before serving starts and not changed since.
+// Confinement. Any thread may look; the control thread alone changes it.
 // Lifetime. Owned by App, outlives every request.
+// Invariants. Level-triggered: who serves follows from what sources say now (Roster) and from how
+//   workers are now (Health), not from the order of the news. A server that comes back as another
+//   instance is another worker. Whoever leaves gets no new request, and is gone when its last one
+//   has ended.
 class Fleet {
  public:
   Fleet(const config::Config& config, telemetry::Registry& metrics, telemetry::Logger& log);
 
   // By name or alias; null where nobody serves it.
-  Model* find(std::string_view name);
+  std::shared_ptr<Model> find(std::string_view name) const;
   // By name, host:port or number; null where there is none. A server of several models is several
   // workers: the one of the first model.
-  Worker* find_worker(std::string_view name) const;
-  const std::vector<std::unique_ptr<Model>>& models() const { return models_; }
+  std::shared_ptr<Worker> find_worker(std::string_view name) const;
+  std::vector<std::shared_ptr<Model>> models() const { return catalog_.get()->models; }
+
+  // What the configuration file says: models with their options, and their workers.
+  void configure(const std::vector<config::Model>& models);
+  // What other sources say, each under a key of its own.
+  void announce(Origin origin, std::string_view key, model::Announcement announcement);
+  void withdraw(Origin origin, std::string_view key);
+  void replace(Origin origin, Roster::Announcements announcements);
+  const Roster& roster() const { return roster_; }
+
+  // An operator wants the worker to get no new requests, whatever its source says; or no longer
+  // wants that. False where there is no such worker.
+  bool drain(model::WorkerId id, bool draining);
+  // The process behind a worker has been replaced: what was known of the old one is void.
+  void restarted(model::WorkerId id);
+  // Lets go of those that have left and have nothing running any more. To be called now and then.
+  void sweep();
+
+  // One worker as it stands.
+  struct Member {
+    std::shared_ptr<Worker> worker;
+    std::shared_ptr<Model> model;
+    std::shared_ptr<Pool> pool;
+    Origin origin;
+    std::string key;       // of its announcement
+    bool leaving = false;  // nobody announces it any more
+  };
+  std::vector<Member> members() const;
+  // By name, host:port or number.
+  std::optional<Member> find_member(std::string_view name) const;
+
+  // Called on the control thread when a worker has joined, or has gone for good.
+  void on_joined(std::function<void(const std::shared_ptr<Worker>&)> joined);
+  void on_gone(std::function<void(model::WorkerId)> gone);
 
  private:
   struct NameHash : std::hash<std::string_view> {
     using is_transparent = void;
   };
-  std::vector<std::unique_ptr<Model>> models_;
-  std::unordered_map<std::string, Model*, NameHash, std::equal_to<>> by_name_;
+  struct Catalog {
+    std::vector<std::shared_ptr<Model>> models;  // those of the file first, in its order
+    std::unordered_map<std::string, std::shared_ptr<Model>, NameHash, std::equal_to<>> by_name;
+  };
+  struct Seated {
+    std::shared_ptr<Worker> worker;
+    std::shared_ptr<Model> model;
+    std::shared_ptr<Pool> pool;
+  };
+
+  void settle(const std::vector<Slot>& slots);
+  void settle(const Slot& slot);
+  void seat(const Slot& slot, const std::shared_ptr<Worker>& worker, std::string_view how);
+  void retire(Seated seated);
+  void amend(Seated& seated, const model::WorkerSpec& spec);
+  void set_draining(const Seated& seated, bool draining);
+  std::shared_ptr<Model> model_for(const std::string& name);
+  void publish();
+  std::shared_ptr<Worker> make_worker(const model::WorkerSpec& spec);
+  std::map<Slot, Seated>::iterator find_seat(model::WorkerId id);
+  void add_metrics();
+
+  telemetry::Registry& metrics_;
+  telemetry::Logger& log_;
+  const config::Health health_;
+  std::vector<config::Model> configured_;
+  std::map<std::string, std::shared_ptr<Model>, std::less<>> models_;  // by name
+  Roster roster_;
+  std::map<Slot, Seated> seats_;
+  std::vector<Seated> leaving_;
+  std::set<Slot> drained_;  // by an operator
+  std::uint64_t next_id_ = 1;
+  std::function<void(const std::shared_ptr<Worker>&)> joined_;
+  std::function<void(model::WorkerId)> gone_;
+  Published<Catalog> catalog_;
 };
 
 }  // namespace baton::fleet

@@ -5,6 +5,21 @@
 #include <utility>
 
 namespace baton::fleet {
+namespace {
+
+telemetry::Labels labels(const std::string& model, const std::string& name_space) {
+  return {{"model", model}, {"namespace", name_space}};
+}
+
+telemetry::Counter& transitions(telemetry::Registry& metrics, telemetry::Labels of,
+                                std::string to) {
+  of.emplace_back("to", std::move(to));
+  return metrics.counter(
+      "baton_prefill_transitions_total",
+      "Changes of whether prefill workers can be counted on, by what became of it.", std::move(of));
+}
+
+}  // namespace
 
 std::string_view to_string(PrefillState state) {
   switch (state) {
@@ -18,44 +33,63 @@ std::string_view to_string(PrefillState state) {
   return "unavailable";
 }
 
-Lifecycle::Lifecycle(std::string model, const WorkerSet& prefill, telemetry::Registry& metrics,
-                     telemetry::Logger& log)
+PrefillState prefill_state(const WorkerSet& prefill) {
+  const auto members = prefill.members();
+  bool somebody_new = members->workers.empty();
+  for (const auto& worker : members->workers) {
+    if (worker->draining()) continue;
+    switch (worker->condition()) {
+      case Condition::Up:
+      case Condition::HalfOpen:
+      case Condition::OnTrial:
+        return PrefillState::Active;
+      case Condition::New:
+        somebody_new = true;
+        break;
+      case Condition::Unreachable:
+      case Condition::Ejected:
+      case Condition::Misconfigured:
+        break;
+    }
+  }
+  return somebody_new ? PrefillState::Pending : PrefillState::Unavailable;
+}
+
+Lifecycle::Lifecycle(std::string model, std::string name_space, const WorkerSet& prefill,
+                     telemetry::Registry& metrics, telemetry::Logger& log)
     : model_(std::move(model)),
+      name_space_(std::move(name_space)),
       prefill_(prefill),
       log_(log),
       gauge_(metrics.gauge("baton_prefill_state",
-                           "Prefill workers: 0 none seen yet, 1 active, 2 all down.",
-                           {{"model", model_}})),
-      to_active_(metrics.counter("baton_prefill_transitions_total",
-                                 "Changes of baton_prefill_state, by the state entered.",
-                                 {{"model", model_}, {"to", "active"}})),
-      to_unavailable_(metrics.counter("baton_prefill_transitions_total",
-                                      "Changes of baton_prefill_state, by the state entered.",
-                                      {{"model", model_}, {"to", "unavailable"}})) {}
+                           "Prefill workers: 0 none heard of, 1 active, 2 none available.",
+                           labels(model_, name_space_))),
+      to_active_(transitions(metrics, labels(model_, name_space_), "active")),
+      to_unavailable_(transitions(metrics, labels(model_, name_space_), "unavailable")) {}
 
-void Lifecycle::observe(Availability now) {
+void Lifecycle::observe() {
   const std::lock_guard lock(mutex_);
-  seen_up_ = seen_up_ || now == Availability::Up;
-  if (!seen_up_) return;
   // Looked up, not derived from the news: two threads may bring theirs in either order.
-  const PrefillState next =
-      prefill_.any_available() ? PrefillState::Active : PrefillState::Unavailable;
-  if (next != state()) enter(next);
+  const PrefillState now = prefill_state(prefill_);
+  gauge_.set(static_cast<std::int64_t>(now));
+  tell(std::exchange(told_, now), now);
 }
 
-void Lifecycle::enter(PrefillState next) {
-  const PrefillState before = state_.exchange(next, std::memory_order_acq_rel);
-  gauge_.set(static_cast<std::int64_t>(next));
-  if (next == PrefillState::Unavailable) {
+void Lifecycle::tell(PrefillState before, PrefillState now) {
+  const bool active = now == PrefillState::Active;
+  if (active == (before == PrefillState::Active)) return;
+  if (!active) {
     to_unavailable_.add();
-    log_.warning("prefill_unavailable", {{"model", model_}});
+    log_.warning("prefill_unavailable", {{"model", model_},
+                                         {"namespace", name_space_},
+                                         {"registered", static_cast<std::int64_t>(prefill_.size())}});
     return;
   }
   to_active_.add();
-  if (before == PrefillState::Pending) {
-    log_.info("prefill_activated", {{"model", model_}});
+  if (std::exchange(was_active_, true)) {
+    log_.info("prefill_reactivated", {{"model", model_}, {"namespace", name_space_}});
   } else {
-    log_.info("prefill_reactivated", {{"model", model_}});
+    log_.info("prefill_activated", {{"model", model_}, {"namespace", name_space_}});
   }
 }
 

@@ -6,44 +6,45 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
-#include <atomic>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 namespace baton::fleet {
 
-// Pending: no prefill worker has been seen yet. Unavailable: all that there are, are Down.
+// Active: some prefill worker answers. Pending: none does, but one has yet to be heard of, or none
+// is registered. Unavailable: there are some, and none of them can be counted on.
 enum class PrefillState { Pending, Active, Unavailable };
 std::string_view to_string(PrefillState state);
 
-// Role. Whether a model's prefill workers can be counted on: Pending → Active ⇄ Unavailable.
+// What the workers of a set amount to: a function of who is there now, and of nothing else.
+PrefillState prefill_state(const WorkerSet& prefill);
+
+// Role. Tells of activation, deactivation and reactivation of one namespace's prefill workers.
 // Confinement. Any thread.
 // Lifetime. `prefill` and the telemetry outlive it.
-// Invariants. The state follows from what the workers are, not from the order of news: once one was
-//   seen Up it is Active while any is not Down, and Unavailable otherwise. Each transition is
-//   logged and counted once.
+// Invariants. Nothing depends on it: it only tells, each change once.
 class Lifecycle {
  public:
-  Lifecycle(std::string model, const WorkerSet& prefill, telemetry::Registry& metrics,
-            telemetry::Logger& log);
+  Lifecycle(std::string model, std::string name_space, const WorkerSet& prefill,
+            telemetry::Registry& metrics, telemetry::Logger& log);
 
-  PrefillState state() const { return state_.load(std::memory_order_acquire); }
-  // A prefill worker's availability has become `now`.
-  void observe(Availability now);
+  // Something has become of a prefill worker.
+  void observe();
 
  private:
-  void enter(PrefillState next);
+  void tell(PrefillState before, PrefillState now);
 
   const std::string model_;
+  const std::string name_space_;
   const WorkerSet& prefill_;
   telemetry::Logger& log_;
   telemetry::Gauge& gauge_;
   telemetry::Counter& to_active_;
   telemetry::Counter& to_unavailable_;
   std::mutex mutex_;
-  bool seen_up_ = false;  // under mutex_
-  std::atomic<PrefillState> state_{PrefillState::Pending};
+  PrefillState told_ = PrefillState::Pending;  // under mutex_
+  bool was_active_ = false;                    // under mutex_
 };
 
 }  // namespace baton::fleet

@@ -2,46 +2,112 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/model.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace baton::fleet {
+namespace {
+
+bool has(const Pool& pool, model::WorkerId id) {
+  for (const model::Role role :
+       {model::Role::Decode, model::Role::Aggregated, model::Role::Prefill}) {
+    const auto members = pool.workers(role).members();
+    if (std::ranges::any_of(members->workers,
+                            [id](const auto& worker) { return worker->id() == id; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 Model::Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log)
     : options_(config),
-      prefill_(model::Role::Prefill, config.prefill_policy.value_or(config.policy)),
-      decode_(model::Role::Decode, config.decode_policy.value_or(config.policy)),
-      aggregated_(model::Role::Aggregated, config.policy),
+      metrics_(metrics),
+      log_(log),
+      nobody_(std::make_shared<Pool>(config, std::string(model::kDefaultNamespace), metrics, log)),
       prefill_sessions_(config.affinity.ttl, config.affinity.sessions),
-      decode_sessions_(config.affinity.ttl, config.affinity.sessions),
-      lifecycle_(config.name, prefill_, metrics, log) {
+      decode_sessions_(config.affinity.ttl, config.affinity.sessions) {
   options_.workers.clear();
 }
 
-void Model::add(std::unique_ptr<Worker> worker) {
-  const model::Role role = worker->spec().role;
-  if (role == model::Role::Prefill) worker->watched_by(lifecycle_);
-  workers(role).add(std::move(worker));
-}
-
-WorkerSet& Model::workers(model::Role role) {
-  switch (role) {
-    case model::Role::Prefill:
-      return prefill_;
-    case model::Role::Decode:
-      return decode_;
-    case model::Role::Aggregated:
-      break;
+std::shared_ptr<Pool> Model::add(const std::shared_ptr<Worker>& worker) {
+  const std::string& name_space = worker->spec().name_space;
+  auto home = pool(name_space);
+  if (!home) {
+    home = name_space == nobody_->name()
+               ? nobody_
+               : std::make_shared<Pool>(options_, name_space, metrics_, log_);
+    Pools pools = *pools_.get();
+    pools.insert(std::ranges::upper_bound(pools, name_space, {}, &Pool::name), home);
+    home->add(worker);
+    pools_.set(std::move(pools));
+    return home;
   }
-  return aggregated_;
+  home->add(worker);
+  return home;
 }
 
-const WorkerSet& Model::workers(model::Role role) const {
-  return const_cast<Model*>(this)->workers(role);
+void Model::remove(const Worker& worker) {
+  const auto home = pool(worker.spec().name_space);
+  if (!home) return;
+  home->remove(worker);
+  if (!home->empty()) return;
+  Pools pools = *pools_.get();
+  std::erase(pools, home);
+  pools_.set(std::move(pools));
 }
 
-Worker* Model::find_worker(std::string_view name) const {
-  for (const WorkerSet* const set : {&prefill_, &decode_, &aggregated_}) {
-    if (Worker* const worker = set->find(name)) return worker;
+std::shared_ptr<Pool> Model::pool(std::string_view name_space) const {
+  const auto pools = pools_.get();
+  const auto found = std::ranges::find(*pools, name_space, &Pool::name);
+  return found == pools->end() ? nullptr : *found;
+}
+
+std::shared_ptr<Pool> Model::choose(const routing::Hints& hints, const Random& random) {
+  const auto pools = pools_.get();
+  if (pools->empty()) return nobody_;
+  if (pools->size() == 1) return pools->front();
+  for (const auto& pin : {hints.decode, hints.prefill}) {
+    if (!pin) continue;
+    const auto named =
+        std::ranges::find_if(*pools, [&](const auto& one) { 
+          return one->find_worker(pin->worker) != nullptr;
+        });
+    if (named != pools->end()) return *named;
+  }
+  if (auto home = pool_of_session(*pools, hints.session_id)) return home;
+  // Those that are ready; where none is, whoever has workers may still have better luck.
+  const bool some_ready =
+      std::ranges::any_of(*pools, [](const auto& one) { return one->why_not_ready().empty(); });
+  std::vector<std::pair<std::shared_ptr<Pool>, std::size_t>> shares;
+  std::size_t total = 0;
+  for (const auto& one : *pools) {
+    if (some_ready && !one->why_not_ready().empty()) continue;
+    total += std::max<std::size_t>(one->weight(), 1);
+    shares.emplace_back(one, total);
+  }
+  const std::size_t dice = random() % total;
+  return std::ranges::find_if(shares, [dice](const auto& share) { return dice < share.second; })
+      ->first;
+}
+
+std::shared_ptr<Pool> Model::pool_of_session(const Pools& pools, const std::string& session) {
+  if (session.empty() || !decode_sessions_.enabled()) return nullptr;
+  const auto seat = decode_sessions_.find(session);
+  if (!seat) return nullptr;
+  const auto home =
+      std::ranges::find_if(pools, [&](const auto& one) { return has(*one, seat->worker); });
+  return home == pools.end() || !(*home)->why_not_ready().empty() ? nullptr : *home;
+}
+
+std::shared_ptr<Worker> Model::find_worker(std::string_view name) const {
+  const auto pools = pools_.get();
+  for (const auto& one : *pools) {
+    if (auto worker = one->find_worker(name)) return worker;
   }
   return nullptr;
 }
@@ -51,26 +117,21 @@ routing::AffinityTable& Model::affinity(model::Role role) {
 }
 
 bool Model::disaggregated() const {
-  return disaggregation() != model::Disaggregation::Off && !prefill_.empty() && !decode_.empty();
+  const auto pools = pools_.get();
+  return std::ranges::any_of(*pools, [](const auto& one) { return one->disaggregated(); });
 }
 
 std::string Model::why_not_ready() const {
-  if (decode_.empty() && aggregated_.empty()) {
-    return prefill_.empty() ? "it has no workers" : "it has prefill workers but no decode worker";
+  const auto pools = pools_.get();
+  if (pools->empty()) return nobody_->why_not_ready();
+  std::string why;
+  for (const auto& one : *pools) {
+    const std::string missing = one->why_not_ready();
+    if (missing.empty()) return "";
+    if (!why.empty()) why += "; ";
+    why += pools->size() == 1 ? missing : fmt::format("{}: {}", one->name(), missing);
   }
-  if (disaggregation() == model::Disaggregation::Required) {
-    if (!decode_.any_available()) return "disaggregation is required, and no decode worker is up";
-    switch (prefill_state()) {
-      case PrefillState::Pending:
-        return "disaggregation is required, and no prefill worker has been seen yet";
-      case PrefillState::Unavailable:
-        return "disaggregation is required, and every prefill worker is down";
-      case PrefillState::Active:
-        return "";
-    }
-  }
-  if (!decode_.any_available() && !aggregated_.any_available()) return "every worker is down";
-  return "";
+  return why;
 }
 
 }  // namespace baton::fleet

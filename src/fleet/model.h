@@ -3,9 +3,10 @@
 #pragma once
 
 #include "config/config.h"
-#include "fleet/lifecycle.h"
-#include "fleet/worker_set.h"
+#include "core/published.h"
+#include "fleet/pool.h"
 #include "routing/affinity.h"
+#include "routing/hints.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -18,10 +19,13 @@
 
 namespace baton::fleet {
 
-// Role. One served model: its names, its options, and its workers by role.
-// Confinement. Any thread, once all workers are added.
+// Role. One served model: its names, its options, and its workers by namespace.
+// Confinement. Any thread; add and remove: one at a time.
+// Lifetime. Shared: a request keeps the model it asked for. Other options make another model.
 class Model {
  public:
+  using Pools = std::vector<std::shared_ptr<Pool>>;
+
   Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log);
 
   const std::string& name() const { return options_.name; }
@@ -33,28 +37,38 @@ class Model {
   // Body fields that may name the session.
   std::span<const std::string> session_fields() const { return options_.affinity.body_fields; }
 
-  void add(std::unique_ptr<Worker> worker);
-  WorkerSet& workers(model::Role role);
-  const WorkerSet& workers(model::Role role) const;
+  // Into the pool of its namespace, which is made where it is the first.
+  std::shared_ptr<Pool> add(const std::shared_ptr<Worker>& worker);
+  void remove(const Worker& worker);
+
+  std::shared_ptr<const Pools> pools() const { return pools_.get(); }
+  // That of a namespace; null where there is none.
+  std::shared_ptr<Pool> pool(std::string_view name_space) const;
+  // Where a request is to be served: the namespace of the worker it names, else that of its
+  // session's worker, else one of those that are ready, each in proportion to its workers. Never
+  // null: a model without workers has an empty pool.
+  std::shared_ptr<Pool> choose(const routing::Hints& hints, const Random& random);
+
   // By name, host:port or number; null where it has none of that name.
-  Worker* find_worker(std::string_view name) const;
+  std::shared_ptr<Worker> find_worker(std::string_view name) const;
   // Where sessions are served; aggregated workers share that of decode.
   routing::AffinityTable& affinity(model::Role role);
-  PrefillState prefill_state() const { return lifecycle_.state(); }
 
-  // Prefill and decode are on different workers, and that is not switched off.
+  // Somewhere prefill and decode are on different workers, and that is not switched off.
   bool disaggregated() const;
-  // Empty where the model can serve; otherwise what is missing.
+  // Empty where some namespace can serve; otherwise what is missing.
   std::string why_not_ready() const;
 
  private:
+  std::shared_ptr<Pool> pool_of_session(const Pools& pools, const std::string& session);
+
   config::Model options_;  // without the workers
-  WorkerSet prefill_;
-  WorkerSet decode_;
-  WorkerSet aggregated_;
+  telemetry::Registry& metrics_;
+  telemetry::Logger& log_;
+  std::shared_ptr<Pool> nobody_;
+  Published<Pools> pools_;  // by name
   routing::AffinityTable prefill_sessions_;
   routing::AffinityTable decode_sessions_;
-  Lifecycle lifecycle_;
 };
 
 }  // namespace baton::fleet

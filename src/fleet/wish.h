@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "fleet/worker.h"
 #include "model/worker.h"
 #include "routing/affinity.h"
 #include "routing/constraints.h"
@@ -24,7 +25,7 @@ struct Wish {
   Excluded excluded;                       // those that failed it
   std::optional<model::HandoffMode> mode;  // that of the other leg
   bool whatever_policy = false;  // somebody must be found, also where requests name their workers
-  bool also_down = false;        // rather one that did not answer lately than nobody
+  Standing worst = Standing::Spare;  // rather one this bad than nobody
   // Where its session has been served; taken if it can be. The booking's seat tells.
   std::optional<routing::Seat> affinity;
 };

@@ -2,21 +2,37 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/worker.h"
 
-#include "fleet/lifecycle.h"
 #include "routing/constraints.h"
 
 namespace baton::fleet {
+namespace {
 
-Worker::Worker(model::WorkerId id, model::WorkerSpec spec, telemetry::Gauge& in_flight_gauge)
+std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
+  std::vector<std::string> taints = spec.taints;
+  for (const std::string& place : spec.topology) taints.push_back(routing::topology_taint(place));
+  return taints;
+}
+
+}  // namespace
+
+Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks)
+    : health(options), in_flight(std::make_unique<std::atomic<std::int64_t>[]>(ranks)) {}
+
+Worker::Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health)
     : id_(id),
       spec_(std::move(spec)),
       authority_(spec_.endpoint.to_string()),
       number_(std::to_string(id_.value)),
-      taints_(spec_.taints),
-      in_flight_gauge_(in_flight_gauge),
-      in_flight_(std::make_unique<std::atomic<std::int64_t>[]>(spec_.data_parallel_size)) {
-  for (const std::string& place : spec_.topology) taints_.push_back(routing::topology_taint(place));
-}
+      taints_(taints_of(spec_)),
+      vitals_(std::make_shared<Vitals>(health, spec_.data_parallel_size)) {}
+
+Worker::Worker(const Worker& before, model::WorkerSpec spec)
+    : id_(before.id_),
+      spec_(std::move(spec)),
+      authority_(spec_.endpoint.to_string()),
+      number_(before.number_),
+      taints_(taints_of(spec_)),
+      vitals_(before.vitals_) {}
 
 bool Worker::is_called(std::string_view text) const {
   return text == name() || text == authority_ || text == number_;
@@ -28,9 +44,56 @@ std::int64_t Worker::in_flight() const {
   return sum;
 }
 
-void Worker::set_availability(Availability now) {
-  const Availability before = availability_.exchange(now, std::memory_order_acq_rel);
-  if (before != now && lifecycle_ != nullptr) lifecycle_->observe(now);
+Standing Worker::standing(Time now) const {
+  if (draining()) return Standing::Out;
+  switch (condition()) {
+    case Condition::Up:
+      return vitals_->health.overloaded(now) ? Standing::Spare : Standing::Good;
+    case Condition::HalfOpen:
+      return Standing::Good;
+    case Condition::New:
+      return Standing::Spare;
+    case Condition::Unreachable:
+    case Condition::Ejected:
+    case Condition::OnTrial:
+      return Standing::Down;
+    case Condition::Misconfigured:
+      break;
+  }
+  return Standing::Out;
+}
+
+std::string_view Worker::state(Time now) const {
+  if (draining()) return "draining";
+  if (condition() == Condition::Up && vitals_->health.overloaded(now)) return "overloaded";
+  return to_string(condition());
+}
+
+void Worker::watched_by(std::weak_ptr<Watcher> watcher) {
+  const std::lock_guard lock(vitals_->mutex);
+  vitals_->watcher = std::move(watcher);
+}
+
+void Worker::tell(const Health::News& news) const {
+  if (!news) return;
+  std::shared_ptr<Watcher> watcher;
+  {
+    const std::lock_guard lock(vitals_->mutex);
+    watcher = vitals_->watcher.lock();
+  }
+  if (watcher) watcher->changed(*this, *news);
+}
+
+Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank)
+    : worker_(std::move(worker)), rank_(rank) {
+  worker_->change_load(rank_, 1);
+  trial_ = worker_->vitals_->health.begin_trial();
+}
+
+Booking::~Booking() {
+  if (!worker_) return;
+  if (trial_) worker_->vitals_->health.abandon_trial();
+  worker_->change_load(rank_, -1);
 }
 
 }  // namespace baton::fleet

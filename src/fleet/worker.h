@@ -2,31 +2,52 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "fleet/health.h"
 #include "model/worker.h"
 #include "routing/affinity.h"
-#include "telemetry/metrics.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace baton::fleet {
 
-class Lifecycle;
+class Worker;
 
-// Unknown: nobody has tried yet. A worker that is Down gets no request.
-enum class Availability { Unknown, Up, Down };
+// Whoever wants to know what becomes of workers.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // On the thread that saw it.
+  virtual void changed(const Worker& worker, const Health::Change& change) = 0;
+};
 
-// Role. One engine server and what Baton has running on it.
-// Confinement. Any thread; load and availability are atomic, the rest does not change.
+// How good a choice a worker is now; the earlier the better.
+enum class Standing {
+  Good,
+  Spare,  // nobody has heard of it yet, or it pushed back: rather one that is Good
+  Down,   // rather anybody than this one
+  Out,    // draining or misconfigured: not even where nobody else is left
+};
+
+// Role. One engine server: what was said of it, how it is, and what Baton has running on it.
+// Confinement. Any thread; what was said of it does not change, the rest is atomic.
+// Lifetime. Shared: a request keeps its worker, also after the fleet has let go of it.
+// Invariants. Its load is what is booked, whatever becomes of its health.
 class Worker {
  public:
-  Worker(model::WorkerId id, model::WorkerSpec spec, telemetry::Gauge& in_flight_gauge);
+  Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health);
+  // The same engine, of which something else is said now: load, health and number go on.
+  // Requires: as many ranks as `before`.
+  Worker(const Worker& before, model::WorkerSpec spec);
 
   model::WorkerId id() const { return id_; }
   const model::WorkerSpec& spec() const { return spec_; }
@@ -41,50 +62,74 @@ class Worker {
   std::int64_t in_flight() const;
   // Requires: rank < ranks().
   std::int64_t in_flight(std::uint32_t rank) const {
-    return in_flight_[rank].load(std::memory_order_relaxed);
+    return vitals_->in_flight[rank].load(std::memory_order_relaxed);
   }
 
-  Availability availability() const { return availability_.load(std::memory_order_relaxed); }
-  // Whoever saw it tells. A prefill worker's change is one of its model's lifecycle, too.
-  void set_availability(Availability now);
-  void watched_by(Lifecycle& lifecycle) { lifecycle_ = &lifecycle; }
+  const Health& health() const { return vitals_->health; }
+  Condition condition() const { return vitals_->health.condition(); }
+  Standing standing(Time now) const;
+  bool draining() const { return vitals_->draining.load(std::memory_order_relaxed); }
+  // One word for people: draining, overloaded, or its condition.
+  std::string_view state(Time now) const;
+
+  // Whoever saw it tells. See Health.
+  void succeeded() { tell(vitals_->health.succeeded(Clock::now())); }
+  void failed(Failure failure, std::string_view why) {
+    tell(vitals_->health.failed(failure, why, Clock::now()));
+  }
+  void progressed() { tell(vitals_->health.progressed(Clock::now())); }
+  void pushed_back(std::chrono::milliseconds pause) {
+    vitals_->health.pushed_back(pause, Clock::now());
+  }
+  void answered() { tell(vitals_->health.answered(Clock::now())); }
+  void unreachable(std::string_view why) { tell(vitals_->health.unreachable(why)); }
+  void misconfigured(std::string_view why) { tell(vitals_->health.misconfigured(why)); }
+  // Whether it changed.
+  bool set_draining(bool draining) { return vitals_->draining.exchange(draining) != draining; }
+
+  // From now on this one is told of changes, instead of whoever was before.
+  void watched_by(std::weak_ptr<Watcher> watcher);
 
  private:
   friend class Booking;
+  // What outlives a change of what is said of the worker.
+  struct Vitals {
+    Vitals(const config::Health& options, std::uint32_t ranks);
+    Health health;
+    std::unique_ptr<std::atomic<std::int64_t>[]> in_flight;  // by rank
+    std::atomic<bool> draining{false};
+    std::mutex mutex;
+    std::weak_ptr<Watcher> watcher;  // under mutex
+  };
+
   void change_load(std::uint32_t rank, std::int64_t by) {
-    in_flight_[rank].fetch_add(by, std::memory_order_relaxed);
-    in_flight_gauge_.add(by);
+    vitals_->in_flight[rank].fetch_add(by, std::memory_order_relaxed);
   }
+  void tell(const Health::News& news) const;
 
   model::WorkerId id_;
   model::WorkerSpec spec_;
   std::string authority_;
   std::string number_;
   std::vector<std::string> taints_;
-  telemetry::Gauge& in_flight_gauge_;
-  Lifecycle* lifecycle_ = nullptr;
-  std::atomic<Availability> availability_{Availability::Unknown};
-  std::unique_ptr<std::atomic<std::int64_t>[]> in_flight_;  // by rank
+  std::shared_ptr<Vitals> vitals_;
 };
 
 // A request counted on a worker, and on one of its ranks, for as long as this lives.
 class Booking {
  public:
   Booking() = default;
-  // Requires: rank < worker.ranks().
-  explicit Booking(Worker& worker, std::uint32_t rank = 0) : worker_(&worker), rank_(rank) {
-    worker_->change_load(rank_, 1);
-  }
+  // Requires: rank < worker->ranks().
+  explicit Booking(std::shared_ptr<Worker> worker, std::uint32_t rank = 0);
   Booking(Booking&& other) noexcept
-      : worker_(std::exchange(other.worker_, nullptr)), rank_(other.rank_) {}
+      : worker_(std::move(other.worker_)), rank_(other.rank_), trial_(other.trial_) {}
   Booking& operator=(Booking&& other) noexcept {
     std::swap(worker_, other.worker_);
     std::swap(rank_, other.rank_);
+    std::swap(trial_, other.trial_);
     return *this;
   }
-  ~Booking() {
-    if (worker_) worker_->change_load(rank_, -1);
-  }
+  ~Booking();
 
   // The following require: made from a worker and not moved from.
   Worker& worker() const { return *worker_; }
@@ -95,8 +140,9 @@ class Booking {
   routing::Seat seat() const { return {worker_->id(), rank()}; }
 
  private:
-  Worker* worker_ = nullptr;
+  std::shared_ptr<Worker> worker_;
   std::uint32_t rank_ = 0;
+  bool trial_ = false;  // it shows whether the worker is well again
 };
 
 }  // namespace baton::fleet

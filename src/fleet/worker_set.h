@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/published.h"
 #include "core/result.h"
 #include "fleet/wish.h"
 #include "fleet/worker.h"
@@ -22,7 +23,7 @@ using Random = std::function<std::uint64_t()>;
 // Who could serve a request, and who would.
 struct Choice {
   struct Candidate {
-    const Worker* worker;
+    std::shared_ptr<const Worker> worker;
     std::optional<std::uint32_t> rank;
     std::int64_t load;    // requests running there
     double preference;    // factor of preferred taints
@@ -33,22 +34,35 @@ struct Choice {
   std::vector<Candidate> candidates;
 };
 
-// Role. The workers of one role of one model, and the policy that picks among them.
-// Confinement. Any thread, once all workers are added.
+// The workers of a set at one moment.
+struct Members {
+  struct Candidate {
+    std::size_t worker;  // of workers
+    std::uint32_t rank;
+  };
+  std::vector<std::shared_ptr<Worker>> workers;
+  std::vector<Candidate> candidates;  // rank by rank, so that turns go round the workers
+};
+
+// Role. The workers of one role of one namespace of a model, and the policy that picks among them.
+// Confinement. Any thread; add and remove: one at a time.
 // Invariants. A candidate is a worker and a rank. A pin is taken or refused, never replaced; only
 //   what a request asked for is refused as its mistake (InvalidRouting), what the fleet lacks is
-//   NoWorkers (nobody there) or NoEligibleWorker (nobody who may).
+//   NoWorkers (nobody there) or NoEligibleWorker (nobody who may). A worker nobody has heard of, or
+//   that pushed back, gets a request only where no better one may have it.
 class WorkerSet {
  public:
   WorkerSet(model::Role role, model::Policy policy)
       : role_(role), policy_(policy), selector_(policy) {}
 
-  void add(std::unique_ptr<Worker> worker);
-  bool empty() const { return workers_.empty(); }
-  const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
+  void add(std::shared_ptr<Worker> worker);
+  void remove(const Worker& worker);
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return members()->workers.size(); }
+  std::shared_ptr<const Members> members() const { return members_.get(); }
   // By name, host:port or number; null where there is none.
-  Worker* find(std::string_view name) const;
-  // Some worker is not Down.
+  std::shared_ptr<Worker> find(std::string_view name) const;
+  // Some worker may have a request.
   bool any_available() const;
 
   // Picks and counts in one step: what was chosen is what is used.
@@ -59,35 +73,16 @@ class WorkerSet {
   bool can_serve(const Wish& wish) const;
 
  private:
-  struct Candidate {
-    Worker* worker;
-    std::uint32_t rank;
-  };
-  // Why a worker cannot have a request, in the order it is asked. Later reasons are nearer misses.
-  enum class Refusal { NotAllowed, Down, Excluded, OtherMode, MissingTaint, None };
-  enum class Turn { Take, Look };
+  class Round;  // one look at the set
+  friend class Round;
 
-  Refusal refusal(const Worker& worker, const Wish& wish) const;
-  std::string why_not(const Worker& worker, const Wish& wish) const;
-  // Index of the candidate; `Turn` says whether the cursor moves.
-  Result<std::size_t> choose(const Wish& wish, const Random& random, Turn turn) const;
-  template <class Pick>
-  std::optional<std::size_t> choose_by_preference(const Wish& wish, Pick pick) const;
-  Result<std::size_t> pinned(const routing::Pin& pin, const Wish& wish) const;
-  Error none_eligible(const Wish& wish) const;
-  std::optional<std::size_t> seated(const routing::Seat& seat, const Wish& wish) const;
-  std::optional<std::size_t> index_of(const Worker& worker, std::uint32_t rank) const;
   // What a request says to name a worker of this role, and its rank.
   std::string_view worker_header() const;
   std::string_view rank_header() const;
-  std::int64_t load(std::size_t i) const {
-    return candidates_[i].worker->in_flight(candidates_[i].rank);
-  }
 
   model::Role role_;
   model::Policy policy_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<Candidate> candidates_;  // rank by rank, so that turns go round the workers
+  Published<Members> members_;
   mutable routing::Selector selector_;
 };
 

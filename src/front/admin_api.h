@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fleet/fleet.h"
+#include "fleet/source.h"
 #include "front/routes.h"
 #include "pipeline/request_record.h"
 #include "telemetry/metrics.h"
@@ -18,6 +19,7 @@ struct AdminContext {
   pipeline::RequestLedger& ledger;
   const telemetry::Registry& metrics;
   fleet::Random random;
+  std::function<std::vector<fleet::SourceStatus>()> sources;
   std::function<bool()> draining;  // the process is about to end
 };
 

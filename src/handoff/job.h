@@ -31,7 +31,7 @@ struct Counters {
 
 // What is to be done for a client: its request, or one branch of it.
 struct Job {
-  fleet::Model& model;
+  std::shared_ptr<fleet::Model> model;
   engine::Api api;
   std::shared_ptr<const engine::ClientBody> body;
   bool by_alias;          // the client used another name than the workers do

@@ -160,6 +160,7 @@ void Run::leave() {
 
 void Run::first_token() {
   if (std::exchange(streaming_, true)) return;
+  decode_booking_.worker().progressed();
   tell({Event::FirstToken});
   if (gone_) count_waste();
   if (!job_.continuable) {
@@ -170,7 +171,10 @@ void Run::first_token() {
   }
 }
 
-void Run::finished() { tell({Event::DecodeFinished}); }
+void Run::finished() {
+  if (decode_exchange_) decode_booking_.worker().succeeded();
+  tell({Event::DecodeFinished});
+}
 
 awaitable<Result<void>> Run::recover(Error error, const engine::Progress* progress) {
   if (progress) progress_ = std::make_unique<engine::Progress>(*progress);
@@ -197,7 +201,7 @@ Error Run::error_of(Cause cause) const {
       return Error(Errc::PrefillUnavailable,
                    fmt::format("the model \"{}\" serves with prefill workers only, and none is "
                                "active: {}",
-                               job_.model.name(), prefill_error_->message()))
+                               job_.model->name(), prefill_error_->message()))
           .with_retry_after(std::chrono::seconds(1));
     case Cause::Decode:
     case Cause::NoDecode:
@@ -211,7 +215,7 @@ engine::ClientCall Run::call(const engine::ClientBody& body,
                              const engine::Progress* progress) const {
   return {.api = job_.api,
           .body = body.object(),
-          .model = job_.by_alias ? std::string_view(job_.model.name()) : std::string_view(),
+          .model = job_.by_alias ? std::string_view(job_.model->name()) : std::string_view(),
           .choice = job_.choice,
           .prompt = job_.prompt,
           .progress = progress,
@@ -318,6 +322,7 @@ awaitable<void> Run::prefill_leg() {
     prefill_failed(std::move(outcome.error()), worker);
     co_return;
   }
+  worker.succeeded();
   if (trail_) trail_->prefill.end();
   outcome_ = std::move(*outcome);
   if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
@@ -367,11 +372,12 @@ void Run::release() {
   job_.counters.releases.add();
   if (handoff_.options_.log) {
     handoff_.options_.log->debug("blocks_released", {{"id", job_.request_id},
-                                                     {"model", job_.model.name()},
+                                                     {"model", job_.model->name()},
                                                      {"client_left", gone_.has_value()}});
   }
   count_waste();
   Release release{.mode = *mode_,
+                  .pool = selection_.pool(),
                   .workers = *selection_.mode(),
                   .ticket = *ticket_,
                   .outcome = outcome_,
@@ -394,7 +400,7 @@ awaitable<void> Run::release_leg(Release release) {
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     // Who holds the blocks, or all who could fetch them, may be away for a moment only.
     if (attempt > 0) co_await pause(kReleasePause * (1 << (attempt - 1)));
-    auto booking = selection_.releaser(release.workers, release.transfer, tried);
+    auto booking = selection_.releaser(*release.pool, release.workers, release.transfer, tried);
     if (!booking) co_return;
     const fleet::Worker& worker = booking->worker();
     const std::chrono::milliseconds grace = handoff_.options_.grace;
@@ -462,14 +468,26 @@ void Run::doubt_peer(const Error& error) {
 void Run::report(std::string_view leg, fleet::Worker& worker, const Error& error) {
   if (handoff_.options_.log && error.info().fault == Fault::Engine) {
     handoff_.options_.log->warning("leg_failed", {{"id", job_.request_id},
-                                                  {"model", job_.model.name()},
+                                                  {"model", job_.model->name()},
                                                   {"leg", leg},
                                                   {"worker", worker.name()},
                                                   {"code", error.info().label},
                                                   {"error", error.message()}});
   }
-  if (error.code() != Errc::EngineUnreachable) return;
-  worker.set_availability(fleet::Availability::Down);
+  switch (error.code()) {
+    case Errc::EngineUnreachable:
+      return worker.failed(fleet::Failure::Unreachable, error.message());
+    case Errc::EngineOverloaded:
+      return worker.pushed_back(*error.retry_after());
+    case Errc::EngineFailed:
+    case Errc::EngineTimeout:
+    case Errc::EngineProtocol:
+    case Errc::StreamBroken:
+    case Errc::NoHandoff:
+      return worker.failed(fleet::Failure::Broken, error.message());
+    default:  // not the worker's fault
+      return;
+  }
 }
 
 void Run::count_waste() {

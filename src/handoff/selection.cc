@@ -17,34 +17,38 @@ namespace {
 using model::Disaggregation;
 using model::Role;
 
-bool decode_may_prefill(const fleet::Model& model) {
-  const auto& workers = model.workers(Role::Decode).workers();
-  return !workers.empty() && rules_of(workers.front()->spec().mode()).decode_may_prefill;
+bool decode_may_prefill(const fleet::Pool& pool) {
+  const auto decodes = pool.workers(Role::Decode).members();
+  return !decodes->workers.empty() &&
+         rules_of(decodes->workers.front()->spec().mode()).decode_may_prefill;
 }
 
-bool can_hand_off(const Job& job) {
-  const auto& workers = job.model.workers(Role::Decode).workers();
-  if (workers.empty()) return false;
+bool can_hand_off(const Job& job, const fleet::Pool& pool) {
+  const auto decodes = pool.workers(Role::Decode).members();
+  if (decodes->workers.empty()) return false;
   const engine::ClientCall call{
       .api = job.api, .body = job.body->object(), .choice = job.choice, .prompt = job.prompt};
-  return engine::dialect_of(workers.front()->spec().mode()).can_hand_off(call);
+  return engine::dialect_of(decodes->workers.front()->spec().mode()).can_hand_off(call);
 }
 
-std::size_t count_up(const fleet::WorkerSet& set) {
-  return static_cast<std::size_t>(std::ranges::count_if(set.workers(), [](const auto& worker) {
-    return worker->availability() != fleet::Availability::Down;
-  }));
+std::size_t count_available(const fleet::WorkerSet& set) {
+  const fleet::Time now = fleet::Clock::now();
+  const auto members = set.members();
+  return static_cast<std::size_t>(std::ranges::count_if(
+      members->workers,
+      [now](const auto& one) { return one->standing(now) <= fleet::Standing::Spare; }));
 }
 
-// Where a model has workers of both kinds, each that answers gets an equal share; those that are
+// Where a pool has workers of both kinds, each that answers gets an equal share; those that are
 // down get none, unless all are.
-bool takes_it(const fleet::Model& model, const fleet::Random& random) {
-  std::size_t both = count_up(model.workers(Role::Aggregated));
-  std::size_t decodes = count_up(model.workers(Role::Decode));
+bool takes_it(const fleet::Pool& pool, const fleet::Random& random) {
+  std::size_t both = count_available(pool.workers(Role::Aggregated));
+  std::size_t decodes = count_available(pool.workers(Role::Decode));
   if (both + decodes == 0) {
-    both = model.workers(Role::Aggregated).workers().size();
-    decodes = model.workers(Role::Decode).workers().size();
+    both = pool.workers(Role::Aggregated).size();
+    decodes = pool.workers(Role::Decode).size();
   }
+  if (both + decodes == 0) return false;  // they have just left
   return random() % (decodes + both) < both;
 }
 
@@ -55,11 +59,13 @@ const fleet::Worker& worker_of(const fleet::Choice& choice) {
 
 }  // namespace
 
-Selection::Selection(const Job& job, const fleet::Random& random) : job_(job), random_(random) {
-  const fleet::Model& model = job.model;
-  const std::size_t decodes = model.workers(Role::Decode).workers().size();
-  const std::size_t both = model.workers(Role::Aggregated).workers().size();
-  const bool decode_alone = decode_may_prefill(model);
+Selection::Selection(const Job& job, const fleet::Random& random)
+    : job_(job), random_(random), pool_(job.model->choose(*job.hints, random)) {
+  const fleet::Model& model = *job.model;
+  const fleet::Pool& pool = *pool_;
+  const std::size_t decodes = pool.workers(Role::Decode).size();
+  const std::size_t both = pool.workers(Role::Aggregated).size();
+  const bool decode_alone = decode_may_prefill(pool);
   policy_.required = model.disaggregation() == Disaggregation::Required;
   policy_.decode_may_prefill = decode_alone || both > 0;
   policy_.on_prefill_failure = model.on_prefill_failure();
@@ -67,26 +73,26 @@ Selection::Selection(const Job& job, const fleet::Random& random) : job_(job), r
   policy_.migrations = job.continuable ? model.migration() : 0;
 
   const bool pinned_to_both =
-      job.hints->decode && model.workers(Role::Aggregated).find(job.hints->decode->worker);
+      job.hints->decode && pool.workers(Role::Aggregated).find(job.hints->decode->worker);
   const bool its_turn =
-      both > 0 && !policy_.required && !job.hints->decode && takes_it(model, random);
+      both > 0 && !policy_.required && !job.hints->decode && takes_it(pool, random);
   alone_role_ = pinned_to_both || its_turn || !decode_alone ? Role::Aggregated : Role::Decode;
-  const bool possible = policy_.required || (!model.workers(Role::Prefill).empty() && decodes > 0);
+  const bool possible = policy_.required || (!pool.workers(Role::Prefill).empty() && decodes > 0);
   const bool wanted = model.disaggregation() != Disaggregation::Off && !pinned_to_both && !its_turn;
-  policy_.disaggregate = wanted && possible && (can_hand_off(job) || !policy_.decode_may_prefill);
+  policy_.disaggregate = wanted && possible && (can_hand_off(job, pool) || !policy_.decode_may_prefill);
 }
 
 template <class Take>
 auto Selection::ask(Role role, fleet::Wish wish, Take take) {
   const std::string& session = job_.hints->session_id;
-  routing::AffinityTable& sessions = job_.model.affinity(role);
+  routing::AffinityTable& sessions = job_.model->affinity(role);
   if (!session.empty() && sessions.enabled()) wish.affinity = sessions.find(session);
   auto taken = take(wish);
   // Somebody who did not answer lately may do so again; a request that has no other way asks.
   const bool no_other_way =
       role != Role::Prefill || (!policy_.decode_may_prefill && !policy_.required);
   if (!taken && no_other_way && taken.error().code() == Errc::NoWorkers) {
-    wish.also_down = true;
+    wish.worst = fleet::Standing::Down;
     if (auto last = take(wish)) taken = std::move(last);
   }
   return taken;
@@ -94,11 +100,11 @@ auto Selection::ask(Role role, fleet::Wish wish, Take take) {
 
 Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
                                        routing::AffinityTable::Lease& lease) {
-  fleet::WorkerSet& workers = job_.model.workers(role);
+  fleet::WorkerSet& workers = pool_->workers(role);
   auto booking = ask(role, std::move(wish),
                      [&](const fleet::Wish& asked) { return workers.book(asked, random_); });
   const std::string& session = job_.hints->session_id;
-  routing::AffinityTable& sessions = job_.model.affinity(role);
+  routing::AffinityTable& sessions = job_.model->affinity(role);
   if (booking && !session.empty() && sessions.enabled()) {
     lease = sessions.bind(session, booking->seat());
     if (job_.hints->session_final) sessions.unbind(session);
@@ -107,7 +113,7 @@ Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
 }
 
 Result<fleet::Choice> Selection::look(Role role, fleet::Wish wish) {
-  const fleet::WorkerSet& workers = job_.model.workers(role);
+  const fleet::WorkerSet& workers = pool_->workers(role);
   return ask(role, std::move(wish),
              [&](const fleet::Wish& asked) { return workers.peek(asked, random_); });
 }
@@ -115,7 +121,7 @@ Result<fleet::Choice> Selection::look(Role role, fleet::Wish wish) {
 template <class Take>
 auto Selection::first_that_can_be_followed(Take take) {
   fleet::Wish wish = prefill_wish();
-  const fleet::WorkerSet& decodes = job_.model.workers(Role::Decode);
+  const fleet::WorkerSet& decodes = pool_->workers(Role::Decode);
   std::optional<Error> unfit;  // why the one before had to be passed over
   while (true) {
     auto taken = take(wish);
@@ -129,11 +135,11 @@ auto Selection::first_that_can_be_followed(Take take) {
     transfer_ = std::move(*transfer);
     fleet::Wish second = decode_wish();
     if (!job_.hints->session_id.empty())
-      second.affinity = job_.model.affinity(Role::Decode).find(job_.hints->session_id);
+      second.affinity = job_.model->affinity(Role::Decode).find(job_.hints->session_id);
     if (decodes.can_serve(second)) return taken;
     // What is kept for somebody who does not answer would stay pinned. Where nothing is kept, a
     // decode worker that was away may be back.
-    second.also_down = !rules_of(*mode_).keeps_blocks;
+    if (!rules_of(*mode_).keeps_blocks) second.worst = fleet::Standing::Down;
     const auto follower = decodes.peek(second, random_);
     if (follower) return taken;
     if (wish.pin || follower.error().code() == Errc::InvalidRouting)
@@ -151,14 +157,32 @@ fleet::Wish Selection::prefill_wish() const {
   wish.excluded = failed_prefills_;
   const bool only_one_named = wish.pin && job_.hints->decode &&
                               wish.pin->worker == job_.hints->decode->worker &&
-                              !job_.model.workers(Role::Prefill).find(wish.pin->worker);
+                              !pool_->workers(Role::Prefill).find(wish.pin->worker);
   if (only_one_named) wish.pin.reset();
   return wish;
 }
 
+// Where nobody is left in the namespace it began in, another one may have somebody.
+template <class Find>
+auto Selection::anywhere(Find find) {
+  auto found = find();
+  if (found || found.error().code() != Errc::NoWorkers) return found;
+  const auto pools = job_.model->pools();
+  const auto home = pool_;
+  for (const auto& other : *pools) {
+    if (other == home) continue;
+    pool_ = other;
+    if (auto elsewhere = find()) return elsewhere;
+  }
+  pool_ = home;
+  return found;
+}
+
 Result<fleet::Booking> Selection::prefill() {
-  return first_that_can_be_followed(
-      [this](const fleet::Wish& wish) { return book(Role::Prefill, wish, prefill_lease_); });
+  return anywhere([this] {
+    return first_that_can_be_followed(
+        [this](const fleet::Wish& wish) { return book(Role::Prefill, wish, prefill_lease_); });
+  });
 }
 
 Result<Selection::Preview> Selection::preview() {
@@ -196,13 +220,13 @@ Result<fleet::Booking> Selection::decode() {
 Result<fleet::Booking> Selection::alone() {
   fleet::Wish wish = fleet::wish_for(alone_role_, *job_.hints);
   wish.excluded = failed_decodes_;
-  return book(alone_role_, std::move(wish), decode_lease_);
+  return anywhere([&] { return book(alone_role_, wish, decode_lease_); });
 }
 
-Result<fleet::Booking> Selection::releaser(model::HandoffMode mode,
+Result<fleet::Booking> Selection::releaser(fleet::Pool& pool, model::HandoffMode mode,
                                            const routing::Constraints& transfer,
                                            const fleet::Excluded& excluded) const {
-  fleet::WorkerSet& decodes = job_.model.workers(Role::Decode);
+  fleet::WorkerSet& decodes = pool.workers(Role::Decode);
   fleet::Wish wish;
   wish.whatever_policy = true;
   wish.mode = mode;
@@ -211,7 +235,8 @@ Result<fleet::Booking> Selection::releaser(model::HandoffMode mode,
   auto booking = decodes.book(wish, random_);
   wish.excluded.clear();
   if (!booking) booking = decodes.book(wish, random_);
-  wish.also_down = true;
+  // Not even one that is about to leave would mind.
+  wish.worst = fleet::Standing::Out;
   if (!booking) booking = decodes.book(wish, random_);
   return booking;
 }
@@ -219,13 +244,13 @@ Result<fleet::Booking> Selection::releaser(model::HandoffMode mode,
 void Selection::prefill_failed(const fleet::Worker& worker) {
   failed_prefills_.push_back(worker.id());
   if (!job_.hints->session_id.empty())
-    job_.model.affinity(Role::Prefill).unbind(job_.hints->session_id);
+    job_.model->affinity(Role::Prefill).unbind(job_.hints->session_id);
 }
 
 void Selection::decode_failed(const fleet::Worker& worker) {
   failed_decodes_.push_back(worker.id());
   if (!job_.hints->session_id.empty())
-    job_.model.affinity(Role::Decode).unbind(job_.hints->session_id);
+    job_.model->affinity(Role::Decode).unbind(job_.hints->session_id);
 }
 
 }  // namespace baton::handoff

@@ -9,6 +9,7 @@
 #include "routing/affinity.h"
 #include "routing/constraints.h"
 
+#include <memory>
 #include <optional>
 
 namespace baton::handoff {
@@ -41,8 +42,11 @@ class Selection {
   Result<fleet::Booking> alone();
   // Anyone who can take over what a prefill worker of that mode pinned; rather one that has failed
   // before, or does not answer now, than nobody.
-  Result<fleet::Booking> releaser(model::HandoffMode mode, const routing::Constraints& transfer,
+  Result<fleet::Booking> releaser(fleet::Pool& pool, model::HandoffMode mode,
+                                  const routing::Constraints& transfer,
                                   const fleet::Excluded& excluded) const;
+  // Where the worker chosen last is.
+  const std::shared_ptr<fleet::Pool>& pool() const { return pool_; }
   // Of the prefill worker chosen last.
   std::optional<model::HandoffMode> mode() const { return mode_; }
   const routing::Constraints& transfer() const { return transfer_; }
@@ -60,12 +64,15 @@ class Selection {
   Result<fleet::Booking> book(model::Role role, fleet::Wish wish,
                               routing::AffinityTable::Lease& lease);
   Result<fleet::Choice> look(model::Role role, fleet::Wish wish);
+  template <class Find>
+  auto anywhere(Find find);
   // The prefill worker that `take` finds, passing over those no decode worker could follow.
   template <class Take>
   auto first_that_can_be_followed(Take take);
 
   const Job& job_;
   const fleet::Random& random_;
+  std::shared_ptr<fleet::Pool> pool_;  // where it is served
   Policy policy_;
   model::Role alone_role_ = model::Role::Decode;
   std::optional<model::HandoffMode> mode_;  // of the prefill worker chosen last

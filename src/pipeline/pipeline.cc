@@ -39,15 +39,19 @@ std::shared_ptr<const routing::Hints> shared(routing::Hints hints) {
 
 // Another worker could go on with the streamed answer where its own fails.
 bool can_continue(const handoff::Job& job, bool stream) {
-  if (!stream || job.model.migration() == 0) return false;
+  if (!stream || job.model->migration() == 0) return false;
   const engine::ClientCall call{.api = job.api, .body = job.body->object()};
   std::optional<model::Engine> asked;  // a fleet has many workers but few engines
-  for (const model::Role role : {model::Role::Decode, model::Role::Aggregated}) {
-    for (const auto& worker : job.model.workers(role).workers()) {
-      const model::Engine engine = worker->spec().engine;
-      if (asked == engine) continue;
-      asked = engine;
-      if (engine::why_not_continuable(engine, call)) return false;
+  const auto pools = job.model->pools();
+  for (const auto& pool : *pools) {
+    for (const model::Role role : {model::Role::Decode, model::Role::Aggregated}) {
+      const auto members = pool->workers(role).members();
+      for (const auto& worker : members->workers) {
+        const model::Engine engine = worker->spec().engine;
+        if (asked == engine) continue;
+        asked = engine;
+        if (engine::why_not_continuable(engine, call)) return false;
+      }
     }
   }
   return true;
@@ -84,8 +88,8 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
     }
   }  // the workers are free again before anything else is done
   if (record.error) co_await deliver_error(*record.error, sink, record);
-  const fleet::Model* model = fleet_.find(record.model);
-  ledger_.close(record, ledger_.metrics(model ? model->name() : std::string_view()));
+  const auto model = fleet_.find(record.model);
+  ledger_.close(record, model ? ledger_.metrics(model->name()) : ledger_.unknown());
 }
 
 Delivery Pipeline::delivery_for(Understood& understood, bool stream) const {
@@ -115,12 +119,12 @@ awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> un
                                     cancellation);
 }
 
-Result<fleet::Model*> Pipeline::find_model(const wire::JsonObject& body, RequestRecord& record) {
+Result<std::shared_ptr<fleet::Model>> Pipeline::find_model(const wire::JsonObject& body, RequestRecord& record) {
   const auto name = body.find_string("model");
   if (!name || name->empty()) return fail(missing_field("model"));
   // Whatever a client writes there goes to the log and back to it: not all of it, if it is a novel.
   record.model = name->substr(0, kLongestName);
-  fleet::Model* const model = fleet_.find(*name);
+  auto model = fleet_.find(*name);
   if (!model) {
     return fail(
         Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", record.model))
@@ -171,7 +175,7 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(Incoming& inc
   ModelMetrics& metrics = ledger_.metrics((*model)->name());
   const std::int64_t n = object.find_integer("n").value_or(1);
   return std::make_unique<Understood>(Understood{
-      .job = {.model = **model,
+      .job = {.model = *model,
               .api = incoming.api,
               .body = body,
               .by_alias = object.find_string("model") != (*model)->name(),

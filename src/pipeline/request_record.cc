@@ -104,13 +104,16 @@ RequestLedger::RequestLedger(telemetry::Registry& registry, telemetry::Logger& l
                              bool log_requests)
     : registry_(registry), log_(log), log_requests_(log_requests), unknown_(registry, "unknown") {}
 
-void RequestLedger::add_model(const std::string& name) {
-  models_.emplace(name, std::make_unique<ModelMetrics>(registry_, name));
-}
-
 ModelMetrics& RequestLedger::metrics(std::string_view model) {
-  const auto found = models_.find(model);
-  return found == models_.end() ? unknown_ : *found->second;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = models_.find(model);
+    if (found != models_.end()) return *found->second;
+  }
+  const std::unique_lock lock(mutex_);
+  auto& entry = models_[std::string(model)];
+  if (!entry) entry = std::make_unique<ModelMetrics>(registry_, std::string(model));
+  return *entry;
 }
 
 void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {

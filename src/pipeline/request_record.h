@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -74,15 +75,16 @@ struct RequestRecord {
 
 // Role. Tells what became of requests: metrics always, a log line where they are wanted.
 // Confinement. Any thread.
-// Invariants. Holds the metrics of the configured models only, so no client can make their number
-//   grow.
+// Invariants. Holds the metrics of models that are or were served only, so no client can make their
+//   number grow.
 class RequestLedger {
  public:
   RequestLedger(telemetry::Registry& registry, telemetry::Logger& log, bool log_requests);
 
-  void add_model(const std::string& name);
-  // Requests for models nobody serves share one set of metrics.
+  // Of a served model, by its own name; made at the first request.
   ModelMetrics& metrics(std::string_view model);
+  // Requests for models nobody serves share one set of metrics.
+  ModelMetrics& unknown() { return unknown_; }
   void close(const RequestRecord& record, ModelMetrics& metrics);
 
  private:
@@ -93,6 +95,7 @@ class RequestLedger {
   telemetry::Logger& log_;
   bool log_requests_;
   ModelMetrics unknown_;
+  std::shared_mutex mutex_;  // of models_, from which nothing is ever taken
   std::unordered_map<std::string, std::unique_ptr<ModelMetrics>, NameHash, std::equal_to<>> models_;
 };
 

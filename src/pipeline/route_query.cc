@@ -48,7 +48,7 @@ Result<std::string> describe_route(const handoff::Job& job, const fleet::Random&
   const auto preview = handoff::Selection(job, random).preview();
   if (!preview) return fail(preview.error());
   return fmt::format(R"({{"object":"route","model":{},"handoff":{},"prefill":{},"decode":{}}})",
-                     wire::json_quote(job.model.name()),
+                     wire::json_quote(job.model->name()),
                      preview->mode ? wire::json_quote(to_string(*preview->mode)) : "null",
                      choice_json(preview->prefill), choice_json(preview->decode));
 }
@@ -60,7 +60,7 @@ Result<std::string> describe_request(fleet::Fleet& fleet, RequestLedger& ledger,
   if (!parsed) return fail(std::move(parsed.error()));
   const wire::JsonObject& object = (*parsed)->object();
   const std::string name = object.find_string("model").value_or("");
-  fleet::Model* const model = fleet.find(name);
+  const auto model = fleet.find(name);
   if (!model) {
     return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", name))
                     .with_param("model"));
@@ -68,7 +68,7 @@ Result<std::string> describe_request(fleet::Fleet& fleet, RequestLedger& ledger,
   auto hints = routing::read_hints(headers, object, routing::Trusted::Yes, model->session_fields());
   if (!hints) return fail(std::move(hints.error()));
   const engine::Api api = object.has("messages") ? engine::Api::Chat : engine::Api::Completions;
-  return describe_route({.model = *model,
+  return describe_route({.model = model,
                          .api = api,
                          .body = *parsed,
                          .by_alias = false,

@@ -171,6 +171,7 @@ struct Registry::Family {
   std::string_view type;
   std::string help;
   std::vector<Series> series;
+  std::function<void(const Emit&)> collect;  // where they come and go
 };
 
 Registry::Registry() = default;
@@ -187,7 +188,7 @@ Registry::Family& Registry::family(std::string_view name, std::string_view help,
     return **at;
   }
   return **families_.insert(
-      at, std::make_unique<Family>(Family{std::string(name), type, std::string(help), {}}));
+      at, std::make_unique<Family>(Family{std::string(name), type, std::string(help), {}, {}}));
 }
 
 template <class Metric, class... Args>
@@ -219,6 +220,12 @@ Histogram& Registry::histogram(std::string_view name, std::string_view help, Lab
   return series<Histogram>(name, help, std::move(labels), bounds);
 }
 
+void Registry::collect(std::string_view name, std::string_view help,
+                       std::function<void(const Emit&)> collect) {
+  const std::lock_guard lock(mutex_);
+  family(name, help, kType<Gauge>).collect = std::move(collect);
+}
+
 std::string Registry::render() const {
   fmt::memory_buffer out;
   const std::lock_guard lock(mutex_);
@@ -230,6 +237,12 @@ std::string Registry::render() const {
       std::visit([&](const auto& metric) { append_series(out, family->name, one.labels, *metric); },
                  one.metric);
     }
+    if (!family->collect) continue;
+    family->collect([&](const Labels& labels, std::int64_t value) {
+      Gauge gauge;
+      gauge.set(value);
+      append_series(out, family->name, labels, gauge);
+    });
   }
   return fmt::to_string(out);
 }

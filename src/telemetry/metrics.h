@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -84,6 +85,11 @@ class Registry {
   Gauge& gauge(std::string_view name, std::string_view help, Labels labels = {});
   Histogram& histogram(std::string_view name, std::string_view help, Labels labels = {},
                        std::span<const double> bounds = duration_bounds());
+  // A gauge whose series come and go: `collect` tells at each render what there is then. It must
+  // not use the registry.
+  using Emit = std::function<void(const Labels& labels, std::int64_t value)>;
+  void collect(std::string_view name, std::string_view help,
+               std::function<void(const Emit&)> collect);
   std::string render() const;
 
   // Name, type and help of every metric known, in order of name. For documentation and its test.

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace baton {
+
+// Role. A value that few change and many read: a reader keeps what it saw, whatever comes after.
+// Confinement. Any thread; the lock is held to copy a pointer. (Not std::atomic<std::shared_ptr>:
+//   libstdc++ 12's locks in a way ThreadSanitizer takes for a race.)
+template <class T>
+class Published {
+ public:
+  Published() : value_(std::make_shared<const T>()) {}
+
+  std::shared_ptr<const T> get() const {
+    const std::lock_guard lock(mutex_);
+    return value_;
+  }
+  void set(T next) {
+    auto fresh = std::make_shared<const T>(std::move(next));
+    {
+      const std::lock_guard lock(mutex_);
+      value_.swap(fresh);
+    }  // what was there may end here, outside the lock
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const T> value_;
+};
+
+}  // namespace baton

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fleet/health.h"
+
+#include <algorithm>
+
+namespace baton::fleet {
+namespace {
+
+// However long a worker asks to be left alone.
+constexpr std::chrono::milliseconds kLongestPause{30'000};
+constexpr std::uint32_t kMostDoublings = 20;
+
+}  // namespace
+
+std::string_view to_string(Condition condition) {
+  switch (condition) {
+    case Condition::New:
+      return "new";
+    case Condition::Up:
+      return "ready";
+    case Condition::Unreachable:
+      return "unreachable";
+    case Condition::Ejected:
+      return "ejected";
+    case Condition::HalfOpen:
+      return "half_open";
+    case Condition::OnTrial:
+      return "on_trial";
+    case Condition::Misconfigured:
+      break;
+  }
+  return "misconfigured";
+}
+
+std::string Health::why() const {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
+Health::News Health::succeeded(Time now) {
+  last_success_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  // The usual case takes no lock.
+  if (condition() == Condition::Up) {
+    if (failures_.load(std::memory_order_relaxed) != 0)
+      failures_.store(0, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  const std::lock_guard lock(mutex_);
+  // What a probe found to be wrong is not mended by one request that went well, and one that began
+  // before the ejection is no proof.
+  if (condition() == Condition::Misconfigured || condition() == Condition::Ejected)
+    return std::nullopt;
+  failures_ = 0;
+  ejections_ = 0;
+  return enter(Condition::Up, "");
+}
+
+Health::News Health::failed(Failure failure, std::string_view why, Time now) {
+  const std::lock_guard lock(mutex_);
+  if (condition() == Condition::Misconfigured) return std::nullopt;
+  if (failure == Failure::Unreachable) return enter(Condition::Unreachable, why);
+  if (condition() == Condition::OnTrial) return eject(why, now);
+  if (condition() != Condition::Up && condition() != Condition::New) return std::nullopt;
+  if (++failures_ < options_.failures) return std::nullopt;
+  return eject(why, now);
+}
+
+Health::News Health::progressed(Time now) {
+  last_success_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  if (condition() == Condition::Up) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const bool proof = condition() == Condition::OnTrial || condition() == Condition::New ||
+                     condition() == Condition::Unreachable;
+  return proof ? enter(Condition::Up, "") : std::nullopt;
+}
+
+void Health::pushed_back(std::chrono::milliseconds pause, Time now) {
+  const auto length = std::min(pause, kLongestPause);
+  overloaded_until_.store((now + length).time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+bool Health::begin_trial() {
+  Condition expected = Condition::HalfOpen;
+  return condition_.compare_exchange_strong(expected, Condition::OnTrial,
+                                            std::memory_order_acq_rel);
+}
+
+void Health::abandon_trial() {
+  Condition expected = Condition::OnTrial;
+  condition_.compare_exchange_strong(expected, Condition::HalfOpen, std::memory_order_acq_rel);
+}
+
+Health::News Health::answered(Time now) {
+  const std::lock_guard lock(mutex_);
+  switch (condition()) {
+    case Condition::New:
+    case Condition::Unreachable:
+    case Condition::Misconfigured:
+      failures_ = 0;
+      return enter(Condition::Up, "");
+    case Condition::Ejected:
+      if (now < out_until_) return std::nullopt;
+      return enter(Condition::HalfOpen, why_);
+    case Condition::Up:
+    case Condition::HalfOpen:
+    case Condition::OnTrial:
+      break;
+  }
+  return std::nullopt;
+}
+
+Health::News Health::unreachable(std::string_view why) {
+  const std::lock_guard lock(mutex_);
+  return enter(Condition::Unreachable, why);
+}
+
+Health::News Health::misconfigured(std::string_view why) {
+  const std::lock_guard lock(mutex_);
+  return enter(Condition::Misconfigured, why);
+}
+
+bool Health::may_return(Time now) const {
+  const std::lock_guard lock(mutex_);
+  return condition() == Condition::Ejected && now >= out_until_;
+}
+
+Health::News Health::enter(Condition next, std::string_view why) {
+  const std::string reason(why);  // may be why_ itself
+  const Condition before = condition_.exchange(next, std::memory_order_acq_rel);
+  why_ = reason;
+  if (before == next) return std::nullopt;
+  return Change{before, next, reason};
+}
+
+Health::News Health::eject(std::string_view why, Time now) {
+  const auto doubled =
+      options_.backoff * (std::int64_t{1} << std::min(ejections_, kMostDoublings));
+  out_until_ = now + std::min(doubled, options_.backoff_max);
+  ++ejections_;
+  failures_ = 0;
+  return enter(Condition::Ejected, why);
+}
+
+}  // namespace baton::fleet

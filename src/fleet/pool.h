@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/config.h"
+#include "fleet/lifecycle.h"
+#include "fleet/worker_set.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace baton::fleet {
+
+// Role. The workers of one namespace of one model, by role: prefill and decode pair only here, so
+//   that an old and a new deployment can serve side by side.
+// Confinement. Any thread; add and remove: one at a time.
+// Lifetime. Shared: a request keeps the pool it is served by.
+class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
+ public:
+  Pool(const config::Model& model, std::string name_space, telemetry::Registry& metrics,
+       telemetry::Logger& log);
+
+  const std::string& name() const { return name_; }
+  void add(const std::shared_ptr<Worker>& worker);
+  void remove(const Worker& worker);
+  bool empty() const { return prefill_.empty() && decode_.empty() && aggregated_.empty(); }
+
+  WorkerSet& workers(model::Role role);
+  const WorkerSet& workers(model::Role role) const;
+  // By name, host:port or number; null where it has none of that name.
+  std::shared_ptr<Worker> find_worker(std::string_view name) const;
+  // How many could bring a whole answer: its share of the model's requests.
+  std::size_t weight() const { return decode_.size() + aggregated_.size(); }
+
+  // Prefill and decode are on different workers, and that is not switched off.
+  bool disaggregated() const;
+  PrefillState prefill_state() const { return fleet::prefill_state(prefill_); }
+  // Empty where it can serve; otherwise what is missing.
+  std::string why_not_ready() const;
+
+  void changed(const Worker& worker, const Health::Change& change) override;
+  // A worker has become what its condition does not tell: joined, left, draining.
+  void tell(const Worker& worker, std::string_view to, std::string_view why);
+
+ private:
+  void tell(const Worker& worker, std::string_view from, std::string_view to, std::string_view why);
+
+  const std::string model_;
+  const std::string name_;
+  const model::Disaggregation disaggregation_;
+  telemetry::Registry& metrics_;
+  telemetry::Logger& log_;
+  WorkerSet prefill_;
+  WorkerSet decode_;
+  WorkerSet aggregated_;
+  Lifecycle lifecycle_;
+};
+
+}  // namespace baton::fleet

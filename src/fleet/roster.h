@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "model/worker.h"
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace baton::fleet {
+
+// Who says that a worker is there. Where several say so of one server, the last of these counts.
+enum class Origin { File, Admin, Etcd };
+std::string_view to_string(Origin origin);
+
+// A place that at most one worker fills: a server, for one of its models.
+struct Slot {
+  std::string model;
+  std::string server;  // host:port
+  auto operator<=>(const Slot&) const = default;
+};
+
+// Role. Everything that sources say of workers, and what of it counts.
+// Confinement. The control thread.
+// Invariants. What counts for a slot follows from what is said now, whatever the order it was said
+//   in: the announcement of the highest origin, among those the one with the smallest key.
+class Roster {
+ public:
+  struct Entry {
+    Origin origin;
+    std::string key;  // the source's own
+    const model::Announcement& announcement;
+  };
+  using Announcements = std::map<std::string, model::Announcement, std::less<>>;
+
+  // Each returns the slots for which something may count now that did not before.
+  std::vector<Slot> put(Origin origin, std::string_view key, model::Announcement announcement);
+  std::vector<Slot> remove(Origin origin, std::string_view key);
+  // All that a source says, instead of all that it said.
+  std::vector<Slot> replace(Origin origin, Announcements announcements);
+
+  // What counts for a slot; nothing where nobody says anything of it.
+  std::optional<Entry> find(const Slot& slot) const;
+  const Announcements& of(Origin origin) const { return said_[static_cast<std::size_t>(origin)]; }
+
+ private:
+  using Claim = std::pair<Origin, std::string>;
+  // The best one first.
+  struct Better {
+    bool operator()(const Claim& left, const Claim& right) const {
+      return left.first != right.first ? left.first > right.first : left.second < right.second;
+    }
+  };
+
+  Announcements& mutable_of(Origin origin) { return said_[static_cast<std::size_t>(origin)]; }
+  void forget(Origin origin, Announcements::iterator said);
+
+  std::array<Announcements, 3> said_;
+  std::map<Slot, std::set<Claim, Better>> claims_;
+};
+
+Slot slot_of(const model::Announcement& announcement);
+
+}  // namespace baton::fleet
