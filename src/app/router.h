@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "app/health_watch.h"
 #include "app/io_thread.h"
 #include "app/services.h"
 #include "config/config.h"
@@ -59,7 +58,7 @@ class Router {
   Services services_;
   net::Deadlines deadlines_;
   net::TaskGroup tasks_;
-  HealthWatch health_;
+  health::Watch health_;
   boost::asio::signal_set signals_;
   boost::asio::steady_timer timer_;
   front::ApiKeys no_keys_;
