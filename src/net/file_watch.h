@@ -32,7 +32,8 @@ class FileWatch {
   FileWatch& operator=(const FileWatch&) = delete;
   ~FileWatch();
 
-  // Once. The file need not exist. An error says that the system gives no notice of changes: the
+  // Once, and before the file is first read: only what changes from here on is told. The file need
+  // not exist. An error says that the system gives no notice of changes: the
   // file is then looked at every kPoll instead.
   Result<void> start();
   void stop();

