@@ -15,6 +15,7 @@ LAYERS = {
     "front": 7,
     "pipeline": 6,
     "handoff": 5,
+    "health": 5,
     "engine": 4,
     "fleet": 4,
     "kvevents": 4,
