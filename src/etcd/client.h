@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,8 +59,8 @@ class Client {
   using OnEvents = std::function<void(std::vector<Event> events, std::int64_t revision)>;
   // Tells what happens to keys that begin with `prefix`, from revision `from` on: once without
   // events as soon as the watch stands, then for each message of etcd, which may be a sign of
-  // progress without events. Returns only when it is over, with the reason: Compacted, Stopped, or
-  // a connection or server that was lost. Requires: from > 0.
+  // progress without events. Returns only when it is over, with the reason: Compacted (also where
+  // etcd's data was replaced by older data), Stopped, or a connection or server that was lost. Requires: from > 0.
   awaitable<Failure> watch(std::string prefix, std::int64_t from, OnEvents on_events);
 
   // Everything under way ends soon, and every later call at once.
@@ -72,6 +73,7 @@ class Client {
     const Server& server;
     Clock::time_point until;
     Cancellation& scope;
+    std::chrono::milliseconds left() const;
   };
   struct Watch;
 
@@ -81,15 +83,19 @@ class Client {
                            Decoded<T> (*decode)(std::string_view));
   // One request to one endpoint, with a new token where the old one is refused.
   awaitable<Reply<std::string>> ask(Try attempt, std::string_view path, std::string_view body);
-  // The body of a good answer.
+  // The body of a good answer. Where etcd refused, `refusal` says how.
   awaitable<Reply<std::string>> post(Try attempt, std::string_view path, std::string_view body,
-                                     std::string_view token);
+                                     std::string_view token, std::optional<Refusal>* refusal);
   // Sees to it that there is a token, and that it is not `refused`.
   awaitable<Reply<void>> authenticate(Try attempt, std::string refused);
 
   awaitable<Reply<void>> open_watch(Watch& watch, Exchange& stream);
-  awaitable<Failure> read_watch(Watch& watch, Exchange& stream);
+  awaitable<Failure> follow(Watch& watch, Exchange& stream);
+  awaitable<Failure> read_events(Watch& watch, Exchange& stream);
+  // The end of the watch, where the message is one.
+  std::optional<Failure> take_message(Watch& watch, Exchange& stream, std::string_view line);
   awaitable<void> probe(Watch& watch);
+  awaitable<Reply<std::int64_t>> look(Watch& watch, std::string_view question);
 
   boost::asio::io_context& io_;
   net::Deadlines& deadlines_;

@@ -23,7 +23,7 @@ enum class Reason {
 // Why a call or a watch ended. Not one of the program's errors: no request of a client fails by it.
 struct Failure {
   Reason reason;
-  std::string message;  // names the endpoint
+  std::string message;                // names the endpoint
   std::int64_t compact_revision = 0;  // with Compacted, where etcd told it: the oldest one there is
 };
 
