@@ -114,6 +114,8 @@ awaitable<Failure> Client::read_events(Watch& watch, Exchange& stream) {
       if (end == std::string_view::npos) break;
       rest.remove_prefix(end + 1);
       if (auto over = take_message(watch, stream, line)) co_return std::move(*over);
+      // A listener that stopped us wants to hear no more; the next read says why.
+      if (watch.over.requested()) break;
       line.clear();
       if (line.capacity() > kKeptLine) std::string().swap(line);
     }
