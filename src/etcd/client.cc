@@ -52,9 +52,8 @@ awaitable<Reply<std::string>> Client::post(Try attempt, std::string_view path,
         exchange.failure(reason_of(**refusal), fmt::format("{}: {}", path, (*refusal)->message)));
   }
   if (exchange.status() != kOk) {
-    co_return fail(exchange.failure(
-        Reason::Protocol,
-        fmt::format("{} answered with status {} and no error of etcd", path, exchange.status())));
+    co_return fail(
+        exchange.failure(Reason::Protocol, foreign_answer(path, exchange.status(), *answer)));
   }
   co_return answer;
 }

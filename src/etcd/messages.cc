@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -19,6 +20,7 @@ using wire::JsonObject;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 constexpr std::string_view kLowestKey("\0", 1);
 constexpr std::size_t kLongestMessage = 500;  // of what etcd says; for people, so not all of it
+constexpr std::size_t kLongestLine = 200;     // of what somebody else says
 
 // google.golang.org/grpc/codes
 enum GrpcCode : int {
@@ -326,6 +328,13 @@ std::optional<Refusal> find_refusal(std::string_view body) {
   const bool known = code && *code > 0 && *code <= kUnauthenticated;
   return Refusal{.code = known ? static_cast<int>(*code) : kUnknown,
                  .message = std::move(*message)};
+}
+
+std::string foreign_answer(std::string_view path, int status, std::string_view body) {
+  std::string line(body.substr(0, std::min(body.find_first_of("\r\n"), kLongestLine)));
+  std::ranges::replace_if(line, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return fmt::format("{} answered with status {}: {}", path, status,
+                     line.empty() ? "nothing more" : line);
 }
 
 Reason reason_of(const Refusal& refusal) {

@@ -87,6 +87,8 @@ struct Refusal {
 };
 // The refusal in an answer or a line of a stream; nullopt where it is none.
 std::optional<Refusal> find_refusal(std::string_view body);
+// Words for an answer without success whose body is no refusal: one of a proxy, or of etcd's front.
+std::string foreign_answer(std::string_view path, int status, std::string_view body);
 Reason reason_of(const Refusal& refusal);
 // A new token would help.
 bool asks_for_token(const Refusal& refusal);

@@ -84,8 +84,8 @@ awaitable<Reply<void>> Client::open_watch(Watch& watch, Exchange& stream) {
   if (!answer) co_return fail(answer.error());
   if (const auto refusal = find_refusal(*answer))
     co_return fail(stream.failure(reason_of(*refusal), "/v3/watch: " + refusal->message));
-  co_return fail(stream.failure(Reason::Protocol,
-                                fmt::format("/v3/watch answered with status {}", stream.status())));
+  co_return fail(
+      stream.failure(Reason::Protocol, foreign_answer("/v3/watch", stream.status(), *answer)));
 }
 
 // Reads until the end, and takes the probe along.

@@ -34,11 +34,14 @@ function prefixEnd(prefix) {
   return bytes.toString('base64');
 }
 
-/** A certificate that is its own authority, for the server and for a client. */
+/**
+ * A certificate that is its own authority, for the server and for a client. It has no common name: with users switched
+ * on, the gateway turns a client's certificate with one away.
+ */
 async function makeCertificate(certificate, key) {
   await promisify(execFile)('openssl', [
     'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1',
-    '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate,
+    '-subj', '/O=baton', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate,
   ]);
 }
 

@@ -251,6 +251,13 @@ TEST(Refusals, AreCutToALengthForPeople) {
   EXPECT_LT(refusal->message.size(), 1000U);
 }
 
+TEST(Refusals, OfSomebodyElseAreToldByTheirFirstLine) {
+  EXPECT_EQ(foreign_answer("/p", 404, "Not Found\n<hr>"), "/p answered with status 404: Not Found");
+  EXPECT_EQ(foreign_answer("/p", 502, "a\x1b[31m\xff"), "/p answered with status 502: a?[31m?");
+  EXPECT_EQ(foreign_answer("/p", 502, ""), "/p answered with status 502: nothing more");
+  EXPECT_LT(foreign_answer("/p", 502, std::string(100'000, 'x')).size(), 300U);
+}
+
 TEST(Refusals, HaveReasons) {
   EXPECT_EQ(reason_in(R"({"error":"etcdserver: requested lease not found","code":5})"),
             Reason::NotFound);
