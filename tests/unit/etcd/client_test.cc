@@ -285,10 +285,8 @@ TEST_F(ClientTest, RefusesATokenThatIsNone) {
 // ---- whatever comes back ----
 
 TEST_F(ClientTest, SaysWhatIsWrongWithAnAnswer) {
-  std::string answer;
-  FakeEngine etcd(answering([&answer](const SeenRequest&) { return answer; }));
-  const auto with = [&](std::string bytes) {
-    answer = std::move(bytes);  // no connection is open now
+  const auto with = [&](const std::string& bytes) {
+    FakeEngine etcd(answering([&bytes](const SeenRequest&) { return bytes; }));
     Client client(io, deadlines, options({etcd.endpoint()}));
     const auto reply = put(client);
     EXPECT_THAT(problem(reply), HasSubstr(etcd.endpoint().to_string()));
