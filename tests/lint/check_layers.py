@@ -23,6 +23,7 @@ LAYERS = {
     "prompt": 3,
     "routing": 3,
     "kvindex": 3,
+    "etcd": 3,
     "config": 2,
     "telemetry": 2,
     "wire": 2,
