@@ -124,6 +124,8 @@ TEST_F(ServerTest, AClientThatLeavesFreesItsSequenceAndBlocks) {
         return now["running"] == 0 && now["aborted"] == before["aborted"].get<int>() + 1;
       });
       EXPECT_EQ((co_await state(server))["blocks_free"], server.options().blocks);
+      // Only the one that asks.
+      co_await until(server, [](const json& now) { return now["connections"] == 1; });
     }
   });
 }
