@@ -33,9 +33,10 @@ class Watcher {
 // How good a choice a worker is now; the earlier the better.
 enum class Standing {
   Good,
-  Spare,  // nobody has heard of it yet, or it pushed back: rather one that is Good
-  Down,   // rather anybody than this one
-  Out,    // draining or misconfigured: not even where nobody else is left
+  Spare,     // nobody has heard of it yet, or it pushed back: rather one that is Good
+  Doubtful,  // ejected: only where nobody else is left, and then rather than nobody
+  Down,      // cannot be reached
+  Out,       // draining or misconfigured: not even where nobody else is left
 };
 
 // Role. One engine server: what was said of it, how it is, and what Baton has running on it.
