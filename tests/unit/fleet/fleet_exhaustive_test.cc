@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 
 namespace baton::fleet {
 namespace {
@@ -179,25 +181,28 @@ std::string text_of(const Sequence& sequence, std::size_t length) {
   return text;
 }
 
-// The next one in order; the first place that is another one. Nothing after the last.
+// The next one in order that begins with the same event; the first place that is another one.
+// Nothing after the last.
 std::optional<std::size_t> advance(Sequence& sequence) {
-  for (std::size_t place = kLength; place-- > 0;) {
+  for (std::size_t place = kLength - 1; place > 0; --place) {
     if (++sequence[place] < kEvents) return place;
     sequence[place] = 0;
   }
   return std::nullopt;
 }
 
-struct EveryOrder : testing::TestWithParam<Disaggregation> {};
+// In parts, by their first event, that run beside each other.
+struct EveryOrder : testing::TestWithParam<std::tuple<Disaggregation, std::size_t>> {};
 
 TEST_P(EveryOrder, EndsWhereTheLiveWorkersAre) {
   config::Config config;
   config.models.emplace_back().name = "m";
-  config.models.back().disaggregation = GetParam();
+  const auto& [disaggregation, first] = GetParam();
+  config.models.back().disaggregation = disaggregation;
   telemetry::Registry metrics;
   std::string lines;
   telemetry::Logger silent(telemetry::Format::Json, telemetry::Level::Error, lines);
-  Sequence sequence{};
+  Sequence sequence{first};
   for (std::optional<std::size_t> fresh = 0; fresh; fresh = advance(sequence)) {
     World world(config, metrics, silent);
     for (std::size_t i = 0; i < kLength; ++i) {
@@ -209,10 +214,13 @@ TEST_P(EveryOrder, EndsWhereTheLiveWorkersAre) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Disaggregation, EveryOrder,
-                         testing::Values(Disaggregation::Auto, Disaggregation::Required),
+INSTANTIATE_TEST_SUITE_P(All, EveryOrder,
+                         testing::Combine(testing::Values(Disaggregation::Auto,
+                                                          Disaggregation::Required),
+                                          testing::Range(std::size_t{0}, kEvents)),
                          [](const auto& info) {
-                           return std::string(model::to_string(info.param));
+                           return std::string(model::to_string(std::get<0>(info.param))) + "_" +
+                                  std::to_string(std::get<1>(info.param));
                          });
 
 }  // namespace

@@ -34,6 +34,16 @@ TEST_F(FleetTest, GivesEveryWorkerAnIdOfItsOwn) {
   EXPECT_EQ(ids.size(), 4U);
 }
 
+TEST_F(FleetTest, NumbersAndTurnsFollowTheFile) {
+  add_model("m", {worker(30, Role::Decode), worker(4, Role::Decode), worker(200, Role::Decode)});
+  std::string order;
+  for (int i = 0; i < 4; ++i) {
+    const auto booking = workers(Role::Decode).book({}, no_dice);
+    order += std::to_string(booking->worker().id().value) + "=" + booking->worker().name() + " ";
+  }
+  EXPECT_EQ(order, "1=127.0.0.1:30 2=127.0.0.1:4 3=127.0.0.1:200 1=127.0.0.1:30 ");
+}
+
 TEST_F(FleetTest, FindsAWorkerOfAnyModel) {
   model::WorkerSpec named = worker(3, Role::Decode);
   named.name = "d-1";
@@ -295,6 +305,9 @@ TEST_F(ChangingFleet, OtherOptionsOfAModelKeepItsWorkers) {
   EXPECT_EQ(at(1)->condition(), Condition::Up);
   EXPECT_EQ(model().why_not_ready(), "");
   EXPECT_EQ(joined.size(), 3U);
+  const auto old_home = before->pool("default");
+  ASSERT_NE(old_home, nullptr);
+  EXPECT_TRUE(old_home->workers(Role::Decode).book({}, no_dice)) << "so does its next attempt";
   fleet().sweep();
   EXPECT_TRUE(gone.empty());
   EXPECT_THAT(metrics.render(),

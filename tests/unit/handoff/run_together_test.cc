@@ -96,8 +96,7 @@ TEST_F(LegsTogether, APrefillThatFailsClosesTheWaitingDecodeAndAllIsRepeated) {
   answer.reset();
   EXPECT_EQ(trail.retries, 1U);
   EXPECT_EQ(in_flight(), 0);
-  EXPECT_EQ(worker(waiting.endpoint()).condition(), fleet::Condition::New)
-      << "it is not its fault";
+  EXPECT_EQ(worker(waiting.endpoint()).condition(), fleet::Condition::New) << "it is not its fault";
 }
 
 TEST_F(LegsTogether, APrefillThatFailsAfterTheDecodesHeadIsRepeatedToo) {

@@ -296,12 +296,18 @@ TEST_F(SelectionTest, ARequestWithNoOtherWayAsksWhoDidNotAnswerLately) {
   EXPECT_EQ(name(begin().alone()), "a1");
 }
 
+TEST_F(SelectionTest, NobodyAsksWhoIsAboutToLeaveOrIsMisconfigured) {
+  add(Role::Aggregated, 2);
+  worker("a1").set_draining(true);
+  worker("a2").misconfigured("another model");
+  EXPECT_EQ(code(begin().alone()), Errc::NoWorkers);
+}
+
 TEST_F(SelectionTest, WorkersThatAreDownHaveNoShareOfAMixedFleet) {
   add(Role::Prefill, 1);
   add(Role::Decode, 2);
   add(Role::Aggregated, 1);
-  for (const char* decode : {"d1", "d2"})
-    worker(decode).unreachable("gone");
+  for (const char* decode : {"d1", "d2"}) worker(decode).unreachable("gone");
   for (draw = 0; draw < 9; ++draw) EXPECT_FALSE(begin().policy().disaggregate) << draw;
   EXPECT_EQ(name(selection->alone()), "a1");
   worker("d1").answered();
@@ -314,9 +320,19 @@ TEST_F(SelectionTest, AReleaseGoesToAnyoneOfTheMode) {
   add(Role::Decode, 2);
   hints.allowed = {"p1", "d1"};
   begin();
-  EXPECT_EQ(name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2")
+  EXPECT_EQ(
+      name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})),
+      "d2")
       << "what the request wished for does not matter here";
   EXPECT_FALSE(selection->releaser(*selection->pool(), HandoffMode::Mooncake, {}, {}));
+}
+
+TEST_F(SelectionTest, AReleaseMayGoToSomebodyWhoIsAboutToLeave) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  begin();
+  worker("d1").set_draining(true);
+  EXPECT_EQ(name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {})), "d1");
 }
 
 TEST_F(SelectionTest, AReleaseFindsSomebodyWhereRequestsNameTheirWorkers) {
@@ -326,7 +342,9 @@ TEST_F(SelectionTest, AReleaseFindsSomebodyWhereRequestsNameTheirWorkers) {
   hints.prefill = routing::Pin{"p1", {}};
   hints.decode = routing::Pin{"d1", {}};
   begin();
-  EXPECT_EQ(name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2");
+  EXPECT_EQ(
+      name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})),
+      "d2");
   routing::Constraints elsewhere;
   elsewhere.required = {"baton.topology/rack=r7"};
   EXPECT_FALSE(selection->releaser(*selection->pool(), HandoffMode::NixlPull, elsewhere, {}))
@@ -486,6 +504,113 @@ TEST_F(Sessions, ThatAreElsewhereMakeAPinAMistake) {
   ASSERT_FALSE(conflict);
   EXPECT_EQ(conflict.error().code(), Errc::InvalidRouting);
   EXPECT_THAT(conflict.error().message(), HasSubstr("x-baton-session-id"));
+}
+
+// Namespaces: prefill-router.md §3.6.
+
+struct Namespaces : SelectionTest {
+  void add_to(const std::string& name_space, Role role, Engine engine = Engine::Vllm) {
+    add(role, engine).name_space = name_space;
+  }
+  std::string home() const { return selection->pool()->name(); }
+};
+
+TEST_F(Namespaces, PairPrefillAndDecodeWithinOne) {
+  for (const char* one : {"blue", "green"}) {
+    add_to(one, Role::Prefill);
+    add_to(one, Role::Decode);
+  }
+  for (draw = 0; draw < 4; ++draw) {
+    begin();
+    const std::string number = home() == "blue" ? "1" : "2";
+    EXPECT_EQ(name(selection->prefill()), "p" + number);
+    EXPECT_EQ(name(selection->decode()), "d" + number);
+  }
+}
+
+TEST_F(Namespaces, NeverPairAcross) {
+  add_to("blue", Role::Prefill);
+  add_to("green", Role::Decode);
+  EXPECT_FALSE(begin().policy().disaggregate);
+  EXPECT_EQ(home(), "green") << "blue cannot bring an answer";
+  EXPECT_EQ(name(selection->alone()), "d1");
+}
+
+TEST_F(Namespaces, AreLeftWhereNobodyIsLeft) {
+  for (const char* one : {"blue", "green"}) {
+    add_to(one, Role::Prefill);
+    add_to(one, Role::Decode);
+  }
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d1");
+  selection->prefill_failed(worker("p1"));
+  EXPECT_EQ(name(selection->prefill()), "p2");
+  EXPECT_EQ(home(), "green");
+  EXPECT_EQ(name(selection->decode()), "d2") << "both legs move";
+  selection->prefill_failed(worker("p2"));
+  EXPECT_EQ(code(selection->prefill()), Errc::NoWorkers);
+}
+
+TEST_F(Namespaces, AreLeftByARequestOfOneWorker) {
+  add_to("blue", Role::Aggregated);
+  add_to("green", Role::Aggregated);
+  begin();
+  EXPECT_EQ(name(selection->alone()), "a1");
+  selection->decode_failed(worker("a1"));
+  EXPECT_EQ(name(selection->alone()), "a2");
+  EXPECT_EQ(home(), "green");
+  selection->decode_failed(worker("a2"));
+  EXPECT_EQ(code(selection->alone()), Errc::NoWorkers);
+}
+
+TEST_F(Namespaces, AreLeftForOneOfAnotherKind) {
+  add_to("blue", Role::Decode);
+  add_to("green", Role::Aggregated);
+  add_to("red", Role::Decode);
+  begin();
+  EXPECT_EQ(name(selection->alone()), "d1");
+  selection->decode_failed(worker("d1"));
+  EXPECT_EQ(name(selection->alone()), "a1");
+  selection->decode_failed(worker("a1"));
+  EXPECT_EQ(name(selection->alone()), "d2");
+}
+
+TEST_F(Namespaces, AreNotLeftForADecodeWorkerThatCannotServeAlone) {
+  add_to("blue", Role::Aggregated, Engine::Sglang);
+  add_to("green", Role::Decode, Engine::Sglang);
+  begin();
+  EXPECT_EQ(name(selection->alone()), "a1");
+  selection->decode_failed(worker("a1"));
+  EXPECT_EQ(code(selection->alone()), Errc::NoWorkers);
+}
+
+TEST_F(Namespaces, AreNotLeftByAPin) {
+  for (const char* one : {"blue", "green"}) {
+    add_to(one, Role::Prefill);
+    add_to(one, Role::Decode);
+  }
+  hints.decode = routing::Pin{"d2", {}};
+  begin();
+  EXPECT_EQ(home(), "green");
+  EXPECT_EQ(name(selection->prefill()), "p2");
+  EXPECT_EQ(name(selection->decode()), "d2");
+  worker("d2").unreachable("gone");
+  EXPECT_EQ(code(begin().prefill()), Errc::NoEligibleWorker);
+}
+
+TEST_F(Namespaces, OfAReleaseAreThoseOfThePrefillWorker) {
+  for (const char* one : {"blue", "green"}) {
+    add_to(one, Role::Prefill);
+    add_to(one, Role::Decode);
+  }
+  begin();
+  selection->prefill().value();
+  const auto pinned_in = selection->pool();
+  selection->prefill_failed(worker("p1"));
+  selection->prefill().value();
+  EXPECT_EQ(home(), "green");
+  EXPECT_EQ(name(selection->releaser(*pinned_in, HandoffMode::NixlPull, {}, {})), "d1");
 }
 
 // Query-only: prefill-router.md §2.11.
