@@ -20,6 +20,20 @@ Roster::Announcements announcements_of(const std::vector<config::Model>& models)
   return all;
 }
 
+// As the file lists them, so that numbers and turns follow it; those it no longer has come last.
+std::vector<Slot> in_order_of(const std::vector<config::Model>& models, std::vector<Slot> slots) {
+  std::map<Slot, std::size_t> places;
+  for (const config::Model& model : models) {
+    for (const model::WorkerSpec& spec : model.workers)
+      places.emplace(Slot{model.name, spec.endpoint.to_string()}, places.size());
+  }
+  std::ranges::stable_sort(slots, {}, [&places](const Slot& slot) {
+    const auto place = places.find(slot);
+    return place == places.end() ? places.size() : place->second;
+  });
+  return slots;
+}
+
 config::Model options_of(config::Model model) {
   model.workers.clear();
   return model;
@@ -95,7 +109,7 @@ void Fleet::configure(const std::vector<config::Model>& models) {
     if (std::ranges::find(renewed, seated.model->name()) != renewed.end())
       amend(seated, model::WorkerSpec(seated.worker->spec()));
   }
-  settle(roster_.replace(Origin::File, announcements_of(models)));
+  settle(in_order_of(models, roster_.replace(Origin::File, announcements_of(models))));
   publish();
 }
 
@@ -170,7 +184,8 @@ void Fleet::amend(Seated& seated, const model::WorkerSpec& spec) {
   seated.worker = std::make_shared<Worker>(*before, spec);
   seated.model = model_for(old_home->name());
   seated.pool = seated.model->add(seated.worker);
-  old_home->remove(*before);
+  // A model with other options is another one: requests that keep the old one keep its workers.
+  if (seated.model == old_home) old_home->remove(*before);
   seated.pool->tell(*seated.worker, "amended", "");
   for (const OnSeated& call : on_seated_) call(seated.worker, seated.model->name());
 }

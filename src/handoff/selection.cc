@@ -23,6 +23,12 @@ bool decode_may_prefill(const fleet::Pool& pool) {
          rules_of(decodes->workers.front()->spec().mode()).decode_may_prefill;
 }
 
+// Who serves a request alone, where there is no choice to make.
+Role usual_alone_role(const fleet::Pool& pool) {
+  return decode_may_prefill(pool) && pool.workers(Role::Aggregated).empty() ? Role::Decode
+                                                                            : Role::Aggregated;
+}
+
 bool can_hand_off(const Job& job, const fleet::Pool& pool) {
   const auto decodes = pool.workers(Role::Decode).members();
   if (decodes->workers.empty()) return false;
@@ -166,6 +172,11 @@ fleet::Wish Selection::prefill_wish() const {
   return wish;
 }
 
+void Selection::move_to(const std::shared_ptr<fleet::Pool>& pool, Role alone_role) {
+  pool_ = pool;
+  alone_role_ = alone_role;
+}
+
 // Where nobody is left in the namespace it began in, another one may have somebody.
 template <class Find>
 auto Selection::anywhere(Find find) {
@@ -173,12 +184,13 @@ auto Selection::anywhere(Find find) {
   if (found || found.error().code() != Errc::NoWorkers) return found;
   const auto pools = job_.model->pools();
   const auto home = pool_;
+  const Role role_at_home = alone_role_;
   for (const auto& other : *pools) {
     if (other == home) continue;
-    pool_ = other;
+    move_to(other, usual_alone_role(*other));
     if (auto elsewhere = find()) return elsewhere;
   }
-  pool_ = home;
+  move_to(home, role_at_home);
   return found;
 }
 

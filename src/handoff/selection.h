@@ -66,6 +66,7 @@ class Selection {
   Result<fleet::Choice> look(model::Role role, fleet::Wish wish);
   template <class Find>
   auto anywhere(Find find);
+  void move_to(const std::shared_ptr<fleet::Pool>& pool, model::Role alone_role);
   // The prefill worker that `take` finds, passing over those no decode worker could follow.
   template <class Take>
   auto first_that_can_be_followed(Take take);

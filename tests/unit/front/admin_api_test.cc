@@ -31,6 +31,7 @@ struct AdminApiTest : test::IoFixture {
                          .ledger = ledger,
                          .metrics = metrics,
                          .random = [this] { return ++draws; },
+                         .sources = [this] { return sources; },
                          .draining = [this] { return draining; }});
   }
   const AnswerRecorder& call(const std::string& method, const std::string& path,
@@ -55,6 +56,7 @@ struct AdminApiTest : test::IoFixture {
   pipeline::RequestLedger ledger{metrics, log, false};
   std::uint64_t draws = 0;
   std::optional<fleet::Fleet> fleet;
+  std::vector<fleet::SourceStatus> sources;
   bool draining = false;
   AnswerRecorder answer;
 };
@@ -78,9 +80,11 @@ TEST_F(AdminApiTest, IsReadyWhereSomeModelCanServe) {
   EXPECT_EQ(get("/ready").status, 200);
   EXPECT_EQ(json()["ready"], true);
   EXPECT_TRUE(json()["reason"].is_null());
-  EXPECT_EQ(json()["models"]["good"],
-            nlohmann::json::parse(R"({"ready":true,"reason":null,)"
-                                  R"("prefill":1,"decode":2,"aggregated":0})"));
+  EXPECT_EQ(json()["models"]["good"]["ready"], true);
+  EXPECT_TRUE(json()["models"]["good"]["reason"].is_null());
+  const auto roles = json()["models"]["good"]["namespaces"]["default"]["roles"];
+  EXPECT_EQ(roles["prefill"]["workers"], 1);
+  EXPECT_EQ(roles["decode"]["workers"], 2);
   EXPECT_EQ(json()["models"]["bad \"one\""]["ready"], false);
   EXPECT_THAT(std::string(json()["models"]["bad \"one\""]["reason"]), HasSubstr("decode"));
 }
@@ -99,6 +103,14 @@ TEST_F(AdminApiTest, IsNotReadyOnceItShutsDown) {
   draining = true;
   EXPECT_EQ(get("/ready").status, 503);
   EXPECT_EQ(json()["reason"], "shutting down");
+}
+
+TEST_F(AdminApiTest, TellsOfSourcesThatAreNotWell) {
+  serve("good", {Role::Aggregated});
+  sources = {{.origin = fleet::Origin::File, .well = false, .detail = "line 3"}};
+  EXPECT_EQ(get("/ready").status, 200) << "what it said before still holds";
+  EXPECT_EQ(json()["sources"]["file"]["well"], false);
+  EXPECT_EQ(json()["sources"]["file"]["detail"], "line 3");
 }
 
 TEST_F(AdminApiTest, GivesTheMetricsInPrometheusFormat) {

@@ -71,6 +71,35 @@ TEST_F(OpenAiApiTest, TellsOfOneModel) {
   EXPECT_EQ(json(recorder.body)["error"]["param"], "model");
 }
 
+TEST_F(OpenAiApiTest, TellsWhetherAModelIsReady) {
+  call("GET", "/v1/models/m/ready");
+  EXPECT_EQ(recorder.status, 200);
+  EXPECT_EQ(json(recorder.body)["model"], "m");
+  EXPECT_EQ(json(recorder.body)["ready"], true);
+  worker(server.endpoint()).unreachable("gone");
+  call("GET", "/v1/models/m/ready");
+  EXPECT_EQ(recorder.status, 503);
+  EXPECT_EQ(json(recorder.body)["ready"], false);
+  call("GET", "/v1/models/other/ready");
+  EXPECT_EQ(recorder.status, 404);
+  EXPECT_EQ(json(recorder.body)["error"]["code"], "model_not_found");
+}
+
+TEST_F(OpenAiApiTest, AModelMayBeCalledReady) {
+  config::Config odd = config;
+  odd.models[0].aliases = {"m/ready", "org/x"};
+  telemetry::Registry registry;
+  fleet::Fleet other(odd, registry, log);
+  const Routes all(openai_routes(*pipeline, other, 1));
+  const auto get = [&](std::string target) {
+    run([&]() -> awaitable<void> { co_await call_route(all, "GET", target, "", recorder); });
+    return json(recorder.body);
+  };
+  EXPECT_EQ(get("/v1/models/m/ready")["id"], "m/ready");
+  EXPECT_EQ(get("/v1/models/m/ready/ready")["ready"], true);
+  EXPECT_EQ(get("/v1/models/org%2Fx/ready")["ready"], true);
+}
+
 TEST_F(OpenAiApiTest, SendsEachApiToItsPath) {
   call("POST", "/v1/chat/completions", R"({"model":"m","messages":[]})");
   EXPECT_EQ(recorder.body, R"({"choices":[{"index":0,"finish_reason":"stop"}]})");

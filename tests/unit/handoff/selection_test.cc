@@ -37,16 +37,16 @@ struct SelectionTest : testing::Test {
   void add(Role role, int count) {
     for (int i = 0; i < count; ++i) add(role);
   }
-  fleet::Model& model() {
+  std::shared_ptr<fleet::Model> model() {
     if (!fleet) {
       config.name = "m";
       config::Config all;
       all.models.push_back(config);
       fleet.emplace(all, metrics, log);
     }
-    return *fleet->find("m");
+    return fleet->find("m");
   }
-  fleet::Worker& worker(const std::string& name) { return *model().find_worker(name); }
+  fleet::Worker& worker(const std::string& name) { return *model()->find_worker(name); }
   // A new request.
   Selection& begin(const std::string& body = R"({"model":"m","prompt":"p"})") {
     selection.reset();
@@ -69,9 +69,7 @@ struct SelectionTest : testing::Test {
   }
   std::int64_t in_flight() {
     std::int64_t total = 0;
-    for (const Role role : {Role::Prefill, Role::Decode, Role::Aggregated}) {
-      for (const auto& one : model().workers(role).workers()) total += one->in_flight();
-    }
+    for (const auto& one : fleet->members()) total += one.worker->in_flight();
     return total;
   }
   static std::string picked(const std::optional<fleet::Choice>& choice) {
@@ -294,20 +292,26 @@ TEST_F(SelectionTest, ADecodeWorkerHandsOffTheSameWay) {
 
 TEST_F(SelectionTest, ARequestWithNoOtherWayAsksWhoDidNotAnswerLately) {
   add(Role::Aggregated, 1);
-  worker("a1").set_availability(fleet::Availability::Down);
+  worker("a1").unreachable("gone");
   EXPECT_EQ(name(begin().alone()), "a1");
+}
+
+TEST_F(SelectionTest, NobodyAsksWhoIsAboutToLeaveOrIsMisconfigured) {
+  add(Role::Aggregated, 2);
+  worker("a1").set_draining(true);
+  worker("a2").misconfigured("another model");
+  EXPECT_EQ(code(begin().alone()), Errc::NoWorkers);
 }
 
 TEST_F(SelectionTest, WorkersThatAreDownHaveNoShareOfAMixedFleet) {
   add(Role::Prefill, 1);
   add(Role::Decode, 2);
   add(Role::Aggregated, 1);
-  for (const char* decode : {"d1", "d2"})
-    worker(decode).set_availability(fleet::Availability::Down);
+  for (const char* decode : {"d1", "d2"}) worker(decode).unreachable("gone");
   for (draw = 0; draw < 9; ++draw) EXPECT_FALSE(begin().policy().disaggregate) << draw;
   EXPECT_EQ(name(selection->alone()), "a1");
-  worker("d1").set_availability(fleet::Availability::Up);
-  worker("a1").set_availability(fleet::Availability::Down);
+  worker("d1").answered();
+  worker("a1").unreachable("gone");
   for (draw = 0; draw < 9; ++draw) EXPECT_TRUE(begin().policy().disaggregate) << draw;
 }
 
@@ -316,9 +320,19 @@ TEST_F(SelectionTest, AReleaseGoesToAnyoneOfTheMode) {
   add(Role::Decode, 2);
   hints.allowed = {"p1", "d1"};
   begin();
-  EXPECT_EQ(name(selection->releaser(HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2")
+  EXPECT_EQ(
+      name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})),
+      "d2")
       << "what the request wished for does not matter here";
-  EXPECT_FALSE(selection->releaser(HandoffMode::Mooncake, {}, {}));
+  EXPECT_FALSE(selection->releaser(*selection->pool(), HandoffMode::Mooncake, {}, {}));
+}
+
+TEST_F(SelectionTest, AReleaseMayGoToSomebodyWhoIsAboutToLeave) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  begin();
+  worker("d1").set_draining(true);
+  EXPECT_EQ(name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {})), "d1");
 }
 
 TEST_F(SelectionTest, AReleaseFindsSomebodyWhereRequestsNameTheirWorkers) {
@@ -328,10 +342,12 @@ TEST_F(SelectionTest, AReleaseFindsSomebodyWhereRequestsNameTheirWorkers) {
   hints.prefill = routing::Pin{"p1", {}};
   hints.decode = routing::Pin{"d1", {}};
   begin();
-  EXPECT_EQ(name(selection->releaser(HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2");
+  EXPECT_EQ(
+      name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})),
+      "d2");
   routing::Constraints elsewhere;
   elsewhere.required = {"baton.topology/rack=r7"};
-  EXPECT_FALSE(selection->releaser(HandoffMode::NixlPull, elsewhere, {}))
+  EXPECT_FALSE(selection->releaser(*selection->pool(), HandoffMode::NixlPull, elsewhere, {}))
       << "nobody outside the transfer domain could fetch";
 }
 
@@ -463,10 +479,10 @@ TEST_F(Sessions, RebindAfterAFailure) {
 
 TEST_F(Sessions, RebindWhereTheirWorkerIsGone) {
   const auto [prefill, decode] = serve();
-  worker(prefill).set_availability(fleet::Availability::Down);
+  worker(prefill).unreachable("gone");
   const auto second = serve();
   EXPECT_NE(second.first, prefill);
-  worker(prefill).set_availability(fleet::Availability::Up);
+  worker(prefill).answered();
   EXPECT_EQ(serve(), second);
 }
 
@@ -488,6 +504,113 @@ TEST_F(Sessions, ThatAreElsewhereMakeAPinAMistake) {
   ASSERT_FALSE(conflict);
   EXPECT_EQ(conflict.error().code(), Errc::InvalidRouting);
   EXPECT_THAT(conflict.error().message(), HasSubstr("x-baton-session-id"));
+}
+
+// Namespaces: prefill-router.md §3.6.
+
+struct Namespaces : SelectionTest {
+  void add_to(const std::string& name_space, Role role, Engine engine = Engine::Vllm) {
+    add(role, engine).name_space = name_space;
+  }
+  std::string home() const { return selection->pool()->name(); }
+};
+
+TEST_F(Namespaces, PairPrefillAndDecodeWithinOne) {
+  for (const char* one : {"blue", "green"}) {
+    add_to(one, Role::Prefill);
+    add_to(one, Role::Decode);
+  }
+  for (draw = 0; draw < 4; ++draw) {
+    begin();
+    const std::string number = home() == "blue" ? "1" : "2";
+    EXPECT_EQ(name(selection->prefill()), "p" + number);
+    EXPECT_EQ(name(selection->decode()), "d" + number);
+  }
+}
+
+TEST_F(Namespaces, NeverPairAcross) {
+  add_to("blue", Role::Prefill);
+  add_to("green", Role::Decode);
+  EXPECT_FALSE(begin().policy().disaggregate);
+  EXPECT_EQ(home(), "green") << "blue cannot bring an answer";
+  EXPECT_EQ(name(selection->alone()), "d1");
+}
+
+TEST_F(Namespaces, AreLeftWhereNobodyIsLeft) {
+  for (const char* one : {"blue", "green"}) {
+    add_to(one, Role::Prefill);
+    add_to(one, Role::Decode);
+  }
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d1");
+  selection->prefill_failed(worker("p1"));
+  EXPECT_EQ(name(selection->prefill()), "p2");
+  EXPECT_EQ(home(), "green");
+  EXPECT_EQ(name(selection->decode()), "d2") << "both legs move";
+  selection->prefill_failed(worker("p2"));
+  EXPECT_EQ(code(selection->prefill()), Errc::NoWorkers);
+}
+
+TEST_F(Namespaces, AreLeftByARequestOfOneWorker) {
+  add_to("blue", Role::Aggregated);
+  add_to("green", Role::Aggregated);
+  begin();
+  EXPECT_EQ(name(selection->alone()), "a1");
+  selection->decode_failed(worker("a1"));
+  EXPECT_EQ(name(selection->alone()), "a2");
+  EXPECT_EQ(home(), "green");
+  selection->decode_failed(worker("a2"));
+  EXPECT_EQ(code(selection->alone()), Errc::NoWorkers);
+}
+
+TEST_F(Namespaces, AreLeftForOneOfAnotherKind) {
+  add_to("blue", Role::Decode);
+  add_to("green", Role::Aggregated);
+  add_to("red", Role::Decode);
+  begin();
+  EXPECT_EQ(name(selection->alone()), "d1");
+  selection->decode_failed(worker("d1"));
+  EXPECT_EQ(name(selection->alone()), "a1");
+  selection->decode_failed(worker("a1"));
+  EXPECT_EQ(name(selection->alone()), "d2");
+}
+
+TEST_F(Namespaces, AreNotLeftForADecodeWorkerThatCannotServeAlone) {
+  add_to("blue", Role::Aggregated, Engine::Sglang);
+  add_to("green", Role::Decode, Engine::Sglang);
+  begin();
+  EXPECT_EQ(name(selection->alone()), "a1");
+  selection->decode_failed(worker("a1"));
+  EXPECT_EQ(code(selection->alone()), Errc::NoWorkers);
+}
+
+TEST_F(Namespaces, AreNotLeftByAPin) {
+  for (const char* one : {"blue", "green"}) {
+    add_to(one, Role::Prefill);
+    add_to(one, Role::Decode);
+  }
+  hints.decode = routing::Pin{"d2", {}};
+  begin();
+  EXPECT_EQ(home(), "green");
+  EXPECT_EQ(name(selection->prefill()), "p2");
+  EXPECT_EQ(name(selection->decode()), "d2");
+  worker("d2").unreachable("gone");
+  EXPECT_EQ(code(begin().prefill()), Errc::NoEligibleWorker);
+}
+
+TEST_F(Namespaces, OfAReleaseAreThoseOfThePrefillWorker) {
+  for (const char* one : {"blue", "green"}) {
+    add_to(one, Role::Prefill);
+    add_to(one, Role::Decode);
+  }
+  begin();
+  selection->prefill().value();
+  const auto pinned_in = selection->pool();
+  selection->prefill_failed(worker("p1"));
+  selection->prefill().value();
+  EXPECT_EQ(home(), "green");
+  EXPECT_EQ(name(selection->releaser(*pinned_in, HandoffMode::NixlPull, {}, {})), "d1");
 }
 
 // Query-only: prefill-router.md §2.11.
@@ -521,7 +644,7 @@ TEST_F(SelectionTest, APreviewOfOneWorkerHasNoPrefill) {
 TEST_F(SelectionTest, APreviewPassesByWhereNoPrefillIsThere) {
   add(Role::Prefill, 1);
   add(Role::Decode, 1);
-  worker("p1").set_availability(fleet::Availability::Down);
+  worker("p1").unreachable("gone");
   const auto preview = begin().preview();
   ASSERT_TRUE(preview);
   EXPECT_EQ(preview->mode, std::nullopt);
@@ -536,7 +659,7 @@ TEST_F(SelectionTest, APreviewFailsAsTheChoiceWould) {
   fleet.reset();
   hints.prefill.reset();
   config.disaggregation = Disaggregation::Required;
-  worker("p1").set_availability(fleet::Availability::Down);
+  worker("p1").unreachable("gone");
   EXPECT_EQ(begin().preview().error().code(), Errc::NoWorkers);
 }
 

@@ -155,6 +155,23 @@ TEST(Registry, OneNameHasOneTypeAndOneHelp) {
   EXPECT_THROW(registry.counter("x", "Y."), std::logic_error);
 }
 
+TEST(Registry, AsksAtEachRenderForSeriesThatComeAndGo) {
+  Registry registry;
+  std::vector<std::pair<std::string, std::int64_t>> workers{{"a", 1}, {"b \"c\"", -2}};
+  registry.collect("now", "What is there.", [&](const Registry::Emit& emit) {
+    for (const auto& [name, value] : workers) emit({{"worker", name}}, value);
+  });
+  const std::string head = "# HELP now What is there.\n# TYPE now gauge\n";
+  EXPECT_EQ(registry.render(), head + "now{worker=\"a\"} 1\nnow{worker=\"b \\\"c\\\"\"} -2\n");
+  workers = {{"d", 4}};
+  EXPECT_EQ(registry.render(), head + "now{worker=\"d\"} 4\n");
+  workers.clear();
+  EXPECT_EQ(registry.render(), head);
+  registry.collect("now", "What is there.", [](const Registry::Emit& emit) { emit({}, 7); });
+  EXPECT_EQ(registry.render(), head + "now 7\n") << "the last to ask for it tells";
+  EXPECT_EQ(registry.describe().front().type, "gauge");
+}
+
 TEST(Registry, DescribesItsMetricsInOrderOfName) {
   Registry registry;
   registry.gauge("b", "B.");
