@@ -5,12 +5,14 @@
 #include "config/reader.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace baton::config {
 
-// The keys of `api_keys` and of the file that `api_keys_file` names. No problem ever shows a key,
-// or a part of one.
-std::vector<std::string> read_api_keys(const Section& root, Problems& problems);
+// The keys of the list `name` and of the file that `name`_file names. `without` says what follows
+// where there is none: "to …". No problem ever shows a key, or a part of one.
+std::vector<std::string> read_key_list(const Section& root, const std::string& name,
+                                       std::string_view without, Problems& problems);
 
 }  // namespace baton::config

@@ -3,12 +3,15 @@
 #include "config/document.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <exception>
 #include <optional>
 #include <sstream>
@@ -97,6 +100,68 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<Open> open_;
 };
 
+// Role. Gives what a JSON parser finds to a TreeBuilder.
+// Confinement. One call of read_json_or_yaml.
+// Lifetime. The same.
+class JsonEvents final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit JsonEvents(TreeBuilder& tree) : tree_(tree) {}
+
+  bool null() override {
+    tree_.OnNull(kNowhere, 0);
+    return true;
+  }
+  bool boolean(bool value) override { return scalar(value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override { return scalar(fmt::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return scalar(fmt::to_string(value)); }
+  bool number_float(number_float_t value, const string_t&) override {
+    std::array<char, 512> digits{};  // the longest double has 326
+    const auto end = std::to_chars(digits.begin(), digits.end(), value, std::chars_format::fixed);
+    return scalar({digits.data(), end.ptr});
+  }
+  bool string(string_t& value) override { return scalar(value); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool start_object(std::size_t) override {
+    tree_.OnMapStart(kNowhere, "", 0, YAML::EmitterStyle::Flow);
+    return true;
+  }
+  bool key(string_t& value) override { return scalar(value); }
+  bool end_object() override {
+    tree_.OnMapEnd();
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    tree_.OnSequenceStart(kNowhere, "", 0, YAML::EmitterStyle::Flow);
+    return true;
+  }
+  bool end_array() override {
+    tree_.OnSequenceEnd();
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+ private:
+  static inline const YAML::Mark kNowhere = YAML::Mark::null_mark();
+
+  bool scalar(const std::string& text) {
+    tree_.OnScalar(kNowhere, "", 0, text);
+    return true;
+  }
+
+  TreeBuilder& tree_;
+};
+
+bool is_utf8(std::string_view text) {
+  try {
+    nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
 // The parser takes some control characters for the end of the text, and would silently leave out
 // the rest.
 std::optional<int> line_of_control_character(std::string_view yaml) {
@@ -129,6 +194,7 @@ std::expected<Node, Problem> read_document(std::string_view yaml, std::string_vi
   if (const auto line = line_of_control_character(yaml)) {
     return problem(*line, "control character in the text; save the file as plain UTF-8");
   }
+  if (!is_utf8(yaml)) return problem(0, "is not UTF-8; save the file as plain UTF-8");
   try {
     std::istringstream in{std::string(yaml)};
     YAML::Parser parser(in);
@@ -146,6 +212,20 @@ std::expected<Node, Problem> read_document(std::string_view yaml, std::string_vi
   } catch (const std::exception& e) {
     return problem(0, fmt::format("cannot be read as YAML: {}", e.what()));
   }
+}
+
+std::expected<Node, Problem> read_json_or_yaml(std::string_view text, std::string_view file) {
+  TreeBuilder tree;
+  JsonEvents events(tree);
+  try {
+    if (text.size() <= kMaxBytes && nlohmann::json::sax_parse(text, &events)) {
+      return tree.take_root();
+    }
+  } catch (const YAML::Exception& e) {
+    return std::unexpected(
+        Problem{std::string(file), 0, "", fmt::format("cannot be read as JSON: {}", e.msg)});
+  }
+  return read_document(text, file);
 }
 
 }  // namespace baton::config

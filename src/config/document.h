@@ -34,5 +34,8 @@ inline constexpr std::size_t kMaxBytes = 4 * 1024 * 1024;
 // Reads YAML into a tree. Text that is not YAML, is too big, nests too deeply or uses aliases is
 // one problem.
 std::expected<Node, Problem> read_document(std::string_view yaml, std::string_view file);
+// The same for JSON too, also where it is no YAML (surrogate pairs, tabs). JSON has no lines, and
+// its numbers are their values: 1e-1 is 0.1.
+std::expected<Node, Problem> read_json_or_yaml(std::string_view text, std::string_view file);
 
 }  // namespace baton::config

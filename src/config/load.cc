@@ -4,6 +4,7 @@
 
 #include "config/api_keys.h"
 #include "config/document.h"
+#include "config/fleet_sources.h"
 #include "config/models.h"
 #include "config/overrides.h"
 #include "config/reader.h"
@@ -123,11 +124,28 @@ void read_tls(const Node& root, const Section& section, std::optional<Tls>& tls,
   tls = std::move(read);
 }
 
-void check_addresses(const Node& root, const Config& config, Problems& problems) {
+void check_admin(const Node& root, const Config& config, Problems& problems) {
+  for (const std::string_view key : {"admin_keys", "admin_keys_file"}) {
+    const Node* const given = root.find(key);
+    if (given == nullptr || root.find("admin") != nullptr) continue;
+    problems.add(*given, key, "has no effect without an admin address; add admin or remove it");
+  }
   if (!config.admin || config.admin->port == 0 || *config.admin != config.listen) return;
   problems.add(*root.find("admin"), "admin",
                fmt::format("is the same address as listen ({}); give it a port of its own",
                            config.listen.to_string()));
+}
+
+// Whoever names a source of workers, even one that is wrong, is told of that instead.
+void check_sources(const Node& root, Problems& problems) {
+  const auto given = [&](std::string_view key) {
+    const Node* const node = root.find(key);
+    return node != nullptr && (node->kind == Node::Kind::Scalar || !node->items.empty());
+  };
+  if (given("models") || given("etcd") || given("admin")) return;
+  problems.add(Node{}, "models",
+               "nothing to serve: list a model, use --worker NAME=URL, or give etcd.endpoints or "
+               "an admin address from which workers come");
 }
 
 Config read_config(const Node& root, Problems& problems) {
@@ -146,9 +164,13 @@ Config read_config(const Node& root, Problems& problems) {
   read_timeouts(section.section("timeouts"), config.timeouts);
   read_limits(section.section("limits"), config.limits);
   read_log(section.section("log"), config.log);
-  config.api_keys = read_api_keys(section, problems);
+  config.api_keys = read_key_list(section, "api_keys", "to let everybody in", problems);
+  config.admin_keys =
+      read_key_list(section, "admin_keys", "to be asked from loopback only", problems);
+  read_fleet_sources(root, section, config, problems);
   config.models = read_models(section, problems);
-  check_addresses(root, config, problems);
+  check_admin(root, config, problems);
+  check_sources(root, problems);
   return config;
 }
 

@@ -27,7 +27,7 @@ struct Placed {
 };
 
 // A model while it is being checked. `complete` is false where a worker could not be read: then
-// what is missing may just be misspelt, and nothing is said about the fleet as a whole.
+// nothing is said about the fleet as a whole, because a misspelt value may be to blame.
 struct Draft {
   const Node* node;
   std::string path;
@@ -114,7 +114,8 @@ Draft read_model(const Node& node, const std::string& path, Problems& problems) 
   const std::vector<Node>& workers = section.list("workers");
   for (std::size_t i = 0; i < workers.size(); ++i) {
     std::string at = fmt::format("{}.workers[{}]", path, i);
-    if (const auto spec = read_worker(workers[i], at, problems)) {
+    const Section worker(workers[i], at, kWorkerPattern, problems);
+    if (const auto spec = read_worker(workers[i], worker, problems)) {
       draft.workers.push_back({&workers[i], std::move(at), *spec});
       result.workers.push_back(*spec);
     }
@@ -190,78 +191,36 @@ void check_worker_ids(const Draft& draft, Problems& problems) {
   }
 }
 
-bool has_role(const Draft& draft, Role role) {
-  return std::ranges::any_of(draft.workers,
-                             [role](const Placed& one) { return one.spec.role == role; });
-}
-
+// Whether a fleet can answer is not asked here: its workers come and go, and it says itself what is
+// missing. But workers that can never hand over to each other are a mistake.
 void check_engines(const Draft& draft, Problems& problems) {
-  const auto is_leg = [](const Placed& one) { return one.spec.role != Role::Aggregated; };
-  const auto first = std::ranges::find_if(draft.workers, is_leg);
-  if (first == draft.workers.end()) return;
+  std::map<std::string_view, const Placed*> first_of;  // by namespace
   for (const Placed& worker : draft.workers) {
-    if (!is_leg(worker) || worker.spec.engine == first->spec.engine) continue;
+    if (worker.spec.role == Role::Aggregated) continue;
+    const Placed& first = *first_of.emplace(worker.spec.name_space, &worker).first->second;
+    if (worker.spec.engine == first.spec.engine) continue;
     problems.add(
         *worker.node, worker.path + ".engine",
-        fmt::format("is {}, but {} is {}; in this version the prefill and decode workers of "
-                    "one model must run one engine",
-                    to_string(worker.spec.engine), place(*first), to_string(first->spec.engine)));
+        fmt::format("is {}, but {} is {}; in this version the prefill and decode workers of one "
+                    "model and namespace must run one engine",
+                    to_string(worker.spec.engine), place(first), to_string(first.spec.engine)));
   }
-}
-
-// A prefill worker can only hand over to a decode worker of its own mode.
-void check_pairs(const Draft& draft, Problems& problems) {
-  if (draft.model.disaggregation == Disaggregation::Off || !has_role(draft, Role::Decode)) return;
-  for (const Placed& worker : draft.workers) {
-    if (worker.spec.role != Role::Prefill) continue;
-    const bool paired = std::ranges::any_of(draft.workers, [&](const Placed& one) {
-      return one.spec.role == Role::Decode && one.spec.mode() == worker.spec.mode();
-    });
-    if (paired) continue;
-    problems.add(*worker.node, worker.path + ".handoff",
-                 fmt::format("is {0}, but no decode worker of the model has that mode; give one "
-                             "handoff: {0}",
-                             to_string(worker.spec.mode())));
-  }
-}
-
-void check_roles(const Draft& draft, Problems& problems) {
-  if (draft.workers.empty()) {
-    problems.add(*draft.node, draft.path + ".workers", "has no workers; give at least one");
-    return;
-  }
-  if (!has_role(draft, Role::Decode) && !has_role(draft, Role::Aggregated)) {
-    problems.add(*draft.node, draft.path + ".workers",
-                 "has only prefill workers; add a decode or an aggregated one");
-  } else if (draft.model.disaggregation == Disaggregation::Required &&
-             !has_role(draft, Role::Decode)) {
-    problems.add(*draft.node->find("disaggregation"), draft.path + ".disaggregation",
-                 "required needs a decode worker; add one or write auto");
-  }
-  const std::size_t before = problems.count();
-  check_engines(draft, problems);
-  if (problems.count() == before) check_pairs(draft, problems);
 }
 
 }  // namespace
 
 std::vector<Model> read_models(const Section& root, Problems& problems) {
-  const std::size_t before = problems.count();
   std::vector<Draft> drafts;
   const std::vector<Node>& nodes = root.list("models");
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     drafts.push_back(read_model(nodes[i], fmt::format("models[{}]", i), problems));
-  }
-  if (drafts.empty() && problems.count() == before) {
-    problems.add(Node{}, "models",
-                 "no model is given; list at least one, or use --worker NAME=URL");
   }
   check_names(drafts, problems);
   check_duplicates(drafts, problems);
   std::vector<Model> models;
   for (Draft& draft : drafts) {
     check_worker_ids(draft, problems);
-    if (draft.complete) check_roles(draft, problems);
+    if (draft.complete) check_engines(draft, problems);
     models.push_back(std::move(draft.model));
   }
   return models;

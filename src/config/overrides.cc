@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace baton::config {
@@ -29,6 +30,16 @@ Node* child(Node& map, std::string_view key, Node::Kind kind, std::string_view f
   return value;
 }
 
+// A list is written with commas between its entries.
+Node value_of(const Key& key, std::string_view text) {
+  if (key.type != "list") return from_flag(Node::Kind::Scalar, key.flag, text);
+  Node list = from_flag(Node::Kind::List, key.flag);
+  for (const auto part : std::views::split(text, ',')) {
+    list.items.push_back(from_flag(Node::Kind::Scalar, key.flag, std::string_view(part)));
+  }
+  return list;
+}
+
 void set_key(Node& root, const Key& key, std::string_view value) {
   Node* map = &root;
   std::string_view rest = key.path;
@@ -39,7 +50,7 @@ void set_key(Node& root, const Key& key, std::string_view value) {
   }
   Node* const target = child(*map, rest, Node::Kind::Scalar, key.flag);
   if (target == nullptr) return;
-  *target = from_flag(Node::Kind::Scalar, key.flag, value);
+  *target = value_of(key, value);
   target->key = rest;
 }
 

@@ -59,16 +59,18 @@ void Problems::add(Problem problem) {
   list_.insert(at, std::move(problem));
 }
 
-Section::Section(const Node& node, std::string path, std::string pattern, Problems& problems)
-    : node_(node), path_(std::move(path)), pattern_(std::move(pattern)), problems_(problems) {
-  if (node_.kind != Node::Kind::Map && node_.kind != Node::Kind::Null) {
+Section::Section(const Node& node, std::string path, std::string_view pattern, Problems& problems,
+                 std::span<const std::string_view> also)
+    : node_(node), path_(std::move(path)), pattern_(pattern), problems_(problems) {
+  if (!is_map()) {
     problems_.add(node_, path_, "must be a map of keys to values, as in 'key: value'");
     return;
   }
-  const std::vector<std::string_view> known = known_keys(pattern_);
+  std::vector<std::string_view> known = known_keys(pattern_);
+  known.insert(known.begin(), also.begin(), also.end());
   for (const Node& value : node_.items) {
     if (std::ranges::find(known, value.key) == known.end()) {
-      report_unknown(value, known);
+      report_unknown(value, known, also.empty() ? elsewhere(value.key) : std::string_view{});
     } else if (const Node* const first = node_.find(value.key); first != &value) {
       problems_.add_at_key(
           value, path_of(value.key),
@@ -79,12 +81,13 @@ Section::Section(const Node& node, std::string path, std::string pattern, Proble
   }
 }
 
-void Section::report_unknown(const Node& value, const std::vector<std::string_view>& known) const {
+void Section::report_unknown(const Node& value, const std::vector<std::string_view>& known,
+                             std::string_view elsewhere) const {
   std::string hint;
   if (const auto near = nearest(value.key, known); !near.empty()) {
     hint = fmt::format("did you mean {}?", near);
-  } else if (const auto other = elsewhere(value.key); !other.empty()) {
-    hint = fmt::format("did you mean {}?", other);
+  } else if (!elsewhere.empty()) {
+    hint = fmt::format("did you mean {}?", elsewhere);
   } else {
     hint = fmt::format("known here: {}", fmt::join(known, ", "));
   }

@@ -7,6 +7,7 @@
 #include "config/values.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,7 +45,9 @@ class Problems {
 class Section {
  public:
   // `path` is what a person calls the map (models[0]), `pattern` what keys() calls it (models[]).
-  Section(const Node& node, std::string path, std::string pattern, Problems& problems);
+  // `also`: further keys that may stand in the map, where it is a document of its own.
+  Section(const Node& node, std::string path, std::string_view pattern, Problems& problems,
+          std::span<const std::string_view> also = {});
 
   // Null where the key is absent. A key without a value is reported, and absent.
   const Node* find(std::string_view key) const;
@@ -53,6 +56,9 @@ class Section {
   // The entries of a list; anything else is reported.
   const std::vector<Node>& list(std::string_view key) const;
   std::string path_of(std::string_view key) const;
+  const std::string& path() const { return path_; }
+  // False where something else stands there, which is reported already.
+  bool is_map() const { return node_.kind == Node::Kind::Map || node_.kind == Node::Kind::Null; }
 
   template <class Target, class Parse>
   void read(std::string_view key, Target& target, Parse parse) const {
@@ -76,7 +82,8 @@ class Section {
   }
 
  private:
-  void report_unknown(const Node& value, const std::vector<std::string_view>& known) const;
+  void report_unknown(const Node& value, const std::vector<std::string_view>& known,
+                      std::string_view elsewhere) const;
 
   const Node& node_;
   std::string path_;

@@ -126,6 +126,16 @@ Parsed<model::Endpoint> parse_endpoint(std::string_view text, std::size_t least_
   return endpoint;
 }
 
+// What follows the scheme of `url`.
+Parsed<model::Endpoint> parse_authority(std::string_view url, std::string_view rest) {
+  if (rest.find('@') != rest.npos) return wrong("must not hold a user or password");
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  if (rest.find_first_of("/?#") != rest.npos) {
+    return wrong("{} must end after the port; the path is chosen by request", shown(url));
+  }
+  return parse_endpoint(rest, 1);
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -142,20 +152,27 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Parsed<std::chrono::milliseconds> parse_duration(std::string_view text) {
+Parsed<std::chrono::milliseconds> parse_duration_or_zero(std::string_view text) {
   constexpr std::uint64_t kDay = 24 * 3'600'000;
   if (whole_number(text)) {
     return wrong("{} has no unit; write {}ms, {}s or {}m", shown(text), text, text, text);
   }
-  if (text.starts_with('-')) return wrong("{} must be above zero", shown(text));
+  if (text.starts_with('-')) return wrong("{} must not be below zero", shown(text));
   const auto value = quantity(text, kTimeUnits);
   if (!value) {
     return wrong("{} is not a duration; write a whole number and a unit: 500ms, 2s, 1m or 1h",
                  shown(text));
   }
-  if (*value == 0) return wrong("{} must be above zero", shown(text));
   if (*value > kDay) return wrong("{} is longer than a day; write 24h or less", shown(text));
   return std::chrono::milliseconds(*value);
+}
+
+Parsed<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  auto value = parse_duration_or_zero(text);
+  if (text.starts_with('-') || (value && value->count() == 0)) {
+    return wrong("{} must be above zero", shown(text));
+  }
+  return value;
 }
 
 Parsed<std::size_t> parse_size(std::string_view text) {
@@ -199,18 +216,21 @@ Parsed<model::Endpoint> parse_listen_address(std::string_view text) {
 }
 
 Parsed<model::Endpoint> parse_worker_url(std::string_view text) {
-  constexpr std::string_view kScheme = "http://";
   if (text.starts_with("https://")) {
     return wrong("https:// to workers is not available in this version; write http://host:port");
   }
-  if (!text.starts_with(kScheme)) return wrong("{} must be http://host:port", shown(text));
-  std::string_view rest = text.substr(kScheme.size());
-  if (rest.find('@') != rest.npos) return wrong("must not hold a user or password");
-  if (rest.ends_with('/')) rest.remove_suffix(1);
-  if (rest.find_first_of("/?#") != rest.npos) {
-    return wrong("{} must end after the port; the path is chosen by request", shown(text));
+  if (!text.starts_with("http://")) return wrong("{} must be http://host:port", shown(text));
+  return parse_authority(text, text.substr(7));
+}
+
+Parsed<ServerUrl> parse_server_url(std::string_view text) {
+  const bool tls = text.starts_with("https://");
+  if (!tls && !text.starts_with("http://")) {
+    return wrong("{} must be http://host:port or https://host:port", shown(text));
   }
-  return parse_endpoint(rest, 1);
+  auto endpoint = parse_authority(text, text.substr(tls ? 8 : 7));
+  if (!endpoint) return std::unexpected(std::move(endpoint.error()));
+  return ServerUrl{*std::move(endpoint), tls};
 }
 
 Parsed<std::string> parse_name(std::string_view text) {

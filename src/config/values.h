@@ -24,6 +24,8 @@ using Parsed = std::expected<T, std::string>;
 
 // 500ms, 2s, 1m, 1h: above zero, at most a day.
 Parsed<std::chrono::milliseconds> parse_duration(std::string_view text);
+// The same, and zero: 0s.
+Parsed<std::chrono::milliseconds> parse_duration_or_zero(std::string_view text);
 // 4096, 64KiB, 8MiB, 1GiB: above zero, at most 1 TiB.
 Parsed<std::size_t> parse_size(std::string_view text);
 // A whole number from `least` to `most`.
@@ -34,6 +36,12 @@ Parsed<std::uint16_t> parse_port(std::string_view text);
 Parsed<model::Endpoint> parse_listen_address(std::string_view text);
 // http://host:port of an engine server.
 Parsed<model::Endpoint> parse_worker_url(std::string_view text);
+struct ServerUrl {
+  model::Endpoint endpoint;
+  bool tls = false;
+};
+// http://host:port or https://host:port.
+Parsed<ServerUrl> parse_server_url(std::string_view text);
 // Text that stands in logs, metrics and answers: not empty, no control characters, no blanks at its
 // ends.
 Parsed<std::string> parse_name(std::string_view text);

@@ -68,7 +68,13 @@ template <class Parse>
 std::vector<std::string> read_texts(const Section& section, std::string_view key, Parse parse,
                                     Problems& problems) {
   std::vector<std::string> texts;
+  constexpr std::size_t kMost = 256;  // looked through for each request
   const std::vector<Node>& nodes = section.list(key);
+  if (nodes.size() > kMost) {
+    problems.add(nodes[kMost], section.path_of(key),
+                 fmt::format("has more than {} entries; remove some", kMost));
+    return texts;
+  }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::string at = fmt::format("{}[{}]", section.path_of(key), i);
     auto text = Section::read_scalar(nodes[i], at, parse, problems);
@@ -186,25 +192,26 @@ void check_handoff(const Node& node, const Section& section, const WorkerSpec& s
 
 }  // namespace
 
-std::optional<WorkerSpec> read_worker(const Node& node, const std::string& path,
+std::optional<WorkerSpec> read_worker(const Node& node, const Section& section,
                                       Problems& problems) {
   const std::size_t before = problems.count();
+  if (!section.is_map()) return std::nullopt;
+  if (node.find("url") == nullptr) {
+    problems.add(node, section.path(), "has no url; write url: http://host:port");
+  }
   WorkerSpec spec;
-  const Section section(node, path, "models[].workers[]", problems);
   section.read("url", spec.endpoint, parse_worker_url);
   section.read("engine", spec.engine, parse_engine);
   section.read("role", spec.role, parse_role);
   section.read("id", spec.name, parse_worker_id);
+  section.read("namespace", spec.name_space, parse_worker_id);
+  section.read("instance", spec.instance, parse_worker_id);
   section.read("handoff", spec.handoff, parse_handoff);
   section.read("bootstrap_port", spec.bootstrap_port, parse_port);
   section.read("data_parallel_size", spec.data_parallel_size, parse_count<1024>);
   spec.taints = read_texts(section, "taints", parse_taint, problems);
   spec.topology = read_texts(section, "topology", parse_place, problems);
   if (problems.count() != before) return std::nullopt;
-  if (node.find("url") == nullptr) {
-    problems.add(node, path, "has no url; write url: http://host:port");
-    return std::nullopt;
-  }
   check_topology(node, section, spec, problems);
   read_transfer_domain(node, section, spec, problems);
   read_nixl(node, section, spec, problems);

@@ -7,13 +7,15 @@
 #include "model/worker.h"
 
 #include <optional>
-#include <string>
+#include <string_view>
 
 namespace baton::config {
 
-// One entry of models[].workers, checked as far as it can be by itself; nothing where a value
-// could not be read.
-std::optional<model::WorkerSpec> read_worker(const Node& node, const std::string& path,
+inline constexpr std::string_view kWorkerPattern = "models[].workers[]";
+
+// One worker, checked as far as it can be by itself; nothing where a value could not be read.
+// `section` is that of `node`, under kWorkerPattern.
+std::optional<model::WorkerSpec> read_worker(const Node& node, const Section& section,
                                              Problems& problems);
 
 }  // namespace baton::config

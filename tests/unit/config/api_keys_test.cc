@@ -49,5 +49,15 @@ TEST(ApiKeys, AFileThatGivesNoneIsRefused) {
   EXPECT_THAT(problems, Not(Contains(HasSubstr("secret"))));
 }
 
+TEST(AdminKeys, AreReadTheSameWay) {
+  const TemporaryFile file("sk-b\n");
+  const std::string admin = "admin: 127.0.0.1:8081\n";
+  const Config config = accepted(admin + "admin_keys: [sk-a]\nadmin_keys_file: " + file.path());
+  EXPECT_THAT(config.admin_keys, ElementsAre("sk-a", "sk-b"));
+  EXPECT_TRUE(config.api_keys.empty());
+  EXPECT_THAT(refused(admin + "admin_keys: []"),
+              says("baton.yaml:2: admin_keys", "to be asked from loopback only"));
+}
+
 }  // namespace
 }  // namespace baton::config

@@ -57,5 +57,33 @@ TEST(Document, NeverThrowsWhateverTheBytes) {
   }
 }
 
+TEST(Document, IsUtf8) {
+  const auto document = read_document("name: a\xff", "baton.yaml");
+  ASSERT_FALSE(document);
+  EXPECT_THAT(document.error().message, testing::HasSubstr("not UTF-8"));
+  EXPECT_TRUE(read_document("name: a\xc3\xa4", "baton.yaml"));
+}
+
+TEST(JsonDocument, HasTheTreeOfItsYaml) {
+  const auto json = read_json_or_yaml(
+      R"({"a": [1, -2, 0.5, 1e1, true, null, "x"], "b": {"c": ""}})", "worker.json");
+  ASSERT_TRUE(json);
+  ASSERT_EQ(json->items.size(), 2U);
+  EXPECT_EQ(json->items[1].items.at(0).key, "c");
+  const std::vector<Node>& list = json->find("a")->items;
+  std::vector<std::string> texts;
+  for (const Node& node : list) texts.push_back(node.text);
+  EXPECT_THAT(texts, testing::ElementsAre("1", "-2", "0.5", "10", "true", "", "x"));
+  EXPECT_EQ(list.at(5).kind, Node::Kind::Null);
+  EXPECT_EQ(list.at(6).kind, Node::Kind::Scalar);
+}
+
+TEST(JsonDocument, NestsNoDeeperThanYaml) {
+  const auto json = read_json_or_yaml(std::string(33, '[') + std::string(33, ']'), "worker.json");
+  ASSERT_FALSE(json);
+  EXPECT_THAT(json.error().message, testing::HasSubstr("nested too deeply"));
+  EXPECT_TRUE(read_json_or_yaml(std::string(32, '[') + std::string(32, ']'), "worker.json"));
+}
+
 }  // namespace
 }  // namespace baton::config

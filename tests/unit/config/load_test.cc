@@ -18,6 +18,7 @@ listen: 0.0.0.0:0
 admin: "[::1]:8081"
 tls: {certificate: /etc/baton/tls.crt, key: /etc/baton/tls.key}
 api_keys: [sk-one, "sk-two"]
+admin_keys: [sk-admin]
 trust_routing_headers: true
 trusted_sources: [10.0.0.0/8, "::1"]
 client_handoff_fields: refuse
@@ -41,6 +42,10 @@ limits:
   connections: 100
   idle_upstreams: 0
 log: {format: json, level: warning, requests: false}
+etcd: {endpoints: ["http://e1:2379"], prefix: /fleet/, timeout: 1s, linger: 2s}
+health: {interval: 1s, timeout: 2s, failures: 4, backoff: 5s, backoff_max: 6s, overload: 7s}
+canary: {idle: 8s, timeout: 9s, failures: 10}
+probe: {enabled: true, self_test: true}
 models:
   - name: demo
     aliases: [small, demo-7b]
@@ -61,6 +66,7 @@ models:
   expected.admin = {"::1", 8081};
   expected.tls = {"/etc/baton/tls.crt", "/etc/baton/tls.key"};
   expected.api_keys = {"sk-one", "sk-two"};
+  expected.admin_keys = {"sk-admin"};
   expected.trust = {true, {*model::parse_network("10.0.0.0/8"), *model::parse_network("::1")}};
   expected.client_handoff_fields = ClientHandoffFields::Refuse;
   expected.response_headers = false;
@@ -70,6 +76,14 @@ models:
   expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
   expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0};
   expected.log = {LogFormat::Json, LogLevel::Warning, false};
+  Etcd& etcd = expected.etcd.emplace();
+  etcd.endpoints = {{{"e1", 2379}, false}};
+  etcd.prefix = "/fleet/";
+  etcd.timeout = 1s;
+  etcd.linger = 2s;
+  expected.health = {1s, 2s, 4, 5s, 6s, 7s};
+  expected.canary = {8s, 9s, 10};
+  expected.probe = {true, true};
   Model& demo = expected.models.emplace_back();
   demo.name = "demo";
   demo.aliases = {"small", "demo-7b"};
@@ -94,6 +108,24 @@ TEST(Parse, LeavesOutKeysAtTheirDefaults) {
   expected.models = {model_with("demo", {worker_at("127.0.0.1", 9001)})};
   EXPECT_EQ(accepted(kFleet), expected);
   EXPECT_EQ(accepted(with_fleet("timeouts:\nlog: {}\n")), expected);  // sections without keys
+}
+
+TEST(Parse, WorkersMustComeFromSomewhere) {
+  EXPECT_THAT(refused(""), says("baton.yaml: models", "use --worker NAME=URL"));
+  EXPECT_THAT(refused("models: []"), says("baton.yaml: models", "nothing to serve"));
+  EXPECT_TRUE(accepted("admin: 127.0.0.1:8081").models.empty());
+  EXPECT_TRUE(accepted("models: []\netcd: {endpoints: ['http://h:1']}").models.empty());
+  EXPECT_EQ(accepted("", {{"etcd.endpoints", "http://h:1"}}).etcd->endpoints.size(), 1U);
+}
+
+TEST(Parse, AWrongSourceIsNotAlsoReportedAsMissing) {
+  EXPECT_THAT(refused("admin: 8081"), says("baton.yaml:1: admin", "has no port"));
+  EXPECT_THAT(refused("models: demo"), says("baton.yaml:1: models", "must be a list"));
+}
+
+TEST(Parse, AdminKeysNeedAnAdminAddress) {
+  EXPECT_THAT(refused(with_fleet("admin_keys: [sk-a]")),
+              says("baton.yaml:1: admin_keys", "without an admin address"));
 }
 
 TEST(Parse, ImpossibleValuesAreRefused) {

@@ -50,6 +50,14 @@ TEST(Overrides, KeysWithoutAFlagAreRefused) {
               ElementsAre(StartsWith("command line: nonsense")));
 }
 
+TEST(Overrides, AListIsWrittenWithCommas) {
+  const Config config = accepted("etcd: {endpoints: ['http://old:1']}",
+                                 {{"etcd.endpoints", "http://a:1,https://b:2"}});
+  EXPECT_EQ(config.etcd->endpoints, (std::vector<EtcdServer>{{{"a", 1}, false}, {{"b", 2}, true}}));
+  EXPECT_THAT(refused("", {{"etcd.endpoints", "http://a:1,"}}),
+              says("command line: --etcd", "must be http://host:port or https://host:port"));
+}
+
 TEST(WorkerFlag, MakesAFleetWithoutAFile) {
   const auto config =
       parse("", "command line",
@@ -99,8 +107,6 @@ TEST(WorkerFlag, IsCheckedLikeTheFile) {
               says("command line: --worker demo", "unknown key 'roll'; did you mean role?"));
   EXPECT_THAT(refused(kFleet, {{"worker", "demo=http://127.0.0.1:9001"}}),
               says("command line: --worker demo", "already a worker"));
-  EXPECT_THAT(refused("", {{"worker", "demo=http://h:1,role=prefill"}}),
-              says("command line: --worker demo", "only prefill workers"));
 }
 
 TEST(WorkerFlag, DoesNotHideAFileOfTheWrongShape) {

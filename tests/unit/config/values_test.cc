@@ -118,5 +118,27 @@ TEST(Nearest, FindsTheMistypedWordOrNothing) {
   EXPECT_EQ(nearest(std::string(100'000, 'x'), kWords), "");
 }
 
+TEST(Values, ADurationMayBeZeroWhereThatMeansSomething) {
+  EXPECT_EQ(parse_duration_or_zero("0s"), std::chrono::milliseconds(0));
+  EXPECT_EQ(parse_duration_or_zero("2s"), std::chrono::milliseconds(2000));
+  for (const char* text : {"0", "-1s", "25h", "x", ""}) {
+    EXPECT_FALSE(parse_duration_or_zero(text)) << text;
+  }
+}
+
+TEST(Values, AServerUrlSaysWhetherItIsTls) {
+  const auto plain = parse_server_url("http://Host:1");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->endpoint, (model::Endpoint{"host", 1}));
+  EXPECT_FALSE(plain->tls);
+  const auto tls = parse_server_url("https://[::1]:2/");
+  ASSERT_TRUE(tls);
+  EXPECT_EQ(tls->endpoint, (model::Endpoint{"::1", 2}));
+  EXPECT_TRUE(tls->tls);
+  for (const char* text : {"host:1", "http://host", "https://host:1/v3", "https://u:p@host:1"}) {
+    EXPECT_FALSE(parse_server_url(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace baton::config

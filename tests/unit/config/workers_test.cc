@@ -53,6 +53,18 @@ TEST(Workers, ATransferDomainIsRequiredWhereNothingElseIsSaid) {
             (model::TransferDomain{"rack", "a=b", model::Enforcement::Required, 0}));
 }
 
+TEST(Workers, AreInANamespaceAndMayNameTheirRun) {
+  EXPECT_EQ(read("role: aggregated").name_space, "default");
+  EXPECT_EQ(read("role: aggregated").instance, "");
+  const model::WorkerSpec spec = read("namespace: blue, instance: run-7");
+  EXPECT_EQ(spec.name_space, "blue");
+  EXPECT_EQ(spec.instance, "run-7");
+  for (const std::string key : {"namespace", "instance"}) {
+    EXPECT_THAT(refused(with(key + ": 'a b'")),
+                says("baton.yaml:5: models[0].workers[0]." + key, "without blanks"));
+  }
+}
+
 TEST(Workers, IdsStandInHeaders) {
   EXPECT_THAT(refused(with("id: 'a b'")),
               says("baton.yaml:5: models[0].workers[0].id", "without blanks"));
@@ -96,6 +108,9 @@ TEST(Workers, TaintsAndPlacesAreListsOfTheirOwnShape) {
   EXPECT_THAT(refused(with("taints: [a, a]")), says(at + ".taints[1]", "stands twice"));
   EXPECT_THAT(refused(with("taints: [baton.topology/rack=r7]")),
               says(at + ".taints[0]", "is said by topology: [rack=r7]"));
+  std::string many = "taints: [";
+  for (int i = 0; i < 257; ++i) many += fmt::format("t{},", i);
+  EXPECT_THAT(refused(with(many + "]")), says(at + ".taints", "more than 256 entries"));
   for (const char* place : {"rack", "=r7", "rack="}) {
     EXPECT_THAT(refused(with(fmt::format("topology: ['{}']", place))),
                 says(at + ".topology[0]", "must be domain=value"));

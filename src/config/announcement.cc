@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "config/announcement.h"
+
+#include "config/document.h"
+#include "config/reader.h"
+#include "config/workers.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <utility>
+
+namespace baton::config {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 2> kOwnKeys{"model", "draining"};
+
+void add_transfer_domain(const model::TransferDomain& domain, Json& json) {
+  const bool preferred = domain.enforcement == model::Enforcement::Preferred;
+  json["transfer_domain"] = domain.name;
+  json["transfer_enforcement"] = preferred ? "preferred" : "required";
+  if (preferred) json["transfer_weight"] = domain.weight;
+}
+
+Json nixl_json(const model::NixlPeer& peer) {
+  return {{"engine_id", peer.engine_id},
+          {"side_channel", peer.side_channel.to_string()},
+          {"tensor_parallel_size", peer.tensor_parallel_size},
+          {"pipeline_parallel_size", peer.pipeline_parallel_size}};
+}
+
+}  // namespace
+
+std::expected<model::Announcement, std::vector<Problem>> parse_announcement(
+    std::string_view text, std::string_view origin) {
+  Problems problems(origin);
+  if (text.size() > kMaxAnnouncementBytes) {
+    problems.add(Node{}, "", "is larger than 64 KiB; a worker needs far less");
+    return std::unexpected(problems.take());
+  }
+  const auto root = read_json_or_yaml(text, origin);
+  if (!root) return std::unexpected(std::vector{root.error()});
+  const Section section(*root, "", kWorkerPattern, problems, kOwnKeys);
+  model::Announcement announcement;
+  if (section.is_map()) {
+    section.read("model", announcement.model, parse_name);
+    section.read("draining", announcement.draining, parse_boolean);
+    if (root->find("model") == nullptr) {
+      problems.add(*root, "", "has no model; write model: and what clients call it");
+    }
+  }
+  auto spec = read_worker(*root, section, problems);
+  if (problems.count() > 0) return std::unexpected(problems.take());
+  announcement.spec = *std::move(spec);
+  return announcement;
+}
+
+std::string to_json(const model::Announcement& announcement) {
+  const model::WorkerSpec& spec = announcement.spec;
+  Json json{{"model", announcement.model},
+            {"url", "http://" + spec.endpoint.to_string()},
+            {"engine", to_string(spec.engine)},
+            {"role", to_string(spec.role)}};
+  if (!spec.name.empty()) json["id"] = spec.name;
+  json["namespace"] = spec.name_space;
+  if (!spec.instance.empty()) json["instance"] = spec.instance;
+  if (spec.handoff) json["handoff"] = to_string(*spec.handoff);
+  if (spec.bootstrap_port) json["bootstrap_port"] = *spec.bootstrap_port;
+  json["data_parallel_size"] = spec.data_parallel_size;
+  if (!spec.taints.empty()) json["taints"] = spec.taints;
+  if (!spec.topology.empty()) json["topology"] = spec.topology;
+  if (spec.transfer_domain) add_transfer_domain(*spec.transfer_domain, json);
+  if (spec.nixl) json["nixl"] = nixl_json(*spec.nixl);
+  json["draining"] = announcement.draining;
+  // What came from a command line need not be UTF-8.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace baton::config

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "config/announcement.h"
+
+#include "unit/config/parsing.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace baton::config {
+namespace {
+
+using model::Announcement;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Announcement read(std::string_view text) {
+  auto announcement = parse_announcement(text, "etcd");
+  if (announcement) return *std::move(announcement);
+  for (const Problem& problem : announcement.error()) ADD_FAILURE() << problem.to_string();
+  return {};
+}
+
+std::vector<std::string> refusals(std::string_view text) {
+  const auto announcement = parse_announcement(text, "etcd");
+  std::vector<std::string> shown;
+  if (announcement) ADD_FAILURE() << "accepted: " << text;
+  if (announcement) return shown;
+  for (const Problem& problem : announcement.error()) shown.push_back(problem.to_string());
+  return shown;
+}
+
+Announcement plain() { return {"demo", worker_at("h", 1), false}; }
+
+TEST(Announcement, NeedsAModelAndAUrlOnly) {
+  EXPECT_EQ(read(R"({"model": "demo", "url": "http://h:1"})"), plain());
+  EXPECT_EQ(read("model: demo\nurl: http://h:1\n"), plain());
+  EXPECT_THAT(refusals("{}"), ElementsAre(HasSubstr("has no model"), HasSubstr("has no url")));
+  EXPECT_THAT(refusals(""), ElementsAre(HasSubstr("has no model"), HasSubstr("has no url")));
+}
+
+// Every field, with values that need care: an IPv6 address, quotes, text beyond ASCII, a weight
+// that is written with an exponent.
+TEST(Announcement, ComesBackAsItWent) {
+  Announcement prefill{"org/mödel \"7B\" 😀", worker_at("::1", 9001), true};
+  prefill.spec.engine = model::Engine::Vllm;
+  prefill.spec.role = model::Role::Prefill;
+  prefill.spec.name = "p-1";
+  prefill.spec.name_space = "blue";
+  prefill.spec.instance = "run-7";
+  prefill.spec.handoff = model::HandoffMode::NixlPush;
+  prefill.spec.nixl = {"e\\1", {"10.0.0.1", 5600}, 4, 2};
+  prefill.spec.data_parallel_size = 8;
+  prefill.spec.taints = {"h200", "true", "1.0", "null"};
+  prefill.spec.topology = {"zone=a", "rack=r=7"};
+  prefill.spec.transfer_domain = {"rack", "r=7", model::Enforcement::Preferred, 0.00001};
+  EXPECT_EQ(read(to_json(prefill)), prefill);
+
+  prefill.spec.transfer_domain = {"zone", "a", model::Enforcement::Required, 0};
+  EXPECT_EQ(read(to_json(prefill)), prefill);
+  prefill.spec.transfer_domain = {"zone", "a", model::Enforcement::Preferred,
+                                  std::nextafter(0.1, 1)};
+  EXPECT_EQ(read(to_json(prefill)), prefill);
+
+  Announcement bootstrap{"demo", worker_at("h", 1), false};
+  bootstrap.spec.engine = model::Engine::Sglang;
+  bootstrap.spec.role = model::Role::Prefill;
+  bootstrap.spec.bootstrap_port = 8998;
+  EXPECT_EQ(read(to_json(bootstrap)), bootstrap);
+
+  EXPECT_EQ(read(to_json(plain())), plain());
+}
+
+TEST(Announcement, IsWrittenInTheKeysOfTheConfiguration) {
+  EXPECT_EQ(to_json(plain()),
+            R"({"model":"demo","url":"http://h:1","engine":"vllm","role":"aggregated",)"
+            R"("namespace":"default","data_parallel_size":1,"draining":false})");
+}
+
+TEST(Announcement, ThatIsNotUtf8IsStillWritten) {
+  Announcement odd = plain();
+  odd.model = "a\xff";
+  EXPECT_EQ(read(to_json(odd)).model, "a\xef\xbf\xbd");
+  EXPECT_THAT(refusals("model: a\xff\nurl: http://h:1"), ElementsAre(HasSubstr("not UTF-8")));
+}
+
+TEST(Announcement, MayBeJsonThatIsNoYaml) {
+  EXPECT_EQ(read("{\n\t\"url\":\"http:\\/\\/h:1\",\n\t\"model\":\"\\ud83d\\ude00\"\n}").model,
+            "😀");
+}
+
+TEST(Announcement, EveryProblemIsNamed) {
+  EXPECT_THAT(
+      refusals(R"({"modell": "a", "url": "h:1", "role": "decod", "draining": "perhaps"})"),
+      testing::UnorderedElementsAre(
+          AllOf(StartsWith("etcd: "), HasSubstr("unknown key 'modell'; did you mean model?")),
+          HasSubstr("has no model"), StartsWith("etcd: url: "),
+          AllOf(StartsWith("etcd: role: "), HasSubstr("did you mean decode?")),
+          AllOf(StartsWith("etcd: draining: "), HasSubstr("neither true nor false"))));
+  EXPECT_THAT(refusals("model: a\nurl: http://h:1\nrole: decod"),
+              ElementsAre(StartsWith("etcd:3: role: ")));
+  // A key of the configuration that is not one of a worker.
+  EXPECT_THAT(refusals("{\"model\": \"a\", \"url\": \"http://h:1\", \"listen\": \"h:1\"}"),
+              ElementsAre(HasSubstr("unknown key 'listen'; known here: model, draining, url")));
+  EXPECT_THAT(refusals(R"({"model": "a", "model": "b", "url": "http://h:1"})"),
+              ElementsAre(HasSubstr("stands twice")));
+  EXPECT_THAT(refusals(R"({"model": null, "url": "http://h:1"})"),
+              ElementsAre(HasSubstr("has no value")));
+}
+
+TEST(Announcement, IsCheckedLikeAWorkerOfTheFile) {
+  EXPECT_THAT(
+      refusals("{model: a, url: 'http://h:1', role: decode, handoff: bootstrap}"),
+      ElementsAre(AllOf(StartsWith("etcd:1: handoff: "), HasSubstr("is a mode of sglang"))));
+}
+
+TEST(Announcement, OfAnyOtherShapeIsRefused) {
+  for (const std::string text : {"[]", "7", "\"a\"", "{", "{\"a\":", "a: b: c", "\x01", "*a"}) {
+    EXPECT_THAT(refusals(text), ElementsAre(StartsWith("etcd"))) << text;
+  }
+  EXPECT_THAT(refusals(std::string(100, '[') + std::string(100, ']')),
+              ElementsAre(HasSubstr("nested too deeply")));
+  EXPECT_THAT(refusals(std::string(kMaxAnnouncementBytes + 1, ' ')),
+              ElementsAre(HasSubstr("larger than 64 KiB")));
+}
+
+}  // namespace
+}  // namespace baton::config
