@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace baton {
 
@@ -65,8 +66,11 @@ class Error {
  public:
   Error(Errc code, std::string message)
       : code_(code),
-        details_(new Details{
-            .message = std::move(message), .http_status = {}, .param = {}, .retry_after = {}}) {}
+        details_(new Details{.message = std::move(message),
+                             .http_status = {},
+                             .param = {},
+                             .retry_after = {},
+                             .cause = {}}) {}
   Error(const Error& other) : code_(other.code_), details_(new Details(*other.details_)) {}
   Error(Error&& other) noexcept = default;
   Error& operator=(Error other) noexcept {
@@ -85,6 +89,10 @@ class Error {
   // Set where waiting helps; the client gets it as Retry-After.
   std::optional<std::chrono::seconds> retry_after() const { return details_->retry_after; }
 
+  // What the operating system said, where it tells more than the code does. For Baton's own
+  // judgement: clients never see it.
+  std::optional<std::errc> cause() const { return details_->cause; }
+
   Error& with_status(int status) {
     details_->http_status = status;
     return *this;
@@ -97,6 +105,10 @@ class Error {
     details_->retry_after = delay;
     return *this;
   }
+  Error& with_cause(std::errc cause) {
+    details_->cause = cause;
+    return *this;
+  }
 
  private:
   struct Details {
@@ -104,6 +116,7 @@ class Error {
     std::optional<int> http_status;
     std::optional<std::string> param;
     std::optional<std::chrono::seconds> retry_after;
+    std::optional<std::errc> cause;
   };
 
   Errc code_;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/peer_directory.h"
 
-#include "engine/request_head.h"
+#include "engine/fetch.h"
 #include "engine/vllm_dialect.h"
 #include "wire/json_object.h"
 
@@ -11,12 +11,10 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace baton::engine {
 namespace {
 
-constexpr std::size_t kLargestAnswer = 4 * 1024 * 1024;
 // A request waits for this, so it must not take as long as an answer may.
 constexpr std::chrono::milliseconds kPatience{3'000};
 constexpr int kOk = 200;
@@ -88,18 +86,14 @@ void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank,
       .pipeline_parallel_size = as_size(params->find_integer("pp_size")).value_or(1)};
 }
 
-awaitable<Result<std::string>> PeerDirectory::fetch(Target target, std::string_view path) {
-  Exchange exchange(pool_, target, timeouts_);
-  const std::string head = request_head("GET", path, target.endpoint.to_string(), {}, 0);
-  const std::vector<std::string_view> no_body;
-  if (auto sent = co_await exchange.send(head, no_body); !sent)
-    co_return fail(std::move(sent.error()));
-  if (exchange.head().status != kOk) {
-    co_return fail(Errc::EngineFailed,
-                   fmt::format("{} of {} answered with status {}", path,
-                               target.endpoint.to_string(), exchange.head().status));
+awaitable<Result<std::string>> PeerDirectory::ask(Target target, std::string_view path) {
+  auto answer = co_await fetch(pool_, target, {.path = path}, timeouts_);
+  if (!answer) co_return fail(std::move(answer.error()));
+  if (answer->status != kOk) {
+    co_return fail(Errc::EngineFailed, fmt::format("{} of {} answered with status {}", path,
+                                                   target.endpoint.to_string(), answer->status));
   }
-  co_return co_await exchange.read_all(kLargestAnswer);
+  co_return std::move(answer->body);
 }
 
 awaitable<Result<void>> PeerDirectory::find_bootstrap_port(model::WorkerId id,
@@ -111,7 +105,7 @@ awaitable<Result<void>> PeerDirectory::find_bootstrap_port(model::WorkerId id,
     peer.bootstrap_port = known->second.bootstrap_port;
   if (peer.bootstrap_port) co_return Result<void>();
 
-  const auto text = co_await fetch({id, spec.endpoint}, "/server_info");
+  const auto text = co_await ask({id, spec.endpoint}, "/server_info");
   if (!text && text.error().code() == Errc::EngineUnreachable) co_return fail(text.error());
   const auto info = text ? wire::JsonObject::parse(*text) : fail(text.error());
   if (info) peer.bootstrap_port = as_port(info->find_integer("disaggregation_bootstrap_port"));
@@ -131,7 +125,7 @@ awaitable<Result<void>> PeerDirectory::find_mooncake_engine(model::WorkerId id,
     }
   }
   const model::Endpoint bootstrap{spec.endpoint.host, *peer.bootstrap_port};
-  const auto text = co_await fetch({{id.value | kBootstrapServer}, bootstrap}, "/query");
+  const auto text = co_await ask({{id.value | kBootstrapServer}, bootstrap}, "/query");
   if (!text && text.error().code() != Errc::EngineUnreachable) co_return fail(text.error());
   if (!text) {
     // Its bootstrap server, not the worker itself, is away.
@@ -161,7 +155,7 @@ awaitable<Result<void>> PeerDirectory::find_server_info(model::WorkerId id,
     peer.server_info = known->second.server_info;
   if (!peer.server_info.empty()) co_return Result<void>();
 
-  const auto text = co_await fetch({id, spec.endpoint}, "/server_info");
+  const auto text = co_await ask({id, spec.endpoint}, "/server_info");
   if (!text) co_return fail(text.error());
   const auto info = wire::JsonObject::parse(*text);
   const auto params = info ? info->find_object("disaggregated_params") : std::nullopt;

@@ -46,7 +46,7 @@ class PeerDirectory {
     std::string server_info;                                          // generation first
   };
   // The body of a 200.
-  awaitable<Result<std::string>> fetch(Target target, std::string_view path);
+  awaitable<Result<std::string>> ask(Target target, std::string_view path);
   awaitable<Result<void>> find_bootstrap_port(model::WorkerId id, const model::WorkerSpec& spec,
                                               PrefillPeer& peer);
   awaitable<Result<void>> find_mooncake_engine(model::WorkerId id, const model::WorkerSpec& spec,

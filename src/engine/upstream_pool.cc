@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace baton::engine {
@@ -93,8 +94,12 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
     const std::string why =
         timed_out ? fmt::format("no connection within {} ms", options_.connect_timeout.count())
                   : error.message();
-    return Error(Errc::EngineUnreachable,
-                 fmt::format("worker {} cannot be reached: {}", target.endpoint.to_string(), why));
+    Error unreachable(Errc::EngineUnreachable, fmt::format("worker {} cannot be reached: {}",
+                                                           target.endpoint.to_string(), why));
+    // The host is there and nobody listens: worth knowing to who watches workers come and go.
+    if (!timed_out && error == asio::error::connection_refused)
+      unreachable.with_cause(std::errc::connection_refused);
+    return unreachable;
   };
 
   boost::system::error_code error;

@@ -58,6 +58,7 @@ class UpstreamPool {
 
   // A kept-alive connection that looks alive; null where there is none.
   std::unique_ptr<Upstream> take_idle(const Target& target);
+  // EngineUnreachable where it fails, with the cause connection_refused where nobody listens.
   awaitable<Result<std::unique_ptr<Upstream>>> connect(Target target, Cancellation* cancellation);
   void give_back(model::WorkerId worker, std::unique_ptr<Upstream> upstream);
 

@@ -192,6 +192,17 @@ FakeEngine::Script always(std::string response) {
   };
 }
 
+FakeEngine::Script by_path(std::map<std::string, std::string, std::less<>> responses) {
+  return [responses = std::move(responses)](FakePeer& peer) {
+    while (const auto request = peer.read_request()) {
+      const auto begin = request->head.find(' ') + 1;
+      const auto found =
+          responses.find(request->head.substr(begin, request->head.find(' ', begin) - begin));
+      peer.write(found == responses.end() ? response(404, "{}") : found->second);
+    }
+  };
+}
+
 std::string response(int status, std::string_view body, std::string_view extra_headers) {
   return fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\n\r\n{}", status, extra_headers,
                      body.size(), body);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -98,6 +99,8 @@ class FakeEngine {
 
 // Answers each request of a connection with the same bytes.
 FakeEngine::Script always(std::string response);
+// Answers each request of a connection by its path, and those for other paths with 404.
+FakeEngine::Script by_path(std::map<std::string, std::string, std::less<>> responses);
 // An HTTP response with its length.
 std::string response(int status, std::string_view body, std::string_view extra_headers = "");
 // A port nobody listens on.

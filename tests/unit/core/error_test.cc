@@ -82,6 +82,16 @@ TEST(Error, HasTheStatusOfItsKindUnlessTheEngineGaveOne) {
   EXPECT_EQ(error.message(), "no");
 }
 
+TEST(Error, KeepsWhatTheSystemSaidApartFromWhatClientsSee) {
+  Error error(Errc::EngineUnreachable, "no");
+  EXPECT_EQ(error.cause(), std::nullopt);
+  error.with_cause(std::errc::connection_refused);
+  const Error copy = error;
+  EXPECT_EQ(copy.cause(), std::errc::connection_refused);
+  EXPECT_EQ(copy.message(), "no");
+  EXPECT_EQ(copy.http_status(), 502);
+}
+
 TEST(Result, CarriesTheErrorItFailedWith) {
   const Result<int> failed = fail(Errc::NotFound, "no such path");
   ASSERT_FALSE(failed);

@@ -9,6 +9,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 
 namespace baton::engine {
 namespace {
@@ -95,6 +97,15 @@ TEST_F(UpstreamPoolTest, SaysWhoCannotBeReached) {
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->code(), Errc::EngineUnreachable);
   EXPECT_NE(problem->message().find(nobody.to_string()), std::string::npos) << problem->message();
+  EXPECT_EQ(problem->cause(), std::errc::connection_refused);
+}
+
+TEST_F(UpstreamPoolTest, TellsAHostThatCannotBeFoundFromOneWhereNobodyListens) {
+  // No name server is asked for a name this long.
+  EXPECT_EQ(connect({std::string(300, 'x'), 1}), nullptr);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->code(), Errc::EngineUnreachable);
+  EXPECT_EQ(problem->cause(), std::nullopt);
 }
 
 TEST_F(UpstreamPoolTest, ResolvesNames) {

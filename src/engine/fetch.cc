@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/fetch.h"
+
+#include "engine/request_head.h"
+#include "net/deadlines.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+namespace baton::engine {
+
+awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question question,
+                                ExchangeTimeouts timeouts) {
+  Exchange exchange(pool, target, timeouts);
+  bool too_late = false;
+  net::Deadline deadline(pool.deadlines(), [&exchange, &too_late] {
+    too_late = true;
+    exchange.drop();
+  });
+  const auto failed = [&](Error error) {
+    if (!too_late) return fail(std::move(error));
+    return fail(Errc::EngineTimeout,
+                fmt::format("worker {} took too long to answer {} {}", target.endpoint.to_string(),
+                            question.method, question.path));
+  };
+
+  const std::string head = request_head(question.method, question.path, target.endpoint.to_string(),
+                                        {}, question.body.size(), question.own_headers);
+  std::vector<std::string_view> body;
+  if (!question.body.empty()) body.push_back(question.body);
+  deadline.arm(timeouts.first_byte);
+  if (auto sent = co_await exchange.send(head, body); !sent)
+    co_return failed(std::move(sent.error()));
+
+  Answer answer;
+  answer.status = exchange.head().status;
+  if (const auto value = exchange.head().headers.find("retry-after")) answer.retry_after = *value;
+  deadline.arm(timeouts.idle);
+  while (true) {
+    const auto piece = co_await exchange.read();
+    if (!piece) co_return failed(piece.error());
+    if (piece->empty()) co_return answer;
+    if (answer.body.size() + piece->size() > question.largest_answer) {
+      co_return fail(Errc::EngineProtocol,
+                     fmt::format("the answer of worker {} to {} {} has more than {} bytes",
+                                 target.endpoint.to_string(), question.method, question.path,
+                                 question.largest_answer));
+    }
+    answer.body += *piece;
+  }
+}
+
+}  // namespace baton::engine

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "model/worker.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::engine {
+
+// What an engine says of itself. Absent: it does not say.
+struct Facts {
+  // A name that requests may ask for.
+  struct Card {
+    std::string id;
+    std::string parent;  // adapters: the model they belong to
+    std::optional<std::int64_t> max_model_len;
+    bool operator==(const Card&) const = default;
+  };
+  // Where KV-cache events are published; the ranks count up from the port.
+  struct KvEvents {
+    std::string publisher;
+    model::Endpoint endpoint;  // host empty: the worker's own
+    std::string topic;
+    bool operator==(const KvEvents&) const = default;
+  };
+
+  std::optional<model::Engine> engine;
+  std::string version;
+  std::vector<Card> models;
+  std::optional<std::uint32_t> block_size;  // tokens in a KV block
+  std::optional<std::uint32_t> data_parallel_size;
+  std::optional<std::uint16_t> bootstrap_port;
+  std::optional<model::Role> role;
+  std::optional<KvEvents> kv_events;
+  std::optional<std::int64_t> max_total_tokens;  // that fit into the KV cache of one rank
+  std::optional<std::int64_t> max_running_requests;
+  std::string kv_cache_hash_algo;  // TensorRT-LLM
+  // Why something above is missing that the engine would have told somebody else: a key is asked
+  // for, or a document could not be had. Empty: nothing was withheld.
+  std::string unknown_because;
+  bool operator==(const Facts&) const = default;
+};
+
+// Each reads one document an engine answers with into what is known of it. What contradicts the
+// document's form is EngineProtocol, and the message names the document; `facts` may then hold a
+// part of it. Of a document only what Facts names is kept and told: SGLang's /server_info has
+// been seen with keys in it.
+
+// GET /v1/models of every engine.
+Result<void> read_model_cards(std::string_view json, Facts& facts);
+// GET /version of vLLM and TensorRT-LLM.
+Result<void> read_version(std::string_view json, Facts& facts);
+// GET /server_info of SGLang.
+Result<void> read_sglang_server_info(std::string_view json, Facts& facts);
+// GET /server_info of TensorRT-LLM.
+Result<void> read_trtllm_server_info(std::string_view json, Facts& facts);
+// GET /metrics of vLLM: the only place over HTTP that tells the block size and the ranks.
+Result<void> read_vllm_metrics(std::string_view text, Facts& facts);
+
+}  // namespace baton::engine

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "engine/probe.h"
+
+#include "engine/engine_error.h"
+#include "engine/fetch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace baton::engine {
+namespace {
+
+constexpr int kOk = 200;
+constexpr int kUnauthorized = 401;
+constexpr int kForbidden = 403;
+constexpr int kNotFound = 404;
+
+using Reader = Result<void> (*)(std::string_view, Facts&);
+
+struct Document {
+  std::string_view path;
+  std::string_view older_path;  // what earlier releases call it, where that differs
+  Reader read;
+};
+
+constexpr std::array kVllmDocuments{Document{"/version", {}, read_version},
+                                    Document{"/metrics", {}, read_vllm_metrics}};
+constexpr std::array kSglangDocuments{
+    Document{"/server_info", "/get_server_info", read_sglang_server_info}};
+constexpr std::array kTrtllmDocuments{Document{"/version", {}, read_version},
+                                      Document{"/server_info", {}, read_trtllm_server_info}};
+
+std::span<const Document> documents_of(model::Engine engine) {
+  switch (engine) {
+    case model::Engine::Vllm:
+      return kVllmDocuments;
+    case model::Engine::Sglang:
+      return kSglangDocuments;
+    case model::Engine::Trtllm:
+      return kTrtllmDocuments;
+  }
+  return {};
+}
+
+bool wants_a_key(int status) { return status == kUnauthorized || status == kForbidden; }
+
+void note_unknown(Facts& facts, std::string_view path, int status, bool had_key) {
+  std::string why = fmt::format("GET {} was answered with status {}", path, status);
+  if (wants_a_key(status))
+    why += had_key ? ": the worker refuses the key" : ": the worker asks for a key";
+  if (!facts.unknown_because.empty()) facts.unknown_because += "; ";
+  facts.unknown_because += why;
+}
+
+std::string quoted_list(const std::vector<Facts::Card>& cards) {
+  constexpr std::size_t kMostNamed = 10;
+  std::vector<std::string> names;
+  for (const auto& card : std::span(cards).first(std::min(cards.size(), kMostNamed)))
+    names.push_back(fmt::format("'{}'", card.id));
+  std::string list = fmt::format("{}", fmt::join(names, ", "));
+  if (cards.size() > kMostNamed) list += fmt::format(" and {} more", cards.size() - kMostNamed);
+  return list;
+}
+
+bool serves(const Facts& facts, std::string_view model) {
+  const auto has = [&facts](std::string_view id, std::string_view parent) {
+    return std::ranges::any_of(facts.models, [&](const Facts::Card& card) {
+      return card.id == id && (parent.empty() || card.parent == parent);
+    });
+  };
+  if (has(model, {})) return true;
+  // SGLang's way to ask for an adapter.
+  const auto colon = model.find(':');
+  return facts.engine == model::Engine::Sglang && colon != model.npos &&
+         has(model.substr(colon + 1), model.substr(0, colon));
+}
+
+std::string_view disaggregation_mode(model::Role role) {
+  return role == model::Role::Aggregated ? "null" : model::to_string(role);
+}
+
+}  // namespace
+
+awaitable<Result<Facts>> probe(UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
+                               ExchangeTimeouts timeouts, std::string_view authorization) {
+  const std::string key =
+      authorization.empty() ? std::string() : fmt::format("Authorization: {}\r\n", authorization);
+  Facts facts;
+  auto cards = co_await fetch(pool, target, {.path = "/v1/models", .own_headers = key}, timeouts);
+  if (!cards) co_return fail(std::move(cards.error()));
+  if (wants_a_key(cards->status)) {
+    note_unknown(facts, "/v1/models", cards->status, !key.empty());
+  } else if (cards->status != kOk) {
+    const Error refusal = read_engine_error(cards->status, cards->body, cards->retry_after);
+    const Errc code =
+        refusal.code() == Errc::EngineOverloaded ? Errc::EngineOverloaded : Errc::EngineFailed;
+    co_return fail(code, fmt::format("GET /v1/models of worker {} was answered with status {}",
+                                     target.endpoint.to_string(), cards->status));
+  } else if (auto read = read_model_cards(cards->body, facts); !read) {
+    co_return fail(std::move(read.error()));
+  }
+
+  for (const Document& document : documents_of(facts.engine.value_or(spec.engine))) {
+    auto answer =
+        co_await fetch(pool, target, {.path = document.path, .own_headers = key}, timeouts);
+    if (answer && answer->status == kNotFound && !document.older_path.empty()) {
+      answer =
+          co_await fetch(pool, target, {.path = document.older_path, .own_headers = key}, timeouts);
+    }
+    if (!answer) co_return fail(std::move(answer.error()));
+    if (answer->status == kNotFound) continue;
+    if (answer->status != kOk) {
+      note_unknown(facts, document.path, answer->status, !key.empty());
+    } else if (auto read = document.read(answer->body, facts); !read) {
+      co_return fail(std::move(read.error()));
+    }
+  }
+  co_return facts;
+}
+
+std::vector<std::string> contradictions(const std::string& model, const model::WorkerSpec& spec,
+                                        const Facts& facts) {
+  std::vector<std::string> found;
+  if (facts.engine && *facts.engine != spec.engine) {
+    found.push_back(
+        fmt::format("engine is {}, but the server is {}; correct the engine of this worker, or its "
+                    "address",
+                    model::to_string(spec.engine), model::to_string(*facts.engine)));
+  }
+  if (!facts.models.empty() && !serves(facts, model)) {
+    found.push_back(fmt::format(
+        "the model is '{0}', but the server serves {1}; start it with '{0}' as its served model "
+        "name, or name the model as the server does and make '{0}' an alias of it",
+        model, quoted_list(facts.models)));
+  }
+  if (facts.role && *facts.role != spec.role) {
+    found.push_back(fmt::format(
+        "role is {}, but the engine was started with --disaggregation-mode {}; correct the role of "
+        "this worker, or start the engine with --disaggregation-mode {}",
+        model::to_string(spec.role), disaggregation_mode(*facts.role),
+        disaggregation_mode(spec.role)));
+  }
+  if (facts.data_parallel_size && spec.data_parallel_size != 1 &&
+      *facts.data_parallel_size != spec.data_parallel_size) {
+    found.push_back(
+        fmt::format("data_parallel_size is {0}, but the engine has {1} {2} at this "
+                    "address; set data_parallel_size to {1}",
+                    spec.data_parallel_size, *facts.data_parallel_size,
+                    *facts.data_parallel_size == 1 ? "rank" : "ranks"));
+  }
+  // Engines name a port whatever their role; only a prefill worker opens it.
+  if (spec.role == model::Role::Prefill && facts.bootstrap_port && spec.bootstrap_port &&
+      *facts.bootstrap_port != *spec.bootstrap_port) {
+    found.push_back(
+        fmt::format("bootstrap_port is {0}, but the engine's is {1}; set "
+                    "bootstrap_port to {1}, or leave it out",
+                    *spec.bootstrap_port, *facts.bootstrap_port));
+  }
+  return found;
+}
+
+}  // namespace baton::engine

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "engine/exchange.h"
+#include "engine/introspection.h"
+#include "engine/upstream_pool.h"
+#include "model/worker.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::engine {
+
+// Asks one worker what it is. First its model cards, which it must have; they tell which engine it
+// is, and that one's own documents follow (where they do not tell, those of the configured
+// engine): vLLM /version and /metrics, SGLang /server_info, TensorRT-LLM /version and /server_info.
+// A worker may lack those. What it keeps to itself, because it wants a key or fails to answer, is
+// no error but told in Facts::unknown_because.
+//
+// EngineUnreachable where it is not there, EngineTimeout where it is silent, EngineOverloaded where
+// it is not ready (503), EngineFailed for other statuses of the model cards, EngineProtocol for
+// answers that are no such documents.
+//
+// `authorization` is the value of that header, sent with every question; empty: none. It and `spec`
+// must stay until the answer is there. Each question may take what `timeouts` say (see fetch.h).
+// Confinement. One I/O thread.
+awaitable<Result<Facts>> probe(UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
+                               ExchangeTimeouts timeouts, std::string_view authorization);
+
+// What the configuration says and the engine denies, and what to do about it, one sentence each;
+// empty: they agree. `model` is the name that the worker is sent. What the engine does not tell
+// contradicts nothing, and neither does data_parallel_size 1: the engine then spreads requests over
+// its ranks itself.
+std::vector<std::string> contradictions(const std::string& model, const model::WorkerSpec& spec,
+                                        const Facts& facts);
+
+}  // namespace baton::engine
