@@ -7,6 +7,7 @@
 #include "app/services.h"
 #include "config/config.h"
 #include "core/result.h"
+#include "fleet/admin_source.h"
 #include "front/listener.h"
 #include "front/routes.h"
 #include "model/worker.h"
@@ -62,7 +63,8 @@ class Router {
   HealthWatch health_;
   boost::asio::signal_set signals_;
   boost::asio::steady_timer timer_;
-  front::ApiKeys no_keys_;
+  fleet::AdminSource admin_source_;
+  front::ApiKeys admin_keys_;
   std::optional<front::Routes> admin_routes_;
   std::atomic<std::size_t> admin_connections_{0};
   std::unique_ptr<front::Listener> admin_;
