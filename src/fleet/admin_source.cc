@@ -64,12 +64,14 @@ Result<void> AdminSource::check_name(const model::Announcement& announcement) co
   if (announcement.spec.name.empty()) return {};
   const Slot slot = fleet::slot_of(announcement);
   for (const Fleet::Member& one : fleet_.members()) {
-    const bool other = !one.leaving && slot_of(one) != slot;
-    if (!other || one.model->name() != slot.model || one.worker->name() != announcement.spec.name)
-      continue;
+    const bool other =
+        !one.leaving && one.model->name() == slot.model && one.worker->authority() != slot.server;
+    const bool called_so = one.worker->name() == announcement.spec.name ||
+                           one.worker->authority() == announcement.spec.name;
+    if (!other || !called_so) continue;
     return fail(Errc::Conflict,
                 fmt::format("worker {} of model {} is called {} already: choose another id",
-                            one.worker->authority(), slot.model, one.worker->name()));
+                            one.worker->authority(), slot.model, announcement.spec.name));
   }
   return {};
 }
