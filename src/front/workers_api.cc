@@ -135,15 +135,15 @@ Result<std::string> list(const fleet::Fleet& fleet, std::string_view target) {
   return text_of({{"workers", std::move(workers)}});
 }
 
-// Every problem in one sentence each.
+// Every problem on a line of its own.
 Result<model::Announcement> read_announcement(std::string_view text) {
-  auto announcement = config::parse_announcement(text, "the request");
+  auto announcement = config::parse_announcement(text, "worker");
   if (announcement) return *std::move(announcement);
   std::string all;
   for (const config::Problem& problem : announcement.error()) {
-    if (!all.empty()) all += "; ";
-    all += problem.path.empty() ? "the worker " + problem.message
-                                : fmt::format("{}: {}", problem.path, problem.message);
+    if (!all.empty()) all += '\n';
+    all +=
+        fmt::format("{}: {}", problem.path.empty() ? problem.file : problem.path, problem.message);
   }
   return fail(Errc::InvalidRequest, std::move(all));
 }
