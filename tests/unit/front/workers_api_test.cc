@@ -23,7 +23,8 @@ using Json = nlohmann::json;
 struct WorkersApiTest : test::IoFixture {
   static model::Announcement announcement(std::uint16_t port, Role role,
                                           const std::string& model = "m") {
-    model::Announcement one{.model = model};
+    model::Announcement one;
+    one.model = model;
     one.spec.endpoint = {"127.0.0.1", port};
     one.spec.role = role;
     return one;
