@@ -109,7 +109,7 @@ int run_serve_command(const ServeOptions& options) {
   }
   raise_descriptor_limit();
   telemetry::Logger log(format_of(config->log.format), level_of(config->log.level));
-  Router router(std::move(*config), log);
+  Router router(std::move(*config), {options.config_file, [options] { return load(options); }}, log);
   if (const auto started = router.start(); !started) return refuse(started.error().message());
 
   log.info("serving",

@@ -154,7 +154,7 @@ void Fleet::seat(const Slot& slot, const std::shared_ptr<Worker>& worker, std::s
   auto pool = model->add(worker);
   pool->tell(*worker, how, "");
   seats_.insert_or_assign(slot, Seated{worker, std::move(model), std::move(pool)});
-  if (joined_) joined_(worker);
+  for (const OnSeated& call : on_seated_) call(worker, slot.model);
 }
 
 void Fleet::retire(Seated seated) {
@@ -172,6 +172,7 @@ void Fleet::amend(Seated& seated, const model::WorkerSpec& spec) {
   seated.pool = seated.model->add(seated.worker);
   old_home->remove(*before);
   seated.pool->tell(*seated.worker, "amended", "");
+  for (const OnSeated& call : on_seated_) call(seated.worker, seated.model->name());
 }
 
 void Fleet::set_draining(const Seated& seated, bool draining) {
@@ -255,7 +256,7 @@ void Fleet::sweep() {
       leaving_, [](const Seated& one) { return one.worker->in_flight() > 0; });
   for (const Seated& one : done) {
     one.pool->tell(*one.worker, "gone", "");
-    if (gone_) gone_(one.worker->id());
+    for (const OnGone& call : on_gone_) call(one.worker->id());
   }
   leaving_.erase(done.begin(), done.end());
 }
@@ -284,10 +285,11 @@ std::optional<Fleet::Member> Fleet::find_member(std::string_view name) const {
   return std::move(*found);
 }
 
-void Fleet::on_joined(std::function<void(const std::shared_ptr<Worker>&)> joined) {
-  joined_ = std::move(joined);
+void Fleet::on_seated(OnSeated seated) {
+  for (const auto& [slot, one] : seats_) seated(one.worker, slot.model);
+  on_seated_.push_back(std::move(seated));
 }
 
-void Fleet::on_gone(std::function<void(model::WorkerId)> gone) { gone_ = std::move(gone); }
+void Fleet::on_gone(OnGone gone) { on_gone_.push_back(std::move(gone)); }
 
 }  // namespace baton::fleet

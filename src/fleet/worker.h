@@ -82,7 +82,10 @@ class Worker {
     vitals_->health.pushed_back(pause, Clock::now());
   }
   void answered() { tell(vitals_->health.answered(Clock::now())); }
-  void unreachable(std::string_view why) { tell(vitals_->health.unreachable(why)); }
+  void unreachable(Failure how, std::string_view why) {
+    tell(vitals_->health.unreachable(how, why));
+  }
+  void eject(std::string_view why) { tell(vitals_->health.eject(why, Clock::now())); }
   void misconfigured(std::string_view why) { tell(vitals_->health.misconfigured(why)); }
   // Whether it changed.
   bool set_draining(bool draining) { return vitals_->draining.exchange(draining) != draining; }
