@@ -27,15 +27,16 @@ struct Workers {
 
   Worker& add(std::uint32_t ranks = 1, std::vector<std::string> taints = {},
               model::HandoffMode mode = model::HandoffMode::NixlPull) {
-    const auto number = static_cast<std::uint16_t>(set.workers().size() + 1);
+    const auto number = static_cast<std::uint16_t>(set.size() + 1);
     model::WorkerSpec spec = worker(number, role_);
     spec.name = std::string(1, static_cast<char>('a' + number - 1));
     spec.data_parallel_size = ranks;
     spec.taints = std::move(taints);
     spec.handoff = mode;
-    set.add(std::make_unique<Worker>(model::WorkerId{number}, std::move(spec), gauge_));
-    return *set.workers().back();
+    set.add(make_worker(number, std::move(spec)));
+    return *set.members()->workers.back();
   }
+  std::shared_ptr<Worker> named(std::string_view name) { return set.find(name); }
   std::string booked(const Wish& wish = {}) {
     const auto booking = set.book(wish, random_);
     if (!booking) {
@@ -59,7 +60,6 @@ struct Workers {
   }
 
  private:
-  telemetry::Gauge gauge_;
   Role role_;
 
  public:
@@ -130,7 +130,7 @@ TEST(WorkerSet, NeverBooksWhoIsDownOrExcluded) {
     Worker& down = workers.add();
     const Worker& failed = workers.add();
     workers.add();
-    down.set_availability(Availability::Down);
+    down.unreachable("gone");
     Wish wish;
     wish.excluded = {failed.id()};
     for (int i = 0; i < 50; ++i) EXPECT_EQ(workers.booked(wish), "c") << model::to_string(policy);
@@ -142,14 +142,14 @@ TEST(WorkerSet, WithAllDownOrExcludedHasNoWorkers) {
   Workers workers;
   Worker& a = workers.add();
   Worker& b = workers.add();
-  a.set_availability(Availability::Down);
+  a.unreachable("gone");
   Wish wish;
   wish.excluded = {b.id()};
   EXPECT_THAT(workers.refused(wish), is_error(Errc::NoWorkers, "every decode worker has failed"));
-  b.set_availability(Availability::Down);
+  b.unreachable("gone");
   EXPECT_THAT(workers.refused({}), is_error(Errc::NoWorkers, "no decode worker is available"));
   EXPECT_FALSE(workers.set.any_available());
-  b.set_availability(Availability::Unknown);
+  b.answered();
   EXPECT_TRUE(workers.set.any_available());
   EXPECT_EQ(workers.booked(), "b");
 }
@@ -171,11 +171,10 @@ TEST(Pins, TakeTheWorkerByNameAddressOrNumber) {
 
 TEST(Pins, ANameWinsOverANumber) {
   WorkerSet set(Role::Decode, Policy::Direct);
-  telemetry::Gauge gauge;
   for (std::uint16_t i = 1; i <= 2; ++i) {
     model::WorkerSpec spec = worker(i, Role::Decode);
     if (i == 2) spec.name = "1";
-    set.add(std::make_unique<Worker>(model::WorkerId{i}, spec, gauge));
+    set.add(make_worker(i, spec));
   }
   EXPECT_EQ(set.book(pin("1"), no_dice)->worker().id().value, 2U);
   EXPECT_EQ(set.book(pin("127.0.0.1:1"), no_dice)->worker().id().value, 1U);
@@ -187,7 +186,7 @@ TEST(Pins, EachImpossibleOneHasItsOwnWords) {
   workers.add(4);
   Worker& down = workers.add();
   workers.add(1, {}, model::HandoffMode::Mooncake);
-  down.set_availability(Availability::Down);
+  down.unreachable("gone");
   EXPECT_THAT(workers.refused(pin("z")),
               is_error(Errc::InvalidRouting, "has no decode worker 'z'"));
   EXPECT_THAT(workers.refused(pin("a", 1)), is_error(Errc::InvalidRouting, "ranks are 0 to 0"));
@@ -216,11 +215,11 @@ TEST(Pins, AreTestedInTheOrderAllowedAvailableRankTaints) {
   Wish wish = pin("a", 9);
   wish.constraints.required = {"h200"};
   wish.allowed.emplace();
-  worker.set_availability(Availability::Down);
+  worker.unreachable("gone");
   EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "allowed"));
   wish.allowed.reset();
   EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "not available"));
-  worker.set_availability(Availability::Up);
+  worker.answered();
   EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "no rank 9"));
   wish.pin->rank = 1;
   EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "required taint"));
@@ -281,7 +280,7 @@ TEST(AllowLists, ThatAdmitNobodyHaveTheirOwnWords) {
   wish.excluded = {a.id()};
   EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "has failed"));
   wish.excluded.clear();
-  a.set_availability(Availability::Down);
+  a.unreachable("gone");
   const Error error = workers.refused(wish);
   EXPECT_THAT(error, is_error(Errc::NoEligibleWorker, "is available"));
   EXPECT_EQ(error.retry_after(), std::chrono::seconds(1));
@@ -310,12 +309,11 @@ TEST(Taints, RequiredAreACondition) {
 }
 
 TEST(Taints, ThePlaceOfAWorkerIsOne) {
-  telemetry::Gauge gauge;
   WorkerSet set(Role::Decode, Policy::RoundRobin);
   for (std::uint16_t i = 1; i <= 3; ++i) {
     model::WorkerSpec spec = worker(i, Role::Decode);
     spec.topology = {"zone=a", "rack=r" + std::to_string(i)};
-    set.add(std::make_unique<Worker>(model::WorkerId{i}, spec, gauge));
+    set.add(make_worker(i, spec));
   }
   model::WorkerSpec prefill;
   prefill.transfer_domain = {"rack", "r2", model::Enforcement::Required, 0};
@@ -342,7 +340,7 @@ TEST(Taints, PreferredOnesAreTakenFirstInTurnsAndDice) {
     EXPECT_GT(counts["b"], 0);
     EXPECT_GT(counts["c"], 0);
     // Only a wish: without the near ones, the others serve.
-    other.set_availability(Availability::Down);
+    other.unreachable("gone");
     wish.excluded = {{2}};
     EXPECT_EQ(workers.booked(wish), "a");
   }
@@ -351,14 +349,14 @@ TEST(Taints, PreferredOnesAreTakenFirstInTurnsAndDice) {
 TEST(Taints, PreferredOnesAreWorthSomeLoad) {
   Workers workers(Policy::LeastLoaded);
   workers.add();
-  Worker& near = workers.add(1, {"near"});
+  workers.add(1, {"near"});
   Wish wish;
   wish.constraints.preferred = {{"near", 1}};
   // Factor 0.467: one request more is fine (2 · 0.467 < 1), two more are not (3 · 0.467 > 1).
   EXPECT_EQ(workers.booked(wish), "b");
-  const Booking first(near);
+  const Booking first(workers.named("b"));
   EXPECT_EQ(workers.booked(wish), "b");
-  const Booking second(near);
+  const Booking second(workers.named("b"));
   EXPECT_EQ(workers.booked(wish), "a");
 }
 
@@ -398,7 +396,7 @@ TEST(Affinity, IsLeftWhereItCannotBe) {
     elsewhere.affinity = gone;
     EXPECT_TRUE(leaves(elsewhere));
   }
-  seat.set_availability(Availability::Down);
+  seat.unreachable("gone");
   EXPECT_TRUE(leaves(wish));
 }
 
@@ -413,7 +411,7 @@ TEST(Affinity, MustNotContradictAPin) {
   EXPECT_EQ(workers.booked(wish), "a");
   // A seat that is no longer there is no contradiction.
   wish.pin->worker = "b";
-  a.set_availability(Availability::Down);
+  a.unreachable("gone");
   EXPECT_EQ(workers.booked(wish), "b");
 }
 
@@ -428,10 +426,10 @@ TEST(Peek, TellsWhatBookWillDoAndDoesNothing) {
       const auto again = workers.set.peek({}, no_dice);
       ASSERT_TRUE(choice && again);
       EXPECT_EQ(choice->picked, again->picked);
-      for (const auto& worker : workers.set.workers()) EXPECT_EQ(worker->in_flight(), 0);
+      for (const auto& worker : workers.set.members()->workers) EXPECT_EQ(worker->in_flight(), 0);
       const auto booking = workers.set.book({}, no_dice);
       const Choice::Candidate& picked = choice->candidates.at(choice->picked);
-      EXPECT_EQ(picked.worker, &booking->worker());
+      EXPECT_EQ(picked.worker.get(), &booking->worker());
       EXPECT_EQ(picked.rank, booking->rank());
     }
   }
@@ -439,13 +437,13 @@ TEST(Peek, TellsWhatBookWillDoAndDoesNothing) {
 
 TEST(Peek, ExplainsEveryCandidate) {
   Workers workers(Policy::LeastLoaded);
-  Worker& busy = workers.add(1, {"near"});
+  workers.add(1, {"near"});
   Worker& down = workers.add();
   Worker& failed = workers.add();
   workers.add();
-  const Booking first(busy);
-  const Booking second(busy);
-  down.set_availability(Availability::Down);
+  const Booking first(workers.named("a"));
+  const Booking second(workers.named("a"));
+  down.unreachable("gone");
   Wish wish;
   wish.constraints.preferred = {{"near", 1}};
   wish.excluded = {failed.id()};

@@ -2,13 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/worker.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "unit/fleet/fleet_fixture.h"
 
 #include <utility>
 
 namespace baton::fleet {
 namespace {
+
+using namespace std::chrono_literals;
 
 model::WorkerSpec spec(std::string host, std::uint16_t port) {
   model::WorkerSpec made;
@@ -17,28 +18,24 @@ model::WorkerSpec spec(std::string host, std::uint16_t port) {
 }
 
 struct WorkerLoad : testing::Test {
-  telemetry::Gauge gauge;
-  telemetry::Gauge other_gauge;
-  Worker worker{{1}, spec("127.0.0.1", 8001), gauge};
-  Worker other{{2}, spec("::1", 8002), other_gauge};
+  std::shared_ptr<Worker> worker = make_worker(1, spec("127.0.0.1", 8001));
+  std::shared_ptr<Worker> other = make_worker(2, spec("::1", 8002));
 };
 
 TEST_F(WorkerLoad, CountsABookingAsLongAsItLives) {
   {
     const Booking first(worker);
     const Booking second(worker);
-    EXPECT_EQ(worker.in_flight(), 2);
-    EXPECT_EQ(gauge.value(), 2);
+    EXPECT_EQ(worker->in_flight(), 2);
   }
-  EXPECT_EQ(worker.in_flight(), 0);
-  EXPECT_EQ(gauge.value(), 0);
+  EXPECT_EQ(worker->in_flight(), 0);
 }
 
 TEST_F(WorkerLoad, MovingABookingCountsItOnce) {
   Booking first(worker);
   const Booking moved(std::move(first));
-  EXPECT_EQ(worker.in_flight(), 1);
-  EXPECT_EQ(&moved.worker(), &worker);
+  EXPECT_EQ(worker->in_flight(), 1);
+  EXPECT_EQ(&moved.worker(), worker.get());
 }
 
 TEST_F(WorkerLoad, AssigningABookingLetsTheOldOneGo) {
@@ -47,45 +44,43 @@ TEST_F(WorkerLoad, AssigningABookingLetsTheOldOneGo) {
     Booking next(other);
     kept = std::move(next);
   }
-  EXPECT_EQ(worker.in_flight(), 0);
-  EXPECT_EQ(other.in_flight(), 1);
-  EXPECT_EQ(&kept.worker(), &other);
+  EXPECT_EQ(worker->in_flight(), 0);
+  EXPECT_EQ(other->in_flight(), 1);
+  EXPECT_EQ(&kept.worker(), other.get());
 }
 
 TEST_F(WorkerLoad, AnEmptyBookingCountsNothing) {
   {
     const Booking empty;
   }
-  EXPECT_EQ(worker.in_flight(), 0);
+  EXPECT_EQ(worker->in_flight(), 0);
 }
 
 TEST_F(WorkerLoad, IsCountedOnTheRankItIsBookedFor) {
   model::WorkerSpec ranks = spec("127.0.0.1", 8003);
   ranks.data_parallel_size = 3;
-  Worker many{{3}, ranks, gauge};
+  const auto many = make_worker(3, ranks);
   {
     Booking first(many, 1);
     const Booking second(many, 2);
     EXPECT_EQ(first.rank(), 1U);
     EXPECT_EQ(second.seat(), (routing::Seat{{3}, 2}));
-    EXPECT_EQ(many.in_flight(0), 0);
-    EXPECT_EQ(many.in_flight(1), 1);
-    EXPECT_EQ(many.in_flight(), 2);
-    EXPECT_EQ(gauge.value(), 2);
+    EXPECT_EQ(many->in_flight(0), 0);
+    EXPECT_EQ(many->in_flight(1), 1);
+    EXPECT_EQ(many->in_flight(), 2);
     const Booking moved = std::move(first);
     EXPECT_EQ(moved.rank(), 1U);
-    EXPECT_EQ(many.in_flight(1), 1);
+    EXPECT_EQ(many->in_flight(1), 1);
   }
-  EXPECT_EQ(many.in_flight(), 0);
+  EXPECT_EQ(many->in_flight(), 0);
   EXPECT_EQ(Booking(worker).rank(), std::nullopt);
 }
 
 TEST(WorkerName, IsItsIdOrItsAddress) {
-  telemetry::Gauge gauge;
   model::WorkerSpec named = spec("h", 1);
   named.name = "w-1";
-  const Worker one{{7}, named, gauge};
-  const Worker other{{8}, spec("h", 2), gauge};
+  const Worker one({7}, named, {});
+  const Worker other({8}, spec("h", 2), {});
   EXPECT_EQ(one.name(), "w-1");
   EXPECT_EQ(other.name(), "h:2");
   for (const char* text : {"w-1", "h:1", "7"}) EXPECT_TRUE(one.is_called(text)) << text;
@@ -93,25 +88,153 @@ TEST(WorkerName, IsItsIdOrItsAddress) {
 }
 
 TEST(WorkerTaints, AreThoseGivenAndItsPlaces) {
-  telemetry::Gauge gauge;
   model::WorkerSpec placed = spec("h", 1);
   placed.taints = {"h200"};
   placed.topology = {"rack=r7"};
-  const Worker worker{{1}, placed, gauge};
+  const Worker worker({1}, placed, {});
   EXPECT_THAT(worker.taints(), testing::ElementsAre("h200", "baton.topology/rack=r7"));
 }
 
-TEST(WorkerAvailability, IsUnknownUntilSomebodyTells) {
-  telemetry::Gauge gauge;
-  Worker worker{{1}, spec("h", 1), gauge};
-  EXPECT_EQ(worker.availability(), Availability::Unknown);
-  worker.set_availability(Availability::Down);
-  EXPECT_EQ(worker.availability(), Availability::Down);
+TEST(WorkerStanding, FollowsItsConditionItsLoadMarkAndItsDrain) {
+  const struct {
+    void (*become)(Worker&);
+    Standing standing;
+    const char* state;
+  } cases[] = {
+      {[](Worker&) {}, Standing::Spare, "new"},
+      {[](Worker& one) { one.answered(); }, Standing::Good, "ready"},
+      {[](Worker& one) { one.succeeded(); }, Standing::Good, "ready"},
+      {[](Worker& one) { one.progressed(); }, Standing::Good, "ready"},
+      {[](Worker& one) {
+         one.answered();
+         one.pushed_back(10s);
+       },
+       Standing::Spare, "overloaded"},
+      {[](Worker& one) { one.pushed_back(10s); }, Standing::Spare, "new"},
+      {[](Worker& one) { one.unreachable("gone"); }, Standing::Down, "unreachable"},
+      {[](Worker& one) { one.failed(Failure::Unreachable, "gone"); }, Standing::Down,
+       "unreachable"},
+      {[](Worker& one) {
+         for (int i = 0; i < 3; ++i) one.failed(Failure::Broken, "broken");
+       },
+       Standing::Down, "ejected"},
+      {[](Worker& one) { one.misconfigured("other model"); }, Standing::Out, "misconfigured"},
+      {[](Worker& one) {
+         one.answered();
+         one.set_draining(true);
+       },
+       Standing::Out, "draining"},
+  };
+  for (const auto& c : cases) {
+    Worker one({1}, spec("h", 1), {});
+    c.become(one);
+    EXPECT_EQ(one.standing(Clock::now()), c.standing) << c.state;
+    EXPECT_EQ(one.state(Clock::now()), c.state);
+  }
+}
+
+TEST(WorkerStanding, SaysWhetherADrainChangedAnything) {
+  Worker one({1}, spec("h", 1), {});
+  EXPECT_TRUE(one.set_draining(true));
+  EXPECT_FALSE(one.set_draining(true));
+  EXPECT_TRUE(one.set_draining(false));
+}
+
+TEST(WorkerStanding, OfOneWhoseTimeOutIsOverIsGoodForOneBooking) {
+  config::Health health;
+  health.failures = 1;
+  health.backoff = 0ms;
+  const auto one = std::make_shared<Worker>(model::WorkerId{1}, spec("h", 1), health);
+  one->failed(Failure::Broken, "broken");
+  one->answered();
+  EXPECT_EQ(one->condition(), Condition::HalfOpen);
+  EXPECT_EQ(one->standing(Clock::now()), Standing::Good);
+  {
+    const Booking trial(one);
+    EXPECT_EQ(one->condition(), Condition::OnTrial);
+    EXPECT_EQ(one->standing(Clock::now()), Standing::Down);
+    const Booking beside(one);  // somebody had no other way
+  }
+  EXPECT_EQ(one->condition(), Condition::HalfOpen) << "it told nothing, so another may try";
+  {
+    Booking trial(one);
+    const Booking moved = std::move(trial);
+    one->succeeded();
+  }
+  EXPECT_EQ(one->condition(), Condition::Up);
+}
+
+TEST(WorkerStanding, OnlyTheEndOfTheTrialItselfEndsIt) {
+  config::Health health;
+  health.failures = 1;
+  health.backoff = 0ms;
+  const auto one = std::make_shared<Worker>(model::WorkerId{1}, spec("h", 1), health);
+  one->failed(Failure::Broken, "broken");
+  one->answered();
+  const Booking trial(one);
+  {
+    const Booking beside(one);
+  }
+  EXPECT_EQ(one->condition(), Condition::OnTrial);
+}
+
+struct Recorder : Watcher {
+  void changed(const Worker& worker, const Health::Change& change) override {
+    seen.push_back(worker.name() + " " + std::string(to_string(change.from)) + " " +
+                   std::string(to_string(change.to)) + " " + change.why);
+  }
+  std::vector<std::string> seen;
+};
+
+TEST(WorkerWatcher, IsToldOfEachChangeOnce) {
+  Worker one({1}, spec("h", 1), {});
+  const auto first = std::make_shared<Recorder>();
+  one.watched_by(first);
+  one.answered();
+  one.answered();
+  one.succeeded();
+  one.unreachable("gone");
+  EXPECT_THAT(first->seen, testing::ElementsAre("h:1 new ready ", "h:1 ready unreachable gone"));
+  const auto second = std::make_shared<Recorder>();
+  one.watched_by(second);
+  one.answered();
+  EXPECT_EQ(first->seen.size(), 2U);
+  EXPECT_THAT(second->seen, testing::ElementsAre("h:1 unreachable ready "));
+}
+
+TEST(WorkerWatcher, MayHaveLeft) {
+  Worker one({1}, spec("h", 1), {});
+  one.watched_by(std::make_shared<Recorder>());
+  one.answered();
+  EXPECT_EQ(one.condition(), Condition::Up);
+}
+
+TEST(AmendedWorker, IsTheSameEngine) {
+  const auto before = make_worker(7, spec("h", 1));
+  before->answered();
+  const Booking running(before);
+  model::WorkerSpec other = spec("h", 1);
+  other.name = "named";
+  other.taints = {"h200"};
+  const auto after = std::make_shared<Worker>(*before, other);
+  EXPECT_EQ(after->id(), before->id());
+  EXPECT_EQ(after->name(), "named");
+  EXPECT_TRUE(after->is_called("7"));
+  EXPECT_THAT(after->taints(), testing::ElementsAre("h200"));
+  EXPECT_EQ(after->in_flight(), 1);
+  EXPECT_EQ(after->condition(), Condition::Up);
+  before->unreachable("gone");  // a request that began before tells
+  EXPECT_EQ(after->condition(), Condition::Unreachable);
+  {
+    const Booking next(after);
+    EXPECT_EQ(before->in_flight(), 2);
+  }
+  EXPECT_EQ(after->in_flight(), 1);
 }
 
 TEST_F(WorkerLoad, IsAddressedByHostAndPort) {
-  EXPECT_EQ(worker.authority(), "127.0.0.1:8001");
-  EXPECT_EQ(other.authority(), "[::1]:8002");
+  EXPECT_EQ(worker->authority(), "127.0.0.1:8001");
+  EXPECT_EQ(other->authority(), "[::1]:8002");
 }
 
 }  // namespace

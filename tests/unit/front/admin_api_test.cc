@@ -31,6 +31,7 @@ struct AdminApiTest : test::IoFixture {
                          .ledger = ledger,
                          .metrics = metrics,
                          .random = [this] { return ++draws; },
+                         .sources = [this] { return sources; },
                          .draining = [this] { return draining; }});
   }
   const AnswerRecorder& call(const std::string& method, const std::string& path,
@@ -55,6 +56,7 @@ struct AdminApiTest : test::IoFixture {
   pipeline::RequestLedger ledger{metrics, log, false};
   std::uint64_t draws = 0;
   std::optional<fleet::Fleet> fleet;
+  std::vector<fleet::SourceStatus> sources;
   bool draining = false;
   AnswerRecorder answer;
 };

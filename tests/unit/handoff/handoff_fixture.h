@@ -57,7 +57,7 @@ struct HandoffFixture : test::IoFixture {
   }
 
   Job job(engine::Api api, std::string body) {
-    return {.model = *fleet->find("m"),
+    return {.model = fleet->find("m"),
             .api = api,
             .body = engine::ClientBody::parse(std::move(body)).value(),
             .by_alias = false,
@@ -114,14 +114,12 @@ struct HandoffFixture : test::IoFixture {
     run_until([this] { return tasks.running() == 0; });
   }
   Errc failure() const { return answer->error().code(); }
-  const fleet::Worker& worker(const model::Endpoint& endpoint) const {
+  fleet::Worker& worker(const model::Endpoint& endpoint) const {
     return *fleet->find_worker(endpoint.to_string());
   }
   std::int64_t in_flight() const {
     std::int64_t total = 0;
-    for (const Role role : {Role::Prefill, Role::Decode, Role::Aggregated}) {
-      for (const auto& one : fleet->find("m")->workers(role).workers()) total += one->in_flight();
-    }
+    for (const auto& one : fleet->members()) total += one.worker->in_flight();
     return total;
   }
 

@@ -88,7 +88,7 @@ TEST_F(RunTest, AnUnreachablePrefillIsRepeatedAndNotAskedAgain) {
   const model::Endpoint nobody = test::closed_endpoint();
   serve_vllm({nobody, prefill.endpoint()}, {decode.endpoint()});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
-  EXPECT_EQ(worker(nobody).availability(), fleet::Availability::Down);
+  EXPECT_EQ(worker(nobody).condition(), fleet::Condition::Unreachable);
   answer.reset();
   EXPECT_EQ(counters.retries.value(), 1U);
 }

@@ -96,7 +96,7 @@ TEST_F(LegsTogether, APrefillThatFailsClosesTheWaitingDecodeAndAllIsRepeated) {
   answer.reset();
   EXPECT_EQ(trail.retries, 1U);
   EXPECT_EQ(in_flight(), 0);
-  EXPECT_EQ(worker(waiting.endpoint()).availability(), fleet::Availability::Unknown)
+  EXPECT_EQ(worker(waiting.endpoint()).condition(), fleet::Condition::New)
       << "it is not its fault";
 }
 
@@ -314,7 +314,7 @@ TEST_F(Push, APrefillThatEndsTheRequestClosesTheDecodeAndIsTheAnswer) {
     wait_for_legs();
     EXPECT_EQ(in_flight(), 0);
     EXPECT_EQ(trail.retries, 0U);
-    EXPECT_EQ(worker(decode.endpoint()).availability(), fleet::Availability::Unknown);
+    EXPECT_EQ(worker(decode.endpoint()).condition(), fleet::Condition::New);
   }
 }
 

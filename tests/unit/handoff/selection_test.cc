@@ -37,16 +37,16 @@ struct SelectionTest : testing::Test {
   void add(Role role, int count) {
     for (int i = 0; i < count; ++i) add(role);
   }
-  fleet::Model& model() {
+  std::shared_ptr<fleet::Model> model() {
     if (!fleet) {
       config.name = "m";
       config::Config all;
       all.models.push_back(config);
       fleet.emplace(all, metrics, log);
     }
-    return *fleet->find("m");
+    return fleet->find("m");
   }
-  fleet::Worker& worker(const std::string& name) { return *model().find_worker(name); }
+  fleet::Worker& worker(const std::string& name) { return *model()->find_worker(name); }
   // A new request.
   Selection& begin(const std::string& body = R"({"model":"m","prompt":"p"})") {
     selection.reset();
@@ -69,9 +69,7 @@ struct SelectionTest : testing::Test {
   }
   std::int64_t in_flight() {
     std::int64_t total = 0;
-    for (const Role role : {Role::Prefill, Role::Decode, Role::Aggregated}) {
-      for (const auto& one : model().workers(role).workers()) total += one->in_flight();
-    }
+    for (const auto& one : fleet->members()) total += one.worker->in_flight();
     return total;
   }
   static std::string picked(const std::optional<fleet::Choice>& choice) {
@@ -294,7 +292,7 @@ TEST_F(SelectionTest, ADecodeWorkerHandsOffTheSameWay) {
 
 TEST_F(SelectionTest, ARequestWithNoOtherWayAsksWhoDidNotAnswerLately) {
   add(Role::Aggregated, 1);
-  worker("a1").set_availability(fleet::Availability::Down);
+  worker("a1").unreachable("gone");
   EXPECT_EQ(name(begin().alone()), "a1");
 }
 
@@ -303,11 +301,11 @@ TEST_F(SelectionTest, WorkersThatAreDownHaveNoShareOfAMixedFleet) {
   add(Role::Decode, 2);
   add(Role::Aggregated, 1);
   for (const char* decode : {"d1", "d2"})
-    worker(decode).set_availability(fleet::Availability::Down);
+    worker(decode).unreachable("gone");
   for (draw = 0; draw < 9; ++draw) EXPECT_FALSE(begin().policy().disaggregate) << draw;
   EXPECT_EQ(name(selection->alone()), "a1");
-  worker("d1").set_availability(fleet::Availability::Up);
-  worker("a1").set_availability(fleet::Availability::Down);
+  worker("d1").answered();
+  worker("a1").unreachable("gone");
   for (draw = 0; draw < 9; ++draw) EXPECT_TRUE(begin().policy().disaggregate) << draw;
 }
 
@@ -316,9 +314,9 @@ TEST_F(SelectionTest, AReleaseGoesToAnyoneOfTheMode) {
   add(Role::Decode, 2);
   hints.allowed = {"p1", "d1"};
   begin();
-  EXPECT_EQ(name(selection->releaser(HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2")
+  EXPECT_EQ(name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2")
       << "what the request wished for does not matter here";
-  EXPECT_FALSE(selection->releaser(HandoffMode::Mooncake, {}, {}));
+  EXPECT_FALSE(selection->releaser(*selection->pool(), HandoffMode::Mooncake, {}, {}));
 }
 
 TEST_F(SelectionTest, AReleaseFindsSomebodyWhereRequestsNameTheirWorkers) {
@@ -328,10 +326,10 @@ TEST_F(SelectionTest, AReleaseFindsSomebodyWhereRequestsNameTheirWorkers) {
   hints.prefill = routing::Pin{"p1", {}};
   hints.decode = routing::Pin{"d1", {}};
   begin();
-  EXPECT_EQ(name(selection->releaser(HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2");
+  EXPECT_EQ(name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})), "d2");
   routing::Constraints elsewhere;
   elsewhere.required = {"baton.topology/rack=r7"};
-  EXPECT_FALSE(selection->releaser(HandoffMode::NixlPull, elsewhere, {}))
+  EXPECT_FALSE(selection->releaser(*selection->pool(), HandoffMode::NixlPull, elsewhere, {}))
       << "nobody outside the transfer domain could fetch";
 }
 
@@ -463,10 +461,10 @@ TEST_F(Sessions, RebindAfterAFailure) {
 
 TEST_F(Sessions, RebindWhereTheirWorkerIsGone) {
   const auto [prefill, decode] = serve();
-  worker(prefill).set_availability(fleet::Availability::Down);
+  worker(prefill).unreachable("gone");
   const auto second = serve();
   EXPECT_NE(second.first, prefill);
-  worker(prefill).set_availability(fleet::Availability::Up);
+  worker(prefill).answered();
   EXPECT_EQ(serve(), second);
 }
 
@@ -521,7 +519,7 @@ TEST_F(SelectionTest, APreviewOfOneWorkerHasNoPrefill) {
 TEST_F(SelectionTest, APreviewPassesByWhereNoPrefillIsThere) {
   add(Role::Prefill, 1);
   add(Role::Decode, 1);
-  worker("p1").set_availability(fleet::Availability::Down);
+  worker("p1").unreachable("gone");
   const auto preview = begin().preview();
   ASSERT_TRUE(preview);
   EXPECT_EQ(preview->mode, std::nullopt);
@@ -536,7 +534,7 @@ TEST_F(SelectionTest, APreviewFailsAsTheChoiceWould) {
   fleet.reset();
   hints.prefill.reset();
   config.disaggregation = Disaggregation::Required;
-  worker("p1").set_availability(fleet::Availability::Down);
+  worker("p1").unreachable("gone");
   EXPECT_EQ(begin().preview().error().code(), Errc::NoWorkers);
 }
 

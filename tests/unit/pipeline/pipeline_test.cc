@@ -28,7 +28,6 @@ struct PipelineTest : handoff::HandoffFixture {
     make_pipeline(authorization);
   }
   void make_pipeline(ForwardAuthorization authorization = ForwardAuthorization::No) {
-    ledger.add_model("m");
     pipeline = std::make_unique<Pipeline>(*fleet, *handoff, tasks, ledger,
                                           Options{.forward_authorization = authorization,
                                                   .response_bytes = 1024 * 1024,

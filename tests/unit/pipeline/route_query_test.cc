@@ -60,15 +60,15 @@ TEST_F(RouteQueryTest, BooksNothingAndUsesUpNobodysTurn) {
   const std::string first = describe(kBody).value();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(describe(kBody).value(), first);
   EXPECT_EQ(in_flight(), 0);
-  const auto chosen = fleet->find("m")->workers(Role::Prefill).book({}, random);
+  const auto chosen = fleet->find("m")->pool("default")->workers(Role::Prefill).book({}, random);
   EXPECT_EQ(chosen.value().worker().name(), "10.0.0.1:80");
   EXPECT_EQ(json(describe(kBody).value())["prefill"]["worker"], "p2") << "now it is their turn";
 }
 
 TEST_F(RouteQueryTest, HasTheLoadInItsScores) {
   serve_four();
-  const fleet::Booking busy(*fleet->find_worker("10.0.0.3:80"));
-  const fleet::Booking busier(*fleet->find_worker("10.0.0.3:80"));
+  const fleet::Booking busy(fleet->find_worker("10.0.0.3:80"));
+  const fleet::Booking busier(fleet->find_worker("10.0.0.3:80"));
   const auto candidates = json(describe(kBody).value())["decode"]["candidates"];
   EXPECT_EQ(candidates[0]["load"], 2);
   EXPECT_EQ(candidates[0]["score"], 3.0);
@@ -77,7 +77,7 @@ TEST_F(RouteQueryTest, HasTheLoadInItsScores) {
 
 TEST_F(RouteQueryTest, SaysWhyACandidateCannot) {
   serve_four();
-  fleet->find_worker("10.0.0.1:80")->set_availability(fleet::Availability::Down);
+  fleet->find_worker("10.0.0.1:80")->unreachable("gone");
   const auto prefill = json(describe(kBody).value())["prefill"];
   EXPECT_EQ(prefill["worker"], "p2");
   EXPECT_THAT(std::string(prefill["candidates"][0]["why_not"]), HasSubstr("not available"));
