@@ -3,11 +3,13 @@
 #include "app/router.h"
 
 #include "front/admin_api.h"
+#include "front/workers_api.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <random>
 #include <thread>
 #include <utility>
@@ -43,7 +45,8 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
       signals_(control_, SIGINT, SIGTERM),
       hangup_(control_, SIGHUP),
       timer_(control_),
-      no_keys_({}) {
+      admin_source_(services_.fleet),
+      admin_keys_(services_.config.admin_keys) {
   // A client that leaves must not end the process. (A terminal that closes does not, either: its
   // SIGHUP has the configuration read again.)
   std::signal(SIGPIPE, SIG_IGN);
@@ -117,17 +120,19 @@ Result<void> Router::start_admin() {
   const auto random = [source = std::mt19937_64(std::random_device()())]() mutable {
     return source();
   };
-  admin_routes_.emplace(
-      front::admin_routes({.fleet = services_.fleet,
-                           .ledger = services_.ledger,
-                           .metrics = services_.metrics,
-                           .random = random,
-                           .sources = [this] { return source_states(); },
-                           .draining = [this] { return services_.draining.load(); }}));
+  auto routes = front::admin_routes({.fleet = services_.fleet,
+                                     .ledger = services_.ledger,
+                                     .metrics = services_.metrics,
+                                     .random = random,
+                                     .sources = [this] { return source_states(); },
+                                     .draining = [this] { return services_.draining.load(); }});
+  std::ranges::move(front::workers_routes(services_.fleet, admin_source_),
+                    std::back_inserter(routes));
+  admin_routes_.emplace(std::move(routes));
   admin_ = std::make_unique<front::Listener>(
       std::move(*acceptor), deadlines_, tasks_,
       front::SessionContext{.routes = *admin_routes_,
-                            .keys = no_keys_,
+                            .keys = admin_keys_,
                             .limits = config.limits,
                             .timeouts = config.timeouts,
                             .trust = config.trust,

@@ -6,6 +6,7 @@
 #include "app/services.h"
 #include "config/config.h"
 #include "core/result.h"
+#include "fleet/admin_source.h"
 #include "fleet/file_source.h"
 #include "fleet/source.h"
 #include "front/listener.h"
@@ -70,12 +71,13 @@ class Router {
   net::Deadlines deadlines_;
   net::TaskGroup tasks_;
   health::Watch health_;
-  std::unique_ptr<fleet::FileSource> file_;            // null: no file
+  std::unique_ptr<fleet::FileSource> file_;              // null: no file
   std::vector<std::unique_ptr<fleet::Source>> sources_;  // the others
   boost::asio::signal_set signals_;
   boost::asio::signal_set hangup_;
   boost::asio::steady_timer timer_;
-  front::ApiKeys no_keys_;
+  fleet::AdminSource admin_source_;
+  front::ApiKeys admin_keys_;
   std::optional<front::Routes> admin_routes_;
   std::atomic<std::size_t> admin_connections_{0};
   std::unique_ptr<front::Listener> admin_;

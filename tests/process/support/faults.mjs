@@ -214,7 +214,9 @@ function saved(engine, phase) {
   scenario(`a second worker makes good what fails at ${phase}`, async (s) => {
     const counts = Object.fromEntries(Object.keys(countsFor(phase)).map((role) => [role, 2]));
     const model = phase === 'aggregated' ? {} : { disaggregation: 'required' };
-    const fleet = await Fleet.start(s, { engine, counts, config: { timeouts: TIMEOUTS }, model });
+    // The worker that fails is asked again and again, so nobody may be ejected.
+    const config = { timeouts: TIMEOUTS, health: { failures: 1000 } };
+    const fleet = await Fleet.start(s, { engine, counts, config, model });
     const [sim] = fleet.of(phase);
     const step = (name) => s.step(name, () => checkSaved(fleet, sim, phase, name));
     for (const name of SAVED.filter((one) => !LOSES_BLOCKS.includes(one))) await step(name);
