@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/router.h"
 
+#include "fleet/etcd_source.h"
 #include "front/admin_api.h"
 #include "front/workers_api.h"
 
@@ -54,6 +55,10 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
     file_ = std::make_unique<fleet::FileSource>(control_, services_.fleet, services_.config,
                                                 std::move(origin.file), std::move(origin.load),
                                                 services_.metrics, log_);
+  }
+  if (const auto& etcd = services_.config.etcd) {
+    sources_.push_back(std::make_unique<fleet::EtcdSource>(
+        control_, deadlines_, tasks_, services_.fleet, *etcd, services_.metrics, log_));
   }
 }
 

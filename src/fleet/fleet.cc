@@ -123,6 +123,16 @@ void Fleet::replace(Origin origin, Roster::Announcements announcements) {
   settle(roster_.replace(origin, std::move(announcements)));
 }
 
+void Fleet::apply(Origin origin, Changes changes) {
+  std::set<Slot> touched;
+  for (auto& [key, said] : changes) {
+    const auto slots =
+        said ? roster_.put(origin, key, *std::move(said)) : roster_.remove(origin, key);
+    touched.insert(slots.begin(), slots.end());
+  }
+  settle({touched.begin(), touched.end()});
+}
+
 void Fleet::settle(const std::vector<Slot>& slots) {
   if (slots.empty()) return;
   // Those who come first: nobody shall be missed who is being replaced.

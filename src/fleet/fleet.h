@@ -46,6 +46,9 @@ class Fleet {
   void announce(Origin origin, std::string_view key, model::Announcement announcement);
   void withdraw(Origin origin, std::string_view key);
   void replace(Origin origin, Roster::Announcements announcements);
+  // Several of them at once; nothing: the key is withdrawn.
+  using Changes = std::map<std::string, std::optional<model::Announcement>, std::less<>>;
+  void apply(Origin origin, Changes changes);
   const Roster& roster() const { return roster_; }
 
   // An operator wants the worker to get no new requests, whatever its source says; or no longer
