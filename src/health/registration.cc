@@ -153,7 +153,7 @@ void Registration::note(const Reply<void>& reply) {
     pause_ = kFirstPause;
     if (!stalled_) return;
     stalled_.reset();
-    log_.info("registration_resumed", {{"key", lease_ ? std::string_view(lease_->key) : ""}});
+    log_.info("registration_resumed", {});
     return;
   }
   if (stalled_ == reply.error().reason) return;
