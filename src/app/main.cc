@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/demo_command.h"
+#include "app/register_command.h"
 #include "app/serve_command.h"
 #include "app/workers_command.h"
 #include "sim/command.h"
@@ -18,6 +19,8 @@ int main(int argc, char** argv) {
 
   baton::app::ServeOptions serve_options;
   const CLI::App* serve = baton::app::add_serve_command(app, serve_options);
+  baton::app::RegisterOptions register_options;
+  const CLI::App* sidecar = baton::app::add_register_command(app, register_options);
   baton::app::DemoOptions demo_options;
   const CLI::App* demo = baton::app::add_demo_command(app, demo_options);
   baton::app::WorkersOptions workers_options;
@@ -30,7 +33,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
     if (unknown) {
-      std::fprintf(stderr, "baton: unknown command '%s'; there are serve, workers, demo and sim\n",
+      std::fprintf(stderr,
+                   "baton: unknown command '%s'; there are serve, workers, register, demo and sim\n",
                    argv[1]);
       return baton::app::kCannotStart;
     }
@@ -38,6 +42,7 @@ int main(int argc, char** argv) {
   }
   if (*serve) return baton::app::run_serve_command(serve_options);
   if (*workers) return baton::app::run_workers_command(workers_options);
+  if (*sidecar) return baton::app::run_register_command(register_options);
   if (*demo) return baton::app::run_demo_command(demo_options);
   if (*sim) return baton::sim::run_command(sim_options);
   return 0;

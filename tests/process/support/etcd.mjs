@@ -14,7 +14,7 @@ const encode = (text) => Buffer.from(text).toString('base64');
 const decode = (text) => Buffer.from(text ?? '', 'base64').toString();
 
 /** Ports nobody listens on. etcd must know its own before it starts, so 0 will not do. */
-async function freePorts(count) {
+export async function freePorts(count) {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
       const server = net.createServer();
