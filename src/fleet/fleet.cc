@@ -27,7 +27,7 @@ std::vector<Slot> in_order_of(const std::vector<config::Model>& models, std::vec
     for (const model::WorkerSpec& spec : model.workers)
       places.emplace(Slot{model.name, spec.endpoint.to_string()}, places.size());
   }
-  std::ranges::stable_sort(slots, {}, [&places](const Slot& slot) {
+  std::ranges::sort(slots, {}, [&places](const Slot& slot) {
     const auto place = places.find(slot);
     return place == places.end() ? places.size() : place->second;
   });
