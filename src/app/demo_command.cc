@@ -157,7 +157,7 @@ int run_demo_command(const DemoOptions& options) {
   if (!config) return refuse(config.error().front().to_string());
 
   telemetry::Logger log(telemetry::Format::Human, telemetry::Level::Info);
-  Router router(std::move(*config), log);
+  Router router(std::move(*config), {}, log);
   if (const auto started = router.start(); !started) {
     return refuse(started.error().message() + " (see baton demo --help)");
   }

@@ -87,6 +87,13 @@ void IoThread::drop_everything() {
   });
 }
 
+void IoThread::forget(model::WorkerId worker) {
+  boost::asio::post(io_, [this, worker] {
+    pool_.forget(worker);
+    handoff_.forget(worker);
+  });
+}
+
 void IoThread::join() {
   boost::asio::post(io_, [this] { deadlines_.stop(); });
   if (tasks() != 0) io_.stop();

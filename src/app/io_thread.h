@@ -39,6 +39,8 @@ class IoThread {
   void stop(const Error& reason);
   // Lets go of everything that still waits for a worker or for a client.
   void drop_everything();
+  // The worker has gone for good: so may what was kept of it.
+  void forget(model::WorkerId worker);
   std::size_t tasks() const { return tasks_.running(); }
   void join();
 

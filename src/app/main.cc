@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/demo_command.h"
+#include "app/register_command.h"
 #include "app/serve_command.h"
+#include "app/workers_command.h"
 #include "sim/command.h"
 
 #include <CLI/CLI.hpp>
@@ -17,8 +19,12 @@ int main(int argc, char** argv) {
 
   baton::app::ServeOptions serve_options;
   const CLI::App* serve = baton::app::add_serve_command(app, serve_options);
+  baton::app::RegisterOptions register_options;
+  const CLI::App* sidecar = baton::app::add_register_command(app, register_options);
   baton::app::DemoOptions demo_options;
   const CLI::App* demo = baton::app::add_demo_command(app, demo_options);
+  baton::app::WorkersOptions workers_options;
+  const CLI::App* workers = baton::app::add_workers_command(app, workers_options);
   baton::sim::Options sim_options;
   const CLI::App* sim = baton::sim::add_command(app, sim_options);
 
@@ -27,12 +33,16 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
     if (unknown) {
-      std::fprintf(stderr, "baton: unknown command '%s'; there are serve, demo and sim\n", argv[1]);
+      std::fprintf(stderr,
+                   "baton: unknown command '%s'; there are serve, workers, register, demo and sim\n",
+                   argv[1]);
       return baton::app::kCannotStart;
     }
     return app.exit(problem) == 0 ? 0 : baton::app::kCannotStart;
   }
   if (*serve) return baton::app::run_serve_command(serve_options);
+  if (*workers) return baton::app::run_workers_command(workers_options);
+  if (*sidecar) return baton::app::run_register_command(register_options);
   if (*demo) return baton::app::run_demo_command(demo_options);
   if (*sim) return baton::sim::run_command(sim_options);
   return 0;

@@ -2,12 +2,15 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/router.h"
 
+#include "fleet/etcd_source.h"
 #include "front/admin_api.h"
+#include "front/workers_api.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <random>
 #include <thread>
 #include <utility>
@@ -30,21 +33,33 @@ model::Endpoint local_endpoint(const tcp::acceptor& acceptor, const model::Endpo
 
 }  // namespace
 
-Router::Router(config::Config config, telemetry::Logger& log)
+Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
     : log_(log),
       services_(std::move(config), log),
       deadlines_(control_),
       tasks_(control_, [this](std::exception_ptr thrown) { services_.report(thrown); }),
       health_(control_, deadlines_, tasks_, services_.fleet,
               {.connect_timeout = services_.config.timeouts.connect,
-               .idle_per_worker = 0,
-               .header_bytes = services_.config.limits.header_bytes}),
+               .idle_per_worker = 1,
+               .header_bytes = services_.config.limits.header_bytes},
+              {services_.config.health, services_.config.canary, services_.config.probe}, nullptr),
       signals_(control_, SIGINT, SIGTERM),
+      hangup_(control_, SIGHUP),
       timer_(control_),
-      no_keys_({}) {
-  // A client that leaves must not end the process, nor a terminal that closes.
+      admin_source_(services_.fleet),
+      admin_keys_(services_.config.admin_keys) {
+  // A client that leaves must not end the process. (A terminal that closes does not, either: its
+  // SIGHUP has the configuration read again.)
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGHUP, SIG_IGN);
+  if (!origin.file.empty()) {
+    file_ = std::make_unique<fleet::FileSource>(control_, services_.fleet, services_.config,
+                                                std::move(origin.file), std::move(origin.load),
+                                                services_.metrics, log_);
+  }
+  if (const auto& etcd = services_.config.etcd) {
+    sources_.push_back(std::make_unique<fleet::EtcdSource>(
+        control_, deadlines_, tasks_, services_.fleet, *etcd, services_.metrics, log_));
+  }
 }
 
 Router::~Router() = default;
@@ -110,17 +125,19 @@ Result<void> Router::start_admin() {
   const auto random = [source = std::mt19937_64(std::random_device()())]() mutable {
     return source();
   };
-  admin_routes_.emplace(
-      front::admin_routes({.fleet = services_.fleet,
-                           .ledger = services_.ledger,
-                           .metrics = services_.metrics,
-                           .random = random,
-                           .sources = [] { return std::vector<fleet::SourceStatus>(); },
-                           .draining = [this] { return services_.draining.load(); }}));
+  auto routes = front::admin_routes({.fleet = services_.fleet,
+                                     .ledger = services_.ledger,
+                                     .metrics = services_.metrics,
+                                     .random = random,
+                                     .sources = [this] { return source_states(); },
+                                     .draining = [this] { return services_.draining.load(); }});
+  std::ranges::move(front::workers_routes(services_.fleet, admin_source_),
+                    std::back_inserter(routes));
+  admin_routes_.emplace(std::move(routes));
   admin_ = std::make_unique<front::Listener>(
       std::move(*acceptor), deadlines_, tasks_,
       front::SessionContext{.routes = *admin_routes_,
-                            .keys = no_keys_,
+                            .keys = admin_keys_,
                             .limits = config.limits,
                             .timeouts = config.timeouts,
                             .trust = config.trust,
@@ -132,12 +149,37 @@ Result<void> Router::start_admin() {
 }
 
 void Router::run() {
+  services_.fleet.on_gone([this](model::WorkerId worker) {
+    for (auto& thread : threads_) thread->forget(worker);
+  });
   health_.start();
+  start_sources();
+  await_hangup();
   signals_.async_wait([this](boost::system::error_code error, int) {
     if (!error) on_signal();
   });
   control_.run();
   for (auto& thread : threads_) thread->join();
+}
+
+void Router::start_sources() {
+  if (file_) file_->start();
+  for (const auto& source : sources_) source->start();
+}
+
+std::vector<fleet::SourceStatus> Router::source_states() const {
+  std::vector<fleet::SourceStatus> states;
+  if (file_) states.push_back(file_->status());
+  for (const auto& source : sources_) states.push_back(source->status());
+  return states;
+}
+
+void Router::await_hangup() {
+  hangup_.async_wait([this](boost::system::error_code error, int) {
+    if (error) return;
+    if (file_) file_->reload();
+    await_hangup();
+  });
 }
 
 void Router::on_signal() {
@@ -192,7 +234,10 @@ void Router::end() {
   if (std::exchange(ended_, true)) return;  // a second signal in the last moment
   log_.info("stopped", {});
   health_.stop();
+  if (file_) file_->stop();
+  for (const auto& source : sources_) source->stop();
   signals_.cancel();
+  hangup_.cancel();
   if (admin_) {
     admin_->finish();
     admin_->abort();

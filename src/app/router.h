@@ -2,13 +2,16 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "app/health_watch.h"
 #include "app/io_thread.h"
 #include "app/services.h"
 #include "config/config.h"
 #include "core/result.h"
+#include "fleet/admin_source.h"
+#include "fleet/file_source.h"
+#include "fleet/source.h"
 #include "front/listener.h"
 #include "front/routes.h"
+#include "health/watch.h"
 #include "model/worker.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
@@ -31,7 +34,12 @@ namespace baton::app {
 // Lifetime. One per process.
 class Router {
  public:
-  Router(config::Config config, telemetry::Logger& log);
+  // Where the configuration came from, so that it can be read again.
+  struct Origin {
+    std::string file;  // empty: from nowhere
+    fleet::FileSource::Load load;
+  };
+  Router(config::Config config, Origin origin, telemetry::Logger& log);
   ~Router();
 
   // Binds every address and starts serving. Afterwards address() is known.
@@ -47,7 +55,10 @@ class Router {
   Result<void> load_tls();
   Result<std::vector<boost::asio::ip::tcp::acceptor>> make_threads();
   Result<void> start_admin();
+  void start_sources();
+  std::vector<fleet::SourceStatus> source_states() const;
   void on_signal();
+  void await_hangup();
   void wait_for_tasks(std::chrono::steady_clock::time_point until, void (Router::*then)());
   void cut_short();
   void let_go();
@@ -59,10 +70,14 @@ class Router {
   Services services_;
   net::Deadlines deadlines_;
   net::TaskGroup tasks_;
-  HealthWatch health_;
+  health::Watch health_;
+  std::unique_ptr<fleet::FileSource> file_;              // null: no file
+  std::vector<std::unique_ptr<fleet::Source>> sources_;  // the others
   boost::asio::signal_set signals_;
+  boost::asio::signal_set hangup_;
   boost::asio::steady_timer timer_;
-  front::ApiKeys no_keys_;
+  fleet::AdminSource admin_source_;
+  front::ApiKeys admin_keys_;
   std::optional<front::Routes> admin_routes_;
   std::atomic<std::size_t> admin_connections_{0};
   std::unique_ptr<front::Listener> admin_;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/serve_command.h"
 
+#include "app/logging.h"
 #include "app/router.h"
 #include "config/load.h"
 #include "core/ready_file.h"
@@ -25,24 +26,6 @@ constexpr std::string_view kExamples = R"(Examples:
   baton serve --config fleet.yaml --check
 
 Every key of the configuration is explained in docs/configuration.md; a flag wins over the file.)";
-
-telemetry::Format format_of(config::LogFormat format) {
-  return format == config::LogFormat::Json ? telemetry::Format::Json : telemetry::Format::Human;
-}
-
-telemetry::Level level_of(config::LogLevel level) {
-  switch (level) {
-    case config::LogLevel::Debug:
-      return telemetry::Level::Debug;
-    case config::LogLevel::Info:
-      return telemetry::Level::Info;
-    case config::LogLevel::Warning:
-      return telemetry::Level::Warning;
-    case config::LogLevel::Error:
-      break;
-  }
-  return telemetry::Level::Error;
-}
 
 std::expected<config::Config, std::vector<config::Problem>> load(const ServeOptions& options) {
   std::vector<config::Override> overrides;
@@ -108,8 +91,8 @@ int run_serve_command(const ServeOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
-  telemetry::Logger log(format_of(config->log.format), level_of(config->log.level));
-  Router router(std::move(*config), log);
+  telemetry::Logger log = make_logger(config->log);
+  Router router(std::move(*config), {options.config_file, [options] { return load(options); }}, log);
   if (const auto started = router.start(); !started) return refuse(started.error().message());
 
   log.info("serving",

@@ -42,7 +42,8 @@ struct Override {
 };
 
 // Parses YAML text. Reports every problem, not only the first. `file` is for messages only. Never
-// throws, whatever the bytes. Reads no other file than that of `api_keys_file`.
+// throws, whatever the bytes. Reads no other files than those of `api_keys_file`, `admin_keys_file` and
+// `etcd.password_file`.
 std::expected<Config, std::vector<Problem>> parse(std::string_view yaml, std::string_view file,
                                                   std::span<const Override> overrides);
 

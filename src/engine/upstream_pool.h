@@ -62,6 +62,9 @@ class UpstreamPool {
   awaitable<Result<std::unique_ptr<Upstream>>> connect(Target target, Cancellation* cancellation);
   void give_back(model::WorkerId worker, std::unique_ptr<Upstream> upstream);
 
+  // The worker has gone, and its number is not used again.
+  void forget(model::WorkerId worker) { idle_.erase(worker.value); }
+
   // The process ends: every exchange under way fails, and so does every later one.
   void shut_down();
   // Something that holds a connection, and can be told to let go.

@@ -124,6 +124,16 @@ void Fleet::replace(Origin origin, Roster::Announcements announcements) {
   settle(roster_.replace(origin, std::move(announcements)));
 }
 
+void Fleet::apply(Origin origin, Changes changes) {
+  std::set<Slot> touched;
+  for (auto& [key, said] : changes) {
+    const auto slots =
+        said ? roster_.put(origin, key, *std::move(said)) : roster_.remove(origin, key);
+    touched.insert(slots.begin(), slots.end());
+  }
+  settle({touched.begin(), touched.end()});
+}
+
 void Fleet::settle(const std::vector<Slot>& slots) {
   if (slots.empty()) return;
   // Those who come first: nobody shall be missed who is being replaced.
@@ -169,7 +179,7 @@ void Fleet::seat(const Slot& slot, const std::shared_ptr<Worker>& worker, std::s
   auto pool = model->add(worker);
   pool->tell(*worker, how, "");
   seats_.insert_or_assign(slot, Seated{worker, std::move(model), std::move(pool)});
-  if (joined_) joined_(worker);
+  for (const OnSeated& call : on_seated_) call(worker, slot.model);
 }
 
 void Fleet::retire(Seated seated) {
@@ -188,6 +198,7 @@ void Fleet::amend(Seated& seated, const model::WorkerSpec& spec) {
   // A model with other options is another one: requests that keep the old one keep its workers.
   if (seated.model == old_home) old_home->remove(*before);
   seated.pool->tell(*seated.worker, "amended", "");
+  for (const OnSeated& call : on_seated_) call(seated.worker, seated.model->name());
 }
 
 void Fleet::set_draining(const Seated& seated, bool draining) {
@@ -271,7 +282,7 @@ void Fleet::sweep() {
       leaving_, [](const Seated& one) { return one.worker->in_flight() > 0; });
   for (const Seated& one : done) {
     one.pool->tell(*one.worker, "gone", "");
-    if (gone_) gone_(one.worker->id());
+    for (const OnGone& call : on_gone_) call(one.worker->id());
   }
   leaving_.erase(done.begin(), done.end());
 }
@@ -300,10 +311,11 @@ std::optional<Fleet::Member> Fleet::find_member(std::string_view name) const {
   return std::move(*found);
 }
 
-void Fleet::on_joined(std::function<void(const std::shared_ptr<Worker>&)> joined) {
-  joined_ = std::move(joined);
+void Fleet::on_seated(OnSeated seated) {
+  for (const auto& [slot, one] : seats_) seated(one.worker, slot.model);
+  on_seated_.push_back(std::move(seated));
 }
 
-void Fleet::on_gone(std::function<void(model::WorkerId)> gone) { gone_ = std::move(gone); }
+void Fleet::on_gone(OnGone gone) { on_gone_.push_back(std::move(gone)); }
 
 }  // namespace baton::fleet

@@ -46,6 +46,9 @@ class Fleet {
   void announce(Origin origin, std::string_view key, model::Announcement announcement);
   void withdraw(Origin origin, std::string_view key);
   void replace(Origin origin, Roster::Announcements announcements);
+  // Several of them at once; nothing: the key is withdrawn.
+  using Changes = std::map<std::string, std::optional<model::Announcement>, std::less<>>;
+  void apply(Origin origin, Changes changes);
   const Roster& roster() const { return roster_; }
 
   // An operator wants the worker to get no new requests, whatever its source says; or no longer
@@ -69,9 +72,12 @@ class Fleet {
   // By name, host:port or number.
   std::optional<Member> find_member(std::string_view name) const;
 
-  // Called on the control thread when a worker has joined, or has gone for good.
-  void on_joined(std::function<void(const std::shared_ptr<Worker>&)> joined);
-  void on_gone(std::function<void(model::WorkerId)> gone);
+  // Called on the control thread when a worker has joined or something else is said of it, for
+  // those that are there at once; and when one has gone for good.
+  using OnSeated = std::function<void(const std::shared_ptr<Worker>&, const std::string& model)>;
+  using OnGone = std::function<void(model::WorkerId)>;
+  void on_seated(OnSeated seated);
+  void on_gone(OnGone gone);
 
  private:
   struct NameHash : std::hash<std::string_view> {
@@ -109,8 +115,8 @@ class Fleet {
   std::vector<Seated> leaving_;
   std::set<Slot> drained_;  // by an operator
   std::uint64_t next_id_ = 1;
-  std::function<void(const std::shared_ptr<Worker>&)> joined_;
-  std::function<void(model::WorkerId)> gone_;
+  std::vector<OnSeated> on_seated_;
+  std::vector<OnGone> on_gone_;
   Published<Catalog> catalog_;
 };
 

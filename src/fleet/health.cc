@@ -59,11 +59,14 @@ Health::News Health::succeeded(Time now) {
 Health::News Health::failed(Failure failure, std::string_view why, Time now) {
   const std::lock_guard lock(mutex_);
   if (condition() == Condition::Misconfigured) return std::nullopt;
-  if (failure == Failure::Unreachable) return enter(Condition::Unreachable, why);
-  if (condition() == Condition::OnTrial) return eject(why, now);
+  if (failure != Failure::Broken) {
+    if (failure == Failure::Refused && condition() != Condition::New) process_ended_ = true;
+    return enter(Condition::Unreachable, why);
+  }
+  if (condition() == Condition::OnTrial) return enter_ejected(why, now);
   if (condition() != Condition::Up && condition() != Condition::New) return std::nullopt;
   if (++failures_ < options_.failures) return std::nullopt;
-  return eject(why, now);
+  return enter_ejected(why, now);
 }
 
 Health::News Health::progressed(Time now) {
@@ -110,9 +113,23 @@ Health::News Health::answered(Time now) {
   return std::nullopt;
 }
 
-Health::News Health::unreachable(std::string_view why) {
+Health::News Health::unreachable(Failure how, std::string_view why) {
   const std::lock_guard lock(mutex_);
+  // Who has never answered has not ended, either.
+  if (how == Failure::Refused && condition() != Condition::New) process_ended_ = true;
   return enter(Condition::Unreachable, why);
+}
+
+bool Health::process_ended() const {
+  const std::lock_guard lock(mutex_);
+  return process_ended_;
+}
+
+Health::News Health::eject(std::string_view why, Time now) {
+  const std::lock_guard lock(mutex_);
+  if (condition() == Condition::Ejected || condition() == Condition::Misconfigured)
+    return std::nullopt;
+  return enter_ejected(why, now);
 }
 
 Health::News Health::misconfigured(std::string_view why) {
@@ -133,7 +150,7 @@ Health::News Health::enter(Condition next, std::string_view why) {
   return Change{before, next, reason};
 }
 
-Health::News Health::eject(std::string_view why, Time now) {
+Health::News Health::enter_ejected(std::string_view why, Time now) {
   const auto doubled =
       options_.backoff * (std::int64_t{1} << std::min(ejections_, kMostDoublings));
   out_until_ = now + std::min(doubled, options_.backoff_max);

@@ -31,6 +31,7 @@ std::string_view to_string(Condition condition);
 
 // How a request failed on a worker.
 enum class Failure {
+  Refused,      // nobody listens at its address: the process has ended
   Unreachable,  // no connection
   Broken,       // timeout, server error, a stream that ended in the middle
 };
@@ -78,15 +79,19 @@ class Health {
 
   // What probes met.
   News answered(Time now);
-  News unreachable(std::string_view why);
+  News unreachable(Failure how, std::string_view why);
   News misconfigured(std::string_view why);
+  // Its process has ended since it last answered: whoever answers next is another one.
+  bool process_ended() const;
+  // What canaries met: enough to eject it.
+  News eject(std::string_view why, Time now);
   // An ejected worker's back-off is over: it is worth a probe.
   bool may_return(Time now) const;
 
  private:
   // The following require: mutex_ is held.
   News enter(Condition next, std::string_view why);
-  News eject(std::string_view why, Time now);
+  News enter_ejected(std::string_view why, Time now);
 
   const config::Health options_;
   std::atomic<Condition> condition_{Condition::New};
@@ -96,6 +101,7 @@ class Health {
   mutable std::mutex mutex_;
   std::uint32_t ejections_ = 0;  // since the last success
   Time out_until_{};             // while Ejected
+  bool process_ended_ = false;
   std::string why_;
 };
 

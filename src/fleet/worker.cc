@@ -53,9 +53,10 @@ Standing Worker::standing(Time now) const {
       return Standing::Good;
     case Condition::New:
       return Standing::Spare;
-    case Condition::Unreachable:
     case Condition::Ejected:
     case Condition::OnTrial:
+      return Standing::Doubtful;
+    case Condition::Unreachable:
       return Standing::Down;
     case Condition::Misconfigured:
       break;

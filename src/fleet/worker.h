@@ -33,9 +33,10 @@ class Watcher {
 // How good a choice a worker is now; the earlier the better.
 enum class Standing {
   Good,
-  Spare,  // nobody has heard of it yet, or it pushed back: rather one that is Good
-  Down,   // rather anybody than this one
-  Out,    // draining or misconfigured: not even where nobody else is left
+  Spare,     // nobody has heard of it yet, or it pushed back: rather one that is Good
+  Doubtful,  // ejected: only where nobody else is left, and then rather than nobody
+  Down,      // cannot be reached
+  Out,       // draining or misconfigured: not even where nobody else is left
 };
 
 // Role. One engine server: what was said of it, how it is, and what Baton has running on it.
@@ -82,7 +83,10 @@ class Worker {
     vitals_->health.pushed_back(pause, Clock::now());
   }
   void answered() { tell(vitals_->health.answered(Clock::now())); }
-  void unreachable(std::string_view why) { tell(vitals_->health.unreachable(why)); }
+  void unreachable(Failure how, std::string_view why) {
+    tell(vitals_->health.unreachable(how, why));
+  }
+  void eject(std::string_view why) { tell(vitals_->health.eject(why, Clock::now())); }
   void misconfigured(std::string_view why) { tell(vitals_->health.misconfigured(why)); }
   // Whether it changed.
   bool set_draining(bool draining) { return vitals_->draining.exchange(draining) != draining; }

@@ -84,7 +84,10 @@ class WorkerSet::Round {
   // Why a worker cannot have a request, in the order it is asked. Later reasons are nearer misses.
   enum class Refusal { NotAllowed, Down, Excluded, OtherMode, MissingTaint, None };
 
-  bool is_out(const Worker& worker) const { return worker.standing(now_) > wish_.worst; }
+  // Whoever names a worker may have one that has failed others.
+  bool is_out(const Worker& worker) const {
+    return worker.standing(now_) > (wish_.pin ? std::max(wish_.worst, Standing::Doubtful) : wish_.worst);
+  }
   Refusal refusal(const Worker& worker) const;
   // The best standing among those who may have the request; nothing where nobody may.
   std::optional<Standing> best_standing() const;

@@ -6,10 +6,13 @@
 #include "pipeline/route_query.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace baton::front {
 namespace {
+
+constexpr std::string_view kModels = "/v1/models/";
 
 awaitable<void> respond_metrics(Call call, std::string text) {
   wire::Headers headers;
@@ -27,6 +30,15 @@ std::vector<Route> admin_routes(AdminContext context) {
     Readiness state = readiness_of(context.fleet, context.sources(), context.draining());
     return respond_json(std::move(call), state.ready ? 200 : 503, std::move(state.json));
   };
+  const auto model_ready = [context](Call call) {
+    const std::string_view name = call.head.path().substr(kModels.size());
+    if (auto state = find_readiness(context.fleet, name))
+      return respond_json(std::move(call), state->ready ? 200 : 503, std::move(state->json));
+    return respond_error(
+        std::move(call),
+        Error(Errc::ModelNotFound,
+              "below /v1/models/ there is only MODEL/ready here, for a model that is served"));
+  };
   const auto scrape = [context](Call call) {
     return respond_metrics(std::move(call), context.metrics.render());
   };
@@ -39,8 +51,9 @@ std::vector<Route> admin_routes(AdminContext context) {
   return {
       {"GET", "/health", Access::Open, health},
       {"GET", "/ready", Access::Open, ready},
+      {"GET", std::string(kModels), Access::Open, model_ready},
       {"GET", "/metrics", Access::Open, scrape},
-      {"POST", "/v1/route", Access::Open, route},
+      {"POST", "/v1/route", Access::Operator, route},
   };
 }
 

@@ -19,6 +19,7 @@ class ApiKeys {
  public:
   explicit ApiKeys(const std::vector<std::string>& keys);
 
+  bool empty() const { return digests_.empty(); }
   // Everybody, where there are no keys. Otherwise `Authorization: Bearer KEY` must name one.
   Result<void> admit(const wire::Headers& headers) const;
 

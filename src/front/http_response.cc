@@ -18,8 +18,9 @@ constexpr std::string_view kLastChunk = "0\r\n\r\n";
 }  // namespace
 
 std::string_view reason_phrase(int status) {
-  static constexpr std::array<std::pair<int, std::string_view>, 24> kPhrases{
+  static constexpr std::array<std::pair<int, std::string_view>, 25> kPhrases{
       {{200, "OK"},
+       {201, "Created"},
        {204, "No Content"},
        {400, "Bad Request"},
        {401, "Unauthorized"},

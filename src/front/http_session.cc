@@ -101,10 +101,9 @@ awaitable<HttpSession::Next> HttpSession::read_request() {
 Result<const Route*> HttpSession::admit() const {
   const wire::RequestHead& head = parser_->head();
   auto route = context_.routes.find(head.method, head.path());
-  const bool open = route && (*route)->access == Access::Open;
-  if (!open) {
-    if (auto admitted = context_.keys.admit(head.headers); !admitted) return fail(admitted.error());
-  }
+  // A stranger learns nothing of what there is.
+  const Access access = route ? (*route)->access : Access::Key;
+  if (auto admitted = admit(access); !admitted) return fail(std::move(admitted.error()));
   const bool options =
       head.method == "OPTIONS" &&
       (head.target == "*" || !context_.routes.allowed_methods(head.path()).empty());
@@ -114,6 +113,25 @@ Result<const Route*> HttpSession::admit() const {
     return fail(Errc::ExpectationFailed, "the only expectation understood is 100-continue");
   }
   return route;
+}
+
+Result<void> HttpSession::admit(Access access) const {
+  const wire::Headers& headers = parser_->head().headers;
+  if (access == Access::Open) return {};
+  if (access == Access::Key || !context_.keys.empty()) return context_.keys.admit(headers);
+  if (!peer_.loopback) {
+    return fail(Errc::Forbidden,
+                "without keys this is answered only to callers on the router's own machine: set "
+                "admin_keys_file in the configuration, and send a key of it as \"Authorization: "
+                "Bearer KEY\"");
+  }
+  // A page from anywhere can make a browser on this machine call, but cannot keep it from saying so.
+  if (headers.find("origin")) {
+    return fail(Errc::Forbidden,
+                "without keys this is not answered to web pages: set admin_keys_file in the "
+                "configuration, and send a key of it as \"Authorization: Bearer KEY\"");
+  }
+  return {};
 }
 
 awaitable<HttpSession::Next> HttpSession::tell_options() {
@@ -148,7 +166,7 @@ awaitable<void> HttpSession::start(const Route& route, HttpResponse& response,
             std::move(parser_->body()),
             std::move(request_id_),
             received_,
-            trusted_,
+            peer_.trusted,
             response,
             cancellation};
   parser_.reset();

@@ -44,6 +44,12 @@ struct SessionContext {
   std::function<std::uint64_t()> random;
 };
 
+// Who is at the other end of a connection, as far as its address tells.
+struct Peer {
+  routing::Trusted trusted = routing::Trusted::No;
+  bool loopback = false;  // this machine
+};
+
 // Role. One client connection: reads requests one after the other, has each answered, keeps the
 //   connection or ends it.
 // Confinement. One I/O thread.
@@ -53,8 +59,8 @@ struct SessionContext {
 class HttpSession : public boost::intrusive::list_base_hook<
                         boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
-  HttpSession(net::Connection& connection, SessionContext& context, routing::Trusted trusted)
-      : connection_(connection), context_(context), trusted_(trusted) {}
+  HttpSession(net::Connection& connection, SessionContext& context, Peer peer)
+      : connection_(connection), context_(context), peer_(peer) {}
 
   awaitable<void> run();
 
@@ -76,6 +82,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   awaitable<std::optional<Error>> read_body();
   // Null where the answer is a list of methods.
   Result<const Route*> admit() const;
+  Result<void> admit(Access access) const;
   awaitable<bool> dispatch(const Route& route);
   awaitable<void> start(const Route& route, HttpResponse& response, Cancellation& cancellation);
   awaitable<Next> tell_options();
@@ -91,7 +98,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   Cancellation* cancellation_ = nullptr;
   std::string request_id_;
   std::chrono::steady_clock::time_point received_;
-  routing::Trusted trusted_;
+  Peer peer_;
   bool closing_ = false;
 };
 

@@ -32,11 +32,18 @@ Error cannot_listen(const model::Endpoint& address, const boost::system::error_c
                                            error.message(), hint));
 }
 
-routing::Trusted trust_in_peer(const config::Trust& trust, const tcp::socket& socket) {
-  if (!trust.routing_headers) return routing::Trusted::No;
+bool is_loopback(const asio::ip::address& address) {
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
+  return address.is_loopback();
+}
+
+Peer peer_of(const config::Trust& trust, const tcp::socket& socket) {
   boost::system::error_code error;
-  const auto peer = socket.remote_endpoint(error);
-  return routing::trust_in(trust, error ? std::string() : peer.address().to_string());
+  const auto address = socket.remote_endpoint(error).address();
+  if (error) return {.trusted = routing::trust_in(trust, "")};
+  return {.trusted = routing::trust_in(trust, address.to_string()),
+          .loopback = is_loopback(address)};
 }
 
 }  // namespace
@@ -117,13 +124,13 @@ Listener::Guest::~Guest() {
 }
 
 awaitable<void> Listener::run_session(tcp::socket socket) {
-  const routing::Trusted trusted = trust_in_peer(context_.trust, socket);
+  const Peer peer = peer_of(context_.trust, socket);
   Guest guest(*this, std::move(socket));
   if (guest.number > gate_.limit) {
     co_await turn_away(guest.connection);
     co_return;
   }
-  HttpSession session(guest.connection, context_, trusted);
+  HttpSession session(guest.connection, context_, peer);
   sessions_.push_back(session);
   if (!acceptor_.is_open()) session.finish();  // accepted in the last moment
   co_await session.run();

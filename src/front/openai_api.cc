@@ -16,7 +16,6 @@ namespace baton::front {
 namespace {
 
 constexpr std::string_view kModels = "/v1/models/";
-constexpr std::string_view kReady = "/ready";
 
 std::string card(std::string_view id, std::int64_t created) {
   return fmt::format(R"({{"id":{},"object":"model","created":{},"owned_by":"baton"}})",
@@ -57,16 +56,10 @@ std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fle
     return respond_json(std::move(call), 200, all_cards(fleet, created));
   };
   const auto retrieve = [&fleet, created](Call call) {
-    const std::string_view path = call.head.path();
-    const std::string id = wire::percent_decoded(path.substr(kModels.size()));
-    // A model may be called so, too: its own name wins.
-    if (path.ends_with(kReady) && !fleet.find(id)) {
-      const auto model = fleet.find(std::string_view(id).substr(0, id.size() - kReady.size()));
-      if (model) {
-        Readiness state = readiness_of(*model);
-        return respond_json(std::move(call), state.ready ? 200 : 503, std::move(state.json));
-      }
-    }
+    const std::string_view name = call.head.path().substr(kModels.size());
+    if (auto state = find_readiness(fleet, name))
+      return respond_json(std::move(call), state->ready ? 200 : 503, std::move(state->json));
+    const std::string id = wire::percent_decoded(name);
     if (fleet.find(id)) return respond_json(std::move(call), 200, card(id, created));
     return respond_error(std::move(call), Error(Errc::ModelNotFound,
                                                 fmt::format("the model \"{}\" does not exist", id))

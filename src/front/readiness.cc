@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/readiness.h"
 
+#include "wire/http_message.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
@@ -75,6 +76,15 @@ Readiness readiness_of(const fleet::Model& model) {
           fmt::format(R"({{"model":{},"ready":{},"reason":{},"namespaces":{{{}}}}})",
                       wire::json_quote(model.name()), why_not.empty(), quoted_or_null(why_not),
                       namespaces)};
+}
+
+std::optional<Readiness> find_readiness(const fleet::Fleet& fleet, std::string_view below_models) {
+  constexpr std::string_view kReady = "/ready";
+  const std::string id = wire::percent_decoded(below_models);
+  if (!below_models.ends_with(kReady) || fleet.find(id)) return std::nullopt;
+  const auto model = fleet.find(std::string_view(id).substr(0, id.size() - kReady.size()));
+  if (!model) return std::nullopt;
+  return readiness_of(*model);
 }
 
 Readiness readiness_of(const fleet::Fleet& fleet, const std::vector<fleet::SourceStatus>& sources,

@@ -34,7 +34,11 @@ struct Call {
 // A coroutine that outlives the call, so it gets the call by value.
 using Handler = std::function<awaitable<void>(Call)>;
 
-enum class Access { Open, Key };
+enum class Access {
+  Open,
+  Key,       // whoever has one of the listener's keys; everybody where it has none
+  Operator,  // the same, but only from this machine where the listener has no keys
+};
 
 struct Route {
   std::string method;  // GET answers HEAD too

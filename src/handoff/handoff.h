@@ -39,6 +39,9 @@ class Handoff {
   // Until a worker is about to answer, or the request has failed.
   boost::asio::awaitable<Result<Answer>> run(Job job, Trail& trail, Cancellation& cancellation);
 
+  // The worker has gone.
+  void forget(model::WorkerId worker) { peers_.forget(worker); }
+
   const fleet::Random& random() const { return random_; }
 
  private:

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace baton::handoff {
@@ -476,7 +477,10 @@ void Run::report(std::string_view leg, fleet::Worker& worker, const Error& error
   }
   switch (error.code()) {
     case Errc::EngineUnreachable:
-      return worker.failed(fleet::Failure::Unreachable, error.message());
+      return worker.failed(error.cause() == std::errc::connection_refused
+                               ? fleet::Failure::Refused
+                               : fleet::Failure::Unreachable,
+                           error.message());
     case Errc::EngineOverloaded:
       return worker.pushed_back(*error.retry_after());
     case Errc::EngineFailed:

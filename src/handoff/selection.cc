@@ -94,11 +94,14 @@ auto Selection::ask(Role role, fleet::Wish wish, Take take) {
   routing::AffinityTable& sessions = job_.model->affinity(role);
   if (!session.empty() && sessions.enabled()) wish.affinity = sessions.find(session);
   auto taken = take(wish);
-  // Somebody who did not answer lately may do so again; a request that has no other way asks.
-  const bool no_other_way =
-      role != Role::Prefill || (!policy_.decode_may_prefill && !policy_.required);
-  if (!taken && no_other_way && taken.error().code() == Errc::NoWorkers) {
-    wish.worst = fleet::Standing::Down;
+  // Somebody who failed others, or did not answer lately, may do better now; a request that has no
+  // other way asks. Where prefill is required, its absence is an answer, too.
+  const bool another_way = role == Role::Prefill && policy_.decode_may_prefill && !policy_.required;
+  const bool absence_is_told = role == Role::Prefill && policy_.required;
+  for (const auto worse : {fleet::Standing::Doubtful, fleet::Standing::Down}) {
+    if (taken || another_way || taken.error().code() != Errc::NoWorkers) break;
+    if (worse == fleet::Standing::Down && absence_is_told) break;
+    wish.worst = worse;
     if (auto last = take(wish)) taken = std::move(last);
   }
   return taken;
@@ -142,6 +145,7 @@ auto Selection::first_that_can_be_followed(Take take) {
     fleet::Wish second = decode_wish();
     if (!job_.hints->session_id.empty())
       second.affinity = job_.model->affinity(Role::Decode).find(job_.hints->session_id);
+    second.worst = fleet::Standing::Doubtful;
     if (decodes.can_serve(second)) return taken;
     // What is kept for somebody who does not answer would stay pinned. Where nothing is kept, a
     // decode worker that was away may be back.

@@ -58,6 +58,7 @@ CLI::App* add_command(CLI::App& app, Options& options) {
       ->capture_default_str();
   sim->add_option("--ready-file", options.ready_file, "Written as host:port once listening");
   sim->add_option("--model", options.model, "Served model name")->capture_default_str();
+  sim->add_option("--lora", options.loras, "vLLM and SGLang: an adapter; give it once for each");
   sim->add_option("--block-size", options.block_size, "Tokens per KV block")
       ->check(CLI::Range(1U, 1U << 20U))
       ->capture_default_str();
@@ -112,7 +113,12 @@ CLI::App* add_command(CLI::App& app, Options& options) {
   sim->add_option("--max-output", options.max_output, "Longest answer in tokens")
       ->check(CLI::Range(0U, 1U << 30U))
       ->capture_default_str();
-  sim->add_option("--api-key", options.api_key, "Bearer key required on /v1 paths");
+  sim->add_option("--api-key", options.api_key,
+                  "Bearer key required on /v1 paths; SGLang: on all but health and metrics");
+  sim->add_option("--health-poll-ms", options.health_poll_ms,
+                  "Where /health makes a token: how often it looks for it; SGLang's own is 1000")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   sim->add_option("--control-port", options.control_port,
                   "Second listener for /sim/ only, untouched by faults; 0 picks a free one")
       ->each([&options](const std::string&) { options.has_control = true; });

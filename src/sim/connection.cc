@@ -149,7 +149,12 @@ asio::awaitable<void> Connection::until_closed() {
   while (reader_->buffer.size() < kPipelineLimit) {
     auto [error, size] = co_await socket_.async_read_some(reader_->buffer.prepare(4096), kAwait);
     reader_->buffer.commit(size);
-    if (error) co_return;
+    if (error == asio::error::operation_aborted) co_return;
+    if (error) {
+      // The end is told once: who read on for the next request would wait for ever.
+      keep_alive_ = false;
+      co_return;
+    }
   }
   // A peer that pipelines this much is not watched any longer.
   co_await socket_.async_wait(asio::ip::tcp::socket::wait_error, kAwait);

@@ -40,13 +40,23 @@ Result<std::optional<std::uint32_t>> read_count(const json& body, const char* ke
   return std::optional(value->get<std::uint32_t>());
 }
 
-Result<void> read_model(const Options& options, const json& body) {
+// vLLM is asked for an adapter by its name, SGLang by model:adapter.
+bool serves(const Options& options, const std::string& name) {
+  if (name == options.model) return true;
+  const bool prefixed = options.engine == model::Engine::Sglang;
+  return std::ranges::any_of(options.loras, [&](const std::string& lora) {
+    return name == (prefixed ? fmt::format("{}:{}", options.model, lora) : lora);
+  });
+}
+
+Result<void> read_model(const Options& options, const json& body, GenerationRequest& out) {
+  out.model = options.model;
   const json* name = field(body, "model");
   if (name == nullptr) return {};
   if (!name->is_string()) return fail(Errc::InvalidRequest, "model: must be a string");
-  if (name->get_ref<const std::string&>() == options.model) return {};
-  return fail(Errc::ModelNotFound,
-              fmt::format("The model `{}` does not exist.", name->get_ref<const std::string&>()));
+  out.model = name->get<std::string>();
+  if (serves(options, out.model)) return {};
+  return fail(Errc::ModelNotFound, fmt::format("The model `{}` does not exist.", out.model));
 }
 
 Result<void> read_stream(const Options& options, const json& body, GenerationRequest& out) {
@@ -261,7 +271,7 @@ Result<void> read_request(const Options& options, Api api, const json& body, Gen
   }
   if (!handoff) return handoff;
   if (auto rank = read_rank(options, headers.rank, body, out); !rank) return rank;
-  if (auto model = read_model(options, body); !model) return model;
+  if (auto model = read_model(options, body, out); !model) return model;
   if (auto stream = read_stream(options, body, out); !stream) return stream;
   if (auto limits = read_limits(options, body, out); !limits) return limits;
   if (options.engine != model::Engine::Sglang) {

@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view kHealth = "health";
+
 constexpr std::array<std::pair<FaultKind, std::string_view>, 10> kKinds{{
     {FaultKind::Refuse, "refuse"},
     {FaultKind::Reset, "reset"},
@@ -37,12 +39,28 @@ Result<double> read_number(const json& body, const char* key, double least) {
   return value.get<double>();
 }
 
-Result<std::optional<Phase>> read_phase(const json& body) {
-  if (!body.contains("phase") || body["phase"] == "any") return std::optional<Phase>();
-  for (const Phase phase : {Phase::Prefill, Phase::Decode, Phase::Aggregated}) {
-    if (body["phase"] == to_string(phase)) return std::optional(phase);
+Result<void> read_phase(const json& body, Fault& fault) {
+  if (!body.contains("phase") || body["phase"] == "any") return {};
+  if (body["phase"] == kHealth) {
+    const FaultKind kind = fault.kind;
+    fault.health = true;
+    if (kind == FaultKind::Reset || kind == FaultKind::Status || kind == FaultKind::Hang ||
+        kind == FaultKind::Slow) {
+      return {};
+    }
+    return fail(Errc::InvalidRequest, "phase: health takes reset, status, hang or slow");
   }
-  return fail(Errc::InvalidRequest, "phase: must be prefill, decode, aggregated or any");
+  for (const Phase phase : {Phase::Prefill, Phase::Decode, Phase::Aggregated}) {
+    if (body["phase"] != to_string(phase)) continue;
+    fault.phase = phase;
+    return {};
+  }
+  return fail(Errc::InvalidRequest, "phase: must be prefill, decode, aggregated, any or health");
+}
+
+std::string phase_name(const Fault& fault) {
+  if (fault.health) return std::string(kHealth);
+  return fault.phase ? std::string(to_string(*fault.phase)) : "any";
 }
 
 Result<FaultKind> read_kind(const json& body) {
@@ -66,9 +84,7 @@ Result<Fault> read_fault(const json& body) {
   const auto kind = read_kind(body);
   if (!kind) return fail(kind.error());
   fault.kind = *kind;
-  const auto phase = read_phase(body);
-  if (!phase) return fail(phase.error());
-  fault.phase = *phase;
+  if (const auto phase = read_phase(body, fault); !phase) return fail(phase.error());
   for (const auto& [key, value] : body.items()) {
     if (key == "kind" || key == "phase") continue;
     const auto number = read_number(body, key.c_str(), key == "status" ? 100 : 0);
@@ -99,15 +115,26 @@ void FaultTable::add(const Fault& fault, TimePoint now) {
   active_.push_back({fault, until});
 }
 
-std::optional<Fault> FaultTable::strike(Phase phase, TimePoint now) {
+template <typename Matches>
+std::optional<Fault> FaultTable::take_first(TimePoint now, Matches matches) {
   drop_finished(now);
   for (Active& active : active_) {
     Fault& fault = active.fault;
-    if (fault.kind == FaultKind::Refuse || (fault.phase && *fault.phase != phase)) continue;
+    if (fault.kind == FaultKind::Refuse || !matches(fault)) continue;
     if (fault.count) --*fault.count;
     return fault;
   }
   return std::nullopt;
+}
+
+std::optional<Fault> FaultTable::strike(Phase phase, TimePoint now) {
+  return take_first(now, [phase](const Fault& fault) {
+    return !fault.health && (!fault.phase || *fault.phase == phase);
+  });
+}
+
+std::optional<Fault> FaultTable::strike_health(TimePoint now) {
+  return take_first(now, [](const Fault& fault) { return fault.health; });
 }
 
 bool FaultTable::refusing(TimePoint now) {
@@ -121,7 +148,7 @@ json FaultTable::list(TimePoint now) {
   json out = json::array();
   for (const auto& [fault, until] : active_) {
     json one{{"kind", to_string(fault.kind)},
-             {"phase", fault.phase ? std::string(to_string(*fault.phase)) : "any"},
+             {"phase", phase_name(fault)},
              {"status", fault.status},
              {"after_tokens", fault.after_tokens},
              {"delay_ms", fault.delay_ms}};

@@ -33,6 +33,7 @@ std::string_view to_string(FaultKind kind);
 struct Fault {
   FaultKind kind = FaultKind::Status;
   std::optional<Phase> phase = {};  // absent: any
+  bool health = false;              // strikes health checks, and no request
   std::optional<std::uint64_t> count = {};
   int status = 503;
   std::uint64_t after_tokens = 0;
@@ -52,6 +53,8 @@ class FaultTable {
 
   // The first fault that strikes a request of this phase; one of its count is used up.
   std::optional<Fault> strike(Phase phase, TimePoint now);
+  // The same for a health check.
+  std::optional<Fault> strike_health(TimePoint now);
   bool refusing(TimePoint now);
   nlohmann::json list(TimePoint now);
 
@@ -60,6 +63,8 @@ class FaultTable {
     Fault fault;
     std::optional<TimePoint> until;
   };
+  template <typename Matches>
+  std::optional<Fault> take_first(TimePoint now, Matches matches);
   void drop_finished(TimePoint now);
 
   std::vector<Active> active_;

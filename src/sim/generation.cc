@@ -59,7 +59,7 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
   take_rank(log_entry);
   if (request_.recompute) ++counters.recomputed;
   shape_.emplace(options.engine, request_, response_id(options.engine, request_.api, request_.id),
-                 options.model, unix_seconds());
+                 request_.model, unix_seconds());
   for (const Meeting& meeting : request_.meetings) services_.engine.expect(meeting.key);
 
   co_await (connection_.until_closed() || produce());

@@ -145,7 +145,15 @@ std::string models_body(const Options& options) {
     card["max_model_len"] = options.max_model_len;
   }
   if (options.engine == Engine::Vllm) card["permission"] = json::array();
-  return ordered_json{{"object", "list"}, {"data", json::array({card})}}.dump();
+  ordered_json cards = json::array({card});
+  for (const std::string& lora : options.loras) {
+    card["id"] = lora;
+    card["root"] = "/adapters/" + lora;
+    card["parent"] = options.model;
+    card["max_model_len"] = nullptr;
+    cards.push_back(card);
+  }
+  return ordered_json{{"object", "list"}, {"data", cards}}.dump();
 }
 
 std::string version_of(Engine engine) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace baton::sim {
 
@@ -22,6 +23,7 @@ struct Options {
   std::uint16_t port = 0;
   std::string ready_file;
   std::string model = "demo";
+  std::vector<std::string> loras;  // adapters, by name
   std::uint32_t block_size = 16;
   std::uint32_t blocks = 8192;
   std::uint32_t dp_size = 1;
@@ -42,6 +44,7 @@ struct Options {
   std::uint32_t min_output = 16;
   std::uint32_t max_output = 64;
   std::string api_key;
+  double health_poll_ms = 1;  // how often a health check looks for the token it made
   bool has_control = false;
   std::uint16_t control_port = 0;
   std::string control_ready_file;

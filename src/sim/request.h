@@ -48,6 +48,7 @@ struct Meeting {
 // Role. What the simulator understood of one generation request, engine dialect already removed.
 struct GenerationRequest {
   Api api = Api::Chat;
+  std::string model;  // as asked for: the served one or an adapter
   Phase phase = Phase::Aggregated;
   bool stream = false;
   bool include_usage = false;

@@ -36,6 +36,8 @@ Result<void> Server::start() {
                 fmt::format("--handoff {}: not a hand-off of {}", model::to_string(options_.mode()),
                             model::to_string(options_.engine)));
   }
+  if (!options_.loras.empty() && options_.engine == model::Engine::Trtllm)
+    return fail(Errc::InvalidRequest, "--lora: TensorRT-LLM has no adapters by name");
   if (auto opened = open_doors(); !opened) return opened;
   services_.emplace(options_, model::Endpoint{options_.host, options_.port}, engine_, faults_,
                     log_);

@@ -54,6 +54,8 @@ class Server {
   boost::asio::awaitable<void> answer(Connection& connection, const HttpRequest& request,
                                       Door door);
   boost::asio::awaitable<bool> answer_bootstrap(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<void> answer_health(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<bool> healthy(const HttpRequest& request);
   boost::asio::awaitable<bool> answer_engine(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_simulator(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> answer_faults(Connection& connection, const HttpRequest& request);

@@ -2,16 +2,19 @@
 // SPDX-FileCopyrightText: The Baton authors
 // The routes of the simulated server.
 #include "sim/dialect.h"
+#include "sim/health_request.h"
 #include "sim/introspection.h"
 #include "sim/server.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <utility>
+#include <variant>
 
 namespace baton::sim {
 namespace {
@@ -46,9 +49,25 @@ std::optional<PeerCall> read_peer_call(const std::string& body) {
 
 std::string refusal(std::string_view reason) { return json{{"reason", reason}}.dump(); }
 
+// SGLang guards all but what watchers need, the others only /v1.
 bool has_key(const Options& options, const HttpRequest& request) {
-  return options.api_key.empty() || !request.path.starts_with("/v1") ||
+  const std::string& path = request.path;
+  const bool open =
+      options.engine == Engine::Sglang
+          ? path.starts_with("/health") || path.starts_with("/metrics") || path.starts_with("/sim/")
+          : !path.starts_with("/v1");
+  return options.api_key.empty() || open ||
          request.header("authorization") == "Bearer " + options.api_key;
+}
+
+bool is_health(Engine engine, std::string_view path) {
+  return path == "/health" || path == "/ping" ||
+         (engine != Engine::Vllm && path == "/health_generate");
+}
+
+// Where a health check is a request that the engine makes of itself.
+bool health_generates(Engine engine, std::string_view path) {
+  return path == "/health_generate" || (engine == Engine::Sglang && path == "/health");
 }
 
 }  // namespace
@@ -106,15 +125,17 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
     co_return true;
   }
   const bool reading = request.method == "GET" || request.method == "HEAD";
+  if (reading && is_health(engine, path)) {
+    co_await answer_health(connection, request);
+    co_return true;
+  }
   const auto connections = static_cast<std::uint64_t>(connections_.size());
   std::optional<std::string> body;
   std::string_view type = "application/json";
   if (path == "/v1/models") {
     body = models_body(options_);
-  } else if (path == "/health" || path == "/ping" ||
-             (engine != Engine::Vllm && path == "/health_generate")) {
+  } else if (is_health(engine, path)) {
     body.emplace();
-    type = {};
   } else if (path == "/version" && engine != Engine::Sglang) {
     body = json{{"version", version_of(engine)}}.dump();
   } else if ((path == "/server_info" && engine != Engine::Vllm) ||
@@ -133,6 +154,33 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
     co_await connection.send_json(405, kNotAllowed);
   }
   co_return true;
+}
+
+asio::awaitable<void> Server::answer_health(Connection& connection, const HttpRequest& request) {
+  const auto fault = faults_.strike_health(std::chrono::steady_clock::now());
+  if (fault && fault->kind == FaultKind::Reset) {
+    connection.reset();
+  } else if (fault && fault->kind == FaultKind::Hang) {
+    co_await connection.until_closed();
+  } else if (fault && fault->kind == FaultKind::Status) {
+    co_await connection.send(fault->status, {}, {});
+  } else {
+    if (fault) {
+      asio::steady_timer timer(
+          io_, std::chrono::microseconds(static_cast<std::int64_t>(fault->delay_ms * 1000)));
+      co_await (connection.until_closed() || timer.async_wait(asio::use_awaitable));
+    }
+    // When the caller has gone first, the answer fails to be sent.
+    const auto outcome = co_await (healthy(request) || connection.until_closed());
+    const bool well = outcome.index() == 0 && std::get<0>(outcome);
+    co_await connection.send(well ? 200 : 503, {}, {});
+  }
+}
+
+asio::awaitable<bool> Server::healthy(const HttpRequest& request) {
+  if (!health_generates(options_.engine, request.path)) co_return true;
+  HealthRequest token(engine_);
+  co_return co_await token.seen(options_.health_poll_ms);
 }
 
 asio::awaitable<bool> Server::answer_simulator(Connection& connection, const HttpRequest& request) {

@@ -101,7 +101,6 @@ scenario('bad configurations are refused with file, line and a hint', async (s) 
     'wrong type': [[...GOOD, 'threads: many'], 6, /threads/],
     'unknown engine': [GOOD.map((line) => line.replace('vllm', 'llvm')), 5, /vllm.*sglang.*trtllm/],
     'duplicate worker': [[...GOOD, GOOD[4]], 6, /127\.0\.0\.1:9/],
-    'prefill without decode': [GOOD.map((line) => line.replace('aggregated', 'prefill')), undefined, /decode/],
     'no models': [GOOD.slice(0, 1), undefined, /models/],
     'not YAML': [[...GOOD, 'admin: [1, 2'], undefined, /./],
   };

@@ -167,6 +167,9 @@ killing('sglang aggregated: completions survive the death of a worker', {
   engine: 'sglang', streams: 40, kinds: [completion], victims: 'aggregated', counts: { aggregated: 2 },
 });
 
+// Workers that fail this often would be ejected, and nobody could say whom a request meets.
+const NOBODY_EJECTED = { failures: 1000 };
+
 const ask = (fleet, body, headers) => inTime('an answer', new Call(fleet.router.address, body, headers).ended);
 
 /** Each decode worker fails once, so that it does not matter which one is chosen. */
@@ -190,7 +193,7 @@ scenario('vllm: a stream may break at any token', async (s) => {
   const fleet = await Fleet.start(s, {
     counts: { prefill: 1, decode: 2 },
     model: { migration: MIGRATION },
-    config: { timeouts: { ...TIMEOUTS, first_byte: '1s', idle: '1s' }, threads: 1 },
+    config: { timeouts: { ...TIMEOUTS, first_byte: '1s', idle: '1s' }, threads: 1, health: NOBODY_EJECTED },
   });
   const bodies = {
     'chat with usage': chat('Break me anywhere', { ...USAGE, max_completion_tokens: 12 }),
@@ -214,7 +217,7 @@ scenario('vllm: however a stream breaks, it goes on', async (s) => {
   const fleet = await Fleet.start(s, {
     counts: { prefill: 2, decode: 2 },
     model: { migration: MIGRATION },
-    config: { timeouts: { ...TIMEOUTS, idle: '1s' }, threads: 1 },
+    config: { timeouts: { ...TIMEOUTS, idle: '1s' }, threads: 1, health: NOBODY_EJECTED },
   });
   for (const kind of ['cut', 'hang_stream', 'malformed', 'error_event']) {
     await s.step(kind, async () => {
@@ -255,7 +258,8 @@ const REFUSED = {
 function refusing(name, { bodies, ...options }) {
   scenario(name, async (s) => {
     const fleet = await Fleet.start(s, {
-      counts: { prefill: 1, decode: 2 }, model: { migration: MIGRATION }, config: { timeouts: TIMEOUTS, threads: 1 }, ...options,
+      counts: { prefill: 1, decode: 2 }, model: { migration: MIGRATION }, config: { timeouts: TIMEOUTS, threads: 1, health: NOBODY_EJECTED },
+      ...options,
     });
     for (const [why, body] of Object.entries(bodies)) {
       await s.step(why, async () => {

@@ -34,6 +34,7 @@ async function startFleet(s, engine, counts, model = {}) {
 async function askStruck(fleet, sim, label, stream, check) {
   const { requests } = await sim.state();
   for (let i = 0; i < 2; ++i) {
+    await fleet.router.allUp(); // one that pushed back is passed over for a while
     const body = chat(`${label} ${i}`, { stream });
     const id = `${label}-${i}`.replaceAll(' ', '-');
     check(await ask(fleet.router, body, { 'X-Request-Id': id }), body);

@@ -61,12 +61,12 @@ export class FakeEngine {
       const prefill = params?.do_remote_decode === true;
       const leg = { path, method, headers, rawHeaders, body, connection: socket.number, prefill, stream };
       if (method === 'POST') this.legs.push(leg);
-      if (!this.behave(leg, response)) this.#answer(leg, response);
+      if (method !== 'POST' || !this.behave(leg, response)) this.#answer(leg, response);
     });
   }
 
   #answer({ prefill, stream, method }, response) {
-    if (method !== 'POST') return json(response, '{"object":"list","data":[]}');
+    if (method !== 'POST') return json(response, '{"object":"list","data":[{"id":"demo","object":"model","owned_by":"vllm"}]}');
     const params = prefill ? `,"kv_transfer_params":${KV_TRANSFER_PARAMS}` : '';
     if (stream) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });

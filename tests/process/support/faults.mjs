@@ -20,6 +20,7 @@ const CONCURRENCY = 6;
 
 const UNREACHABLE = { statuses: [502], codes: ['engine_unreachable'] };
 const FAILED = { statuses: [502], codes: ['engine_failed'] };
+const KEY_REFUSED = { statuses: [502], codes: ['engine_unauthorized'] };
 const REJECTED = { statuses: [400], codes: ['engine_rejected'] };
 const TIMEOUT = { statuses: [504], codes: ['engine_timeout'] };
 const NOT_THE_PROTOCOL = { statuses: [502], codes: ['engine_protocol'] };
@@ -40,7 +41,7 @@ const FAULTS = {
   refuse: [{ kind: 'refuse' }, UNREACHABLE],
   reset: [{ kind: 'reset' }, FAILED],
   'status 400': [{ kind: 'status', status: 400 }, REJECTED],
-  'status 401': [{ kind: 'status', status: 401 }, FAILED],
+  'status 401': [{ kind: 'status', status: 401 }, KEY_REFUSED],
   'status 429': [{ kind: 'status', status: 429 }, overloaded(429)],
   'status 500': [{ kind: 'status', status: 500 }, FAILED],
   'status 503': [{ kind: 'status', status: 503 }, overloaded(503)],
@@ -213,7 +214,9 @@ function saved(engine, phase) {
   scenario(`a second worker makes good what fails at ${phase}`, async (s) => {
     const counts = Object.fromEntries(Object.keys(countsFor(phase)).map((role) => [role, 2]));
     const model = phase === 'aggregated' ? {} : { disaggregation: 'required' };
-    const fleet = await Fleet.start(s, { engine, counts, config: { timeouts: TIMEOUTS }, model });
+    // The worker that fails is asked again and again, so nobody may be ejected.
+    const config = { timeouts: TIMEOUTS, health: { failures: 1000 } };
+    const fleet = await Fleet.start(s, { engine, counts, config, model });
     const [sim] = fleet.of(phase);
     const step = (name) => s.step(name, () => checkSaved(fleet, sim, phase, name));
     for (const name of SAVED.filter((one) => !LOSES_BLOCKS.includes(one))) await step(name);

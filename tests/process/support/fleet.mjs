@@ -143,14 +143,12 @@ export class Router {
     return { status: answer.status, ...JSON.parse(answer.text) };
   }
 
-  /** Waits until every worker that could serve a plain request is up, as far as the route query tells. */
+  /** Waits until every worker of the model may have requests. */
   async allUp(model = 'demo') {
-    const asked = { model, messages: [{ role: 'user', content: 'x' }] };
-    const { prefill: prefills, decode: decodes } = (await this.readiness()).models[model];
-    await until('every worker is up', async () => {
-      const { prefill, decode } = await this.route(asked);
-      if (!decode || (prefills > 0 && decodes > 0 && !prefill)) return false;
-      return [...(prefill?.candidates ?? []), ...decode.candidates].every(({ why_not }) => why_not !== 'it is not available');
+    await until('every worker may have requests', async () => {
+      const { namespaces } = (await this.readiness()).models[model];
+      const roles = Object.values(namespaces).flatMap((one) => Object.values(one.roles));
+      return roles.flatMap(({ states }) => Object.keys(states)).every((state) => state === 'ready' || state === 'half_open');
     });
   }
 }

@@ -34,13 +34,13 @@ export function inTime(what, promise, within = 30_000) {
 
 /** One process under test. It dies with this one, so that an aborted test run leaves nothing behind. */
 export class Process {
-  constructor(name, args, env = {}) {
+  constructor(name, args, env = {}, program = BATON) {
     this.name = name;
     this.stdout = '';
     this.stderr = '';
     this.exited = undefined; // {code, signal}
     this.expectedExit = 0; // code, or undefined where any will do
-    this.child = spawn('setpriv', ['--pdeathsig', 'KILL', BATON, ...args], {
+    this.child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });

@@ -61,10 +61,25 @@ struct AdminApiTest : test::IoFixture {
   AnswerRecorder answer;
 };
 
-TEST_F(AdminApiTest, NeedsNoKey) {
+TEST_F(AdminApiTest, AsksMachinesThatLookAfterItForNoKey) {
   fleet.emplace(config, metrics, log);
-  for (const Route& route : make_routes()) {
-    EXPECT_EQ(route.access, Access::Open) << route.path;
+  const Routes routes(make_routes());
+  for (const char* path : {"/health", "/ready", "/metrics", "/v1/models/m/ready"})
+    EXPECT_EQ(routes.find("GET", path).value()->access, Access::Open) << path;
+  EXPECT_EQ(routes.find("POST", "/v1/route").value()->access, Access::Operator);
+}
+
+TEST_F(AdminApiTest, TellsWhetherOneModelIsReady) {
+  serve("org/good", {Role::Aggregated});
+  serve("bad", {Role::Prefill});
+  EXPECT_EQ(get("/v1/models/org%2Fgood/ready").status, 200);
+  EXPECT_EQ(get("/v1/models/org/good/ready").status, 200);
+  EXPECT_EQ(json()["model"], "org/good");
+  EXPECT_EQ(get("/v1/models/bad/ready").status, 503);
+  EXPECT_TRUE(json()["reason"].is_string());
+  for (const char* path : {"/v1/models/nobody/ready", "/v1/models/bad", "/v1/models/ready"}) {
+    EXPECT_EQ(get(path).status, 404) << path;
+    EXPECT_EQ(json()["error"]["code"], "model_not_found");
   }
 }
 

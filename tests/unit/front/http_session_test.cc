@@ -38,7 +38,7 @@ struct HttpSessionTest : test::IoFixture {
                                    .random = [this] { return ++draws; }});
     connection.emplace(std::move(near), deadlines);
     client.emplace(std::move(far));
-    session.emplace(*connection, *context, trusted);
+    session.emplace(*connection, *context, Peer{trusted, loopback});
     ended = false;
     start([this]() -> awaitable<void> {
       co_await session->run();
@@ -90,6 +90,7 @@ struct HttpSessionTest : test::IoFixture {
 
   Routes routes{{{"POST", "/echo", Access::Key, [this](Call call) { return echo(call); }},
                  {"GET", "/open", Access::Open, [this](Call call) { return echo(call); }},
+                 {"GET", "/own", Access::Operator, [this](Call call) { return echo(call); }},
                  {"POST", "/hang", Access::Open, [this](Call call) { return hang(call); }}}};
   config::Limits limits;
   config::Timeouts timeouts;
@@ -107,6 +108,7 @@ struct HttpSessionTest : test::IoFixture {
   std::vector<std::string> bodies;
   std::vector<std::string> ids;
   routing::Trusted trusted = routing::Trusted::No;
+  bool loopback = false;
   std::optional<routing::Trusted> last_trusted;
   bool hanging = false;
   std::optional<Errc> reason;
@@ -309,6 +311,36 @@ TEST_F(HttpSessionTest, LetsKeysAndOpenRoutesIn) {
   client->send("GET /nowhere HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(receive(3), HasSubstr("HTTP/1.1 401 Unauthorized\r\n"))
       << "a stranger learns nothing of what there is";
+}
+
+TEST_F(HttpSessionTest, WithoutKeysOperatorsAreThoseOnThisMachine) {
+  begin();
+  client->send("GET /own HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_THAT(receive(1), StartsWith("HTTP/1.1 403 Forbidden\r\n"));
+  EXPECT_THAT(client->received(), HasSubstr("admin_keys_file"));
+  EXPECT_EQ(refused(Errc::Forbidden), 1U);
+  client->close();
+  run_until([this] { return ended; });
+
+  loopback = true;
+  begin();
+  client->send("GET /own HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_THAT(receive(1), StartsWith("HTTP/1.1 200 OK\r\n"));
+  client->send("GET /own HTTP/1.1\r\nHost: h\r\nOrigin: http://evil.example\r\n\r\n");
+  EXPECT_THAT(receive(2), HasSubstr("HTTP/1.1 403 Forbidden\r\n")) << "a page is not an operator";
+}
+
+TEST_F(HttpSessionTest, WithKeysOperatorsAreThoseWhoHaveOne) {
+  for (const bool here : {false, true}) {
+    loopback = here;
+    begin({"key"});
+    client->send("GET /own HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_THAT(receive(1), StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
+    client->send("GET /own HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer key\r\n\r\n");
+    EXPECT_THAT(receive(2), HasSubstr("HTTP/1.1 200 OK\r\n"));
+    client->close();
+    run_until([this] { return ended; });
+  }
 }
 
 constexpr const char* kHang = "POST /hang HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n";

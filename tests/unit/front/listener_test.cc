@@ -50,10 +50,13 @@ struct ListenerTest : test::IoFixture {
     EXPECT_THAT(client.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
   }
 
-  Routes routes{{{"GET", "/hello", Access::Open, [this](Call call) {
+  Routes routes{{{"GET", "/hello", Access::Open,
+                  [this](Call call) {
                     trusted.push_back(call.trusted);
                     return respond_json(call, 200, "hello");
-                  }}}};
+                  }},
+                 {"GET", "/own", Access::Operator,
+                  [](Call call) { return respond_json(call, 200, "own"); }}}};
   std::vector<routing::Trusted> trusted;  // what was thought of each request
   ApiKeys keys{{}};
   config::Limits limits;
@@ -66,6 +69,13 @@ struct ListenerTest : test::IoFixture {
   std::uint16_t port = 0;
   std::optional<Listener> listener;
 };
+
+TEST_F(ListenerTest, KnowsWhoCallsFromItsOwnMachine) {
+  RawClient client = connect();
+  client.send("GET /own HTTP/1.1\r\nHost: h\r\n\r\n");
+  run_until([&] { return client.received().ends_with("own") || client.ended(); });
+  EXPECT_THAT(client.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
 
 TEST_F(ListenerTest, RunsASessionForEachConnection) {
   RawClient first = connect();

@@ -43,6 +43,29 @@ TEST(FaultTable, RefusalIsNoFaultOfARequest) {
   EXPECT_FALSE(faults.strike(Phase::Prefill, kNow));
 }
 
+TEST(FaultTable, OfHealthAndOfRequestsAreApart) {
+  FaultTable faults;
+  faults.add({.kind = FaultKind::Hang}, kNow);
+  EXPECT_FALSE(faults.strike_health(kNow));
+  faults.clear();
+  faults.add({.kind = FaultKind::Status, .health = true, .count = 1}, kNow);
+  EXPECT_FALSE(faults.strike(Phase::Aggregated, kNow));
+  EXPECT_TRUE(faults.strike_health(kNow));
+  EXPECT_FALSE(faults.strike_health(kNow));
+}
+
+TEST(FaultTable, OfHealthAreThoseThatAnAnswerWithoutTokensCanHave) {
+  for (const char* kind : {"reset", "status", "hang", "slow"}) {
+    const auto fault = read_fault({{"kind", kind}, {"phase", "health"}});
+    ASSERT_TRUE(fault) << kind;
+    FaultTable faults;
+    faults.add(*fault, kNow);
+    EXPECT_EQ(faults.list(kNow)[0]["phase"], "health");
+  }
+  for (const char* kind : {"refuse", "hang_stream", "cut", "malformed", "error_event", "die"})
+    EXPECT_FALSE(read_fault({{"kind", kind}, {"phase", "health"}})) << kind;
+}
+
 TEST(FaultTable, ReadsAndListsEveryField) {
   const json body =
       json::parse(R"({"kind":"slow","phase":"prefill","count":3,"status":429,"after_tokens":5,)"

@@ -124,6 +124,8 @@ TEST_F(ServerTest, AClientThatLeavesFreesItsSequenceAndBlocks) {
         return now["running"] == 0 && now["aborted"] == before["aborted"].get<int>() + 1;
       });
       EXPECT_EQ((co_await state(server))["blocks_free"], server.options().blocks);
+      // Only the one that asks.
+      co_await until(server, [](const json& now) { return now["connections"] == 1; });
     }
   });
 }
@@ -160,6 +162,51 @@ TEST_F(ServerTest, AKeyIsRequiredOnV1PathsOnly) {
     EXPECT_EQ((co_await call(server.port(), "GET", "/v1/models")).status, 401);
     EXPECT_EQ((co_await call(server.port(), "GET", "/health")).status, 200);
   });
+}
+
+TEST_F(ServerTest, SglangGuardsAllButWhatWatchersNeed) {
+  Options options = worker(Engine::Sglang);
+  options.api_key = "secret";
+  Server& server = start(options);
+  run([&]() -> Task {
+    for (const char* path : {"/v1/models", "/server_info", "/get_server_info", "/ping"}) {
+      EXPECT_EQ((co_await call(server.port(), "GET", path)).status, 401) << path;
+      const HeaderList key{{"Authorization", "Bearer secret"}};
+      EXPECT_EQ((co_await call(server.port(), "GET", path, nullptr, key)).status, 200) << path;
+    }
+    for (const char* path : {"/health", "/health_generate", "/metrics", "/sim/state"})
+      EXPECT_EQ((co_await call(server.port(), "GET", path)).status, 200) << path;
+  });
+}
+
+TEST_F(ServerTest, AdaptersHaveCardsAndServeUnderTheirNames) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang}) {
+    Options options = worker(engine);
+    options.loras = {"poet", "clerk"};
+    start(options);
+  }
+  run([&]() -> Task {
+    for (const auto& server : servers_) {
+      const json cards = (co_await call(server->port(), "GET", "/v1/models")).json()["data"];
+      EXPECT_EQ(cards.size(), 3U);
+      EXPECT_EQ(cards[0]["parent"], nullptr);
+      EXPECT_EQ(cards[0]["max_model_len"], server->options().max_model_len);
+      EXPECT_EQ(cards[2]["id"], "clerk");
+      EXPECT_EQ(cards[2]["parent"], "demo");
+      EXPECT_EQ(cards[2]["max_model_len"], nullptr);
+
+      const bool vllm = server->options().engine == Engine::Vllm;
+      const std::string name = vllm ? "poet" : "demo:poet";
+      EXPECT_EQ((co_await chat(*server, {{"model", name}})).json()["model"], name);
+      EXPECT_EQ((co_await chat(*server, {{"model", vllm ? "demo:poet" : "poet"}})).status, 404);
+    }
+  });
+}
+
+TEST_F(ServerTest, TensorRtHasNoAdaptersByName) {
+  Options options = worker(Engine::Trtllm);
+  options.loras = {"poet"};
+  EXPECT_FALSE(Server(io_, options).start());
 }
 
 TEST_F(ServerTest, IntrospectionIsEachEnginesOwn) {

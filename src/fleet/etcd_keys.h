@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "etcd/entry.h"
+#include "fleet/fleet.h"
+#include "fleet/health.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::fleet {
+
+// Role. What the keys of etcd say of workers, and which workers still count after their key has
+//   gone: an etcd that let leases run out is no reason to send healthy workers away.
+// Confinement. The control thread.
+// Invariants. A value that cannot be read changes nothing, and touches no other key. Whoever was
+//   sent away on purpose goes at once; whoever only lost its lease lingers, unless another key
+//   stands for the same server. All of one call reaches the fleet as one change.
+class EtcdKeys {
+ public:
+  // `linger` 0: nobody lingers.
+  EtcdKeys(Fleet& fleet, std::chrono::milliseconds linger, telemetry::Registry& metrics,
+           telemetry::Logger& log);
+
+  // All there is now. `unsure`: etcd's data was replaced by older data, so that a key which is
+  // missing may have been lost rather than deleted.
+  void replace(const std::vector<etcd::KeyValue>& entries, bool unsure);
+  // What happened, in this order.
+  void apply(const std::vector<etcd::Event>& events);
+
+  // Keys that have gone, and the lease they had. Whoever finds that the lease is still there calls
+  // withdraw: somebody deleted them, and meant it.
+  struct Doubt {
+    std::int64_t lease;
+    std::vector<std::string> keys;
+  };
+  std::optional<Doubt> take_doubt();
+  std::size_t doubts() const { return doubts_.size(); }
+  void forget_doubts() { doubts_.clear(); }
+  // Those of its keys that have not come back.
+  void withdraw(const Doubt& doubt);
+
+  // Withdraws who has lingered for long enough, and who is not there any more. `away`: etcd cannot
+  // be reached, so nobody can come back, and the time does not count.
+  void tend(Time now, bool away);
+
+  std::size_t workers() const { return keys_.size(); }  // who lingers included
+  std::size_t lingering() const { return lingering_.size(); }
+  std::size_t refused() const { return refused_.size(); }
+
+ private:
+  struct Key {
+    Slot slot;
+    std::size_t digest = 0;  // of the value that counts
+    std::int64_t lease = 0;
+    bool draining = false;
+    std::optional<Time> until;  // it lingers
+  };
+  using Keys = std::map<std::string, Key, std::less<>>;
+
+  void put(const etcd::KeyValue& entry, Fleet::Changes& changes);
+  void leave(Keys::iterator key, bool unsure, Fleet::Changes& changes);
+  void drop(Keys::iterator key, Fleet::Changes& changes);
+  // The key is there: it does not linger, and nobody lingers in its place.
+  void settle(Keys::iterator key, Fleet::Changes& changes);
+  void refuse(const etcd::KeyValue& entry, std::string_view problem, bool kept);
+  void unseat(Keys::iterator key);
+  void commit(Fleet::Changes changes, std::size_t lingered_before);
+
+  Fleet& fleet_;
+  const std::chrono::milliseconds linger_;
+  telemetry::Logger& log_;
+  telemetry::Counter& puts_;
+  telemetry::Counter& deletes_;
+  telemetry::Gauge& lingering_now_;
+  telemetry::Gauge& refused_now_;
+  Keys keys_;
+  std::map<Slot, std::set<std::string>> at_;                 // which keys stand for a server
+  std::set<std::string, std::less<>> lingering_;             // keys that have gone
+  std::map<std::string, std::size_t, std::less<>> refused_;  // digests of what cannot be read
+  std::map<std::int64_t, std::vector<std::string>> doubts_;  // by lease
+};
+
+}  // namespace baton::fleet

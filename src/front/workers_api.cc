@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/workers_api.h"
+
+#include "config/announcement.h"
+#include "wire/json_text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace baton::front {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Member = fleet::Fleet::Member;
+
+constexpr std::string_view kWorkers = "/workers";
+constexpr std::string_view kBelow = "/workers/";
+constexpr std::string_view kDrain = "/drain";
+
+std::string_view state_of(const Member& member, fleet::Time now) {
+  return member.leaving ? "leaving" : member.worker->state(now);
+}
+
+Json seconds_since(fleet::Time time, fleet::Time now) {
+  if (time == fleet::Time()) return nullptr;
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now - time);
+  return static_cast<double>(milliseconds.count()) / 1000;
+}
+
+Json loads_by_rank(const fleet::Worker& worker) {
+  Json loads = Json::array();
+  for (std::uint32_t rank = 0; rank < worker.ranks(); ++rank)
+    loads.push_back(worker.in_flight(rank));
+  return loads;
+}
+
+Json announcement_json(const fleet::Fleet& fleet, const Member& member) {
+  if (member.leaving) return nullptr;
+  const auto said = fleet.roster().find({member.model->name(), member.worker->authority()});
+  return Json::parse(config::to_json(said->announcement));
+}
+
+Json worker_json(const fleet::Fleet& fleet, const Member& member) {
+  const fleet::Time now = fleet::Clock::now();
+  const fleet::Worker& worker = *member.worker;
+  const model::WorkerSpec& spec = worker.spec();
+  const std::string why = worker.health().why();
+  Json json{{"number", worker.id().value},
+            {"name", worker.name()},
+            {"model", member.model->name()},
+            {"namespace", spec.name_space},
+            {"role", model::to_string(spec.role)},
+            {"engine", model::to_string(spec.engine)},
+            {"url", "http://" + worker.authority()},
+            {"instance", spec.instance.empty() ? Json() : Json(spec.instance)},
+            {"state", state_of(member, now)},
+            {"reason", why.empty() ? Json() : Json(why)},
+            {"in_flight", worker.in_flight()}};
+  if (worker.ranks() > 1) json["in_flight_by_rank"] = loads_by_rank(worker);
+  json["overloaded"] = worker.health().overloaded(now);
+  json["last_success_seconds_ago"] = seconds_since(worker.health().last_success(), now);
+  json["leaving"] = member.leaving;
+  json["origin"] = member.leaving ? Json() : Json(fleet::to_string(member.origin));
+  json["key"] = member.leaving ? Json() : Json(member.key);
+  json["announced"] = announcement_json(fleet, member);
+  return json;
+}
+
+std::string text_of(const Json& json) {
+  // What an engine said of its failure need not be UTF-8.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// What GET /workers?… asks for.
+struct Filter {
+  std::optional<std::string> model;
+  std::optional<std::string> role;
+  std::optional<std::string> state;
+
+  bool takes(const fleet::Fleet& fleet, const Member& member) const {
+    const auto is = [](const std::optional<std::string>& wanted, std::string_view value) {
+      return !wanted || *wanted == value;
+    };
+    const bool of_model =
+        is(model, member.model->name()) || (model && fleet.find(*model) == member.model);
+    return of_model && is(role, model::to_string(member.worker->spec().role)) &&
+           is(state, state_of(member, fleet::Clock::now()));
+  }
+};
+
+Result<Filter> read_filter(std::string_view target) {
+  Filter filter;
+  const std::array<std::pair<std::string_view, std::optional<std::string>*>, 3> known{
+      {{"model", &filter.model}, {"role", &filter.role}, {"state", &filter.state}}};
+  const std::size_t mark = target.find('?');
+  std::string_view rest = mark == std::string_view::npos ? "" : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const std::string_view pair = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+    const std::string_view name = pair.substr(0, pair.find('='));
+    const auto found = std::ranges::find(known, name, [](const auto& one) { return one.first; });
+    if (found == known.end() || name.size() == pair.size()) {
+      return fail(Errc::InvalidRequest,
+                  fmt::format("{} is no filter; there are model=, role= and state=",
+                              wire::percent_decoded(pair)));
+    }
+    *found->second = wire::percent_decoded(pair.substr(name.size() + 1));
+  }
+  if (filter.role && !model::parse_role(*filter.role)) {
+    return fail(
+        Errc::InvalidRequest,
+        fmt::format("{} is no role; there are prefill, decode and aggregated", *filter.role));
+  }
+  return filter;
+}
+
+Result<std::string> list(const fleet::Fleet& fleet, std::string_view target) {
+  const auto filter = read_filter(target);
+  if (!filter) return fail(filter.error());
+  Json workers = Json::array();
+  for (const Member& one : fleet.members()) {
+    if (filter->takes(fleet, one)) workers.push_back(worker_json(fleet, one));
+  }
+  return text_of({{"workers", std::move(workers)}});
+}
+
+// Every problem on a line of its own.
+Result<model::Announcement> read_announcement(std::string_view text) {
+  auto announcement = config::parse_announcement(text, "worker");
+  if (announcement) return *std::move(announcement);
+  std::string all;
+  for (const config::Problem& problem : announcement.error()) {
+    if (!all.empty()) all += '\n';
+    all +=
+        fmt::format("{}: {}", problem.path.empty() ? problem.file : problem.path, problem.message);
+  }
+  return fail(Errc::InvalidRequest, std::move(all));
+}
+
+Result<void> check_json(std::string_view body) {
+  if (body.size() > config::kMaxAnnouncementBytes) {
+    return fail(Errc::PayloadTooLarge, fmt::format("a worker is described in {} bytes at most",
+                                                   config::kMaxAnnouncementBytes));
+  }
+  return wire::validate_json_object(body);
+}
+
+Result<fleet::AdminSource::Added> add(fleet::AdminSource& admin, std::string_view body) {
+  if (auto checked = check_json(body); !checked) return fail(std::move(checked.error()));
+  auto announcement = read_announcement(body);
+  if (!announcement) return fail(std::move(announcement.error()));
+  return admin.add(*std::move(announcement));
+}
+
+// A JSON merge patch (RFC 7396): null takes a key away.
+Result<Member> amend(fleet::AdminSource& admin, std::string_view worker, std::string_view body) {
+  if (auto checked = check_json(body); !checked) return fail(std::move(checked.error()));
+  return admin.amend(worker, [body](const model::Announcement& before) {
+    Json merged = Json::parse(config::to_json(before));
+    merged.merge_patch(Json::parse(body));
+    return read_announcement(text_of(merged));
+  });
+}
+
+awaitable<void> respond_created(Call call, std::uint64_t number, std::string json) {
+  wire::Headers headers;
+  headers.add("Content-Type", "application/json");
+  headers.add("Location", fmt::format("{}{}", kBelow, number));
+  co_await call.response.respond(201, headers, json);
+}
+
+// {id} of /workers/{id} and /workers/{id}/drain.
+std::string worker_in(std::string_view path) {
+  path.remove_prefix(kBelow.size());
+  if (path.ends_with(kDrain)) path.remove_suffix(kDrain.size());
+  return wire::percent_decoded(path);
+}
+
+}  // namespace
+
+std::vector<Route> workers_routes(fleet::Fleet& fleet, fleet::AdminSource& admin) {
+  const auto respond = [&fleet](Call call, Result<Member> member) {
+    if (!member) return respond_error(std::move(call), std::move(member.error()));
+    return respond_json(std::move(call), 200, text_of(worker_json(fleet, *member)));
+  };
+  // A handler for what is below /workers/, with and without /drain at its end.
+  using Act = std::function<Result<Member>(const std::string& worker, std::string_view body)>;
+  const auto acts = [respond](Act plain, Act drain) {
+    return [respond, plain, drain](Call call) {
+      const bool drains = call.head.path().ends_with(kDrain);
+      const Act& act = drains ? drain : plain;
+      if (!act) {
+        return respond_error(
+            std::move(call),
+            Error(Errc::MethodNotAllowed, drains ? "/workers/{id}/drain takes POST and DELETE"
+                                                 : "/workers/{id} takes GET, PATCH and DELETE"));
+      }
+      auto done = act(worker_in(call.head.path()), call.body);
+      return respond(std::move(call), std::move(done));
+    };
+  };
+  const auto show_all = [&fleet](Call call) {
+    auto all = list(fleet, call.head.target);
+    if (!all) return respond_error(std::move(call), std::move(all.error()));
+    return respond_json(std::move(call), 200, *std::move(all));
+  };
+  const auto post = [&fleet, &admin, respond](Call call) {
+    auto added = add(admin, call.body);
+    if (!added) return respond_error(std::move(call), std::move(added.error()));
+    if (!added->is_new) return respond(std::move(call), std::move(added->member));
+    return respond_created(std::move(call), added->member.worker->id().value,
+                           text_of(worker_json(fleet, added->member)));
+  };
+  const Act show = [&admin](const std::string& worker, auto) { return admin.find(worker); };
+  const Act change = [&admin](const std::string& worker, std::string_view body) {
+    return amend(admin, worker, body);
+  };
+  const Act remove = [&admin](const std::string& worker, auto) { return admin.remove(worker); };
+  const Act drain = [&admin](const std::string& worker, auto) { return admin.drain(worker, true); };
+  const Act undrain = [&admin](const std::string& worker, auto) {
+    return admin.drain(worker, false);
+  };
+  const std::string all(kWorkers);
+  const std::string one(kBelow);
+  return {
+      {"GET", all, Access::Operator, show_all},
+      {"POST", all, Access::Operator, post},
+      {"GET", one, Access::Operator, acts(show, nullptr)},
+      {"PATCH", one, Access::Operator, acts(change, nullptr)},
+      {"POST", one, Access::Operator, acts(nullptr, drain)},
+      {"DELETE", one, Access::Operator, acts(remove, undrain)},
+  };
+}
+
+}  // namespace baton::front

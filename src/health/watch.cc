@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "health/watch.h"
+
+#include "engine/canary.h"
+#include "engine/health_check.h"
+#include "engine/probe.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace baton::health {
+namespace {
+
+using boost::asio::awaitable;
+using fleet::Condition;
+using fleet::Time;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRound{100};
+// Who is away is asked this often, so that a worker that returns serves within a second.
+constexpr milliseconds kAway{400};
+constexpr milliseconds kAfterFailedCanary{1'000};
+constexpr std::size_t kMostUnderWay = 64;
+// Questions per second to workers that are well; a large fleet is asked in turn.
+constexpr double kBudget = 50;
+constexpr double kMostSaved = 10;
+
+fleet::Failure failure_of(engine::Health health) {
+  return health == engine::Health::Refused ? fleet::Failure::Refused : fleet::Failure::Unreachable;
+}
+
+}  // namespace
+
+Watch::Watch(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
+             fleet::Fleet& fleet, engine::PoolOptions pool, Options options, SelfTest self_test)
+    : tasks_(tasks),
+      fleet_(fleet),
+      options_(options),
+      self_test_(std::move(self_test)),
+      pool_(io, deadlines, pool),
+      timer_(io) {}
+
+void Watch::start() {
+  fleet_.on_seated([this](const auto& worker, const std::string& model) { observe(worker, model); });
+  fleet_.on_gone([this](model::WorkerId id) {
+    patients_.erase(id.value);
+    pool_.forget(id);
+  });
+  tasks_.spawn(watch());
+}
+
+void Watch::stop() {
+  stopped_ = true;
+  timer_.cancel();
+  pool_.shut_down();
+}
+
+const engine::Facts* Watch::facts(model::WorkerId id) const {
+  const auto found = patients_.find(id.value);
+  return found == patients_.end() || !found->second.probed ? nullptr : &found->second.facts;
+}
+
+void Watch::observe(const std::shared_ptr<fleet::Worker>& worker, const std::string& model) {
+  Patient& patient = patients_[worker->id().value];
+  // Something else is said of it now: it is asked again whether that is true.
+  patient.worker = worker;
+  patient.model = model;
+  patient.probed = false;
+  patient.due = {};
+  if (!stopped_) timer_.cancel();
+}
+
+awaitable<void> Watch::watch() {
+  while (!stopped_) {
+    fleet_.sweep();
+    make_rounds();
+    timer_.expires_after(kRound);
+    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+}
+
+void Watch::make_rounds() {
+  const Time now = fleet::Clock::now();
+  allowance_ = std::min(kMostSaved, allowance_ + kBudget * 0.001 * static_cast<double>(kRound.count()));
+  std::vector<std::uint64_t> waiting;
+  for (const auto& [id, patient] : patients_) {
+    if (need_of(patient, now) != Need::Nothing) waiting.push_back(id);
+  }
+  // In turn: those that never answer must not keep the others waiting.
+  std::ranges::sort(waiting);
+  std::ranges::rotate(waiting, std::ranges::upper_bound(waiting, turn_));
+  for (const std::uint64_t id : waiting) {
+    if (under_way_ >= kMostUnderWay) return;
+    Patient& patient = patients_.at(id);
+    const bool well = patient.worker->condition() == Condition::Up && patient.probed;
+    if (well && allowance_ < 1) continue;
+    if (well) allowance_ -= 1;
+    turn_ = id;
+    ask(patient, need_of(patient, now));
+  }
+}
+
+Watch::Need Watch::need_of(const Patient& patient, Time now) const {
+  if (patient.asking || now < patient.due) return Need::Nothing;
+  const fleet::Worker& worker = *patient.worker;
+  switch (worker.condition()) {
+    case Condition::New:
+    case Condition::Unreachable:
+      return Need::Look;
+    case Condition::Misconfigured:
+      return Need::Probe;
+    case Condition::Ejected:
+      return worker.health().may_return(now) ? Need::Look : Need::Nothing;
+    case Condition::OnTrial:
+      return Need::Nothing;
+    case Condition::Up:
+    case Condition::HalfOpen:
+      break;
+  }
+  if (!patient.probed && options_.probe.enabled) return Need::Probe;
+  const Time heard = worker.health().last_success();
+  if (options_.canary.idle.count() > 0) {
+    // A canary is a trial, too.
+    const bool idle = now - std::max(heard, patient.canary) >= options_.canary.idle;
+    const bool again =
+        patient.canaries > 0 && now - patient.canary >= kAfterFailedCanary && heard < patient.canary;
+    if (idle || again || worker.condition() == Condition::HalfOpen) return Need::Canary;
+  }
+  const bool silent = now - std::max(heard, patient.asked) >= options_.health.interval;
+  return silent ? Need::Look : Need::Nothing;
+}
+
+void Watch::ask(Patient& patient, Need need) {
+  patient.asking = true;
+  ++under_way_;
+  tasks_.spawn(attend(patient.worker->id().value, need));
+}
+
+awaitable<void> Watch::attend(std::uint64_t id, Need need) {
+  const auto found = patients_.find(id);
+  if (found != patients_.end() && !stopped_) {
+    if (need == Need::Canary) {
+      co_await send_canary(found->second);
+    } else {
+      co_await look(found->second, need);
+    }
+  }
+  --under_way_;
+  note({id}, [](Patient& patient) { patient.asking = false; });
+}
+
+awaitable<void> Watch::look(Patient patient, Need need) {
+  fleet::Worker& worker = *patient.worker;
+  const auto wait = [this, &worker](milliseconds pause) {
+    note(worker.id(), [&](Patient& known) { known.due = fleet::Clock::now() + pause; });
+  };
+  const engine::Target target{worker.id(), worker.spec().endpoint};
+  const engine::HealthVerdict verdict =
+      co_await engine::check_health(pool_, target, worker.spec(), options_.health.timeout);
+  if (stopped_) co_return;
+  if (verdict.health != engine::Health::Answers) {
+    worker.unreachable(failure_of(verdict.health), verdict.text);
+    wait(kAway);
+    co_return;
+  }
+  note(worker.id(), [](Patient& known) { known.asked = fleet::Clock::now(); });
+  if (worker.health().process_ended()) {
+    fleet_.restarted(worker.id());  // asked anew as another worker
+    co_return;
+  }
+  const bool must_prove = !patient.probed && options_.probe.enabled;
+  if ((must_prove || need == Need::Probe) && !co_await admit(patient)) {
+    wait(worker.condition() == Condition::Misconfigured ? options_.health.interval : kAway);
+    co_return;
+  }
+  if (!stopped_) worker.answered();
+}
+
+awaitable<bool> Watch::admit(Patient& patient) {
+  fleet::Worker& worker = *patient.worker;
+  const engine::ExchangeTimeouts patience{.first_byte = options_.health.timeout,
+                                          .idle = options_.health.timeout};
+  auto facts = co_await engine::probe(pool_, {worker.id(), worker.spec().endpoint}, worker.spec(),
+                                      patience, {});
+  if (stopped_) co_return false;
+  if (!facts) {
+    const Errc code = facts.error().code();
+    const bool away = code == Errc::EngineUnreachable || code == Errc::EngineTimeout ||
+                      code == Errc::EngineOverloaded;
+    if (away) {
+      worker.unreachable(fleet::Failure::Unreachable, facts.error().message());
+    } else {
+      worker.misconfigured(facts.error().message());
+    }
+    co_return false;
+  }
+  const auto denied = engine::contradictions(patient.model, worker.spec(), *facts);
+  note(worker.id(), [&](Patient& known) { known.facts = *facts; });
+  if (!denied.empty()) {
+    worker.misconfigured(fmt::format("{}", fmt::join(denied, "; ")));
+    co_return false;
+  }
+  if (options_.probe.self_test && self_test_) {
+    const auto passed = co_await self_test_(patient.worker, patient.model);
+    if (stopped_) co_return false;
+    if (!passed) {
+      worker.misconfigured(fmt::format("the self-test failed: {}", passed.error().message()));
+      co_return false;
+    }
+  }
+  note(worker.id(), [&](Patient& known) { known.probed = known.worker == patient.worker; });
+  co_return true;
+}
+
+awaitable<void> Watch::send_canary(Patient patient) {
+  fleet::Worker& worker = *patient.worker;
+  const milliseconds timeout = options_.canary.timeout;
+  note(worker.id(), [](Patient& known) { known.canary = fleet::Clock::now(); });
+  const auto outcome =
+      co_await engine::send_canary(pool_, {worker.id(), worker.spec().endpoint}, patient.model,
+                                   worker.spec(), {.first_byte = timeout, .idle = timeout});
+  if (stopped_) co_return;
+  if (outcome) {
+    note(worker.id(), [](Patient& known) {
+      known.canaries = 0;
+      known.asked = fleet::Clock::now();
+    });
+    if (*outcome == engine::CanaryOutcome::Served) worker.succeeded();
+    if (*outcome == engine::CanaryOutcome::PushedBack) worker.pushed_back(kAfterFailedCanary);
+    co_return;
+  }
+  if (outcome.error().cause() == std::errc::connection_refused) {
+    worker.unreachable(fleet::Failure::Refused, outcome.error().message());
+    co_return;
+  }
+  const std::size_t failed = patient.canaries + 1;
+  note(worker.id(), [failed](Patient& known) { known.canaries = failed; });
+  if (failed < options_.canary.failures && worker.condition() == Condition::Up) co_return;
+  note(worker.id(), [](Patient& known) { known.canaries = 0; });
+  worker.eject(fmt::format("{} canaries failed: {}", failed, outcome.error().message()));
+}
+
+template <class Write>
+void Watch::note(model::WorkerId id, Write write) {
+  const auto found = patients_.find(id.value);
+  if (found != patients_.end()) write(found->second);
+}
+
+}  // namespace baton::health

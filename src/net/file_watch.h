@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace baton::net {
+
+// Role. Tells when a file may have changed: written in place, replaced by rename, or (Kubernetes)
+//   reached through symbolic links that were swapped. Also when it comes or goes.
+// Confinement. One I/O thread.
+// Lifetime. Nothing is called after stop() or the destructor; the callback may do either.
+// Invariants. Every directory on the way to the file is watched, so that any part of the way may be
+//   removed and made again. Where a watch cannot be had, the file is looked at every kPoll.
+// Permitted imprecision. A burst of changes is one call, kQuiet after its last and at most kLongest
+//   after its first. A call may come without a change, never the other way round.
+class FileWatch {
+ public:
+  static constexpr std::chrono::milliseconds kQuiet{50};
+  static constexpr std::chrono::milliseconds kLongest{500};
+  static constexpr std::chrono::milliseconds kPoll{1'000};
+
+  FileWatch(boost::asio::io_context& io, std::string path, std::function<void()> changed);
+  FileWatch(const FileWatch&) = delete;
+  FileWatch& operator=(const FileWatch&) = delete;
+  ~FileWatch();
+
+  // Once, and before the file is first read: only what changes from here on is told. The file need
+  // not exist. An error says that the system gives no notice of changes: the
+  // file is then looked at every kPoll instead.
+  Result<void> start();
+  void stop();
+
+ private:
+  class State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace baton::net
