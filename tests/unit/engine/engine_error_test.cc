@@ -83,7 +83,7 @@ TEST(EngineError, TellsWhenToComeBackToAnOverloadedEngine) {
 TEST(EngineError, KeepsARefusedKeyToItself) {
   for (const int status : {401, 403}) {
     const Error error = read_engine_error(status, R"({"error":"key sk-secret"})", std::nullopt);
-    EXPECT_EQ(error.code(), Errc::EngineFailed);
+    EXPECT_EQ(error.code(), Errc::EngineUnauthorized);
     EXPECT_EQ(error.http_status(), 502);
     EXPECT_THAT(error.message(), Not(HasSubstr("sk-secret")));
   }

@@ -154,6 +154,93 @@ TEST(WorkerSet, WithAllDownOrExcludedHasNoWorkers) {
   EXPECT_EQ(workers.booked(), "b");
 }
 
+TEST(Standings, TheBestOnesWhoMayHaveItGetTheRequest) {
+  for (const Policy policy : kPolicies) {
+    Workers workers(policy);
+    Worker& good = workers.add();
+    Worker& overloaded = workers.add();
+    workers.add();  // nobody has heard of it
+    Worker& down = workers.add();
+    Worker& draining = workers.add();
+    Worker& wrong = workers.add();
+    good.answered();
+    overloaded.answered();
+    overloaded.pushed_back(std::chrono::seconds(20));
+    down.unreachable("gone");
+    draining.answered();
+    draining.set_draining(true);
+    wrong.misconfigured("another model");
+    const auto counts = [&](const Wish& wish) {
+      std::map<std::string, int> seen;
+      for (int i = 0; i < 60; ++i) ++seen[workers.booked(wish)];
+      std::string all;
+      for (const auto& [name, count] : seen) all += name;
+      return all;
+    };
+    EXPECT_EQ(counts({}), "a") << model::to_string(policy);
+    Wish wish;
+    wish.excluded = {good.id()};
+    wish.worst = Standing::Down;
+    EXPECT_EQ(counts(wish), "bc") << model::to_string(policy);
+    wish.excluded = {{1}, {2}, {3}};
+    EXPECT_EQ(counts(wish), "d") << "rather this one than nobody";
+    wish.worst = Standing::Spare;
+    EXPECT_THAT(workers.refused(wish), is_error(Errc::NoWorkers, "every decode worker has failed"));
+    wish.excluded = {{1}, {2}, {3}, {4}};
+    wish.worst = Standing::Down;
+    EXPECT_THAT(workers.refused(wish), is_error(Errc::NoWorkers, "failed"));
+    wish.worst = Standing::Out;
+    EXPECT_EQ(counts(wish), "ef");
+  }
+}
+
+TEST(Standings, OfThoseWhoMayNotHaveItDoNotMatter) {
+  Workers workers;
+  Worker& good = workers.add();
+  workers.add(1, {"h200"});
+  good.answered();
+  Wish wish;
+  wish.constraints.required = {"h200"};
+  EXPECT_EQ(workers.booked(wish), "b") << "the only one that may, though nobody has heard of it";
+}
+
+TEST(Standings, OneWhoseTimeOutIsOverGetsOneRequest) {
+  config::Health health;
+  health.failures = 1;
+  health.backoff = std::chrono::milliseconds(0);
+  WorkerSet set(Role::Decode, Policy::RoundRobin);
+  const auto returning =
+      std::make_shared<Worker>(model::WorkerId{1}, worker(1, Role::Decode), health);
+  set.add(returning);
+  set.add(make_worker(2, worker(2, Role::Decode)));
+  set.find("2")->answered();
+  returning->failed(Failure::Broken, "broken");
+  returning->answered();
+  ASSERT_EQ(returning->condition(), Condition::HalfOpen);
+  const Booking trial = set.book({}, no_dice).value();
+  EXPECT_EQ(&trial.worker(), returning.get());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(set.book({}, no_dice)->worker().id().value, 2U);
+  returning->succeeded();
+  set.book({}, no_dice).value();
+  EXPECT_EQ(set.book({}, no_dice)->worker().id().value + set.book({}, no_dice)->worker().id().value,
+            3U)
+      << "both have their turn";
+}
+
+TEST(WorkerSet, WhoIsRemovedIsNotChosenAndWhoLookedKeepsWhatItSaw) {
+  Workers workers;
+  workers.add();
+  workers.add();
+  const auto seen = workers.set.members();
+  workers.set.remove(*workers.named("a"));
+  EXPECT_EQ(workers.booked() + workers.booked(), "bb");
+  EXPECT_EQ(workers.named("a"), nullptr);
+  EXPECT_EQ(seen->workers.size(), 2U);
+  workers.set.remove(*workers.named("b"));
+  EXPECT_TRUE(workers.set.empty());
+  EXPECT_THAT(workers.refused({}), is_error(Errc::NoWorkers, "no decode worker"));
+}
+
 TEST(Pins, TakeTheWorkerByNameAddressOrNumber) {
   for (const Policy policy : {Policy::RoundRobin, Policy::Random, Policy::PowerOfTwo,
                               Policy::LeastLoaded, Policy::Direct}) {

@@ -126,6 +126,7 @@ TEST_F(PrefillFirst, FailsAsThePrefillDoesAndLeavesTheDecodeWorkerAlone) {
     EXPECT_EQ(failure(), cases[next].code) << next << ": " << answer->error().message();
     EXPECT_EQ(answer->error().http_status(), cases[next].status) << next;
     EXPECT_EQ(in_flight(), 0);
+    worker(prefill.endpoint()).succeeded();  // or it would be ejected
   }
   EXPECT_TRUE(decode.requests().empty());
 }
