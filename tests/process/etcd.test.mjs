@@ -31,7 +31,7 @@ async function workers(router, labels = {}) {
 }
 
 const untilUp = (router, count) =>
-  until(`${count} workers are up`, async () => (await workers(router, { state: 'up' })) === count);
+  until(`${count} workers are ready`, async () => (await workers(router, { state: 'ready' })) === count);
 const source = async (router) => (await router.readiness()).sources.etcd;
 const untilWell = (router) => until('etcd is followed', async () => (await source(router)).well);
 const untilLost = (router) => until('etcd is missed', async () => !(await source(router)).well);
@@ -219,8 +219,13 @@ scenario('etcd sleeps for longer than the leases', async (s) => {
   await putAll(etcd, sims, lease);
   const router = await startRouter(s, etcd, { linger: '60s' });
   let asleep = false;
+  s.after(() => (asleep = true));
   const sidecar = (async () => {
-    while (!asleep) await etcd.call('lease/keepalive', { ID: lease });
+    while (!asleep) {
+      await etcd.call('lease/keepalive', { ID: lease });
+      const beat = Date.now();
+      await until('the next beat', () => asleep || Date.now() - beat > 300);
+    }
   })();
   await untilUp(router, 2);
   const before = await changes(router);
@@ -240,20 +245,23 @@ scenario('etcd sleeps for longer than the leases', async (s) => {
   assert.equal(await changes(router), before, 'nobody came or went');
 });
 
-scenario('whoever loses lease and engine leaves; whoever only loses its lease stays for a while', async (s) => {
-  const { etcd, sims, router } = await startFleet(s, { roles: ['prefill', 'decode'], etcd: { linger: '1s' } });
+scenario('whoever loses its lease stays, unless its engine is away, too', async (s) => {
+  const { etcd, sims, router } = await startFleet(s, { etcd: { linger: '5m' } });
   const [lost, kept] = await startSims(s, ['decode', 'decode']);
-  const leases = await Promise.all([etcd.lease(60), etcd.lease(60)]);
-  await etcd.put(keyOf(lost), valueOf(lost), leases[0]);
-  await etcd.put(keyOf(kept), valueOf(kept), leases[1]);
+  const lease = await etcd.lease(60);
+  await putAll(etcd, [lost, kept], lease);
   await untilUp(router, sims.length + 2);
-  await Promise.all(leases.map((lease) => etcd.revoke(lease)));
-  await until('both linger', () => router.logLines('etcd_lingering').length > 0);
+  await etcd.revoke(lease);
+  await until('both linger', async () => (await router.metric('baton_etcd_lingering')) === 2);
   lost.process.expectedExit = undefined;
   lost.process.signal('SIGKILL');
-  await until('both are gone', async () => (await workers(router)) === sims.length);
-  assert.equal(router.logLines('etcd_linger_over').length, 2);
-  await checkServed(router, 5);
+  await until('one leaves', async () => {
+    await checkServed(router, 1); // which also finds out that it is away
+    return (await workers(router)) === sims.length + 1;
+  });
+  const [{ key }] = router.logLines('etcd_linger_over');
+  assert.equal(key, keyOf(lost));
+  assert.equal(await router.metric('baton_etcd_lingering'), 1);
 });
 
 scenario('etcd is compacted while nobody listens', async (s) => {

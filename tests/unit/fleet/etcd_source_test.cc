@@ -35,6 +35,7 @@ struct EtcdSourceTest : test::IoFixture {
   void start(milliseconds linger = milliseconds(60'000)) {
     config::Etcd config;
     config.endpoints = {{etcd.endpoint(), false}};
+    config.prefix = "/";
     config.timeout = milliseconds(2'000);
     config.linger = linger;
     source = std::make_unique<EtcdSource>(io, deadlines, tasks, fleet, config, metrics, log);
