@@ -6,6 +6,10 @@
 #include "engine/client_body.h"
 #include "wire/json_object.h"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +25,7 @@ using model::Role;
 constexpr std::string_view kSentence = "Baton hands this on to see that it arrives. ";
 constexpr int kSentences = 24;
 constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::milliseconds kTurn{10};
 constexpr std::size_t kLargestAnswer = 1024 * 1024;
 
 std::string tiny_request(const std::string& model) {
@@ -72,6 +77,20 @@ SelfTest::SelfTest(boost::asio::io_context& io, net::Deadlines& deadlines, net::
 
 awaitable<Result<void>> SelfTest::run(std::shared_ptr<fleet::Worker> worker, std::string name) {
   if (worker->spec().role == Role::Aggregated) co_return Result<void>{};
+  // Polls, because tests are rare and short.
+  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
+  while (busy_) {
+    timer.expires_after(kTurn);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+  busy_ = true;
+  auto passed = co_await hand_over(std::move(worker), std::move(name));
+  busy_ = false;
+  co_return passed;
+}
+
+awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worker,
+                                            std::string name) {
   const auto model = services_.fleet.find(name);
   const auto pool = model ? model->pool(worker->spec().name_space) : nullptr;
   const auto partner = pool && pool->disaggregated() ? partner_of(*worker, *pool) : nullptr;

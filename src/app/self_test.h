@@ -34,10 +34,14 @@ class SelfTest {
   void stop() { pool_.shut_down(); }
 
  private:
+  boost::asio::awaitable<Result<void>> hand_over(std::shared_ptr<fleet::Worker> worker,
+                                                 std::string model);
+
   Services& services_;
   std::mt19937_64 random_;
   engine::UpstreamPool pool_;
   handoff::Handoff handoff_;
+  bool busy_ = false;  // one at a time: two that join together find each other
 };
 
 }  // namespace baton::app
