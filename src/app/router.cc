@@ -38,11 +38,13 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
       services_(std::move(config), log),
       deadlines_(control_),
       tasks_(control_, [this](std::exception_ptr thrown) { services_.report(thrown); }),
+      self_test_(control_, deadlines_, tasks_, services_),
       health_(control_, deadlines_, tasks_, services_.fleet,
               {.connect_timeout = services_.config.timeouts.connect,
                .idle_per_worker = 1,
                .header_bytes = services_.config.limits.header_bytes},
-              {services_.config.health, services_.config.canary, services_.config.probe}, nullptr),
+              {services_.config.health, services_.config.canary, services_.config.probe},
+              [this](const auto& worker, const std::string& model) { return self_test_.run(worker, model); }),
       signals_(control_, SIGINT, SIGTERM),
       hangup_(control_, SIGHUP),
       timer_(control_),
@@ -131,8 +133,10 @@ Result<void> Router::start_admin() {
                                      .random = random,
                                      .sources = [this] { return source_states(); },
                                      .draining = [this] { return services_.draining.load(); }});
-  std::ranges::move(front::workers_routes(services_.fleet, admin_source_),
-                    std::back_inserter(routes));
+  std::ranges::move(
+      front::workers_routes(services_.fleet, admin_source_,
+                            [this](model::WorkerId worker) { return health_.facts(worker); }),
+      std::back_inserter(routes));
   admin_routes_.emplace(std::move(routes));
   admin_ = std::make_unique<front::Listener>(
       std::move(*acceptor), deadlines_, tasks_,
@@ -234,6 +238,7 @@ void Router::end() {
   if (std::exchange(ended_, true)) return;  // a second signal in the last moment
   log_.info("stopped", {});
   health_.stop();
+  self_test_.stop();
   if (file_) file_->stop();
   for (const auto& source : sources_) source->stop();
   signals_.cancel();

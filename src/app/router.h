@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/io_thread.h"
+#include "app/self_test.h"
 #include "app/services.h"
 #include "config/config.h"
 #include "core/result.h"
@@ -70,6 +71,7 @@ class Router {
   Services services_;
   net::Deadlines deadlines_;
   net::TaskGroup tasks_;
+  SelfTest self_test_;
   health::Watch health_;
   std::unique_ptr<fleet::FileSource> file_;              // null: no file
   std::vector<std::unique_ptr<fleet::Source>> sources_;  // the others

@@ -96,7 +96,6 @@ struct Health {
   std::size_t failures = 3;                    // of requests, in a row, before it is ejected
   std::chrono::milliseconds backoff{1'000};    // before the first trial; doubles with each
   std::chrono::milliseconds backoff_max{30'000};
-  std::chrono::milliseconds overload{1'000};  // passed over after a push-back that says no time
   bool operator==(const Health&) const = default;
 };
 

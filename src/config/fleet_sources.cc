@@ -113,7 +113,6 @@ void read_health(const Node& root, const Section& parent, Health& health, Proble
   section.read("failures", health.failures, parse_failures);
   section.read("backoff", health.backoff, parse_duration);
   section.read("backoff_max", health.backoff_max, parse_duration);
-  section.read("overload", health.overload, parse_duration);
   if (problems.count() != before || health.backoff <= health.backoff_max) return;
   const Node& map = *root.find("health");
   const Node* const backoff = map.find("backoff");

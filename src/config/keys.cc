@@ -59,7 +59,6 @@ constexpr std::array kKeys{
     Key{"health.failures", "--health.failures", "integer", "3", "Failed requests in a row (timeouts, server errors, broken streams) after which a worker is ejected; one that cannot be reached is at once."},
     Key{"health.backoff", "--health.backoff", "duration", "1s", "How long an ejected worker waits for its first trial; twice as long for each further one."},
     Key{"health.backoff_max", "--health.backoff-max", "duration", "30s", "The longest such wait."},
-    Key{"health.overload", "--health.overload", "duration", "1s", "How long a worker that pushed back (429, 503) is passed over where others can serve, if it does not say itself."},
     Key{"canary.idle", "--canary.idle", "duration", "none", "How long a worker may go without a success before it gets a tiny real request; without it there is no canary."},
     Key{"canary.timeout", "--canary.timeout", "duration", "3s", "How long that request may take."},
     Key{"canary.failures", "--canary.failures", "integer", "3", "Failed ones in a row after which the worker is ejected."},

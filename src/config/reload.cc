@@ -66,7 +66,6 @@ constexpr std::array kSettings{
     Setting{"health.failures", same<[](const Config& c) { return c.health.failures; }>},
     Setting{"health.backoff", same<[](const Config& c) { return c.health.backoff; }>},
     Setting{"health.backoff_max", same<[](const Config& c) { return c.health.backoff_max; }>},
-    Setting{"health.overload", same<[](const Config& c) { return c.health.overload; }>},
     Setting{"canary.idle", same<[](const Config& c) { return c.canary.idle; }>},
     Setting{"canary.timeout", same<[](const Config& c) { return c.canary.timeout; }>},
     Setting{"canary.failures", same<[](const Config& c) { return c.canary.failures; }>},

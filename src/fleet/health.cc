@@ -120,6 +120,11 @@ Health::News Health::unreachable(Failure how, std::string_view why) {
   return enter(Condition::Unreachable, why);
 }
 
+Health::News Health::reconsidered() {
+  const std::lock_guard lock(mutex_);
+  return condition() == Condition::Misconfigured ? enter(Condition::New, "") : std::nullopt;
+}
+
 bool Health::process_ended() const {
   const std::lock_guard lock(mutex_);
   return process_ended_;

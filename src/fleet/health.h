@@ -81,6 +81,8 @@ class Health {
   News answered(Time now);
   News unreachable(Failure how, std::string_view why);
   News misconfigured(std::string_view why);
+  // A probe no longer finds it misconfigured: it is as good as one that has just joined.
+  News reconsidered();
   // Its process has ended since it last answered: whoever answers next is another one.
   bool process_ended() const;
   // What canaries met: enough to eject it.

@@ -77,6 +77,41 @@ Json worker_json(const fleet::Fleet& fleet, const Member& member) {
   return json;
 }
 
+template <class T>
+Json known(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json known(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+// What the worker said when it was asked what it is.
+Json facts_json(const engine::Facts* facts) {
+  if (facts == nullptr) return Json();
+  Json models = Json::array();
+  for (const engine::Facts::Card& card : facts->models) {
+    models.push_back({{"id", card.id},
+                      {"parent", known(card.parent)},
+                      {"max_model_len", known(card.max_model_len)}});
+  }
+  Json events;
+  if (facts->kv_events) {
+    events = {{"publisher", facts->kv_events->publisher},
+              {"endpoint", facts->kv_events->endpoint.to_string()},
+              {"topic", facts->kv_events->topic}};
+  }
+  return {{"engine", facts->engine ? Json(model::to_string(*facts->engine)) : Json()},
+          {"version", known(facts->version)},
+          {"models", std::move(models)},
+          {"role", facts->role ? Json(model::to_string(*facts->role)) : Json()},
+          {"block_size", known(facts->block_size)},
+          {"data_parallel_size", known(facts->data_parallel_size)},
+          {"bootstrap_port", known(facts->bootstrap_port)},
+          {"kv_events", std::move(events)},
+          {"max_total_tokens", known(facts->max_total_tokens)},
+          {"max_running_requests", known(facts->max_running_requests)},
+          {"unknown_because", known(facts->unknown_because)}};
+}
+
 std::string text_of(const Json& json) {
   // What an engine said of its failure need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -189,10 +224,12 @@ std::string worker_in(std::string_view path) {
 
 }  // namespace
 
-std::vector<Route> workers_routes(fleet::Fleet& fleet, fleet::AdminSource& admin) {
-  const auto respond = [&fleet](Call call, Result<Member> member) {
+std::vector<Route> workers_routes(fleet::Fleet& fleet, fleet::AdminSource& admin, FactsOf facts) {
+  const auto respond = [&fleet, facts](Call call, Result<Member> member) {
     if (!member) return respond_error(std::move(call), std::move(member.error()));
-    return respond_json(std::move(call), 200, text_of(worker_json(fleet, *member)));
+    Json json = worker_json(fleet, *member);
+    json["engine_facts"] = facts_json(facts(member->worker->id()));
+    return respond_json(std::move(call), 200, text_of(json));
   };
   // A handler for what is below /workers/, with and without /drain at its end.
   using Act = std::function<Result<Member>(const std::string& worker, std::string_view body)>;

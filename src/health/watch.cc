@@ -208,6 +208,7 @@ awaitable<bool> Watch::admit(Patient& patient) {
     co_return false;
   }
   if (options_.probe.self_test && self_test_) {
+    worker.reconsidered();
     const auto passed = co_await self_test_(patient.worker, patient.model);
     if (stopped_) co_return false;
     if (!passed) {

@@ -43,7 +43,7 @@ limits:
   idle_upstreams: 0
 log: {format: json, level: warning, requests: false}
 etcd: {endpoints: ["http://e1:2379"], prefix: /fleet/, timeout: 1s, linger: 2s}
-health: {interval: 1s, timeout: 2s, failures: 4, backoff: 5s, backoff_max: 6s, overload: 7s}
+health: {interval: 1s, timeout: 2s, failures: 4, backoff: 5s, backoff_max: 6s}
 canary: {idle: 8s, timeout: 9s, failures: 10}
 probe: {enabled: true, self_test: true}
 models:

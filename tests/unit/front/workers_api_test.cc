@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <map>
 #include <set>
 
 namespace baton::front {
@@ -50,7 +51,12 @@ struct WorkersApiTest : test::IoFixture {
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   fleet::Fleet fleet{config, metrics, log};
   fleet::AdminSource admin{fleet};
-  Routes routes{workers_routes(fleet, admin)};
+  std::map<std::uint64_t, engine::Facts> said;  // by worker
+  FactsOf facts_of = [this](model::WorkerId id) {
+    const auto found = said.find(id.value);
+    return found == said.end() ? nullptr : &found->second;
+  };
+  Routes routes{workers_routes(fleet, admin, facts_of)};
   AnswerRecorder answer;
 };
 
@@ -58,13 +64,32 @@ constexpr const char* kWorker =
     R"({"model":"m","url":"http://127.0.0.1:1","engine":"vllm","role":"decode"})";
 
 TEST_F(WorkersApiTest, IsForOperatorsOnly) {
-  for (const Route& route : workers_routes(fleet, admin))
+  for (const Route& route : workers_routes(fleet, admin, facts_of))
     EXPECT_EQ(route.access, Access::Operator) << route.method << " " << route.path;
 }
 
 TEST_F(WorkersApiTest, HasNoWorkersAtFirst) {
   EXPECT_EQ(call("GET", "/workers"), 200);
   EXPECT_EQ(json(), Json::parse(R"({"workers":[]})"));
+}
+
+TEST_F(WorkersApiTest, TellsWhatTheEngineSaidOfItself) {
+  ASSERT_EQ(call("POST", "/workers", kWorker), 201) << answer.body;
+  ASSERT_EQ(call("GET", "/workers/1"), 200);
+  EXPECT_EQ(json()["engine_facts"], Json());
+  said[1].engine = model::Engine::Vllm;
+  said[1].version = "0.11.0";
+  said[1].models.push_back({.id = "m", .parent = "", .max_model_len = 4096});
+  said[1].block_size = 16;
+  said[1].kv_events = {.publisher = "zmq", .endpoint = {"127.0.0.1", 5557}, .topic = "kv"};
+  ASSERT_EQ(call("GET", "/workers/1"), 200);
+  const Json facts = json()["engine_facts"];
+  EXPECT_EQ(facts["engine"], "vllm");
+  EXPECT_EQ(facts["version"], "0.11.0");
+  EXPECT_EQ(facts["models"][0]["max_model_len"], 4096);
+  EXPECT_EQ(facts["block_size"], 16);
+  EXPECT_EQ(facts["data_parallel_size"], Json());
+  EXPECT_EQ(facts["kv_events"]["endpoint"], "127.0.0.1:5557");
 }
 
 TEST_F(WorkersApiTest, AddsAWorkerAndShowsIt) {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "app/self_test.h"
+
+#include "core/cancellation.h"
+#include "engine/client_body.h"
+#include "wire/json_object.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::app {
+namespace {
+
+using boost::asio::awaitable;
+using model::Role;
+
+// A prompt of some blocks, so that there is something to hand over.
+constexpr std::string_view kSentence = "Baton hands this on to see that it arrives. ";
+constexpr int kSentences = 24;
+constexpr std::chrono::seconds kPatience{30};
+constexpr std::size_t kLargestAnswer = 1024 * 1024;
+
+std::string tiny_request(const std::string& model) {
+  std::string prompt;
+  for (int i = 0; i < kSentences; ++i) prompt += kSentence;
+  return fmt::format(R"({{"model":{},"prompt":{},"max_tokens":2,"temperature":0}})",
+                     wire::json_quote(model), wire::json_quote(prompt));
+}
+
+// Of the other role, in the same namespace and mode, and well.
+std::shared_ptr<fleet::Worker> partner_of(const fleet::Worker& worker, const fleet::Pool& pool) {
+  const Role other = worker.spec().role == Role::Prefill ? Role::Decode : Role::Prefill;
+  const auto members = pool.workers(other).members();
+  const auto found = std::ranges::find_if(members->workers, [&worker](const auto& one) {
+    return one->condition() == fleet::Condition::Up && !one->draining() &&
+           one->spec().mode() == worker.spec().mode();
+  });
+  return found == members->workers.end() ? nullptr : *found;
+}
+
+routing::Pin pin_to(const fleet::Worker& worker) {
+  const bool several = worker.ranks() > 1;
+  return {.worker = std::to_string(worker.id().value),
+          .rank = several ? std::optional<std::uint32_t>(0) : std::nullopt};
+}
+
+engine::PoolOptions pool_options(const config::Config& config) {
+  return {.connect_timeout = config.timeouts.connect,
+          .idle_per_worker = 0,
+          .header_bytes = config.limits.header_bytes};
+}
+
+handoff::Options handoff_options(const config::Config& config) {
+  return {.timeouts = {.first_byte = kPatience, .idle = kPatience},
+          .grace = config.timeouts.handoff_grace,
+          .response_bytes = kLargestAnswer};
+}
+
+}  // namespace
+
+SelfTest::SelfTest(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
+                   Services& services)
+    : services_(services),
+      random_(std::random_device()()),
+      pool_(io, deadlines, pool_options(services.config)),
+      handoff_(
+          pool_, tasks, services.tickets, [this] { return random_(); },
+          handoff_options(services.config)) {}
+
+awaitable<Result<void>> SelfTest::run(std::shared_ptr<fleet::Worker> worker, std::string name) {
+  if (worker->spec().role == Role::Aggregated) co_return Result<void>{};
+  const auto model = services_.fleet.find(name);
+  const auto pool = model ? model->pool(worker->spec().name_space) : nullptr;
+  const auto partner = pool && pool->disaggregated() ? partner_of(*worker, *pool) : nullptr;
+  if (!partner) co_return Result<void>{};
+
+  const bool prefills = worker->spec().role == Role::Prefill;
+  auto hints = std::make_shared<routing::Hints>();
+  hints->prefill = pin_to(prefills ? *worker : *partner);
+  hints->decode = pin_to(prefills ? *partner : *worker);
+  auto body = engine::ClientBody::parse(tiny_request(name));
+  if (!body) co_return fail(std::move(body.error()));
+  handoff::Trail trail;
+  Cancellation cancellation;
+  auto answer = co_await handoff_.run({.model = model,
+                                       .api = engine::Api::Completions,
+                                       .body = std::move(*body),
+                                       .by_alias = false,
+                                       .headers = {},
+                                       .request_id = fmt::format("self-test-{:016x}", random_()),
+                                       .hints = std::move(hints),
+                                       .counters = services_.ledger.metrics(name).handoff},
+                                      trail, cancellation);
+  if (!answer) co_return fail(std::move(answer.error()));
+  Result<std::string> text = answer->whole() ? Result<std::string>(*answer->whole())
+                                             : co_await answer->stream().read_all(kLargestAnswer);
+  if (!text) co_return fail(std::move(text.error()));
+  if (!answer->whole()) answer->first_token();
+  answer->finished();
+  const auto completion = wire::JsonObject::parse(*text);
+  if (!completion || !completion->has("choices"))
+    co_return fail(Errc::EngineProtocol, "the decode worker answered without \"choices\"");
+  co_return Result<void>{};
+}
+
+}  // namespace baton::app
