@@ -155,6 +155,7 @@ Result<void> Router::start_admin() {
 void Router::run() {
   services_.fleet.on_gone([this](model::WorkerId worker) {
     for (auto& thread : threads_) thread->forget(worker);
+    self_test_.forget(worker);
   });
   health_.start();
   start_sources();

@@ -24,7 +24,7 @@ using model::Role;
 // A prompt of some blocks, so that there is something to hand over.
 constexpr std::string_view kSentence = "Baton hands this on to see that it arrives. ";
 constexpr int kSentences = 24;
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kPatience{10};
 constexpr std::chrono::milliseconds kTurn{10};
 constexpr std::size_t kLargestAnswer = 1024 * 1024;
 
@@ -84,9 +84,9 @@ awaitable<Result<void>> SelfTest::run(std::shared_ptr<fleet::Worker> worker, std
     co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
   }
   busy_ = true;
-  auto passed = co_await hand_over(std::move(worker), std::move(name));
-  busy_ = false;
-  co_return passed;
+  const auto done = [](bool* busy) { *busy = false; };
+  const std::unique_ptr<bool, decltype(done)> at_the_end(&busy_, done);
+  co_return co_await hand_over(std::move(worker), std::move(name));
 }
 
 awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worker,
@@ -111,7 +111,9 @@ awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worke
                                        .headers = {},
                                        .request_id = fmt::format("self-test-{:016x}", random_()),
                                        .hints = std::move(hints),
-                                       .counters = services_.ledger.metrics(name).handoff},
+                                       .counters = services_.ledger.metrics(name).handoff,
+                                       // It may have failed an earlier test.
+                                       .worst = fleet::Standing::Out},
                                       trail, cancellation);
   if (!answer) co_return fail(std::move(answer.error()));
   Result<std::string> text = answer->whole() ? Result<std::string>(*answer->whole())

@@ -31,6 +31,7 @@ class SelfTest {
   // next is tested with it.
   boost::asio::awaitable<Result<void>> run(std::shared_ptr<fleet::Worker> worker,
                                            std::string model);
+  void forget(model::WorkerId worker) { handoff_.forget(worker); }
   void stop() { pool_.shut_down(); }
 
  private:

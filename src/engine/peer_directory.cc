@@ -71,6 +71,11 @@ awaitable<Result<PrefillPeer>> PeerDirectory::find(model::WorkerId id,
   co_return peer;
 }
 
+void PeerDirectory::forget(model::WorkerId id) {
+  known_.erase(id.value);
+  pool_.forget({id.value | kBootstrapServer});
+}
+
 void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank,
                           std::string_view kv_transfer_params) {
   const auto params = wire::JsonObject::parse(kv_transfer_params);

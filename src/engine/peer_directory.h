@@ -36,7 +36,7 @@ class PeerDirectory {
   // configuration does not.
   void learn(model::WorkerId id, std::uint32_t rank, std::string_view kv_transfer_params);
   // The worker could not be reached: what it said may no longer be true.
-  void forget(model::WorkerId id) { known_.erase(id.value); }
+  void forget(model::WorkerId id);
 
  private:
   struct Known {

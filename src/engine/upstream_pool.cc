@@ -33,6 +33,7 @@ void UpstreamPool::sweep() {
   for (auto& [worker, idle] : idle_) {
     std::erase_if(idle, [](const auto& upstream) { return upstream->connection.stale(); });
   }
+  std::erase_if(idle_, [](const auto& known) { return known.second.empty(); });
   sweep_.arm(kSweepEvery);
 }
 
@@ -57,8 +58,9 @@ std::unique_ptr<Upstream> UpstreamPool::take_idle(const Target& target) {
 }
 
 void UpstreamPool::give_back(model::WorkerId worker, std::unique_ptr<Upstream> upstream) {
+  if (shut_down_ || options_.idle_per_worker == 0) return;
   auto& idle = idle_[worker.value];
-  if (shut_down_ || idle.size() >= options_.idle_per_worker) return;
+  if (idle.size() >= options_.idle_per_worker) return;
   upstream->parser.next();
   upstream->idle_since = deadlines_.now();
   idle.push_back(std::move(upstream));

@@ -36,6 +36,7 @@ FileSource::FileSource(boost::asio::io_context& io, Fleet& fleet, config::Config
 void FileSource::start() {
   if (const auto started = watch_.start(); !started)
     log_.warning("config_watch", {{"file", path_}, {"error", started.error().message()}});
+  reload();  // it may have changed since it was first read
 }
 
 void FileSource::reload() {

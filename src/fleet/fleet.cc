@@ -159,14 +159,19 @@ void Fleet::settle(const Slot& slot) {
     return;
   }
   const model::WorkerSpec& spec = said->announcement.spec;
+  const auto make = [&] {
+    auto worker = make_worker(spec);
+    worker->set_draining(said->announcement.draining);  // before anybody can choose it
+    return worker;
+  };
   if (seated == seats_.end()) {
-    seat(slot, make_worker(spec), "joined");
+    seat(slot, make(), "joined");
   } else if (const model::WorkerSpec& before = seated->second.worker->spec();
              before.instance != spec.instance ||
              before.data_parallel_size != spec.data_parallel_size) {
     drained_.erase(slot);
     Seated old = std::move(seated->second);
-    seat(slot, make_worker(spec), "joined");
+    seat(slot, make(), "joined");
     retire(std::move(old));
   } else if (before != spec) {
     amend(seated->second, spec);
@@ -264,7 +269,9 @@ void Fleet::restarted(model::WorkerId id) {
   if (seated == seats_.end()) return;
   const Slot slot = seated->first;
   Seated old = std::move(seated->second);
-  seat(slot, make_worker(old.worker->spec()), "restarted");
+  auto fresh = make_worker(old.worker->spec());
+  fresh->set_draining(old.worker->draining());
+  seat(slot, fresh, "restarted");
   retire(std::move(old));
   settle(slot);
 }

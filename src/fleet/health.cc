@@ -41,9 +41,10 @@ std::string Health::why() const {
 Health::News Health::succeeded(Time now) {
   last_success_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   // The usual case takes no lock.
+  has_answered_.store(true, std::memory_order_relaxed);
   if (condition() == Condition::Up) {
-    if (failures_.load(std::memory_order_relaxed) != 0)
-      failures_.store(0, std::memory_order_relaxed);
+    if (failures_.load(std::memory_order_relaxed) != 0) failures_ = 0;
+    if (ejections_.load(std::memory_order_relaxed) != 0) ejections_ = 0;
     return std::nullopt;
   }
   const std::lock_guard lock(mutex_);
@@ -60,7 +61,7 @@ Health::News Health::failed(Failure failure, std::string_view why, Time now) {
   const std::lock_guard lock(mutex_);
   if (condition() == Condition::Misconfigured) return std::nullopt;
   if (failure != Failure::Broken) {
-    if (failure == Failure::Refused && condition() != Condition::New) process_ended_ = true;
+    if (failure == Failure::Refused && has_answered_) process_ended_ = true;
     return enter(Condition::Unreachable, why);
   }
   if (condition() == Condition::OnTrial) return enter_ejected(why, now);
@@ -71,6 +72,7 @@ Health::News Health::failed(Failure failure, std::string_view why, Time now) {
 
 Health::News Health::progressed(Time now) {
   last_success_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  has_answered_.store(true, std::memory_order_relaxed);
   if (condition() == Condition::Up) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const bool proof = condition() == Condition::OnTrial || condition() == Condition::New ||
@@ -96,12 +98,14 @@ void Health::abandon_trial() {
 
 Health::News Health::answered(Time now) {
   const std::lock_guard lock(mutex_);
+  has_answered_.store(true, std::memory_order_relaxed);
   switch (condition()) {
     case Condition::New:
     case Condition::Unreachable:
     case Condition::Misconfigured:
       failures_ = 0;
-      return enter(Condition::Up, "");
+      // Who had been ejected before has still to show that it serves.
+      return enter(ejections_ > 0 ? Condition::HalfOpen : Condition::Up, "");
     case Condition::Ejected:
       if (now < out_until_) return std::nullopt;
       return enter(Condition::HalfOpen, why_);
@@ -116,18 +120,8 @@ Health::News Health::answered(Time now) {
 Health::News Health::unreachable(Failure how, std::string_view why) {
   const std::lock_guard lock(mutex_);
   // Who has never answered has not ended, either.
-  if (how == Failure::Refused && condition() != Condition::New) process_ended_ = true;
+  if (how == Failure::Refused && has_answered_) process_ended_ = true;
   return enter(Condition::Unreachable, why);
-}
-
-Health::News Health::reconsidered() {
-  const std::lock_guard lock(mutex_);
-  return condition() == Condition::Misconfigured ? enter(Condition::New, "") : std::nullopt;
-}
-
-bool Health::process_ended() const {
-  const std::lock_guard lock(mutex_);
-  return process_ended_;
 }
 
 Health::News Health::eject(std::string_view why, Time now) {
@@ -157,7 +151,7 @@ Health::News Health::enter(Condition next, std::string_view why) {
 
 Health::News Health::enter_ejected(std::string_view why, Time now) {
   const auto doubled =
-      options_.backoff * (std::int64_t{1} << std::min(ejections_, kMostDoublings));
+      options_.backoff * (std::int64_t{1} << std::min(ejections_.load(), kMostDoublings));
   out_until_ = now + std::min(doubled, options_.backoff_max);
   ++ejections_;
   failures_ = 0;

@@ -81,10 +81,8 @@ class Health {
   News answered(Time now);
   News unreachable(Failure how, std::string_view why);
   News misconfigured(std::string_view why);
-  // A probe no longer finds it misconfigured: it is as good as one that has just joined.
-  News reconsidered();
   // Its process has ended since it last answered: whoever answers next is another one.
-  bool process_ended() const;
+  bool process_ended() const { return process_ended_.load(std::memory_order_relaxed); }
   // What canaries met: enough to eject it.
   News eject(std::string_view why, Time now);
   // An ejected worker's back-off is over: it is worth a probe.
@@ -100,10 +98,11 @@ class Health {
   std::atomic<std::int64_t> overloaded_until_{0};  // of Clock; 0: never
   std::atomic<std::int64_t> last_success_{0};      // of Clock
   std::atomic<std::uint32_t> failures_{0};         // in a row
+  std::atomic<std::uint32_t> ejections_{0};        // since the last success
+  std::atomic<bool> has_answered_{false};
+  std::atomic<bool> process_ended_{false};
   mutable std::mutex mutex_;
-  std::uint32_t ejections_ = 0;  // since the last success
-  Time out_until_{};             // while Ejected
-  bool process_ended_ = false;
+  Time out_until_{};  // while Ejected
   std::string why_;
 };
 

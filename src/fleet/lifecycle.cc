@@ -7,16 +7,12 @@
 namespace baton::fleet {
 namespace {
 
-telemetry::Labels labels(const std::string& model, const std::string& name_space) {
-  return {{"model", model}, {"namespace", name_space}};
-}
-
-telemetry::Counter& transitions(telemetry::Registry& metrics, telemetry::Labels of,
-                                std::string to) {
-  of.emplace_back("to", std::move(to));
+telemetry::Counter& transitions(telemetry::Registry& metrics, const std::string& model,
+                                const std::string& name_space, std::string to) {
   return metrics.counter(
       "baton_prefill_transitions_total",
-      "Changes of whether prefill workers can be counted on, by what became of it.", std::move(of));
+      "Changes of whether prefill workers can be counted on, by what became of it.",
+      {{"model", model}, {"namespace", name_space}, {"to", std::move(to)}});
 }
 
 }  // namespace
@@ -63,9 +59,9 @@ Lifecycle::Lifecycle(std::string model, std::string name_space, const WorkerSet&
       log_(log),
       gauge_(metrics.gauge("baton_prefill_state",
                            "Prefill workers: 0 none heard of, 1 active, 2 none available.",
-                           labels(model_, name_space_))),
-      to_active_(transitions(metrics, labels(model_, name_space_), "active")),
-      to_unavailable_(transitions(metrics, labels(model_, name_space_), "unavailable")) {}
+                           {{"model", model_}, {"namespace", name_space_}})),
+      to_active_(transitions(metrics, model_, name_space_, "active")),
+      to_unavailable_(transitions(metrics, model_, name_space_, "unavailable")) {}
 
 void Lifecycle::observe() {
   const std::lock_guard lock(mutex_);

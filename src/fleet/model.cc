@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace baton::fleet {
@@ -80,13 +81,14 @@ std::shared_ptr<Pool> Model::choose(const routing::Hints& hints, const Random& r
     if (named != pools->end()) return *named;
   }
   if (auto home = pool_of_session(*pools, hints.session_id)) return home;
-  // Those that are ready; where none is, whoever has workers may still have better luck.
-  const bool some_ready =
-      std::ranges::any_of(*pools, [](const auto& one) { return one->why_not_ready().empty(); });
+  // Those that are ready; where none is, whoever has workers may still have better luck. Asked once:
+  // the answer may be another one in the next moment.
+  Pools ready;
+  std::ranges::copy_if(*pools, std::back_inserter(ready),
+                       [](const auto& one) { return one->why_not_ready().empty(); });
   std::vector<std::pair<std::shared_ptr<Pool>, std::size_t>> shares;
   std::size_t total = 0;
-  for (const auto& one : *pools) {
-    if (some_ready && !one->why_not_ready().empty()) continue;
+  for (const auto& one : ready.empty() ? *pools : ready) {
     total += std::max<std::size_t>(one->weight(), 1);
     shares.emplace_back(one, total);
   }

@@ -48,9 +48,8 @@ Standing Worker::standing(Time now) const {
   if (draining()) return Standing::Out;
   switch (condition()) {
     case Condition::Up:
-      return vitals_->health.overloaded(now) ? Standing::Spare : Standing::Good;
     case Condition::HalfOpen:
-      return Standing::Good;
+      return vitals_->health.overloaded(now) ? Standing::Spare : Standing::Good;
     case Condition::New:
       return Standing::Spare;
     case Condition::Ejected:

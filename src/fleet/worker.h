@@ -88,7 +88,6 @@ class Worker {
   }
   void eject(std::string_view why) { tell(vitals_->health.eject(why, Clock::now())); }
   void misconfigured(std::string_view why) { tell(vitals_->health.misconfigured(why)); }
-  void reconsidered() { tell(vitals_->health.reconsidered()); }
   // Whether it changed.
   bool set_draining(bool draining) { return vitals_->draining.exchange(draining) != draining; }
 

@@ -123,7 +123,9 @@ bool WorkerSet::any_available() const {
   const Time now = Clock::now();
   const auto members = this->members();
   return std::ranges::any_of(members->workers, [now](const auto& worker) {
-    return worker->standing(now) <= Standing::Spare;
+    // One on trial is there: whether it is well will be known in a moment.
+    return worker->standing(now) <= Standing::Spare ||
+           (worker->condition() == Condition::OnTrial && !worker->draining());
   });
 }
 

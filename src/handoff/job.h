@@ -44,6 +44,8 @@ struct Job {
   std::string_view prompt = {};
   // The answer is streamed, and could be continued on another worker.
   bool continuable = false;
+  // How bad the workers may be that it names.
+  fleet::Standing worst = fleet::Standing::Spare;
 };
 
 // One leg, as it is told of. A new attempt writes it anew.

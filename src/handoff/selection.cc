@@ -92,6 +92,7 @@ template <class Take>
 auto Selection::ask(Role role, fleet::Wish wish, Take take) {
   const std::string& session = job_.hints->session_id;
   routing::AffinityTable& sessions = job_.model->affinity(role);
+  wish.worst = job_.worst;
   if (!session.empty() && sessions.enabled()) wish.affinity = sessions.find(session);
   auto taken = take(wish);
   // Somebody who failed others, or did not answer lately, may do better now; a request that has no
@@ -145,7 +146,7 @@ auto Selection::first_that_can_be_followed(Take take) {
     fleet::Wish second = decode_wish();
     if (!job_.hints->session_id.empty())
       second.affinity = job_.model->affinity(Role::Decode).find(job_.hints->session_id);
-    second.worst = fleet::Standing::Doubtful;
+    second.worst = std::max(job_.worst, fleet::Standing::Doubtful);
     if (decodes.can_serve(second)) return taken;
     // What is kept for somebody who does not answer would stay pinned. Where nothing is kept, a
     // decode worker that was away may be back.
@@ -181,7 +182,9 @@ void Selection::move_to(const std::shared_ptr<fleet::Pool>& pool, Role alone_rol
 template <class Find>
 auto Selection::anywhere(Find find) {
   auto found = find();
-  if (found || found.error().code() != Errc::NoWorkers) return found;
+  const bool nobody_here = !found && (found.error().code() == Errc::NoWorkers ||
+                                      found.error().code() == Errc::NoEligibleWorker);
+  if (!nobody_here) return found;
   const auto pools = job_.model->pools();
   const auto home = pool_;
   const Role role_at_home = alone_role_;

@@ -26,11 +26,31 @@ using std::chrono::milliseconds;
 constexpr milliseconds kRound{100};
 // Who is away is asked this often, so that a worker that returns serves within a second.
 constexpr milliseconds kAway{400};
+// Those of whom nothing is heard, not even a refusal, are asked less and less often, and not for
+// long: they must not keep the others waiting.
+constexpr milliseconds kSilent{5'000};
+constexpr milliseconds kEjected{1'000};
 constexpr milliseconds kAfterFailedCanary{1'000};
 constexpr std::size_t kMostUnderWay = 64;
 // Questions per second to workers that are well; a large fleet is asked in turn.
 constexpr double kBudget = 50;
 constexpr double kMostSaved = 10;
+
+// What a hand-off may fail by that is not the tested worker's doing.
+bool tells_nothing(const Error& error) {
+  switch (error.code()) {
+    case Errc::EngineOverloaded:
+    case Errc::EngineUnreachable:
+    case Errc::EngineUnauthorized:
+    case Errc::NoWorkers:
+    case Errc::NoEligibleWorker:
+    case Errc::InvalidRouting:  // the partner has just left
+    case Errc::ShuttingDown:
+      return true;
+    default:
+      return false;
+  }
+}
 
 fleet::Failure failure_of(engine::Health health) {
   return health == engine::Health::Refused ? fleet::Failure::Refused : fleet::Failure::Unreachable;
@@ -88,7 +108,8 @@ awaitable<void> Watch::watch() {
 
 void Watch::make_rounds() {
   const Time now = fleet::Clock::now();
-  allowance_ = std::min(kMostSaved, allowance_ + kBudget * 0.001 * static_cast<double>(kRound.count()));
+  const std::chrono::duration<double> passed = now - std::exchange(last_round_, now);
+  allowance_ = std::min(kMostSaved, allowance_ + kBudget * passed.count());
   std::vector<std::uint64_t> waiting;
   for (const auto& [id, patient] : patients_) {
     if (need_of(patient, now) != Need::Nothing) waiting.push_back(id);
@@ -99,7 +120,8 @@ void Watch::make_rounds() {
   for (const std::uint64_t id : waiting) {
     if (under_way_ >= kMostUnderWay) return;
     Patient& patient = patients_.at(id);
-    const bool well = patient.worker->condition() == Condition::Up && patient.probed;
+    const bool well = patient.worker->condition() == Condition::Up &&
+                      (patient.probed || !options_.probe.enabled);
     if (well && allowance_ < 1) continue;
     if (well) allowance_ -= 1;
     turn_ = id;
@@ -110,6 +132,8 @@ void Watch::make_rounds() {
 Watch::Need Watch::need_of(const Patient& patient, Time now) const {
   if (patient.asking || now < patient.due) return Need::Nothing;
   const fleet::Worker& worker = *patient.worker;
+  // Requests may have found out first that somebody is there again; it is another one.
+  if (worker.health().process_ended()) return Need::Look;
   switch (worker.condition()) {
     case Condition::New:
     case Condition::Unreachable:
@@ -117,7 +141,9 @@ Watch::Need Watch::need_of(const Patient& patient, Time now) const {
     case Condition::Misconfigured:
       return Need::Probe;
     case Condition::Ejected:
-      return worker.health().may_return(now) ? Need::Look : Need::Nothing;
+      // Also while it waits: a process that was replaced need not wait.
+      return worker.health().may_return(now) || now - patient.asked >= kEjected ? Need::Look
+                                                                                : Need::Nothing;
     case Condition::OnTrial:
       return Need::Nothing;
     case Condition::Up:
@@ -131,7 +157,9 @@ Watch::Need Watch::need_of(const Patient& patient, Time now) const {
     const bool idle = now - std::max(heard, patient.canary) >= options_.canary.idle;
     const bool again =
         patient.canaries > 0 && now - patient.canary >= kAfterFailedCanary && heard < patient.canary;
-    if (idle || again || worker.condition() == Condition::HalfOpen) return Need::Canary;
+    const bool trial =
+        worker.condition() == Condition::HalfOpen && now - patient.canary >= kAfterFailedCanary;
+    if (idle || again || trial) return Need::Canary;
   }
   const bool silent = now - std::max(heard, patient.asked) >= options_.health.interval;
   return silent ? Need::Look : Need::Nothing;
@@ -144,6 +172,13 @@ void Watch::ask(Patient& patient, Need need) {
 }
 
 awaitable<void> Watch::attend(std::uint64_t id, Need need) {
+  // Whatever happens on the way.
+  const auto done = [this, id](void*) {
+    --under_way_;
+    note({id}, [](Patient& patient) { patient.asking = false; });
+    if (!patients_.contains(id)) pool_.forget({id});
+  };
+  const std::unique_ptr<void, decltype(done)> at_the_end(this, done);
   const auto found = patients_.find(id);
   if (found != patients_.end() && !stopped_) {
     if (need == Need::Canary) {
@@ -152,8 +187,6 @@ awaitable<void> Watch::attend(std::uint64_t id, Need need) {
       co_await look(found->second, need);
     }
   }
-  --under_way_;
-  note({id}, [](Patient& patient) { patient.asking = false; });
 }
 
 awaitable<void> Watch::look(Patient patient, Need need) {
@@ -162,15 +195,21 @@ awaitable<void> Watch::look(Patient patient, Need need) {
     note(worker.id(), [&](Patient& known) { known.due = fleet::Clock::now() + pause; });
   };
   const engine::Target target{worker.id(), worker.spec().endpoint};
+  const milliseconds patience =
+      patient.silences > 0 ? std::min(options_.health.timeout, kSilent) : options_.health.timeout;
   const engine::HealthVerdict verdict =
-      co_await engine::check_health(pool_, target, worker.spec(), options_.health.timeout);
-  if (stopped_) co_return;
+      co_await engine::check_health(pool_, target, worker.spec(), patience);
+  if (outdated(patient)) co_return;
+  const bool silent = verdict.health == engine::Health::Unreachable;
+  note(worker.id(), [silent](Patient& known) {
+    known.asked = fleet::Clock::now();
+    known.silences = silent ? std::min(known.silences + 1, 4U) : 0;
+  });
   if (verdict.health != engine::Health::Answers) {
     worker.unreachable(failure_of(verdict.health), verdict.text);
-    wait(kAway);
+    wait(std::min(kAway * (1 << patient.silences), kSilent));
     co_return;
   }
-  note(worker.id(), [](Patient& known) { known.asked = fleet::Clock::now(); });
   if (worker.health().process_ended()) {
     fleet_.restarted(worker.id());  // asked anew as another worker
     co_return;
@@ -189,15 +228,13 @@ awaitable<bool> Watch::admit(Patient& patient) {
                                           .idle = options_.health.timeout};
   auto facts = co_await engine::probe(pool_, {worker.id(), worker.spec().endpoint}, worker.spec(),
                                       patience, {});
-  if (stopped_) co_return false;
+  if (outdated(patient)) co_return false;
   if (!facts) {
-    const Errc code = facts.error().code();
-    const bool away = code == Errc::EngineUnreachable || code == Errc::EngineTimeout ||
-                      code == Errc::EngineOverloaded;
-    if (away) {
-      worker.unreachable(fleet::Failure::Unreachable, facts.error().message());
-    } else {
+    // Who answers something else than an engine is none; whoever fails to answer may just be dying.
+    if (facts.error().code() == Errc::EngineProtocol) {
       worker.misconfigured(facts.error().message());
+    } else {
+      worker.unreachable(fleet::Failure::Unreachable, facts.error().message());
     }
     co_return false;
   }
@@ -208,9 +245,12 @@ awaitable<bool> Watch::admit(Patient& patient) {
     co_return false;
   }
   if (options_.probe.self_test && self_test_) {
-    worker.reconsidered();
+    // Tests wait for each other: they must not keep the health checks waiting, too.
+    --under_way_;
     const auto passed = co_await self_test_(patient.worker, patient.model);
-    if (stopped_) co_return false;
+    ++under_way_;
+    if (outdated(patient)) co_return false;
+    if (!passed && tells_nothing(passed.error())) co_return false;
     if (!passed) {
       worker.misconfigured(fmt::format("the self-test failed: {}", passed.error().message()));
       co_return false;
@@ -246,6 +286,12 @@ awaitable<void> Watch::send_canary(Patient patient) {
   if (failed < options_.canary.failures && worker.condition() == Condition::Up) co_return;
   note(worker.id(), [](Patient& known) { known.canaries = 0; });
   worker.eject(fmt::format("{} canaries failed: {}", failed, outcome.error().message()));
+}
+
+// Something else is said of the worker now, or it has gone: what was found out meanwhile is void.
+bool Watch::outdated(const Patient& patient) const {
+  const auto found = patients_.find(patient.worker->id().value);
+  return stopped_ || found == patients_.end() || found->second.worker != patient.worker;
 }
 
 template <class Write>

@@ -58,6 +58,7 @@ class Watch {
     fleet::Time asked;          // when it last answered a question of ours
     bool asking = false;        // a question is under way
     bool probed = false;        // it has said what it is
+    unsigned silences = 0;      // questions without any answer, in a row
     std::size_t canaries = 0;   // that failed, in a row
     fleet::Time canary;         // when the last one was sent
     engine::Facts facts;
@@ -76,6 +77,7 @@ class Watch {
   boost::asio::awaitable<bool> admit(Patient& patient);
   boost::asio::awaitable<void> send_canary(Patient patient);
   // Writes down what was learnt, unless the worker has gone meanwhile.
+  bool outdated(const Patient& patient) const;
   template <class Write>
   void note(model::WorkerId id, Write write);
 
@@ -89,6 +91,7 @@ class Watch {
   std::uint64_t turn_ = 0;                               // where the next round begins
   std::size_t under_way_ = 0;
   double allowance_ = 0;  // questions to workers that are well
+  fleet::Time last_round_ = fleet::Clock::now();
   bool stopped_ = false;
 };
 

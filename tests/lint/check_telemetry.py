@@ -11,7 +11,8 @@ import tree
 METRICS_PAGE = Path("docs/metrics.md")
 LOGS_PAGE = Path("docs/logging.md")
 
-METRIC = re.compile(r'\b(counter|gauge|histogram)\(\s*"(baton_\w+)"')
+# A collected metric is a gauge whose series are told at each scrape, by the function that follows.
+METRIC = re.compile(r'\b(counter|gauge|histogram|collect)\(\s*"(baton_\w+)"')
 LOG_CALL = re.compile(r'\blog_?(?:\.|->)(debug|info|warning|error)\(\s*"(\w+)",(.*?)\);', re.DOTALL)
 # The level is decided at run time: every Level named before the event.
 LOG_WRITE = re.compile(r'\blog_?(?:\.|->)write\(\s*([^"]*?),\s*"(\w+)",(.*?)\);', re.DOTALL)
@@ -40,8 +41,10 @@ def written_metrics(root: Path) -> Entries:
         matches = list(METRIC.finditer(text))
         ends = [match.start() for match in matches[1:]] + [len(text)]
         for match, end in zip(matches, ends):
-            statement = text[match.end() : end].split(";")[0]
-            found[match[2]] = (match[1], frozenset(NAMED.findall(statement)))
+            collected = match[1] == "collect"
+            statement = text[match.end() : end].split("\n}\n" if collected else ";")[0]
+            kind = "gauge" if collected else match[1]
+            found[match[2]] = (kind, frozenset(NAMED.findall(statement)))
     return found
 
 

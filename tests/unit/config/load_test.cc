@@ -81,7 +81,7 @@ models:
   etcd.prefix = "/fleet/";
   etcd.timeout = 1s;
   etcd.linger = 2s;
-  expected.health = {1s, 2s, 4, 5s, 6s, 7s};
+  expected.health = {1s, 2s, 4, 5s, 6s};
   expected.canary = {8s, 9s, 10};
   expected.probe = {true, true};
   Model& demo = expected.models.emplace_back();

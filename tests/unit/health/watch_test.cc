@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "health/watch.h"
+
+#include "support/fake_engine.h"
+#include "support/io_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace baton::health {
+namespace {
+
+using fleet::Condition;
+using std::chrono::milliseconds;
+using test::FakeEngine;
+using test::response;
+using testing::HasSubstr;
+
+const std::string kCards = response(200, R"({"data":[{"id":"m","owned_by":"vllm"}]})");
+const std::string kServed = response(200, R"({"choices":[{"index":0,"text":"a"}]})");
+
+// An engine that answers as it is told, and can be told something else.
+struct Engine {
+  std::atomic<int> health{200};
+  std::atomic<bool> other_model{false};
+  std::atomic<int> completion{200};
+  FakeEngine server{[this](test::FakePeer& peer) {
+    while (const auto request = peer.read_request()) {
+      const auto asks = [&](std::string_view path) {
+        return request->head.find(std::string(path) + " HTTP") != std::string::npos;
+      };
+      if (asks("/health")) {
+        peer.write(response(health, ""));
+      } else if (asks("/v1/models")) {
+        peer.write(other_model ? response(200, R"({"data":[{"id":"x","owned_by":"vllm"}]})")
+                               : kCards);
+      } else if (asks("/v1/completions")) {
+        peer.write(completion == 200 ? kServed : response(completion, R"({"error":"no"})"));
+      } else {
+        peer.write(response(404, "{}"));
+      }
+    }
+  }};
+  std::size_t asked(std::string_view path) const {
+    std::size_t count = 0;
+    for (const auto& request : server.requests())
+      count += request.head.find(std::string(path) + " HTTP") != std::string::npos;
+    return count;
+  }
+};
+
+struct WatchTest : test::IoFixture {
+  ~WatchTest() override {
+    if (!watch) return;
+    watch->stop();
+    run_until([this] { return tasks.running() == 0; });
+  }
+  Watch& begin(Watch::SelfTest self_test = nullptr) {
+    watch = std::make_unique<Watch>(io, deadlines, tasks, fleet,
+                                    engine::PoolOptions{milliseconds(2000), 1, 65536}, options,
+                                    std::move(self_test));
+    watch->start();
+    return *watch;
+  }
+  std::shared_ptr<fleet::Worker> join(const model::Endpoint& endpoint, std::string instance = "") {
+    model::Announcement one{.model = "m", .spec = {}};
+    one.spec.endpoint = endpoint;
+    one.spec.instance = std::move(instance);
+    fleet.announce(fleet::Origin::Admin, "key", one);
+    return worker();
+  }
+  std::shared_ptr<fleet::Worker> worker() const { return fleet.members().front().worker; }
+  void wait_for(Condition condition) {
+    run_until([&] { return worker()->condition() == condition; });
+    EXPECT_EQ(worker()->condition(), condition) << worker()->health().why();
+  }
+
+  Options options;
+  config::Config config;
+  telemetry::Registry metrics;
+  std::string lines;
+  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  fleet::Fleet fleet{config, metrics, log};
+  net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "an exception escaped"; }};
+  std::unique_ptr<Watch> watch;
+};
+
+TEST_F(WatchTest, FindsOutWhoHasJoinedAndWhatItIs) {
+  const Engine engine;
+  begin();
+  EXPECT_EQ(join(engine.server.endpoint())->condition(), Condition::New);
+  EXPECT_EQ(watch->facts(worker()->id()), nullptr);
+  wait_for(Condition::Up);
+  const engine::Facts* const facts = watch->facts(worker()->id());
+  ASSERT_NE(facts, nullptr);
+  EXPECT_EQ(facts->models.front().id, "m");
+}
+
+TEST_F(WatchTest, AsksNobodyWhatItIsWhereThatIsSwitchedOff) {
+  Engine engine;
+  engine.other_model = true;
+  options.probe.enabled = false;
+  begin();
+  join(engine.server.endpoint());
+  wait_for(Condition::Up);
+  EXPECT_EQ(engine.asked("/v1/models"), 0U);
+}
+
+TEST_F(WatchTest, RefusesAWorkerThatIsSomethingElseUntilItIsMended) {
+  Engine engine;
+  engine.other_model = true;
+  options.health.interval = milliseconds(50);
+  begin();
+  join(engine.server.endpoint());
+  wait_for(Condition::Misconfigured);
+  EXPECT_THAT(worker()->health().why(), HasSubstr("x"));
+  engine.other_model = false;
+  wait_for(Condition::Up);
+}
+
+TEST_F(WatchTest, WaitsForAnEngineThatIsNotReadyYet) {
+  Engine engine;
+  engine.health = 503;
+  begin();
+  join(engine.server.endpoint());
+  wait_for(Condition::Unreachable);
+  const auto before = worker();
+  engine.health = 200;
+  wait_for(Condition::Up);
+  EXPECT_EQ(worker(), before) << "it is still the same process";
+}
+
+TEST_F(WatchTest, TellsWhereNobodyListens) {
+  begin();
+  join(test::closed_endpoint());
+  wait_for(Condition::Unreachable);
+  EXPECT_FALSE(worker()->health().process_ended()) << "it has never been there";
+}
+
+TEST_F(WatchTest, TakesWhoComesBackAfterItsProcessEndedForAnotherWorker) {
+  const Engine engine;
+  begin();
+  join(engine.server.endpoint());
+  wait_for(Condition::Up);
+  const auto before = worker();
+  before->failed(fleet::Failure::Refused, "nobody listens");
+  run_until([&] { return worker() != before; });
+  EXPECT_NE(worker()->id(), before->id());
+  wait_for(Condition::Up);
+  EXPECT_THAT(lines, HasSubstr(R"("to":"restarted")"));
+}
+
+TEST_F(WatchTest, KeepsAWorkerThatWasOnlyOutOfReach) {
+  const Engine engine;
+  begin();
+  join(engine.server.endpoint());
+  wait_for(Condition::Up);
+  const auto before = worker();
+  before->failed(fleet::Failure::Unreachable, "no connection within 2000 ms");
+  wait_for(Condition::Up);
+  EXPECT_EQ(worker(), before);
+}
+
+TEST_F(WatchTest, NoticesThatAnIdleWorkerHasDied) {
+  Engine engine;
+  options.health.interval = milliseconds(50);
+  begin();
+  join(engine.server.endpoint());
+  wait_for(Condition::Up);
+  engine.health = 503;
+  wait_for(Condition::Unreachable);
+}
+
+TEST_F(WatchTest, BringsAnEjectedWorkerBackForATrial) {
+  const Engine engine;
+  config.health.backoff = milliseconds(10);
+  begin();
+  join(engine.server.endpoint());
+  wait_for(Condition::Up);
+  worker()->eject("it failed");
+  wait_for(Condition::HalfOpen);
+  { const fleet::Booking trial(worker()); }
+  EXPECT_EQ(worker()->condition(), Condition::HalfOpen) << "nobody knows how the trial would have ended";
+}
+
+TEST_F(WatchTest, SendsACanaryToAWorkerWithoutSuccess) {
+  const Engine engine;
+  options.canary.idle = milliseconds(50);
+  begin();
+  join(engine.server.endpoint());
+  run_until([&] { return engine.asked("/v1/completions") >= 2; });
+  EXPECT_EQ(worker()->condition(), Condition::Up);
+  EXPECT_GT(worker()->health().last_success(), fleet::Time());
+}
+
+TEST_F(WatchTest, EjectsAWorkerWhoseCanariesFailAlthoughItsHealthIsFine) {
+  Engine engine;
+  engine.completion = 500;
+  options.canary = {.idle = milliseconds(20), .timeout = milliseconds(2000), .failures = 2};
+  begin();
+  join(engine.server.endpoint());
+  run_until([&] { return worker()->condition() == Condition::Ejected; });
+  EXPECT_THAT(worker()->health().why(), HasSubstr("2 canaries failed"));
+  EXPECT_GE(engine.asked("/v1/completions"), 2U);
+}
+
+TEST_F(WatchTest, TakesAPushBackOfACanaryForNoFailure) {
+  Engine engine;
+  engine.completion = 429;
+  options.canary = {.idle = milliseconds(20), .timeout = milliseconds(2000), .failures = 1};
+  begin();
+  join(engine.server.endpoint());
+  run_until([&] { return engine.asked("/v1/completions") >= 3; });
+  EXPECT_EQ(worker()->condition(), Condition::Up);
+}
+
+TEST_F(WatchTest, LetsAWorkerServeOnlyWhenItHasPassedItsTest) {
+  const Engine engine;
+  options.probe.self_test = true;
+  options.health.interval = milliseconds(50);
+  int tests = 0;
+  begin([&tests](const auto&, const std::string&) -> boost::asio::awaitable<Result<void>> {
+    if (++tests == 1) co_return fail(Errc::EngineFailed, "nothing arrived");
+    co_return Result<void>{};
+  });
+  join(engine.server.endpoint());
+  wait_for(Condition::Misconfigured);
+  EXPECT_THAT(worker()->health().why(), HasSubstr("self-test failed: nothing arrived"));
+  wait_for(Condition::Up);
+  EXPECT_EQ(tests, 2);
+}
+
+TEST_F(WatchTest, TellsTheOldWorkerWhatAProbeOfItFound) {
+  Engine engine;
+  engine.other_model = true;
+  begin();
+  const auto first = join(engine.server.endpoint(), "one");
+  run_until([&] { return engine.asked("/health") >= 1; });
+  engine.other_model = false;
+  const auto second = join(engine.server.endpoint(), "two");
+  EXPECT_NE(first, second);
+  wait_for(Condition::Up);
+  EXPECT_EQ(worker(), second);
+}
+
+TEST_F(WatchTest, ForgetsWhoHasGone) {
+  const Engine engine;
+  begin();
+  const auto id = join(engine.server.endpoint())->id();
+  wait_for(Condition::Up);
+  fleet.withdraw(fleet::Origin::Admin, "key");
+  run_until([&] { return fleet.members().empty(); });
+  EXPECT_EQ(watch->facts(id), nullptr);
+}
+
+}  // namespace
+}  // namespace baton::health
