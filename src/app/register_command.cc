@@ -37,11 +37,12 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::string_view kAbout =
-    "Announce one engine server in etcd for as long as it is healthy. It is asked what it is; what "
-    "it denies ends this with exit code 2. SIGTERM drains: no new requests, then it is withdrawn.";
+constexpr std::string_view kExamples =
+    R"(Waits until the engine is healthy, asks it what it is (what it denies ends this with exit code 2), and
+announces it in etcd for as long as it stays healthy. SIGTERM drains: no new requests, then, when
+the running ones have ended, it is withdrawn.
 
-constexpr std::string_view kExamples = R"(Examples:
+Examples:
   Beside a vLLM server on this host, e.g. as a systemd unit bound to the engine's:
     baton register --etcd http://10.0.0.9:2379 --engine vllm --role decode \
         --engine-url http://127.0.0.1:8000 --advertise-url http://10.0.0.2:8000
@@ -282,7 +283,6 @@ class Sidecar {
 CLI::App* add_register_command(CLI::App& root, RegisterOptions& options) {
   CLI::App* command =
       root.add_subcommand("register", "Announce an engine server in etcd (a sidecar)");
-  command->description(std::string(kAbout));
   const auto worker = [&](const char* flag, const char* key, const char* help) {
     return command->add_option_function<std::string>(
         flag, [&options, key](const std::string& value) { options.worker[key] = value; }, help);

@@ -21,18 +21,17 @@ Roster::Announcements announcements_of(const std::vector<config::Model>& models)
 }
 
 // As the file lists them, so that numbers and turns follow it; those it no longer has come last.
-std::vector<Slot> in_order_of(const std::vector<config::Model>& models,
-                              const std::vector<Slot>& slots) {
-  std::set<Slot> rest(slots.begin(), slots.end());
-  std::vector<Slot> ordered;
+std::vector<Slot> in_order_of(const std::vector<config::Model>& models, std::vector<Slot> slots) {
+  std::map<Slot, std::size_t> places;
   for (const config::Model& model : models) {
-    for (const model::WorkerSpec& spec : model.workers) {
-      Slot slot{model.name, spec.endpoint.to_string()};
-      if (rest.erase(slot) > 0) ordered.push_back(std::move(slot));
-    }
+    for (const model::WorkerSpec& spec : model.workers)
+      places.emplace(Slot{model.name, spec.endpoint.to_string()}, places.size());
   }
-  ordered.insert(ordered.end(), rest.begin(), rest.end());
-  return ordered;
+  std::ranges::sort(slots, {}, [&places](const Slot& slot) {
+    const auto place = places.find(slot);
+    return place == places.end() ? places.size() : place->second;
+  });
+  return slots;
 }
 
 config::Model options_of(config::Model model) {

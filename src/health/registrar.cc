@@ -44,10 +44,8 @@ std::string random_instance() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-bool is_away(const Error& error) {
-  return error.code() == Errc::EngineUnreachable || error.code() == Errc::EngineTimeout ||
-         error.code() == Errc::EngineOverloaded;
-}
+// Waiting may help; an answer that is no engine's will not change.
+bool may_pass(const Error& error) { return error.code() != Errc::EngineProtocol; }
 
 }  // namespace
 
@@ -119,7 +117,7 @@ awaitable<Registrar::Introduced> Registrar::ask_engine() {
       pool_, target(), spec(), {.first_byte = options_.patience, .idle = options_.patience}, {});
   if (leaving_ != Leaving::No) co_return std::nullopt;
   if (!facts) {
-    if (!is_away(facts.error())) co_return std::unexpected(facts.error().message());
+    if (!may_pass(facts.error())) co_return std::unexpected(facts.error().message());
     say_waiting(facts.error().message());
     co_await pause(std::min(kAway, options_.health_interval));
     co_return std::nullopt;

@@ -101,7 +101,7 @@ TEST_F(WorkersApiTest, TellsHowAWorkerIs) {
   const auto worker = admin.add(one)->member.worker;
   const fleet::Booking running(worker, 1);
   worker->succeeded();
-  worker->unreachable("the cable is out");
+  worker->unreachable(fleet::Failure::Unreachable, "the cable is out");
   ASSERT_EQ(call("GET", "/workers/1"), 200);
   EXPECT_EQ(json()["state"], "unreachable");
   EXPECT_EQ(json()["reason"], "the cable is out");

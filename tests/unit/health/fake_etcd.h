@@ -100,8 +100,8 @@ class FakeEtcd {
     }
     if (path == "/v3/lease/keepalive") {
       const bool alive = leases_.contains(number("ID"));
-      return test::response(200, fmt::format("{{\"result\":{{\"ID\":\"{}\"{}}}}}\n", number("ID"),
-                                             alive ? R"(,"TTL":"1")" : ""));
+      return test::response(200, fmt::format("{{\"result\":{{\"header\":{{}},\"ID\":\"{}\"{}}}}}\n",
+                                             number("ID"), alive ? R"(,"TTL":"1")" : ""));
     }
     if (path == "/v3/lease/revoke") {
       leases_.erase(number("ID"));

@@ -40,6 +40,7 @@ struct FakeVllm {
       }
       return response(health, "");
     }
+    if (asks("/v1/models") && cards != 200) return response(cards, "<html>");
     if (asks("/v1/models")) {
       return response(200, R"({"data":[{"id":"org/llama","owned_by":"vllm"}]})");
     }
@@ -52,6 +53,7 @@ struct FakeVllm {
   }
 
   std::atomic<int> health = 200;
+  std::atomic<int> cards = 200;
   std::atomic<int> failing = 0;  // of the next checks
   std::atomic<int> checks = 0;
   std::atomic<int> running = 0;
@@ -156,6 +158,27 @@ TEST_F(RegistrarTest, EndsWhereTheEngineDeniesWhatIsSaid) {
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error(), AllOf(HasSubstr("the model is 'other'"), HasSubstr("'org/llama'")));
   EXPECT_EQ(etcd.calls("/v3/lease/grant"), 0);
+}
+
+TEST_F(RegistrarTest, WaitsWhileTheEngineCannotSayWhatItServes) {
+  engine.cards = 500;
+  live(options());
+  run_until([this] { return engine.checks >= 2; });
+  EXPECT_FALSE(over);
+  EXPECT_EQ(lines_of("engine_awaited"), 1U);
+  EXPECT_THAT(lines, HasSubstr("/v1/models"));
+  engine.cards = 200;
+  await_key();
+}
+
+TEST_F(RegistrarTest, EndsWhereNoEngineAnswers) {
+  const test::FakeEngine website(test::always(response(200, "<html>")));
+  RegistrarOptions wrong = options();
+  wrong.engine = website.endpoint();
+  live(wrong);
+  run_until([this] { return over; });
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error(), HasSubstr("GET /v1/models"));
 }
 
 TEST_F(RegistrarTest, ForgivesTwoChecks) {

@@ -55,7 +55,8 @@ struct RegistrationTest : test::IoFixture {
 
 TEST_F(RegistrationTest, KeepsTheKeyAliveWithoutWritingItAgain) {
   register_it();
-  run_until([this] { return etcd.calls("/v3/lease/keepalive") >= 2; });
+  run_until([this] { return etcd.calls("/v3/lease/keepalive") >= 3; });
+  EXPECT_FALSE(registration.stalled()) << lines;
   EXPECT_EQ(etcd.calls("/v3/kv/put"), 1);
   EXPECT_EQ(etcd.calls("/v3/lease/grant"), 1);
   EXPECT_EQ(registered, 1);
