@@ -60,7 +60,7 @@ Health::News Health::failed(Failure failure, std::string_view why, Time now) {
   const std::lock_guard lock(mutex_);
   if (condition() == Condition::Misconfigured) return std::nullopt;
   if (failure != Failure::Broken) {
-    if (failure == Failure::Refused && condition() != Condition::New) process_ended_ = true;
+    if (failure == Failure::Refused && heard_of_) process_ended_ = true;
     return enter(Condition::Unreachable, why);
   }
   if (condition() == Condition::OnTrial) return enter_ejected(why, now);
@@ -116,7 +116,7 @@ Health::News Health::answered(Time now) {
 Health::News Health::unreachable(Failure how, std::string_view why) {
   const std::lock_guard lock(mutex_);
   // Who has never answered has not ended, either.
-  if (how == Failure::Refused && condition() != Condition::New) process_ended_ = true;
+  if (how == Failure::Refused && heard_of_) process_ended_ = true;
   return enter(Condition::Unreachable, why);
 }
 
@@ -146,13 +146,13 @@ Health::News Health::enter(Condition next, std::string_view why) {
   const std::string reason(why);  // may be why_ itself
   const Condition before = condition_.exchange(next, std::memory_order_acq_rel);
   why_ = reason;
+  heard_of_ = heard_of_ || next != Condition::Unreachable;
   if (before == next) return std::nullopt;
   return Change{before, next, reason};
 }
 
 Health::News Health::enter_ejected(std::string_view why, Time now) {
-  const auto doubled =
-      options_.backoff * (std::int64_t{1} << std::min(ejections_, kMostDoublings));
+  const auto doubled = options_.backoff * (std::int64_t{1} << std::min(ejections_, kMostDoublings));
   out_until_ = now + std::min(doubled, options_.backoff_max);
   ++ejections_;
   failures_ = 0;

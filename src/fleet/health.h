@@ -101,6 +101,7 @@ class Health {
   mutable std::mutex mutex_;
   std::uint32_t ejections_ = 0;  // since the last success
   Time out_until_{};             // while Ejected
+  bool heard_of_ = false;        // it has answered something, once
   bool process_ended_ = false;
   std::string why_;
 };

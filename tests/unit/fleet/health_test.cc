@@ -275,7 +275,8 @@ TEST_F(HealthTest, AnOverloadMarkIsNeverForLong) {
 }
 
 TEST_F(HealthTest, KnowsWhenTheProcessItSpokeToHasEnded) {
-  health.unreachable(Failure::Refused, "not there yet");
+  for (int i = 0; i < 2; ++i) health.unreachable(Failure::Refused, "not there yet");
+  health.failed(Failure::Refused, "not there yet", now);
   EXPECT_FALSE(health.process_ended()) << "who has never answered has not ended";
   health.answered(now);
   health.unreachable(Failure::Unreachable, "no route");
