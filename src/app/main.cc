@@ -33,9 +33,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
     if (unknown) {
-      std::fprintf(stderr,
-                   "baton: unknown command '%s'; there are serve, workers, register, demo and sim\n",
-                   argv[1]);
+      std::fprintf(
+          stderr, "baton: unknown command '%s'; there are serve, workers, register, demo and sim\n",
+          argv[1]);
       return baton::app::kCannotStart;
     }
     return app.exit(problem) == 0 ? 0 : baton::app::kCannotStart;

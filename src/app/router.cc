@@ -44,7 +44,9 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
                .idle_per_worker = 1,
                .header_bytes = services_.config.limits.header_bytes},
               {services_.config.health, services_.config.canary, services_.config.probe},
-              [this](const auto& worker, const std::string& model) { return self_test_.run(worker, model); }),
+              [this](const auto& worker, const std::string& model) {
+                return self_test_.run(worker, model);
+              }),
       signals_(control_, SIGINT, SIGTERM),
       hangup_(control_, SIGHUP),
       timer_(control_),

@@ -92,7 +92,8 @@ int run_serve_command(const ServeOptions& options) {
   }
   raise_descriptor_limit();
   telemetry::Logger log = make_logger(config->log);
-  Router router(std::move(*config), {options.config_file, [options] { return load(options); }}, log);
+  Router router(std::move(*config), {options.config_file, [options] { return load(options); }},
+                log);
   if (const auto started = router.start(); !started) return refuse(started.error().message());
 
   log.info("serving",

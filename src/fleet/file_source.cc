@@ -13,7 +13,8 @@ namespace baton::fleet {
 namespace {
 
 telemetry::Counter& reloads(telemetry::Registry& metrics, std::string outcome) {
-  return metrics.counter("baton_config_reloads_total", "Times the configuration file was read again.",
+  return metrics.counter("baton_config_reloads_total",
+                         "Times the configuration file was read again.",
                          {{"outcome", std::move(outcome)}});
 }
 
@@ -29,8 +30,9 @@ FileSource::FileSource(boost::asio::io_context& io, Fleet& fleet, config::Config
       log_(log),
       taken_(reloads(metrics, "taken")),
       refused_(reloads(metrics, "refused")),
-      stale_(metrics.gauge("baton_config_stale",
-                           "1 while the configuration file cannot be used and an older one holds.")),
+      stale_(
+          metrics.gauge("baton_config_stale",
+                        "1 while the configuration file cannot be used and an older one holds.")),
       watch_(io, path_, [this] { reload(); }) {}
 
 void FileSource::start() {

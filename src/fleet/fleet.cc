@@ -61,20 +61,19 @@ void Fleet::add_metrics() {
                      }
                      for (const auto& [labels, load] : loads) emit(labels, load);
                    });
-  metrics_.collect(
-      "baton_workers", "Workers, by what they are now.",
-      [this](const telemetry::Registry::Emit& emit) {
-        const Time now = Clock::now();
-        std::map<telemetry::Labels, std::int64_t> counts;
-        for (const Member& one : members()) {
-          const model::WorkerSpec& spec = one.worker->spec();
-          ++counts[{{"model", one.model->name()},
-                    {"namespace", spec.name_space},
-                    {"role", std::string(model::to_string(spec.role))},
-                    {"state", std::string(one.worker->state(now))}}];
-        }
-        for (const auto& [labels, count] : counts) emit(labels, count);
-      });
+  metrics_.collect("baton_workers", "Workers, by what they are now.",
+                   [this](const telemetry::Registry::Emit& emit) {
+                     const Time now = Clock::now();
+                     std::map<telemetry::Labels, std::int64_t> counts;
+                     for (const Member& one : members()) {
+                       const model::WorkerSpec& spec = one.worker->spec();
+                       ++counts[{{"model", one.model->name()},
+                                 {"namespace", spec.name_space},
+                                 {"role", std::string(model::to_string(spec.role))},
+                                 {"state", std::string(one.worker->state(now))}}];
+                     }
+                     for (const auto& [labels, count] : counts) emit(labels, count);
+                   });
 }
 
 std::shared_ptr<Model> Fleet::find(std::string_view name) const {

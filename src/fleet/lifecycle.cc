@@ -76,9 +76,10 @@ void Lifecycle::tell(PrefillState before, PrefillState now) {
   if (active == (before == PrefillState::Active)) return;
   if (!active) {
     to_unavailable_.add();
-    log_.warning("prefill_unavailable", {{"model", model_},
-                                         {"namespace", name_space_},
-                                         {"registered", static_cast<std::int64_t>(prefill_.size())}});
+    log_.warning("prefill_unavailable",
+                 {{"model", model_},
+                  {"namespace", name_space_},
+                  {"registered", static_cast<std::int64_t>(prefill_.size())}});
     return;
   }
   to_active_.add();

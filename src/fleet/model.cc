@@ -74,10 +74,8 @@ std::shared_ptr<Pool> Model::choose(const routing::Hints& hints, const Random& r
   if (pools->size() == 1) return pools->front();
   for (const auto& pin : {hints.decode, hints.prefill}) {
     if (!pin) continue;
-    const auto named =
-        std::ranges::find_if(*pools, [&](const auto& one) { 
-          return one->find_worker(pin->worker) != nullptr;
-        });
+    const auto named = std::ranges::find_if(
+        *pools, [&](const auto& one) { return one->find_worker(pin->worker) != nullptr; });
     if (named != pools->end()) return *named;
   }
   if (auto home = pool_of_session(*pools, hints.session_id)) return home;

@@ -86,7 +86,8 @@ class WorkerSet::Round {
 
   // Whoever names a worker may have one that has failed others.
   bool is_out(const Worker& worker) const {
-    return worker.standing(now_) > (wish_.pin ? std::max(wish_.worst, Standing::Doubtful) : wish_.worst);
+    return worker.standing(now_) >
+           (wish_.pin ? std::max(wish_.worst, Standing::Doubtful) : wish_.worst);
   }
   Refusal refusal(const Worker& worker) const;
   // The best standing among those who may have the request; nothing where nobody may.
@@ -284,9 +285,9 @@ Result<std::size_t> WorkerSet::Round::pinned(const routing::Pin& pin) const {
   const std::string who = fmt::format("{} worker '{}'", role, worker->name());
   const Refusal found = refusal(*worker);
   if (found == Refusal::Down) {
-    return fail(unavailable(Errc::NoEligibleWorker,
-                            fmt::format("{} is asked for, but is not available ({})", who,
-                                        worker->state(now_))));
+    return fail(unavailable(
+        Errc::NoEligibleWorker,
+        fmt::format("{} is asked for, but is not available ({})", who, worker->state(now_))));
   }
   const auto refused = [&] {
     return invalid(fmt::format("{} is asked for, but {}", who, why_not(*worker)));
@@ -341,8 +342,8 @@ Error WorkerSet::Round::none_eligible() const {
       why = fmt::format("every {} worker that the request allows has failed", role);
       break;
     case Refusal::OtherMode:
-      why =
-          fmt::format("no available {} worker hands off by {}", role, model::to_string(*wish_.mode));
+      why = fmt::format("no available {} worker hands off by {}", role,
+                        model::to_string(*wish_.mode));
       break;
     default:
       why = fmt::format("no available {} worker has the required taints: {}", role,
@@ -362,7 +363,7 @@ std::optional<std::size_t> WorkerSet::Round::seated(const routing::Seat& seat) c
 }
 
 std::optional<std::size_t> WorkerSet::Round::index_of(const Worker& worker,
-                                                       std::uint32_t rank) const {
+                                                      std::uint32_t rank) const {
   for (std::size_t i = 0; i < size(); ++i) {
     if (this->worker(i).get() == &worker && this->rank(i) == rank) return i;
   }

@@ -53,7 +53,7 @@ class Run : public std::enable_shared_from_this<Run> {
  private:
   // What is to be taken off a prefill worker's hands, independent of what the run does next.
   struct Release {
-    model::HandoffMode mode;     // as the legs are spoken
+    model::HandoffMode mode;            // as the legs are spoken
     std::shared_ptr<fleet::Pool> pool;  // of those who can take it over
     model::HandoffMode workers;         // theirs
     engine::HandoffTicket ticket;

@@ -40,9 +40,9 @@ bool can_hand_off(const Job& job, const fleet::Pool& pool) {
 std::size_t count_available(const fleet::WorkerSet& set) {
   const fleet::Time now = fleet::Clock::now();
   const auto members = set.members();
-  return static_cast<std::size_t>(std::ranges::count_if(
-      members->workers,
-      [now](const auto& one) { return one->standing(now) <= fleet::Standing::Spare; }));
+  return static_cast<std::size_t>(std::ranges::count_if(members->workers, [now](const auto& one) {
+    return one->standing(now) <= fleet::Standing::Spare;
+  }));
 }
 
 // Where a pool has workers of both kinds, each that answers gets an equal share; those that are
@@ -85,7 +85,8 @@ Selection::Selection(const Job& job, const fleet::Random& random)
   alone_role_ = pinned_to_both || its_turn || !decode_alone ? Role::Aggregated : Role::Decode;
   const bool possible = policy_.required || (!pool.workers(Role::Prefill).empty() && decodes > 0);
   const bool wanted = model.disaggregation() != Disaggregation::Off && !pinned_to_both && !its_turn;
-  policy_.disaggregate = wanted && possible && (can_hand_off(job, pool) || !policy_.decode_may_prefill);
+  policy_.disaggregate =
+      wanted && possible && (can_hand_off(job, pool) || !policy_.decode_may_prefill);
 }
 
 template <class Take>

@@ -68,7 +68,8 @@ Watch::Watch(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGr
       timer_(io) {}
 
 void Watch::start() {
-  fleet_.on_seated([this](const auto& worker, const std::string& model) { observe(worker, model); });
+  fleet_.on_seated(
+      [this](const auto& worker, const std::string& model) { observe(worker, model); });
   fleet_.on_gone([this](model::WorkerId id) {
     patients_.erase(id.value);
     pool_.forget(id);
@@ -120,8 +121,8 @@ void Watch::make_rounds() {
   for (const std::uint64_t id : waiting) {
     if (under_way_ >= kMostUnderWay) return;
     Patient& patient = patients_.at(id);
-    const bool well = patient.worker->condition() == Condition::Up &&
-                      (patient.probed || !options_.probe.enabled);
+    const bool well =
+        patient.worker->condition() == Condition::Up && (patient.probed || !options_.probe.enabled);
     if (well && allowance_ < 1) continue;
     if (well) allowance_ -= 1;
     turn_ = id;
@@ -155,8 +156,8 @@ Watch::Need Watch::need_of(const Patient& patient, Time now) const {
   if (options_.canary.idle.count() > 0) {
     // A canary is a trial, too.
     const bool idle = now - std::max(heard, patient.canary) >= options_.canary.idle;
-    const bool again =
-        patient.canaries > 0 && now - patient.canary >= kAfterFailedCanary && heard < patient.canary;
+    const bool again = patient.canaries > 0 && now - patient.canary >= kAfterFailedCanary &&
+                       heard < patient.canary;
     const bool trial =
         worker.condition() == Condition::HalfOpen && now - patient.canary >= kAfterFailedCanary;
     if (idle || again || trial) return Need::Canary;

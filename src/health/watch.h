@@ -54,13 +54,13 @@ class Watch {
   struct Patient {
     std::shared_ptr<fleet::Worker> worker;
     std::string model;
-    fleet::Time due;            // not asked again before
-    fleet::Time asked;          // when it last answered a question of ours
-    bool asking = false;        // a question is under way
-    bool probed = false;        // it has said what it is
-    unsigned silences = 0;      // questions without any answer, in a row
-    std::size_t canaries = 0;   // that failed, in a row
-    fleet::Time canary;         // when the last one was sent
+    fleet::Time due;           // not asked again before
+    fleet::Time asked;         // when it last answered a question of ours
+    bool asking = false;       // a question is under way
+    bool probed = false;       // it has said what it is
+    unsigned silences = 0;     // questions without any answer, in a row
+    std::size_t canaries = 0;  // that failed, in a row
+    fleet::Time canary;        // when the last one was sent
     engine::Facts facts;
   };
   // What a worker is due for.

@@ -119,7 +119,8 @@ awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> un
                                     cancellation);
 }
 
-Result<std::shared_ptr<fleet::Model>> Pipeline::find_model(const wire::JsonObject& body, RequestRecord& record) {
+Result<std::shared_ptr<fleet::Model>> Pipeline::find_model(const wire::JsonObject& body,
+                                                           RequestRecord& record) {
   const auto name = body.find_string("model");
   if (!name || name->empty()) return fail(missing_field("model"));
   // Whatever a client writes there goes to the log and back to it: not all of it, if it is a novel.

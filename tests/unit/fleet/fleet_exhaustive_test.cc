@@ -137,7 +137,7 @@ class World {
   void build_fails() {
     if (live_.prefill != Build::UnderWay) return;
     if (std::exchange(next_is_unreachable_, !next_is_unreachable_)) {
-      current_->unreachable("nobody is there");
+      current_->unreachable(Failure::Unreachable, "nobody is there");
       live_.prefill = Build::Unreachable;
     } else {
       current_->misconfigured("it serves another model");

@@ -168,7 +168,7 @@ TEST_F(Races, AFleetThatEndsLeavesARequestWhatItHas) {
   held->worker().answered();
   EXPECT_EQ(kept->pool("default")->prefill_state(), PrefillState::Active);
   kept.reset();
-  held->worker().unreachable("nobody watches any more");
+  held->worker().unreachable(Failure::Unreachable, "nobody watches any more");
   EXPECT_EQ(held->worker().in_flight(), 1);
 }
 

@@ -4,6 +4,7 @@
 
 #include "unit/fleet/fleet_fixture.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -71,7 +72,11 @@ TEST_F(FleetTest, CountsWhatRunsOnEachWorker) {
 
 struct ChangingFleet : FleetTest {
   ChangingFleet() {
-    fleet().on_joined([this](const std::shared_ptr<Worker>& one) { joined.push_back(one); });
+    fleet().on_seated([this](const std::shared_ptr<Worker>& one, const std::string&) {
+      const bool is_new =
+          std::ranges::none_of(joined, [&](const auto& other) { return other->id() == one->id(); });
+      if (is_new) joined.push_back(one);
+    });
     fleet().on_gone([this](model::WorkerId id) { gone.push_back(id.value); });
   }
   static model::Announcement said(model::WorkerSpec spec, std::string model = "m") {
@@ -208,7 +213,7 @@ TEST_F(ChangingFleet, NobodyIsMissedWhoIsBeingReplaced) {
   all.emplace("p", said(worker(3, Role::Prefill)));
   all.emplace("d", said(worker(4, Role::Decode)));
   const auto kept = fleet().find("m");
-  fleet().on_joined([&](const std::shared_ptr<Worker>& one) {
+  fleet().on_seated([&](const std::shared_ptr<Worker>& one, const std::string&) {
     EXPECT_EQ(fleet().find("m"), kept);
     EXPECT_EQ(kept->why_not_ready(), "");
     EXPECT_TRUE(kept->disaggregated());
@@ -265,8 +270,36 @@ TEST_F(ChangingFleet, WhatIsSaidOfAWorkerMayChangeWhileItServes) {
   fleet().sweep();
   EXPECT_TRUE(gone.empty());
   // News of a request that began before the change.
-  running.worker().unreachable("gone");
+  running.worker().unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(after->condition(), Condition::Unreachable);
+}
+
+TEST_F(ChangingFleet, WhoeverWantsToKnowIsToldWhoSitsWhere) {
+  announce("a", worker(1, Role::Decode));
+  std::vector<std::string> seen;
+  fleet().on_seated([&](const std::shared_ptr<Worker>& one, const std::string& of) {
+    seen.push_back(of + " " + one->name());
+  });
+  EXPECT_THAT(seen, testing::ElementsAre("m 127.0.0.1:1")) << "those that are there at once";
+  fleet().announce(Origin::Etcd, "b", said(worker(2, Role::Decode), "other"));
+  model::WorkerSpec renamed = worker(1, Role::Decode);
+  renamed.name = "renamed";
+  announce("a", renamed);
+  announce("a", renamed);
+  EXPECT_THAT(seen, testing::ElementsAre("m 127.0.0.1:1", "other 127.0.0.1:2", "m renamed"));
+}
+
+TEST_F(ChangingFleet, SeveralChangesAtOnce) {
+  announce("a", worker(1, Role::Decode));
+  announce("b", worker(2, Role::Decode));
+  Fleet::Changes changes;
+  changes.emplace("a", std::nullopt);
+  changes.emplace("c", said(worker(3, Role::Decode)));
+  changes.emplace("unknown", std::nullopt);
+  fleet().apply(Origin::Etcd, std::move(changes));
+  EXPECT_EQ(at(1), nullptr);
+  EXPECT_NE(at(2), nullptr) << "of which nothing was said";
+  EXPECT_NE(at(3), nullptr);
 }
 
 TEST_F(ChangingFleet, AWorkerMayMoveToAnotherNamespace) {

@@ -80,8 +80,8 @@ TEST_F(HealthTest, WhatDoesNotChangeIsNoNews) {
   EXPECT_EQ(health.answered(now), std::nullopt);
   EXPECT_EQ(health.succeeded(now), std::nullopt);
   EXPECT_EQ(health.progressed(now), std::nullopt);
-  EXPECT_TRUE(health.unreachable("gone"));
-  EXPECT_EQ(health.unreachable("still gone"), std::nullopt);
+  EXPECT_TRUE(health.unreachable(Failure::Unreachable, "gone"));
+  EXPECT_EQ(health.unreachable(Failure::Unreachable, "still gone"), std::nullopt);
   EXPECT_EQ(health.why(), "still gone");
 }
 
@@ -226,10 +226,10 @@ TEST_F(HealthTest, WhoCannotBeReachedIsOutAtOnceAndBackAtOnce) {
               change(Condition::Up, Condition::Unreachable, "refused"));
   EXPECT_FALSE(health.may_return(now + 1h)) << "that is for ejected ones";
   EXPECT_THAT(health.answered(now), change(Condition::Unreachable, Condition::Up, ""));
-  EXPECT_THAT(health.unreachable("no answer"),
+  EXPECT_THAT(health.unreachable(Failure::Unreachable, "no answer"),
               change(Condition::Up, Condition::Unreachable, "no answer"));
   EXPECT_THAT(health.succeeded(now), change(Condition::Unreachable, Condition::Up, ""));
-  health.unreachable("no answer");
+  health.unreachable(Failure::Unreachable, "no answer");
   EXPECT_THAT(health.progressed(now), change(Condition::Unreachable, Condition::Up, ""));
 }
 
@@ -237,7 +237,7 @@ TEST_F(HealthTest, WhoIsBackBeginsWithoutOldFailures) {
   health.answered(now);
   broken();
   broken();
-  health.unreachable("gone");
+  health.unreachable(Failure::Unreachable, "gone");
   health.answered(now);
   EXPECT_EQ(eject(), 3);
 }
@@ -272,6 +272,36 @@ TEST_F(HealthTest, AnOverloadMarkIsNeverForLong) {
   health.pushed_back(24h, now);
   EXPECT_TRUE(health.overloaded(now + 29s));
   EXPECT_FALSE(health.overloaded(now + 31s));
+}
+
+TEST_F(HealthTest, KnowsWhenTheProcessItSpokeToHasEnded) {
+  for (int i = 0; i < 2; ++i) health.unreachable(Failure::Refused, "not there yet");
+  health.failed(Failure::Refused, "not there yet", now);
+  EXPECT_FALSE(health.process_ended()) << "who has never answered has not ended";
+  health.answered(now);
+  health.unreachable(Failure::Unreachable, "no route");
+  health.failed(Failure::Unreachable, "no route", now);
+  broken();
+  EXPECT_FALSE(health.process_ended()) << "it may only be out of reach";
+  health.unreachable(Failure::Refused, "refused");
+  EXPECT_TRUE(health.process_ended());
+  Health by_request{options()};
+  by_request.succeeded(now);
+  by_request.failed(Failure::Refused, "refused", now);
+  EXPECT_EQ(by_request.condition(), Condition::Unreachable);
+  EXPECT_TRUE(by_request.process_ended());
+}
+
+TEST_F(HealthTest, CanariesMayEjectItAtOnce) {
+  health.answered(now);
+  EXPECT_THAT(health.eject("the canary", now),
+              change(Condition::Up, Condition::Ejected, "the canary"));
+  EXPECT_EQ(out(), 1s);
+  EXPECT_EQ(health.eject("again", now + 500ms), std::nullopt);
+  EXPECT_EQ(out(), 1s) << "it is out already";
+  health.misconfigured("another model");
+  EXPECT_EQ(health.eject("the canary", now), std::nullopt);
+  EXPECT_EQ(health.condition(), Condition::Misconfigured);
 }
 
 TEST_F(HealthTest, ConditionsHaveNames) {

@@ -25,16 +25,16 @@ TEST_F(LifecycleTest, GoesFromPendingToActiveAndBackAndForthToUnavailable) {
   prefill(0).answered();
   EXPECT_EQ(state(), PrefillState::Active);
   prefill(1).answered();
-  prefill(0).unreachable("gone");
+  prefill(0).unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(state(), PrefillState::Active);  // the other one is up
-  prefill(1).unreachable("gone");
+  prefill(1).unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(state(), PrefillState::Unavailable);
   prefill(1).answered();
   EXPECT_EQ(state(), PrefillState::Active);
 }
 
 TEST_F(LifecycleTest, IsPendingWhileSomebodyHasYetToBeHeardOf) {
-  prefill(0).unreachable("gone");
+  prefill(0).unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(state(), PrefillState::Pending);
   prefill(1).misconfigured("another model");
   EXPECT_EQ(state(), PrefillState::Unavailable);
@@ -42,7 +42,7 @@ TEST_F(LifecycleTest, IsPendingWhileSomebodyHasYetToBeHeardOf) {
 
 TEST_F(LifecycleTest, CountsNobodyWhoIsAboutToLeave) {
   prefill(0).answered();
-  prefill(1).unreachable("gone");
+  prefill(1).unreachable(Failure::Unreachable, "gone");
   prefill(0).set_draining(true);
   EXPECT_EQ(state(), PrefillState::Unavailable);
   prefill(0).set_draining(false);
@@ -52,7 +52,7 @@ TEST_F(LifecycleTest, CountsNobodyWhoIsAboutToLeave) {
 TEST_F(LifecycleTest, CountsOnWhoeverIsOnTrial) {
   config.health.failures = 1;
   config.health.backoff = std::chrono::milliseconds(0);
-  prefill(1).unreachable("gone");
+  prefill(1).unreachable(Failure::Unreachable, "gone");
   prefill(0).failed(Failure::Broken, "broken");
   EXPECT_EQ(state(), PrefillState::Unavailable);
   prefill(0).answered();
@@ -67,7 +67,7 @@ TEST_F(LifecycleTest, LogsAndCountsEachTransitionOnce) {
     for (std::size_t i = 0; i < 2; ++i) tell(prefill(i));
   };
   const auto up = [](Worker& one) { one.answered(); };
-  const auto down = [](Worker& one) { one.unreachable("gone"); };
+  const auto down = [](Worker& one) { one.unreachable(Failure::Unreachable, "gone"); };
   for (const auto tell : {+up, +up, +down, +down, +up}) all(tell);
   EXPECT_EQ(occurrences(lines, "prefill_activated"), 1U);
   EXPECT_EQ(occurrences(lines, "prefill_unavailable"), 1U);
@@ -85,7 +85,7 @@ TEST_F(LifecycleTest, DecodeWorkersHaveNoPartInIt) {
   Worker& decode = worker_called("127.0.0.1:3");
   decode.answered();
   EXPECT_EQ(state(), PrefillState::Pending);
-  decode.unreachable("gone");
+  decode.unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(state(), PrefillState::Pending);
   EXPECT_EQ(occurrences(lines, "\"prefill_"), 0U);
 }
@@ -122,7 +122,7 @@ TEST(LifecycleOrders, EveryOrderOfNewsUpToSixEndsWhereTheWorkersAre) {
       const std::size_t who = rest % 2;
       last[who] = rest % kEvents < 2 ? Last::Up : Last::Down;
       Worker& known = *prefill.members()->workers[who];
-      last[who] == Last::Up ? known.answered() : known.unreachable("gone");
+      last[who] == Last::Up ? known.answered() : known.unreachable(Failure::Unreachable, "gone");
       lifecycle.observe();
       const PrefillState expected = of_the_two(last[0], last[1]);
       ASSERT_EQ(prefill_state(prefill), expected) << "order " << order << " step " << i;
@@ -141,7 +141,7 @@ TEST_F(LifecycleTest, NewsFromManyThreadsEndsWhereTheWorkersAre) {
         threads.emplace_back([&known = prefill(i)] {
           for (int step = 0; step < 10; ++step) {
             known.answered();
-            known.unreachable("gone");
+            known.unreachable(Failure::Unreachable, "gone");
           }
         });
       }

@@ -111,7 +111,7 @@ TEST_F(ModelTest, ThatMayServeWithoutPrefillIsReadyWhateverPrefillDoes) {
   EXPECT_EQ(model().why_not_ready(), "");
   prefill.answered();
   EXPECT_EQ(model().why_not_ready(), "");
-  prefill.unreachable("gone");
+  prefill.unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(model().why_not_ready(), "");
   prefill.misconfigured("another model");
   EXPECT_EQ(model().why_not_ready(), "");
@@ -124,11 +124,11 @@ TEST_F(ModelTest, ThatRequiresPrefillIsReadyOnlyWhileItIsActive) {
   EXPECT_THAT(model().why_not_ready(), HasSubstr("no prefill worker has been heard of yet"));
   prefill.answered();
   EXPECT_EQ(model().why_not_ready(), "");
-  prefill.unreachable("gone");
+  prefill.unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(model().why_not_ready(), HasSubstr("every prefill worker is down"));
   prefill.answered();
   EXPECT_EQ(model().why_not_ready(), "");
-  model().find_worker("127.0.0.1:2")->unreachable("gone");
+  model().find_worker("127.0.0.1:2")->unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(model().why_not_ready(), HasSubstr("no decode worker is up"));
 }
 
@@ -139,9 +139,9 @@ TEST_F(ModelTest, ThatRequiresPrefillAndHasNoneIsNotReady) {
 
 TEST_F(ModelTest, WithEveryAnsweringWorkerDownIsNotReady) {
   add_model("m", {worker(1, Role::Prefill), worker(2, Role::Decode), worker(3, Role::Aggregated)});
-  model().find_worker("127.0.0.1:2")->unreachable("gone");
+  model().find_worker("127.0.0.1:2")->unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(model().why_not_ready(), "");
-  model().find_worker("127.0.0.1:3")->unreachable("gone");
+  model().find_worker("127.0.0.1:3")->unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(model().why_not_ready(), HasSubstr("every worker is down"));
 }
 
@@ -179,7 +179,7 @@ TEST_F(NamespacesTest, PrefillAndDecodeOfDifferentOnesAreNoPair) {
   add_model("m", {in("blue", 1, Role::Prefill), in("green", 2, Role::Decode)});
   EXPECT_FALSE(model().disaggregated());
   EXPECT_EQ(model().why_not_ready(), "") << "green can serve";
-  worker_called("127.0.0.1:2").unreachable("gone");
+  worker_called("127.0.0.1:2").unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(model().why_not_ready(), HasSubstr("blue: it has prefill workers but no decode"));
   EXPECT_THAT(model().why_not_ready(), HasSubstr("green: every worker is down"));
 }
@@ -204,9 +204,9 @@ TEST_F(NamespacesTest, OnlyThoseThatAreReadyGetRequests) {
   add_model("m", {in("blue", 1, Role::Decode), in("green", 2, Role::Decode),
                   in("red", 3, Role::Prefill)});
   EXPECT_EQ(shares(10), (std::map<std::string, int>{{"blue", 5}, {"green", 5}}));
-  worker_called("127.0.0.1:1").unreachable("gone");
+  worker_called("127.0.0.1:1").unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(shares(10), (std::map<std::string, int>{{"green", 10}}));
-  worker_called("127.0.0.1:2").unreachable("gone");
+  worker_called("127.0.0.1:2").unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(shares(9).size(), 3U) << "where none is ready, any may have better luck";
 }
 
@@ -229,7 +229,7 @@ TEST_F(NamespacesTest, APinChoosesTheOneOfItsWorker) {
     by_prefill.prefill = routing::Pin{"127.0.0.1:1", {}};
     EXPECT_EQ(chosen(dice, by_prefill), "blue");
   }
-  worker_called("127.0.0.1:4").unreachable("gone");
+  worker_called("127.0.0.1:4").unreachable(Failure::Unreachable, "gone");
   routing::Hints hints;
   hints.decode = routing::Pin{"127.0.0.1:4", {}};
   EXPECT_EQ(chosen(0, hints), "green") << "a pin is taken or refused, never replaced";
@@ -244,7 +244,7 @@ TEST_F(NamespacesTest, ASessionStaysInItsOne) {
       model().affinity(Role::Decode).bind("s", {worker_called("127.0.0.1:2").id(), {}});
   for (const std::uint64_t dice : {0U, 1U}) EXPECT_EQ(chosen(dice, hints), "green");
   EXPECT_EQ(chosen(0), "blue") << "others go where the dice say";
-  worker_called("127.0.0.1:2").unreachable("gone");
+  worker_called("127.0.0.1:2").unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(chosen(1, hints), "blue") << "not where it cannot be served";
 }
 

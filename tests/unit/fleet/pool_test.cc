@@ -70,7 +70,7 @@ TEST_F(PoolTest, IsDisaggregatedWhereBothKindsAreThere) {
   EXPECT_FALSE(pool().disaggregated());
   add(Role::Decode);
   EXPECT_TRUE(pool().disaggregated());
-  prefill->unreachable("gone");
+  prefill->unreachable(Failure::Unreachable, "gone");
   EXPECT_TRUE(pool().disaggregated()) << "how they are is another question";
   pool().remove(*prefill);
   EXPECT_FALSE(pool().disaggregated());
@@ -112,7 +112,7 @@ TEST_F(PoolTest, ThatMustDisaggregateNeedsBothKinds) {
   prefill->misconfigured("another model");
   EXPECT_THAT(pool().why_not_ready(), HasSubstr("every prefill worker is down"));
   prefill->answered();
-  decode->unreachable("gone");
+  decode->unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(pool().why_not_ready(), HasSubstr("no decode worker is up"));
 }
 
@@ -120,7 +120,7 @@ TEST_F(PoolTest, TellsEveryChangeInOneLineAndCountsIt) {
   const auto prefill = add(Role::Prefill);
   const Booking running(prefill);
   lines.clear();
-  prefill->unreachable("connection refused");
+  prefill->unreachable(Failure::Unreachable, "connection refused");
   EXPECT_EQ(occurrences(lines, "\n"), 1U) << lines;
   for (const char* part : {R"("event":"worker_changed")", R"("level":"warning")", R"("model":"m")",
                            R"("namespace":"blue")", R"("worker":"127.0.0.1:1")", R"("number":1)",

@@ -130,7 +130,7 @@ TEST(WorkerSet, NeverBooksWhoIsDownOrExcluded) {
     Worker& down = workers.add();
     const Worker& failed = workers.add();
     workers.add();
-    down.unreachable("gone");
+    down.unreachable(Failure::Unreachable, "gone");
     Wish wish;
     wish.excluded = {failed.id()};
     for (int i = 0; i < 50; ++i) EXPECT_EQ(workers.booked(wish), "c") << model::to_string(policy);
@@ -142,11 +142,11 @@ TEST(WorkerSet, WithAllDownOrExcludedHasNoWorkers) {
   Workers workers;
   Worker& a = workers.add();
   Worker& b = workers.add();
-  a.unreachable("gone");
+  a.unreachable(Failure::Unreachable, "gone");
   Wish wish;
   wish.excluded = {b.id()};
   EXPECT_THAT(workers.refused(wish), is_error(Errc::NoWorkers, "every decode worker has failed"));
-  b.unreachable("gone");
+  b.unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(workers.refused({}), is_error(Errc::NoWorkers, "no decode worker is available"));
   EXPECT_FALSE(workers.set.any_available());
   b.answered();
@@ -166,7 +166,7 @@ TEST(Standings, TheBestOnesWhoMayHaveItGetTheRequest) {
     good.answered();
     overloaded.answered();
     overloaded.pushed_back(std::chrono::seconds(20));
-    down.unreachable("gone");
+    down.unreachable(Failure::Unreachable, "gone");
     draining.answered();
     draining.set_draining(true);
     wrong.misconfigured("another model");
@@ -273,7 +273,7 @@ TEST(Pins, EachImpossibleOneHasItsOwnWords) {
   workers.add(4);
   Worker& down = workers.add();
   workers.add(1, {}, model::HandoffMode::Mooncake);
-  down.unreachable("gone");
+  down.unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(workers.refused(pin("z")),
               is_error(Errc::InvalidRouting, "has no decode worker 'z'"));
   EXPECT_THAT(workers.refused(pin("a", 1)), is_error(Errc::InvalidRouting, "ranks are 0 to 0"));
@@ -302,7 +302,7 @@ TEST(Pins, AreTestedInTheOrderAllowedAvailableRankTaints) {
   Wish wish = pin("a", 9);
   wish.constraints.required = {"h200"};
   wish.allowed.emplace();
-  worker.unreachable("gone");
+  worker.unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(workers.refused(wish), is_error(Errc::InvalidRouting, "allowed"));
   wish.allowed.reset();
   EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "not available"));
@@ -367,7 +367,7 @@ TEST(AllowLists, ThatAdmitNobodyHaveTheirOwnWords) {
   wish.excluded = {a.id()};
   EXPECT_THAT(workers.refused(wish), is_error(Errc::NoEligibleWorker, "has failed"));
   wish.excluded.clear();
-  a.unreachable("gone");
+  a.unreachable(Failure::Unreachable, "gone");
   const Error error = workers.refused(wish);
   EXPECT_THAT(error, is_error(Errc::NoEligibleWorker, "is available"));
   EXPECT_EQ(error.retry_after(), std::chrono::seconds(1));
@@ -427,7 +427,7 @@ TEST(Taints, PreferredOnesAreTakenFirstInTurnsAndDice) {
     EXPECT_GT(counts["b"], 0);
     EXPECT_GT(counts["c"], 0);
     // Only a wish: without the near ones, the others serve.
-    other.unreachable("gone");
+    other.unreachable(Failure::Unreachable, "gone");
     wish.excluded = {{2}};
     EXPECT_EQ(workers.booked(wish), "a");
   }
@@ -483,7 +483,7 @@ TEST(Affinity, IsLeftWhereItCannotBe) {
     elsewhere.affinity = gone;
     EXPECT_TRUE(leaves(elsewhere));
   }
-  seat.unreachable("gone");
+  seat.unreachable(Failure::Unreachable, "gone");
   EXPECT_TRUE(leaves(wish));
 }
 
@@ -498,7 +498,7 @@ TEST(Affinity, MustNotContradictAPin) {
   EXPECT_EQ(workers.booked(wish), "a");
   // A seat that is no longer there is no contradiction.
   wish.pin->worker = "b";
-  a.unreachable("gone");
+  a.unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(workers.booked(wish), "b");
 }
 
@@ -530,7 +530,7 @@ TEST(Peek, ExplainsEveryCandidate) {
   workers.add();
   const Booking first(workers.named("a"));
   const Booking second(workers.named("a"));
-  down.unreachable("gone");
+  down.unreachable(Failure::Unreachable, "gone");
   Wish wish;
   wish.constraints.preferred = {{"near", 1}};
   wish.excluded = {failed.id()};

@@ -111,13 +111,14 @@ TEST(WorkerStanding, FollowsItsConditionItsLoadMarkAndItsDrain) {
        },
        Standing::Spare, "overloaded"},
       {[](Worker& one) { one.pushed_back(10s); }, Standing::Spare, "new"},
-      {[](Worker& one) { one.unreachable("gone"); }, Standing::Down, "unreachable"},
+      {[](Worker& one) { one.unreachable(Failure::Unreachable, "gone"); }, Standing::Down,
+       "unreachable"},
       {[](Worker& one) { one.failed(Failure::Unreachable, "gone"); }, Standing::Down,
        "unreachable"},
       {[](Worker& one) {
          for (int i = 0; i < 3; ++i) one.failed(Failure::Broken, "broken");
        },
-       Standing::Down, "ejected"},
+       Standing::Doubtful, "ejected"},
       {[](Worker& one) { one.misconfigured("other model"); }, Standing::Out, "misconfigured"},
       {[](Worker& one) {
          one.answered();
@@ -152,7 +153,7 @@ TEST(WorkerStanding, OfOneWhoseTimeOutIsOverIsGoodForOneBooking) {
   {
     const Booking trial(one);
     EXPECT_EQ(one->condition(), Condition::OnTrial);
-    EXPECT_EQ(one->standing(Clock::now()), Standing::Down);
+    EXPECT_EQ(one->standing(Clock::now()), Standing::Doubtful);
     const Booking beside(one);  // somebody had no other way
   }
   EXPECT_EQ(one->condition(), Condition::HalfOpen) << "it told nothing, so another may try";
@@ -193,7 +194,7 @@ TEST(WorkerWatcher, IsToldOfEachChangeOnce) {
   one.answered();
   one.answered();
   one.succeeded();
-  one.unreachable("gone");
+  one.unreachable(Failure::Unreachable, "gone");
   EXPECT_THAT(first->seen, testing::ElementsAre("h:1 new ready ", "h:1 ready unreachable gone"));
   const auto second = std::make_shared<Recorder>();
   one.watched_by(second);
@@ -223,7 +224,7 @@ TEST(AmendedWorker, IsTheSameEngine) {
   EXPECT_THAT(after->taints(), testing::ElementsAre("h200"));
   EXPECT_EQ(after->in_flight(), 1);
   EXPECT_EQ(after->condition(), Condition::Up);
-  before->unreachable("gone");  // a request that began before tells
+  before->unreachable(Failure::Unreachable, "gone");  // a request that began before tells
   EXPECT_EQ(after->condition(), Condition::Unreachable);
   {
     const Booking next(after);

@@ -76,7 +76,7 @@ TEST_F(OpenAiApiTest, TellsWhetherAModelIsReady) {
   EXPECT_EQ(recorder.status, 200);
   EXPECT_EQ(json(recorder.body)["model"], "m");
   EXPECT_EQ(json(recorder.body)["ready"], true);
-  worker(server.endpoint()).unreachable("gone");
+  worker(server.endpoint()).unreachable(fleet::Failure::Unreachable, "gone");
   call("GET", "/v1/models/m/ready");
   EXPECT_EQ(recorder.status, 503);
   EXPECT_EQ(json(recorder.body)["ready"], false);

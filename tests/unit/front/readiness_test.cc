@@ -87,7 +87,7 @@ TEST_F(ReadinessTest, NamesTheRolesThatAreMissing) {
   auto json = of_model(false);
   EXPECT_EQ(json["namespaces"]["default"]["missing"], nlohmann::json::array({"prefill"}));
   EXPECT_THAT(std::string(json["reason"]), HasSubstr("there is no prefill worker"));
-  worker("127.0.0.1:1").unreachable("gone");
+  worker("127.0.0.1:1").unreachable(fleet::Failure::Unreachable, "gone");
   json = of_model(false);
   EXPECT_EQ(json["namespaces"]["default"]["missing"], nlohmann::json::array({"prefill", "decode"}));
 }
@@ -96,7 +96,7 @@ TEST_F(ReadinessTest, MissesPrefillWhereItIsMeantToBe) {
   add_model("m");
   add(Role::Prefill);
   add(Role::Decode);
-  worker("127.0.0.1:1").unreachable("gone");
+  worker("127.0.0.1:1").unreachable(fleet::Failure::Unreachable, "gone");
   const auto json = of_model(true)["namespaces"]["default"];
   EXPECT_EQ(json["prefill_state"], "unavailable");
   EXPECT_EQ(json["missing"], nlohmann::json::array({"prefill"}))

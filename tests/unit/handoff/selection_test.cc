@@ -292,7 +292,7 @@ TEST_F(SelectionTest, ADecodeWorkerHandsOffTheSameWay) {
 
 TEST_F(SelectionTest, ARequestWithNoOtherWayAsksWhoDidNotAnswerLately) {
   add(Role::Aggregated, 1);
-  worker("a1").unreachable("gone");
+  worker("a1").unreachable(fleet::Failure::Unreachable, "gone");
   EXPECT_EQ(name(begin().alone()), "a1");
 }
 
@@ -307,11 +307,12 @@ TEST_F(SelectionTest, WorkersThatAreDownHaveNoShareOfAMixedFleet) {
   add(Role::Prefill, 1);
   add(Role::Decode, 2);
   add(Role::Aggregated, 1);
-  for (const char* decode : {"d1", "d2"}) worker(decode).unreachable("gone");
+  for (const char* decode : {"d1", "d2"})
+    worker(decode).unreachable(fleet::Failure::Unreachable, "gone");
   for (draw = 0; draw < 9; ++draw) EXPECT_FALSE(begin().policy().disaggregate) << draw;
   EXPECT_EQ(name(selection->alone()), "a1");
   worker("d1").answered();
-  worker("a1").unreachable("gone");
+  worker("a1").unreachable(fleet::Failure::Unreachable, "gone");
   for (draw = 0; draw < 9; ++draw) EXPECT_TRUE(begin().policy().disaggregate) << draw;
 }
 
@@ -479,7 +480,7 @@ TEST_F(Sessions, RebindAfterAFailure) {
 
 TEST_F(Sessions, RebindWhereTheirWorkerIsGone) {
   const auto [prefill, decode] = serve();
-  worker(prefill).unreachable("gone");
+  worker(prefill).unreachable(fleet::Failure::Unreachable, "gone");
   const auto second = serve();
   EXPECT_NE(second.first, prefill);
   worker(prefill).answered();
@@ -595,7 +596,7 @@ TEST_F(Namespaces, AreNotLeftByAPin) {
   EXPECT_EQ(home(), "green");
   EXPECT_EQ(name(selection->prefill()), "p2");
   EXPECT_EQ(name(selection->decode()), "d2");
-  worker("d2").unreachable("gone");
+  worker("d2").unreachable(fleet::Failure::Unreachable, "gone");
   EXPECT_EQ(code(begin().prefill()), Errc::NoEligibleWorker);
 }
 
@@ -644,7 +645,7 @@ TEST_F(SelectionTest, APreviewOfOneWorkerHasNoPrefill) {
 TEST_F(SelectionTest, APreviewPassesByWhereNoPrefillIsThere) {
   add(Role::Prefill, 1);
   add(Role::Decode, 1);
-  worker("p1").unreachable("gone");
+  worker("p1").unreachable(fleet::Failure::Unreachable, "gone");
   const auto preview = begin().preview();
   ASSERT_TRUE(preview);
   EXPECT_EQ(preview->mode, std::nullopt);
@@ -659,7 +660,7 @@ TEST_F(SelectionTest, APreviewFailsAsTheChoiceWould) {
   fleet.reset();
   hints.prefill.reset();
   config.disaggregation = Disaggregation::Required;
-  worker("p1").unreachable("gone");
+  worker("p1").unreachable(fleet::Failure::Unreachable, "gone");
   EXPECT_EQ(begin().preview().error().code(), Errc::NoWorkers);
 }
 

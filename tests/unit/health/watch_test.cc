@@ -188,8 +188,11 @@ TEST_F(WatchTest, BringsAnEjectedWorkerBackForATrial) {
   wait_for(Condition::Up);
   worker()->eject("it failed");
   wait_for(Condition::HalfOpen);
-  { const fleet::Booking trial(worker()); }
-  EXPECT_EQ(worker()->condition(), Condition::HalfOpen) << "nobody knows how the trial would have ended";
+  {
+    const fleet::Booking trial(worker());
+  }
+  EXPECT_EQ(worker()->condition(), Condition::HalfOpen)
+      << "nobody knows how the trial would have ended";
 }
 
 TEST_F(WatchTest, SendsACanaryToAWorkerWithoutSuccess) {

@@ -77,7 +77,7 @@ TEST_F(RouteQueryTest, HasTheLoadInItsScores) {
 
 TEST_F(RouteQueryTest, SaysWhyACandidateCannot) {
   serve_four();
-  fleet->find_worker("10.0.0.1:80")->unreachable("gone");
+  fleet->find_worker("10.0.0.1:80")->unreachable(fleet::Failure::Unreachable, "gone");
   const auto prefill = json(describe(kBody).value())["prefill"];
   EXPECT_EQ(prefill["worker"], "p2");
   EXPECT_THAT(std::string(prefill["candidates"][0]["why_not"]), HasSubstr("not available"));
