@@ -4,6 +4,7 @@
 // A worker for the proxy benchmark: speaks as much of vLLM's HTTP as a proxy sees, at a cost small
 // enough that it can share a core with the load generator. What to answer, and how fast, is in the
 // request (traffic.h). Every event is one HTTP chunk and one write, as with a real engine.
+// With `--all-loopback 1` it answers at every address of 127.0.0.0/8, as many workers as one likes.
 
 #include "proxy/options.h"
 #include "proxy/traffic.h"
@@ -61,7 +62,8 @@ struct Due {
 //   are dropped when they come up.
 class Backend {
  public:
-  Backend(Leg leg, const std::string& ready_file);
+  enum class Addresses { One, AllLoopback };
+  Backend(Leg leg, Addresses addresses, const std::string& ready_file);
   [[noreturn]] void run();
 
  private:
@@ -105,12 +107,18 @@ std::size_t content_length(std::string_view head) {
   return 0;
 }
 
-Backend::Backend(Leg leg, const std::string& ready_file) : leg_(leg) {
+Backend::Backend(Leg leg, Addresses addresses, const std::string& ready_file) : leg_(leg) {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (addresses == Addresses::AllLoopback) {
+    // Any address, but of this device only: nobody from outside gets in.
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    if (setsockopt(listener_, SOL_SOCKET, SO_BINDTODEVICE, "lo", sizeof("lo")) != 0)
+      die("cannot listen on loopback alone", errno);
+  }
   socklen_t length = sizeof(address);
   if (bind(listener_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
       listen(listener_, SOMAXCONN) != 0 ||
@@ -338,8 +346,12 @@ Leg leg_from(const std::string& role) {
 }  // namespace baton::bench
 
 int main(int argc, char** argv) {
+  using baton::bench::Backend;
   const baton::bench::Options options(argc, argv);
   baton::bench::raise_open_file_limit();
-  baton::bench::Backend(baton::bench::leg_from(options.text("role")), options.text("ready-file"))
+  const auto addresses = options.number_or("all-loopback", 0) == 0
+                             ? Backend::Addresses::One
+                             : Backend::Addresses::AllLoopback;
+  Backend(baton::bench::leg_from(options.text("role")), addresses, options.text("ready-file"))
       .run();
 }
