@@ -8,6 +8,8 @@
 #include "config/load.h"
 #include "config/values.h"
 #include "core/ready_file.h"
+#include "fleet/etcd_source.h"
+#include "fleet/etcd_source.h"
 #include "health/registrar.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
@@ -180,20 +182,6 @@ std::expected<Order, Problems> read(const RegisterOptions& options) {
   return order;
 }
 
-etcd::Options etcd_options(const config::Etcd& config) {
-  etcd::Options options;
-  for (const config::EtcdServer& server : config.endpoints) {
-    options.endpoints.push_back({server.endpoint, server.tls});
-  }
-  options.user = config.user;
-  options.password = config.password;
-  options.ca_file = config.ca;
-  options.certificate_file = config.certificate;
-  options.key_file = config.key;
-  options.timeout = config.timeout;
-  return options;
-}
-
 bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
@@ -208,7 +196,7 @@ class Sidecar {
         address_(order.registrar.introduction.announcement.spec.endpoint),
         tasks_(io_, [this](std::exception_ptr thrown) { report(thrown); }),
         registrar_(
-            io_, deadlines_, tasks_, etcd_options(order.etcd), std::move(order.registrar),
+            io_, deadlines_, tasks_, fleet::client_options(order.etcd), std::move(order.registrar),
             [this] { write_ready_file_once(); }, log),
         signals_(io_, SIGINT, SIGTERM) {
     std::signal(SIGPIPE, SIG_IGN);

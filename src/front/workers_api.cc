@@ -256,8 +256,9 @@ std::vector<Route> workers_routes(fleet::Fleet& fleet, fleet::AdminSource& admin
     auto added = add(admin, call.body);
     if (!added) return respond_error(std::move(call), std::move(added.error()));
     if (!added->is_new) return respond(std::move(call), std::move(added->member));
-    return respond_created(std::move(call), added->member.worker->id().value,
-                           text_of(worker_json(fleet, added->member)));
+    Json json = worker_json(fleet, added->member);
+    json["engine_facts"] = nullptr;  // it has not been asked yet
+    return respond_created(std::move(call), added->member.worker->id().value, text_of(json));
   };
   const Act show = [&admin](const std::string& worker, auto) { return admin.find(worker); };
   const Act change = [&admin](const std::string& worker, std::string_view body) {

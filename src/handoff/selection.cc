@@ -48,6 +48,7 @@ std::size_t count_available(const fleet::WorkerSet& set) {
 // Where a pool has workers of both kinds, each that answers gets an equal share; those that are
 // down get none, unless all are.
 bool takes_it(const fleet::Pool& pool, const fleet::Random& random) {
+  if (pool.workers(Role::Decode).empty()) return true;
   std::size_t both = count_available(pool.workers(Role::Aggregated));
   std::size_t decodes = count_available(pool.workers(Role::Decode));
   if (both + decodes == 0) {

@@ -7,13 +7,12 @@
 namespace baton::net {
 
 Deadline::Deadline(Deadlines& deadlines, std::function<void()> on_expiry)
-    : deadlines_(deadlines), on_expiry_(std::move(on_expiry)) {
-  deadlines_.all_.push_back(*this);
-}
+    : deadlines_(deadlines), on_expiry_(std::move(on_expiry)) {}
 
 void Deadline::arm(std::chrono::milliseconds from_now) {
   // now_ may be a tick old; one tick more keeps the deadline from firing early.
   expiry_ = deadlines_.now_ + from_now + Deadlines::kTick;
+  if (!is_linked()) deadlines_.armed_.push_back(*this);
 }
 
 Deadlines::Deadlines(boost::asio::io_context& io) : timer_(io), now_(Deadline::Clock::now()) {
@@ -29,19 +28,24 @@ void Deadlines::stop() {
 void Deadlines::tick() {
   now_ = Deadline::Clock::now();
   // A callback may destroy any deadline, its own too. So the expired ones are moved to a list of
-  // their own, and each goes back to the main list before its callback runs.
-  decltype(all_) expired;
-  for (auto it = all_.begin(); it != all_.end();) {
+  // their own first. Those that were disarmed are let go: thousands of idle connections have one.
+  decltype(armed_) expired;
+  for (auto it = armed_.begin(); it != armed_.end();) {
     Deadline& deadline = *it++;
-    if (deadline.expiry_ > now_) continue;
-    deadline.unlink();
-    expired.push_back(deadline);
+    if (deadline.expiry_ == Deadline::kNever) {
+      deadline.unlink();
+    } else if (deadline.expiry_ <= now_) {
+      deadline.unlink();
+      expired.push_back(deadline);
+    }
   }
   while (!expired.empty()) {
     Deadline& deadline = expired.front();
     expired.pop_front();
-    all_.push_back(deadline);
-    if (deadline.expiry_ > now_) continue;  // re-armed or disarmed by another's callback
+    if (deadline.expiry_ > now_) {  // re-armed or disarmed by another's callback
+      armed_.push_back(deadline);
+      continue;
+    }
     deadline.disarm();
     // The callback may destroy the deadline and with it the function that runs.
     const auto on_expiry = deadline.on_expiry_;

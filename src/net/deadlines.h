@@ -36,7 +36,7 @@ class Deadline : public boost::intrusive::list_base_hook<
   Clock::time_point expiry_ = kNever;
 };
 
-// Role. All deadlines of one I/O thread, looked at every kTick. A stream re-arms its timeout at
+// Role. The armed deadlines of one I/O thread, looked at every kTick. A stream re-arms its timeout at
 //   every token; a timer queue would pay a heap operation for each of them, this pays nothing.
 // Confinement. One I/O thread.
 // Permitted imprecision. A deadline fires up to two ticks late, never early.
@@ -55,7 +55,8 @@ class Deadlines {
   bool stopped_ = false;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point now_;
-  boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>> all_;
+  // And some that were disarmed since the last tick.
+  boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>> armed_;
 };
 
 }  // namespace baton::net

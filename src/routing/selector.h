@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 namespace baton::routing {
 
@@ -82,10 +83,18 @@ class Selector {
   template <class Load, class Eligible>
   static std::optional<std::size_t> lightest(std::size_t count, std::uint64_t start, Load load,
                                              Eligible eligible) {
+    using Amount = decltype(load(std::size_t{}));
     std::optional<std::size_t> best;
-    for (std::size_t step = 0; step < count; ++step) {
-      const std::size_t i = (start + step) % count;
-      if (eligible(i) && (!best || load(i) < load(*best))) best = i;
+    Amount least{};
+    std::size_t i = start % count;
+    for (std::size_t step = 0; step < count; ++step, i = i + 1 == count ? 0 : i + 1) {
+      if (!eligible(i)) continue;
+      const Amount amount = load(i);
+      if (best && !(amount < least)) continue;
+      best = i;
+      least = amount;
+      // Nobody has less to do than nothing.
+      if (std::is_integral_v<Amount> && amount == 0) break;
     }
     return best;
   }
