@@ -249,24 +249,48 @@ scenario('an engine that is not what was said of it gets no requests until that 
   });
 });
 
-scenario('a new process at the address of an ejected one owes nothing for the old one', async (s) => {
-  const limits = { minOutput: 400, maxOutput: 400 };
-  const [prefill, decode] = await Promise.all(['prefill', 'decode'].map((role) => Sim.start(s, { role, decodeMs: 10, ...limits })));
-  // So long that only whoever knows of the restart does not wait for it.
-  const health = { failures: 3, backoff: '5m', backoff_max: '5m' };
-  const router = await Router.start(s, { ...modelOf([prefill, decode].map((sim) => sim.worker())), health });
-  await router.allUp();
-  const streams = Array.from({ length: 6 }, (_, i) => new Call(router.address, chat(`Stream ${i}`, { stream: true })));
-  await until('they run', () => streams.every(({ events }) => events > 2));
-  await decode.kill();
-  await Promise.all(streams.map((stream) => inTime('the end of a stream', stream.ended)));
-  await Sim.start(s, { role: 'decode', port: decode.address.split(':')[1], ...limits });
+// So long that only whoever does not have to wait for it serves again.
+const LONG_BACKOFF = { failures: 3, backoff: '5m', backoff_max: '5m' };
+
+/** Asks until it is served, which it must be exactly. */
+async function servesAgain(router, good = () => true, limits = {}) {
   const body = chat('Is it so by now?');
-  const answer = await until(`it serves again; ${JSON.stringify(await workerAt(router, decode))}`, async () => {
+  const answer = await until('it serves again', async () => {
     const one = await ask(router, body);
-    return one.status === 200 && one;
+    return one.status === 200 && good(servedBy(one)) && one;
   });
   checkExact(answer, body, limits);
+  return servedBy(answer);
+}
+
+scenario('a new process at the address of an ejected one owes nothing for the old one', async (s) => {
+  const sim = { decodeMs: 10, minOutput: 200, maxOutput: 200 };
+  const fleet = await Fleet.start(s, { counts: { prefill: 1, decode: 2 }, sim, config: { health: LONG_BACKOFF } });
+  const { router } = fleet;
+  await router.allUp();
+  const streams = Array.from({ length: 8 }, (_, i) => new Call(router.address, chat(`Stream ${i}`, { stream: true })));
+  await until('they run', () => streams.every(({ events }) => events > 2));
+  const [decode] = fleet.of('decode');
+  await decode.kill();
+  await Promise.all(streams.map((stream) => inTime('the end of a stream', stream.ended)));
+  await untilState(router, decode, 'ejected');
+  await Sim.start(s, { role: 'decode', port: decode.address.split(':')[1], ...sim });
+  await servesAgain(router, ({ decode: worker }) => worker === decode.address, sim);
+});
+
+scenario('decode workers do not pay for the death of their prefill worker', async (s) => {
+  // Prefill takes so long that it dies in the middle.
+  const fleet = await Fleet.start(s, { engine: 'sglang', sim: { prefillTokensPerSecond: 10 }, config: { health: LONG_BACKOFF } });
+  const { router } = fleet;
+  await router.allUp();
+  const [prefill] = fleet.of('prefill');
+  const calls = Array.from({ length: 6 }, (_, i) => new Call(router.address, chat(`Request ${i} of a few`)));
+  await until('all are in the middle of it', async () => (await router.inFlight()) === 2 * calls.length);
+  await prefill.kill();
+  const answers = await Promise.all(calls.map((call) => inTime('an answer', call.ended)));
+  for (const { status } of answers) assert.ok([502, 503].includes(status), String(status));
+  await Sim.start(s, { engine: 'sglang', role: 'prefill', port: prefill.address.split(':')[1] });
+  await servesAgain(router);
 });
 
 scenario('an engine that restarts while its sidecar does not look is announced as what it is now', async (s) => {
@@ -282,11 +306,5 @@ scenario('an engine that restarts while its sidecar does not look is announced a
   // At another bootstrap port than before.
   const next = await Sim.start(s, { engine: 'sglang', role: 'prefill', port: prefill.address.split(':')[1] });
   sidecar.process.signal('SIGCONT');
-  const body = chat('Where do we meet?');
-  const answer = await until('it serves again', async () => {
-    const one = await ask(router, body);
-    return one.status === 200 && one;
-  });
-  checkExact(answer, body);
-  assert.equal(servedBy(answer).prefill, next.address);
+  assert.equal((await servesAgain(router)).prefill, next.address);
 });
