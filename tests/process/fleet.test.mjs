@@ -1,65 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fleet that changes while it serves: two deployments side by side, workers that leave in the middle of a stream,
-// files that cannot be read, engines that are not what was said of them, and engines that restart unseen.
+// files that cannot be read, and engines that are not what was said of them.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 
-import { ask, chat, checkExact, servedBy, streamed } from './support/ask.mjs';
+import { ask, chat, checkExact, servedBy } from './support/ask.mjs';
 import { Call, readStream } from './support/call.mjs';
-import { Etcd } from './support/etcd.mjs';
 import { Fleet, Router, Sim } from './support/fleet.mjs';
-import { fetchText, request } from './support/http.mjs';
+import { request } from './support/http.mjs';
+import { load } from './support/load.mjs';
 import { inTime, until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
-import { Sidecar } from './support/sidecar.mjs';
 import { MountedFile } from './support/sources.mjs';
 import { expectedAnswer } from './support/text.mjs';
 
-const workersOf = async (router) => JSON.parse(await fetchText(router.admin, '/workers')).workers;
-const workerAt = async (router, { address }) => (await workersOf(router)).find(({ url }) => url === `http://${address}`);
-const untilState = (router, sim, wanted) =>
-  until(`${sim.process.name} is ${wanted}`, async () => {
-    const worker = await workerAt(router, sim);
-    return worker?.state === wanted && worker;
-  });
-const untilGone = (router, sim) => until(`${sim.process.name} is gone`, async () => !(await workerAt(router, sim)));
 const modelOf = (workers, more = {}) => ({ models: [{ name: 'demo', workers, ...more }] });
-
-/** Requests on several lanes until it is stopped; none may fail. `seen` counts who served: 'prefill decode' → requests. */
-function load({ s, router }, width = 6) {
-  let over = false;
-  let sent = 0;
-  let seen = new Map();
-  const failures = [];
-  const lane = async () => {
-    while (!over) {
-      const body = chat(`request ${sent}`, sent++ % 2 ? streamed : {});
-      try {
-        const answer = await ask(router, body);
-        checkExact(answer, body);
-        const { prefill, decode } = servedBy(answer);
-        seen.set(`${prefill} ${decode}`, (seen.get(`${prefill} ${decode}`) ?? 0) + 1);
-      } catch (error) {
-        failures.push(error.message);
-      }
-    }
-  };
-  const lanes = Promise.all(Array.from({ length: width }, lane));
-  s.after(() => (over = true)); // also where a test ends early
-  return {
-    /** Who served the next requests, at least so many of them. */
-    async next(count) {
-      seen = new Map();
-      await until(`${count} more requests`, () => failures.length > 0 || [...seen.values()].reduce((a, b) => a + b, 0) >= count);
-      return new Map(seen);
-    },
-    async stop() {
-      over = true;
-      await lanes;
-      assert.deepEqual(failures.slice(0, 3), [], `${failures.length} of ${sent} requests failed`);
-    },
-  };
-}
 
 scenario('blue and green serve side by side, and blue leaves under load', async (s) => {
   const start = (namespace, engine, flags, ...roles) =>
@@ -73,7 +28,7 @@ scenario('blue and green serve side by side, and blue leaves under load', async 
   const router = await Router.start(s, modelOf([...blue, ...green].map(worker)));
   await router.allUp();
   const colours = new Map([...blue, ...green].map(({ address, namespace }) => [address, namespace]));
-  const running = load({ s, router });
+  const running = load(s, router);
   /** Requests by colour; none was served by two of different ones. */
   const shares = async (count) => {
     const sums = { blue: 0, green: 0 };
@@ -103,7 +58,7 @@ scenario('blue and green serve side by side, and blue leaves under load', async 
   });
   await s.step('blue is removed and stopped', async () => {
     await router.reconfigure(modelOf(green.map(worker)));
-    for (const sim of blue) await untilGone(router, sim);
+    for (const sim of blue) await router.untilGone(sim);
     await Promise.all(blue.map((sim) => sim.kill()));
     assert.equal((await shares(100)).blue, 0);
     assert.deepEqual(Object.keys((await router.readiness()).models.demo.namespaces), ['green']);
@@ -124,8 +79,8 @@ scenario('whoever is removed from a mounted file ends its stream normally', asyn
   await until('the stream runs', () => running.events > 2);
 
   await router.reconfigure(modelOf([prefill, staying].map((sim) => sim.worker())));
-  await until('it leaves', async () => (await workerAt(router, leaving))?.leaving);
-  await untilState(router, staying, 'ready');
+  await until('it leaves', async () => (await router.workerAt(leaving))?.leaving);
+  await router.untilState(staying, 'ready');
   const answer = await ask(router, chat('Who is next?', { max_tokens: 2 }));
   assert.deepEqual(servedBy(answer), { prefill: prefill.address, decode: staying.address });
   assert.ok(!running.over, 'the stream still runs');
@@ -133,11 +88,11 @@ scenario('whoever is removed from a mounted file ends its stream normally', asyn
   const { choices, errors, done } = readStream(text);
   assert.ok(complete && done === 1 && errors.length === 0, text.slice(-300));
   assert.equal(choices[0].text, expectedAnswer(body, limits).choices[0].text);
-  await untilGone(router, leaving);
+  await router.untilGone(leaving);
 
   // The link is swapped again and again: not only the first time.
   await router.reconfigure(modelOf([prefill, leaving, staying].map((sim) => sim.worker())));
-  await untilState(router, leaving, 'ready');
+  await router.untilState(leaving, 'ready');
   assert.equal(router.logLines('config_reloaded').length, 2);
 });
 
@@ -188,8 +143,8 @@ scenario('a file that cannot be used changes nothing, and is told of until there
     await until('it is taken', async () => (await file()).well);
     assert.equal(await router.metric('baton_config_stale'), 0);
     assert.equal(await router.metric('baton_config_reloads_total', { outcome: 'taken' }), 1);
-    await untilState(router, other, 'ready');
-    await untilGone(router, fleet.of('decode')[0]);
+    await router.untilState(other, 'ready');
+    await router.untilGone(fleet.of('decode')[0]);
     assert.equal((await serves()).decode, other.address);
   });
 });
@@ -209,10 +164,10 @@ scenario('an engine that is not what was said of it gets no requests until that 
     [model, {}, /^the model is 'demo', but the server serves 'other'; /],
   ];
   const router = await Router.start(s, modelOf([...right, ...wrong.map(([sim, more]) => ({ ...sim.worker(), ...more }))]));
-  for (const sim of [prefill, decode]) await untilState(router, sim, 'ready');
+  for (const sim of [prefill, decode]) await router.untilState(sim, 'ready');
   await s.step('it is told precisely', async () => {
     for (const [sim, , reason] of wrong) {
-      assert.match((await untilState(router, sim, 'misconfigured')).reason, reason);
+      assert.match((await router.untilState(sim, 'misconfigured')).reason, reason);
       const line = router.logLines('worker_changed').find(({ worker, to }) => worker === sim.address && to === 'misconfigured');
       assert.equal(line.level, 'warning');
       assert.match(line.reason, reason);
@@ -237,7 +192,7 @@ scenario('an engine that is not what was said of it gets no requests until that 
         { name: 'other', disaggregation: 'off', workers: [{ ...model.worker(), role: 'decode' }] },
       ],
     });
-    for (const [sim] of wrong) await untilState(router, sim, 'ready');
+    for (const [sim] of wrong) await router.untilState(sim, 'ready');
     await until('the one with the right role serves', async () => {
       assert.equal((await ask(router, chat('Who prefills?'))).status, 200);
       return (await role.state()).requests > 0;
@@ -247,64 +202,4 @@ scenario('an engine that is not what was said of it gets no requests until that 
       return (await engine.state()).requests > 0;
     });
   });
-});
-
-// So long that only whoever does not have to wait for it serves again.
-const LONG_BACKOFF = { failures: 3, backoff: '5m', backoff_max: '5m' };
-
-/** Asks until it is served, which it must be exactly. */
-async function servesAgain(router, good = () => true, limits = {}) {
-  const body = chat('Is it so by now?');
-  const answer = await until('it serves again', async () => {
-    const one = await ask(router, body);
-    return one.status === 200 && good(servedBy(one)) && one;
-  });
-  checkExact(answer, body, limits);
-  return servedBy(answer);
-}
-
-scenario('a new process at the address of an ejected one owes nothing for the old one', async (s) => {
-  const sim = { decodeMs: 10, minOutput: 200, maxOutput: 200 };
-  const fleet = await Fleet.start(s, { counts: { prefill: 1, decode: 2 }, sim, config: { health: LONG_BACKOFF } });
-  const { router } = fleet;
-  await router.allUp();
-  const streams = Array.from({ length: 8 }, (_, i) => new Call(router.address, chat(`Stream ${i}`, { stream: true })));
-  await until('they run', () => streams.every(({ events }) => events > 2));
-  const [decode] = fleet.of('decode');
-  await decode.kill();
-  await Promise.all(streams.map((stream) => inTime('the end of a stream', stream.ended)));
-  await untilState(router, decode, 'ejected');
-  await Sim.start(s, { role: 'decode', port: decode.address.split(':')[1], ...sim });
-  await servesAgain(router, ({ decode: worker }) => worker === decode.address, sim);
-});
-
-scenario('decode workers do not pay for the death of their prefill worker', async (s) => {
-  // Prefill takes so long that it dies in the middle.
-  const fleet = await Fleet.start(s, { engine: 'sglang', sim: { prefillTokensPerSecond: 10 }, config: { health: LONG_BACKOFF } });
-  const { router } = fleet;
-  await router.allUp();
-  const [prefill] = fleet.of('prefill');
-  const calls = Array.from({ length: 6 }, (_, i) => new Call(router.address, chat(`Request ${i} of a few`)));
-  await until('all are in the middle of it', async () => (await router.inFlight()) === 2 * calls.length);
-  await prefill.kill();
-  const answers = await Promise.all(calls.map((call) => inTime('an answer', call.ended)));
-  for (const { status } of answers) assert.ok([502, 503].includes(status), String(status));
-  await Sim.start(s, { engine: 'sglang', role: 'prefill', port: prefill.address.split(':')[1] });
-  await servesAgain(router);
-});
-
-scenario('an engine that restarts while its sidecar does not look is announced as what it is now', async (s) => {
-  const etcd = await Etcd.start(s);
-  const [prefill, decode] = await Promise.all(['prefill', 'decode'].map((role) => Sim.start(s, { engine: 'sglang', role })));
-  const router = await Router.start(s, { etcd: { endpoints: [etcd.url] }, models: [] });
-  const [sidecar] = [prefill, decode].map((sim) =>
-    Sidecar.start(s, etcd, sim.address, { engine: 'sglang', role: sim.role, ttl: '60s' }));
-  for (const sim of [prefill, decode]) await untilState(router, sim, 'ready');
-  s.after(() => sidecar.process.signal('SIGCONT')); // a paused process cannot be asked to end
-  sidecar.process.signal('SIGSTOP');
-  await prefill.kill();
-  // At another bootstrap port than before.
-  const next = await Sim.start(s, { engine: 'sglang', role: 'prefill', port: prefill.address.split(':')[1] });
-  sidecar.process.signal('SIGCONT');
-  assert.equal((await servesAgain(router)).prefill, next.address);
 });

@@ -10,6 +10,7 @@ import assert from 'node:assert/strict';
 
 import { ask, chat, checkExact, checkRefused, servedBy, streamed } from './support/ask.mjs';
 import { Sim } from './support/fleet.mjs';
+import { load } from './support/load.mjs';
 import { until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 import { SOURCES } from './support/sources.mjs';
@@ -137,41 +138,6 @@ class Ward {
   }
 }
 
-/** Requests on several lanes until it is stopped. Each is served exactly, or told a failure of the engines. */
-function burst({ s, router }, width = 6) {
-  let over = false;
-  const seen = { sent: 0, served: 0, refused: 0 };
-  const wrong = [];
-  const lane = async () => {
-    while (!over) {
-      const one = body(seen.sent++);
-      try {
-        const answer = await ask(router, one);
-        if (answer.error) {
-          assert.ok(TOLD.includes(answer.error.code), answer.raw);
-          ++seen.refused;
-        } else {
-          checkExact(answer, one);
-          ++seen.served;
-        }
-      } catch (error) {
-        wrong.push(error.message);
-      }
-    }
-  };
-  const lanes = Promise.all(Array.from({ length: width }, lane));
-  s.after(() => (over = true)); // also where a test ends early
-  return {
-    more: (requests, from = seen.sent) => until(`${requests} more requests`, () => seen.sent >= from + requests),
-    async stop() {
-      over = true;
-      await lanes;
-      assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} of ${seen.sent} answers were neither right nor an honest error`);
-      return seen;
-    },
-  };
-}
-
 /** Kills workers in the middle of bursts and starts others at their addresses, some and all, one role and both. */
 async function survivesBursts(ward) {
   const { router, s } = ward;
@@ -187,18 +153,18 @@ async function survivesBursts(ward) {
   ];
   for (const [what, victims] of rounds) {
     await s.step(`${what} restart under a burst`, async () => {
-      const running = burst(ward);
-      await running.more(20);
+      const running = load(s, router, { told: TOLD });
+      await running.next(20);
       const dead = victims();
       await Promise.all(dead.map((sim) => sim.kill()));
-      await running.more(10);
+      await running.next(10);
       const isBack = (worker) => dead.some(({ address }) => address === worker);
       const back = await ward.recovers(
         what,
         () => Promise.all(dead.map((sim) => ward.restart(sim))),
         (answer) => byBoth(answer) && Object.values(servedBy(answer)).some(isBack),
       );
-      await running.more(20);
+      await running.next(20);
       const { sent, served, refused } = await running.stop();
       s.context.diagnostic(`${what}: of ${sent} requests in the burst, ${served} served, ${refused} told why not`);
       const next = (sim) => back.find(({ address }) => address === sim.address) ?? sim;

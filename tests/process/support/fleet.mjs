@@ -176,6 +176,24 @@ export class Router {
     return { status: answer.status, ...JSON.parse(answer.text) };
   }
 
+  /** The worker at an engine's address as GET /workers tells it; undefined where there is none. */
+  async workerAt({ address }) {
+    const { workers } = JSON.parse(await fetchText(this.admin, '/workers'));
+    return workers.find(({ url }) => url === `http://${address}`);
+  }
+
+  /** Waits until that worker is in a state; returns it. */
+  async untilState(sim, state) {
+    return until(`${sim.process.name} is ${state}`, async () => {
+      const worker = await this.workerAt(sim);
+      return worker?.state === state && worker;
+    });
+  }
+
+  async untilGone(sim) {
+    await until(`${sim.process.name} is gone`, async () => !(await this.workerAt(sim)));
+  }
+
   /** Waits until every worker of the model may have requests. */
   async allUp(model = 'demo') {
     await until('every worker may have requests', async () => {
