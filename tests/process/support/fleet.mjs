@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated engines, the router, and both together.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import OpenAI from 'openai';
 
 import { fetchText, request } from './http.mjs';
@@ -64,31 +64,64 @@ export class Sim {
     await until(`${this.process.name} listens again`, () => fetchText(this.address, '/health').then(() => true, () => false));
   }
 
+  /** Ends it as a power cut would. */
+  async kill() {
+    this.process.expectedExit = undefined;
+    this.process.signal('SIGKILL');
+    await this.process.ended();
+  }
+
   /** As the router's configuration names it. */
   worker() {
     return { url: `http://${this.address}`, engine: this.engine, role: this.role };
   }
 }
 
+/** A file that is replaced whole, as editors and deployment tools do. */
+class ConfigFile {
+  writes = 0;
+
+  constructor(path) {
+    this.path = path;
+  }
+
+  async write(text) {
+    const next = `${this.path}.${++this.writes}`;
+    await writeFile(next, text);
+    await rename(next, this.path);
+  }
+}
+
 /** The router under test. */
 export class Router {
-  static async start(scenario, config, env = {}) {
+  /** `configFile` ({path, write(text)}) is where its configuration stands, if not in a file of the scenario. */
+  static async start(scenario, config, env = {}, configFile = undefined) {
     const number = scenario.processes.length;
     const file = (name) => scenario.file(`router-${number}.${name}`);
-    // JSON is YAML, so a test's configuration needs no writer of its own.
     const whole = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' }, ...config };
-    await writeFile(file('yaml'), JSON.stringify(whole, null, 1));
     const router = new Router();
+    router.config = whole;
+    router.configFile = configFile ?? new ConfigFile(file('yaml'));
+    await router.reconfigure({});
     router.process = scenario.adopt(
       new Process(
         'router',
-        ['serve', '--config', file('yaml'), '--ready-file', file('ready'), '--admin-ready-file', file('admin')],
+        ['serve', '--config', router.configFile.path, '--ready-file', file('ready'), '--admin-ready-file', file('admin')],
         env,
       ),
     );
     router.address = await router.process.address(file('ready'));
     router.admin = await router.process.address(file('admin'));
     return router;
+  }
+
+  /** Writes its configuration anew, with these keys changed; it will notice by itself. */
+  async reconfigure(changes) {
+    // JSON is YAML, so a test's configuration needs no writer of its own.
+    this.config = { ...this.config, ...changes };
+    // One after the other: a file that is older than the one before it would stay.
+    this.written = Promise.resolve(this.written).then(() => this.configFile.write(JSON.stringify(this.config, null, 1)));
+    await this.written;
   }
 
   /** npm's official client, without its own retries: they would hide what the router answers. */
@@ -141,6 +174,24 @@ export class Router {
   async route(body, headers = {}) {
     const answer = await request(this.admin, { path: '/v1/route', body: JSON.stringify(body), headers });
     return { status: answer.status, ...JSON.parse(answer.text) };
+  }
+
+  /** The worker at an engine's address as GET /workers tells it; undefined where there is none. */
+  async workerAt({ address }) {
+    const { workers } = JSON.parse(await fetchText(this.admin, '/workers'));
+    return workers.find(({ url }) => url === `http://${address}`);
+  }
+
+  /** Waits until that worker is in a state; returns it. */
+  async untilState(sim, state) {
+    return until(`${sim.process.name} is ${state}`, async () => {
+      const worker = await this.workerAt(sim);
+      return worker?.state === state && worker;
+    });
+  }
+
+  async untilGone(sim) {
+    await until(`${sim.process.name} is gone`, async () => !(await this.workerAt(sim)));
   }
 
   /** Waits until every worker of the model may have requests. */
