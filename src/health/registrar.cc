@@ -156,12 +156,28 @@ awaitable<void> Registrar::watch_engine() {
     if (leaving_ != Leaving::No) co_return;
     if (verdict.health == Health::Answers) {
       missed = 0;
+      if (co_await is_another()) {
+        process_ended_ = true;
+        log_.warning("engine_lost", {{"url", options_.engine.to_string()},
+                                     {"error", "another engine answers at its address"}});
+        co_return;
+      }
     } else if (verdict.health == Health::Refused || ++missed == kChecksToLose) {
       log_.warning("engine_lost", {{"url", options_.engine.to_string()}, {"error", verdict.text}});
       waiting_said_ = true;
       co_return;
     }
   }
+}
+
+// It may have been replaced between two looks.
+awaitable<bool> Registrar::is_another() {
+  const auto facts = co_await engine::probe(
+      pool_, target(), spec(), {.first_byte = options_.patience, .idle = options_.patience}, {});
+  if (!facts || leaving_ != Leaving::No) co_return false;
+  auto now = introduce(options_.introduction, *facts);
+  if (now) now->spec.instance = instance_;
+  co_return !now || *now != *announced_;
 }
 
 awaitable<engine::HealthVerdict> Registrar::check() {

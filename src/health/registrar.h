@@ -68,6 +68,7 @@ class Registrar {
   void announce(model::Announcement announcement);
   // Until its health is lost.
   boost::asio::awaitable<void> watch_engine();
+  boost::asio::awaitable<bool> is_another();
   boost::asio::awaitable<engine::HealthVerdict> check();
   boost::asio::awaitable<void> drain();
   boost::asio::awaitable<void> withdraw();
