@@ -9,7 +9,6 @@
 #include "config/values.h"
 #include "core/ready_file.h"
 #include "fleet/etcd_source.h"
-#include "fleet/etcd_source.h"
 #include "health/registrar.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"

@@ -26,7 +26,8 @@ using test::response;
 using testing::HasSubstr;
 
 const std::string kCards = response(200, R"({"data":[{"id":"m","owned_by":"vllm"}]})");
-const std::string kServed = response(200, R"({"choices":[{"index":0,"text":"a","finish_reason":"length"}]})");
+const std::string kServed =
+    response(200, R"({"choices":[{"index":0,"text":"a","finish_reason":"length"}]})");
 
 // An engine that answers as it is told, and can be told something else.
 struct Engine {
