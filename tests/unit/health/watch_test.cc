@@ -183,7 +183,6 @@ TEST_F(WatchTest, NoticesThatAnIdleWorkerHasDied) {
 
 TEST_F(WatchTest, BringsAnEjectedWorkerBackForATrial) {
   const Engine engine;
-  config.health.backoff = milliseconds(10);
   begin();
   join(engine.server.endpoint());
   wait_for(Condition::Up);
