@@ -13,6 +13,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -146,9 +147,8 @@ TEST_F(ExchangeTest, DoesNotBeginWhatIsCancelledAlready) {
 // A server with a certificate, for one connection.
 struct TlsExchangeTest : ExchangeTest {
   TlsExchangeTest() {
-    folder = std::filesystem::path(testing::TempDir()) /
-             fmt::format("etcd_tls_{}", reinterpret_cast<std::uintptr_t>(this));
-    std::filesystem::create_directories(folder);
+    std::string pattern = std::filesystem::path(testing::TempDir()) / "etcd_tls_XXXXXX";
+    folder = mkdtemp(pattern.data());
   }
   ~TlsExchangeTest() override { std::filesystem::remove_all(folder); }
 
