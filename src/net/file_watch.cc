@@ -72,7 +72,7 @@ class FileWatch::State : public std::enable_shared_from_this<State> {
       result = fail(Errc::Internal,
                     fmt::format("no notice of changes of {} can be had ({}); it is looked at every "
                                 "{} ms instead. Raise fs.inotify.max_user_instances",
-                                path_, std::generic_category().message(errno), kPoll.count()));
+                                path_, std::strerror(errno), kPoll.count()));
     }
     watch();
     stamp_ = stamp_of(path_);
