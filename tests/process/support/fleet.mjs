@@ -230,6 +230,7 @@ export class Fleet {
     fleet.sims = await Promise.all(roles.map(start));
     const workers = fleet.sims.map((one) => ({ ...one.worker(), ...worker?.(one, fleet.of(one.role).indexOf(one)) }));
     fleet.router = await Router.start(scenario, { models: [{ name: 'demo', workers, ...model }], ...config });
+    await fleet.router.allUp(); // a worker not heard of yet is passed over
     return fleet;
   }
 
