@@ -38,8 +38,10 @@ const LIMITS = { minOutput: 8, maxOutput: 48 };
 const GROWTH = 64 * 1024 * 1024;
 // Freed memory that a sanitizer holds back would count as growth.
 const ENVIRONMENT = { ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64` };
-const TOLD = ['engine_failed', 'engine_overloaded', 'engine_protocol', 'engine_timeout', 'engine_unreachable', 'no_eligible_worker', 'no_workers',
-  'stream_broken'];
+const TOLD = [
+  'engine_failed', 'engine_overloaded', 'engine_protocol', 'engine_timeout', 'engine_unreachable', 'no_eligible_worker',
+  'no_workers', 'stream_broken',
+];
 
 // A prefill worker whose answer is lost on its way keeps blocks that nobody was told of: only their lease can end that.
 // One prefill worker gets such faults; the others must never have to wait for a lease.
