@@ -23,7 +23,7 @@ constexpr std::array kTable{
               "A call of the admin address that shows or changes workers came from another machine or from a web "
               "page, and no `admin_keys` are configured that could tell who may do that."},
     ErrorInfo{Errc::ModelNotFound, 404, "invalid_request_error", "model_not_found", Fault::Client, false,
-              "No configured model has the name, or alias, the request asks for."},
+              "No model, be it configured or brought by its workers, has the name or alias asked for."},
     ErrorInfo{Errc::NotFound, 404, "invalid_request_error", "not_found", Fault::Client, false,
               "There is no such path, or, on the admin address, no such worker."},
     ErrorInfo{Errc::MethodNotAllowed, 405, "invalid_request_error", "method_not_allowed", Fault::Client, false,
