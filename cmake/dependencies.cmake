@@ -9,6 +9,8 @@ find_package(CLI11 REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_library(BATON_SIMDJSON simdjson REQUIRED)
+find_library(BATON_PCRE2 pcre2-8 REQUIRED)
+find_library(BATON_UTF8PROC utf8proc REQUIRED)
 
 # Debian ships llhttp as C sources inside node-llhttp.
 set(LLHTTP_ROOT /usr/share/llhttp CACHE PATH "Folder with llhttp's C sources")

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "prompt/tokenizer/segment_cache.h"
+#include "prompt/tokenizer/token.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace baton::prompt {
+
+enum class AddSpecial { No, Yes };
+enum class SkipSpecial { No, Yes };
+
+// How one text is to be encoded.
+struct Encoding {
+  AddSpecial add_special = AddSpecial::Yes;
+  SegmentCache* cache = nullptr;  // of this tokenizer and no other
+  std::stop_token stop = {};      // asked every now and then; ClientGone where it was stopped
+};
+
+// Role. A Hugging Face tokenizer: text to token ids and back, to the token as the engines do it.
+// Confinement. Immutable; any thread.
+class Tokenizer {
+ public:
+  // From a folder with tokenizer.json (or a tiktoken rank file), and tokenizer_config.json where
+  // there is one, read as transformers reads it. What Baton does not know is refused by name.
+  static Result<std::shared_ptr<const Tokenizer>> load(const std::filesystem::path& folder);
+  // The same from texts; `config_json` may be empty.
+  static Result<std::shared_ptr<const Tokenizer>> from_json(std::string tokenizer_json,
+                                                            std::string_view config_json);
+
+  ~Tokenizer();
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // Text that is not UTF-8 is an InvalidRequest.
+  Result<TokenIds> encode(std::string_view text, const Encoding& encoding) const;
+  // Ids that are not in the vocabulary are left out, as the library does.
+  std::string decode(std::span<const TokenId> ids, SkipSpecial skip) const;
+
+  // How the vocabulary writes a token; nullopt where there is no such id.
+  std::optional<std::string_view> token(TokenId id) const;
+  std::optional<TokenId> id(std::string_view token) const;
+  std::size_t vocabulary_size() const;  // added tokens included
+  // The named special tokens of tokenizer_config.json (bos_token, eos_token, unk_token, pad_token …),
+  // as chat templates see them.
+  const std::vector<std::pair<std::string, std::string>>& special_tokens() const;
+  // Bytes in, bytes out: decoding gives back exactly what was encoded.
+  bool byte_level() const;
+
+ private:
+  struct Parts;
+  explicit Tokenizer(std::unique_ptr<const Parts> parts);
+  std::unique_ptr<const Parts> parts_;
+};
+
+}  // namespace baton::prompt
