@@ -16,11 +16,13 @@ namespace baton::prompt::jinja {
 // Lifetime. Ends with the last reference. It is made with one, which Ref adopts.
 class Object {
  public:
-  Object() = default;
+  explicit Object(std::uint32_t nesting = 0) : nesting_(nesting) {}
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
   virtual ~Object() = default;
 
+  // How deep the containers in it are nested: what frees or prints it goes that deep.
+  std::uint32_t nesting() const { return nesting_; }
   void retain() const noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() const noexcept {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -28,6 +30,7 @@ class Object {
 
  private:
   mutable std::atomic<std::uint32_t> references_ = 1;
+  const std::uint32_t nesting_;
 };
 
 // A counted reference to an object.

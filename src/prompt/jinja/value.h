@@ -28,8 +28,8 @@ enum class Kind : std::uint8_t {
   None,
   Bool,
   Int,
-  BigInt,  // an integer beyond 64 bits: its digits, which can be printed but not computed with
   Float,
+  BigInt,  // an integer beyond 64 bits: its digits, which can be printed but not computed with
   String,
   List,
   Tuple,
@@ -114,11 +114,12 @@ class Value {
       : kind_(kind), object_(std::move(object).detach()) {}
   static Value text(Ref<Text> text) noexcept;
   // What a look-up that found nothing gives; it remembers what was asked of which kind of object.
-  static Value missing(const Value& key, Kind owner) noexcept;
   static Value missing(Ref<Text> name) noexcept;
+  static Value missing(const Value& key, Kind owner);
+  static Value missing_because(std::string hint);
+  bool is_unset() const { return kind_ == Kind::Undefined && flag_ == 0; }
   const Text& text() const { return *static_cast<const Text*>(object_); }
   Object* object() const { return object_; }
-  bool holds_object() const;
   // `safe` text: escaping leaves it alone, and joining it escapes the rest (markupsafe's Markup).
   bool is_markup() const { return kind_ == Kind::String && flag_ == 1; }
   Value as_markup() const {
@@ -142,8 +143,8 @@ class Value {
   void release_object() noexcept;
 
   Kind kind_ = Kind::Undefined;
-  std::uint8_t flag_ = 0;    // markup; of an undefined value, what int_ holds
-  std::uint16_t extra_ = 0;  // of an undefined value: the kind of what was asked
+  std::uint8_t flag_ = 0;    // of a string: markup; of an undefined value: it holds a text
+  std::uint16_t extra_ = 0;  // of an undefined value: what the text is
   union {
     std::int64_t int_;
     double float_;
@@ -162,9 +163,16 @@ class Dict {
 
   Dict() = default;
   // A key that is there keeps its place and gets the new value.
-  void set(std::string_view key, Value value);
+  template <std::convertible_to<std::string_view> Key>
+  void set(const Key& key, Value value) {
+    set_text(key, std::move(value));
+  }
   void set(Value key, Value value);
-  const Value* find(std::string_view key) const;  // null where there is none
+  // Null where there is none.
+  template <std::convertible_to<std::string_view> Key>
+  const Value* find(const Key& key) const {
+    return find_text(key);
+  }
   const Value* find(const Value& key) const;
   void reserve(std::size_t size) { entries_.reserve(size); }
   std::size_t size() const { return entries_.size(); }
@@ -174,7 +182,9 @@ class Dict {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  std::size_t position(std::string_view key) const;
+  void set_text(std::string_view key, Value value);
+  const Value* find_text(std::string_view key) const;
+  std::size_t text_position(std::string_view key) const;
   std::size_t position(const Value& key) const;
   void append(Value key, Value value);
 
