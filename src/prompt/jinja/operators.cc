@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <cstdlib>
 #include <functional>
+#include <string>
 
 namespace baton::prompt::jinja {
 namespace {
@@ -95,6 +97,9 @@ bool is_int_like(const Value& value) {
 bool is_number(const Value& value) { return is_int_like(value) || value.kind() == Kind::Float; }
 
 double number_as_float(const Value& value) {
+  if (value.kind() == Kind::BigInt) {
+    return std::strtod(std::string(value.as_string()).c_str(), nullptr);
+  }
   return value.kind() == Kind::Float ? value.as_float() : static_cast<double>(value.as_int());
 }
 
