@@ -38,6 +38,9 @@ std::partial_ordering order_numbers(const Value& a, const Value& b) {
   if (is_int_like(a) && is_int_like(b)) return a.as_int() <=> b.as_int();
   // A long double holds every 64-bit integer and every double.
   const auto wide = [](const Value& value) {
+    if (value.kind() == Kind::BigInt) {
+      return std::strtold(std::string(value.as_string()).c_str(), nullptr);
+    }
     return is_int_like(value) ? static_cast<long double>(value.as_int())
                               : static_cast<long double>(value.as_float());
   };
@@ -173,6 +176,9 @@ bool compare(Comparison how, const Value& a, const Value& b) {
     return is_int_like(value) || value.kind() == Kind::BigInt;
   };
   if (whole(a) && whole(b)) return holds(how, order_digits(str(a), str(b)));
+  if ((whole(a) && b.kind() == Kind::Float) || (whole(b) && a.kind() == Kind::Float)) {
+    return holds(how, order_numbers(a, b));
+  }
   if (a.kind() == b.kind()) {
     if (a.is_string()) return holds(how, a.as_string() <=> b.as_string());
     if (a.kind() == Kind::List || a.kind() == Kind::Tuple) {
