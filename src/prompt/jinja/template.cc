@@ -8,6 +8,8 @@
 #include "prompt/jinja/parser.h"
 #include "prompt/jinja/run.h"
 
+#include <simdjson.h>
+
 #include <utility>
 
 namespace baton::prompt::jinja {
@@ -22,6 +24,9 @@ Template::Template(std::unique_ptr<const Program> program) : program_(std::move(
 Template::~Template() = default;
 
 Result<std::shared_ptr<const Template>> Template::parse(std::string source) {
+  if (!simdjson::validate_utf8(source)) {
+    return fail(Errc::InvalidRequest, "The chat template cannot be read: it is not UTF-8 text.");
+  }
   try {
     auto program = std::make_unique<Program>();
     program->block = Parser(tokenize(source)).parse();

@@ -30,6 +30,8 @@ TEST(Template, NamesTheLineOfWhatItCannotRead) {
   EXPECT_THAT(failure("{% raw %} x"), HasSubstr("Missing end of raw directive"));
 }
 
+TEST(Template, RefusesWhatIsNoText) { EXPECT_THAT(failure("a\xff"), HasSubstr("not UTF-8")); }
+
 TEST(Template, RefusesWhatNeedsOtherTemplates) {
   for (const std::string tag : {"extends 'x'", "include 'x'", "import 'x' as y", "block b"}) {
     const std::string name = tag.substr(0, tag.find(' '));
