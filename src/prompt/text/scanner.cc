@@ -288,6 +288,24 @@ struct O200kRules {
       one_kind(CharKind::ModifierLetter) | one_kind(CharKind::OtherLetter) | kAnyMark;
 
   const char* next(const Ahead& text, const char* place) const {
+    const char* const end = skip_word(text, place);
+    if (end == nullptr) {
+      return shared.next(text, place);
+    }
+    if (contractions) {
+      if (const char* longer = skip_contraction<true>(text, end)) {
+        return longer;
+      }
+    }
+    return end;
+  }
+
+  static const char* skip_word(const Ahead& text, const char* place) {
+    // Most words are these.
+    const char* const low = *place == ' ' ? place + 1 : place;
+    if (low != text.end() && *low >= 'a' && *low <= 'z') {
+      return text.skip<(kLower | kCaseless)>(low);
+    }
     const auto [kind, size] = text.at(place);
     const bool may_lead = (kind & (kAnyLetter | kAnyNumber)) == 0 && !is_newline(*place);
     const char* const behind = may_lead ? place + size : place;
@@ -298,14 +316,6 @@ struct O200kRules {
     if (end == nullptr) {
       const char* const capitals = text.skip<(kUpper | kCaseless)>(behind);
       end = capitals == behind ? nullptr : capitals;
-    }
-    if (end == nullptr) {
-      return shared.next(text, place);
-    }
-    if (contractions) {
-      if (const char* longer = skip_contraction<true>(text, end)) {
-        return longer;
-      }
     }
     return end;
   }
