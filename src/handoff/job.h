@@ -42,6 +42,10 @@ struct Job {
   // Where the request was fanned out; see engine::ClientCall.
   std::optional<std::uint32_t> choice = {};
   std::string_view prompt = {};
+  // The prompt as token ids, and whether workers get it so; see engine::ClientCall and
+  // engine::token_ids_json. Null: nobody knows them.
+  std::shared_ptr<const std::string> token_ids = {};
+  model::SendTokenIds send_token_ids = model::SendTokenIds::Auto;
   // The answer is streamed, and could be continued on another worker.
   bool continuable = false;
   // How bad the workers may be that it names.
