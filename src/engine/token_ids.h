@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/api.h"
+#include "model/tokens.h"
 #include "model/version.h"
 #include "model/worker.h"
 #include "prompt/tokenizer/token.h"

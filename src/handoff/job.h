@@ -5,6 +5,7 @@
 #include "engine/client_body.h"
 #include "engine/dialect.h"
 #include "fleet/fleet.h"
+#include "model/tokens.h"
 #include "routing/hints.h"
 #include "telemetry/metrics.h"
 #include "wire/http_message.h"

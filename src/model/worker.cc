@@ -36,9 +36,6 @@ constexpr Names<OnPrefillFailure, 3> kOnPrefillFailures{{{OnPrefillFailure::Retr
                                                          {OnPrefillFailure::Fail, "fail"}}};
 constexpr Names<Enforcement, 2> kEnforcements{
     {{Enforcement::Required, "required"}, {Enforcement::Preferred, "preferred"}}};
-constexpr Names<SendTokenIds, 3> kSendTokenIds{{{SendTokenIds::Auto, "auto"},
-                                                {SendTokenIds::Always, "always"},
-                                                {SendTokenIds::Never, "never"}}};
 
 template <class Enum, std::size_t N>
 std::string_view name_of(const Names<Enum, N>& names, Enum value) {
@@ -79,9 +76,6 @@ std::optional<OnPrefillFailure> parse_on_prefill_failure(std::string_view text) 
 }
 std::optional<Enforcement> parse_enforcement(std::string_view text) {
   return value_of(kEnforcements, text);
-}
-std::optional<SendTokenIds> parse_send_token_ids(std::string_view text) {
-  return value_of(kSendTokenIds, text);
 }
 
 Engine engine_of(HandoffMode mode) {

@@ -30,9 +30,6 @@ enum class Disaggregation { Auto, Required, Off };
 enum class OnPrefillFailure { Retry, Fallback, Fail };
 // Whether a transfer domain is a condition or a wish.
 enum class Enforcement { Required, Preferred };
-// Whether workers get a prompt as token ids besides, or in place of, its text. Auto: those whose
-// release is known to take them.
-enum class SendTokenIds { Auto, Always, Never };
 
 std::string_view to_string(Engine engine);
 std::string_view to_string(Role role);
@@ -46,7 +43,6 @@ std::optional<HandoffMode> parse_handoff_mode(std::string_view text);
 std::optional<Disaggregation> parse_disaggregation(std::string_view text);
 std::optional<OnPrefillFailure> parse_on_prefill_failure(std::string_view text);
 std::optional<Enforcement> parse_enforcement(std::string_view text);
-std::optional<SendTokenIds> parse_send_token_ids(std::string_view text);
 
 Engine engine_of(HandoffMode mode);
 // What an engine does where nothing else is said.

@@ -33,16 +33,12 @@ TEST(Worker, NamesAreThoseOfTheConfiguration) {
   EXPECT_EQ(parse_engine("trtllm"), Engine::Trtllm);
   EXPECT_EQ(parse_role("aggregated"), Role::Aggregated);
   EXPECT_EQ(parse_policy("power_of_two"), Policy::PowerOfTwo);
-  EXPECT_EQ(parse_send_token_ids("auto"), SendTokenIds::Auto);
-  EXPECT_EQ(parse_send_token_ids("always"), SendTokenIds::Always);
-  EXPECT_EQ(parse_send_token_ids("never"), SendTokenIds::Never);
 }
 
 TEST(Worker, OtherNamesAreRefusedAlsoInAnotherCase) {
   EXPECT_EQ(parse_engine("VLLM"), std::nullopt);
   EXPECT_EQ(parse_role("prefil"), std::nullopt);
   EXPECT_EQ(parse_policy(""), std::nullopt);
-  EXPECT_EQ(parse_send_token_ids("Auto"), std::nullopt);
 }
 
 TEST(Worker, HandsOffInAModeOfItsEngine) {
