@@ -58,6 +58,10 @@ CLI::App* add_command(CLI::App& app, Options& options) {
       ->capture_default_str();
   sim->add_option("--ready-file", options.ready_file, "Written as host:port once listening");
   sim->add_option("--model", options.model, "Served model name")->capture_default_str();
+  sim->add_option("--engine-version", options.version,
+                  "Release to say and to be [the newest known, by engine]");
+  sim->add_option("--tokenizer", options.tokenizer,
+                  "Folder of a model's tokenizer and chat template [tokens of its own]");
   sim->add_option("--lora", options.loras, "vLLM and SGLang: an adapter; give it once for each");
   sim->add_option("--block-size", options.block_size, "Tokens per KV block")
       ->check(CLI::Range(1U, 1U << 20U))

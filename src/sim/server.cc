@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/server.h"
 
+#include "sim/model_tokens.h"
+
 #include "sim/task.h"
 
 #include <boost/asio/as_tuple.hpp>
@@ -25,6 +27,7 @@ constexpr auto kRefusalTick = std::chrono::milliseconds(5);
 Server::Server(asio::io_context& io, Options options)
     : io_(io),
       options_(std::move(options)),
+      tokens_(std::make_unique<WordTokens>()),
       engine_(options_),
       engine_door_(io),
       bootstrap_door_(io),
@@ -38,9 +41,19 @@ Result<void> Server::start() {
   }
   if (!options_.loras.empty() && options_.engine == model::Engine::Trtllm)
     return fail(Errc::InvalidRequest, "--lora: TensorRT-LLM has no adapters by name");
+  if (!options_.version.empty() && !model::parse_version(options_.version))
+    return fail(Errc::InvalidRequest,
+                fmt::format("--engine-version {}: not a version", options_.version));
+  if (!options_.tokenizer.empty()) {
+    auto loaded = ModelTokens::load(options_.tokenizer);
+    if (!loaded)
+      return fail(Errc::InvalidRequest,
+                  fmt::format("--tokenizer {}: {}", options_.tokenizer, loaded.error().message()));
+    tokens_ = std::move(*loaded);
+  }
   if (auto opened = open_doors(); !opened) return opened;
-  services_.emplace(options_, model::Endpoint{options_.host, options_.port}, engine_, faults_,
-                    log_);
+  services_.emplace(options_, model::Endpoint{options_.host, options_.port}, *tokens_, engine_,
+                    faults_, log_);
   const auto executor = io_.get_executor();
   if (has_bootstrap()) spawn(executor, accept(bootstrap_door_, Door::Bootstrap));
   if (options_.has_control) {
