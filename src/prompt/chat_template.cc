@@ -99,8 +99,7 @@ Result<ChatTemplate> parsed(const Source* source) {
     return fail(Errc::InvalidRequest,
                 fmt::format("{}: {}", source->file, program.error().message()));
   }
-  const ContentFormat format = content_format_of(**program);
-  return ChatTemplate{std::move(*program), format};
+  return ChatTemplate{std::move(*program), content_format_of(source->text)};
 }
 
 }  // namespace

@@ -2,9 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "prompt/jinja/template.h"
-
 #include <cstdint>
+#include <string_view>
 
 namespace baton::prompt {
 
@@ -13,6 +12,6 @@ enum class ContentFormat : std::uint8_t { Text, Parts };
 
 // What vLLM's `--chat-template-content-format auto` finds: parts where the template has a loop over
 // the content of the messages, text otherwise.
-ContentFormat content_format_of(const jinja::Template& chat_template);
+ContentFormat content_format_of(std::string_view source);
 
 }  // namespace baton::prompt

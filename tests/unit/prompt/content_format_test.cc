@@ -4,14 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 namespace baton::prompt {
 namespace {
 
-ContentFormat format_of(std::string source) {
-  return content_format_of(*jinja::Template::parse(std::move(source)).value());
-}
+constexpr auto format_of = content_format_of;
 
 TEST(ContentFormat, IsTextForTemplatesThatPrintTheContent) {
   for (const char* const source :
