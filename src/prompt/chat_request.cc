@@ -131,6 +131,13 @@ Result<void> read_flags(const wire::JsonObject& body, ChatRequest& request) {
   return {};
 }
 
+// Some engines take the prompt as ids beside the messages, each under another name.
+bool brings_ids(const wire::JsonObject& body) {
+  if (is_given(body, "input_ids") || is_given(body, "prompt_token_ids")) return true;
+  const auto transfer = body.find_object("kv_transfer_params");
+  return transfer && is_given(*transfer, "prompt_token_ids");
+}
+
 }  // namespace
 
 Result<ChatRequest> chat_request(const wire::JsonObject& body) {
@@ -144,6 +151,7 @@ Result<ChatRequest> chat_request(const wire::JsonObject& body) {
   }
   if (is_given(body, "chat_template")) request.brings_template = true;
   if (request.brings_template) request.inexact = "the request brings its own chat template";
+  if (brings_ids(body)) request.inexact = "the request brings its own token ids";
   if (is_given(body, "truncate_prompt_tokens")) request.inexact = "truncate_prompt_tokens is set";
   return request;
 }

@@ -18,7 +18,7 @@ struct Conversation {
 
 // Rebuilds each message as vLLM does before rendering, from what vLLM keeps of it: role, content,
 // tool_calls, reasoning, tool_call_id, name, task and a developer's tools. Differs in SGLang, which
-// keeps every member that is not null.
+// knows reasoning as `reasoning_content` only, drops a user's name, and writes roles in small letters.
 Result<Conversation> conversation_of(const jinja::Value& messages, ContentFormat format);
 
 }  // namespace baton::prompt

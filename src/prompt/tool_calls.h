@@ -18,7 +18,7 @@ struct ToolCalls {
 
 // Reshapes the tool calls of message `index`: members in the order in which vLLM keeps them (id,
 // function with arguments and name, type), and arguments parsed from JSON text, nothing being an
-// empty object.
+// empty object. Differs in SGLang, whose order is id, index, type and function with name and arguments.
 Result<ToolCalls> tool_calls_of(const jinja::Value& calls, std::size_t index);
 
 }  // namespace baton::prompt

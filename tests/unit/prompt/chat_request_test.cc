@@ -105,6 +105,14 @@ TEST(ChatRequest, IsInexactWhereEnginesDisagreeOrDoMore) {
   EXPECT_TRUE(read(R"(,"chat_template_kwargs":{"chat_template":"x"})").value().brings_template);
 }
 
+TEST(ChatRequest, IsInexactWithTokenIdsOfItsOwn) {
+  for (const char* const members : {R"(,"input_ids":[1])", R"(,"prompt_token_ids":[1])",
+                                    R"(,"kv_transfer_params":{"prompt_token_ids":[1]})"}) {
+    EXPECT_EQ(read(members).value().inexact, "the request brings its own token ids") << members;
+  }
+  EXPECT_EQ(read(R"(,"input_ids":null,"kv_transfer_params":{"x":1})").value().inexact, "");
+}
+
 TEST(ChatRequest, RefusesWrongShapesByPlace) {
   const std::pair<const char*, const char*> cases[] = {
       {R"(,"tools":{})", "tools"},

@@ -41,6 +41,7 @@ TEST(Content, OfPartsIsJoinedWithLineEndsForTemplatesThatWantText) {
   EXPECT_EQ(as_text(R"([{"type":"text","text":"a"},{"type":"text","text":"b"}])"), "\"a\nb\"");
   EXPECT_EQ(as_text(R"(["a",{"type":"text","text":"b"}])"), "\"a\nb\"");
   EXPECT_EQ(as_text(R"([{"type":"text","text":""},{"type":"text","text":"b"}])"), R"("b")");
+  EXPECT_EQ(as_text(R"(["a","","b",""])"), "\"a\nb\"");
   EXPECT_EQ(as_text("[]"), R"("")");
 }
 

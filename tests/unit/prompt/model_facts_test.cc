@@ -39,6 +39,7 @@ TEST(ModelLength, IgnoresTokenizersWithoutALimit) {
   EXPECT_EQ(length_of("", R"({"model_max_length":1000000000000000019884624838656})"), std::nullopt);
   EXPECT_EQ(length_of(R"({"max_position_embeddings":4096})", R"({"model_max_length":1e30})"),
             4096U);
+  EXPECT_EQ(length_of("", R"({"model_max_length":1000000000000})"), std::nullopt);
   EXPECT_EQ(length_of(R"({"max_position_embeddings":0})", R"({"model_max_length":null})"),
             std::nullopt);
 }
