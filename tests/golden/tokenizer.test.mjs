@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
 import { agree, casesFor, decodeAll, decodeCases, encodeAll, Tokenizer } from './support/compare.mjs';
-import { LANGUAGES, lookAlikes, NOT_UTF8, ODDITIES, TEXTS } from './support/corpus.mjs';
+import { LANGUAGES, longTexts, lookAlikes, NOT_UTF8, ODDITIES, TEXTS } from './support/corpus.mjs';
 import { configOf, contentOf, folderOf, tokenizerOf } from './support/models.mjs';
 import { askTokenizer } from './support/program.mjs';
 import { everyCodePoint, Random, randomIds, randomTexts } from './support/random.mjs';
@@ -36,7 +36,7 @@ for (const model of models) {
     });
 
     test('languages, code, oddities and look-alikes of special tokens', async () => {
-      const texts = [...TEXTS, TEXTS.join('\n\n'), ...ODDITIES, ...ODDITIES.map((text) => `a${text}b`), ...lookAlikes(added)];
+      const texts = [...TEXTS, TEXTS.join('\n\n'), ...ODDITIES, ...ODDITIES.map((text) => `a${text}b`), ...lookAlikes(added), ...longTexts(new Random(1))];
       for (const text of Object.values(LANGUAGES)) texts.push(text.normalize('NFD'), text.normalize('NFC'), text.toUpperCase());
       await agree(model, folder, library, await casesFor(library, texts, special));
     });

@@ -56,6 +56,12 @@ export const ODDITIES = [
   '\u0000', 'a\u0000b', '\ufffd', '\uffff\ufffe', '\u{10ffff}\u{10fffe}', '\ue000\uf8ff', '\u{f0000}', '\u{1fffe}', '\u{e0001}', '\u0378\u0379', '\u{323b0}',
 ];
 
+// Texts without a place to cut them: what takes time in the square of the length shows here.
+export function longTexts(random) {
+  const letters = Array.from({ length: 60_000 }, () => random.of('etaoinshrdlu')).join('');
+  return [letters, 'a'.repeat(60_000), ' '.repeat(60_000), '\n'.repeat(30_000), '7'.repeat(60_000), '=-'.repeat(30_000), '你好'.repeat(10_000), '😀'.repeat(10_000), '\u0301'.repeat(20_000), `${' '.repeat(20_000)}x${'\t'.repeat(20_000)}`];
+}
+
 // Texts between which nobody types anything but that users do send, made of a model's own added tokens.
 export function lookAlikes(added) {
   const some = added.length <= 40 ? added : [...added.slice(0, 20), ...added.slice(-20)];
