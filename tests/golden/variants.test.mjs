@@ -9,6 +9,7 @@ import { agree, casesFor, Tokenizer } from './support/compare.mjs';
 import { lookAlikes, ODDITIES, TEXTS } from './support/corpus.mjs';
 import { tokenizerOf } from './support/models.mjs';
 import { Random, randomTexts } from './support/random.mjs';
+import { BYTES } from './support/vocabulary.mjs';
 
 const RANDOM_TEXTS = 2_000;
 
@@ -107,6 +108,23 @@ describe('variants', () => {
         ...randomTexts(new Random(number), RANDOM_TEXTS, { added: tokens, texts: TEXTS, decoded: [] })];
       await agree(`${name}, ${what}`, folder, library, await casesFor(library, texts));
     });
+  });
+
+  test('gpt4o: as a rank file of tiktoken', async () => {
+    const file = copyOf('gpt4o');
+    const library = Tokenizer.fromString(JSON.stringify(file));
+    const folder = path.join(root, 'tiktoken');
+    fs.mkdirSync(folder);
+    const bytes = (token) => Buffer.from(Array.from(token, (letter) => BYTES.indexOf(letter)));
+    const ranks = Object.entries(file.model.vocab).map(([token, rank]) => `${bytes(token).toString('base64')} ${rank}\n`);
+    fs.writeFileSync(path.join(folder, 'tiktoken.model'), ranks.join(''));
+    fs.writeFileSync(path.join(folder, 'tokenizer_config.json'), JSON.stringify({
+      pat_str: file.pre_tokenizer.pretokenizers[0].pattern.Regex,
+      added_tokens_decoder: Object.fromEntries(file.added_tokens.map(({ id, ...token }) => [id, token])),
+    }));
+    const tokens = file.added_tokens.map(({ content }) => content);
+    const texts = [...TEXTS, ...ODDITIES, ...lookAlikes(tokens), ...randomTexts(new Random(77), RANDOM_TEXTS, { added: tokens, texts: TEXTS, decoded: [] })];
+    await agree('gpt4o, tiktoken', folder, library, await casesFor(library, texts));
   });
 
   // transformers switches off what a file says about cutting and filling before each call.
