@@ -99,8 +99,7 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
   if (!understood) co_return understood;
   handoff::Job& job = (*understood)->job;
   const PerPrompt per_prompt = (*understood)->branches.empty() ? PerPrompt::No : PerPrompt::Yes;
-  auto tokens = co_await prompts_.tokens(job.model->name(), job.api, job.body, per_prompt, record,
-                                         cancellation);
+  auto tokens = co_await prompts_.tokens(job, per_prompt, record, cancellation);
   if (!tokens) co_return fail(std::move(tokens.error()));
   job.send_token_ids = tokens->send;
   if (per_prompt == PerPrompt::No && !tokens->json.empty()) job.token_ids = tokens->json.front();

@@ -6,6 +6,7 @@
 #include "prompt/preprocessor.h"
 
 #include <chrono>
+#include <span>
 #include <stop_token>
 #include <utility>
 
@@ -25,16 +26,25 @@ struct Made {
   std::string inexact;
 };
 
-std::vector<std::shared_ptr<const std::string>> as_json(
-    const std::vector<prompt::TokenIds>& prompts, PerPrompt per_prompt) {
-  std::vector<std::shared_ptr<const std::string>> json;
+PromptTokens for_workers(const std::vector<prompt::TokenIds>& prompts,
+                         const config::Tokens& settings, PerPrompt per_prompt) {
+  PromptTokens tokens{.json = {}, .send = settings.send};
+  if (settings.send == model::SendTokenIds::Never) return tokens;
+  const auto add = [&](std::span<const prompt::TokenIds> some) {
+    tokens.json.push_back(std::make_shared<const std::string>(engine::token_ids_json(some)));
+  };
   if (per_prompt == PerPrompt::No) {
-    json.push_back(std::make_shared<const std::string>(engine::token_ids_json(prompts)));
-    return json;
+    add(prompts);
+  } else {
+    for (const prompt::TokenIds& ids : prompts) add({&ids, 1});
   }
-  for (const prompt::TokenIds& ids : prompts)
-    json.push_back(std::make_shared<const std::string>(engine::token_ids_json({&ids, 1})));
-  return json;
+  return tokens;
+}
+
+std::size_t count_of(const std::vector<prompt::TokenIds>& prompts) {
+  std::size_t count = 0;
+  for (const prompt::TokenIds& ids : prompts) count += ids.size();
+  return count;
 }
 
 Result<Made> make(const ModelTokens& model, engine::Api api, const wire::JsonObject& body,
@@ -43,11 +53,10 @@ Result<Made> make(const ModelTokens& model, engine::Api api, const wire::JsonObj
   auto prepared = api == engine::Api::Chat ? model.preprocessor->chat(body, occasion)
                                            : model.preprocessor->completion(body, occasion);
   if (!prepared) return fail(std::move(prepared.error()));
-  Made made{.tokens = {}, .count = 0, .inexact = std::move(prepared->inexact)};
-  for (const prompt::TokenIds& ids : prepared->prompts) made.count += ids.size();
-  made.tokens.send = model.settings.send;
-  if (made.inexact.empty() && model.settings.send != model::SendTokenIds::Never)
-    made.tokens.json = as_json(prepared->prompts, per_prompt);
+  Made made{
+      .tokens = {}, .count = count_of(prepared->prompts), .inexact = std::move(prepared->inexact)};
+  if (made.inexact.empty())
+    made.tokens = for_workers(prepared->prompts, model.settings, per_prompt);
   return made;
 }
 
@@ -59,33 +68,37 @@ awaitable<Result<SharedBody>> PromptStep::read(std::string body) {
       [text = std::move(body)]() mutable { return engine::ClientBody::parse(std::move(text)); });
 }
 
-awaitable<Result<PromptTokens>> PromptStep::tokens(std::string_view model, engine::Api api,
-                                                   SharedBody body, PerPrompt per_prompt,
+awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerPrompt per_prompt,
                                                    RequestRecord& record,
                                                    Cancellation& cancellation) {
-  auto how = tokenizers_.find(model);
-  if (!how) co_return PromptTokens{};
+  auto model = tokenizers_.find(job.model->name());
+  if (!model) co_return PromptTokens{};
   const auto begun = RequestRecord::Clock::now();
-  auto made =
-      co_await tokenize(std::move(how), api, std::move(body), per_prompt, record, cancellation);
+  Result<PromptTokens> made = PromptTokens{};
+  if (model->preprocessor) {
+    made = co_await tokenize(std::move(model), job, per_prompt, record, cancellation);
+  } else {
+    made = co_await ask_engine(std::move(model), job, per_prompt, record);
+  }
   record.tokenize_time = RequestRecord::Clock::now() - begun;
+  if (cancellation.requested()) co_return fail(cancellation.reason());
   co_return made;
 }
 
 awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const ModelTokens> model,
-                                                     engine::Api api, SharedBody body,
-                                                     PerPrompt per_prompt, RequestRecord& record,
+                                                     const handoff::Job& job, PerPrompt per_prompt,
+                                                     RequestRecord& record,
                                                      Cancellation& cancellation) {
   Result<Made> made = Made{};
-  if (body->object().text().size() <= kTokenizedInPlace) {
-    made = make(*model, api, body->object(), per_prompt, {});
+  if (job.body->object().text().size() <= kTokenizedInPlace) {
+    made = make(*model, job.api, job.body->object(), per_prompt, {});
   } else {
     std::stop_source stop;
     const Cancellation::Listener listener(cancellation, [&stop] { stop.request_stop(); });
-    made = co_await cpu_.run([model, api, body, per_prompt, token = stop.get_token()] {
-      return make(*model, api, body->object(), per_prompt, token);
-    });
-    if (cancellation.requested()) co_return fail(cancellation.reason());
+    made = co_await cpu_.run(
+        [model, api = job.api, body = job.body, per_prompt, token = stop.get_token()] {
+          return make(*model, api, body->object(), per_prompt, token);
+        });
   }
   if (!made) {
     record.tokens = TokenSource::Failed;
@@ -94,6 +107,16 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
   record.tokens = made->inexact.empty() ? TokenSource::Local : TokenSource::Inexact;
   record.prompt_length = made->count;
   co_return std::move(made->tokens);
+}
+
+awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens> model,
+                                               const handoff::Job& job, PerPrompt per_prompt,
+                                               RequestRecord& record) {
+  const auto prompts = co_await engines_.ask(job, *model->told);
+  record.tokens = prompts ? TokenSource::Engine : TokenSource::Failed;
+  if (!prompts) co_return PromptTokens{};
+  record.prompt_length = count_of(*prompts);
+  co_return for_workers(*prompts, model->settings, per_prompt);
 }
 
 }  // namespace baton::pipeline

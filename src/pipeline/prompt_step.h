@@ -4,9 +4,10 @@
 
 #include "core/cancellation.h"
 #include "core/result.h"
-#include "engine/api.h"
 #include "engine/client_body.h"
+#include "handoff/job.h"
 #include "net/cpu_pool.h"
+#include "pipeline/engine_tokens.h"
 #include "pipeline/request_record.h"
 #include "pipeline/tokenizers.h"
 
@@ -15,7 +16,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace baton::pipeline {
@@ -37,27 +37,28 @@ enum class PerPrompt { No, Yes };
 // Confinement. One I/O thread.
 class PromptStep {
  public:
-  PromptStep(const Tokenizers& tokenizers, net::CpuPool& cpu)
-      : tokenizers_(tokenizers), cpu_(cpu) {}
+  PromptStep(const Tokenizers& tokenizers, net::CpuPool& cpu, EngineTokens engines)
+      : tokenizers_(tokenizers), cpu_(cpu), engines_(engines) {}
 
   awaitable<Result<std::shared_ptr<const engine::ClientBody>>> read(std::string body);
 
   // How it came about is noted in `record`. Fails where the prompt cannot be made, which is the
-  // client's fault, or where nobody waits for it any more.
-  awaitable<Result<PromptTokens>> tokens(std::string_view model, engine::Api api,
-                                         std::shared_ptr<const engine::ClientBody> body,
-                                         PerPrompt per_prompt, RequestRecord& record,
-                                         Cancellation& cancellation);
+  // client's fault, or where nobody waits for it any more. An engine that was asked in vain is no
+  // failure: its request goes on without.
+  awaitable<Result<PromptTokens>> tokens(const handoff::Job& job, PerPrompt per_prompt,
+                                         RequestRecord& record, Cancellation& cancellation);
 
  private:
   awaitable<Result<PromptTokens>> tokenize(std::shared_ptr<const ModelTokens> model,
-                                           engine::Api api,
-                                           std::shared_ptr<const engine::ClientBody> body,
-                                           PerPrompt per_prompt, RequestRecord& record,
-                                           Cancellation& cancellation);
+                                           const handoff::Job& job, PerPrompt per_prompt,
+                                           RequestRecord& record, Cancellation& cancellation);
+  awaitable<PromptTokens> ask_engine(std::shared_ptr<const ModelTokens> model,
+                                     const handoff::Job& job, PerPrompt per_prompt,
+                                     RequestRecord& record);
 
   const Tokenizers& tokenizers_;
   net::CpuPool& cpu_;
+  EngineTokens engines_;
 };
 
 }  // namespace baton::pipeline

@@ -73,13 +73,18 @@ Result<void> Tokenizers::configure(std::span<const config::Model> models) {
 }
 
 Result<std::shared_ptr<const ModelTokens>> Tokenizers::prepare(const config::Model& model) const {
-  ModelTokens made{.settings = model.tokens, .stamp = {}, .preprocessor = nullptr};
-  if (model.tokens.by != model::Tokenize::Local)
-    return std::make_shared<const ModelTokens>(std::move(made));
-  made.stamp = stamp_of(model.tokens);
+  const bool local = model.tokens.by == model::Tokenize::Local;
+  ModelTokens made{.settings = model.tokens,
+                   .stamp = local ? stamp_of(model.tokens) : std::string(),
+                   .preprocessor = nullptr,
+                   .told = nullptr};
   if (const auto known = find(model.name);
       known && known->settings == made.settings && known->stamp == made.stamp) {
     return known;
+  }
+  if (!local) {
+    made.told = std::make_shared<prompt::SegmentCache>(cache_bytes_);
+    return std::make_shared<const ModelTokens>(std::move(made));
   }
   auto loaded = prompt::Preprocessor::load({.folder = model.tokens.tokenizer,
                                             .chat_template = model.tokens.chat_template,
@@ -102,7 +107,7 @@ void Tokenizers::for_each(
     const std::function<void(const std::string&, const Stats&)>& visit) const {
   const auto models = models_.get();
   for (const auto& [name, tokens] : *models) {
-    if (tokens->preprocessor) visit(name, tokens->preprocessor->cache_stats());
+    visit(name, tokens->told ? tokens->told->stats() : tokens->preprocessor->cache_stats());
   }
 }
 

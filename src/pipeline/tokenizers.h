@@ -21,8 +21,10 @@ namespace baton::pipeline {
 // How one model's prompts become token ids.
 struct ModelTokens {
   config::Tokens settings;
-  std::string stamp;                                         // of the files it was read from
-  std::shared_ptr<const prompt::Preprocessor> preprocessor;  // null unless Baton does it
+  std::string stamp;  // of the files it was read from
+  // One of the two is there.
+  std::shared_ptr<const prompt::Preprocessor> preprocessor;  // Baton does it
+  std::shared_ptr<prompt::SegmentCache> told;                // what workers have said
 };
 
 // Role. The tokenizers and chat templates of all models.
@@ -42,7 +44,7 @@ class Tokenizers {
  private:
   using ByModel = std::map<std::string, std::shared_ptr<const ModelTokens>, std::less<>>;
 
-  // Each model whose prompts Baton tokenizes itself.
+  // Each model, with what is remembered for it.
   void for_each(const std::function<void(const std::string&, const prompt::SegmentCache::Stats&)>&
                     visit) const;
   Result<std::shared_ptr<const ModelTokens>> prepare(const config::Model& model) const;

@@ -77,7 +77,7 @@ struct PipelineTest : handoff::HandoffFixture {
   RequestLedger ledger{metrics, log, true};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
   net::CpuPool cpu{1};
-  PromptStep prompts{tokenizers, cpu};
+  PromptStep prompts{tokenizers, cpu, EngineTokens(pool, 1024 * 1024)};
   std::unique_ptr<Pipeline> pipeline;
   RecordingSink sink{io};
   bool ended = false;

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/prompt_step.h"
 
-#include "support/io_fixture.h"
 #include "support/tiny_model.h"
+#include "unit/handoff/handoff_fixture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,12 +23,12 @@ using testing::IsEmpty;
 
 constexpr const char* kChat = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
 
-struct PromptStepTest : test::IoFixture {
-  void configure(config::Tokens tokens) {
-    config::Model model;
-    model.name = "m";
-    model.tokens = std::move(tokens);
-    ASSERT_TRUE(tokenizers.configure({&model, 1}));
+struct PromptStepTest : handoff::HandoffFixture {
+  // Who serves "m", and how its prompts become tokens.
+  void configure(config::Tokens tokens, const model::Endpoint& worker = {"127.0.0.1", 1}) {
+    options.tokens = std::move(tokens);
+    serve(Engine::Vllm, {{Role::Aggregated, worker}});
+    ASSERT_TRUE(tokenizers.configure(config.models));
   }
   config::Tokens local() const {
     return {.by = model::Tokenize::Local, .tokenizer = files.folder(), .chat_template = {}};
@@ -36,10 +36,8 @@ struct PromptStepTest : test::IoFixture {
   void begin(Api api, std::string body, PerPrompt per_prompt = PerPrompt::No) {
     got.reset();
     start([this, api, body, per_prompt]() -> awaitable<void> {
-      auto read = co_await step.read(body);
-      EXPECT_TRUE(read);
-      if (!read) co_return;
-      got.emplace(co_await step.tokens("m", api, *read, per_prompt, record, cancellation));
+      const handoff::Job wanted = job(api, body);
+      got.emplace(co_await step.tokens(wanted, per_prompt, record, cancellation));
     });
   }
   void ask(Api api, std::string body, PerPrompt per_prompt = PerPrompt::No) {
@@ -59,16 +57,15 @@ struct PromptStepTest : test::IoFixture {
   }
 
   test::TinyModel files;
-  telemetry::Registry metrics;
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
   net::CpuPool cpu{1};
-  PromptStep step{tokenizers, cpu};
+  PromptStep step{tokenizers, cpu, EngineTokens(pool, 1024 * 1024)};
   RequestRecord record;
-  Cancellation cancellation;
   std::optional<Result<PromptTokens>> got;
 };
 
 TEST_F(PromptStepTest, AModelWithoutTokenizerGoesOnWithoutTokens) {
+  configure({});
   ask(Api::Chat, kChat);
   EXPECT_THAT(json(), IsEmpty());
   EXPECT_EQ(record.tokens, TokenSource::Off);
@@ -146,6 +143,27 @@ TEST_F(PromptStepTest, WhoeverLeavesIsNotTokenizedFor) {
   run_until([&] { return freed && got.has_value(); });
   ASSERT_FALSE(*got);
   EXPECT_EQ(got->error().code(), Errc::ClientGone);
+}
+
+TEST_F(PromptStepTest, AnEngineIsAskedWhereItIsToBe) {
+  const test::FakeEngine engine(test::by_path(
+      {{"/v1/chat/completions/render", test::response(200, R"({"token_ids":[7,8]})")}}));
+  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
+            engine.endpoint());
+  ask(Api::Chat, kChat);
+  EXPECT_THAT(json(), ElementsAre("[7,8]"));
+  EXPECT_EQ(record.tokens, TokenSource::Engine);
+  EXPECT_EQ(record.prompt_length, 2U);
+}
+
+TEST_F(PromptStepTest, AnEngineThatDoesNotKnowCostsNobodyTheRequest) {
+  const test::FakeEngine engine(test::always(test::response(500, "out of order")));
+  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
+            engine.endpoint());
+  ask(Api::Chat, kChat);
+  ASSERT_TRUE(*got);
+  EXPECT_THAT(json(), IsEmpty());
+  EXPECT_EQ(record.tokens, TokenSource::Failed);
 }
 
 TEST_F(PromptStepTest, ALongBodyThatIsNoJsonIsRefusedAllTheSame) {
