@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/text/scanner.h"
+
+#include "prompt/text/unicode.h"
+#include "prompt/text/utf8.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace baton::prompt {
+
+const std::string_view kGpt2Pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+namespace {
+
+constexpr CharKind ascii_kind(unsigned char c) {
+  constexpr std::string_view kMath = "+<=>|~";
+  constexpr std::string_view kModifier = "^`";
+  if (c >= 'a' && c <= 'z') {
+    return CharKind::LowercaseLetter;
+  }
+  if (c >= 'A' && c <= 'Z') {
+    return CharKind::UppercaseLetter;
+  }
+  if (c >= '0' && c <= '9') {
+    return CharKind::DecimalNumber;
+  }
+  if (c == ' ') {
+    return CharKind::SpaceSeparator;
+  }
+  if (c >= 9 && c <= 13) {
+    return CharKind::ControlSpace;
+  }
+  if (c < 32 || c == 127) {
+    return CharKind::Control;
+  }
+  const auto symbol = static_cast<char>(c);
+  if (c == '$') {
+    return CharKind::CurrencySymbol;
+  }
+  if (kMath.contains(symbol)) {
+    return CharKind::MathSymbol;
+  }
+  if (kModifier.contains(symbol)) {
+    return CharKind::ModifierSymbol;
+  }
+  return CharKind::OtherPunctuation;  // which of them, nobody asks
+}
+
+constexpr std::array<KindSet, 128> kAscii = [] {
+  std::array<KindSet, 128> table{};
+  for (unsigned char c = 0; c < 128; ++c) {
+    table[c] = one_kind(ascii_kind(c));
+  }
+  return table;
+}();
+
+constexpr KindSet kEveryKind = kind_range(CharKind::UppercaseLetter, CharKind::ControlSpace);
+constexpr KindSet kOther = kEveryKind & ~(kAnySpace | kAnyLetter | kAnyNumber);
+
+bool is_newline(char c) { return c == '\r' || c == '\n'; }
+
+// Role. The text in front of a scanner. Lifetime. One call.
+class Ahead {
+ public:
+  Ahead(std::string_view text, const CodePointTable& kinds)
+      : end_(text.data() + text.size()), kinds_(kinds) {}
+
+  const char* end() const { return end_; }
+
+  struct Char {
+    KindSet kind;  // 0 at the end
+    std::size_t size;
+  };
+  Char at(const char* place) const {
+    if (place == end_) {
+      return {0, 0};
+    }
+    const auto byte = static_cast<std::uint8_t>(*place);
+    if (byte < 0x80) {
+      return {kAscii[byte], 1};
+    }
+    const auto [code, size] = decode_utf8(place);
+    return {KindSet{1} << kinds_[code], size};
+  }
+  bool is(const char* place, KindSet kinds) const { return (at(place).kind & kinds) != 0; }
+  bool is_newline(const char* place) const { return place != end_ && prompt::is_newline(*place); }
+
+  // Behind the run of such characters that begins at `place`.
+  const char* skip(const char* place, KindSet kinds) const {
+    while (place != end_) {
+      const auto [kind, size] = at(place);
+      if ((kind & kinds) == 0) {
+        break;
+      }
+      place += size;
+    }
+    return place;
+  }
+  const char* skip_at_most(const char* place, KindSet kinds, unsigned most) const {
+    for (; most > 0 && place != end_; --most) {
+      const auto [kind, size] = at(place);
+      if ((kind & kinds) == 0) {
+        break;
+      }
+      place += size;
+    }
+    return place;
+  }
+  template <class Accepts>
+  const char* skip_bytes(const char* place, Accepts accepts) const {
+    while (place != end_ && accepts(*place)) {
+      ++place;
+    }
+    return place;
+  }
+
+ private:
+  const char* end_;
+  const CodePointTable& kinds_;
+};
+
+// 's 't 're 've 'm 'll 'd; null where none of them is at `place`.
+template <bool kIgnoreCase>
+const char* skip_contraction(const Ahead& text, const char* place) {
+  const auto rest = text.end() - place;
+  if (rest < 2 || *place != '\'') {
+    return nullptr;
+  }
+  const auto letter = [](char c) {
+    return kIgnoreCase && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  const char first = letter(place[1]);
+  if (first == 's' || first == 't' || first == 'm' || first == 'd') {
+    return place + 2;
+  }
+  if (rest < 3) {
+    return nullptr;
+  }
+  const char second = letter(place[2]);
+  if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') ||
+      (first == 'l' && second == 'l')) {
+    return place + 3;
+  }
+  if (kIgnoreCase && place[1] == '\xC5' && place[2] == '\xBF') {  // U+017F, a long s
+    return place + 3;
+  }
+  return nullptr;
+}
+
+// \s*[\r\n]+|\s+(?!\S)|\s+ or, without lines, the last two of them. Requires: white space.
+template <bool kLines>
+const char* skip_space(const Ahead& text, const char* place) {
+  const char* last = place;  // the last character of the run
+  const char* behind_line = nullptr;
+  const char* at = place;
+  while (at != text.end()) {
+    const auto [kind, size] = text.at(at);
+    if ((kind & kAnySpace) == 0) {
+      break;
+    }
+    last = at;
+    at += size;
+    if (kLines && is_newline(*last)) {
+      behind_line = at;
+    }
+  }
+  if (behind_line != nullptr) {
+    return behind_line;
+  }
+  // A space in front of a word is left to it.
+  return at == text.end() || last == place ? at : last;
+}
+
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+struct Gpt2Rules {
+  const char* next(const Ahead& text, const char* place) const {
+    if (const char* end = skip_contraction<false>(text, place)) {
+      return end;
+    }
+    const char* const word = *place == ' ' ? place + 1 : place;
+    const KindSet kind = text.at(word).kind;
+    for (const KindSet kinds : {kAnyLetter, kAnyNumber, kOther}) {
+      if ((kind & kinds) != 0) {
+        return text.skip(word, kinds);
+      }
+    }
+    return skip_space<false>(text, place);
+  }
+};
+
+// The part that the cl100k and o200k families share:
+// \p{N}{1,most}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+, or with [\r\n/]*.
+struct SharedRules {
+  unsigned most_digits;
+  bool slashes;
+
+  const char* next(const Ahead& text, const char* place) const {
+    const KindSet kind = text.at(place).kind;
+    if ((kind & kAnyNumber) != 0) {
+      return text.skip_at_most(place, kAnyNumber, most_digits);
+    }
+    const char* const word = *place == ' ' ? place + 1 : place;
+    if (text.is(word, kOther)) {
+      const char* const end = text.skip(word, kOther);
+      return slashes ? text.skip_bytes(end, [](char c) { return is_newline(c) || c == '/'; })
+                     : text.skip_bytes(end, is_newline);
+    }
+    return skip_space<true>(text, place);
+  }
+};
+
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| and the shared part.
+struct Cl100kRules {
+  bool contractions;
+  SharedRules shared;
+
+  const char* next(const Ahead& text, const char* place) const {
+    if (contractions) {
+      if (const char* end = skip_contraction<true>(text, place)) {
+        return end;
+      }
+    }
+    const auto [kind, size] = text.at(place);
+    if ((kind & kAnyLetter) != 0) {
+      return text.skip(place, kAnyLetter);
+    }
+    if ((kind & kAnyNumber) == 0 && !is_newline(*place) && text.is(place + size, kAnyLetter)) {
+      return text.skip(place + size, kAnyLetter);
+    }
+    return shared.next(text, place);
+  }
+};
+
+// [^\r\n\p{L}\p{N}]?[U]*[W]+(suffix)?|[^\r\n\p{L}\p{N}]?[U]+[W]*(suffix)?| and the shared part. U is
+// every letter and mark but lower case, W every one but upper and title case.
+struct O200kRules {
+  bool contractions;
+  SharedRules shared;
+
+  static constexpr KindSet kUpper =
+      one_kind(CharKind::UppercaseLetter) | one_kind(CharKind::TitlecaseLetter);
+  static constexpr KindSet kLower = one_kind(CharKind::LowercaseLetter);
+  static constexpr KindSet kCaseless =
+      one_kind(CharKind::ModifierLetter) | one_kind(CharKind::OtherLetter) | kAnyMark;
+
+  const char* next(const Ahead& text, const char* place) const {
+    const auto [kind, size] = text.at(place);
+    const bool may_lead = (kind & (kAnyLetter | kAnyNumber)) == 0 && !is_newline(*place);
+    const char* const behind = may_lead ? place + size : place;
+    const char* end = ends_low(text, behind);
+    if (end == nullptr && may_lead) {
+      end = ends_low(text, place);
+    }
+    if (end == nullptr) {
+      const char* const capitals = text.skip(behind, kUpper | kCaseless);
+      end = capitals == behind ? nullptr : capitals;
+    }
+    if (end == nullptr) {
+      return shared.next(text, place);
+    }
+    if (contractions) {
+      if (const char* longer = skip_contraction<true>(text, end)) {
+        return longer;
+      }
+    }
+    return end;
+  }
+
+  // [U]*[W]+. Where no lower case letter follows the U, they are given back until one of them is
+  // among the W, too.
+  static const char* ends_low(const Ahead& text, const char* place) {
+    const char* behind_caseless = nullptr;
+    const char* at = place;
+    while (at != text.end()) {
+      const auto [kind, size] = text.at(at);
+      if ((kind & (kUpper | kCaseless)) == 0) {
+        break;
+      }
+      at += size;
+      if ((kind & kCaseless) != 0) {
+        behind_caseless = at;
+      }
+    }
+    return text.is(at, kLower) ? text.skip(at, kLower | kCaseless) : behind_caseless;
+  }
+};
+
+// DeepSeek's: an ASCII punctuation mark and letters | one other character and letters | punctuation
+// and symbols | lines and spaces. Numbers and some more are in none of them.
+struct DeepSeekRules {
+  static constexpr KindSet kMarks = kAnyPunctuation | kAnySymbol;
+  static constexpr KindSet kWord = kAnyLetter | kAnyMark;
+
+  static bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+  const char* next(const Ahead& text, const char* place) const {
+    const auto [kind, size] = text.at(place);
+    const char* const behind = place + size;
+    if ((kind & kMarks) != 0 && static_cast<std::uint8_t>(*place) < 0x80 && behind != text.end() &&
+        is_ascii_letter(*behind)) {
+      return text.skip_bytes(behind, is_ascii_letter);
+    }
+    if ((kind & kWord) != 0) {
+      return text.skip(place, kWord);
+    }
+    if ((kind & kMarks) == 0 && !is_newline(*place) && text.is(behind, kWord)) {
+      return text.skip(behind, kWord);
+    }
+    const char* const mark = *place == ' ' ? behind : place;
+    if (text.is(mark, kMarks)) {
+      return text.skip_bytes(text.skip(mark, kMarks), is_newline);
+    }
+    return (kind & kAnySpace) != 0 ? skip_space<true>(text, place) : nullptr;
+  }
+};
+
+// Role. Goes through a text by rules that know one pattern. `next` is given the place of a
+//   character; null means that no match begins there.
+template <class Rules>
+class Scanner : public Matcher {
+ public:
+  explicit Scanner(Rules rules) : rules_(rules) {}
+
+  void find_all(std::string_view text, std::vector<Match>& matches) const override {
+    const Ahead ahead(text, kind_table());
+    const char* const start = text.data();
+    for (const char* at = start; at != ahead.end();) {
+      const char* const end = rules_.next(ahead, at);
+      if (end == nullptr) {
+        at += utf8_size(*at);
+        continue;
+      }
+      matches.push_back(
+          {static_cast<std::size_t>(at - start), static_cast<std::size_t>(end - start)});
+      at = end;
+    }
+  }
+
+ private:
+  Rules rules_;
+};
+
+template <class Rules>
+std::unique_ptr<const Matcher> scan_by(Rules rules) {
+  return std::make_unique<const Scanner<Rules>>(rules);
+}
+
+// Line ends are written as they are or escaped.
+std::string with_escaped_lines(std::string_view pattern) {
+  std::string result;
+  for (const char c : pattern) {
+    if (c == '\r') {
+      result += "\\r";
+    } else if (c == '\n') {
+      result += "\\n";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+constexpr std::string_view kContractions = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))";
+constexpr std::string_view kDeepSeekPattern =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
+    R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+std::string shared_pattern(std::string_view digits, bool slashes) {
+  return std::string(digits) + R"(| ?[^\s\p{L}\p{N}]+)" + (slashes ? R"([\r\n/]*)" : R"([\r\n]*)") +
+         R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+}
+
+std::string cl100k_pattern(bool contractions, std::string_view shared) {
+  std::string pattern;
+  if (contractions) {
+    pattern.append(kContractions).append("|");
+  }
+  return pattern.append(R"([^\r\n\p{L}\p{N}]?\p{L}+|)").append(shared);
+}
+
+std::string o200k_pattern(bool contractions, std::string_view shared) {
+  const std::string suffix = contractions ? std::string(kContractions) + "?" : "";
+  return R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)" +
+         suffix +
+         R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)" +
+         suffix + "|" + std::string(shared);
+}
+
+}  // namespace
+
+std::unique_ptr<const Matcher> scanner_for(std::string_view pattern) {
+  const std::string wanted = with_escaped_lines(pattern);
+  if (wanted == kGpt2Pattern) {
+    return scan_by(Gpt2Rules{});
+  }
+  if (wanted == kDeepSeekPattern) {
+    return scan_by(DeepSeekRules{});
+  }
+  struct Digits {
+    std::string_view pattern;
+    unsigned most;
+  };
+  for (const auto& [digits, most] : {Digits{R"(\p{N})", 1}, Digits{R"(\p{N}{1,3})", 3},
+                                     Digits{R"(\p{N}+)", static_cast<unsigned>(-1)}}) {
+    for (const bool slashes : {false, true}) {
+      const std::string shared = shared_pattern(digits, slashes);
+      if (!wanted.ends_with(shared)) {
+        continue;
+      }
+      for (const bool contractions : {false, true}) {
+        const SharedRules shared_rules{.most_digits = most, .slashes = slashes};
+        if (wanted == cl100k_pattern(contractions, shared)) {
+          return scan_by(Cl100kRules{.contractions = contractions, .shared = shared_rules});
+        }
+        if (wanted == o200k_pattern(contractions, shared)) {
+          return scan_by(O200kRules{.contractions = contractions, .shared = shared_rules});
+        }
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace baton::prompt

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "prompt/text/char_set.h"
+#include "prompt/text/code_point_table.h"
+#include "prompt/text/matcher.h"
+
+#include <array>
+#include <string>
+
+namespace baton::prompt {
+
+// Role. Finds a string. Confinement. Immutable; any thread.
+class LiteralMatcher : public Matcher {
+ public:
+  // Requires: not empty.
+  explicit LiteralMatcher(std::string literal) : literal_(std::move(literal)) {}
+
+  void find_all(std::string_view text, std::vector<Match>& matches) const override;
+
+ private:
+  std::string literal_;
+};
+
+// Role. Finds runs of the members of a set: `[...]{1,most}`. Confinement. Immutable; any thread.
+class RunMatcher : public Matcher {
+ public:
+  static constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
+
+  RunMatcher(const CharSet& set, std::size_t most);
+
+  void find_all(std::string_view text, std::vector<Match>& matches) const override;
+
+ private:
+  // Up to `end`, the first character that is (not) a member.
+  const char* skip(const char* at, const char* end, bool members, std::size_t most) const;
+
+  CodePointTable table_;
+  std::size_t most_;
+};
+
+}  // namespace baton::prompt
