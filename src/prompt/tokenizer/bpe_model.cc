@@ -54,8 +54,7 @@ void BpeModel::prepare_symbols() {
                           : kNone;
   }
   const bool every_byte = std::ranges::find(byte_symbols_, kNone) == byte_symbols_.end();
-  const bool every_fallback = std::ranges::find(fallback_, kNone) == fallback_.end();
-  complete_ = byte_level_ == ByteLevel::Yes ? every_byte : every_fallback;
+  complete_ = byte_level_ == ByteLevel::Yes ? every_byte : every_character_has_symbols();
   if (byte_level_ == ByteLevel::No || !every_byte) return;
   byte_merges_.resize(256 * 256);
   for (unsigned left = 0; left < 256; ++left) {
@@ -63,6 +62,15 @@ void BpeModel::prepare_symbols() {
       byte_merges_[left << 8 | right] = merges_.find(byte_symbols_[left], byte_symbols_[right]);
     }
   }
+}
+
+// A character without a token falls back to those of its bytes, if all of them have one.
+bool BpeModel::every_character_has_symbols() const {
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const bool in_utf8 = byte < 0xC0 || (byte >= 0xC2 && byte <= 0xF4);
+    if (in_utf8 && byte_symbols_[byte] == kNone && fallback_[byte] == kNone) return false;
+  }
+  return true;
 }
 
 void BpeModel::prepare_cuts() {
