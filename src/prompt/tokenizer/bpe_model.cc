@@ -75,12 +75,10 @@ bool BpeModel::every_character_has_symbols() const {
 
 void BpeModel::prepare_cuts() {
   if (byte_level_ == ByteLevel::Yes || !options_.prefix.empty() || !options_.suffix.empty()) return;
-  // Characters that are not in the vocabulary become byte tokens or unknown tokens. What is left of
-  // and right of a cut must not depend on each other through those.
-  const bool no_unknown = complete_;
-  const bool lone_unknown =
-      !options_.byte_fallback && (!options_.fuse_unknown || unknown_ == kNone);
-  if (!no_unknown && !lone_unknown) return;
+  // Characters that are not in the vocabulary become byte tokens or unknown tokens, or they are
+  // dropped. What is left of and right of a cut must not depend on each other through those.
+  const bool lone_unknown = unknown_ != kNone && !options_.byte_fallback && !options_.fuse_unknown;
+  if (!complete_ && !lone_unknown) return;
   std::vector<bool> stands_in(vocabulary_.id_end());
   if (unknown_ != kNone) stands_in[unknown_] = true;
   for (const TokenId id : fallback_) {
