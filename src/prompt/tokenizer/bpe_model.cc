@@ -54,8 +54,7 @@ void BpeModel::prepare_symbols() {
                           : kNone;
   }
   const bool every_byte = std::ranges::find(byte_symbols_, kNone) == byte_symbols_.end();
-  const bool every_fallback = std::ranges::find(fallback_, kNone) == fallback_.end();
-  complete_ = byte_level_ == ByteLevel::Yes ? every_byte : every_fallback;
+  complete_ = byte_level_ == ByteLevel::Yes ? every_byte : every_character_has_symbols();
   if (byte_level_ == ByteLevel::No || !every_byte) return;
   byte_merges_.resize(256 * 256);
   for (unsigned left = 0; left < 256; ++left) {
@@ -65,14 +64,21 @@ void BpeModel::prepare_symbols() {
   }
 }
 
+// A character without a token falls back to those of its bytes, if all of them have one.
+bool BpeModel::every_character_has_symbols() const {
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const bool in_utf8 = byte < 0xC0 || (byte >= 0xC2 && byte <= 0xF4);
+    if (in_utf8 && byte_symbols_[byte] == kNone && fallback_[byte] == kNone) return false;
+  }
+  return true;
+}
+
 void BpeModel::prepare_cuts() {
   if (byte_level_ == ByteLevel::Yes || !options_.prefix.empty() || !options_.suffix.empty()) return;
-  // Characters that are not in the vocabulary become byte tokens or unknown tokens. What is left of
-  // and right of a cut must not depend on each other through those.
-  const bool no_unknown = complete_;
-  const bool lone_unknown =
-      !options_.byte_fallback && (!options_.fuse_unknown || unknown_ == kNone);
-  if (!no_unknown && !lone_unknown) return;
+  // Characters that are not in the vocabulary become byte tokens or unknown tokens, or they are
+  // dropped. What is left of and right of a cut must not depend on each other through those.
+  const bool lone_unknown = unknown_ != kNone && !options_.byte_fallback && !options_.fuse_unknown;
+  if (!complete_ && !lone_unknown) return;
   std::vector<bool> stands_in(vocabulary_.id_end());
   if (unknown_ != kNone) stands_in[unknown_] = true;
   for (const TokenId id : fallback_) {

@@ -61,6 +61,7 @@ class BpeModel final : public Model {
 
   explicit BpeModel(Source source);
   void prepare_symbols();
+  bool every_character_has_symbols() const;
   void prepare_cuts();
   void encode_piece(std::string_view piece, Workspace& workspace, TokenIds& ids) const;
   void encode_word(std::string_view word, Workspace& workspace, TokenIds& ids) const;

@@ -3,6 +3,7 @@
 #include "prompt/tokenizer/segment_cache.h"
 
 #define XXH_INLINE_ALL
+#include <algorithm>
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -13,8 +14,10 @@
 namespace baton::prompt {
 namespace {
 
-// Enough that the threads of a CPU pool rarely meet.
-constexpr std::size_t kShards = 16;
+// Enough that the threads of a CPU pool rarely meet. A small cache is not split: a segment has to
+// fit into a part of it.
+constexpr std::size_t kMostShards = 16;
+constexpr std::size_t kBytesPerShard = std::size_t{1} << 20;
 
 // What the containers add to a segment: a list node, a hash node, and its share of the buckets.
 constexpr std::size_t kBookkeeping = 160;
@@ -73,15 +76,17 @@ struct SegmentCache::Shard {
   }
 };
 
-SegmentCache::SegmentCache(std::size_t max_bytes) : shards_(std::make_unique<Shard[]>(kShards)) {
-  for (std::size_t at = 0; at < kShards; ++at) shards_[at].bound = max_bytes / kShards;
+SegmentCache::SegmentCache(std::size_t max_bytes)
+    : shard_count_(std::clamp<std::size_t>(max_bytes / kBytesPerShard, 1, kMostShards)),
+      shards_(std::make_unique<Shard[]>(shard_count_)) {
+  for (std::size_t at = 0; at < shard_count_; ++at) shards_[at].bound = max_bytes / shard_count_;
 }
 
 SegmentCache::~SegmentCache() = default;
 
 bool SegmentCache::append_known(std::string_view text, Place place, TokenIds& ids) {
   const std::uint64_t hash = hash_of(text, place);
-  Shard& shard = shards_[hash % kShards];
+  Shard& shard = shards_[hash % shard_count_];
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.find(hash, text, place);
   if (!found) {
@@ -102,7 +107,7 @@ bool SegmentCache::append_known(std::string_view text, Place place, TokenIds& id
 
 void SegmentCache::remember(std::string_view text, Place place, std::span<const TokenId> ids) {
   const std::uint64_t hash = hash_of(text, place);
-  Shard& shard = shards_[hash % kShards];
+  Shard& shard = shards_[hash % shard_count_];
   const std::size_t cost = cost_of(text.size(), ids.size());
   if (cost > shard.bound) return;
   // Copied before the lock is taken.
@@ -125,7 +130,7 @@ void SegmentCache::remember(std::string_view text, Place place, std::span<const 
 
 SegmentCache::Stats SegmentCache::stats() const {
   Stats stats{};
-  for (std::size_t at = 0; at < kShards; ++at) {
+  for (std::size_t at = 0; at < shard_count_; ++at) {
     const Shard& shard = shards_[at];
     const std::lock_guard lock(shard.mutex);
     stats.hits += shard.hits;
