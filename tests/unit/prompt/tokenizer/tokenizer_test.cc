@@ -16,19 +16,6 @@
 namespace baton::prompt {
 namespace {
 
-// Llama 2's shape: the space mark before everything and for every space, no pre-tokenizer.
-SmallFile space_mark_file() {
-  return {.model = R"({"type":"BPE","vocab":{"▁":0,"a":1,"b":2,"▁a":3,"▁ab":4,"▁▁":5},)"
-                   R"("merges":["▁ a","▁a b","▁ ▁"]})",
-          .added_tokens = R"([{"id":6,"content":"<s>","single_word":false,"lstrip":false,)"
-                          R"("rstrip":false,"normalized":false,"special":true}])",
-          .normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)"
-                        R"({"type":"Replace","pattern":{"String":" "},"content":"▁"}]})",
-          .decoder = R"({"type":"Sequence","decoders":[{"type":"Replace",)"
-                     R"("pattern":{"String":"▁"},"content":" "},{"type":"Fuse"},)"
-                     R"({"type":"Strip","content":" ","start":1,"stop":0}]})"};
-}
-
 TEST(Tokenizer, EncodesPieces) {
   const auto tokenizer = make(byte_level_file());
   EXPECT_EQ(ids_of(*tokenizer, "hello hello"), (TokenIds{259, ' ', 259}));
@@ -37,7 +24,7 @@ TEST(Tokenizer, EncodesPieces) {
 }
 
 TEST(Tokenizer, NormalizesEachStretchBetweenAddedTokens) {
-  const auto tokenizer = make(space_mark_file());
+  const auto tokenizer = make(byte_fallback_file());
   EXPECT_EQ(ids_of(*tokenizer, "ab a"), (TokenIds{4, 3}));
   EXPECT_EQ(ids_of(*tokenizer, "ab<s>a"), (TokenIds{4, 6, 3})) << "a prefix behind <s> as well";
   EXPECT_EQ(ids_of(*tokenizer, "<s>"), (TokenIds{6}));
@@ -45,7 +32,7 @@ TEST(Tokenizer, NormalizesEachStretchBetweenAddedTokens) {
 }
 
 TEST(Tokenizer, TellsTheBeginningFromWhatFollowsAnAddedToken) {
-  SmallFile file = space_mark_file();
+  SmallFile file = byte_fallback_file();
   file.normalizer = "null";
   file.pre_tokenizer =
       R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false})";
@@ -69,11 +56,11 @@ TEST(Tokenizer, StopsWhenAsked) {
 }
 
 TEST(Tokenizer, DecodesAsTheFileSays) {
-  const auto marks = make(space_mark_file());
+  const auto marks = make(byte_fallback_file());
   EXPECT_EQ(marks->decode(TokenIds{6, 4, 3}, SkipSpecial::No), "<s> ab a");
   EXPECT_EQ(marks->decode(TokenIds{6, 4, 3}, SkipSpecial::Yes), "ab a");
   EXPECT_EQ(marks->decode(TokenIds{4, 999, 3}, SkipSpecial::No), "ab a") << "no such id";
-  SmallFile without = space_mark_file();
+  SmallFile without = byte_fallback_file();
   without.decoder = "null";
   EXPECT_EQ(make(without)->decode(TokenIds{1, 2}, SkipSpecial::No), "a b");
 }
@@ -92,7 +79,7 @@ TEST(Tokenizer, ShowsTokensAsTheFileWritesThem) {
 TEST(Tokenizer, GivesBytesBackAsTheyCame) {
   const auto tokenizer = make(byte_level_file());
   ASSERT_TRUE(tokenizer->byte_level());
-  EXPECT_FALSE(make(space_mark_file())->byte_level());
+  EXPECT_FALSE(make(byte_fallback_file())->byte_level());
   std::mt19937 random(5);
   const std::vector<std::string> pieces = {"hello", " ",       "\n", "é", "字",
                                            "😀",    "<|end|>", "\0", "12"};
@@ -123,7 +110,7 @@ TEST(Tokenizer, WritesPiecesInTheAlphabetForAModelThatWantsThem) {
 // Turn after turn of one conversation, with a cache that has to forget: exact to the token.
 TEST(Tokenizer, GivesTheSameTokensFromTheCache) {
   std::mt19937 random(9);
-  for (const SmallFile& file : {byte_level_file(), space_mark_file()}) {
+  for (const SmallFile& file : {byte_level_file(), byte_fallback_file()}) {
     const auto tokenizer = make(file);
     SegmentCache cache(4000);
     const std::string_view border = tokenizer->byte_level() ? "<|end|>" : "<s>";
@@ -145,10 +132,10 @@ TEST(Tokenizer, GivesTheSameTokensFromTheCache) {
 }
 
 TEST(Tokenizer, CanBeUsedByThreadsAtOnce) {
-  const auto tokenizer = make(space_mark_file());
+  const auto tokenizer = make(byte_fallback_file());
   std::string text;
   for (int at = 0; at < 200; ++at) text += at % 3 == 0 ? "ab " : "a b";
-  const TokenIds expected = ids_of(*make(space_mark_file()), text);
+  const TokenIds expected = ids_of(*make(byte_fallback_file()), text);
   std::vector<std::jthread> threads;
   for (int at = 0; at < 4; ++at) {
     threads.emplace_back([&] {
