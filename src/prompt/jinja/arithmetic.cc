@@ -131,6 +131,8 @@ Value float_arithmetic(Arithmetic how, double a, double b) {
   return Value();
 }
 
+bool is_any_number(const Value& value) { return is_number(value) || value.kind() == Kind::BigInt; }
+
 bool is_sequence(const Value& value) {
   return value.is_string() || value.is_list() || value.kind() == Kind::Tuple;
 }
@@ -191,7 +193,8 @@ Value repeated(Run& run, const Value& sequence, std::int64_t times) {
 
 Value arithmetic(Run& run, Arithmetic how, const Value& a, const Value& b) {
   if (is_int_like(a) && is_int_like(b)) return integer_arithmetic(how, a.as_int(), b.as_int());
-  if (is_number(a) && is_number(b)) {
+  const bool some_float = a.kind() == Kind::Float || b.kind() == Kind::Float;
+  if (some_float && is_any_number(a) && is_any_number(b)) {
     return float_arithmetic(how, number_as_float(a), number_as_float(b));
   }
   if (how == Arithmetic::Modulo && a.is_string()) return percent_format(run, a, b);

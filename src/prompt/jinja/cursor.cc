@@ -78,7 +78,6 @@ bool Cursor::next(Value& item) {
       const std::string_view before = rest;
       take_code_point(rest);
       item = run_.text(std::string(before.substr(0, before.size() - rest.size())));
-      if (over_.is_markup()) item = item.as_markup();
       position_ += before.size() - rest.size();
       return true;
     }

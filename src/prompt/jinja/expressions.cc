@@ -92,6 +92,12 @@ const Value& UnaryExpression::evaluate(Run& run, Value& scratch) const {
 }
 
 const Value& ArithmeticExpression::evaluate(Run& run, Value& scratch) const {
+  if (chained && operation == Arithmetic::Add) {
+    // A long sum of strings is put together once, not once for each plus.
+    Run::Capture capture(run);
+    if (print_text(run, scratch)) scratch = capture.take();
+    return scratch;
+  }
   Value held_left;
   const Value& a = left->evaluate(run, held_left);
   Value held_right;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/jinja/builtins.h"
+#include "prompt/jinja/cursor.h"
 #include "prompt/jinja/failure.h"
 #include "prompt/jinja/formatting.h"
 #include "prompt/jinja/operators.h"
@@ -123,8 +124,10 @@ Value truncate(Run& run, const Value& self, Arguments& arguments) {
   const auto end_length = static_cast<std::int64_t>(end.text().length());
   if (length < end_length) raise("expected length >= {}, got {}", end_length, length);
   if (leeway < 0) raise("expected leeway >= 0, got {}", leeway);
-  if (!self.is_string()) raise("object of type '{}' has no len()", type_name(self));
-  if (static_cast<std::int64_t>(self.text().length()) <= length + leeway) return self;
+  const auto size = length_of(self);
+  if (!size) raise("object of type '{}' has no len()", type_name(self));
+  if (static_cast<std::int64_t>(*size) <= length + leeway) return self;
+  require_text(self);
   std::string_view kept =
       self.as_string().substr(0, self.text().offset(static_cast<std::size_t>(length - end_length)));
   if (!kill_words) {
@@ -191,11 +194,22 @@ Value url_encode(Run& run, const Value& self, Arguments&) {
     }
     return out;
   };
-  if (!self.is_dict()) return run.text(quote(self, false));
+  if (self.is_string() || !Cursor::walks(self)) return run.text(quote(self, false));
   std::string out;
-  for (const auto& [key, value] : self.as_dict()) {
+  const auto add = [&](const Value& key, const Value& value) {
     if (!out.empty()) out += '&';
     out += quote(key, true) + '=' + quote(value, true);
+  };
+  if (self.is_dict()) {
+    for (const auto& [key, value] : self.as_dict()) add(key, value);
+    return run.text(std::move(out));
+  }
+  Cursor cursor(run, self);
+  Value item;
+  while (cursor.next(item)) {
+    const List pair = to_list(run, item);
+    if (pair.size() != 2) raise("a query is made of pairs, not of {} values", pair.size());
+    add(pair[0], pair[1]);
   }
   return run.text(std::move(out));
 }

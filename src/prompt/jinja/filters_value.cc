@@ -79,6 +79,7 @@ Value round(Run&, const Value& self, Arguments& arguments) {
     raise("method must be common, ceil or floor");
   }
   if (self.is_undefined()) raise("{}", self.undefined_message());
+  if (self.kind() == Kind::BigInt && precision >= 0 && method == "common") return self;
   if (!is_number(self)) raise("type {} doesn't define __round__ method", type_name(self));
   if (method == "common") return rounded(self, precision);
   const double scale = std::pow(10.0, static_cast<double>(precision));

@@ -118,9 +118,11 @@ Result<Value> convert(ondemand::value value, std::size_t depth) {
       if (const auto error = read(truth)) return bad(simdjson::error_message(error));
       return Value(truth);
     }
-    case ondemand::json_type::null:
-      if (!value.is_null()) return bad("a word is unknown");
+    case ondemand::json_type::null: {
+      bool null = false;
+      if (value.is_null().get(null) != simdjson::SUCCESS || !null) return bad("a word is unknown");
       return Value::none();
+    }
     case ondemand::json_type::number:
       // Read by hand, because integers may have any length; simdjson skips it when it goes on.
       return number(value.raw_json_token());

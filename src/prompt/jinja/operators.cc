@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <cstdlib>
 #include <functional>
+#include <string>
 
 namespace baton::prompt::jinja {
 namespace {
@@ -36,6 +38,9 @@ std::partial_ordering order_numbers(const Value& a, const Value& b) {
   if (is_int_like(a) && is_int_like(b)) return a.as_int() <=> b.as_int();
   // A long double holds every 64-bit integer and every double.
   const auto wide = [](const Value& value) {
+    if (value.kind() == Kind::BigInt) {
+      return std::strtold(std::string(value.as_string()).c_str(), nullptr);
+    }
     return is_int_like(value) ? static_cast<long double>(value.as_int())
                               : static_cast<long double>(value.as_float());
   };
@@ -95,6 +100,9 @@ bool is_int_like(const Value& value) {
 bool is_number(const Value& value) { return is_int_like(value) || value.kind() == Kind::Float; }
 
 double number_as_float(const Value& value) {
+  if (value.kind() == Kind::BigInt) {
+    return std::strtod(std::string(value.as_string()).c_str(), nullptr);
+  }
   return value.kind() == Kind::Float ? value.as_float() : static_cast<double>(value.as_int());
 }
 
@@ -168,6 +176,9 @@ bool compare(Comparison how, const Value& a, const Value& b) {
     return is_int_like(value) || value.kind() == Kind::BigInt;
   };
   if (whole(a) && whole(b)) return holds(how, order_digits(str(a), str(b)));
+  if ((whole(a) && b.kind() == Kind::Float) || (whole(b) && a.kind() == Kind::Float)) {
+    return holds(how, order_numbers(a, b));
+  }
   if (a.kind() == b.kind()) {
     if (a.is_string()) return holds(how, a.as_string() <=> b.as_string());
     if (a.kind() == Kind::List || a.kind() == Kind::Tuple) {

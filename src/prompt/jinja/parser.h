@@ -46,7 +46,7 @@ class Parser {
   std::vector<std::unique_ptr<FilterExpression>> filters();
   std::unique_ptr<FilterExpression> filter(ExpressionPtr operand);
 
-  // Expressions (parser_expressions.cc).
+  // Operators (parser_expressions.cc) and what they work on (parser_operands.cc).
   ExpressionPtr expression(Inline conditions = Inline::Conditions);
   ExpressionPtr tuple(Inline conditions, std::string_view end_name = {},
                       bool in_parentheses = false);

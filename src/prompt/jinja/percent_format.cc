@@ -35,7 +35,11 @@ class PercentFormat {
   }
 
  private:
-  bool unused() const { return next_ == 0 && !values_.is_dict() && !values_.is_list(); }
+  // Whatever has items might be a mapping, and so need not be used.
+  bool unused() const {
+    return next_ == 0 && !values_.is_dict() && !values_.is_list() && !values_.is_undefined() &&
+           values_.kind() != Kind::Range;
+  }
 
   void conversion() {
     Layout layout;

@@ -90,16 +90,17 @@ bool ForStatement::accepts(Run& run, const Value& item) const {
 
 bool ForStatement::walk_plainly(Run& run, const Value& values) const {
   Cursor cursor(run, values);
-  bool any = false;
+  bool completed = false;
   Value item;
   while (cursor.next(item)) {
     if (condition && !accepts(run, item)) continue;
-    any = true;
     target.assign(run, std::move(item));
     scope.enter(run);
-    if (run_block(body, run) == Flow::Break) break;
+    const Flow flow = run_block(body, run);
+    if (flow == Flow::Break) break;
+    completed = completed || flow == Flow::Next;
   }
-  return any;
+  return completed;
 }
 
 bool ForStatement::walk_with_loop(Run& run, const Value& values, std::int64_t depth0) const {
@@ -110,14 +111,17 @@ bool ForStatement::walk_with_loop(Run& run, const Value& values, std::int64_t de
     ~Finish() { loop.finish(); }
   } finish{*loop};
   const Value loop_value(Kind::Loop, loop);
+  bool completed = false;
   while (loop->advance()) {
     run.slot(*loop_slot) = loop_value;
     target.assign(run, loop->current());
     scope.enter(run);
-    if (run_block(body, run) == Flow::Break) break;
+    const Flow flow = run_block(body, run);
+    if (flow == Flow::Break) break;
+    completed = completed || flow == Flow::Next;
   }
   run.slot(*loop_slot) = Value();
-  return loop->index0() >= 0;
+  return completed;
 }
 
 Flow ForStatement::run(Run& run) const {
@@ -127,8 +131,8 @@ Flow ForStatement::run(Run& run) const {
     run.write(recurse(run, values, 0, run.activation()).as_string());
     return Flow::Next;
   }
-  const bool any = loop_slot ? walk_with_loop(run, values, 0) : walk_plainly(run, values);
-  if (any || otherwise.empty()) return Flow::Next;
+  const bool completed = loop_slot ? walk_with_loop(run, values, 0) : walk_plainly(run, values);
+  if (completed || otherwise.empty()) return Flow::Next;
   otherwise_scope.enter(run);
   return run_block(otherwise, run);
 }

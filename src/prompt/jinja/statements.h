@@ -128,6 +128,7 @@ struct ForStatement final : Statement {
   std::size_t slots = 0;             // of a recursive loop's own variables
 
  private:
+  // Whether some round came to the end of the body: if none did, jinja2 runs the `else`.
   bool walk_plainly(Run& run, const Value& values) const;
   bool walk_with_loop(Run& run, const Value& values, std::int64_t depth0) const;
 };

@@ -86,10 +86,12 @@ Value is_lower_case(Run&, const Value& self, Arguments&) { return Value(all_lowe
 Value is_upper_case(Run&, const Value& self, Arguments&) { return Value(all_upper(str(self))); }
 
 Value is_filter(Run&, const Value& self, Arguments&) {
+  require_hashable(self);
   return Value(self.is_string() && find_filter(self.as_string()) != nullptr);
 }
 
 Value is_test(Run&, const Value& self, Arguments&) {
+  require_hashable(self);
   return Value(self.is_string() && find_test(self.as_string()) != nullptr);
 }
 
