@@ -69,6 +69,8 @@ Result<Tokens> tokens_of_chat(const prompt::Preprocessor& preprocessor,
                               const wire::JsonObject& body, const prompt::Occasion& occasion) {
   auto prepared = preprocessor.chat(body, occasion);
   if (!prepared) return fail(std::move(prepared.error()));
+  if (prepared->prompts.empty())
+    return fail(Errc::InvalidRequest, "only the engine can tokenize this: " + prepared->inexact);
   return Tokens{std::move(prepared->prompts.front()), std::move(prepared->inexact)};
 }
 
