@@ -254,9 +254,11 @@ TEST_F(PreprocessorTest, StopsWhereTheClientIsGone) {
   const auto preprocessor = load();
   std::stop_source source;
   source.request_stop();
-  const auto prepared = complete(*preprocessor, R"({"prompt":["a","b"]})", source.get_token());
-  ASSERT_FALSE(prepared);
-  EXPECT_EQ(prepared.error().code(), Errc::ClientGone);
+  for (const char* const body : {R"({"prompt":["a","b"]})", R"({"prompt":[[1],[2]]})"}) {
+    const auto prepared = complete(*preprocessor, body, source.get_token());
+    ASSERT_FALSE(prepared) << body;
+    EXPECT_EQ(prepared.error().code(), Errc::ClientGone);
+  }
 }
 
 TEST_F(PreprocessorTest, RemembersWhatItTokenizedBefore) {
