@@ -67,10 +67,10 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
   const bool tools = !request.tools.is_none();
   const ChatTemplate* const chosen = templates.choose(tools ? WithTools::Yes : WithTools::No);
   if (!chosen) {
-    if (request.brings_template) return Rendered{std::string(), request.inexact};
-    return fail(Errc::InvalidRequest,
-                "the model has no chat template: use /v1/completions, or have the operator set "
-                "chat_template for it");
+    return Rendered{fail(Errc::InvalidRequest,
+                         "the model has no chat template: use /v1/completions, or have the "
+                         "operator set chat_template for it"),
+                    request.inexact};
   }
   auto conversation = conversation_of(request.messages, chosen->format);
   if (!conversation) return fail(conversation.error());

@@ -18,6 +18,8 @@
 namespace baton::prompt {
 namespace {
 
+using Prompts = std::vector<TokenIds>;
+
 constexpr TokenId kBos = 128;
 constexpr TokenId kStart = 129;
 constexpr TokenId kEnd = 130;
@@ -127,7 +129,7 @@ TEST_F(PreprocessorTest, MakesTheTokensOfAChat) {
   EXPECT_EQ(rendered(*preprocessor, kBody).value(), kText);
   const Prepared prepared = chat(*preprocessor, kBody).value();
   EXPECT_TRUE(prepared.exact());
-  EXPECT_EQ(prepared.prompts, std::vector{ids_of(kText)});
+  EXPECT_EQ(prepared.prompts, Prompts{ids_of(kText)});
 }
 
 TEST_F(PreprocessorTest, AddsSpecialTokensToAChatOnlyWhereItIsAsked) {
@@ -136,7 +138,7 @@ TEST_F(PreprocessorTest, AddsSpecialTokensToAChatOnlyWhereItIsAsked) {
       chat(*preprocessor,
            R"({"messages":[],"add_special_tokens":true,"add_generation_prompt":false})")
           .value();
-  EXPECT_EQ(prepared.prompts, (std::vector<TokenIds>{{kBos, kBos}}));
+  EXPECT_EQ(prepared.prompts, (Prompts{{kBos, kBos}}));
 }
 
 TEST_F(PreprocessorTest, LeavesTheLastMessageOpen) {
@@ -177,7 +179,7 @@ TEST_F(PreprocessorTest, SaysThatMediaMakeAChatInexact) {
           "add_generation_prompt":false})";
   const Prepared prepared = chat(*load(), kBody).value();
   EXPECT_EQ(prepared.inexact, "messages[0] has an image");
-  EXPECT_EQ(prepared.prompts, std::vector{ids_of("<s><|im_start|>user\nsee<|im_end|>\n")});
+  EXPECT_EQ(prepared.prompts, Prompts{ids_of("<s><|im_start|>user\nsee<|im_end|>\n")});
   // The engine sees another conversation, of which this template need not say the same.
   folder.write("chat_template.jinja", "{{ raise_exception('no') }}");
   const Prepared failed = chat(*load(), kBody).value();
@@ -190,7 +192,7 @@ TEST_F(PreprocessorTest, DoesNotRunTheTemplateOfARequest) {
       R"({"messages":[],"add_generation_prompt":false,"chat_template":"{{ 'x' * 9 }}"})";
   const Prepared prepared = chat(*load(), kBody).value();
   EXPECT_FALSE(prepared.exact());
-  EXPECT_EQ(prepared.prompts, std::vector{ids_of("<s>")});
+  EXPECT_EQ(prepared.prompts, Prompts{ids_of("<s>")});
   EXPECT_FALSE(rendered(*load(), kBody));
 }
 
@@ -205,8 +207,7 @@ TEST_F(PreprocessorTest, WorksWithoutATemplateExceptForChats) {
   const Prepared own = chat(*preprocessor, R"({"messages":[],"chat_template":"x"})").value();
   EXPECT_FALSE(own.exact());
   EXPECT_TRUE(own.prompts.empty());
-  EXPECT_EQ(complete(*preprocessor, R"({"prompt":"a"})").value().prompts,
-            std::vector{ids_of("<s>a")});
+  EXPECT_EQ(complete(*preprocessor, R"({"prompt":"a"})").value().prompts, Prompts{ids_of("<s>a")});
 }
 
 TEST_F(PreprocessorTest, MakesTheTokensOfCompletions) {
@@ -214,9 +215,9 @@ TEST_F(PreprocessorTest, MakesTheTokensOfCompletions) {
   EXPECT_TRUE(preprocessor->has_chat_template());
   const Prepared several = complete(*preprocessor, R"({"prompt":["a b",[5,130],""]})").value();
   EXPECT_TRUE(several.exact());
-  EXPECT_EQ(several.prompts, (std::vector{ids_of("<s>a b"), TokenIds{5, 130}, ids_of("<s>")}));
+  EXPECT_EQ(several.prompts, (Prompts{ids_of("<s>a b"), TokenIds{5, 130}, ids_of("<s>")}));
   EXPECT_EQ(complete(*preprocessor, R"({"prompt":"a","add_special_tokens":false})").value().prompts,
-            std::vector{ids_of("a")});
+            Prompts{ids_of("a")});
 }
 
 TEST_F(PreprocessorTest, SaysWhatMakesACompletionInexact) {
@@ -232,9 +233,9 @@ TEST_F(PreprocessorTest, SaysWhatMakesACompletionInexact) {
 
 TEST_F(PreprocessorTest, RefusesCompletionsItCannotRead) {
   const auto preprocessor = load();
-  for (const char* const body : {"{}", R"({"prompt":null})", R"({"prompt":"\ud800"})",
-                                 R"({"prompt":[131]})", R"({"prompt":[[1],[4000000000]]})",
-                                 R"({"prompt":{}})", R"({"prompt":"a","add_special_tokens":3})"}) {
+  for (const char* const body :
+       {"{}", R"({"prompt":null})", R"({"prompt":[131]})", R"({"prompt":[[1],[4000000000]]})",
+        R"({"prompt":{}})", R"({"prompt":"a","add_special_tokens":3})"}) {
     const auto prepared = complete(*preprocessor, body);
     ASSERT_FALSE(prepared) << body;
     EXPECT_EQ(prepared.error().code(), Errc::InvalidRequest) << body;
@@ -253,9 +254,11 @@ TEST_F(PreprocessorTest, StopsWhereTheClientIsGone) {
   const auto preprocessor = load();
   std::stop_source source;
   source.request_stop();
-  const auto prepared = complete(*preprocessor, R"({"prompt":["a","b"]})", source.get_token());
-  ASSERT_FALSE(prepared);
-  EXPECT_EQ(prepared.error().code(), Errc::ClientGone);
+  for (const char* const body : {R"({"prompt":["a","b"]})", R"({"prompt":[[1],[2]]})"}) {
+    const auto prepared = complete(*preprocessor, body, source.get_token());
+    ASSERT_FALSE(prepared) << body;
+    EXPECT_EQ(prepared.error().code(), Errc::ClientGone);
+  }
 }
 
 TEST_F(PreprocessorTest, RemembersWhatItTokenizedBefore) {
@@ -270,9 +273,9 @@ TEST_F(PreprocessorTest, RemembersWhatItTokenizedBefore) {
   EXPECT_EQ(preprocessor->cache_stats().hits, 0U);
   const Prepared prepared = chat(*preprocessor, second).value();
   EXPECT_EQ(preprocessor->cache_stats().hits, 1U);
-  EXPECT_EQ(prepared.prompts, std::vector{ids_of("<s><|im_start|>user\n" + long_text +
-                                                 "<|im_end|>\n<|im_start|>assistant\ny<|im_end|>\n"
-                                                 "<|im_start|>assistant\n")});
+  EXPECT_EQ(prepared.prompts, Prompts{ids_of("<s><|im_start|>user\n" + long_text +
+                                             "<|im_end|>\n<|im_start|>assistant\ny<|im_end|>\n"
+                                             "<|im_start|>assistant\n")});
 
   const auto forgetful = Preprocessor::load({.folder = folder.path(), .cache_bytes = 0}).value();
   ASSERT_TRUE(chat(*forgetful, first));
