@@ -34,9 +34,9 @@ std::string_view owner(Engine engine) {
 
 // Only these grow for ever; the rest of the state goes up and down.
 constexpr std::array<std::string_view, 12> kCounters{
-    "cut_transfers", "leaked",   "leaked_in_transfer", "fetched", "recomputed",
-    "refused",       "requests", "finished",           "aborted", "failed",
-    "with_token_ids", "token_mismatches"};
+    "cut_transfers", "leaked",  "leaked_in_transfer", "fetched",
+    "recomputed",    "refused", "requests",           "finished",
+    "aborted",       "failed",  "with_token_ids",     "token_mismatches"};
 
 double cache_usage(const EngineRank& rank) {
   const BlockPool& pool = rank.pool();

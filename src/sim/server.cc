@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/server.h"
 
-#include "sim/model_tokens.h"
-
 #include "sim/task.h"
 
 #include <boost/asio/as_tuple.hpp>
@@ -24,10 +22,10 @@ constexpr auto kRefusalTick = std::chrono::milliseconds(5);
 
 }  // namespace
 
-Server::Server(asio::io_context& io, Options options)
+Server::Server(asio::io_context& io, Options options, std::unique_ptr<const TokenSource> tokens)
     : io_(io),
       options_(std::move(options)),
-      tokens_(std::make_unique<WordTokens>()),
+      tokens_(std::move(tokens)),
       engine_(options_),
       engine_door_(io),
       bootstrap_door_(io),
@@ -44,13 +42,6 @@ Result<void> Server::start() {
   if (!options_.version.empty() && !model::parse_version(options_.version))
     return fail(Errc::InvalidRequest,
                 fmt::format("--engine-version {}: not a version", options_.version));
-  if (!options_.tokenizer.empty()) {
-    auto loaded = ModelTokens::load(options_.tokenizer);
-    if (!loaded)
-      return fail(Errc::InvalidRequest,
-                  fmt::format("--tokenizer {}: {}", options_.tokenizer, loaded.error().message()));
-    tokens_ = std::move(*loaded);
-  }
   if (auto opened = open_doors(); !opened) return opened;
   services_.emplace(options_, model::Endpoint{options_.host, options_.port}, *tokens_, engine_,
                     faults_, log_);

@@ -31,7 +31,8 @@ namespace baton::sim {
 // Invariants. The control door is open whatever faults are on.
 class Server {
  public:
-  Server(boost::asio::io_context& io, Options options);
+  Server(boost::asio::io_context& io, Options options,
+         std::unique_ptr<const TokenSource> tokens = std::make_unique<WordTokens>());
 
   // Opens every listener and starts serving.
   Result<void> start();

@@ -83,8 +83,8 @@ Result<std::string> render(const Options& options, const TokenSource& tokens, Ap
     answer.push_back({{"request_id", response_id(options.engine, api, "render")},
                       {"token_ids", prompt},
                       {"features", nullptr},
-                      {"sampling_params", {{"max_tokens", understood.max_tokens.value_or(
-                                                              options.max_model_len)}}},
+                      {"sampling_params",
+                       {{"max_tokens", understood.max_tokens.value_or(options.max_model_len)}}},
                       {"model", understood.model},
                       {"stream", understood.stream},
                       {"cache_salt", nullptr},

@@ -6,7 +6,9 @@
 #include "prompt/text/utf8.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace baton::prompt {
@@ -63,6 +65,21 @@ constexpr KindSet kOther = kEveryKind & ~(kAnySpace | kAnyLetter | kAnyNumber);
 
 bool is_newline(char c) { return c == '\r' || c == '\n'; }
 
+// How many of the eight bytes at `place`, counted from the first, are ASCII letters; with kLowOnly,
+// lower case ones. All at once: the end of a word is what a branch predictor cannot know.
+template <bool kLowOnly>
+std::size_t count_ascii_letters(const char* place) {
+  static_assert(std::endian::native == std::endian::little);
+  constexpr std::uint64_t kEach = 0x0101010101010101;
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, place, sizeof bytes);
+  const std::uint64_t low = (kLowOnly ? bytes : bytes | kEach * 0x20) & kEach * 0x7F;
+  const std::uint64_t from_a = low + kEach * (0x80 - 'a');
+  const std::uint64_t beyond_z = low + kEach * (0x7F - 'z');
+  const std::uint64_t letters = from_a & ~beyond_z & ~bytes & kEach * 0x80;
+  return static_cast<std::size_t>(std::countr_zero(letters ^ kEach * 0x80)) / 8;
+}
+
 // Role. The text in front of a scanner. Lifetime. One call.
 class Ahead {
  public:
@@ -90,10 +107,26 @@ class Ahead {
   bool is_newline(const char* place) const { return place != end_ && prompt::is_newline(*place); }
 
   // Behind the run of such characters that begins at `place`.
-  const char* skip(const char* place, KindSet kinds) const {
+  template <KindSet kKinds>
+  const char* skip(const char* place) const {
+    constexpr bool kUpper = (kKinds & one_kind(CharKind::UppercaseLetter)) != 0;
+    if constexpr ((kKinds & one_kind(CharKind::LowercaseLetter)) != 0) {
+      while (end_ - place >= 8) {
+        const std::size_t letters = count_ascii_letters<!kUpper>(place);
+        place += letters;
+        if (letters < 8) {
+          // Most words end here, at a space or a sign.
+          if (static_cast<std::uint8_t>(*place) < 0x80 &&
+              (kAscii[static_cast<std::uint8_t>(*place)] & kKinds) == 0) {
+            return place;
+          }
+          break;
+        }
+      }
+    }
     while (place != end_) {
       const auto [kind, size] = at(place);
-      if ((kind & kinds) == 0) {
+      if ((kind & kKinds) == 0) {
         break;
       }
       place += size;
@@ -177,16 +210,21 @@ const char* skip_space(const Ahead& text, const char* place) {
 
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 struct Gpt2Rules {
+  static constexpr bool kCoversAll = true;
   const char* next(const Ahead& text, const char* place) const {
     if (const char* end = skip_contraction<false>(text, place)) {
       return end;
     }
     const char* const word = *place == ' ' ? place + 1 : place;
     const KindSet kind = text.at(word).kind;
-    for (const KindSet kinds : {kAnyLetter, kAnyNumber, kOther}) {
-      if ((kind & kinds) != 0) {
-        return text.skip(word, kinds);
-      }
+    if ((kind & kAnyLetter) != 0) {
+      return text.skip<kAnyLetter>(word);
+    }
+    if ((kind & kAnyNumber) != 0) {
+      return text.skip<kAnyNumber>(word);
+    }
+    if ((kind & kOther) != 0) {
+      return text.skip<kOther>(word);
     }
     return skip_space<false>(text, place);
   }
@@ -205,7 +243,7 @@ struct SharedRules {
     }
     const char* const word = *place == ' ' ? place + 1 : place;
     if (text.is(word, kOther)) {
-      const char* const end = text.skip(word, kOther);
+      const char* const end = text.skip<kOther>(word);
       return slashes ? text.skip_bytes(end, [](char c) { return is_newline(c) || c == '/'; })
                      : text.skip_bytes(end, is_newline);
     }
@@ -215,6 +253,7 @@ struct SharedRules {
 
 // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| and the shared part.
 struct Cl100kRules {
+  static constexpr bool kCoversAll = true;
   bool contractions;
   SharedRules shared;
 
@@ -226,10 +265,10 @@ struct Cl100kRules {
     }
     const auto [kind, size] = text.at(place);
     if ((kind & kAnyLetter) != 0) {
-      return text.skip(place, kAnyLetter);
+      return text.skip<kAnyLetter>(place);
     }
     if ((kind & kAnyNumber) == 0 && !is_newline(*place) && text.is(place + size, kAnyLetter)) {
-      return text.skip(place + size, kAnyLetter);
+      return text.skip<kAnyLetter>(place + size);
     }
     return shared.next(text, place);
   }
@@ -238,6 +277,7 @@ struct Cl100kRules {
 // [^\r\n\p{L}\p{N}]?[U]*[W]+(suffix)?|[^\r\n\p{L}\p{N}]?[U]+[W]*(suffix)?| and the shared part. U is
 // every letter and mark but lower case, W every one but upper and title case.
 struct O200kRules {
+  static constexpr bool kCoversAll = true;
   bool contractions;
   SharedRules shared;
 
@@ -256,7 +296,7 @@ struct O200kRules {
       end = ends_low(text, place);
     }
     if (end == nullptr) {
-      const char* const capitals = text.skip(behind, kUpper | kCaseless);
+      const char* const capitals = text.skip<(kUpper | kCaseless)>(behind);
       end = capitals == behind ? nullptr : capitals;
     }
     if (end == nullptr) {
@@ -285,13 +325,14 @@ struct O200kRules {
         behind_caseless = at;
       }
     }
-    return text.is(at, kLower) ? text.skip(at, kLower | kCaseless) : behind_caseless;
+    return text.is(at, kLower) ? text.skip<(kLower | kCaseless)>(at) : behind_caseless;
   }
 };
 
 // DeepSeek's: an ASCII punctuation mark and letters | one other character and letters | punctuation
 // and symbols | lines and spaces. Numbers and some more are in none of them.
 struct DeepSeekRules {
+  static constexpr bool kCoversAll = false;
   static constexpr KindSet kMarks = kAnyPunctuation | kAnySymbol;
   static constexpr KindSet kWord = kAnyLetter | kAnyMark;
 
@@ -305,14 +346,14 @@ struct DeepSeekRules {
       return text.skip_bytes(behind, is_ascii_letter);
     }
     if ((kind & kWord) != 0) {
-      return text.skip(place, kWord);
+      return text.skip<kWord>(place);
     }
     if ((kind & kMarks) == 0 && !is_newline(*place) && text.is(behind, kWord)) {
-      return text.skip(behind, kWord);
+      return text.skip<kWord>(behind);
     }
     const char* const mark = *place == ' ' ? behind : place;
     if (text.is(mark, kMarks)) {
-      return text.skip_bytes(text.skip(mark, kMarks), is_newline);
+      return text.skip_bytes(text.skip<kMarks>(mark), is_newline);
     }
     return (kind & kAnySpace) != 0 ? skip_space<true>(text, place) : nullptr;
   }
@@ -326,21 +367,45 @@ class Scanner : public Matcher {
   explicit Scanner(Rules rules) : rules_(rules) {}
 
   void find_all(std::string_view text, std::vector<Match>& matches) const override {
-    const Ahead ahead(text, kind_table());
     const char* const start = text.data();
-    for (const char* at = start; at != ahead.end();) {
+    scan(text, [&](const char* begin, const char* end) {
+      matches.push_back(
+          {static_cast<std::size_t>(begin - start), static_cast<std::size_t>(end - start)});
+    });
+  }
+
+  bool isolate(std::string_view text, std::vector<std::string_view>& pieces) const override {
+    const char* done = text.data();
+    scan(text, [&](const char* begin, const char* end) {
+      if (!Rules::kCoversAll && begin != done) {
+        pieces.emplace_back(done, begin);
+      }
+      pieces.emplace_back(begin, end);
+      done = end;
+    });
+    if (const char* const end = text.data() + text.size(); done != end) {
+      pieces.emplace_back(done, end);
+    }
+    return true;
+  }
+
+  bool covers_all() const override { return Rules::kCoversAll; }
+
+ private:
+  template <class Found>
+  void scan(std::string_view text, Found found) const {
+    const Ahead ahead(text, kind_table());
+    for (const char* at = text.data(); at != ahead.end();) {
       const char* const end = rules_.next(ahead, at);
-      if (end == nullptr) {
+      if (!Rules::kCoversAll && end == nullptr) {
         at += utf8_size(*at);
         continue;
       }
-      matches.push_back(
-          {static_cast<std::size_t>(at - start), static_cast<std::size_t>(end - start)});
+      found(at, end);
       at = end;
     }
   }
 
- private:
   Rules rules_;
 };
 

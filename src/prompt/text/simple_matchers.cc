@@ -4,6 +4,8 @@
 
 #include "prompt/text/utf8.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace baton::prompt {
@@ -24,13 +26,38 @@ void LiteralMatcher::find_all(std::string_view text, std::vector<Match>& matches
   }
 }
 
-RunMatcher::RunMatcher(const CharSet& set, std::size_t most) : table_(set), most_(most) {}
+RunMatcher::RunMatcher(const CharSet& set, std::size_t most) : table_(set), most_(most) {
+  const auto first_byte = [](char32_t code) {
+    std::string bytes;
+    append_utf8(bytes, code);
+    return static_cast<std::uint8_t>(bytes[0]);
+  };
+  for (const auto& [first, last] : set.ranges()) {
+    const auto begin = may_begin_.begin() + first_byte(first);
+    std::fill(begin, may_begin_.begin() + first_byte(last) + 1, true);
+  }
+  std::fill(may_begin_.begin() + 0x80, may_begin_.begin() + 0xC0, false);  // the other bytes
+}
 
-const char* RunMatcher::skip(const char* at, const char* end, bool members,
-                             std::size_t most) const {
-  for (std::size_t count = 0; at < end && count < most; ++count) {
+const char* RunMatcher::find(const char* at, const char* end) const {
+  while (at < end) {
+    if (!may_begin_[static_cast<std::uint8_t>(*at)]) {
+      ++at;  // other bytes of a character begin none
+      continue;
+    }
     const auto [code, size] = decode_utf8(at);
-    if ((table_[code] != 0) != members) {
+    if (is_member(code)) {
+      break;
+    }
+    at += size;
+  }
+  return at;
+}
+
+const char* RunMatcher::skip(const char* at, const char* end) const {
+  for (std::size_t count = 0; at < end && count < most_; ++count) {
+    const auto [code, size] = decode_utf8(at);
+    if (!is_member(code)) {
       break;
     }
     at += size;
@@ -41,10 +68,9 @@ const char* RunMatcher::skip(const char* at, const char* end, bool members,
 void RunMatcher::find_all(std::string_view text, std::vector<Match>& matches) const {
   const char* const start = text.data();
   const char* const end = start + text.size();
-  for (const char* at = skip(start, end, false, kNoLimit); at < end;
-       at = skip(at, end, false, kNoLimit)) {
+  for (const char* at = find(start, end); at < end; at = find(at, end)) {
     const char* const begin = at;
-    at = skip(at, end, true, most_);
+    at = skip(at, end);
     matches.push_back(
         {static_cast<std::size_t>(begin - start), static_cast<std::size_t>(at - start)});
   }

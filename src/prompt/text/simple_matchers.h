@@ -33,10 +33,14 @@ class RunMatcher : public Matcher {
   void find_all(std::string_view text, std::vector<Match>& matches) const override;
 
  private:
-  // Up to `end`, the first character that is (not) a member.
-  const char* skip(const char* at, const char* end, bool members, std::size_t most) const;
+  bool is_member(char32_t code) const { return table_[code] != 0; }
+  // The next member at or behind `at`, or `end`.
+  const char* find(const char* at, const char* end) const;
+  // Behind the member at `at` and those that follow it.
+  const char* skip(const char* at, const char* end) const;
 
   CodePointTable table_;
+  std::array<bool, 256> may_begin_{};  // a member with that first byte
   std::size_t most_;
 };
 

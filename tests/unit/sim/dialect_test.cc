@@ -139,8 +139,8 @@ TEST(Dialect, VllmIgnoresParametersWithoutRemoteRequestId) {
 TEST(Dialect, ARefusedDecodeRequestStillNamesItsSource) {
   GenerationRequest request;
   const json body = chat({{"model", "other"}, {"kv_transfer_params", pull_params()}});
-  EXPECT_FALSE(
-      read_request(worker(Engine::Vllm, Role::Decode), Api::Chat, received(body), request, {}, kText));
+  EXPECT_FALSE(read_request(worker(Engine::Vllm, Role::Decode), Api::Chat, received(body), request,
+                            {}, kText));
   EXPECT_EQ(request.sources.size(), 1U);
 }
 
@@ -312,7 +312,8 @@ TEST(Dialect, PushLegsMeetUnderTheRequestsId) {
     params.erase("remote_block_ids");
     GenerationRequest request;
     const json body = received(chat({{"kv_transfer_params", params}}));
-    if (!read_request(decode, Api::Chat, body, request, {.request_id = "r-1"}, kText)) return "refused";
+    if (!read_request(decode, Api::Chat, body, request, {.request_id = "r-1"}, kText))
+      return "refused";
     EXPECT_EQ(request.sources[0].sizes, (ParallelSizes{2, 1}));
     EXPECT_TRUE(request.sources[0].wait_for_prefill);
     return request.sources[0].key;
