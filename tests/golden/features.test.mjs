@@ -12,7 +12,7 @@ import { askTokenizer } from './support/program.mjs';
 import { Random, randomTexts } from './support/random.mjs';
 import { BYTES, byteTokens, inBytes, learnMerges, numbered, scoredPieces } from './support/vocabulary.mjs';
 
-const RANDOM_TEXTS = 1_500;
+const RANDOM_TEXTS = 1_000;
 const MERGES = 700;
 
 const units = (text) => Array.from(text);
