@@ -2,13 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/text/scanner.h"
 
-#include "prompt/text/unicode.h"
-#include "prompt/text/utf8.h"
+#include "prompt/text/scan_ahead.h"
 
-#include <array>
-#include <bit>
-#include <cstdint>
-#include <cstring>
 #include <string>
 
 namespace baton::prompt {
@@ -18,143 +13,7 @@ const std::string_view kGpt2Pattern =
 
 namespace {
 
-constexpr CharKind ascii_kind(unsigned char c) {
-  constexpr std::string_view kMath = "+<=>|~";
-  constexpr std::string_view kModifier = "^`";
-  if (c >= 'a' && c <= 'z') {
-    return CharKind::LowercaseLetter;
-  }
-  if (c >= 'A' && c <= 'Z') {
-    return CharKind::UppercaseLetter;
-  }
-  if (c >= '0' && c <= '9') {
-    return CharKind::DecimalNumber;
-  }
-  if (c == ' ') {
-    return CharKind::SpaceSeparator;
-  }
-  if (c >= 9 && c <= 13) {
-    return CharKind::ControlSpace;
-  }
-  if (c < 32 || c == 127) {
-    return CharKind::Control;
-  }
-  const auto symbol = static_cast<char>(c);
-  if (c == '$') {
-    return CharKind::CurrencySymbol;
-  }
-  if (kMath.contains(symbol)) {
-    return CharKind::MathSymbol;
-  }
-  if (kModifier.contains(symbol)) {
-    return CharKind::ModifierSymbol;
-  }
-  return CharKind::OtherPunctuation;  // which of them, nobody asks
-}
-
-constexpr std::array<KindSet, 128> kAscii = [] {
-  std::array<KindSet, 128> table{};
-  for (unsigned char c = 0; c < 128; ++c) {
-    table[c] = one_kind(ascii_kind(c));
-  }
-  return table;
-}();
-
-constexpr KindSet kEveryKind = kind_range(CharKind::UppercaseLetter, CharKind::ControlSpace);
-constexpr KindSet kOther = kEveryKind & ~(kAnySpace | kAnyLetter | kAnyNumber);
-
-bool is_newline(char c) { return c == '\r' || c == '\n'; }
-
-// How many of the eight bytes at `place`, counted from the first, are ASCII letters; with kLowOnly,
-// lower case ones. All at once: the end of a word is what a branch predictor cannot know.
-template <bool kLowOnly>
-std::size_t count_ascii_letters(const char* place) {
-  static_assert(std::endian::native == std::endian::little);
-  constexpr std::uint64_t kEach = 0x0101010101010101;
-  std::uint64_t bytes = 0;
-  std::memcpy(&bytes, place, sizeof bytes);
-  const std::uint64_t low = (kLowOnly ? bytes : bytes | kEach * 0x20) & kEach * 0x7F;
-  const std::uint64_t from_a = low + kEach * (0x80 - 'a');
-  const std::uint64_t beyond_z = low + kEach * (0x7F - 'z');
-  const std::uint64_t letters = from_a & ~beyond_z & ~bytes & kEach * 0x80;
-  return static_cast<std::size_t>(std::countr_zero(letters ^ kEach * 0x80)) / 8;
-}
-
-// Role. The text in front of a scanner. Lifetime. One call.
-class Ahead {
- public:
-  Ahead(std::string_view text, const CodePointTable& kinds)
-      : end_(text.data() + text.size()), kinds_(kinds) {}
-
-  const char* end() const { return end_; }
-
-  struct Char {
-    KindSet kind;  // 0 at the end
-    std::size_t size;
-  };
-  Char at(const char* place) const {
-    if (place == end_) {
-      return {0, 0};
-    }
-    const auto byte = static_cast<std::uint8_t>(*place);
-    if (byte < 0x80) {
-      return {kAscii[byte], 1};
-    }
-    const auto [code, size] = decode_utf8(place);
-    return {KindSet{1} << kinds_[code], size};
-  }
-  bool is(const char* place, KindSet kinds) const { return (at(place).kind & kinds) != 0; }
-  bool is_newline(const char* place) const { return place != end_ && prompt::is_newline(*place); }
-
-  // Behind the run of such characters that begins at `place`.
-  template <KindSet kKinds>
-  const char* skip(const char* place) const {
-    constexpr bool kUpper = (kKinds & one_kind(CharKind::UppercaseLetter)) != 0;
-    if constexpr ((kKinds & one_kind(CharKind::LowercaseLetter)) != 0) {
-      while (end_ - place >= 8) {
-        const std::size_t letters = count_ascii_letters<!kUpper>(place);
-        place += letters;
-        if (letters < 8) {
-          // Most words end here, at a space or a sign.
-          if (static_cast<std::uint8_t>(*place) < 0x80 &&
-              (kAscii[static_cast<std::uint8_t>(*place)] & kKinds) == 0) {
-            return place;
-          }
-          break;
-        }
-      }
-    }
-    while (place != end_) {
-      const auto [kind, size] = at(place);
-      if ((kind & kKinds) == 0) {
-        break;
-      }
-      place += size;
-    }
-    return place;
-  }
-  const char* skip_at_most(const char* place, KindSet kinds, unsigned most) const {
-    for (; most > 0 && place != end_; --most) {
-      const auto [kind, size] = at(place);
-      if ((kind & kinds) == 0) {
-        break;
-      }
-      place += size;
-    }
-    return place;
-  }
-  template <class Accepts>
-  const char* skip_bytes(const char* place, Accepts accepts) const {
-    while (place != end_ && accepts(*place)) {
-      ++place;
-    }
-    return place;
-  }
-
- private:
-  const char* end_;
-  const CodePointTable& kinds_;
-};
+constexpr KindSet kLettersAndMarks = kAnyLetter | kAnyMark;
 
 // 's 't 're 've 'm 'll 'd; null where none of them is at `place`.
 template <bool kIgnoreCase>
@@ -223,16 +82,20 @@ struct Gpt2Rules {
     if ((kind & kAnyNumber) != 0) {
       return text.skip<kAnyNumber>(word);
     }
-    if ((kind & kOther) != 0) {
-      return text.skip<kOther>(word);
+    if ((kind & kAnySpace) == 0 && kind != 0) {
+      return text.skip < kEveryKind & ~(kAnySpace | kAnyLetter | kAnyNumber) > (word);
     }
     return skip_space<false>(text, place);
   }
 };
 
 // The part that the cl100k and o200k families share:
-// \p{N}{1,most}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+, or with [\r\n/]*.
+// \p{N}{1,most}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+, or with [\r\n/]*. kWord is what
+// words are made of: letters, or letters and marks.
+template <KindSet kWord>
 struct SharedRules {
+  static constexpr KindSet kOther = kEveryKind & ~(kAnySpace | kWord | kAnyNumber);
+
   unsigned most_digits;
   bool slashes;
 
@@ -251,11 +114,12 @@ struct SharedRules {
   }
 };
 
-// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| and the shared part.
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| and the shared part; words may have marks.
+template <KindSet kWord>
 struct Cl100kRules {
   static constexpr bool kCoversAll = true;
   bool contractions;
-  SharedRules shared;
+  SharedRules<kWord> shared;
 
   const char* next(const Ahead& text, const char* place) const {
     if (contractions) {
@@ -264,11 +128,11 @@ struct Cl100kRules {
       }
     }
     const auto [kind, size] = text.at(place);
-    if ((kind & kAnyLetter) != 0) {
-      return text.skip<kAnyLetter>(place);
+    if ((kind & kWord) != 0) {
+      return text.skip<kWord>(place);
     }
-    if ((kind & kAnyNumber) == 0 && !is_newline(*place) && text.is(place + size, kAnyLetter)) {
-      return text.skip<kAnyLetter>(place + size);
+    if ((kind & kAnyNumber) == 0 && !is_newline(*place) && text.is(place + size, kWord)) {
+      return text.skip<kWord>(place + size);
     }
     return shared.next(text, place);
   }
@@ -279,7 +143,7 @@ struct Cl100kRules {
 struct O200kRules {
   static constexpr bool kCoversAll = true;
   bool contractions;
-  SharedRules shared;
+  SharedRules<kAnyLetter> shared;
 
   static constexpr KindSet kUpper =
       one_kind(CharKind::UppercaseLetter) | one_kind(CharKind::TitlecaseLetter);
@@ -288,6 +152,24 @@ struct O200kRules {
       one_kind(CharKind::ModifierLetter) | one_kind(CharKind::OtherLetter) | kAnyMark;
 
   const char* next(const Ahead& text, const char* place) const {
+    const char* const end = skip_word(text, place);
+    if (end == nullptr) {
+      return shared.next(text, place);
+    }
+    if (contractions) {
+      if (const char* longer = skip_contraction<true>(text, end)) {
+        return longer;
+      }
+    }
+    return end;
+  }
+
+  static const char* skip_word(const Ahead& text, const char* place) {
+    // Most words are these.
+    const char* const low = *place == ' ' ? place + 1 : place;
+    if (low != text.end() && *low >= 'a' && *low <= 'z') {
+      return text.skip<(kLower | kCaseless)>(low);
+    }
     const auto [kind, size] = text.at(place);
     const bool may_lead = (kind & (kAnyLetter | kAnyNumber)) == 0 && !is_newline(*place);
     const char* const behind = may_lead ? place + size : place;
@@ -298,14 +180,6 @@ struct O200kRules {
     if (end == nullptr) {
       const char* const capitals = text.skip<(kUpper | kCaseless)>(behind);
       end = capitals == behind ? nullptr : capitals;
-    }
-    if (end == nullptr) {
-      return shared.next(text, place);
-    }
-    if (contractions) {
-      if (const char* longer = skip_contraction<true>(text, end)) {
-        return longer;
-      }
     }
     return end;
   }
@@ -334,7 +208,7 @@ struct O200kRules {
 struct DeepSeekRules {
   static constexpr bool kCoversAll = false;
   static constexpr KindSet kMarks = kAnyPunctuation | kAnySymbol;
-  static constexpr KindSet kWord = kAnyLetter | kAnyMark;
+  static constexpr KindSet kWord = kLettersAndMarks;
 
   static bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -434,17 +308,18 @@ constexpr std::string_view kDeepSeekPattern =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-std::string shared_pattern(std::string_view digits, bool slashes) {
-  return std::string(digits) + R"(| ?[^\s\p{L}\p{N}]+)" + (slashes ? R"([\r\n/]*)" : R"([\r\n]*)") +
-         R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+std::string shared_pattern(std::string_view digits, bool marks, bool slashes) {
+  return std::string(digits) + R"(| ?[^\s\p{L})" + (marks ? R"(\p{M})" : "") + R"(\p{N}]+)" +
+         (slashes ? R"([\r\n/]*)" : R"([\r\n]*)") + R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
 }
 
-std::string cl100k_pattern(bool contractions, std::string_view shared) {
+std::string cl100k_pattern(bool contractions, bool marks, std::string_view shared) {
   std::string pattern;
   if (contractions) {
     pattern.append(kContractions).append("|");
   }
-  return pattern.append(R"([^\r\n\p{L}\p{N}]?\p{L}+|)").append(shared);
+  pattern += R"([^\r\n\p{L}\p{N}]?)";
+  return pattern.append(marks ? R"([\p{L}\p{M}]+|)" : R"(\p{L}+|)").append(shared);
 }
 
 std::string o200k_pattern(bool contractions, std::string_view shared) {
@@ -472,17 +347,18 @@ std::unique_ptr<const Matcher> scanner_for(std::string_view pattern) {
   for (const auto& [digits, most] : {Digits{R"(\p{N})", 1}, Digits{R"(\p{N}{1,3})", 3},
                                      Digits{R"(\p{N}+)", static_cast<unsigned>(-1)}}) {
     for (const bool slashes : {false, true}) {
-      const std::string shared = shared_pattern(digits, slashes);
-      if (!wanted.ends_with(shared)) {
-        continue;
-      }
       for (const bool contractions : {false, true}) {
-        const SharedRules shared_rules{.most_digits = most, .slashes = slashes};
-        if (wanted == cl100k_pattern(contractions, shared)) {
-          return scan_by(Cl100kRules{.contractions = contractions, .shared = shared_rules});
+        const std::string shared = shared_pattern(digits, false, slashes);
+        const SharedRules<kAnyLetter> rules{.most_digits = most, .slashes = slashes};
+        if (wanted == cl100k_pattern(contractions, false, shared)) {
+          return scan_by(Cl100kRules<kAnyLetter>{.contractions = contractions, .shared = rules});
         }
         if (wanted == o200k_pattern(contractions, shared)) {
-          return scan_by(O200kRules{.contractions = contractions, .shared = shared_rules});
+          return scan_by(O200kRules{.contractions = contractions, .shared = rules});
+        }
+        if (wanted == cl100k_pattern(contractions, true, shared_pattern(digits, true, slashes))) {
+          return scan_by(Cl100kRules<kLettersAndMarks>{
+              .contractions = contractions, .shared = {.most_digits = most, .slashes = slashes}});
         }
       }
     }

@@ -5,24 +5,57 @@
 #include "prompt/text/utf8.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
 namespace baton::prompt {
+namespace {
+
+constexpr std::uint64_t kEach = 0x0101010101010101;  // times a byte: eight of it
+constexpr std::uint64_t kHighBits = kEach * 0x80;
+
+static_assert(std::endian::native == std::endian::little);
+
+std::uint64_t eight_bytes(const char* at) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, at, sizeof bytes);
+  return bytes;
+}
+
+std::size_t first_of(std::uint64_t high_bits) {
+  return static_cast<std::size_t>(std::countr_zero(high_bits)) / 8;
+}
+
+// Spaces are close to each other: calling memchr for each of them takes longer.
+void find_byte(std::string_view text, char byte, std::vector<Match>& matches) {
+  const auto put = [&](std::size_t at) { matches.push_back({at, at + 1}); };
+  const std::uint64_t wanted = kEach * static_cast<std::uint8_t>(byte);
+  std::size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    const std::uint64_t other = eight_bytes(text.data() + at) ^ wanted;
+    std::uint64_t found = ~(((other & ~kHighBits) + ~kHighBits) | other) & kHighBits;
+    for (; found != 0; found &= found - 1) {
+      put(at + first_of(found));
+    }
+  }
+  for (; at < text.size(); ++at) {
+    if (text[at] == byte) {
+      put(at);
+    }
+  }
+}
+
+}  // namespace
 
 void LiteralMatcher::find_all(std::string_view text, std::vector<Match>& matches) const {
-  const char* const start = text.data();
-  const char* const end = start + text.size();
-  for (const char* at = start; at < end;) {
-    const auto rest = static_cast<std::size_t>(end - at);
-    const void* found = literal_.size() == 1 ? std::memchr(at, literal_[0], rest)
-                                             : memmem(at, rest, literal_.data(), literal_.size());
-    if (found == nullptr) {
-      return;
-    }
-    const auto begin = static_cast<std::size_t>(static_cast<const char*>(found) - start);
-    matches.push_back({begin, begin + literal_.size()});
-    at = start + begin + literal_.size();
+  if (literal_.size() == 1) {
+    find_byte(text, literal_[0], matches);
+    return;
+  }
+  for (std::size_t at = text.find(literal_); at != std::string_view::npos;
+       at = text.find(literal_, at + literal_.size())) {
+    matches.push_back({at, at + literal_.size()});
   }
 }
 
@@ -37,12 +70,37 @@ RunMatcher::RunMatcher(const CharSet& set, std::size_t most) : table_(set), most
     std::fill(begin, may_begin_.begin() + first_byte(last) + 1, true);
   }
   std::fill(may_begin_.begin() + 0x80, may_begin_.begin() + 0xC0, false);  // the other bytes
+  for (std::uint8_t byte = 0; byte < 0x80; ++byte) {
+    if (may_begin_[byte]) {
+      first_ascii_ = std::min(first_ascii_, byte);
+      last_ascii_ = byte;
+    }
+  }
+}
+
+const char* RunMatcher::skip_plain(const char* at, const char* end) const {
+  while (end - at >= 8) {
+    const std::uint64_t bytes = eight_bytes(at);
+    const std::uint64_t ascii = bytes & ~kHighBits;
+    const std::uint64_t from_first = ascii + kEach * (0x80U - first_ascii_);
+    const std::uint64_t beyond_last = ascii + kEach * (0x7FU - last_ascii_);
+    const std::uint64_t stop = ((from_first & ~beyond_last) | bytes) & kHighBits;
+    if (stop != 0) {
+      return at + first_of(stop);
+    }
+    at += 8;
+  }
+  return at;
 }
 
 const char* RunMatcher::find(const char* at, const char* end) const {
+  at = skip_plain(at, end);
   while (at < end) {
     if (!may_begin_[static_cast<std::uint8_t>(*at)]) {
-      ++at;  // other bytes of a character begin none
+      ++at;  // the other bytes of a character begin none
+      if (at < end && static_cast<std::uint8_t>(*at) < 0x80) {
+        at = skip_plain(at, end);
+      }
       continue;
     }
     const auto [code, size] = decode_utf8(at);

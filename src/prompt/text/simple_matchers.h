@@ -7,6 +7,7 @@
 #include "prompt/text/matcher.h"
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 namespace baton::prompt {
@@ -34,6 +35,9 @@ class RunMatcher : public Matcher {
 
  private:
   bool is_member(char32_t code) const { return table_[code] != 0; }
+  // At or behind `at`, and not behind the next member. Eight bytes at a time, where nothing but
+  // ASCII without members is in the way.
+  const char* skip_plain(const char* at, const char* end) const;
   // The next member at or behind `at`, or `end`.
   const char* find(const char* at, const char* end) const;
   // Behind the member at `at` and those that follow it.
@@ -41,6 +45,8 @@ class RunMatcher : public Matcher {
 
   CodePointTable table_;
   std::array<bool, 256> may_begin_{};  // a member with that first byte
+  std::uint8_t first_ascii_ = 0x7F;    // all members in ASCII are between these two
+  std::uint8_t last_ascii_ = 0;
   std::size_t most_;
 };
 
