@@ -11,7 +11,7 @@ import { tokenizerOf } from './support/models.mjs';
 import { Random, randomTexts } from './support/random.mjs';
 import { BYTES } from './support/vocabulary.mjs';
 
-const RANDOM_TEXTS = 2_000;
+const RANDOM_TEXTS = 1_000;
 
 const pairOf = (merge) => (Array.isArray(merge) ? merge : merge.split(' '));
 const asPairs = (file) => { file.model.merges = file.model.merges.map(pairOf); };

@@ -115,11 +115,15 @@ export function randomIds(random, count, size) {
   return Array.from({ length: count }, () => random.many(1, 12, () => random.below(size)));
 }
 
-// Every code point of the first two planes and some of the others, each between letters, digits, blanks and
-// its own kind: what class a pattern takes it for shows in how the text is cut.
+// Large ranges of one kind, of which some suffice: ideographs, Hangul, private use, old scripts, and the planes behind.
+const ALIKE = [[0x3500, 0x9f00], [0xac80, 0xd700], [0xe010, 0xf8f0], [0x12010, 0x14600], [0x17010, 0x18c00], [0x20000, BEYOND]];
+
+// The code points, each between letters, digits, blanks and its own kind: what class a pattern takes it for shows
+// in how the text is cut.
 export function* everyCodePoint() {
   const codes = [];
-  for (let code = 0; code < BEYOND; code += code < 0x20000 ? 1 : 241) {
+  const step = (code) => (ALIKE.some(([first, end]) => code >= first && code < end) ? (code < 0x20000 ? 13 : 241) : 1);
+  for (let code = 0; code < BEYOND; code += step(code)) {
     if (code < SURROGATES[0] || code > SURROGATES[1]) codes.push(String.fromCodePoint(code));
   }
   for (let i = 0; i < codes.length; i += 32) {
