@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 //
-// Writes unicode_data.cc: facts of the Unicode versions that the Hugging Face tokenizers are built
-// with. Run by hand where a version below changes, with a Node.js of Unicode 17:
+// Writes unicode_data.cc and unicode_sets.cc next to it: facts of the Unicode versions that the
+// Hugging Face tokenizers are built with. Run by hand where a version below changes, with a Node.js
+// of Unicode 17:
 //
 //   npm install --prefix FOLDER @unicode/unicode-{8,9,16,17}.0.0
-//   node src/prompt/text/make_unicode_data.mjs FOLDER > src/prompt/text/unicode_data.cc
+//   node src/prompt/text/make_unicode_data.mjs FOLDER
 //
-// Regular expressions are Oniguruma's (16.0), `char` is Rust's (17.0), normal forms are those of
-// unicode-normalization-alignments (9.0), Bert's categories those of unicode_categories (8.0).
+// Regular expressions are Oniguruma's (16.0), `char` is Rust's (17.0), graphemes are those of
+// unicode-segmentation (17.0), normal forms those of unicode-normalization-alignments (9.0), Bert's
+// categories those of unicode_categories (8.0).
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -81,11 +83,7 @@ const KINDS = ['Uppercase_Letter', 'Lowercase_Letter', 'Titlecase_Letter', 'Modi
   'Unassigned'];
 const CONTROL_SPACE = KINDS.length;
 
-async function packKinds() {
-  const kinds = new Uint8Array(LIMIT).fill(KINDS.indexOf('Unassigned'));
-  for (const [index, name] of KINDS.entries())
-    for (const c of await load(16, `General_Category/${name}`)) kinds[c] = index;
-  for (const c of [9, 10, 11, 12, 13, 0x85]) kinds[c] = CONTROL_SPACE;
+function packRuns(kinds) {
   const numbers = [];
   for (let c = 0; c < LIMIT;) {
     let end = c;
@@ -96,9 +94,42 @@ async function packKinds() {
   return pack(numbers);
 }
 
+async function packKinds() {
+  const kinds = new Uint8Array(LIMIT).fill(KINDS.indexOf('Unassigned'));
+  for (const [index, name] of KINDS.entries())
+    for (const c of await load(16, `General_Category/${name}`)) kinds[c] = index;
+  for (const c of [9, 10, 11, 12, 13, 0x85]) kinds[c] = CONTROL_SPACE;
+  return packRuns(kinds);
+}
+
 const everyCharacter = function* () {
   for (let c = 0; c < LIMIT; c++) if (!isSurrogate(c)) yield [c, String.fromCodePoint(c)];
 };
+
+// The order is that of GraphemeKind. All Hangul syllables are LVT; which are LV is easily counted.
+const GRAPHEME_KINDS = ['Other', 'CR', 'LF', 'Control', 'Extend', 'ZWJ', 'Regional_Indicator',
+  'Prepend', 'SpacingMark', 'L', 'V', 'T', 'LVT'];
+const [PICTOGRAPH, CONSONANT, LINKER, NON_JOINER] = [13, 14, 15, 16];
+
+async function packGraphemes() {
+  const kinds = new Uint8Array(LIMIT);
+  for (const c of await members(17, 'Binary_Property/Extended_Pictographic')) kinds[c] = PICTOGRAPH;
+  for (const [index, name] of GRAPHEME_KINDS.entries())
+    if (index > 0)
+      for (const c of await load(17, `Grapheme_Cluster_Break/${name}`)) kinds[c] = index;
+  for (let c = 0xac00; c <= 0xd7a3; c++) kinds[c] = GRAPHEME_KINDS.indexOf('LVT');
+  // Which characters form conjuncts (rule GB9c) is asked from the segmenter itself.
+  const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' });
+  const isOne = (text) => [...segmenter.segment(text)].length === 1;
+  const [ka, virama] = ['\u0915', '\u094d'];
+  const extend = GRAPHEME_KINDS.indexOf('Extend');
+  for (const [c, s] of everyCharacter()) {
+    if (kinds[c] === 0 && isOne(s + virama + ka)) kinds[c] = CONSONANT;
+    else if (kinds[c] === extend && isOne(ka + s + ka)) kinds[c] = LINKER;
+    else if (kinds[c] === extend && !isOne(ka + virama + s + ka)) kinds[c] = NON_JOINER;
+  }
+  return packRuns(kinds);
+}
 
 async function namedSets() {
   const sets = {};
@@ -165,8 +196,8 @@ for (const kind of ['C', 'S'])
 const multi = [];
 for (const [from, to] of await load(16, 'Case_Folding/F')) multi.push(from, to.length, ...to);
 
-const out = [];
-out.push(`// SPDX-License-Identifier: Apache-2.0
+function file(content) {
+  return `// SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 //
 // Written by make_unicode_data.mjs; do not edit. Facts of the Unicode Character Database.
@@ -175,27 +206,33 @@ out.push(`// SPDX-License-Identifier: Apache-2.0
 // clang-format off
 namespace baton::prompt::unicode_data {
 
-const std::string_view kKinds =
-${cpp(await packKinds(), '    ')};
+${content}
 
-const std::string_view kLowercase =
-${cpp(packMap(lowercase()), '    ')};
+}  // namespace baton::prompt::unicode_data
+`;
+}
+function write(name, content) {
+  fs.writeFileSync(path.join(import.meta.dirname, name), file(content));
+}
 
-const std::string_view kCaseFolding =
-${cpp(packMap(folds), '    ')};
+const data = Object.entries({
+  Kinds: await packKinds(),
+  GraphemeKinds: await packGraphemes(),
+  Lowercase: packMap(lowercase()),
+  CaseFolding: packMap(folds),
+  LongCaseFolding: pack(multi),
+});
+for (const [name, set] of Object.entries(await internalSets())) data.push([name, packSet(set)]);
+write('unicode_data.cc', data
+  .map(([name, packed]) => `const std::string_view k${name} =\n${cpp(packed, '    ')};`)
+  .join('\n\n'));
 
-const std::string_view kLongCaseFolding =
-${cpp(pack(multi), '    ')};
-`);
-for (const [name, set] of Object.entries(await internalSets()))
-  out.push(`const std::string_view k${name} =\n${cpp(packSet(set), '    ')};\n`);
-out.push('const NamedSet kNamedSets[] = {');
+const sets = [];
 for (const [name, set] of Object.entries(await namedSets())) {
   const start = `    {"${normalName(name)}",`;
-  const data = cpp(packSet(set), '     ');
-  const oneLine = `${start} ${data.trim()}},`;
-  out.push(oneLine.length <= 100 ? oneLine : `${start}\n${data}},`);
+  const packed = cpp(packSet(set), '     ');
+  const oneLine = `${start} ${packed.trim()}},`;
+  sets.push(oneLine.length <= 100 ? oneLine : `${start}\n${packed}},`);
 }
-out.push('};\nconst std::size_t kNamedSetCount = std::size(kNamedSets);\n');
-out.push('}  // namespace baton::prompt::unicode_data');
-process.stdout.write(out.join('\n') + '\n');
+write('unicode_sets.cc', `const NamedSet kNamedSets[] = {\n${sets.join('\n')}\n};
+const std::size_t kNamedSetCount = std::size(kNamedSets);`);

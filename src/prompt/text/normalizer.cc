@@ -5,6 +5,7 @@
 #include "prompt/text/json_fields.h"
 #include "prompt/text/make_matcher.h"
 #include "prompt/text/normalizers.h"
+#include "prompt/text/precompiled_normalizer.h"
 #include "prompt/text/unicode_normalizer.h"
 
 #include <utility>
@@ -124,6 +125,8 @@ class Builder {
       bert(fields);
     } else if (type == "Replace") {
       return replace(fields);
+    } else if (type == "Precompiled") {
+      return precompiled(fields);
     } else {
       fields.complain("is of a type that Baton does not know");
     }
@@ -141,6 +144,19 @@ class Builder {
       return fail(matcher.error());
     }
     put<ReplaceNormalizer>(std::move(*matcher), content);
+    return {};
+  }
+
+  Result<void> precompiled(JsonFields& fields) {
+    const std::string_view table = fields.text("precompiled_charsmap");
+    if (fields.error()) {
+      return {};
+    }
+    auto normalizer = PrecompiledNormalizer::from_base64(table);
+    if (!normalizer) {
+      return fail(normalizer.error());
+    }
+    steps_.push_back(std::move(*normalizer));
     return {};
   }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/text/unicode.h"
 
+#include "prompt/text/base64.h"
 #include "prompt/text/unicode_data.h"
 
 #include <algorithm>
@@ -14,33 +15,13 @@ namespace {
 // Reads the numbers that make_unicode_data.mjs packed.
 class Unpacker {
  public:
-  explicit Unpacker(std::string_view base64) {
-    static constexpr std::string_view kDigits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::array<std::uint8_t, 256> values{};
-    for (std::size_t i = 0; i < kDigits.size(); ++i) {
-      values[static_cast<std::uint8_t>(kDigits[i])] = static_cast<std::uint8_t>(i);
-    }
-    unsigned bits = 0;
-    unsigned held = 0;
-    for (const char digit : base64) {
-      if (digit == '=') {
-        break;
-      }
-      held = held << 6 | values[static_cast<std::uint8_t>(digit)];
-      bits += 6;
-      if (bits >= 8) {
-        bits -= 8;
-        bytes_.push_back(static_cast<std::uint8_t>(held >> bits));
-      }
-    }
-  }
+  explicit Unpacker(std::string_view base64) : bytes_(decode_base64(base64).value()) {}
 
   bool more() const { return at_ < bytes_.size(); }
   std::uint32_t next() {
     std::uint32_t number = 0;
     for (unsigned shift = 0; more(); shift += 7) {
-      const std::uint8_t byte = bytes_[at_++];
+      const auto byte = static_cast<std::uint8_t>(bytes_[at_++]);
       number |= (byte & 0x7FU) << shift;
       if (byte < 0x80) {
         break;
@@ -50,7 +31,7 @@ class Unpacker {
   }
 
  private:
-  std::vector<std::uint8_t> bytes_;
+  std::string bytes_;
   std::size_t at_ = 0;
 };
 
@@ -83,16 +64,21 @@ std::unordered_map<char32_t, char32_t> unpack_map(std::string_view packed) {
   return map;
 }
 
-std::vector<CodePointTable::Run> kind_runs() {
+std::vector<CodePointTable::Run> unpack_runs(std::string_view packed_runs) {
   std::vector<CodePointTable::Run> runs;
   char32_t next = 0;
-  for (Unpacker numbers(unicode_data::kKinds); numbers.more();) {
+  for (Unpacker numbers(packed_runs); numbers.more();) {
     const std::uint32_t packed = numbers.next();
     const char32_t end = next + (packed >> 5);
     runs.push_back({next, end - 1, static_cast<std::uint8_t>(packed & 31U)});
     next = end;
   }
   return runs;
+}
+
+const std::vector<CodePointTable::Run>& kind_runs() {
+  static const std::vector<CodePointTable::Run> kRuns = unpack_runs(unicode_data::kKinds);
+  return kRuns;
 }
 
 struct KindName {
@@ -118,6 +104,7 @@ constexpr auto kKindNames = std::to_array<KindName>({
     {"nl", "letternumber", one_kind(CharKind::LetterNumber)},
     {"no", "othernumber", one_kind(CharKind::OtherNumber)},
     {"p", "punctuation", kAnyPunctuation},
+    {"punct", "punct", kAnyPunctuation},
     {"pc", "connectorpunctuation", one_kind(CharKind::ConnectorPunctuation)},
     {"pd", "dashpunctuation", one_kind(CharKind::DashPunctuation)},
     {"ps", "openpunctuation", one_kind(CharKind::OpenPunctuation)},
@@ -134,9 +121,13 @@ constexpr auto kKindNames = std::to_array<KindName>({
     {"zs", "spaceseparator", one_kind(CharKind::SpaceSeparator)},
     {"zl", "lineseparator", one_kind(CharKind::LineSeparator)},
     {"zp", "paragraphseparator", one_kind(CharKind::ParagraphSeparator)},
+    {"c", "other",
+     kind_range(CharKind::Control, CharKind::Unassigned) | one_kind(CharKind::ControlSpace)},
     {"cc", "control", one_kind(CharKind::Control) | one_kind(CharKind::ControlSpace)},
     {"cf", "format", one_kind(CharKind::Format)},
+    {"cs", "surrogate", one_kind(CharKind::Surrogate)},
     {"co", "privateuse", one_kind(CharKind::PrivateUse)},
+    {"cn", "unassigned", one_kind(CharKind::Unassigned)},
     {"whitespace", "space", kAnySpace},
 });
 
@@ -165,6 +156,11 @@ std::string comparable_name(std::string_view name) {
 
 const CodePointTable& kind_table() {
   static const CodePointTable kTable{kind_runs()};
+  return kTable;
+}
+
+const CodePointTable& grapheme_table() {
+  static const CodePointTable kTable{unpack_runs(unicode_data::kGraphemeKinds)};
   return kTable;
 }
 

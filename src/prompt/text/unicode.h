@@ -71,6 +71,29 @@ inline constexpr KindSet kAnySpace =
 // The CharKind of each code point.
 const CodePointTable& kind_table();
 
+// What decides where a grapheme ends, in Unicode 17.
+enum class GraphemeKind : std::uint8_t {
+  Other,
+  CarriageReturn,
+  LineFeed,
+  Control,
+  Extend,
+  ZeroWidthJoiner,
+  RegionalIndicator,
+  Prepend,
+  SpacingMark,
+  Leading,  // of a Hangul syllable, as the two that follow
+  Vowel,
+  Trailing,
+  SyllableWithFinal,
+  Pictograph,
+  Consonant,          // of an Indic conjunct
+  Linker,             // of an Indic conjunct; extends
+  NonJoiner,          // extends, but no conjunct
+  SyllableWithVowel,  // not in the table, which has SyllableWithFinal for all
+};
+const CodePointTable& grapheme_table();
+
 // The members of \p{name}; the name is compared without case, spaces, `_` and `-`. Nothing where it
 // is not known.
 std::optional<CharSet> property_set(std::string_view name);

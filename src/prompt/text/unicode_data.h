@@ -17,6 +17,8 @@ struct NamedSet {
 
 // Runs of one kind: length * 32 + CharKind.
 extern const std::string_view kKinds;
+// The same with GraphemeKind.
+extern const std::string_view kGraphemeKinds;
 // Maps: gap, stride, count, difference (zigzag).
 extern const std::string_view kLowercase;
 extern const std::string_view kCaseFolding;

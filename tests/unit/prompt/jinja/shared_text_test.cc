@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/jinja/shared_text.h"
+
+#include "unit/prompt/jinja/rendering.h"
+
+namespace baton::prompt::jinja {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Text, CountsCodePoints) {
+  const Text text("aé日🎉");
+  EXPECT_EQ(text.length(), 4U);
+  EXPECT_FALSE(text.ascii());
+  EXPECT_EQ(text.offset(0), 0U);
+  EXPECT_EQ(text.offset(2), 3U);
+  EXPECT_EQ(text.offset(3), 6U);
+  EXPECT_EQ(text.offset(4), 10U);
+  EXPECT_EQ(text.offset(99), 10U);
+  EXPECT_TRUE(Text("plain").ascii());
+}
+
+TEST(Text, SharesLongPiecesAndCopiesShortOnes) {
+  const auto whole = make<Text>(std::string(500, 'a') + std::string(500, 'b'));
+  const auto piece = whole->piece(400, 200);
+  EXPECT_EQ(piece->view().data(), whole->view().data() + 400);
+  const auto inner = piece->piece(50, 100);
+  EXPECT_EQ(inner->view(), std::string(50, 'a') + std::string(50, 'b'));
+  const auto small = whole->piece(0, 3);
+  EXPECT_NE(small->view().data(), whole->view().data());
+  EXPECT_EQ(small->view(), "aaa");
+}
+
+TEST(Text, OutlivesTheTextItIsAPieceOf) {
+  Ref<Text> piece;
+  {
+    const auto whole = make<Text>(std::string(200, 'x'));
+    piece = whole->piece(10, 100);
+  }
+  EXPECT_EQ(piece->view(), std::string(100, 'x'));
+}
+
+}  // namespace
+}  // namespace baton::prompt::jinja
