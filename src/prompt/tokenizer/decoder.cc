@@ -128,22 +128,15 @@ class ReplaceDecoder final : public Decoder {
   std::string to_;
 };
 
-// The space mark to spaces; the one before the first word was never in the text.
+// The space mark to spaces. The one before the first word was never in the text; as in the library,
+// all of the first token's fall away with it.
 class MetaspaceDecoder final : public Decoder {
  public:
   MetaspaceDecoder(std::string mark, bool prepended)
       : mark_(std::move(mark)), prepended_(prepended) {}
   void apply(Tokens& tokens) const override {
     for (std::size_t at = 0; at < tokens.size(); ++at) {
-      std::string_view rest = tokens[at];
-      std::string text;
-      if (at == 0 && prepended_) {
-        // Of a first token, only the marks it begins with fall away.
-        while (rest.starts_with(mark_)) rest.remove_prefix(mark_.size());
-      }
-      text = std::string(rest);
-      replace_all(text, mark_, " ");
-      tokens[at] = std::move(text);
+      replace_all(tokens[at], mark_, at == 0 && prepended_ ? "" : " ");
     }
   }
 

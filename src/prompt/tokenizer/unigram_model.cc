@@ -9,12 +9,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
 
 namespace baton::prompt {
 namespace {
 
 // How much worse than the worst token an unknown character is.
 constexpr double kUnknownPenalty = 10;
+
+// The library's JSON reader takes all digits for one whole number and divides it by a power of ten,
+// which is off by a last bit now and then. Sums of scores that would be equal are not, then, and the
+// better of them is another one. Files write the shortest digits that make the number.
+double as_library_reads(double score) {
+  std::array<char, 32> text = {};
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), std::abs(score),
+                                     std::chars_format::scientific);
+  std::uint64_t digits = 0;
+  int exponent = 0;
+  const char* at = text.data();
+  for (; at != written.ptr && *at != 'e'; ++at) {
+    if (*at == '.') continue;
+    digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+    if (at > text.data()) --exponent;
+  }
+  int shift = 0;
+  if (at != written.ptr) std::from_chars(at + (at[1] == '+' ? 2 : 1), written.ptr, shift);
+  exponent += shift;
+  // Beyond this the power is no double; scores are logarithms and stay far away from it.
+  if (exponent < -300 || exponent > 0) return score;
+  const double read = static_cast<double>(digits) / std::pow(10.0, -exponent);
+  return std::copysign(read, score);
+}
 
 struct Scored {
   Vocabulary vocabulary;
@@ -36,7 +63,7 @@ Result<Scored> read_scored(const JsonSection& section) {
     }
     const auto added = add_token(section, read.vocabulary, text, id);
     if (!added) return fail(added.error());
-    read.scores.push_back(score);
+    read.scores.push_back(as_library_reads(score));
   }
   if (read.scores.empty()) return section.wrong("\"vocab\" is empty");
   return read;

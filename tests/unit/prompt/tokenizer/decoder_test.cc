@@ -61,7 +61,7 @@ TEST(Decoder, RunsItsStepsInOrder) {
 
 TEST(Decoder, TakesTheFirstSpaceMarksOff) {
   EXPECT_EQ(
-      decoded(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always"})", {"▁a", "▁b"}),
+      decoded(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always"})", {"▁a▁", "▁b"}),
       "a b");
   EXPECT_EQ(
       decoded(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", {"▁a", "▁b"}),
