@@ -29,10 +29,12 @@ void CharSet::add(char32_t first, char32_t last) {
   // Most sets are read in order: then there is nothing to sort.
   if (ranges_.empty() || first > ranges_.back().last + 1) {
     ranges_.push_back({first, last});
-    return;
+  } else if (first >= ranges_.back().first) {
+    ranges_.back().last = std::max(ranges_.back().last, last);
+  } else {
+    ranges_.push_back({first, last});
+    tidy(ranges_);
   }
-  ranges_.push_back({first, last});
-  tidy(ranges_);
 }
 
 void CharSet::add(const CharSet& other) {

@@ -140,6 +140,15 @@ constexpr auto kKindNames = std::to_array<KindName>({
     {"whitespace", "space", kAnySpace},
 });
 
+CharSet set_of(std::vector<char32_t> codes) {
+  std::ranges::sort(codes);
+  CharSet set;
+  for (const char32_t code : codes) {
+    set.add(code, code);
+  }
+  return set;
+}
+
 std::string comparable_name(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -258,6 +267,14 @@ char32_t CaseMaps::fold(char32_t code) const {
   return found == fold_.end() ? code : found->second;
 }
 
+CharSet CaseMaps::with_lower() const {
+  std::vector<char32_t> codes;
+  for (const auto& [code, lower] : lower_) {
+    codes.push_back(code);
+  }
+  return set_of(std::move(codes));
+}
+
 CharSet CaseMaps::closure(const CharSet& set) const {
   std::vector<char32_t> relatives;
   for (const auto& [folded, others] : unfold_) {
@@ -267,11 +284,7 @@ CharSet CaseMaps::closure(const CharSet& set) const {
       relatives.insert(relatives.end(), others.begin(), others.end());
     }
   }
-  std::ranges::sort(relatives);
-  CharSet result;
-  for (const char32_t code : relatives) {
-    result.add(code, code);
-  }
+  CharSet result = set_of(std::move(relatives));
   result.add(set);
   return result;
 }

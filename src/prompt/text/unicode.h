@@ -100,6 +100,8 @@ class CaseMaps {
 
   // Rust's char::to_lowercase but for U+0130, which has two characters.
   char32_t lower(char32_t code) const;
+  // Those that `lower` changes.
+  CharSet with_lower() const;
   // Every character that differs from a member in case only, and the members.
   CharSet closure(const CharSet& set) const;
   char32_t fold(char32_t code) const;
