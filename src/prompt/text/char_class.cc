@@ -169,6 +169,15 @@ std::optional<CharSet> posix_set(std::string_view name) {
   if (name == "punct") {
     return kind_members(kAnyPunctuation | kAnySymbol);
   }
+  if (name == "graph" || name == "print") {
+    constexpr KindSet kHidden = kAnySpace | one_kind(CharKind::Control) |
+                                one_kind(CharKind::Surrogate) | one_kind(CharKind::Unassigned);
+    CharSet visible = kind_members(kHidden).complement();
+    if (name == "print") {
+      visible.add(kind_members(one_kind(CharKind::SpaceSeparator)));
+    }
+    return visible;
+  }
   if (name == "xdigit") {
     return kHexDigits;
   }

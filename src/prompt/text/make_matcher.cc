@@ -46,7 +46,7 @@ Result<std::unique_ptr<const Matcher>> match_regex(std::string_view pattern, Dia
   if (const auto most = run_length(*parts)) {
     return std::make_unique<const RunMatcher>(parts->sets[0], *most);
   }
-  return Pattern::compile(pattern, dialect);
+  return Pattern::compile(pattern, *parts);
 }
 
 Result<std::unique_ptr<const Matcher>> match_string(std::string_view literal) {

@@ -24,6 +24,13 @@ class Matcher {
 
   // Appends the matches in order; they do not overlap and may be empty. Requires: valid UTF-8.
   virtual void find_all(std::string_view text, std::vector<Match>& matches) const = 0;
+  // Appends the matches and what lies between them, without empty ones; false where this is no
+  // faster than find_all, and nothing was done.
+  virtual bool isolate(std::string_view /*text*/, std::vector<std::string_view>& /*pieces*/) const {
+    return false;
+  }
+  // Nothing ever lies between matches.
+  virtual bool covers_all() const { return false; }
 };
 
 }  // namespace baton::prompt

@@ -117,7 +117,12 @@ Result<std::unique_ptr<const Pattern>> Pattern::compile(std::string_view pattern
   if (!parts) {
     return fail(parts.error());
   }
-  auto alphabet = Alphabet::for_sets(parts->sets);
+  return compile(pattern, *parts);
+}
+
+Result<std::unique_ptr<const Pattern>> Pattern::compile(std::string_view pattern,
+                                                        const PatternParts& parts) {
+  auto alphabet = Alphabet::for_sets(parts.sets);
   if (!alphabet) {
     return fail(Errc::InvalidRequest,
                 fmt::format("The regular expression {} tells more than 256 kinds of characters "
@@ -125,7 +130,7 @@ Result<std::unique_ptr<const Pattern>> Pattern::compile(std::string_view pattern
                             pattern));
   }
   std::string source;
-  for (const PatternParts::Part& part : parts->parts) {
+  for (const PatternParts::Part& part : parts.parts) {
     if (part.set == PatternParts::kNoSet) {
       source += part.syntax;
     } else {

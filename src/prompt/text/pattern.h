@@ -22,6 +22,9 @@ namespace baton::prompt {
 class Pattern : public Matcher {
  public:
   static Result<std::unique_ptr<const Pattern>> compile(std::string_view pattern, Dialect dialect);
+  // `pattern` is for errors.
+  static Result<std::unique_ptr<const Pattern>> compile(std::string_view pattern,
+                                                        const PatternParts& parts);
 
   void find_all(std::string_view text, std::vector<Match>& matches) const override;
 

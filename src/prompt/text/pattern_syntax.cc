@@ -56,7 +56,6 @@ class Translator {
         return read;
       }
     }
-    literals_.clear();
     return {};
   }
 
@@ -101,7 +100,6 @@ class Translator {
   // Behind '('. Options alone, as in (?i), hold for the rest of the group around them, all its
   // alternatives included.
   Done group(Options& options, int depth, std::size_t start) {
-    literals_.clear();
     Options inner = options;
     std::string_view opening = "(?:";
     if (reader_.skip('?')) {
@@ -335,7 +333,7 @@ class Translator {
 
   PatternReader reader_;
   PatternParts result_;
-  std::u32string literals_;  // without case, next to each other, up to here
+  std::u32string literals_;  // without case, next to each other, be it in groups
 };
 
 }  // namespace

@@ -2,11 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/text/scanner.h"
 
-#include "prompt/text/unicode.h"
-#include "prompt/text/utf8.h"
+#include "prompt/text/scan_ahead.h"
 
-#include <array>
-#include <cstdint>
 #include <string>
 
 namespace baton::prompt {
@@ -16,112 +13,7 @@ const std::string_view kGpt2Pattern =
 
 namespace {
 
-constexpr CharKind ascii_kind(unsigned char c) {
-  constexpr std::string_view kMath = "+<=>|~";
-  constexpr std::string_view kModifier = "^`";
-  if (c >= 'a' && c <= 'z') {
-    return CharKind::LowercaseLetter;
-  }
-  if (c >= 'A' && c <= 'Z') {
-    return CharKind::UppercaseLetter;
-  }
-  if (c >= '0' && c <= '9') {
-    return CharKind::DecimalNumber;
-  }
-  if (c == ' ') {
-    return CharKind::SpaceSeparator;
-  }
-  if (c >= 9 && c <= 13) {
-    return CharKind::ControlSpace;
-  }
-  if (c < 32 || c == 127) {
-    return CharKind::Control;
-  }
-  const auto symbol = static_cast<char>(c);
-  if (c == '$') {
-    return CharKind::CurrencySymbol;
-  }
-  if (kMath.contains(symbol)) {
-    return CharKind::MathSymbol;
-  }
-  if (kModifier.contains(symbol)) {
-    return CharKind::ModifierSymbol;
-  }
-  return CharKind::OtherPunctuation;  // which of them, nobody asks
-}
-
-constexpr std::array<KindSet, 128> kAscii = [] {
-  std::array<KindSet, 128> table{};
-  for (unsigned char c = 0; c < 128; ++c) {
-    table[c] = one_kind(ascii_kind(c));
-  }
-  return table;
-}();
-
-constexpr KindSet kEveryKind = kind_range(CharKind::UppercaseLetter, CharKind::ControlSpace);
-constexpr KindSet kOther = kEveryKind & ~(kAnySpace | kAnyLetter | kAnyNumber);
-
-bool is_newline(char c) { return c == '\r' || c == '\n'; }
-
-// Role. The text in front of a scanner. Lifetime. One call.
-class Ahead {
- public:
-  Ahead(std::string_view text, const CodePointTable& kinds)
-      : end_(text.data() + text.size()), kinds_(kinds) {}
-
-  const char* end() const { return end_; }
-
-  struct Char {
-    KindSet kind;  // 0 at the end
-    std::size_t size;
-  };
-  Char at(const char* place) const {
-    if (place == end_) {
-      return {0, 0};
-    }
-    const auto byte = static_cast<std::uint8_t>(*place);
-    if (byte < 0x80) {
-      return {kAscii[byte], 1};
-    }
-    const auto [code, size] = decode_utf8(place);
-    return {KindSet{1} << kinds_[code], size};
-  }
-  bool is(const char* place, KindSet kinds) const { return (at(place).kind & kinds) != 0; }
-  bool is_newline(const char* place) const { return place != end_ && prompt::is_newline(*place); }
-
-  // Behind the run of such characters that begins at `place`.
-  const char* skip(const char* place, KindSet kinds) const {
-    while (place != end_) {
-      const auto [kind, size] = at(place);
-      if ((kind & kinds) == 0) {
-        break;
-      }
-      place += size;
-    }
-    return place;
-  }
-  const char* skip_at_most(const char* place, KindSet kinds, unsigned most) const {
-    for (; most > 0 && place != end_; --most) {
-      const auto [kind, size] = at(place);
-      if ((kind & kinds) == 0) {
-        break;
-      }
-      place += size;
-    }
-    return place;
-  }
-  template <class Accepts>
-  const char* skip_bytes(const char* place, Accepts accepts) const {
-    while (place != end_ && accepts(*place)) {
-      ++place;
-    }
-    return place;
-  }
-
- private:
-  const char* end_;
-  const CodePointTable& kinds_;
-};
+constexpr KindSet kLettersAndMarks = kAnyLetter | kAnyMark;
 
 // 's 't 're 've 'm 'll 'd; null where none of them is at `place`.
 template <bool kIgnoreCase>
@@ -177,24 +69,33 @@ const char* skip_space(const Ahead& text, const char* place) {
 
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 struct Gpt2Rules {
+  static constexpr bool kCoversAll = true;
   const char* next(const Ahead& text, const char* place) const {
     if (const char* end = skip_contraction<false>(text, place)) {
       return end;
     }
     const char* const word = *place == ' ' ? place + 1 : place;
     const KindSet kind = text.at(word).kind;
-    for (const KindSet kinds : {kAnyLetter, kAnyNumber, kOther}) {
-      if ((kind & kinds) != 0) {
-        return text.skip(word, kinds);
-      }
+    if ((kind & kAnyLetter) != 0) {
+      return text.skip<kAnyLetter>(word);
+    }
+    if ((kind & kAnyNumber) != 0) {
+      return text.skip<kAnyNumber>(word);
+    }
+    if ((kind & kAnySpace) == 0 && kind != 0) {
+      return text.skip < kEveryKind & ~(kAnySpace | kAnyLetter | kAnyNumber) > (word);
     }
     return skip_space<false>(text, place);
   }
 };
 
 // The part that the cl100k and o200k families share:
-// \p{N}{1,most}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+, or with [\r\n/]*.
+// \p{N}{1,most}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+, or with [\r\n/]*. kWord is what
+// words are made of: letters, or letters and marks.
+template <KindSet kWord>
 struct SharedRules {
+  static constexpr KindSet kOther = kEveryKind & ~(kAnySpace | kWord | kAnyNumber);
+
   unsigned most_digits;
   bool slashes;
 
@@ -205,7 +106,7 @@ struct SharedRules {
     }
     const char* const word = *place == ' ' ? place + 1 : place;
     if (text.is(word, kOther)) {
-      const char* const end = text.skip(word, kOther);
+      const char* const end = text.skip<kOther>(word);
       return slashes ? text.skip_bytes(end, [](char c) { return is_newline(c) || c == '/'; })
                      : text.skip_bytes(end, is_newline);
     }
@@ -213,10 +114,12 @@ struct SharedRules {
   }
 };
 
-// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| and the shared part.
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+| and the shared part; words may have marks.
+template <KindSet kWord>
 struct Cl100kRules {
+  static constexpr bool kCoversAll = true;
   bool contractions;
-  SharedRules shared;
+  SharedRules<kWord> shared;
 
   const char* next(const Ahead& text, const char* place) const {
     if (contractions) {
@@ -225,11 +128,11 @@ struct Cl100kRules {
       }
     }
     const auto [kind, size] = text.at(place);
-    if ((kind & kAnyLetter) != 0) {
-      return text.skip(place, kAnyLetter);
+    if ((kind & kWord) != 0) {
+      return text.skip<kWord>(place);
     }
-    if ((kind & kAnyNumber) == 0 && !is_newline(*place) && text.is(place + size, kAnyLetter)) {
-      return text.skip(place + size, kAnyLetter);
+    if ((kind & kAnyNumber) == 0 && !is_newline(*place) && text.is(place + size, kWord)) {
+      return text.skip<kWord>(place + size);
     }
     return shared.next(text, place);
   }
@@ -238,8 +141,9 @@ struct Cl100kRules {
 // [^\r\n\p{L}\p{N}]?[U]*[W]+(suffix)?|[^\r\n\p{L}\p{N}]?[U]+[W]*(suffix)?| and the shared part. U is
 // every letter and mark but lower case, W every one but upper and title case.
 struct O200kRules {
+  static constexpr bool kCoversAll = true;
   bool contractions;
-  SharedRules shared;
+  SharedRules<kAnyLetter> shared;
 
   static constexpr KindSet kUpper =
       one_kind(CharKind::UppercaseLetter) | one_kind(CharKind::TitlecaseLetter);
@@ -248,6 +152,24 @@ struct O200kRules {
       one_kind(CharKind::ModifierLetter) | one_kind(CharKind::OtherLetter) | kAnyMark;
 
   const char* next(const Ahead& text, const char* place) const {
+    const char* const end = skip_word(text, place);
+    if (end == nullptr) {
+      return shared.next(text, place);
+    }
+    if (contractions) {
+      if (const char* longer = skip_contraction<true>(text, end)) {
+        return longer;
+      }
+    }
+    return end;
+  }
+
+  static const char* skip_word(const Ahead& text, const char* place) {
+    // Most words are these.
+    const char* const low = *place == ' ' ? place + 1 : place;
+    if (low != text.end() && *low >= 'a' && *low <= 'z') {
+      return text.skip<(kLower | kCaseless)>(low);
+    }
     const auto [kind, size] = text.at(place);
     const bool may_lead = (kind & (kAnyLetter | kAnyNumber)) == 0 && !is_newline(*place);
     const char* const behind = may_lead ? place + size : place;
@@ -256,16 +178,8 @@ struct O200kRules {
       end = ends_low(text, place);
     }
     if (end == nullptr) {
-      const char* const capitals = text.skip(behind, kUpper | kCaseless);
+      const char* const capitals = text.skip<(kUpper | kCaseless)>(behind);
       end = capitals == behind ? nullptr : capitals;
-    }
-    if (end == nullptr) {
-      return shared.next(text, place);
-    }
-    if (contractions) {
-      if (const char* longer = skip_contraction<true>(text, end)) {
-        return longer;
-      }
     }
     return end;
   }
@@ -285,15 +199,16 @@ struct O200kRules {
         behind_caseless = at;
       }
     }
-    return text.is(at, kLower) ? text.skip(at, kLower | kCaseless) : behind_caseless;
+    return text.is(at, kLower) ? text.skip<(kLower | kCaseless)>(at) : behind_caseless;
   }
 };
 
 // DeepSeek's: an ASCII punctuation mark and letters | one other character and letters | punctuation
 // and symbols | lines and spaces. Numbers and some more are in none of them.
 struct DeepSeekRules {
+  static constexpr bool kCoversAll = false;
   static constexpr KindSet kMarks = kAnyPunctuation | kAnySymbol;
-  static constexpr KindSet kWord = kAnyLetter | kAnyMark;
+  static constexpr KindSet kWord = kLettersAndMarks;
 
   static bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -305,14 +220,14 @@ struct DeepSeekRules {
       return text.skip_bytes(behind, is_ascii_letter);
     }
     if ((kind & kWord) != 0) {
-      return text.skip(place, kWord);
+      return text.skip<kWord>(place);
     }
     if ((kind & kMarks) == 0 && !is_newline(*place) && text.is(behind, kWord)) {
-      return text.skip(behind, kWord);
+      return text.skip<kWord>(behind);
     }
     const char* const mark = *place == ' ' ? behind : place;
     if (text.is(mark, kMarks)) {
-      return text.skip_bytes(text.skip(mark, kMarks), is_newline);
+      return text.skip_bytes(text.skip<kMarks>(mark), is_newline);
     }
     return (kind & kAnySpace) != 0 ? skip_space<true>(text, place) : nullptr;
   }
@@ -326,21 +241,45 @@ class Scanner : public Matcher {
   explicit Scanner(Rules rules) : rules_(rules) {}
 
   void find_all(std::string_view text, std::vector<Match>& matches) const override {
-    const Ahead ahead(text, kind_table());
     const char* const start = text.data();
-    for (const char* at = start; at != ahead.end();) {
+    scan(text, [&](const char* begin, const char* end) {
+      matches.push_back(
+          {static_cast<std::size_t>(begin - start), static_cast<std::size_t>(end - start)});
+    });
+  }
+
+  bool isolate(std::string_view text, std::vector<std::string_view>& pieces) const override {
+    const char* done = text.data();
+    scan(text, [&](const char* begin, const char* end) {
+      if (!Rules::kCoversAll && begin != done) {
+        pieces.emplace_back(done, begin);
+      }
+      pieces.emplace_back(begin, end);
+      done = end;
+    });
+    if (const char* const end = text.data() + text.size(); done != end) {
+      pieces.emplace_back(done, end);
+    }
+    return true;
+  }
+
+  bool covers_all() const override { return Rules::kCoversAll; }
+
+ private:
+  template <class Found>
+  void scan(std::string_view text, Found found) const {
+    const Ahead ahead(text, kind_table());
+    for (const char* at = text.data(); at != ahead.end();) {
       const char* const end = rules_.next(ahead, at);
-      if (end == nullptr) {
+      if (!Rules::kCoversAll && end == nullptr) {
         at += utf8_size(*at);
         continue;
       }
-      matches.push_back(
-          {static_cast<std::size_t>(at - start), static_cast<std::size_t>(end - start)});
+      found(at, end);
       at = end;
     }
   }
 
- private:
   Rules rules_;
 };
 
@@ -369,17 +308,18 @@ constexpr std::string_view kDeepSeekPattern =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-std::string shared_pattern(std::string_view digits, bool slashes) {
-  return std::string(digits) + R"(| ?[^\s\p{L}\p{N}]+)" + (slashes ? R"([\r\n/]*)" : R"([\r\n]*)") +
-         R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+std::string shared_pattern(std::string_view digits, bool marks, bool slashes) {
+  return std::string(digits) + R"(| ?[^\s\p{L})" + (marks ? R"(\p{M})" : "") + R"(\p{N}]+)" +
+         (slashes ? R"([\r\n/]*)" : R"([\r\n]*)") + R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
 }
 
-std::string cl100k_pattern(bool contractions, std::string_view shared) {
+std::string cl100k_pattern(bool contractions, bool marks, std::string_view shared) {
   std::string pattern;
   if (contractions) {
     pattern.append(kContractions).append("|");
   }
-  return pattern.append(R"([^\r\n\p{L}\p{N}]?\p{L}+|)").append(shared);
+  pattern += R"([^\r\n\p{L}\p{N}]?)";
+  return pattern.append(marks ? R"([\p{L}\p{M}]+|)" : R"(\p{L}+|)").append(shared);
 }
 
 std::string o200k_pattern(bool contractions, std::string_view shared) {
@@ -407,17 +347,18 @@ std::unique_ptr<const Matcher> scanner_for(std::string_view pattern) {
   for (const auto& [digits, most] : {Digits{R"(\p{N})", 1}, Digits{R"(\p{N}{1,3})", 3},
                                      Digits{R"(\p{N}+)", static_cast<unsigned>(-1)}}) {
     for (const bool slashes : {false, true}) {
-      const std::string shared = shared_pattern(digits, slashes);
-      if (!wanted.ends_with(shared)) {
-        continue;
-      }
       for (const bool contractions : {false, true}) {
-        const SharedRules shared_rules{.most_digits = most, .slashes = slashes};
-        if (wanted == cl100k_pattern(contractions, shared)) {
-          return scan_by(Cl100kRules{.contractions = contractions, .shared = shared_rules});
+        const std::string shared = shared_pattern(digits, false, slashes);
+        const SharedRules<kAnyLetter> rules{.most_digits = most, .slashes = slashes};
+        if (wanted == cl100k_pattern(contractions, false, shared)) {
+          return scan_by(Cl100kRules<kAnyLetter>{.contractions = contractions, .shared = rules});
         }
         if (wanted == o200k_pattern(contractions, shared)) {
-          return scan_by(O200kRules{.contractions = contractions, .shared = shared_rules});
+          return scan_by(O200kRules{.contractions = contractions, .shared = rules});
+        }
+        if (wanted == cl100k_pattern(contractions, true, shared_pattern(digits, true, slashes))) {
+          return scan_by(Cl100kRules<kLettersAndMarks>{
+              .contractions = contractions, .shared = {.most_digits = most, .slashes = slashes}});
         }
       }
     }

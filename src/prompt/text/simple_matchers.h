@@ -7,6 +7,7 @@
 #include "prompt/text/matcher.h"
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 namespace baton::prompt {
@@ -33,10 +34,19 @@ class RunMatcher : public Matcher {
   void find_all(std::string_view text, std::vector<Match>& matches) const override;
 
  private:
-  // Up to `end`, the first character that is (not) a member.
-  const char* skip(const char* at, const char* end, bool members, std::size_t most) const;
+  bool is_member(char32_t code) const { return table_[code] != 0; }
+  // At or behind `at`, and not behind the next member. Eight bytes at a time, where nothing but
+  // ASCII without members is in the way.
+  const char* skip_plain(const char* at, const char* end) const;
+  // The next member at or behind `at`, or `end`.
+  const char* find(const char* at, const char* end) const;
+  // Behind the member at `at` and those that follow it.
+  const char* skip(const char* at, const char* end) const;
 
   CodePointTable table_;
+  std::array<bool, 256> may_begin_{};  // a member with that first byte
+  std::uint8_t first_ascii_ = 0x7F;    // all members in ASCII are between these two
+  std::uint8_t last_ascii_ = 0;
   std::size_t most_;
 };
 

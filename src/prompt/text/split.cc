@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/text/split.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -32,38 +31,37 @@ void for_each_part(std::string_view text, std::span<const Match> matches, bool i
   }
 }
 
-// Role. Joins parts to pieces: a part either begins a piece or goes to the one before it.
+// Role. Joins parts to pieces. Every part either begins a piece or is joined to the one before it;
+//   the first begins one at 0 in any case.
+// Lifetime. One call; the last piece is handed out with it.
 class Joiner {
  public:
-  void begin(const Part& part) { joined_.push_back({part.begin, part.end}); }
-  void join(const Part& part) {
-    if (joined_.empty()) {
-      begin(part);
-      return;
+  Joiner(std::string_view text, std::vector<std::string_view>& pieces)
+      : text_(text), pieces_(pieces) {}
+  Joiner(const Joiner&) = delete;
+  Joiner& operator=(const Joiner&) = delete;
+  ~Joiner() { put(); }
+
+  void add(const Part& part, bool join) {
+    if (!join) {
+      put();
+      begin_ = part.begin;
     }
-    joined_.back().begin = std::min(joined_.back().begin, part.begin);
-    joined_.back().end = std::max(joined_.back().end, part.end);
+    end_ = part.end;
   }
-  std::span<const Match> joined() const { return joined_; }
-  void reverse() { std::ranges::reverse(joined_); }
 
  private:
-  std::vector<Match> joined_;
+  void put() {
+    if (begin_ != end_) {
+      pieces_.push_back(text_.substr(begin_, end_ - begin_));
+    }
+  }
+
+  std::string_view text_;
+  std::vector<std::string_view>& pieces_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
 };
-
-void put(std::string_view text, std::size_t begin, std::size_t end,
-         std::vector<std::string_view>& pieces) {
-  if (begin != end) {
-    pieces.push_back(text.substr(begin, end - begin));
-  }
-}
-
-void put_all(std::string_view text, std::span<const Match> joined,
-             std::vector<std::string_view>& pieces) {
-  for (const Match& piece : joined) {
-    put(text, piece.begin, piece.end, pieces);
-  }
-}
 
 }  // namespace
 
@@ -85,44 +83,30 @@ std::optional<SplitBehavior> split_behavior(std::string_view name) {
 
 void split_at(std::string_view text, std::span<const Match> matches, SplitBehavior behavior,
               bool invert, std::vector<std::string_view>& pieces) {
-  Joiner joiner;
-  bool previous_match = false;
-  switch (behavior) {
-    case SplitBehavior::Isolated:
-      for_each_part(text, matches, invert,
-                    [&](const Part& part) { put(text, part.begin, part.end, pieces); });
-      return;
-    case SplitBehavior::Removed:
-      for_each_part(text, matches, invert, [&](const Part& part) {
+  Joiner joiner(text, pieces);
+  bool previous = false;  // the part before is a match
+  for_each_part(text, matches, invert, [&](const Part& part) {
+    switch (behavior) {
+      case SplitBehavior::Isolated:
+        joiner.add(part, false);
+        break;
+      case SplitBehavior::Removed:
         if (!part.is_match) {
-          put(text, part.begin, part.end, pieces);
+          joiner.add(part, false);
         }
-      });
-      return;
-    case SplitBehavior::Contiguous:
-      for_each_part(text, matches, invert, [&](const Part& part) {
-        part.is_match == previous_match ? joiner.join(part) : joiner.begin(part);
-        previous_match = part.is_match;
-      });
-      break;
-    case SplitBehavior::MergedWithPrevious:
-      for_each_part(text, matches, invert, [&](const Part& part) {
-        part.is_match && !previous_match ? joiner.join(part) : joiner.begin(part);
-        previous_match = part.is_match;
-      });
-      break;
-    case SplitBehavior::MergedWithNext: {
-      std::vector<Part> parts;
-      for_each_part(text, matches, invert, [&](const Part& part) { parts.push_back(part); });
-      for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-        part->is_match && !previous_match ? joiner.join(*part) : joiner.begin(*part);
-        previous_match = part->is_match;
-      }
-      joiner.reverse();
-      break;
+        break;
+      case SplitBehavior::Contiguous:
+        joiner.add(part, part.is_match == previous);
+        break;
+      case SplitBehavior::MergedWithPrevious:
+        joiner.add(part, part.is_match && !previous);
+        break;
+      case SplitBehavior::MergedWithNext:
+        joiner.add(part, !part.is_match && previous);
+        break;
     }
-  }
-  put_all(text, joiner.joined(), pieces);
+    previous = part.is_match;
+  });
 }
 
 }  // namespace baton::prompt

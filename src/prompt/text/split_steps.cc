@@ -26,7 +26,18 @@ std::string& keep(Pieces& pieces, std::string text) {
 
 }  // namespace
 
+// To keep nothing but matches is the same as to isolate them where nothing lies between.
+MatchStep::MatchStep(std::unique_ptr<const Matcher> matcher, SplitBehavior behavior, bool invert)
+    : matcher_(std::move(matcher)),
+      behavior_(behavior),
+      invert_(invert),
+      isolates_(behavior == SplitBehavior::Isolated ||
+                (behavior == SplitBehavior::Removed && invert && matcher_->covers_all())) {}
+
 void MatchStep::run(std::string_view piece, Place /*place*/, Pieces& pieces) const {
+  if (isolates_ && matcher_->isolate(piece, pieces.views)) {
+    return;
+  }
   std::vector<Match>& matches = cleared_matches();
   matcher_->find_all(piece, matches);
   split_at(piece, matches, behavior_, invert_, pieces.views);

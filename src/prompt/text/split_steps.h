@@ -26,8 +26,7 @@ class SplitStep {
 // Role. Cuts at what a matcher finds: Split, Digits, Punctuation and others.
 class MatchStep : public SplitStep {
  public:
-  MatchStep(std::unique_ptr<const Matcher> matcher, SplitBehavior behavior, bool invert)
-      : matcher_(std::move(matcher)), behavior_(behavior), invert_(invert) {}
+  MatchStep(std::unique_ptr<const Matcher> matcher, SplitBehavior behavior, bool invert);
 
   void run(std::string_view piece, Place place, Pieces& pieces) const override;
 
@@ -35,6 +34,7 @@ class MatchStep : public SplitStep {
   std::unique_ptr<const Matcher> matcher_;
   SplitBehavior behavior_;
   bool invert_;
+  bool isolates_;
 };
 
 // Role. Whitespace: words and other signs, without the space between them.

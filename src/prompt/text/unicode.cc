@@ -83,7 +83,7 @@ std::unordered_map<char32_t, char32_t> unpack_map(std::string_view packed) {
   return map;
 }
 
-std::vector<CodePointTable::Run> kind_runs() {
+std::vector<CodePointTable::Run> unpack_kinds() {
   std::vector<CodePointTable::Run> runs;
   char32_t next = 0;
   for (Unpacker numbers(unicode_data::kKinds); numbers.more();) {
@@ -93,6 +93,11 @@ std::vector<CodePointTable::Run> kind_runs() {
     next = end;
   }
   return runs;
+}
+
+const std::vector<CodePointTable::Run>& kind_runs() {
+  static const std::vector<CodePointTable::Run> kRuns = unpack_kinds();
+  return kRuns;
 }
 
 struct KindName {
@@ -118,6 +123,7 @@ constexpr auto kKindNames = std::to_array<KindName>({
     {"nl", "letternumber", one_kind(CharKind::LetterNumber)},
     {"no", "othernumber", one_kind(CharKind::OtherNumber)},
     {"p", "punctuation", kAnyPunctuation},
+    {"punct", "punct", kAnyPunctuation},
     {"pc", "connectorpunctuation", one_kind(CharKind::ConnectorPunctuation)},
     {"pd", "dashpunctuation", one_kind(CharKind::DashPunctuation)},
     {"ps", "openpunctuation", one_kind(CharKind::OpenPunctuation)},
@@ -134,9 +140,13 @@ constexpr auto kKindNames = std::to_array<KindName>({
     {"zs", "spaceseparator", one_kind(CharKind::SpaceSeparator)},
     {"zl", "lineseparator", one_kind(CharKind::LineSeparator)},
     {"zp", "paragraphseparator", one_kind(CharKind::ParagraphSeparator)},
+    {"c", "other",
+     kind_range(CharKind::Control, CharKind::Unassigned) | one_kind(CharKind::ControlSpace)},
     {"cc", "control", one_kind(CharKind::Control) | one_kind(CharKind::ControlSpace)},
     {"cf", "format", one_kind(CharKind::Format)},
+    {"cs", "surrogate", one_kind(CharKind::Surrogate)},
     {"co", "privateuse", one_kind(CharKind::PrivateUse)},
+    {"cn", "unassigned", one_kind(CharKind::Unassigned)},
     {"whitespace", "space", kAnySpace},
 });
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "prompt/text/byte_alphabet.h"
 #include "prompt/tokenizer/bpe_model.h"
-#include "prompt/tokenizer/byte_alphabet.h"
 #include "prompt/tokenizer/json_section.h"
 #include "prompt/tokenizer/vocabulary_file.h"
 
@@ -14,9 +14,9 @@ namespace baton::prompt {
 namespace {
 
 Result<BpeOptions> read_options(const JsonSection& model) {
-  const auto known = model.only({"type", "vocab", "merges", "dropout", "unk_token",
-                                 "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
-                                 "byte_fallback", "ignore_merges"});
+  const auto known =
+      model.only({"type", "vocab", "merges", "dropout", "unk_token", "continuing_subword_prefix",
+                  "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"});
   if (!known) return fail(known.error());
   if (const auto dropout = model.find("dropout")) {
     double share = 0;
@@ -79,17 +79,17 @@ class MergeReader {
 
  private:
   std::unexpected<Error> bad(std::uint32_t rank) const {
-    return model_.wrong(fmt::format(
-        "merges[{}] is not two tokens of the vocabulary that make a third one", rank));
+    return model_.wrong(
+        fmt::format("merges[{}] is not two tokens of the vocabulary that make a third one", rank));
   }
 
   bool add(std::string_view left, std::string_view right, std::uint32_t rank) {
     if (left.empty() || right.size() <= prefix_) return false;
     joined_.clear();
     if (source_.byte_level == ByteLevel::Yes) {
-      if (!append_alphabet_bytes(left, joined_)) return false;
+      if (!alphabet_.read(left, joined_)) return false;
       const std::size_t middle = joined_.size();
-      if (!append_alphabet_bytes(right, joined_)) return false;
+      if (!alphabet_.read(right, joined_)) return false;
       left = std::string_view(joined_).substr(0, middle);
       right = std::string_view(joined_).substr(middle);
     } else {
@@ -103,6 +103,7 @@ class MergeReader {
     return true;
   }
 
+  const ByteAlphabet& alphabet_ = ByteAlphabet::instance();
   const JsonSection& model_;
   BpeModel::Source& source_;
   std::size_t prefix_;

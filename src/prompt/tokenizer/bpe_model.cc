@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/bpe_model.h"
 
+#include "prompt/text/byte_alphabet.h"
 #include "prompt/text/utf8.h"
 #include "prompt/tokenizer/bpe_merge.h"
-#include "prompt/tokenizer/byte_alphabet.h"
 
 #include <fmt/format.h>
 
@@ -129,15 +129,15 @@ void BpeModel::start_with_characters(std::string_view word, Workspace& workspace
     }
     at += length;
 
-    const TokenId symbol =
-        affixes ? vocabulary_.find_or(character, kNone) : symbol_of(character);
+    const TokenId symbol = affixes ? vocabulary_.find_or(character, kNone) : symbol_of(character);
     if (symbol != kNone) {
       flush();
       symbols.push_back(symbol);
       continue;
     }
     const auto fallback = [&](char byte) { return fallback_[static_cast<unsigned char>(byte)]; };
-    if (options_.byte_fallback && std::ranges::find(character, kNone, fallback) == character.end()) {
+    if (options_.byte_fallback &&
+        std::ranges::find(character, kNone, fallback) == character.end()) {
       for (const char byte : character) symbols.push_back(fallback(byte));
       continue;
     }
@@ -207,7 +207,7 @@ void BpeModel::encode(std::span<const std::string_view> pieces, Workspace& works
 std::optional<TokenId> BpeModel::find(std::string_view token) const {
   if (byte_level_ == ByteLevel::No) return vocabulary_.find(token);
   std::string bytes;
-  if (append_alphabet_bytes(token, bytes)) return vocabulary_.find(bytes);
+  if (ByteAlphabet::instance().read(token, bytes)) return vocabulary_.find(bytes);
   return unwritable_.find(token);
 }
 
@@ -216,7 +216,7 @@ std::optional<std::string> BpeModel::token(TokenId id) const {
   if (!vocabulary_.has(id)) return std::nullopt;
   if (byte_level_ == ByteLevel::No) return std::string(vocabulary_.text(id));
   std::string written;
-  append_byte_alphabet(vocabulary_.text(id), written);
+  ByteAlphabet::instance().write(vocabulary_.text(id), written);
   return written;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/decoder.h"
 
-#include "prompt/tokenizer/byte_alphabet.h"
+#include "prompt/text/byte_alphabet.h"
 #include "prompt/tokenizer/json_section.h"
 #include "prompt/tokenizer/lossy_utf8.h"
 
@@ -39,7 +39,10 @@ class ByteLevelDecoder final : public Decoder {
   void apply(Tokens& tokens) const override {
     std::string bytes;
     for (const std::string& token : tokens) {
-      if (!append_alphabet_bytes(token, bytes)) bytes.append(token);
+      const std::size_t before = bytes.size();
+      if (ByteAlphabet::instance().read(token, bytes)) continue;
+      bytes.resize(before);
+      bytes.append(token);
     }
     tokens.clear();
     tokens.push_back(lossy_utf8(bytes));
@@ -152,9 +155,9 @@ class MetaspaceDecoder final : public Decoder {
 // The blanks that English has no use for before punctuation.
 void clean_up(std::string& text) {
   constexpr std::pair<std::string_view, std::string_view> kBlanks[] = {
-      {" .", "."},     {" ?", "?"},     {" !", "!"},     {" ,", ","},
-      {" ' ", "'"},    {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
-      {" 's", "'s"},   {" 've", "'ve"}, {" 're", "'re"},
+      {" .", "."},   {" ?", "?"},     {" !", "!"},     {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
   };
   for (const auto& [from, to] : kBlanks) replace_all(text, from, to);
 }

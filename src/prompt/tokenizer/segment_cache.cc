@@ -3,13 +3,12 @@
 #include "prompt/tokenizer/segment_cache.h"
 
 #define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <cstring>
 #include <list>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <xxhash.h>
 
 namespace baton::prompt {
 namespace {
@@ -107,12 +106,12 @@ void SegmentCache::remember(std::string_view text, Place place, std::span<const 
   const std::size_t cost = cost_of(text.size(), ids.size());
   if (cost > shard.bound) return;
   // Copied before the lock is taken.
-  Segment segment{.memory = std::make_unique_for_overwrite<std::byte[]>(
-                      ids.size_bytes() + text.size()),
-                  .text_size = text.size(),
-                  .token_count = ids.size(),
-                  .hash = hash,
-                  .place = place};
+  Segment segment{
+      .memory = std::make_unique_for_overwrite<std::byte[]>(ids.size_bytes() + text.size()),
+      .text_size = text.size(),
+      .token_count = ids.size(),
+      .hash = hash,
+      .place = place};
   if (!ids.empty()) std::memcpy(segment.memory.get(), ids.data(), ids.size_bytes());
   if (!text.empty()) std::memcpy(segment.memory.get() + ids.size_bytes(), text.data(), text.size());
 

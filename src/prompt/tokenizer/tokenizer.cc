@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/tokenizer.h"
 
+#include "prompt/text/byte_alphabet.h"
 #include "prompt/text/pieces.h"
-#include "prompt/tokenizer/byte_alphabet.h"
 #include "prompt/tokenizer/tokenizer_parts.h"
 
 #include <simdjson.h>
@@ -97,7 +97,7 @@ class Tokenizer::Run {
   void write_bytes() {
     for (std::string_view& piece : pieces_.views) {
       std::string written;
-      append_byte_alphabet(piece, written);
+      ByteAlphabet::instance().write(piece, written);
       piece = pieces_.changed.emplace_back(std::move(written));
     }
   }

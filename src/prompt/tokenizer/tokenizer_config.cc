@@ -14,9 +14,8 @@
 namespace baton::prompt {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNamed = {"bos_token", "eos_token", "unk_token",
-                                                    "sep_token", "pad_token", "cls_token",
-                                                    "mask_token"};
+constexpr std::array<std::string_view, 7> kNamed = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
 // A string, or an object with all that an AddedToken can say. Special tokens are found in the text
 // as it is, if nothing else is said.

@@ -76,8 +76,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string tokeni
   tokenizer_json.reserve(tokenizer_json.size() + simdjson::SIMDJSON_PADDING);
   simdjson::dom::parser parser;
   simdjson::dom::element file;
-  const auto wrong =
-      parser.parse(tokenizer_json.data(), tokenizer_json.size(), false).get(file);
+  const auto wrong = parser.parse(tokenizer_json.data(), tokenizer_json.size(), false).get(file);
   if (wrong != simdjson::SUCCESS) {
     return fail(Errc::InvalidRequest, fmt::format("{}: not valid JSON: {}", kTokenizerFile,
                                                   simdjson::error_message(wrong)));

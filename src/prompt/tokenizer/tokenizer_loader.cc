@@ -198,8 +198,8 @@ TokenizerLoader::Loaded TokenizerLoader::from_ranks(std::string_view ranks,
   auto model = BpeModel::make(std::move(*source));
   if (!model) return fail(std::move(model.error()));
   parts->model = std::move(*model);
-  auto pre_tokenizer = PreTokenizer::from_pattern(
-      config.pattern ? std::string_view(*config.pattern) : kTiktokenPattern);
+  auto pre_tokenizer = PreTokenizer::from_pattern(config.pattern ? std::string_view(*config.pattern)
+                                                                 : kTiktokenPattern);
   if (!pre_tokenizer) return fail(std::move(pre_tokenizer.error()));
   parts->pre_tokenizer = std::move(*pre_tokenizer);
 

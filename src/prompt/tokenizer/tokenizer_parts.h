@@ -19,10 +19,10 @@ namespace baton::prompt {
 
 // What a tokenizer is made of; the loaders fill it.
 struct Tokenizer::Parts {
-  std::unique_ptr<const Normalizer> normalizer = nullptr;        // null: text stays as it is
-  std::unique_ptr<const PreTokenizer> pre_tokenizer = nullptr;   // null: all of it is one piece
+  std::unique_ptr<const Normalizer> normalizer = nullptr;       // null: text stays as it is
+  std::unique_ptr<const PreTokenizer> pre_tokenizer = nullptr;  // null: all of it is one piece
   std::unique_ptr<const Model> model = nullptr;
-  std::unique_ptr<const Decoder> decoder = nullptr;              // null: tokens with spaces between
+  std::unique_ptr<const Decoder> decoder = nullptr;  // null: tokens with spaces between
   AddedTokens added = {};
   PostProcessor post_processor = {};
   std::vector<std::pair<std::string, std::string>> special_tokens = {};

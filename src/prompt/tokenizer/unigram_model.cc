@@ -56,7 +56,8 @@ Result<std::unique_ptr<const Model>> UnigramModel::from_json(simdjson::dom::elem
   // The library fails a request with a character that has no token; a file is asked to have one.
   const auto unknown = section->number("unk_id");
   if (!unknown) return fail(unknown.error());
-  if (*unknown >= scored->scores.size()) return section->wrong("\"unk_id\" is not in the vocabulary");
+  if (*unknown >= scored->scores.size())
+    return section->wrong("\"unk_id\" is not in the vocabulary");
   return std::unique_ptr<const Model>(new UnigramModel(
       std::move(scored->vocabulary), std::move(scored->scores), *unknown, *fallback));
 }
@@ -86,8 +87,7 @@ void UnigramModel::append_unknown(std::string_view text, TokenIds& ids) const {
   const auto fallback = [&](char byte) { return fallback_[static_cast<unsigned char>(byte)]; };
   if (known != Vocabulary::kNone) {
     ids.push_back(known);
-  } else if (byte_fallback_ &&
-             std::ranges::find(text, Vocabulary::kNone, fallback) == text.end()) {
+  } else if (byte_fallback_ && std::ranges::find(text, Vocabulary::kNone, fallback) == text.end()) {
     for (const char byte : text) ids.push_back(fallback(byte));
   } else {
     ids.push_back(unknown_);

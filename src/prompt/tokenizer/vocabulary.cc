@@ -3,11 +3,10 @@
 #include "prompt/tokenizer/vocabulary.h"
 
 #define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
+#include <xxhash.h>
 
 namespace baton::prompt {
 namespace {

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/vocabulary_file.h"
 
-#include "prompt/tokenizer/byte_alphabet.h"
+#include "prompt/text/byte_alphabet.h"
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ Result<WrittenVocabulary> read_vocabulary(const JsonSection& model, ByteLevel by
     Vocabulary* target = &read.vocabulary;
     if (byte_level == ByteLevel::Yes) {
       bytes.clear();
-      if (append_alphabet_bytes(written, bytes)) {
+      if (ByteAlphabet::instance().read(written, bytes)) {
         text = bytes;
       } else {
         target = &read.unwritable;

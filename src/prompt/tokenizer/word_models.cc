@@ -67,16 +67,16 @@ Result<std::unique_ptr<const Model>> WordPieceModel::from_json(simdjson::dom::el
   }
   auto words = read_words(*section);
   if (!words) return fail(std::move(words.error()));
-  return std::unique_ptr<const Model>(
-      new WordPieceModel(std::move(words->vocabulary), {.unknown = words->unknown,
-                                                        .prefix = std::string(prefix->value_or("##")),
-                                                        .most_characters = most}));
+  return std::unique_ptr<const Model>(new WordPieceModel(
+      std::move(words->vocabulary), {.unknown = words->unknown,
+                                     .prefix = std::string(prefix->value_or("##")),
+                                     .most_characters = most}));
 }
 
 bool WordPieceModel::encode_piece(std::string_view piece, Workspace& workspace,
                                   TokenIds& ids) const {
-  const auto characters = std::ranges::count_if(
-      piece, [](char byte) { return !is_utf8_continuation(byte); });
+  const auto characters =
+      std::ranges::count_if(piece, [](char byte) { return !is_utf8_continuation(byte); });
   if (static_cast<std::size_t>(characters) > options_.most_characters) return false;
   const std::size_t longest = vocabulary().longest();
   for (std::size_t begin = 0; begin < piece.size();) {
