@@ -3,10 +3,14 @@
 #include "app/io_thread.h"
 
 #include "front/openai_api.h"
+#include "front/tokenize_api.h"
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 namespace baton::app {
 namespace {
@@ -35,20 +39,33 @@ pipeline::Options pipeline_options(const config::Config& config) {
           .overload_status = config.overload_status};
 }
 
+std::vector<front::Route> client_routes(pipeline::Pipeline& pipeline, Services& services) {
+  auto routes = front::openai_routes(pipeline, services.fleet, services.started_at);
+  std::ranges::move(front::tokenize_routes(services.fleet, services.tokenizers, services.cpu),
+                    std::back_inserter(routes));
+  return routes;
+}
+
 }  // namespace
 
 IoThread::IoThread(Services& services)
     : services_(services),
       random_(std::random_device()()),
       deadlines_(io_),
+      lag_(io_,
+           [&services](std::chrono::steady_clock::duration late) {
+             services.loop_lag.observe(std::chrono::duration<double>(late).count());
+           }),
       tasks_(io_, [&services](std::exception_ptr thrown) { services.report(thrown); }),
       pool_(io_, deadlines_, pool_options(services.config)),
       handoff_(
           pool_, tasks_, services.tickets, [this] { return random_(); },
           handoff_options(services.config, services.log)),
-      pipeline_(services.fleet, handoff_, tasks_, services.ledger,
+      prompts_(services.tokenizers, services.cpu,
+               pipeline::EngineTokens(pool_, services.config.limits.response_bytes)),
+      pipeline_(services.fleet, prompts_, handoff_, tasks_, services.ledger,
                 pipeline_options(services.config)),
-      routes_(front::openai_routes(pipeline_, services.fleet, services.started_at)) {}
+      routes_(client_routes(pipeline_, services)) {}
 
 IoThread::~IoThread() {
   io_.stop();
@@ -69,6 +86,7 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
       front::Listener::Gate{services_.client_connections, config.limits.connections},
       services_.tls.get());
   listener_->start();
+  lag_.start();
   thread_ = std::thread([this] { io_.run(); });
 }
 
@@ -95,7 +113,10 @@ void IoThread::forget(model::WorkerId worker) {
 }
 
 void IoThread::join() {
-  boost::asio::post(io_, [this] { deadlines_.stop(); });
+  boost::asio::post(io_, [this] {
+    lag_.stop();
+    deadlines_.stop();
+  });
   if (tasks() != 0) io_.stop();
   if (thread_.joinable()) thread_.join();
 }

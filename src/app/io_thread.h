@@ -9,6 +9,7 @@
 #include "front/routes.h"
 #include "handoff/handoff.h"
 #include "net/deadlines.h"
+#include "net/loop_lag.h"
 #include "net/task_group.h"
 #include "pipeline/pipeline.h"
 
@@ -49,9 +50,11 @@ class IoThread {
   Services& services_;
   std::mt19937_64 random_;
   net::Deadlines deadlines_;
+  net::LoopLag lag_;
   net::TaskGroup tasks_;
   engine::UpstreamPool pool_;
   handoff::Handoff handoff_;
+  pipeline::PromptStep prompts_;
   pipeline::Pipeline pipeline_;
   front::Routes routes_;
   std::unique_ptr<front::Listener> listener_;

@@ -3,6 +3,7 @@
 #include "app/demo_command.h"
 #include "app/register_command.h"
 #include "app/serve_command.h"
+#include "app/tokenize_command.h"
 #include "app/workers_command.h"
 #include "sim/command.h"
 
@@ -25,6 +26,8 @@ int main(int argc, char** argv) {
   const CLI::App* demo = baton::app::add_demo_command(app, demo_options);
   baton::app::WorkersOptions workers_options;
   const CLI::App* workers = baton::app::add_workers_command(app, workers_options);
+  baton::app::TokenizeOptions tokenize_options;
+  const CLI::App* tokenize = baton::app::add_tokenize_command(app, tokenize_options);
   baton::sim::Options sim_options;
   const CLI::App* sim = baton::sim::add_command(app, sim_options);
 
@@ -34,7 +37,9 @@ int main(int argc, char** argv) {
     const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
     if (unknown) {
       std::fprintf(
-          stderr, "baton: unknown command '%s'; there are serve, workers, register, demo and sim\n",
+          stderr,
+          "baton: unknown command '%s'; there are serve, workers, register, tokenize, demo and "
+          "sim\n",
           argv[1]);
       return baton::app::kCannotStart;
     }
@@ -43,6 +48,7 @@ int main(int argc, char** argv) {
   if (*serve) return baton::app::run_serve_command(serve_options);
   if (*workers) return baton::app::run_workers_command(workers_options);
   if (*sidecar) return baton::app::run_register_command(register_options);
+  if (*tokenize) return baton::app::run_tokenize_command(tokenize_options);
   if (*demo) return baton::app::run_demo_command(demo_options);
   if (*sim) return baton::sim::run_command(sim_options);
   return 0;

@@ -56,8 +56,11 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
   // SIGHUP has the configuration read again.)
   std::signal(SIGPIPE, SIG_IGN);
   if (!origin.file.empty()) {
+    auto load = [this, read = std::move(origin.load), file = origin.file] {
+      return with_tokenizers(read(), file);
+    };
     file_ = std::make_unique<fleet::FileSource>(control_, services_.fleet, services_.config,
-                                                std::move(origin.file), std::move(origin.load),
+                                                std::move(origin.file), std::move(load),
                                                 services_.metrics, log_);
   }
   if (const auto& etcd = services_.config.etcd) {
@@ -66,10 +69,22 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
   }
 }
 
-Router::~Router() = default;
+// What the CPU threads still do comes back to I/O threads.
+Router::~Router() { services_.cpu.join(); }
+
+// A file whose tokenizers cannot be read cannot be used.
+Router::Loaded Router::with_tokenizers(Loaded loaded, const std::string& file) {
+  if (!loaded) return loaded;
+  if (auto read = services_.tokenizers.configure(loaded->models); !read) {
+    return std::unexpected(std::vector<config::Problem>{
+        {.file = file, .line = 0, .path = "models", .message = read.error().message()}});
+  }
+  return loaded;
+}
 
 Result<void> Router::start() {
   if (auto loaded = load_tls(); !loaded) return loaded;
+  if (auto loaded = services_.tokenizers.configure(services_.config.models); !loaded) return loaded;
   // Everything that can fail comes before the first thread.
   auto acceptors = make_threads();
   if (!acceptors) return fail(std::move(acceptors.error()));

@@ -25,6 +25,8 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 namespace baton::app {
@@ -53,6 +55,9 @@ class Router {
   void run();
 
  private:
+  using Loaded = std::invoke_result_t<fleet::FileSource::Load>;
+
+  Loaded with_tokenizers(Loaded loaded, const std::string& file);
   Result<void> load_tls();
   Result<std::vector<boost::asio::ip::tcp::acceptor>> make_threads();
   Result<void> start_admin();

@@ -6,7 +6,9 @@
 #include "app/router.h"
 #include "config/load.h"
 #include "core/ready_file.h"
+#include "pipeline/tokenizers.h"
 #include "telemetry/log.h"
+#include "telemetry/metrics.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -87,6 +89,10 @@ int run_serve_command(const ServeOptions& options) {
     return refuse("the configuration cannot be used; nothing was started");
   }
   if (options.check_only) {
+    telemetry::Registry metrics;
+    pipeline::Tokenizers tokenizers(config->limits.token_cache_bytes, metrics);
+    if (const auto loaded = tokenizers.configure(config->models); !loaded)
+      return refuse(loaded.error().message());
     fmt::print("the configuration is good: {} model(s)\n", config->models.size());
     return 0;
   }

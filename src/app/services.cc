@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/services.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <random>
+#include <thread>
 #include <utility>
 
 namespace baton::app {
@@ -14,6 +17,15 @@ std::chrono::milliseconds unix_time() {
       std::chrono::system_clock::now().time_since_epoch());
 }
 
+// From what nobody notices to what everybody does.
+constexpr std::array<double, 12> kLagBounds{0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005,
+                                            0.01,   0.025,   0.05,   0.1,   0.5,   1};
+
+std::size_t cpu_threads(const config::Config& config) {
+  if (config.cpu_threads != 0) return config.cpu_threads;
+  return std::max(1U, std::thread::hardware_concurrency() / 2);
+}
+
 }  // namespace
 
 Services::Services(config::Config settings, telemetry::Logger& logger)
@@ -21,15 +33,25 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
       log(logger),
       fleet(config, metrics, log),
       ledger(metrics, log, config.log.requests),
+      tokenizers(config.limits.token_cache_bytes, metrics),
       keys(config.api_keys),
       http_metrics(metrics),
       tickets(static_cast<std::uint64_t>(unix_time().count()), std::random_device()()),
       started_at(unix_time().count() / 1000),
+      cpu(cpu_threads(config)),
+      loop_lag(metrics.histogram("baton_loop_lag_seconds",
+                                 "How late an I/O thread comes to what is due, looked at ten times "
+                                 "a second.",
+                                 {}, kLagBounds)),
       escaped_exceptions_(
           metrics.counter("baton_escaped_exceptions_total",
                           "Tasks that ended by an exception nobody caught: bugs.")) {
   // From the start, so that a model without requests counts none instead of being absent.
   for (const config::Model& model : config.models) ledger.metrics(model.name);
+  metrics.collect("baton_cpu_waiting", "Work that waits for a CPU thread.",
+                  [this](const telemetry::Registry::Emit& emit) {
+                    emit({}, static_cast<std::int64_t>(cpu.waiting()));
+                  });
 }
 
 void Services::report(std::exception_ptr thrown) {

@@ -7,7 +7,9 @@
 #include "front/api_keys.h"
 #include "front/http_session.h"
 #include "handoff/ticket_source.h"
+#include "net/cpu_pool.h"
 #include "pipeline/request_record.h"
+#include "pipeline/tokenizers.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -35,6 +37,7 @@ struct Services {
   telemetry::Registry metrics;
   fleet::Fleet fleet;
   pipeline::RequestLedger ledger;
+  pipeline::Tokenizers tokenizers;
   front::ApiKeys keys;
   front::HttpMetrics http_metrics;
   handoff::TicketSource tickets;
@@ -42,6 +45,8 @@ struct Services {
   std::atomic<std::size_t> client_connections{0};
   std::atomic<bool> draining{false};
   std::int64_t started_at;  // seconds since 1970
+  net::CpuPool cpu;
+  telemetry::Histogram& loop_lag;
 
  private:
   telemetry::Counter& escaped_exceptions_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/network.h"
+#include "model/tokens.h"
 #include "model/worker.h"
 
 #include <chrono>
@@ -35,9 +36,10 @@ struct Timeouts {
 struct Limits {
   std::size_t header_bytes = 64 * 1024;
   std::size_t body_bytes = 64 * 1024 * 1024;
-  std::size_t response_bytes = 64 * 1024 * 1024;  // a non-streamed answer, held to be checked
-  std::size_t connections = 10'000;               // client connections of the whole process
-  std::size_t idle_upstreams = 256;               // kept-alive connections per worker and thread
+  std::size_t response_bytes = 64 * 1024 * 1024;     // a non-streamed answer, held to be checked
+  std::size_t connections = 10'000;                  // client connections of the whole process
+  std::size_t idle_upstreams = 256;                  // kept-alive connections per worker and thread
+  std::size_t token_cache_bytes = 64 * 1024 * 1024;  // of tokens remembered, for each model
   bool operator==(const Limits&) const = default;
 };
 
@@ -114,6 +116,16 @@ struct Probe {
   bool operator==(const Probe&) const = default;
 };
 
+// How a model's prompts become token ids.
+struct Tokens {
+  model::Tokenize by =
+      model::Tokenize::Off;   // Local where there is a tokenizer, if nothing is said
+  std::string tokenizer;      // folder with the model's tokenizer files
+  std::string chat_template;  // file, instead of the folder's own template
+  model::SendTokenIds send = model::SendTokenIds::Auto;
+  bool operator==(const Tokens&) const = default;
+};
+
 struct Model {
   std::string name;
   std::vector<std::string> aliases;
@@ -125,6 +137,7 @@ struct Model {
   std::size_t retries = 2;    // further attempts before the first token
   std::size_t migration = 0;  // further attempts after it
   Affinity affinity;
+  Tokens tokens;
   std::vector<model::WorkerSpec> workers;
   bool operator==(const Model&) const = default;
 };
@@ -137,7 +150,8 @@ struct Config {
       api_keys;  // from api_keys and api_keys_file; none: everybody may come in
   // From admin_keys and admin_keys_file; none: workers are shown and changed from loopback only.
   std::vector<std::string> admin_keys;
-  std::size_t threads = 0;  // I/O threads; 0: one per core
+  std::size_t threads = 0;      // I/O threads; 0: one per core
+  std::size_t cpu_threads = 0;  // for templates and tokenizing; 0: one for two cores
   std::chrono::milliseconds shutdown_grace{30'000};
   Trust trust;
   ClientHandoffFields client_handoff_fields = ClientHandoffFields::Strip;

@@ -101,6 +101,7 @@ void read_limits(const Section& section, Limits& limits) {
   section.read("response_bytes", limits.response_bytes, parse_size);
   section.read("connections", limits.connections, number<1, 10'000'000>);
   section.read("idle_upstreams", limits.idle_upstreams, number<0, 100'000>);
+  section.read("token_cache_bytes", limits.token_cache_bytes, parse_size);
 }
 
 void read_log(const Section& section, Log& log) {
@@ -155,6 +156,7 @@ Config read_config(const Node& root, Problems& problems) {
   section.read("listen", config.listen, parse_listen_address);
   section.read("admin", config.admin, parse_listen_address);
   section.read("threads", config.threads, number<0, 1024>);
+  section.read("cpu_threads", config.cpu_threads, number<0, 1024>);
   section.read("shutdown_grace", config.shutdown_grace, parse_duration);
   read_tls(root, section.section("tls"), config.tls, problems);
   read_trust(root, section, config.trust, problems);

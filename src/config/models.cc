@@ -84,6 +84,34 @@ void read_affinity(const Node& node, const Section& model, Affinity& affinity, P
   }
 }
 
+Parsed<model::Tokenize> parse_tokenize(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kNames{"local", "engine", "off"};
+  return parse_choice<model::Tokenize>(text, model::parse_tokenize, kNames);
+}
+
+Parsed<model::SendTokenIds> parse_send_token_ids(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kNames{"auto", "always", "never"};
+  return parse_choice<model::SendTokenIds>(text, model::parse_send_token_ids, kNames);
+}
+
+void read_tokens(const Node& node, const Section& model, Tokens& tokens, Problems& problems) {
+  std::optional<model::Tokenize> by;
+  model.read("tokenizer", tokens.tokenizer, parse_path);
+  model.read("chat_template", tokens.chat_template, parse_path);
+  model.read("tokenize", by, parse_tokenize);
+  model.read("send_token_ids", tokens.send, parse_send_token_ids);
+  const bool has_tokenizer = node.find("tokenizer") != nullptr;
+  tokens.by = by.value_or(has_tokenizer ? model::Tokenize::Local : model::Tokenize::Off);
+  if (by == model::Tokenize::Local && !has_tokenizer) {
+    problems.add(*node.find("tokenize"), model.path_of("tokenize"),
+                 "is local, but there is no tokenizer; write tokenizer: FOLDER, or engine");
+  }
+  if (node.find("chat_template") != nullptr && !has_tokenizer) {
+    problems.add(*node.find("chat_template"), model.path_of("chat_template"),
+                 "has no effect without a tokenizer; write tokenizer: FOLDER, or remove it");
+  }
+}
+
 Draft read_model(const Node& node, const std::string& path, Problems& problems) {
   Draft draft{.node = &node, .path = path, .model = {}, .workers = {}};
   Model& result = draft.model;
@@ -103,6 +131,7 @@ Draft read_model(const Node& node, const std::string& path, Problems& problems) 
   section.read("retries", result.retries, number<0, 10>);
   section.read("migration", result.migration, number<0, 10>);
   read_affinity(node, section, result.affinity, problems);
+  read_tokens(node, section, result.tokens, problems);
   const std::vector<Node>& aliases = section.list("aliases");
   for (std::size_t i = 0; i < aliases.size(); ++i) {
     const std::string at = fmt::format("{}.aliases[{}]", path, i);

@@ -33,6 +33,9 @@ struct ClientCall {
   // raw JSON of its prompt where the client sent a list of them.
   std::optional<std::uint32_t> choice = {};
   std::string_view prompt = {};
+  // The prompt as token ids, raw JSON: [1,2,3]; of a list of prompts that is not fanned out
+  // [[1,2],[3]]. The leg carries them where its engine takes them. Empty: none.
+  std::string_view token_ids = {};
   // Where an answer is continued: the tokens so far become part of the prompt.
   const Progress* progress = nullptr;
   // Ask for token ids on Baton's own account, so that the answer can be continued elsewhere.

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/dialect_fields.h"
 
+#include "wire/json_array.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +24,11 @@ void select_choice(wire::JsonSplice& splice, const wire::JsonObject& body, std::
   // Engines count the seed up for each choice, too. Past the largest it starts over.
   splice.set("seed", fmt::format("{}", static_cast<std::int64_t>(static_cast<std::uint64_t>(*seed) +
                                                                  choice)));
+}
+
+// What a chat's prompt goes in beside its messages; vLLM has it in kv_transfer_params.
+std::string_view chat_ids_field(model::Engine engine) {
+  return engine == model::Engine::Sglang ? "input_ids" : "prompt_token_ids";
 }
 
 // The tokens of the prompt and of the answer so far, as one list.
@@ -46,7 +53,7 @@ void continue_from(wire::JsonSplice& splice, const ClientCall& call, model::Engi
   lower(splice, call.body, "max_completion_tokens", progress.produced, 1);
   lower(splice, call.body, "min_tokens", progress.produced, 0);
   if (call.api == Api::Completions) {
-    splice.set("prompt", prompt_so_far(progress));
+    set_prompt_ids(splice, call, engine, prompt_so_far(progress));
     // Where the client set no limit there is one all the same.
     if (!call.body.find_integer("max_tokens")) {
       const std::int64_t rest = *token_limit(call) - progress.produced;
@@ -54,17 +61,31 @@ void continue_from(wire::JsonSplice& splice, const ClientCall& call, model::Engi
     }
     return;
   }
-  switch (engine) {
-    case model::Engine::Vllm:
-      set_kv_transfer_params(splice, call, "{}");
-      break;
-    case model::Engine::Sglang:
-      splice.set("input_ids", prompt_so_far(progress));
-      break;
-    case model::Engine::Trtllm:
-      splice.set("prompt_token_ids", prompt_so_far(progress));
-      break;
+  set_prompt_ids(splice, call, engine, prompt_so_far(progress));
+}
+
+// Whether the answer is the same for the text and for its token ids. An engine repeats the prompt,
+// puts a suffix behind it and cuts it to length as text; and what a client gave as ids stays that.
+bool ids_stand_for_text(const ClientCall& call, model::Engine engine) {
+  const wire::JsonObject& body = call.body;
+  if (body.find_bool("echo") == true || body.find_bool("use_beam_search") == true) return false;
+  for (const std::string_view field : {"suffix", "truncate_prompt_tokens", "prompt_embeds"}) {
+    if (says_something(body.find(field))) return false;
   }
+  if (call.api == Api::Completions)
+    return !is_token_ids(call.prompt.empty() ? body.find("prompt").value_or("null") : call.prompt);
+  return engine == model::Engine::Vllm || !says_something(body.find(chat_ids_field(engine)));
+}
+
+bool carries_token_ids(const ClientCall& call, model::Engine engine) {
+  return !call.token_ids.empty() && ids_stand_for_text(call, engine);
+}
+
+// `params` is vLLM's hand-off object.
+void put_ids_into(std::string& params, std::string_view ids) {
+  const auto object = wire::JsonObject::within(params);
+  if (!object) return;
+  params = wire::JsonSplice(*object).set("prompt_token_ids", ids).build().joined();
 }
 
 wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
@@ -74,7 +95,11 @@ wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   if (!call.model.empty()) splice.set("model", wire::json_quote(call.model));
   if (call.choice) select_choice(splice, call.body, *call.choice);
   if (!call.prompt.empty()) splice.set("prompt", call.prompt);
-  if (call.progress != nullptr) continue_from(splice, call, engine);
+  if (call.progress != nullptr) {
+    continue_from(splice, call, engine);
+  } else if (carries_token_ids(call, engine)) {
+    set_prompt_ids(splice, call, engine, call.token_ids);
+  }
   // TensorRT-LLM takes a salt in chats only, and refuses fields it does not know.
   const bool saltable = engine != model::Engine::Trtllm || call.api == Api::Chat;
   if (!call.cache_salt.empty() && saltable && !call.body.has("cache_salt"))
@@ -93,6 +118,11 @@ std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body) {
 
 bool says_something(std::optional<std::string_view> raw) {
   return raw && *raw != "null" && *raw != R"("")" && *raw != "[]" && *raw != "{}";
+}
+
+bool is_token_ids(std::string_view prompt) {
+  const auto first = wire::first_element(prompt);
+  return first && first->front() >= '0' && first->front() <= '9';
 }
 
 std::optional<std::int64_t> token_limit(const ClientCall& call) {
@@ -141,16 +171,25 @@ void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& bod
 }
 
 void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call, std::string params) {
-  if (call.progress != nullptr && call.api == Api::Chat) {
-    const auto object = wire::JsonObject::within(params);
-    if (object) {
-      params = wire::JsonSplice(*object)
-                   .set("prompt_token_ids", prompt_so_far(*call.progress))
-                   .build()
-                   .joined();
-    }
+  if (call.api == Api::Chat && call.progress != nullptr) {
+    put_ids_into(params, prompt_so_far(*call.progress));
+  } else if (call.api == Api::Chat && carries_token_ids(call, model::Engine::Vllm)) {
+    put_ids_into(params, call.token_ids);
   }
   splice.set("kv_transfer_params", params);
+}
+
+void set_prompt_ids(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine,
+                    std::string_view ids) {
+  if (call.api == Api::Completions) {
+    splice.set("prompt", ids);
+  } else if (engine == model::Engine::Vllm) {
+    std::string params = "{}";
+    put_ids_into(params, ids);
+    splice.set("kv_transfer_params", params);
+  } else {
+    splice.set(chat_ids_field(engine), ids);
+  }
 }
 
 }  // namespace baton::engine

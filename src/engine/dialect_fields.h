@@ -24,6 +24,9 @@ inline constexpr std::array<std::string_view, 10> kHandoffFields{
 // Whether a member is there and neither null nor empty.
 bool says_something(std::optional<std::string_view> raw);
 
+// Whether a prompt, valid JSON, is given as token ids.
+bool is_token_ids(std::string_view prompt);
+
 // How many tokens the answer may have; nullopt: as many as fit.
 std::optional<std::int64_t> token_limit(const ClientCall& call);
 
@@ -43,7 +46,12 @@ wire::JsonSplice answer_leg(const ClientCall& call, model::Engine engine, Decode
 // One token, not streamed.
 void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& body);
 
-// vLLM's hand-off object, which also carries a chat's prompt where an answer is continued.
+// Puts the prompt in as token ids where the engine takes them: in place of a completion's text,
+// beside a chat's messages.
+void set_prompt_ids(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine,
+                    std::string_view ids);
+
+// vLLM's hand-off object, which also carries a chat's prompt where that goes as token ids.
 // `params` must be a JSON object.
 void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call, std::string params);
 

@@ -59,10 +59,9 @@ wire::SplicedBody ContextFirstDialect::decode_body(const ClientCall& call, const
                                                    DecodePurpose purpose) const {
   wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
   if (!outcome.handoff.empty()) splice.set("disaggregated_params", outcome.handoff);
-  if (!outcome.prompt_token_ids.empty()) {
-    const bool chat = call.api == Api::Chat;
-    splice.set(chat ? "prompt_token_ids" : "prompt", outcome.prompt_token_ids);
-  }
+  // What the context worker computed, whatever the leg would carry otherwise.
+  if (!outcome.prompt_token_ids.empty())
+    set_prompt_ids(splice, call, kEngine, outcome.prompt_token_ids);
   return splice.build();
 }
 

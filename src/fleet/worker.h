@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fleet/health.h"
+#include "model/version.h"
 #include "model/worker.h"
 #include "routing/affinity.h"
 
@@ -88,6 +89,13 @@ class Worker {
   }
   void eject(std::string_view why) { tell(vitals_->health.eject(why, Clock::now())); }
   void misconfigured(std::string_view why) { tell(vitals_->health.misconfigured(why)); }
+  // Which release it runs, as it last said; nullopt where nobody has asked, or it does not say.
+  std::optional<model::Version> version() const {
+    return vitals_->version.load(std::memory_order_relaxed);
+  }
+  void runs(std::optional<model::Version> version) {
+    vitals_->version.store(version, std::memory_order_relaxed);
+  }
   // Whether it changed.
   bool set_draining(bool draining) { return vitals_->draining.exchange(draining) != draining; }
 
@@ -102,6 +110,7 @@ class Worker {
     Health health;
     std::unique_ptr<std::atomic<std::int64_t>[]> in_flight;  // by rank
     std::atomic<bool> draining{false};
+    std::atomic<std::optional<model::Version>> version{};
     std::mutex mutex;
     std::weak_ptr<Watcher> watcher;  // under mutex
   };

@@ -5,6 +5,7 @@
 #include "engine/client_body.h"
 #include "engine/dialect.h"
 #include "fleet/fleet.h"
+#include "model/tokens.h"
 #include "routing/hints.h"
 #include "telemetry/metrics.h"
 #include "wire/http_message.h"
@@ -42,6 +43,10 @@ struct Job {
   // Where the request was fanned out; see engine::ClientCall.
   std::optional<std::uint32_t> choice = {};
   std::string_view prompt = {};
+  // The prompt as token ids, and whether workers get it so; see engine::ClientCall and
+  // engine::token_ids_json. Null: nobody knows them.
+  std::shared_ptr<const std::string> token_ids = {};
+  model::SendTokenIds send_token_ids = model::SendTokenIds::Auto;
   // The answer is streamed, and could be continued on another worker.
   bool continuable = false;
   // How bad the workers may be that it names.

@@ -167,6 +167,7 @@ void Run::first_token() {
   if (!job_.continuable) {
     // A long prompt need not wait for the end of its answer.
     job_.body.reset();
+    job_.token_ids.reset();
     job_.headers = {};
     ticket_.reset();
   }
@@ -212,13 +213,17 @@ Error Run::error_of(Cause cause) const {
   return *decode_error_;
 }
 
-engine::ClientCall Run::call(const engine::ClientBody& body,
+engine::ClientCall Run::call(const fleet::Worker& worker, engine::Leg leg, const Material& material,
                              const engine::Progress* progress) const {
+  const bool with_ids =
+      material.token_ids && engine::sends_token_ids(job_.send_token_ids, worker.spec().engine,
+                                                    job_.api, worker.version(), leg);
   return {.api = job_.api,
-          .body = body.object(),
+          .body = material.body->object(),
           .model = job_.by_alias ? std::string_view(job_.model->name()) : std::string_view(),
           .choice = job_.choice,
           .prompt = job_.prompt,
+          .token_ids = with_ids ? std::string_view(*material.token_ids) : std::string_view(),
           .progress = progress,
           .with_token_ids = job_.continuable,
           .cache_salt = job_.hints->tenant};
@@ -298,7 +303,7 @@ awaitable<void> Run::prefill_leg() {
     prefill_failed(given_up(), booking.worker());
     co_return;
   }
-  const auto body_text = job_.body;  // the client's flow may let go of it meanwhile
+  const Material held = material();  // the client's flow may let go of it meanwhile
   fleet::Worker& worker = booking.worker();
   const ModeRules& rules = rules_of(*mode_);
   const engine::Dialect& dialect = engine::dialect_of(*mode_);
@@ -306,7 +311,8 @@ awaitable<void> Run::prefill_leg() {
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   prefill_exchange_ = &exchange;
-  const wire::SplicedBody body = dialect.prefill_body(call(*job_.body, progress_.get()), *ticket_);
+  const wire::SplicedBody body =
+      dialect.prefill_body(call(worker, engine::Leg::Compute, held, progress_.get()), *ticket_);
   const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
   const auto rank = by_room ? std::nullopt : booking.rank();
   const auto sent = co_await send(exchange, worker, rank, job_.headers, body, ticket_->request_id);
@@ -346,7 +352,9 @@ awaitable<void> Run::decode_leg() {
       handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
       handoff_.options_.timeouts);
   handed_off_ = !alone;
-  const engine::ClientCall wanted = call(*job_.body, progress_.get());
+  const Material held = material();
+  const engine::ClientCall wanted =
+      call(worker, alone ? engine::Leg::Compute : engine::Leg::Continue, held, progress_.get());
   const wire::SplicedBody body =
       alone ? engine::plain_body(wanted, worker.spec().engine)
             : engine::dialect_of(*mode_).decode_body(wanted, *ticket_, outcome_,
@@ -383,7 +391,7 @@ void Run::release() {
                   .ticket = *ticket_,
                   .outcome = outcome_,
                   .transfer = selection_.transfer(),
-                  .body = job_.body,
+                  .material = material(),
                   .headers = job_.headers,
                   .progress = progress_ ? std::optional(*progress_) : std::nullopt};
   handoff_.tasks_.spawn([](std::shared_ptr<Run> run, Release what) -> awaitable<void> {
@@ -392,11 +400,6 @@ void Run::release() {
 }
 
 awaitable<void> Run::release_leg(Release release) {
-  const engine::ClientCall wanted =
-      call(*release.body, release.progress ? &*release.progress : nullptr);
-  const wire::SplicedBody body =
-      engine::dialect_of(release.mode)
-          .decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
   fleet::Excluded tried = selection_.failed_decodes();
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     // Who holds the blocks, or all who could fetch them, may be away for a moment only.
@@ -404,6 +407,11 @@ awaitable<void> Run::release_leg(Release release) {
     auto booking = selection_.releaser(*release.pool, release.workers, release.transfer, tried);
     if (!booking) co_return;
     const fleet::Worker& worker = booking->worker();
+    const engine::ClientCall wanted = call(worker, engine::Leg::Continue, release.material,
+                                           release.progress ? &*release.progress : nullptr);
+    const wire::SplicedBody body =
+        engine::dialect_of(release.mode)
+            .decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
     const std::chrono::milliseconds grace = handoff_.options_.grace;
     engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                               {.first_byte = grace, .idle = grace});

@@ -6,6 +6,7 @@
 #include "core/result.h"
 #include "engine/dialect.h"
 #include "engine/exchange.h"
+#include "engine/token_ids.h"
 #include "fleet/fleet.h"
 #include "handoff/handoff.h"
 #include "handoff/job.h"
@@ -51,6 +52,11 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<void> await_prefill();
 
  private:
+  // What a leg is made of. All of it may be let go of while the leg runs, or have been.
+  struct Material {
+    std::shared_ptr<const engine::ClientBody> body;
+    std::shared_ptr<const std::string> token_ids;
+  };
   // What is to be taken off a prefill worker's hands, independent of what the run does next.
   struct Release {
     model::HandoffMode mode;            // as the legs are spoken
@@ -59,7 +65,7 @@ class Run : public std::enable_shared_from_this<Run> {
     engine::HandoffTicket ticket;
     engine::PrefillOutcome outcome;
     routing::Constraints transfer;
-    std::shared_ptr<const engine::ClientBody> body;
+    Material material;
     wire::Headers headers;
     std::optional<engine::Progress> progress;
   };
@@ -69,7 +75,9 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<Result<void>> proceed();
   awaitable<void> wait_for_something_to_do();
   Error error_of(Cause cause) const;
-  engine::ClientCall call(const engine::ClientBody& body, const engine::Progress* progress) const;
+  Material material() const { return {job_.body, job_.token_ids}; }
+  engine::ClientCall call(const fleet::Worker& worker, engine::Leg leg, const Material& material,
+                          const engine::Progress* progress) const;
 
   void begin_attempt();
   awaitable<void> choose_prefill();

@@ -239,6 +239,7 @@ awaitable<bool> Watch::admit(Patient& patient) {
     }
     co_return false;
   }
+  worker.runs(model::parse_version(facts->version));
   const auto denied = engine::contradictions(patient.model, worker.spec(), *facts);
   note(worker.id(), [&](Patient& known) { known.facts = *facts; });
   if (!denied.empty()) {

@@ -241,6 +241,10 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
     handoff::Job job = fan_out.job;
     job.choice = fan_out.branches[i].choice;
     job.prompt = fan_out.branches[i].prompt;
+    if (const std::size_t prompt = i / fan_out.choices_per_prompt;
+        prompt < fan_out.token_ids.size()) {
+      job.token_ids = fan_out.token_ids[prompt];
+    }
     job.request_id = fmt::format("{}-{}", fan_out.job.request_id, i);
     Delivery branch{.api = delivery.api,
                     .include_usage = delivery.include_usage,

@@ -14,6 +14,8 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstddef>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace baton::pipeline {
@@ -26,6 +28,8 @@ struct FanOut {
   handoff::Job job;
   std::vector<engine::Branch> branches;
   std::size_t choices_per_prompt;
+  // Of each prompt, as Job carries them; empty where they are not known.
+  std::vector<std::shared_ptr<const std::string>> token_ids = {};
 };
 
 // Serves the branches side by side and brings them to the client as one answer. The first failure

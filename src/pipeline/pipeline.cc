@@ -67,8 +67,7 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
   record.received = incoming->received;
   record.request_bytes = incoming->body.size();
 
-  auto understood = understand(*incoming, record);
-  incoming.reset();
+  auto understood = co_await prepare(std::move(incoming), record, cancellation);
   if (!understood) {
     record.error = std::move(understood.error());
   } else if ((*understood)->job.hints->query_only || !(*understood)->branches.empty()) {
@@ -92,6 +91,22 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
   ledger_.close(record, model ? ledger_.metrics(model->name()) : ledger_.unknown());
 }
 
+awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
+    std::unique_ptr<Incoming> incoming, RequestRecord& record, Cancellation& cancellation) {
+  auto body = co_await prompts_.read(std::move(incoming->body));
+  if (!body) co_return fail(std::move(body.error()));
+  auto understood = understand(*incoming, *std::move(body), record);
+  if (!understood) co_return understood;
+  handoff::Job& job = (*understood)->job;
+  const PerPrompt per_prompt = (*understood)->branches.empty() ? PerPrompt::No : PerPrompt::Yes;
+  auto tokens = co_await prompts_.tokens(job, per_prompt, record, cancellation);
+  if (!tokens) co_return fail(std::move(tokens.error()));
+  job.send_token_ids = tokens->send;
+  if (per_prompt == PerPrompt::No && !tokens->json.empty()) job.token_ids = tokens->json.front();
+  (*understood)->tokens = *std::move(tokens);
+  co_return understood;
+}
+
 Delivery Pipeline::delivery_for(Understood& understood, bool stream) const {
   handoff::Job& job = understood.job;
   Delivery delivery{.api = job.api,
@@ -113,10 +128,10 @@ awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> un
   if (understood->job.hints->query_only)
     co_return co_await answer_query(understood->job, handoff_.random(), sink, record);
   Delivery delivery = delivery_for(*understood, record.stream);
-  co_return co_await serve_branches({handoff_, tasks_, std::move(understood->job),
-                                     std::move(understood->branches), understood->choices},
-                                    std::move(delivery), sink, record, understood->metrics,
-                                    cancellation);
+  co_return co_await serve_branches(
+      {handoff_, tasks_, std::move(understood->job), std::move(understood->branches),
+       understood->choices, std::move(understood->tokens.json)},
+      std::move(delivery), sink, record, understood->metrics, cancellation);
 }
 
 Result<std::shared_ptr<fleet::Model>> Pipeline::find_model(const wire::JsonObject& body,
@@ -154,11 +169,8 @@ Result<void> Pipeline::check(engine::Api api, const wire::JsonObject& body,
   return {};
 }
 
-Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(Incoming& incoming,
-                                                                   RequestRecord& record) {
-  auto parsed = engine::ClientBody::parse(std::move(incoming.body));
-  if (!parsed) return fail(std::move(parsed.error()));
-  const std::shared_ptr<const engine::ClientBody> body = std::move(*parsed);
+Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
+    Incoming& incoming, std::shared_ptr<const engine::ClientBody> body, RequestRecord& record) {
   const wire::JsonObject& object = body->object();
   auto model = find_model(object, record);
   if (!model) return fail(std::move(model.error()));
@@ -187,6 +199,7 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(Incoming& inc
       .include_usage = wants_usage(object),
       .branches = std::move(branches),
       .choices = static_cast<std::size_t>(n > 0 ? n : 1),
+      .tokens = {},
       .metrics = metrics});
 }
 

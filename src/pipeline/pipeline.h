@@ -11,6 +11,7 @@
 #include "handoff/handoff.h"
 #include "net/task_group.h"
 #include "pipeline/forwarding.h"
+#include "pipeline/prompt_step.h"
 #include "pipeline/relay.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
@@ -52,9 +53,14 @@ struct Options {
 //   recorded exactly once.
 class Pipeline {
  public:
-  Pipeline(fleet::Fleet& fleet, handoff::Handoff& handoff, net::TaskGroup& tasks,
-           RequestLedger& ledger, Options options)
-      : fleet_(fleet), handoff_(handoff), tasks_(tasks), ledger_(ledger), options_(options) {}
+  Pipeline(fleet::Fleet& fleet, PromptStep& prompts, handoff::Handoff& handoff,
+           net::TaskGroup& tasks, RequestLedger& ledger, Options options)
+      : fleet_(fleet),
+        prompts_(prompts),
+        handoff_(handoff),
+        tasks_(tasks),
+        ledger_(ledger),
+        options_(options) {}
 
   awaitable<void> serve(std::unique_ptr<Incoming> incoming, ResponseSink& sink,
                         Cancellation& cancellation);
@@ -66,10 +72,17 @@ class Pipeline {
     engine::IncludeUsage include_usage;
     std::vector<engine::Branch> branches;  // where it is fanned out
     std::size_t choices;                   // of each prompt
+    PromptTokens tokens;
     ModelMetrics& metrics;
   };
 
-  Result<std::unique_ptr<Understood>> understand(Incoming& incoming, RequestRecord& record);
+  // A body that was read, and its prompts as token ids where somebody knows them.
+  awaitable<Result<std::unique_ptr<Understood>>> prepare(std::unique_ptr<Incoming> incoming,
+                                                         RequestRecord& record,
+                                                         Cancellation& cancellation);
+  Result<std::unique_ptr<Understood>> understand(Incoming& incoming,
+                                                 std::shared_ptr<const engine::ClientBody> body,
+                                                 RequestRecord& record);
   Result<std::shared_ptr<fleet::Model>> find_model(const wire::JsonObject& body,
                                                    RequestRecord& record);
   Result<void> check(engine::Api api, const wire::JsonObject& body, RequestRecord& record) const;
@@ -81,6 +94,7 @@ class Pipeline {
   awaitable<void> deliver_error(Error& error, ResponseSink& sink, RequestRecord& record);
 
   fleet::Fleet& fleet_;
+  PromptStep& prompts_;
   handoff::Handoff& handoff_;
   net::TaskGroup& tasks_;
   RequestLedger& ledger_;

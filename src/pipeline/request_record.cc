@@ -55,7 +55,17 @@ ModelMetrics::ModelMetrics(telemetry::Registry& registry, const std::string& mod
           "baton_kv_transfer_seconds",
           "From the end of prefill to the first token of decode: bounds the transfer from above.",
           {{"model", model}})),
+      prompts{},
+      tokenize_time(registry.histogram(
+          "baton_tokenize_seconds",
+          "Rendering and tokenizing a prompt, with the wait for a thread to do it.",
+          {{"model", model}})),
       handoff(registry, model) {
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    prompts[i] = &registry.counter(
+        "baton_prompts_total", "Requests by who turned their prompts into token ids.",
+        {{"model", model}, {"tokens", std::string(to_string(static_cast<TokenSource>(i)))}});
+  }
   for (const ErrorInfo& info : error_table()) {
     requests[static_cast<std::size_t>(info.code)] =
         &registry.counter("baton_requests_total", kRequestsHelp,
@@ -63,6 +73,22 @@ ModelMetrics::ModelMetrics(telemetry::Registry& registry, const std::string& mod
   }
   requests.back() = &registry.counter("baton_requests_total", kRequestsHelp,
                                       {{"model", model}, {"outcome", "ok"}});
+}
+
+std::string_view to_string(TokenSource source) {
+  switch (source) {
+    case TokenSource::Off:
+      return "off";
+    case TokenSource::Local:
+      return "local";
+    case TokenSource::Engine:
+      return "engine";
+    case TokenSource::Inexact:
+      return "inexact";
+    case TokenSource::Failed:
+      return "failed";
+  }
+  return "unknown";
 }
 
 void RequestRecord::on_token(ModelMetrics& metrics) {
@@ -122,6 +148,8 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
       record.error ? static_cast<std::size_t>(record.error->code()) : ModelMetrics::kOutcomes - 1;
   metrics.requests[outcome]->add();
   metrics.total_time.observe(seconds(total));
+  metrics.prompts[static_cast<std::size_t>(record.tokens)]->add();
+  if (record.tokenize_time) metrics.tokenize_time.observe(seconds(*record.tokenize_time));
   metrics.request_bytes.add(record.request_bytes);
   metrics.response_bytes.add(record.response_bytes);
   const auto prefill = record.prefill_duration();
@@ -175,6 +203,9 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
        {"migrations", some(record.trail.migrations)},
        {"total_ms", milliseconds(total)},
        {"ttft_ms", ms(ttft)},
+       {"tokens", to_string(record.tokens)},
+       {"tokenize_ms", ms(record.tokenize_time)},
+       {"prompt_length", some(record.prompt_length)},
        {"prefill_ms", ms(prefill)},
        {"kv_transfer_ms", ms(transfer)},
        {"decode_wait_ms", ms(decode_wait)},

@@ -21,6 +21,16 @@
 
 namespace baton::pipeline {
 
+// Who turned a request's prompt into token ids.
+enum class TokenSource : std::uint8_t {
+  Off,      // nobody
+  Local,    // Baton
+  Engine,   // a worker that was asked
+  Inexact,  // Baton, but not as the engine will see it (images …)
+  Failed,   // somebody was to, and could not
+};
+std::string_view to_string(TokenSource source);
+
 // The metrics of one model's requests.
 struct ModelMetrics {
   ModelMetrics(telemetry::Registry& registry, const std::string& model);
@@ -38,6 +48,8 @@ struct ModelMetrics {
   telemetry::Counter& request_bytes;
   telemetry::Counter& response_bytes;
   telemetry::Histogram& kv_transfer;
+  std::array<telemetry::Counter*, static_cast<std::size_t>(TokenSource::Failed) + 1> prompts;
+  telemetry::Histogram& tokenize_time;
   handoff::Counters handoff;
 };
 
@@ -60,6 +72,9 @@ struct RequestRecord {
   std::uint64_t events = 0;
   std::size_t request_bytes = 0;
   std::size_t response_bytes = 0;
+  TokenSource tokens = TokenSource::Off;
+  std::size_t prompt_length = 0;  // in tokens, where they are known before the engine says
+  std::optional<Clock::duration> tokenize_time;
 
   // From sending the decode leg to its first token, the transfer of the KV cache included.
   std::optional<Clock::duration> decode_wait() const;

@@ -74,10 +74,6 @@ std::uint64_t extend_hash(std::uint64_t hash, TokenId token) {
   return hash;
 }
 
-bool is_output_token(TokenId token) {
-  return token >= kFirstOutputToken && token - kFirstOutputToken < kOutputTokens;
-}
-
 std::uint64_t output_bits(std::uint64_t hash, std::uint64_t index) {
   return mix(hash + (index + 1) * kGolden);
 }
@@ -116,6 +112,10 @@ std::uint64_t hash_prompt(std::span<const TokenId> tokens) {
   std::uint64_t hash = kHashBasis;
   for (const TokenId token : tokens) hash = extend_hash(hash, token);
   return hash;
+}
+
+bool is_output_token(TokenId token) {
+  return token >= kFirstOutputToken && token - kFirstOutputToken < kOutputTokens;
 }
 
 TokenId output_token(std::uint64_t hash, std::uint64_t index) {

@@ -24,6 +24,7 @@ std::uint64_t hash_prompt(std::span<const TokenId> tokens);
 // Output token `index`. Its id is of a range that no piece of a text has, so that a prompt of token
 // ids tells where an answer in it begins.
 TokenId output_token(std::uint64_t hash, std::uint64_t index);
+bool is_output_token(TokenId token);
 // Its word (without the space that joins it to the one before).
 std::string output_word(std::uint64_t hash, std::uint64_t index);
 

@@ -3,6 +3,7 @@
 #include "sim/command.h"
 
 #include "core/ready_file.h"
+#include "sim/model_tokens.h"
 #include "sim/server.h"
 
 #include <CLI/CLI.hpp>
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -30,6 +32,11 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<std::unique_ptr<const TokenSource>> tokens_of(const Options& options) {
+  if (!options.tokenizer.empty()) return ModelTokens::load(options.tokenizer);
+  return std::make_unique<const WordTokens>();
 }
 
 }  // namespace
@@ -58,6 +65,10 @@ CLI::App* add_command(CLI::App& app, Options& options) {
       ->capture_default_str();
   sim->add_option("--ready-file", options.ready_file, "Written as host:port once listening");
   sim->add_option("--model", options.model, "Served model name")->capture_default_str();
+  sim->add_option("--engine-version", options.version,
+                  "Release to say and to be [the newest known, by engine]");
+  sim->add_option("--tokenizer", options.tokenizer,
+                  "Folder of a model's tokenizer and chat template [tokens of its own]");
   sim->add_option("--lora", options.loras, "vLLM and SGLang: an adapter; give it once for each");
   sim->add_option("--block-size", options.block_size, "Tokens per KV block")
       ->check(CLI::Range(1U, 1U << 20U))
@@ -142,7 +153,12 @@ int run_command(Options options) {
   // Nothing is worth finishing: the state is simulated and the sockets close with the process.
   signals.async_wait([](const boost::system::error_code&, int) { ::_exit(0); });
 
-  Server server(io, std::move(options));
+  auto tokens = tokens_of(options);
+  if (!tokens) {
+    fmt::print(stderr, "sim: --tokenizer {}: {}\n", options.tokenizer, tokens.error().message());
+    return kCannotStart;
+  }
+  Server server(io, std::move(options), std::move(*tokens));
   if (const auto started = server.start(); !started) {
     fmt::print(stderr, "sim: {}\n", started.error().message());
     return kCannotStart;

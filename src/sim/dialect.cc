@@ -3,7 +3,6 @@
 #include "sim/dialect.h"
 
 #include "sim/dialect_fields.h"
-#include "sim/prompt.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -142,58 +141,6 @@ void read_tools(const json& body, GenerationRequest& out) {
   out.tool_name = name.get<std::string>();
 }
 
-// Token ids that stand in for the text of a chat, in the field each engine has for it.
-const json* chat_token_ids(model::Engine engine, const json& body) {
-  switch (engine) {
-    case model::Engine::Vllm: {
-      const json* params = field(body, "kv_transfer_params");
-      return params != nullptr && params->is_object() ? field(*params, "prompt_token_ids")
-                                                      : nullptr;
-    }
-    case model::Engine::Sglang:
-      return field(body, "input_ids");
-    case model::Engine::Trtllm:
-      return field(body, "prompt_token_ids");
-  }
-  return nullptr;
-}
-
-// Messages beside token ids must be there, and are not rendered.
-Result<std::vector<TokenId>> read_chat_prompt(model::Engine engine, const json& body) {
-  const json* ids = chat_token_ids(engine, body);
-  if (ids == nullptr) return chat_prompt(body);
-  if (!ids->is_array()) return fail(Errc::InvalidRequest, "token ids must be a list");
-  const json* messages = field(body, "messages");
-  if (messages == nullptr || !messages->is_array() || messages->empty()) {
-    return fail(Errc::InvalidRequest, "messages: a non-empty list is required");
-  }
-  return token_list(*ids, "token ids");
-}
-
-Result<void> read_prompts(const Options& options, const json& body, GenerationRequest& out) {
-  if (out.api == Api::Completions) {
-    const json* prompt = field(body, "prompt");
-    if (prompt == nullptr) return fail(Errc::InvalidRequest, "prompt: field required");
-    auto prompts = completion_prompts(*prompt);
-    if (!prompts) return fail(prompts.error());
-    out.prompts = std::move(*prompts);
-  } else {
-    auto tokens = read_chat_prompt(options.engine, body);
-    if (!tokens) return fail(tokens.error());
-    out.prompts.push_back(std::move(*tokens));
-  }
-  const std::uint64_t asked = out.max_tokens.value_or(1);
-  for (const auto& prompt : out.prompts) {
-    if (prompt.size() + asked > options.max_model_len) {
-      return fail(Errc::InvalidRequest,
-                  fmt::format("This model's maximum context length is {} tokens. However, you "
-                              "requested {} output tokens and your prompt contains {} tokens.",
-                              options.max_model_len, asked, prompt.size()));
-    }
-  }
-  return {};
-}
-
 std::string_view error_type(int status) {
   switch (status) {
     case 400:
@@ -245,7 +192,7 @@ std::string response_id(model::Engine engine, Api api, std::string_view request_
 }
 
 Result<void> read_request(const Options& options, Api api, const json& body, GenerationRequest& out,
-                          LegHeaders headers) {
+                          LegHeaders headers, const PromptText& text) {
   out.api = api;
   if (!body.is_object()) return fail(Errc::InvalidRequest, "the body must be a JSON object");
   if (options.engine == model::Engine::Trtllm) {
@@ -278,7 +225,7 @@ Result<void> read_request(const Options& options, Api api, const json& body, Gen
     if (auto sampling = check_sampling_types(body); !sampling) return sampling;
   }
   if (api == Api::Chat) read_tools(body, out);
-  return read_prompts(options, body, out);
+  return read_prompts(options, body, text, out);
 }
 
 std::string error_body(model::Engine engine, const Error& error, bool in_stream) {

@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "sim/options.h"
 #include "sim/request.h"
+#include "sim/token_source.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -26,11 +27,21 @@ struct LegHeaders {
   std::string_view request_id = {};  // X-Request-Id
 };
 
+// What makes tokens of a request's text, and the text of its body.
+struct PromptText {
+  const TokenSource& tokens;
+  std::string_view raw;
+};
+
 // Reads a generation request with the strictness of the simulated engine. What names a hand-off is
 // read first, so `out.sources` can be released also when the request is refused. `out.id` is what
 // the request is called unless it says so itself.
 Result<void> read_request(const Options& options, Api api, const nlohmann::json& body,
-                          GenerationRequest& out, LegHeaders headers = {});
+                          GenerationRequest& out, LegHeaders headers, const PromptText& text);
+
+// Its prompts, and whether they fit.
+Result<void> read_prompts(const Options& options, const nlohmann::json& body,
+                          const PromptText& text, GenerationRequest& out);
 
 // The id of the answer, made of the request's.
 std::string response_id(model::Engine engine, Api api, std::string_view request_id);

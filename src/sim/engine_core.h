@@ -32,6 +32,8 @@ struct Counters {
   std::uint64_t recomputed = 0;
   std::uint64_t refused = 0;
   std::uint64_t cut_transfers = 0;
+  std::uint64_t with_token_ids = 0;
+  std::uint64_t token_mismatches = 0;
 };
 
 // Blocks that are on their way to a peer.

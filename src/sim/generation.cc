@@ -58,6 +58,8 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
   }
   take_rank(log_entry);
   if (request_.recompute) ++counters.recomputed;
+  if (request_.with_token_ids) ++counters.with_token_ids;
+  if (request_.token_mismatch) ++counters.token_mismatches;
   shape_.emplace(options.engine, request_, response_id(options.engine, request_.api, request_.id),
                  request_.model, unix_seconds());
   for (const Meeting& meeting : request_.meetings) services_.engine.expect(meeting.key);
@@ -77,7 +79,8 @@ Result<void> Generation::read(const HttpRequest& http, const json& body) {
   if (body.is_discarded()) return fail(Errc::InvalidJson, "the body is not valid JSON");
   if (auto understood = read_request(
           options, request_.api, body, request_,
-          {.rank = http.header("x-data-parallel-rank"), .request_id = http.header("x-request-id")});
+          {.rank = http.header("x-data-parallel-rank"), .request_id = http.header("x-request-id")},
+          {services_.tokens, http.body});
       !understood) {
     return understood;
   }

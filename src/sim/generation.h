@@ -8,6 +8,7 @@
 #include "sim/fault_table.h"
 #include "sim/request_log.h"
 #include "sim/response.h"
+#include "sim/token_source.h"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -25,6 +26,7 @@ namespace baton::sim {
 struct GenerationServices {
   const Options& options;
   model::Endpoint self;  // where peers fetch blocks from
+  const TokenSource& tokens;
   EngineCore& engine;
   FaultTable& faults;
   RequestLog& log;

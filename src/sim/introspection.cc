@@ -2,9 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/introspection.h"
 
-#include "sim/answer.h"
-#include "sim/prompt.h"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -36,9 +33,10 @@ std::string_view owner(Engine engine) {
 }
 
 // Only these grow for ever; the rest of the state goes up and down.
-constexpr std::array<std::string_view, 10> kCounters{
-    "cut_transfers", "leaked",   "leaked_in_transfer", "fetched", "recomputed",
-    "refused",       "requests", "finished",           "aborted", "failed"};
+constexpr std::array<std::string_view, 12> kCounters{
+    "cut_transfers", "leaked",  "leaked_in_transfer", "fetched",
+    "recomputed",    "refused", "requests",           "finished",
+    "aborted",       "failed",  "with_token_ids",     "token_mismatches"};
 
 double cache_usage(const EngineRank& rank) {
   const BlockPool& pool = rank.pool();
@@ -156,18 +154,6 @@ std::string models_body(const Options& options) {
   return ordered_json{{"object", "list"}, {"data", cards}}.dump();
 }
 
-std::string version_of(Engine engine) {
-  switch (engine) {
-    case Engine::Vllm:
-      return "0.28.0";
-    case Engine::Sglang:
-      return "0.5.18";
-    case Engine::Trtllm:
-      return "1.3.0";
-  }
-  return "";
-}
-
 std::string server_info_body(const Options& options, const EngineCore& engine,
                              std::uint16_t bootstrap_port) {
   if (options.engine == Engine::Trtllm) {
@@ -189,7 +175,7 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
       {"served_model_name", options.model},
       {"host", options.host},
       {"port", options.port},
-      {"version", version_of(options.engine)},
+      {"version", options.told_version()},
       {"dp_size", options.dp_size},
       {"tp_size", options.tp_size},
       {"pp_size", options.pp_size},
@@ -226,25 +212,6 @@ std::string bootstrap_query_body(const Options& options, const EngineCore& engin
   return ranks.dump();
 }
 
-Result<std::string> tokenize_body(const Options& options, const std::string& body) {
-  const json request = json::parse(body, nullptr, false);
-  if (request.is_discarded()) return fail(Errc::InvalidJson, "the body is not valid JSON");
-  std::vector<TokenId> tokens;
-  if (request.is_object() && request.contains("messages")) {
-    auto chat = chat_prompt(request);
-    if (!chat) return fail(chat.error());
-    tokens = std::move(*chat);
-  } else if (request.is_object() && request.contains("prompt") && request["prompt"].is_string()) {
-    append_tokens(request["prompt"].get_ref<const std::string&>(), tokens);
-  } else {
-    return fail(Errc::InvalidRequest, "exactly one of prompt and messages is required");
-  }
-  ordered_json answer{
-      {"count", tokens.size()}, {"max_model_len", options.max_model_len}, {"tokens", tokens}};
-  if (options.engine == Engine::Vllm) answer["token_strs"] = nullptr;
-  return answer.dump();
-}
-
 ordered_json state_of(const EngineCore& engine, std::uint64_t connections) {
   const Counters& counters = engine.counters();
   return {
@@ -263,6 +230,8 @@ ordered_json state_of(const EngineCore& engine, std::uint64_t connections) {
       {"finished", counters.finished},
       {"aborted", counters.aborted},
       {"failed", counters.failed},
+      {"with_token_ids", counters.with_token_ids},
+      {"token_mismatches", counters.token_mismatches},
       {"blocks_total", total_blocks(engine)},
       {"blocks_free", free_blocks(engine)},
       {"blocks_cached", sum(engine, [](const EngineRank& rank) { return rank.pool().cached(); })},

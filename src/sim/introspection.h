@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "core/result.h"
 #include "sim/engine_core.h"
 #include "sim/options.h"
 
@@ -23,8 +22,6 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
 std::string bootstrap_route_body(const Options& options);
 // Mooncake's bootstrap server, GET /query: the ranks' names and where their blocks are.
 std::string bootstrap_query_body(const Options& options, const EngineCore& engine);
-std::string version_of(model::Engine engine);
-Result<std::string> tokenize_body(const Options& options, const std::string& body);
 
 // /sim/state: a flat object.
 nlohmann::ordered_json state_of(const EngineCore& engine, std::uint64_t connections);

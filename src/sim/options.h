@@ -2,11 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "model/version.h"
 #include "model/worker.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace baton::sim {
@@ -23,6 +25,8 @@ struct Options {
   std::uint16_t port = 0;
   std::string ready_file;
   std::string model = "demo";
+  std::string version;    // that the engine says it has; empty: the newest the simulator knows
+  std::string tokenizer;  // a model's folder; empty: tokens of the simulator's own
   std::vector<std::string> loras;  // adapters, by name
   std::uint32_t block_size = 16;
   std::uint32_t blocks = 8192;
@@ -51,6 +55,22 @@ struct Options {
   bool die_with_parent = false;
 
   model::HandoffMode mode() const { return handoff.value_or(model::default_mode(engine)); }
+  // What decides which fields and paths it knows; 0.0 where its version is none.
+  model::Version release() const {
+    return model::parse_version(told_version()).value_or(model::Version{});
+  }
+  std::string_view told_version() const {
+    if (!version.empty()) return version;
+    switch (engine) {
+      case model::Engine::Vllm:
+        return "0.28.0";
+      case model::Engine::Sglang:
+        return "0.5.18";
+      case model::Engine::Trtllm:
+        break;
+    }
+    return "1.3.0";
+  }
   // Whether decode reads what the prefill's answer names. In the other modes the legs run together.
   bool prefill_first() const {
     return mode() == model::HandoffMode::NixlPull || mode() == model::HandoffMode::ContextFirst;

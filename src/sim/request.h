@@ -54,6 +54,8 @@ struct GenerationRequest {
   bool include_usage = false;
   bool continuous_usage = false;
   bool return_token_ids = false;
+  bool with_token_ids = false;  // the prompt came as token ids
+  bool token_mismatch = false;  // and not as those that its text gives
   std::vector<std::vector<TokenId>> prompts;
   std::uint32_t n = 1;
   std::optional<std::uint32_t> max_tokens;

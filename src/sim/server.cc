@@ -22,9 +22,10 @@ constexpr auto kRefusalTick = std::chrono::milliseconds(5);
 
 }  // namespace
 
-Server::Server(asio::io_context& io, Options options)
+Server::Server(asio::io_context& io, Options options, std::unique_ptr<const TokenSource> tokens)
     : io_(io),
       options_(std::move(options)),
+      tokens_(std::move(tokens)),
       engine_(options_),
       engine_door_(io),
       bootstrap_door_(io),
@@ -38,9 +39,12 @@ Result<void> Server::start() {
   }
   if (!options_.loras.empty() && options_.engine == model::Engine::Trtllm)
     return fail(Errc::InvalidRequest, "--lora: TensorRT-LLM has no adapters by name");
+  if (!options_.version.empty() && !model::parse_version(options_.version))
+    return fail(Errc::InvalidRequest,
+                fmt::format("--engine-version {}: not a version", options_.version));
   if (auto opened = open_doors(); !opened) return opened;
-  services_.emplace(options_, model::Endpoint{options_.host, options_.port}, engine_, faults_,
-                    log_);
+  services_.emplace(options_, model::Endpoint{options_.host, options_.port}, *tokens_, engine_,
+                    faults_, log_);
   const auto executor = io_.get_executor();
   if (has_bootstrap()) spawn(executor, accept(bootstrap_door_, Door::Bootstrap));
   if (options_.has_control) {

@@ -9,6 +9,7 @@
 #include "sim/generation.h"
 #include "sim/options.h"
 #include "sim/request_log.h"
+#include "sim/token_source.h"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -16,6 +17,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,7 +31,8 @@ namespace baton::sim {
 // Invariants. The control door is open whatever faults are on.
 class Server {
  public:
-  Server(boost::asio::io_context& io, Options options);
+  Server(boost::asio::io_context& io, Options options,
+         std::unique_ptr<const TokenSource> tokens = std::make_unique<WordTokens>());
 
   // Opens every listener and starts serving.
   Result<void> start();
@@ -57,6 +60,7 @@ class Server {
   boost::asio::awaitable<void> answer_health(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> healthy(const HttpRequest& request);
   boost::asio::awaitable<bool> answer_engine(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<bool> answer_tokens(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_simulator(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> answer_faults(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> answer_fetch(Connection& connection, const HttpRequest& request);
@@ -68,6 +72,7 @@ class Server {
 
   boost::asio::io_context& io_;
   Options options_;
+  std::unique_ptr<const TokenSource> tokens_;
   EngineCore engine_;
   FaultTable faults_;
   RequestLog log_;

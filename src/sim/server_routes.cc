@@ -5,6 +5,7 @@
 #include "sim/health_request.h"
 #include "sim/introspection.h"
 #include "sim/server.h"
+#include "sim/token_routes.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -113,17 +114,7 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
     co_await generation.serve(request);
     co_return true;
   }
-  const bool tokenizes =
-      engine != Engine::Trtllm &&
-      (path == "/tokenize" || (engine == Engine::Sglang && path == "/v1/tokenize"));
-  if (tokenizes && request.method == "POST") {
-    const auto type = check_content_type(engine, request.header("content-type"));
-    const Result<std::string> body =
-        type ? tokenize_body(options_, request.body) : Result<std::string>(fail(type.error()));
-    co_await connection.send_json(body ? 200 : body.error().http_status(),
-                                  body ? *body : error_body(engine, body.error()));
-    co_return true;
-  }
+  if (request.method == "POST" && co_await answer_tokens(connection, request)) co_return true;
   const bool reading = request.method == "GET" || request.method == "HEAD";
   if (reading && is_health(engine, path)) {
     co_await answer_health(connection, request);
@@ -137,7 +128,7 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
   } else if (is_health(engine, path)) {
     body.emplace();
   } else if (path == "/version" && engine != Engine::Sglang) {
-    body = json{{"version", version_of(engine)}}.dump();
+    body = json{{"version", options_.told_version()}}.dump();
   } else if ((path == "/server_info" && engine != Engine::Vllm) ||
              (path == "/get_server_info" && engine == Engine::Sglang)) {
     body = server_info_body(options_, engine_, options_.bootstrap_port);
@@ -153,6 +144,17 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
   } else {
     co_await connection.send_json(405, kNotAllowed);
   }
+  co_return true;
+}
+
+asio::awaitable<bool> Server::answer_tokens(Connection& connection, const HttpRequest& request) {
+  auto body = token_answer(options_, *tokens_, request.path, request.body);
+  if (!body) co_return false;
+  if (auto type = check_content_type(options_.engine, request.header("content-type")); !type)
+    *body = fail(std::move(type.error()));
+  co_await connection.send_json(
+      *body ? 200 : body->error().http_status(),
+      *body ? std::string_view(**body) : error_body(options_.engine, body->error()));
   co_return true;
 }
 

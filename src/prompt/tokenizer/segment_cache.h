@@ -18,7 +18,8 @@ namespace baton::prompt {
 //   a conversation's next turn costs what is new in it.
 // Confinement. Any thread; locks are held for a look-up or an insertion.
 // Invariants. A hit is decided by comparing the whole text, never by a hash alone. What it holds
-//   stays under the bound it was made with; the longest unused goes first.
+//   stays under the bound it was made with. It is kept in parts by hash; of a part, the longest
+//   unused goes first.
 class SegmentCache {
  public:
   struct Stats {
@@ -43,6 +44,7 @@ class SegmentCache {
 
  private:
   struct Shard;
+  std::size_t shard_count_;
   std::unique_ptr<Shard[]> shards_;
 };
 

@@ -39,6 +39,8 @@ class Tokenizer {
   // The same from texts; `config_json` may be empty.
   static Result<std::shared_ptr<const Tokenizer>> from_json(std::string tokenizer_json,
                                                             std::string_view config_json);
+  static Result<std::shared_ptr<const Tokenizer>> from_tiktoken(std::string_view ranks,
+                                                                std::string_view config_json);
 
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
@@ -50,17 +52,19 @@ class Tokenizer {
   std::string decode(std::span<const TokenId> ids, SkipSpecial skip) const;
 
   // How the vocabulary writes a token; nullopt where there is no such id.
-  std::optional<std::string_view> token(TokenId id) const;
+  std::optional<std::string> token(TokenId id) const;
   std::optional<TokenId> id(std::string_view token) const;
   std::size_t vocabulary_size() const;  // added tokens included
   // The named special tokens of tokenizer_config.json (bos_token, eos_token, unk_token, pad_token …),
   // as chat templates see them.
   const std::vector<std::pair<std::string, std::string>>& special_tokens() const;
-  // Bytes in, bytes out: decoding gives back exactly what was encoded.
+  // Bytes in, bytes out: decoding gives back what was encoded, as the normalizer left it.
   bool byte_level() const;
 
  private:
+  friend class TokenizerLoader;
   struct Parts;
+  class Run;
   explicit Tokenizer(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;
 };

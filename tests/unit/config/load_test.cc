@@ -25,6 +25,7 @@ client_handoff_fields: refuse
 response_headers: false
 overload_status: 429
 threads: 4
+cpu_threads: 3
 shutdown_grace: 5s
 timeouts:
   connect: 500ms
@@ -41,6 +42,7 @@ limits:
   response_bytes: 1GiB
   connections: 100
   idle_upstreams: 0
+  token_cache_bytes: 1MiB
 log: {format: json, level: warning, requests: false}
 etcd: {endpoints: ["http://e1:2379"], prefix: /fleet/, timeout: 1s, linger: 2s}
 health: {interval: 1s, timeout: 2s, failures: 4, backoff: 5s, backoff_max: 6s}
@@ -57,6 +59,10 @@ models:
     retries: 10
     migration: 3
     affinity: {ttl: 10m, sessions: 500, body_fields: [session_id, user]}
+    tokenizer: /models/demo
+    chat_template: /models/demo.jinja
+    tokenize: engine
+    send_token_ids: never
     workers:
       - {url: "http://p1:9001", engine: sglang, role: prefill, bootstrap_port: 8998}
       - {url: "http://[::1]:9002/", engine: sglang, role: decode}
@@ -72,9 +78,10 @@ models:
   expected.response_headers = false;
   expected.overload_status = 429;
   expected.threads = 4;
+  expected.cpu_threads = 3;
   expected.shutdown_grace = 5s;
   expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
-  expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0};
+  expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0, 1 << 20};
   expected.log = {LogFormat::Json, LogLevel::Warning, false};
   Etcd& etcd = expected.etcd.emplace();
   etcd.endpoints = {{{"e1", 2379}, false}};
@@ -95,6 +102,8 @@ models:
   demo.retries = 10;
   demo.migration = 3;
   demo.affinity = {10min, 500, {"session_id", "user"}};
+  demo.tokens = {model::Tokenize::Engine, "/models/demo", "/models/demo.jinja",
+                 model::SendTokenIds::Never};
   demo.workers = {worker_at("p1", 9001), worker_at("::1", 9002)};
   demo.workers[0].engine = demo.workers[1].engine = model::Engine::Sglang;
   demo.workers[0].role = model::Role::Prefill;

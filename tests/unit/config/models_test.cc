@@ -124,6 +124,29 @@ TEST(Models, AttemptsAreFew) {
               says("baton.yaml:4: models[0].on_prefill_failure", "retry, fallback, fail"));
 }
 
+TEST(Models, ATokenizerIsUsedWhereNothingElseIsSaid) {
+  const std::vector<std::string> worker{"url: 'http://h:1'"};
+  const auto by = [&](const std::string& lines) {
+    return accepted(demo_with(lines, worker)).models.at(0).tokens.by;
+  };
+  EXPECT_EQ(by("tokenizer: /m"), model::Tokenize::Local);
+  EXPECT_EQ(by("retries: 1"), model::Tokenize::Off);
+  EXPECT_EQ(by("tokenize: engine"), model::Tokenize::Engine);
+  EXPECT_EQ(by("tokenizer: /m\n    tokenize: off"), model::Tokenize::Off);
+}
+
+TEST(Models, TokenizingNeedsATokenizer) {
+  const std::vector<std::string> worker{"url: 'http://h:1'"};
+  EXPECT_THAT(refused(demo_with("tokenize: local", worker)),
+              says("baton.yaml:4: models[0].tokenize", "write tokenizer: FOLDER"));
+  EXPECT_THAT(refused(demo_with("chat_template: /m.jinja", worker)),
+              says("baton.yaml:4: models[0].chat_template", "no effect without a tokenizer"));
+  EXPECT_THAT(refused(demo_with("tokenize: locally", worker)),
+              says("baton.yaml:4: models[0].tokenize", "did you mean local?"));
+  EXPECT_THAT(refused(demo_with("send_token_ids: yes", worker)),
+              says("baton.yaml:4: models[0].send_token_ids", "auto, always, never"));
+}
+
 TEST(Models, AffinityNeedsATtl) {
   const std::vector<std::string> worker{"url: 'http://h:1'"};
   EXPECT_THAT(refused(demo_with("affinity: {sessions: 10}", worker)),

@@ -224,6 +224,9 @@ TEST(AmendedWorker, IsTheSameEngine) {
   EXPECT_THAT(after->taints(), testing::ElementsAre("h200"));
   EXPECT_EQ(after->in_flight(), 1);
   EXPECT_EQ(after->condition(), Condition::Up);
+  EXPECT_EQ(after->version(), std::nullopt);
+  before->runs(model::Version{0, 27, 1});
+  EXPECT_EQ(after->version(), (model::Version{0, 27, 1}));
   before->unreachable(Failure::Unreachable, "gone");  // a request that began before tells
   EXPECT_EQ(after->condition(), Condition::Unreachable);
   {

@@ -44,6 +44,8 @@ struct Engine {
       } else if (asks("/v1/models")) {
         peer.write(other_model ? response(200, R"({"data":[{"id":"x","owned_by":"vllm"}]})")
                                : kCards);
+      } else if (asks("/version")) {
+        peer.write(response(200, R"({"version":"0.27.1rc1"})"));
       } else if (asks("/v1/completions")) {
         peer.write(completion == 200 ? kServed : response(completion, R"({"error":"no"})"));
       } else {
@@ -100,7 +102,9 @@ TEST_F(WatchTest, FindsOutWhoHasJoinedAndWhatItIs) {
   begin();
   EXPECT_EQ(join(engine.server.endpoint())->condition(), Condition::New);
   EXPECT_EQ(watch->facts(worker()->id()), nullptr);
+  EXPECT_EQ(worker()->version(), std::nullopt);
   wait_for(Condition::Up);
+  EXPECT_EQ(worker()->version(), (model::Version{0, 27, 1}));
   const engine::Facts* const facts = watch->facts(worker()->id());
   ASSERT_NE(facts, nullptr);
   EXPECT_EQ(facts->models.front().id, "m");

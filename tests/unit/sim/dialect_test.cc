@@ -19,6 +19,9 @@ Options worker(Engine engine, Role role = Role::Aggregated) {
   return options;
 }
 
+const WordTokens kWords;
+const PromptText kText{kWords, {}};
+
 // As it comes over the wire: the JSON library types numbers differently when it builds them.
 json received(const json& body) { return json::parse(body.dump()); }
 
@@ -30,7 +33,7 @@ json chat(json fields = json::object()) {
 
 Result<GenerationRequest> read(const Options& options, const json& body, Api api = Api::Chat) {
   GenerationRequest request;
-  if (const auto result = read_request(options, api, received(body), request); !result) {
+  if (const auto result = read_request(options, api, received(body), request, {}, kText); !result) {
     return fail(result.error());
   }
   return request;
@@ -136,8 +139,8 @@ TEST(Dialect, VllmIgnoresParametersWithoutRemoteRequestId) {
 TEST(Dialect, ARefusedDecodeRequestStillNamesItsSource) {
   GenerationRequest request;
   const json body = chat({{"model", "other"}, {"kv_transfer_params", pull_params()}});
-  EXPECT_FALSE(
-      read_request(worker(Engine::Vllm, Role::Decode), Api::Chat, received(body), request));
+  EXPECT_FALSE(read_request(worker(Engine::Vllm, Role::Decode), Api::Chat, received(body), request,
+                            {}, kText));
   EXPECT_EQ(request.sources.size(), 1U);
 }
 
@@ -192,7 +195,7 @@ TEST(Dialect, SglangTakesTheRankOfTheHeaderBeforeThoseOfTheBody) {
   const auto rank = [&options](const json& fields, std::string_view header) {
     GenerationRequest request;
     EXPECT_TRUE(
-        read_request(options, Api::Chat, received(chat(fields)), request, {.rank = header}));
+        read_request(options, Api::Chat, received(chat(fields)), request, {.rank = header}, kText));
     return request.rank;
   };
   const json both{{"routed_dp_rank", 1}, {"data_parallel_rank", 2}};
@@ -309,7 +312,8 @@ TEST(Dialect, PushLegsMeetUnderTheRequestsId) {
     params.erase("remote_block_ids");
     GenerationRequest request;
     const json body = received(chat({{"kv_transfer_params", params}}));
-    if (!read_request(decode, Api::Chat, body, request, {.request_id = "r-1"})) return "refused";
+    if (!read_request(decode, Api::Chat, body, request, {.request_id = "r-1"}, kText))
+      return "refused";
     EXPECT_EQ(request.sources[0].sizes, (ParallelSizes{2, 1}));
     EXPECT_TRUE(request.sources[0].wait_for_prefill);
     return request.sources[0].key;
@@ -317,7 +321,7 @@ TEST(Dialect, PushLegsMeetUnderTheRequestsId) {
   GenerationRequest prefill;
   const json body = received(chat({{"kv_transfer_params", {{"do_remote_decode", true}}}}));
   ASSERT_TRUE(read_request(with_mode(model::HandoffMode::NixlPush, Role::Prefill), Api::Chat, body,
-                           prefill, {.request_id = "r-1"}));
+                           prefill, {.request_id = "r-1"}, kText));
   EXPECT_EQ(key("r-1"), prefill.meetings.at(0).key);
   EXPECT_EQ(key("chatcmpl-r-1"), prefill.meetings[0].key);
   EXPECT_EQ(key("chatcmpl-r-1-0-0000abcd"), prefill.meetings[0].key);

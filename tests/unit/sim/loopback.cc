@@ -63,8 +63,8 @@ Options Loopback::worker(model::Engine engine, model::Role role) {
   return options;
 }
 
-Server& Loopback::start(Options options) {
-  servers_.push_back(std::make_unique<Server>(io_, std::move(options)));
+Server& Loopback::start(Options options, std::unique_ptr<const TokenSource> tokens) {
+  servers_.push_back(std::make_unique<Server>(io_, std::move(options), std::move(tokens)));
   const auto started = servers_.back()->start();
   EXPECT_TRUE(started);
   return *servers_.back();

@@ -32,7 +32,8 @@ class Loopback : public testing::Test {
   using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
   static Options worker(model::Engine engine, model::Role role = model::Role::Aggregated);
-  Server& start(Options options);
+  Server& start(Options options,
+                std::unique_ptr<const TokenSource> tokens = std::make_unique<WordTokens>());
   void run(std::function<Task()> scenario);
 
   boost::asio::awaitable<Reply> call(std::uint16_t port, std::string method, std::string path,

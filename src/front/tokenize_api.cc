@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/tokenize_api.h"
+
+#include "prompt/preprocessor.h"
+#include "wire/json_array.h"
+#include "wire/json_object.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace baton::front {
+namespace {
+
+using SharedPreprocessor = std::shared_ptr<const prompt::Preprocessor>;
+using Answer = Result<std::string> (*)(const prompt::Preprocessor&, const wire::JsonObject&,
+                                       const std::stop_token&);
+
+// Which model is meant. Like vLLM's servers, a router with one model need not be told.
+Result<SharedPreprocessor> find_preprocessor(const fleet::Fleet& fleet,
+                                             const pipeline::Tokenizers& tokenizers,
+                                             const wire::JsonObject& body) {
+  std::string name = body.find_string("model").value_or("");
+  if (name.empty()) {
+    const auto models = fleet.models();
+    if (models.size() != 1) {
+      return fail(Error(Errc::InvalidRequest, "the request body has no usable \"model\"")
+                      .with_param("model"));
+    }
+    name = models.front()->name();
+  } else if (const auto model = fleet.find(name)) {
+    name = model->name();  // may have been an alias
+  } else {
+    return fail(Error(Errc::ModelNotFound,
+                      fmt::format("the model \"{}\" does not exist", name.substr(0, 128)))
+                    .with_param("model"));
+  }
+  const auto tokens = tokenizers.find(name);
+  if (tokens && tokens->preprocessor) return tokens->preprocessor;
+  return fail(Error(Errc::InvalidRequest,
+                    fmt::format("the router has no tokenizer for the model \"{}\"; its operator "
+                                "can name one with models[].tokenizer",
+                                name))
+                  .with_param("model"));
+}
+
+Result<std::string> tokenize(const prompt::Preprocessor& preprocessor, const wire::JsonObject& body,
+                             const std::stop_token& stop) {
+  const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .stop = stop};
+  if (!body.has("messages") && !body.has("prompt")) {
+    return fail(
+        Error(Errc::InvalidRequest, "the request body has neither \"prompt\" nor \"messages\"")
+            .with_param("prompt"));
+  }
+  auto prepared = body.has("messages") ? preprocessor.chat(body, occasion)
+                                       : preprocessor.completion(body, occasion);
+  if (!prepared) return fail(std::move(prepared.error()));
+  if (!prepared->exact()) {
+    return fail(Errc::InvalidRequest,
+                fmt::format("cannot be tokenized exactly: {}", prepared->inexact));
+  }
+  if (prepared->prompts.size() != 1) {
+    return fail(Error(Errc::InvalidRequest, "\"prompt\" must be one text").with_param("prompt"));
+  }
+  const prompt::TokenIds& ids = prepared->prompts.front();
+  const auto longest = preprocessor.max_model_length();
+  std::string json =
+      fmt::format(R"({{"count":{},"max_model_len":{},"tokens":[{}],"token_strs":)", ids.size(),
+                  longest ? std::to_string(*longest) : "null", fmt::join(ids, ","));
+  if (!body.find_bool("return_token_strs").value_or(false)) return json + "null}";
+  json += '[';
+  for (const prompt::TokenId id : ids) {
+    if (json.back() != '[') json += ',';
+    json += wire::json_quote(preprocessor.tokenizer().token(id).value_or(""));
+  }
+  return json + "]}";
+}
+
+Result<std::string> detokenize(const prompt::Preprocessor& preprocessor,
+                               const wire::JsonObject& body, const std::stop_token&) {
+  const auto list = body.find("tokens");
+  if (!list || list->empty() || list->front() != '[') {
+    return fail(
+        Error(Errc::InvalidRequest, "\"tokens\" must be a list of token ids").with_param("tokens"));
+  }
+  prompt::TokenIds ids;
+  for (const std::string_view text :
+       wire::elements(*list, std::numeric_limits<std::size_t>::max())) {
+    prompt::TokenId id = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      return fail(Error(Errc::InvalidRequest,
+                        fmt::format("\"tokens\": {} is not a token id", text.substr(0, 32)))
+                      .with_param("tokens"));
+    }
+    if (!preprocessor.tokenizer().token(id)) {
+      return fail(
+          Error(Errc::InvalidRequest, fmt::format("\"tokens\": {} is beyond the vocabulary", id))
+              .with_param("tokens"));
+    }
+    ids.push_back(id);
+  }
+  return fmt::format(R"({{"prompt":{}}})", wire::json_quote(preprocessor.tokenizer().decode(
+                                               ids, prompt::SkipSpecial::No)));
+}
+
+// Reads the body and answers it, all of it on a CPU thread.
+Result<std::string> answer(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,
+                           std::string_view text, const std::stop_token& stop, Answer make) {
+  auto body = wire::JsonObject::parse(text);
+  if (!body) return fail(std::move(body.error()));
+  auto preprocessor = find_preprocessor(fleet, tokenizers, *body);
+  if (!preprocessor) return fail(std::move(preprocessor.error()));
+  return make(**preprocessor, *body, stop);
+}
+
+awaitable<void> serve(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,
+                      net::CpuPool& cpu, Answer make, Call call) {
+  std::stop_source stop;
+  const Cancellation::Listener listener(call.cancellation, [&stop] { stop.request_stop(); });
+  auto made = co_await cpu.run([&fleet, &tokenizers, &body = call.body, token = stop.get_token(),
+                                make] { return answer(fleet, tokenizers, body, token, make); });
+  if (made) {
+    co_await respond_json(std::move(call), 200, *std::move(made));
+  } else {
+    co_await respond_error(std::move(call), std::move(made.error()));
+  }
+}
+
+}  // namespace
+
+std::vector<Route> tokenize_routes(const fleet::Fleet& fleet,
+                                   const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu) {
+  const auto handler = [&fleet, &tokenizers, &cpu](Answer make) -> Handler {
+    return [&fleet, &tokenizers, &cpu, make](Call call) {
+      return serve(fleet, tokenizers, cpu, make, std::move(call));
+    };
+  };
+  return {{"POST", "/tokenize", Access::Key, handler(tokenize)},
+          {"POST", "/detokenize", Access::Key, handler(detokenize)}};
+}
+
+}  // namespace baton::front

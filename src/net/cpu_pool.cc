@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "net/cpu_pool.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace baton::net {
+namespace {
+
+constexpr int kNiceness = 10;
+
+// Linux keeps a niceness for each thread. Where it cannot be set, the work is done all the same.
+void yield_to_others() { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness); }
+
+}  // namespace
+
+CpuPool::CpuPool(std::size_t threads) : guard_(boost::asio::make_work_guard(io_)) {
+  for (std::size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] {
+      yield_to_others();
+      io_.run();
+    });
+  }
+}
+
+CpuPool::~CpuPool() { join(); }
+
+void CpuPool::join() {
+  guard_.reset();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+}  // namespace baton::net

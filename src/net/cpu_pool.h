@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace baton::net {
+
+// Role. Threads for work that would keep an I/O thread from its sockets. They yield to everything
+//   else on the machine: an I/O thread that wakes up runs at once, even where all of these are
+//   busy.
+// Confinement. Any thread; work that is waited for comes back to the waiting coroutine's own.
+// Lifetime. join() before the io_contexts go whose coroutines wait here.
+// Invariants. First come, first served. Work that was taken in is always done, and its coroutine
+//   always resumed; what is not wanted any more must notice that by itself.
+class CpuPool {
+ public:
+  explicit CpuPool(std::size_t threads);
+  ~CpuPool();
+  CpuPool(const CpuPool&) = delete;
+  CpuPool& operator=(const CpuPool&) = delete;
+
+  // What `work` returns, made on one of the pool's threads. An exception comes through.
+  template <class Work>
+  boost::asio::awaitable<std::invoke_result_t<Work&>> run(Work work);
+
+  std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  // Does what was taken in, then ends the threads.
+  void join();
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_;
+  std::atomic<std::size_t> waiting_{0};
+  std::vector<std::thread> threads_;
+};
+
+template <class Work>
+boost::asio::awaitable<std::invoke_result_t<Work&>> CpuPool::run(Work work) {
+  using Made = std::invoke_result_t<Work&>;
+  struct Outcome {
+    std::optional<Made> made;
+    std::exception_ptr thrown;
+  };
+  Outcome outcome;  // in this frame, which stays until it is resumed
+  const boost::asio::any_io_executor home = co_await boost::asio::this_coro::executor;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  const auto begin = [this, &work, &outcome, &home](auto handler) {
+    boost::asio::post(io_, [this, &work, &outcome, home, guard = boost::asio::make_work_guard(home),
+                            handler = std::move(handler)]() mutable {
+      waiting_.fetch_sub(1, std::memory_order_relaxed);
+      try {
+        outcome.made.emplace(work());
+      } catch (...) {
+        outcome.thrown = std::current_exception();
+      }
+      boost::asio::post(home, [handler = std::move(handler)]() mutable { std::move(handler)(); });
+    });
+  };
+  co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
+      begin, boost::asio::use_awaitable);
+  if (outcome.thrown) std::rethrow_exception(outcome.thrown);
+  co_return *std::move(outcome.made);
+}
+
+}  // namespace baton::net

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/engine_tokens.h"
+
+#include "engine/tokenize_request.h"
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace baton::pipeline {
+namespace {
+
+// Tokenizing is fast; an engine that takes longer than this has no time for it, and the request is
+// better off without.
+constexpr std::chrono::seconds kPatience{5};
+
+// Everything that engines look at when they make a prompt of a request.
+constexpr std::array<std::string_view, 17> kPromptFields{"messages",
+                                                         "prompt",
+                                                         "tools",
+                                                         "tool_choice",
+                                                         "documents",
+                                                         "add_generation_prompt",
+                                                         "add_special_tokens",
+                                                         "chat_template",
+                                                         "chat_template_kwargs",
+                                                         "continue_final_message",
+                                                         "truncate_prompt_tokens",
+                                                         "reasoning_effort",
+                                                         "mm_processor_kwargs",
+                                                         "suffix",
+                                                         "response_format",
+                                                         "separate_reasoning",
+                                                         "model"};
+
+std::size_t order_of(model::Role role) {
+  switch (role) {
+    case model::Role::Prefill:
+      return 0;
+    case model::Role::Aggregated:
+      return 1;
+    case model::Role::Decode:
+      return 2;
+  }
+  return 3;
+}
+
+}  // namespace
+
+std::string prompt_key(engine::Api api, const wire::JsonObject& body) {
+  std::string key(engine::path_of(api));
+  for (const std::string_view field : kPromptFields) {
+    key += '\n';  // in no JSON text of a member, but for white space between its parts
+    key += field;
+    if (const auto value = body.find(field)) key.append(" ").append(*value);
+  }
+  return key;
+}
+
+std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
+  using Rank = std::tuple<fleet::Standing, std::size_t, std::int64_t>;
+  std::shared_ptr<fleet::Worker> best;
+  Rank best_rank;
+  const auto now = std::chrono::steady_clock::now();
+  const auto pools = model.pools();
+  for (const auto& pool : *pools) {
+    for (const model::Role role :
+         {model::Role::Prefill, model::Role::Aggregated, model::Role::Decode}) {
+      const auto members = pool->workers(role).members();
+      for (const auto& worker : members->workers) {
+        const auto& spec = worker->spec();
+        if (engine::token_route(spec.engine, worker->version()) == engine::TokenRoute::None)
+          continue;
+        const Rank rank{worker->standing(now), order_of(role), worker->in_flight()};
+        if (std::get<0>(rank) >= fleet::Standing::Down) continue;
+        if (best && rank >= best_rank) continue;
+        best = worker;
+        best_rank = rank;
+      }
+    }
+  }
+  return best;
+}
+
+awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::Job& job,
+                                                                   prompt::SegmentCache& memory) {
+  const std::string key = prompt_key(job.api, job.body->object());
+  prompt::TokenIds known;
+  if (memory.append_known(key, prompt::Place::First, known))
+    co_return std::vector<prompt::TokenIds>{std::move(known)};
+  const auto worker = worker_to_ask(*job.model);
+  if (!worker) co_return fail(Errc::NoWorkers, "no worker is there that could tokenize");
+  const engine::ClientCall call{
+      .api = job.api,
+      .body = job.body->object(),
+      .model = job.by_alias ? std::string_view(job.model->name()) : std::string_view()};
+  auto told = co_await engine::ask_tokens(
+      pool_, {worker->id(), worker->spec().endpoint}, worker->spec(), worker->version(), call,
+      job.headers, {.first_byte = kPatience, .idle = kPatience}, largest_answer_);
+  if (told && told->size() == 1) memory.remember(key, prompt::Place::First, told->front());
+  co_return told;
+}
+
+}  // namespace baton::pipeline

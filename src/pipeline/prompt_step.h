@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "engine/client_body.h"
+#include "handoff/job.h"
+#include "net/cpu_pool.h"
+#include "pipeline/engine_tokens.h"
+#include "pipeline/request_record.h"
+#include "pipeline/tokenizers.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace baton::pipeline {
+
+using boost::asio::awaitable;
+
+// What a request's prompts are known to be.
+struct PromptTokens {
+  // As engine::token_ids_json writes them, for workers: one text for the whole request or, where it
+  // is fanned out, one for each prompt. Empty: nobody knows them, or nobody is to get them.
+  std::vector<std::shared_ptr<const std::string>> json = {};
+  model::SendTokenIds send = model::SendTokenIds::Auto;
+};
+
+enum class PerPrompt { No, Yes };
+
+// Role. The step between reading a request and choosing its workers: the body is checked, its chat
+//   template rendered and its text tokenized, off the I/O thread where that takes long.
+// Confinement. One I/O thread.
+class PromptStep {
+ public:
+  PromptStep(const Tokenizers& tokenizers, net::CpuPool& cpu, EngineTokens engines)
+      : tokenizers_(tokenizers), cpu_(cpu), engines_(engines) {}
+
+  awaitable<Result<std::shared_ptr<const engine::ClientBody>>> read(std::string body);
+
+  // How it came about is noted in `record`. Fails where the prompt cannot be made, which is the
+  // client's fault, or where nobody waits for it any more. An engine that was asked in vain is no
+  // failure: its request goes on without.
+  awaitable<Result<PromptTokens>> tokens(const handoff::Job& job, PerPrompt per_prompt,
+                                         RequestRecord& record, Cancellation& cancellation);
+
+ private:
+  awaitable<Result<PromptTokens>> tokenize(std::shared_ptr<const ModelTokens> model,
+                                           const handoff::Job& job, PerPrompt per_prompt,
+                                           RequestRecord& record, Cancellation& cancellation);
+  awaitable<PromptTokens> ask_engine(std::shared_ptr<const ModelTokens> model,
+                                     const handoff::Job& job, PerPrompt per_prompt,
+                                     RequestRecord& record);
+
+  const Tokenizers& tokenizers_;
+  net::CpuPool& cpu_;
+  EngineTokens engines_;
+};
+
+}  // namespace baton::pipeline

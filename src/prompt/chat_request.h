@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "prompt/jinja/value.h"
+#include "prompt/tokenizer/tokenizer.h"
+#include "wire/json_object.h"
+
+#include <string>
+
+namespace baton::prompt {
+
+// Role. What the body of a chat request asks of its template and tokenizer.
+// Confinement. One thread.
+struct ChatRequest {
+  jinja::Value messages;                      // as they were sent
+  jinja::Value tools = jinja::Value::none();  // as the template sees them; None: there are none
+  jinja::Value documents = jinja::Value::none();
+  jinja::Dict kwargs;  // further variables of the template
+  bool add_generation_prompt = true;
+  bool continue_final_message = false;
+  AddSpecial add_special = AddSpecial::No;  // templates write the special tokens themselves
+  bool brings_template = false;
+  std::string inexact = {};  // why the engine will see other tokens
+};
+
+// Reads a body as vLLM does, with vLLM's defaults.
+Result<ChatRequest> chat_request(const wire::JsonObject& body);
+
+// All that a template is given: `base` (the model's special tokens), what the request adds or
+// changes, and the messages.
+jinja::Dict template_variables(const jinja::Dict& base, const ChatRequest& request,
+                               jinja::List messages);
+
+}  // namespace baton::prompt

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "prompt/content_format.h"
+#include "prompt/jinja/template.h"
+
+#include <filesystem>
+#include <memory>
+
+namespace baton::prompt {
+
+struct ChatTemplate {
+  std::shared_ptr<const jinja::Template> program;
+  ContentFormat format;
+};
+
+enum class WithTools { No, Yes };
+
+// Role. The chat templates of one model, of which a request gets one.
+// Confinement. Immutable; any thread.
+class ChatTemplates {
+ public:
+  // Those of a folder as transformers finds them: chat_template.jinja and additional_chat_templates/,
+  // else chat_template in tokenizer_config.json (a text, or a list of named ones); for requests
+  // without tools a processor's chat_template.json goes before the latter. A `file` that is not empty
+  // replaces them all. None at all is no error; one that cannot be read or parsed is, by name.
+  static Result<ChatTemplates> load(const std::filesystem::path& folder,
+                                    const std::filesystem::path& file);
+
+  // Null where the model has none for such a request.
+  const ChatTemplate* choose(WithTools tools) const;
+  bool empty() const { return !plain_.program && !with_tools_.program; }
+
+ private:
+  ChatTemplate plain_ = {};
+  ChatTemplate with_tools_ = {};
+};
+
+}  // namespace baton::prompt

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/completion_prompts.h"
+
+#include "prompt/refusal.h"
+#include "wire/json_array.h"
+#include "wire/json_text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace baton::prompt {
+namespace {
+
+bool is_text(std::string_view json) { return json.front() == '"'; }
+bool is_array(std::string_view json) { return json.front() == '['; }
+
+std::string text_of(std::string_view json) {
+  return wire::unescape(json.substr(1, json.size() - 2));
+}
+
+// An array of ids can be long: it is walked in place.
+Result<TokenIds> ids_of(std::string_view array, const std::string& place) {
+  TokenIds ids;
+  std::size_t at = wire::skip_space(array, 1);
+  while (at < array.size() && array[at] != ']') {
+    const std::size_t end = wire::skip_value(array, at);
+    TokenId id = 0;
+    const auto read = std::from_chars(array.data() + at, array.data() + end, id);
+    if (read.ec != std::errc() || read.ptr != array.data() + end) {
+      return refuse(fmt::format("{}[{}]", place, ids.size()), "must be a token id");
+    }
+    ids.push_back(id);
+    at = wire::skip_space(array, end);
+    if (at < array.size() && array[at] == ',') at = wire::skip_space(array, at + 1);
+  }
+  return ids;
+}
+
+Result<std::vector<CompletionPrompt>> list_of(std::string_view array) {
+  std::vector<CompletionPrompt> prompts;
+  for (const std::string_view element : wire::elements(array, kMostPrompts + 1)) {
+    const std::string place = fmt::format("prompt[{}]", prompts.size());
+    if (prompts.size() == kMostPrompts) {
+      return refuse("prompt", fmt::format("may name at most {} prompts", kMostPrompts));
+    }
+    if (is_text(element)) {
+      prompts.emplace_back(text_of(element));
+    } else if (is_array(element)) {
+      auto ids = ids_of(element, place);
+      if (!ids) return fail(ids.error());
+      prompts.emplace_back(std::move(*ids));
+    } else {
+      return refuse(place, "must be text or a list of token ids, as the first one is");
+    }
+  }
+  return prompts;
+}
+
+}  // namespace
+
+Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject& body) {
+  const auto prompt = body.find("prompt");
+  std::vector<CompletionPrompt> prompts;
+  if (!prompt || *prompt == "null") return prompts;
+  if (is_text(*prompt)) {
+    prompts.emplace_back(text_of(*prompt));
+    return prompts;
+  }
+  if (!is_array(*prompt)) return refuse("prompt", "must be text, token ids, or a list of either");
+  const auto first = wire::first_element(*prompt);
+  if (!first) return refuse("prompt", "must not be an empty list");
+  if (is_text(*first) || is_array(*first)) return list_of(*prompt);
+  auto ids = ids_of(*prompt, "prompt");
+  if (!ids) return fail(ids.error());
+  prompts.emplace_back(std::move(*ids));
+  return prompts;
+}
+
+}  // namespace baton::prompt

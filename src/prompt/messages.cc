@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/messages.h"
+
+#include "prompt/content_parts.h"
+#include "prompt/members.h"
+#include "prompt/refusal.h"
+#include "prompt/tool_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace baton::prompt {
+namespace {
+
+using namespace std::string_view_literals;
+
+using jinja::Dict;
+using jinja::List;
+using jinja::Value;
+
+bool is_text_part(const Value& part) {
+  if (!part.is_dict()) return false;
+  const Value* const type = part.as_dict().find("type"sv);
+  return type && type->is_string() && type->as_string() == "text";
+}
+
+// Results of tools are text for most templates, also for those that want parts.
+Value flattened(const Value& content) {
+  if (!content.is_list()) return content;
+  const List& parts = content.as_list();
+  if (!std::ranges::all_of(parts, is_text_part)) return content;
+  std::string joined;
+  for (const Value& part : parts) {
+    if (&part != &parts.front()) joined += '\n';
+    const Value* const text = part.as_dict().find("text"sv);
+    if (text && text->is_string()) joined += text->as_string();
+  }
+  return joined;
+}
+
+class ConversationReader {
+ public:
+  explicit ConversationReader(ContentFormat format) : format_(format) {}
+
+  Result<void> add(const Value& value);
+  Conversation finish() && { return std::move(conversation_); }
+
+ private:
+  Result<void> add_assistant_members(const Dict& message, std::size_t index, Dict& out);
+  void note(std::string reason) {
+    if (conversation_.inexact.empty()) conversation_.inexact = std::move(reason);
+  }
+
+  ContentFormat format_;
+  Conversation conversation_;
+};
+
+Result<void> ConversationReader::add_assistant_members(const Dict& message, std::size_t index,
+                                                       Dict& out) {
+  if (const Value* const calls = find_present(message, "tool_calls")) {
+    auto reshaped = tool_calls_of(*calls, index);
+    if (!reshaped) return fail(reshaped.error());
+    note(std::move(reshaped->inexact));
+    // Without calls a template must take the path of an ordinary answer.
+    if (!reshaped->calls.empty()) out.set("tool_calls"sv, Value(std::move(reshaped->calls)));
+  }
+  const Value* reasoning = find_present(message, "reasoning");
+  if (!reasoning) reasoning = find_present(message, "reasoning_content");
+  if (reasoning) {
+    out.set("reasoning"sv, *reasoning);
+    out.set("reasoning_content"sv, *reasoning);
+  }
+  return {};
+}
+
+Result<void> ConversationReader::add(const Value& value) {
+  const std::size_t index = conversation_.messages.size();
+  if (!value.is_dict()) return refuse(fmt::format("messages[{}]", index), "must be an object");
+  const Dict& message = value.as_dict();
+  const Value* const role = message.find("role"sv);
+  if (!role || !role->is_string()) {
+    return refuse(fmt::format("messages[{}].role", index), "must be a string");
+  }
+  auto content = content_of(message.find("content"sv), format_, index);
+  if (!content) return fail(content.error());
+  note(std::move(content->inexact));
+
+  const std::string_view name = role->as_string();
+  Dict out;
+  out.reserve(6);
+  out.set("role"sv, *role);
+  out.set("content"sv, name == "tool" ? flattened(content->value) : std::move(content->value));
+  if (name == "assistant") {
+    if (auto added = add_assistant_members(message, index, out); !added) return added;
+  } else if (name == "tool") {
+    if (const Value* const id = message.find("tool_call_id"sv)) out.set("tool_call_id"sv, *id);
+  }
+  for (const std::string_view key : {"name", "task"}) {
+    const Value* const text = message.find(key);
+    if (text && text->is_string()) out.set(key, *text);
+  }
+  if (name == "developer") {
+    const Value* const tools = message.find("tools"sv);
+    out.set("tools"sv, tools ? *tools : Value::none());
+  }
+  conversation_.messages.emplace_back(std::move(out));
+  return {};
+}
+
+}  // namespace
+
+Result<Conversation> conversation_of(const Value& messages, ContentFormat format) {
+  if (!messages.is_list()) return refuse("messages", "must be a list");
+  ConversationReader reader(format);
+  for (const Value& message : messages.as_list()) {
+    if (auto added = reader.add(message); !added) return fail(added.error());
+  }
+  return std::move(reader).finish();
+}
+
+}  // namespace baton::prompt

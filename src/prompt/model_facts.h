@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+
+namespace baton::prompt {
+
+// What a model's files say beside its tokenizer.
+struct ModelFacts {
+  // The longest context, as vLLM derives it: config.json with its rope scaling, and
+  // tokenizer_config.json where that says less.
+  std::optional<std::size_t> max_model_length;
+  // Of the weights, which may have more rows than the tokenizer has tokens.
+  std::optional<std::size_t> vocabulary_size;
+};
+
+// Files that are not there say nothing; one that is not JSON is an error that names it.
+Result<ModelFacts> model_facts(const std::filesystem::path& folder);
+
+}  // namespace baton::prompt

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/preprocessor.h"
+
+#include "prompt/chat_request.h"
+#include "prompt/chat_template.h"
+#include "prompt/completion_prompts.h"
+#include "prompt/final_message.h"
+#include "prompt/jinja/template.h"
+#include "prompt/members.h"
+#include "prompt/messages.h"
+#include "prompt/model_facts.h"
+#include "prompt/refusal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace baton::prompt {
+namespace {
+
+// Why a completion's prompt is not all that the engine will see.
+std::string completion_inexact(const wire::JsonObject& body) {
+  if (is_given(body, "prompt_embeds")) return "prompt_embeds is set";
+  if (is_given(body, "suffix")) return "suffix is set";
+  if (is_given(body, "truncate_prompt_tokens")) return "truncate_prompt_tokens is set";
+  return {};
+}
+
+// What a template made of a request, and why the engine will see another text.
+struct Rendered {
+  Result<std::string> text;
+  std::string inexact;
+};
+
+}  // namespace
+
+struct Preprocessor::Parts {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  ChatTemplates templates;
+  ModelFacts facts;
+  jinja::Dict special_tokens = {};  // as variables of a template
+  std::unique_ptr<SegmentCache> cache = nullptr;
+
+  Result<Rendered> render(const ChatRequest& request, const Occasion& occasion) const;
+  Result<TokenIds> encode(std::string_view text, AddSpecial add_special,
+                          const Occasion& occasion) const {
+    return tokenizer->encode(
+        text, {.add_special = add_special, .cache = cache.get(), .stop = occasion.stop});
+  }
+  bool knows(TokenId id) const {
+    return id < facts.vocabulary_size.value_or(0) || tokenizer->token(id).has_value();
+  }
+  Result<void> check(const TokenIds& ids) const {
+    const auto unknown = std::ranges::find_if(ids, [&](TokenId id) { return !knows(id); });
+    if (unknown == ids.end()) return {};
+    return refuse("prompt",
+                  fmt::format("has a token id that the model does not know: {}", *unknown));
+  }
+};
+
+Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
+                                             const Occasion& occasion) const {
+  const bool tools = !request.tools.is_none();
+  const ChatTemplate* const chosen = templates.choose(tools ? WithTools::Yes : WithTools::No);
+  if (!chosen) {
+    return Rendered{fail(Errc::InvalidRequest,
+                         "the model has no chat template: use /v1/completions, or have the "
+                         "operator set chat_template for it"),
+                    request.inexact};
+  }
+  auto conversation = conversation_of(request.messages, chosen->format);
+  if (!conversation) return fail(conversation.error());
+  std::string final_text;
+  if (request.continue_final_message) {
+    auto text = tag_final_message(conversation->messages);
+    if (!text) return fail(text.error());
+    final_text = std::move(*text);
+  }
+  auto text = chosen->program->render(
+      template_variables(special_tokens, request, std::move(conversation->messages)),
+      {.now = occasion.now, .stop = occasion.stop});
+  if (text && request.continue_final_message) text = cut_at_tag(std::move(*text), final_text);
+  std::string inexact =
+      request.inexact.empty() ? std::move(conversation->inexact) : request.inexact;
+  return Rendered{std::move(text), std::move(inexact)};
+}
+
+Preprocessor::Preprocessor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Preprocessor::~Preprocessor() = default;
+
+Result<std::shared_ptr<const Preprocessor>> Preprocessor::load(const Sources& sources) {
+  auto tokenizer = Tokenizer::load(sources.folder);
+  if (!tokenizer) return fail(tokenizer.error());
+  auto templates = ChatTemplates::load(sources.folder, sources.chat_template);
+  if (!templates) return fail(templates.error());
+  auto facts = model_facts(sources.folder);
+  if (!facts) return fail(facts.error());
+  auto parts = std::make_unique<Parts>(Parts{
+      .tokenizer = std::move(*tokenizer), .templates = std::move(*templates), .facts = *facts});
+  for (const auto& [name, token] : parts->tokenizer->special_tokens()) {
+    parts->special_tokens.set(std::string_view(name), jinja::Value(token));
+  }
+  if (sources.cache_bytes > 0) parts->cache = std::make_unique<SegmentCache>(sources.cache_bytes);
+  return std::shared_ptr<const Preprocessor>(new Preprocessor(std::move(parts)));
+}
+
+Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion& occasion) const {
+  const auto request = chat_request(body);
+  if (!request) return fail(request.error());
+  const auto rendered = parts_->render(*request, occasion);
+  if (!rendered) return fail(rendered.error());
+  if (!rendered->text) {
+    // The engine will render something else: what the template says here need not hold there.
+    if (!rendered->inexact.empty() && rendered->text.error().code() != Errc::ClientGone) {
+      return Prepared{.prompts = {}, .inexact = rendered->inexact};
+    }
+    return fail(rendered->text.error());
+  }
+  auto ids = parts_->encode(*rendered->text, request->add_special, occasion);
+  if (!ids) return fail(ids.error());
+  Prepared prepared{.prompts = {}, .inexact = rendered->inexact};
+  prepared.prompts.push_back(std::move(*ids));
+  return prepared;
+}
+
+Result<std::string> Preprocessor::rendered(const wire::JsonObject& body,
+                                           const Occasion& occasion) const {
+  const auto request = chat_request(body);
+  if (!request) return fail(request.error());
+  if (request->brings_template) return refuse("chat_template", "of a request is not rendered");
+  auto rendered = parts_->render(*request, occasion);
+  if (!rendered) return fail(rendered.error());
+  return std::move(rendered->text);
+}
+
+Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
+                                          const Occasion& occasion) const {
+  auto prompts = completion_prompts(body);
+  if (!prompts) return fail(prompts.error());
+  Prepared prepared{.prompts = {}, .inexact = completion_inexact(body)};
+  if (prompts->empty() && !is_given(body, "prompt_embeds")) return refuse("prompt", "is missing");
+  const auto special = flag(body, "add_special_tokens", true);
+  if (!special) return fail(special.error());
+  const AddSpecial add_special = *special ? AddSpecial::Yes : AddSpecial::No;
+  for (CompletionPrompt& prompt : *prompts) {
+    if (occasion.stop.stop_requested()) return fail(Errc::ClientGone, "the request was cancelled");
+    if (auto* const given = std::get_if<TokenIds>(&prompt)) {
+      if (auto checked = parts_->check(*given); !checked) return fail(checked.error());
+      prepared.prompts.push_back(std::move(*given));
+      continue;
+    }
+    auto ids = parts_->encode(std::get<std::string>(prompt), add_special, occasion);
+    if (!ids) return fail(ids.error());
+    prepared.prompts.push_back(std::move(*ids));
+  }
+  return prepared;
+}
+
+const Tokenizer& Preprocessor::tokenizer() const { return *parts_->tokenizer; }
+
+bool Preprocessor::has_chat_template() const { return !parts_->templates.empty(); }
+
+std::optional<std::size_t> Preprocessor::max_model_length() const {
+  return parts_->facts.max_model_length;
+}
+
+SegmentCache::Stats Preprocessor::cache_stats() const {
+  return parts_->cache ? parts_->cache->stats() : SegmentCache::Stats{};
+}
+
+}  // namespace baton::prompt

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/tokenizer/added_tokens.h"
+
+#include "prompt/text/unicode.h"
+#include "prompt/text/utf8.h"
+#include "prompt/tokenizer/last_character.h"
+
+#include <algorithm>
+
+namespace baton::prompt {
+namespace {
+
+std::size_t space_at_end(std::string_view text) {
+  std::size_t length = 0;
+  while (!text.empty()) {
+    const std::size_t last = last_character(text);
+    if (!white_space().contains(decode_utf8(text.data() + last).code)) break;
+    length += text.size() - last;
+    text = text.substr(0, last);
+  }
+  return length;
+}
+
+std::size_t space_at_start(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const auto [code, size] = decode_utf8(text.data() + length);
+    if (!white_space().contains(code)) break;
+    length += size;
+  }
+  return length;
+}
+
+bool is_word_character(const char* at) {
+  const char32_t code = decode_utf8(at).code;
+  const bool joins = code == 0x200C || code == 0x200D;  // Rust's \w has these two as well
+  return joins || word_characters().contains(code);
+}
+
+bool inside_word(std::string_view text, const TokenMatcher::Match& match) {
+  const std::string_view before = text.substr(0, match.begin);
+  const std::string_view after = text.substr(match.end);
+  return (!before.empty() && is_word_character(before.data() + last_character(before))) ||
+         (!after.empty() && is_word_character(after.data()));
+}
+
+}  // namespace
+
+void AddedTokens::add(const AddedToken& token, const Model& model) {
+  std::optional<TokenId> id = find(token.content);
+  if (!id) id = model.find(token.content);
+  if (!id) {
+    const auto size = static_cast<TokenId>(model.size());
+    const bool above = !tokens_.empty() && (highest_ >= size || size == 0);
+    id = above ? highest_ + 1 : size;
+  }
+  add_as(token, *id);
+}
+
+void AddedTokens::add_as(const AddedToken& token, TokenId id) {
+  if (token.content.empty()) return;
+  if (token.special) specials_.insert(token.content);
+  if (!tokens_.contains(id)) order_.push_back(id);
+  ids_.insert_or_assign(token.content, id);
+  tokens_.insert_or_assign(id, token);
+  highest_ = std::max(highest_, id);
+}
+
+void AddedTokens::finish(const Normalizer* normalizer) {
+  // Two tokens can look alike once they are normalized: special ones come first, as in the library.
+  for (const bool special : {true, false}) {
+    for (const TokenId id : order_) {
+      if (tokens_.at(id).special == special) look_for(id, normalizer);
+    }
+  }
+}
+
+void AddedTokens::look_for(TokenId id, const Normalizer* normalizer) {
+  const AddedToken& token = tokens_.at(id);
+  if (!token.normalized) {
+    raw_.add(token.content, id);
+    return;
+  }
+  std::string buffer;
+  const std::string_view pattern =
+      normalizer == nullptr ? token.content : normalizer->apply(token.content, buffer);
+  if (pattern != token.content) shown_.emplace(id, pattern);
+  if (!pattern.empty()) normalized_.add(pattern, id);
+}
+
+void AddedTokens::cut(std::string_view text, const TokenMatcher& matcher,
+                      std::vector<Part>& parts) const {
+  std::size_t done = 0;
+  for (auto match = matcher.find(text, 0); match; match = matcher.find(text, match->end)) {
+    const AddedToken& token = tokens_.at(match->id);
+    if (token.single_word && inside_word(text, *match)) continue;
+    std::size_t begin = match->begin;
+    std::size_t end = match->end;
+    if (token.lstrip) begin = std::max(done, begin - space_at_end(text.substr(0, begin)));
+    if (token.rstrip) end += space_at_start(text.substr(end));
+    if (done < begin) parts.push_back({text.substr(done, begin - done), std::nullopt});
+    parts.push_back({text.substr(match->begin, match->end - match->begin), match->id});
+    // White space that the last token took along may hold a token of its own; the library then
+    // lets both count.
+    done = end;
+  }
+  if (done < text.size()) parts.push_back({text.substr(done), std::nullopt});
+}
+
+std::optional<TokenId> AddedTokens::find(std::string_view content) const {
+  const auto found = ids_.find(content);
+  if (found == ids_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<std::string_view> AddedTokens::content(TokenId id) const {
+  if (const auto shown = shown_.find(id); shown != shown_.end()) return shown->second;
+  const auto token = tokens_.find(id);
+  if (token == tokens_.end()) return std::nullopt;
+  return token->second.content;
+}
+
+std::size_t AddedTokens::beyond(const Model& model) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(ids_, [&](const auto& token) { return !model.find(token.first); }));
+}
+
+TokenId AddedTokens::id_end() const { return tokens_.empty() ? 0 : highest_ + 1; }
+
+}  // namespace baton::prompt

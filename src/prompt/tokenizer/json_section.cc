@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/tokenizer/json_section.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::prompt {
+
+Result<JsonSection> JsonSection::of(simdjson::dom::element json, std::string name) {
+  simdjson::dom::object object;
+  if (json.get(object) != simdjson::SUCCESS) {
+    return fail(Errc::InvalidRequest, fmt::format("{} is not an object", name));
+  }
+  return JsonSection(object, std::move(name));
+}
+
+std::unexpected<Error> JsonSection::wrong(std::string_view message) const {
+  return fail(Errc::InvalidRequest, fmt::format("{}: {}", name_, message));
+}
+
+std::unexpected<Error> JsonSection::expected(std::string_view key, std::string_view what) const {
+  return wrong(fmt::format("\"{}\" is not {}", key, what));
+}
+
+std::optional<simdjson::dom::element> JsonSection::find(std::string_view key) const {
+  simdjson::dom::element found;
+  if (object_.at_key(key).get(found) != simdjson::SUCCESS || found.is_null()) return std::nullopt;
+  return found;
+}
+
+Result<bool> JsonSection::flag(std::string_view key, bool otherwise) const {
+  const auto found = find(key);
+  if (!found) return otherwise;
+  bool value = false;
+  if (found->get(value) != simdjson::SUCCESS) return expected(key, "true or false");
+  return value;
+}
+
+Result<std::optional<std::string_view>> JsonSection::find_text(std::string_view key) const {
+  const auto found = find(key);
+  if (!found) return std::nullopt;
+  std::string_view value;
+  if (found->get(value) != simdjson::SUCCESS) return expected(key, "a string");
+  return value;
+}
+
+Result<std::string_view> JsonSection::text(std::string_view key) const {
+  auto found = find_text(key);
+  if (!found) return fail(std::move(found.error()));
+  if (!*found) return wrong(fmt::format("\"{}\" is missing", key));
+  return **found;
+}
+
+Result<std::uint32_t> JsonSection::number(std::string_view key) const {
+  const auto found = find(key);
+  std::uint64_t value = 0;
+  if (!found) return wrong(fmt::format("\"{}\" is missing", key));
+  if (found->get(value) != simdjson::SUCCESS || value > 0xFFFF'FFFFULL) {
+    return expected(key, "a whole number that fits");
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+Result<simdjson::dom::array> JsonSection::array(std::string_view key) const {
+  const auto found = find(key);
+  simdjson::dom::array value;
+  if (!found) return wrong(fmt::format("\"{}\" is missing", key));
+  if (found->get(value) != simdjson::SUCCESS) return expected(key, "a list");
+  return value;
+}
+
+Result<JsonSection> JsonSection::section(std::string_view key) const {
+  const auto found = find(key);
+  if (!found) return wrong(fmt::format("\"{}\" is missing", key));
+  return of(*found, fmt::format("{}.{}", name_, key));
+}
+
+Result<void> JsonSection::only(std::initializer_list<std::string_view> keys) const {
+  for (const auto& member : object_) {
+    if (std::ranges::find(keys, member.key) == keys.end()) {
+      return wrong(fmt::format("\"{}\" is not known to Baton", member.key));
+    }
+  }
+  return {};
+}
+
+}  // namespace baton::prompt

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/tokenizer/merge_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace baton::prompt {
+namespace {
+
+constexpr std::size_t kFewestSlots = 16;
+// Room is made at once for as many merges as any real file has; more of them make it grow.
+constexpr std::size_t kMostExpected = std::size_t{1} << 22;
+
+}  // namespace
+
+MergeTable::MergeTable(std::size_t expected) {
+  expected = std::min(expected, kMostExpected);
+  grow(std::bit_ceil(std::max(kFewestSlots, expected + expected / 2)));
+}
+
+void MergeTable::grow(std::size_t slots) {
+  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots));
+  mask_ = slots - 1;
+  for (const Slot& slot : old) {
+    if (slot.key == kEmpty) continue;
+    std::size_t at = hash(slot.key) & mask_;
+    while (slots_[at].key != kEmpty) at = (at + 1) & mask_;
+    slots_[at] = slot;
+  }
+}
+
+void MergeTable::set(TokenId left, TokenId right, Merge merge) {
+  if ((size_ + 1) * 3 > slots_.size() * 2) grow(slots_.size() * 2);
+  const std::uint64_t key = key_of(left, right);
+  std::size_t at = hash(key) & mask_;
+  while (slots_[at].key != kEmpty && slots_[at].key != key) at = (at + 1) & mask_;
+  if (slots_[at].key == kEmpty) ++size_;
+  slots_[at] = {.key = key, .merge = merge};
+}
+
+}  // namespace baton::prompt

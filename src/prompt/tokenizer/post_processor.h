@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "prompt/tokenizer/token.h"
+
+#include <simdjson.h>
+
+#include <vector>
+
+namespace baton::prompt {
+
+// The special tokens around a text: what is left of a `post_processor` where only ids matter.
+struct PostProcessor {
+  TokenIds before;
+  TokenIds after;
+
+  // Nothing where it is null. A feature that is not known is an error that names it.
+  static Result<PostProcessor> from_json(simdjson::dom::element json);
+};
+
+}  // namespace baton::prompt

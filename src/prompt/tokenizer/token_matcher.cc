@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/tokenizer/token_matcher.h"
+
+namespace baton::prompt {
+
+void TokenMatcher::add(std::string_view pattern, TokenId id) {
+  patterns_.add(pattern, id);
+  begins_[static_cast<unsigned char>(pattern.front())] = 1;
+}
+
+std::size_t TokenMatcher::next_candidate(std::string_view text, std::size_t from) const {
+  const auto begins = [&](std::size_t at) { return begins_[static_cast<unsigned char>(text[at])]; };
+  while (from + 8 <= text.size() &&
+         (begins(from) | begins(from + 1) | begins(from + 2) | begins(from + 3) | begins(from + 4) |
+          begins(from + 5) | begins(from + 6) | begins(from + 7)) == 0) {
+    from += 8;
+  }
+  while (from < text.size() && begins(from) == 0) ++from;
+  return from;
+}
+
+std::optional<TokenMatcher::Match> TokenMatcher::find(std::string_view text,
+                                                      std::size_t from) const {
+  if (empty()) return std::nullopt;
+  for (std::size_t begin = next_candidate(text, from); begin < text.size();
+       begin = next_candidate(text, begin + 1)) {
+    std::optional<Match> longest;
+    patterns_.for_each_at(text, begin,
+                          [&](std::size_t end, TokenId id) { longest = {begin, end, id}; });
+    if (longest) return longest;
+  }
+  return std::nullopt;
+}
+
+}  // namespace baton::prompt

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "prompt/tokenizer/byte_trie.h"
+#include "prompt/tokenizer/token.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace baton::prompt {
+
+// Role. Finds given texts in a longer one: the leftmost, and of those the longest. Text in which no
+//   byte begins a pattern is passed over quickly.
+// Confinement. Filled by one thread, then immutable; any thread.
+class TokenMatcher {
+ public:
+  struct Match {
+    std::size_t begin;
+    std::size_t end;
+    TokenId id;
+  };
+
+  // The first of two equal patterns counts. Requires: not empty.
+  void add(std::string_view pattern, TokenId id);
+  // The first match that begins at or behind `from`.
+  std::optional<Match> find(std::string_view text, std::size_t from) const;
+  bool empty() const { return patterns_.empty(); }
+
+ private:
+  std::size_t next_candidate(std::string_view text, std::size_t from) const;
+
+  ByteTrie patterns_;
+  std::array<std::uint8_t, 256> begins_ = {};  // 1: a pattern begins with the byte
+};
+
+}  // namespace baton::prompt

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/tokenizer/tokenizer.h"
+
+#include "prompt/text/byte_alphabet.h"
+#include "prompt/text/pieces.h"
+#include "prompt/tokenizer/tokenizer_parts.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace baton::prompt {
+namespace {
+
+// How much text is encoded between two looks at the stop token.
+constexpr std::size_t kStride = std::size_t{64} << 10;
+// Tokens are rarely shorter than this on average.
+constexpr std::size_t kBytesPerToken = 4;
+
+}  // namespace
+
+// Role. Encodes one text: what lies between added tokens is normalized, cut and given to the model.
+// Confinement. One thread, for the length of a call.
+class Tokenizer::Run {
+ public:
+  Run(const Parts& parts, const Encoding& encoding, TokenIds& ids)
+      : parts_(parts), encoding_(encoding), ids_(ids) {}
+
+  // False where it was stopped.
+  bool encode(std::string_view text) {
+    std::vector<AddedTokens::Part> segments;
+    parts_.added.cut_raw(text, segments);
+    for (const AddedTokens::Part& segment : segments) {
+      if (encoding_.stop.stop_requested()) return false;
+      if (segment.id) {
+        ids_.push_back(*segment.id);
+        continue;
+      }
+      const Place place = segment.text.data() == text.data() ? Place::First : Place::Later;
+      if (!encode_segment(segment.text, place)) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool encode_segment(std::string_view text, Place place) {
+    const bool cached = encoding_.cache != nullptr && text.size() >= SegmentCache::kShortest;
+    if (cached && encoding_.cache->append_known(text, place, ids_)) return true;
+    const std::size_t before = ids_.size();
+    if (!encode_anew(text, place)) return false;
+    if (cached) encoding_.cache->remember(text, place, std::span(ids_).subspan(before));
+    return true;
+  }
+
+  bool encode_anew(std::string_view text, Place place) {
+    if (parts_.normalizer != nullptr) text = parts_.normalizer->apply(text, normalized_);
+    if (!parts_.added.any_normalized()) return encode_normalized(text, place);
+    stretches_.clear();
+    parts_.added.cut_normalized(text, stretches_);
+    for (const AddedTokens::Part& stretch : stretches_) {
+      if (stretch.id) {
+        ids_.push_back(*stretch.id);
+        continue;
+      }
+      const bool first = place == Place::First && stretch.text.data() == text.data();
+      if (!encode_normalized(stretch.text, first ? Place::First : Place::Later)) return false;
+    }
+    return true;
+  }
+
+  bool encode_normalized(std::string_view text, Place place) {
+    if (text.empty()) return true;
+    pieces_.clear();
+    if (parts_.pre_tokenizer == nullptr) {
+      pieces_.views.push_back(text);
+    } else {
+      parts_.pre_tokenizer->split(text, place, pieces_);
+      if (parts_.pre_tokenizer->byte_level() && !parts_.model->takes_bytes()) write_bytes();
+    }
+    std::span<const std::string_view> rest = pieces_.views;
+    while (!rest.empty()) {
+      if (encoding_.stop.stop_requested()) return false;
+      std::size_t count = 0;
+      for (std::size_t bytes = 0; count < rest.size() && bytes < kStride; ++count) {
+        bytes += rest[count].size();
+      }
+      parts_.model->encode(rest.first(count), workspace_, ids_);
+      rest = rest.subspan(count);
+    }
+    return true;
+  }
+
+  // For a model that wants its pieces in ByteLevel's alphabet after all.
+  void write_bytes() {
+    for (std::string_view& piece : pieces_.views) {
+      std::string written;
+      ByteAlphabet::instance().write(piece, written);
+      piece = pieces_.changed.emplace_back(std::move(written));
+    }
+  }
+
+  const Parts& parts_;
+  const Encoding& encoding_;
+  TokenIds& ids_;
+  std::string normalized_;
+  std::vector<AddedTokens::Part> stretches_;
+  Pieces pieces_;
+  Workspace workspace_;
+};
+
+Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+Tokenizer::~Tokenizer() = default;
+
+Result<TokenIds> Tokenizer::encode(std::string_view text, const Encoding& encoding) const {
+  if (!simdjson::validate_utf8(text.data(), text.size())) {
+    return fail(Errc::InvalidRequest, "the text is not valid UTF-8");
+  }
+  const bool special = encoding.add_special == AddSpecial::Yes;
+  TokenIds ids;
+  ids.reserve(text.size() / kBytesPerToken + 16);
+  if (special) ids = parts_->post_processor.before;
+  if (!Run(*parts_, encoding, ids).encode(text)) {
+    return fail(Errc::ClientGone, "nobody waits for the tokens any more");
+  }
+  const TokenIds& after = parts_->post_processor.after;
+  if (special) ids.insert(ids.end(), after.begin(), after.end());
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids, SkipSpecial skip) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const TokenId id : ids) {
+    std::optional<std::string> written = token(id);
+    if (!written) continue;
+    if (skip == SkipSpecial::Yes && parts_->added.special(*written)) continue;
+    tokens.push_back(std::move(*written));
+  }
+  if (parts_->decoder != nullptr) parts_->decoder->apply(tokens);
+  std::string text;
+  for (const std::string& part : tokens) {
+    if (parts_->decoder == nullptr && &part != &tokens.front()) text.push_back(' ');
+    text.append(part);
+  }
+  return text;
+}
+
+std::optional<std::string> Tokenizer::token(TokenId id) const {
+  if (const auto added = parts_->added.content(id)) return std::string(*added);
+  return parts_->model->token(id);
+}
+
+std::optional<TokenId> Tokenizer::id(std::string_view token) const {
+  if (const auto added = parts_->added.find(token)) return added;
+  return parts_->model->find(token);
+}
+
+std::size_t Tokenizer::vocabulary_size() const {
+  return parts_->model->size() + parts_->added.beyond(*parts_->model);
+}
+
+const std::vector<std::pair<std::string, std::string>>& Tokenizer::special_tokens() const {
+  return parts_->special_tokens;
+}
+
+bool Tokenizer::byte_level() const {
+  return parts_->pre_tokenizer != nullptr && parts_->pre_tokenizer->byte_level() &&
+         parts_->decoder != nullptr && parts_->decoder->byte_level() && parts_->model->complete();
+}
+
+}  // namespace baton::prompt

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "prompt/tokenizer/tokenizer.h"
+#include "prompt/tokenizer/tokenizer_config.h"
+
+#include <simdjson.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace baton::prompt {
+
+// Role. Puts a tokenizer together from its files, as transformers does: tokenizer.json first, then
+//   what tokenizer_config.json adds and changes.
+// Confinement. One thread, for the length of a load.
+//
+// Where versions of transformers differ, this is its version 5 with a plain fast tokenizer, which is
+// what current engines use (docs/tokenizers.md):
+//   - `add_bos_token` or `add_eos_token` in the configuration replaces the file's post-processor;
+//     version 4 did that for Llama's and related classes only.
+//   - The file's normalizer and pre-tokenizer stay, whatever `tokenizer_class` says.
+class TokenizerLoader {
+ public:
+  using Loaded = Result<std::shared_ptr<const Tokenizer>>;
+
+  // The parser's document may go once this returns.
+  static Loaded from_file(simdjson::dom::element file, const TokenizerConfig& config);
+  // A tiktoken rank file: a token in base64 and its id on each line.
+  static Loaded from_ranks(std::string_view ranks, const TokenizerConfig& config);
+
+ private:
+  using Parts = Tokenizer::Parts;
+
+  static Result<void> read_pre_tokenizer(simdjson::dom::element json, const TokenizerConfig& config,
+                                         Parts& parts);
+  static Result<void> read_added_tokens(simdjson::dom::element json, Parts& parts);
+  static void add_configured(const TokenizerConfig& config, Parts& parts);
+  static Loaded finish(const TokenizerConfig& config, std::unique_ptr<Parts> parts);
+};
+
+}  // namespace baton::prompt

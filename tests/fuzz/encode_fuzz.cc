@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fuzz/fuzz_input.h"
+#include "prompt/tokenizer/tokenizer.h"
+#include "unit/prompt/tokenizer/small_models.h"
+
+#include <simdjson.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace baton;
+using fuzz::require;
+
+std::vector<std::shared_ptr<const prompt::Tokenizer>> make_tokenizers() {
+  std::vector<std::shared_ptr<const prompt::Tokenizer>> made;
+  for (const prompt::SmallFile& file : {prompt::byte_level_file(), prompt::byte_fallback_file(),
+                                        prompt::word_piece_file(), prompt::unigram_file()}) {
+    auto tokenizer = prompt::Tokenizer::from_json(file.json(), "");
+    require(tokenizer.has_value(), "a small tokenizer loads");
+    made.push_back(std::move(*tokenizer));
+  }
+  return made;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const auto kTokenizers = make_tokenizers();
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const bool valid = simdjson::validate_utf8(text.data(), text.size());
+  for (const auto& tokenizer : kTokenizers) {
+    prompt::SegmentCache cache(1 << 16);
+    const auto ids = tokenizer->encode(text, {});
+    require(ids.has_value() == valid, "UTF-8 is encoded, and nothing else");
+    if (!ids) continue;
+    for (int round = 0; round < 2; ++round) {
+      const auto again = tokenizer->encode(text, {.cache = &cache});
+      require(again && *again == *ids, "a cache changes nothing");
+    }
+    const std::string decoded = tokenizer->decode(*ids, prompt::SkipSpecial::No);
+    require(!tokenizer->byte_level() || decoded == text, "bytes come back as they went in");
+    require(simdjson::validate_utf8(decoded.data(), decoded.size()), "what is decoded is UTF-8");
+  }
+  return 0;
+}

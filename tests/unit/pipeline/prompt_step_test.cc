@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/prompt_step.h"
+
+#include "support/tiny_model.h"
+#include "unit/handoff/handoff_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton::pipeline {
+namespace {
+
+using engine::Api;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kChat = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
+
+struct PromptStepTest : handoff::HandoffFixture {
+  // Who serves "m", and how its prompts become tokens.
+  void configure(config::Tokens tokens, const model::Endpoint& worker = {"127.0.0.1", 1}) {
+    options.tokens = std::move(tokens);
+    serve(Engine::Vllm, {{Role::Aggregated, worker}});
+    ASSERT_TRUE(tokenizers.configure(config.models));
+  }
+  config::Tokens local() const {
+    return {.by = model::Tokenize::Local, .tokenizer = files.folder(), .chat_template = {}};
+  }
+  void begin(Api api, std::string body, PerPrompt per_prompt = PerPrompt::No) {
+    got.reset();
+    start([this, api, body, per_prompt]() -> awaitable<void> {
+      const handoff::Job wanted = job(api, body);
+      got.emplace(co_await step.tokens(wanted, per_prompt, record, cancellation));
+    });
+  }
+  void ask(Api api, std::string body, PerPrompt per_prompt = PerPrompt::No) {
+    begin(api, std::move(body), per_prompt);
+    run_until([this] { return got.has_value(); });
+  }
+  std::vector<std::string> json() const {
+    std::vector<std::string> texts;
+    for (const auto& text : got->value().json) texts.push_back(*text);
+    return texts;
+  }
+  // A completion too long to be tokenized where it is read.
+  static std::string long_body(std::size_t words) {
+    std::string text;
+    for (std::size_t i = 0; i < words; ++i) text += "hi ";
+    return R"({"model":"m","prompt":")" + text + "\"}";
+  }
+
+  test::TinyModel files;
+  Tokenizers tokenizers{std::size_t{1} << 20, metrics};
+  net::CpuPool cpu{1};
+  PromptStep step{tokenizers, cpu, EngineTokens(pool, 1024 * 1024)};
+  RequestRecord record;
+  std::optional<Result<PromptTokens>> got;
+};
+
+TEST_F(PromptStepTest, AModelWithoutTokenizerGoesOnWithoutTokens) {
+  configure({});
+  ask(Api::Chat, kChat);
+  EXPECT_THAT(json(), IsEmpty());
+  EXPECT_EQ(record.tokens, TokenSource::Off);
+  EXPECT_FALSE(record.tokenize_time);
+}
+
+TEST_F(PromptStepTest, AChatIsRenderedAndTokenized) {
+  configure(local());
+  ask(Api::Chat, kChat);
+  EXPECT_THAT(json(), ElementsAre("[260,257,256,259,258]"));
+  EXPECT_EQ(record.tokens, TokenSource::Local);
+  EXPECT_EQ(record.prompt_length, 5U);
+  EXPECT_TRUE(record.tokenize_time);
+}
+
+TEST_F(PromptStepTest, ALongPromptIsTheSameOnAnotherThread) {
+  configure(local());
+  ask(Api::Completions, long_body(30'000));
+  EXPECT_EQ(record.prompt_length, 60'001U);
+  EXPECT_THAT(json().at(0), testing::StartsWith("[260,256,32,256,32,"));
+}
+
+TEST_F(PromptStepTest, EachPromptOfAFannedOutRequestIsForItself) {
+  configure(local());
+  constexpr const char* kTwo = R"({"model":"m","prompt":["hi","a"]})";
+  ask(Api::Completions, kTwo, PerPrompt::Yes);
+  EXPECT_THAT(json(), ElementsAre("[260,256]", "[260,97]"));
+  ask(Api::Completions, kTwo, PerPrompt::No);
+  EXPECT_THAT(json(), ElementsAre("[[260,256],[260,97]]"));
+}
+
+TEST_F(PromptStepTest, NobodyWritesIdsThatNobodyIsToGet) {
+  config::Tokens quiet = local();
+  quiet.send = model::SendTokenIds::Never;
+  configure(quiet);
+  ask(Api::Chat, kChat);
+  EXPECT_THAT(json(), IsEmpty());
+  EXPECT_EQ(got->value().send, model::SendTokenIds::Never);
+  EXPECT_EQ(record.prompt_length, 5U);
+}
+
+TEST_F(PromptStepTest, WhatOnlyTheEngineCanTokenizeIsNotGuessed) {
+  configure(local());
+  ask(Api::Chat,
+      R"({"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"},
+          {"type":"image_url","image_url":{"url":"http://127.0.0.1/cat.png"}}]}]})");
+  EXPECT_THAT(json(), IsEmpty());
+  EXPECT_EQ(record.tokens, TokenSource::Inexact);
+}
+
+TEST_F(PromptStepTest, WhatTheTemplateSaysIsTheClientsError) {
+  configure(local());
+  ask(Api::Chat, R"({"model":"m","messages":[{"role":"broken","content":"hi"}]})");
+  ASSERT_FALSE(*got);
+  EXPECT_EQ(got->error().code(), Errc::InvalidRequest);
+  EXPECT_THAT(got->error().message(), HasSubstr("no such role here"));
+  EXPECT_EQ(record.tokens, TokenSource::Failed);
+}
+
+TEST_F(PromptStepTest, WhoeverLeavesIsNotTokenizedFor) {
+  configure(local());
+  std::latch gate(1);
+  bool freed = false;
+  start([&]() -> awaitable<void> {  // keeps the pool's one thread
+    co_await cpu.run([&] {
+      gate.wait();
+      return 0;
+    });
+    freed = true;
+  });
+  begin(Api::Completions, long_body(3'000));
+  run_until([this] { return cpu.waiting() == 1; });
+  cancellation.request(Error(Errc::ClientGone, "gone"));
+  gate.count_down();
+  run_until([&] { return freed && got.has_value(); });
+  ASSERT_FALSE(*got);
+  EXPECT_EQ(got->error().code(), Errc::ClientGone);
+}
+
+TEST_F(PromptStepTest, AnEngineIsAskedWhereItIsToBe) {
+  const test::FakeEngine engine(test::by_path(
+      {{"/v1/chat/completions/render", test::response(200, R"({"token_ids":[7,8]})")}}));
+  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
+            engine.endpoint());
+  ask(Api::Chat, kChat);
+  EXPECT_THAT(json(), ElementsAre("[7,8]"));
+  EXPECT_EQ(record.tokens, TokenSource::Engine);
+  EXPECT_EQ(record.prompt_length, 2U);
+}
+
+TEST_F(PromptStepTest, AnEngineThatDoesNotKnowCostsNobodyTheRequest) {
+  const test::FakeEngine engine(test::always(test::response(500, "out of order")));
+  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
+            engine.endpoint());
+  ask(Api::Chat, kChat);
+  ASSERT_TRUE(*got);
+  EXPECT_THAT(json(), IsEmpty());
+  EXPECT_EQ(record.tokens, TokenSource::Failed);
+}
+
+TEST_F(PromptStepTest, ALongBodyThatIsNoJsonIsRefusedAllTheSame) {
+  std::optional<Errc> code;
+  start([&]() -> awaitable<void> {
+    auto read = co_await step.read("{\"prompt\":\"" + std::string(200'000, 'x'));
+    code = read.error().code();
+  });
+  run_until([&] { return code.has_value(); });
+  EXPECT_EQ(code, Errc::InvalidJson);
+}
+
+}  // namespace
+}  // namespace baton::pipeline

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/completion_prompts.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace baton::prompt {
+namespace {
+
+Result<std::vector<CompletionPrompt>> prompts_of(std::string_view json) {
+  const std::string body = fmt::format(R"({{"prompt":{}}})", json);
+  return completion_prompts(wire::JsonObject::parse(body).value());
+}
+
+using Prompts = std::vector<CompletionPrompt>;
+
+TEST(CompletionPrompts, AreTextIdsOrAListOfEither) {
+  EXPECT_EQ(prompts_of(R"("a\nb é")").value(), Prompts{std::string("a\nb é")});
+  EXPECT_EQ(prompts_of("\"\"").value(), Prompts{std::string()});
+  EXPECT_EQ(prompts_of(" [1, 2 ,3]").value(), Prompts({TokenIds{1, 2, 3}}));
+  EXPECT_EQ(prompts_of(R"(["a","b"])").value(), Prompts({std::string("a"), std::string("b")}));
+  EXPECT_EQ(prompts_of(R"([[1],[ ],[2,4294967295]])").value(),
+            Prompts({TokenIds{1}, TokenIds{}, TokenIds{2, 4294967295}}));
+}
+
+TEST(CompletionPrompts, AreNoneWhereThereIsNoPrompt) {
+  EXPECT_TRUE(prompts_of("null").value().empty());
+  EXPECT_TRUE(completion_prompts(wire::JsonObject::parse("{}").value()).value().empty());
+}
+
+TEST(CompletionPrompts, OfAnotherShapeAreRefusedByPlace) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"1", "prompt"},
+      {"{}", "prompt"},
+      {"true", "prompt"},
+      {"[]", "prompt"},
+      {"[1,-1]", "prompt[1]"},
+      {"[1.5]", "prompt[0]"},
+      {"[true]", "prompt[0]"},
+      {"[1,\"a\"]", "prompt[1]"},
+      {"[\"a\",1]", "prompt[1]"},
+      {"[[1,null]]", "prompt[0][1]"},
+      {"[4294967296]", "prompt[0]"},
+      {"[1e3]", "prompt[0]"},
+  };
+  for (const auto& [json, place] : cases) {
+    const auto prompts = prompts_of(json);
+    ASSERT_FALSE(prompts) << json;
+    EXPECT_EQ(prompts.error().code(), Errc::InvalidRequest);
+    EXPECT_EQ(prompts.error().param(), place) << json;
+  }
+}
+
+TEST(CompletionPrompts, AreBounded) {
+  std::string list = "[";
+  for (std::size_t i = 0; i < kMostPrompts; ++i) list += i == 0 ? "\"\"" : ",\"\"";
+  EXPECT_EQ(prompts_of(list + "]").value().size(), kMostPrompts);
+  EXPECT_FALSE(prompts_of(list + ",\"\"]"));
+}
+
+}  // namespace
+}  // namespace baton::prompt

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "unit/prompt/tokenizer/small_tokenizers.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+namespace baton::prompt {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TokenizerLoad : public ::testing::Test {
+ protected:
+  TokenizerLoad()
+      : folder_(fs::temp_directory_path() /
+                ("baton_tokenizer_load_" + std::to_string(::getpid()) + "_" +
+                 ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::create_directories(folder_);
+  }
+  ~TokenizerLoad() override { fs::remove_all(folder_); }
+
+  void write(std::string_view name, std::string_view text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+
+  const fs::path folder_;
+};
+
+TEST_F(TokenizerLoad, ReadsBothFilesOfAFolder) {
+  write("tokenizer.json", SmallFile{.model = std::string(kLetters)}.json());
+  write("tokenizer_config.json", R"({"bos_token":"<s>","add_bos_token":true})");
+  const auto tokenizer = Tokenizer::load(folder_);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  EXPECT_EQ(ids_of(**tokenizer, "abc", AddSpecial::Yes), (TokenIds{8, 6}));
+}
+
+TEST_F(TokenizerLoad, NeedsNoConfiguration) {
+  write("tokenizer.json", SmallFile{.model = std::string(kLetters)}.json());
+  const auto tokenizer = Tokenizer::load(folder_);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  EXPECT_EQ(ids_of(**tokenizer, "abc", AddSpecial::Yes), (TokenIds{6}));
+}
+
+TEST_F(TokenizerLoad, TakesARankFileWhereThereIsNothingElse) {
+  write("qwen.tiktoken", "YQ== 0\nYg== 1\nYWI= 2\n");
+  const auto tokenizer = Tokenizer::load(folder_);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  EXPECT_EQ(ids_of(**tokenizer, "abb"), (TokenIds{2, 1}));
+}
+
+TEST_F(TokenizerLoad, SaysWhatIsMissing) {
+  const auto tokenizer = Tokenizer::load(folder_);
+  ASSERT_FALSE(tokenizer);
+  EXPECT_EQ(tokenizer.error().message(),
+            folder_.string() +
+                ": neither tokenizer.json nor a tiktoken rank file (tiktoken.model, *.tiktoken) is "
+                "there");
+}
+
+TEST_F(TokenizerLoad, SaysWhichFileIsBroken) {
+  write("tokenizer.json", "{}");
+  EXPECT_EQ(Tokenizer::load(folder_).error().message(),
+            "tokenizer.json: the file: \"model\" is missing");
+  write("tokenizer_config.json", "[]");
+  EXPECT_EQ(Tokenizer::load(folder_).error().message(),
+            "tokenizer_config.json: the file is not an object");
+}
+
+}  // namespace
+}  // namespace baton::prompt

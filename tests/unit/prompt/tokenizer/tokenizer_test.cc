@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "prompt/tokenizer/tokenizer.h"
+
+#include "unit/prompt/tokenizer/small_tokenizers.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace baton::prompt {
+namespace {
+
+TEST(Tokenizer, EncodesPieces) {
+  const auto tokenizer = make(byte_level_file());
+  EXPECT_EQ(ids_of(*tokenizer, "hello hello"), (TokenIds{259, ' ', 259}));
+  EXPECT_EQ(ids_of(*tokenizer, "hello hi"), (TokenIds{259, 260, 'i'}));
+  EXPECT_EQ(ids_of(*tokenizer, ""), TokenIds{});
+}
+
+TEST(Tokenizer, NormalizesEachStretchBetweenAddedTokens) {
+  const auto tokenizer = make(byte_fallback_file());
+  EXPECT_EQ(ids_of(*tokenizer, "ab a"), (TokenIds{4, 3}));
+  EXPECT_EQ(ids_of(*tokenizer, "ab<s>a"), (TokenIds{4, 6, 3})) << "a prefix behind <s> as well";
+  EXPECT_EQ(ids_of(*tokenizer, "<s>"), (TokenIds{6}));
+  EXPECT_EQ(ids_of(*tokenizer, " a"), (TokenIds{0, 3})) << "▁ a is earlier than ▁ ▁";
+}
+
+TEST(Tokenizer, TellsTheBeginningFromWhatFollowsAnAddedToken) {
+  SmallFile file = byte_fallback_file();
+  file.normalizer = "null";
+  file.pre_tokenizer =
+      R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false})";
+  const auto tokenizer = make(file);
+  EXPECT_EQ(ids_of(*tokenizer, "ab<s>ab"), (TokenIds{4, 6, 1, 2}));
+  EXPECT_EQ(ids_of(*tokenizer, "<s>ab"), (TokenIds{6, 1, 2}));
+}
+
+TEST(Tokenizer, RefusesTextThatIsNotUtf8) {
+  const auto ids = make(byte_level_file())->encode("a\xC3", {});
+  ASSERT_FALSE(ids);
+  EXPECT_EQ(ids.error().code(), Errc::InvalidRequest);
+}
+
+TEST(Tokenizer, StopsWhenAsked) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto ids = make(byte_level_file())->encode("hello", {.stop = stop.get_token()});
+  ASSERT_FALSE(ids);
+  EXPECT_EQ(ids.error().code(), Errc::ClientGone);
+}
+
+TEST(Tokenizer, DecodesAsTheFileSays) {
+  const auto marks = make(byte_fallback_file());
+  EXPECT_EQ(marks->decode(TokenIds{6, 4, 3}, SkipSpecial::No), "<s> ab a");
+  EXPECT_EQ(marks->decode(TokenIds{6, 4, 3}, SkipSpecial::Yes), "ab a");
+  EXPECT_EQ(marks->decode(TokenIds{4, 999, 3}, SkipSpecial::No), "ab a") << "no such id";
+  SmallFile without = byte_fallback_file();
+  without.decoder = "null";
+  EXPECT_EQ(make(without)->decode(TokenIds{1, 2}, SkipSpecial::No), "a b");
+}
+
+TEST(Tokenizer, ShowsTokensAsTheFileWritesThem) {
+  const auto tokenizer = make(byte_level_file());
+  EXPECT_EQ(tokenizer->token(260), "Ġh");
+  EXPECT_EQ(tokenizer->id("Ġh"), 260U);
+  EXPECT_EQ(tokenizer->token(261), "<|end|>");
+  EXPECT_EQ(tokenizer->id("<|end|>"), 261U);
+  EXPECT_EQ(tokenizer->token(262), std::nullopt);
+  EXPECT_EQ(tokenizer->id("nothing"), std::nullopt);
+  EXPECT_EQ(tokenizer->vocabulary_size(), 262U);
+}
+
+TEST(Tokenizer, GivesBytesBackAsTheyCame) {
+  const auto tokenizer = make(byte_level_file());
+  ASSERT_TRUE(tokenizer->byte_level());
+  EXPECT_FALSE(make(byte_fallback_file())->byte_level());
+  std::mt19937 random(5);
+  const std::vector<std::string> pieces = {"hello", " ",       "\n", "é", "字",
+                                           "😀",    "<|end|>", "\0", "12"};
+  for (int round = 0; round < 200; ++round) {
+    std::string text;
+    for (std::size_t length = random() % 20; length > 0; --length) {
+      text += pieces[random() % pieces.size()];
+    }
+    EXPECT_EQ(tokenizer->decode(ids_of(*tokenizer, text), SkipSpecial::No), text);
+  }
+}
+
+TEST(Tokenizer, FindsNormalizedTokensInNormalizedText) {
+  SmallFile file{.model = std::string(kLetters),
+                 .added_tokens = R"([{"id":8,"content":"DB","single_word":false,"lstrip":false,)"
+                                 R"("rstrip":false,"normalized":true,"special":false}])",
+                 .normalizer = R"({"type":"Lowercase"})"};
+  EXPECT_EQ(ids_of(*make(file), "aDbc dB"), (TokenIds{0, 8, 2, 8}));
+}
+
+TEST(Tokenizer, WritesPiecesInTheAlphabetForAModelThatWantsThem) {
+  SmallFile file = byte_level_file();
+  file.added_tokens = "[]";
+  file.model = R"({"type":"WordLevel","unk_token":"?","vocab":{"?":0,"hello":1,"Ġhello":2}})";
+  EXPECT_EQ(ids_of(*make(file), "hello hello you"), (TokenIds{1, 2, 0}));
+}
+
+// Turn after turn of one conversation, with a cache that has to forget: exact to the token.
+TEST(Tokenizer, GivesTheSameTokensFromTheCache) {
+  std::mt19937 random(9);
+  for (const SmallFile& file : {byte_level_file(), byte_fallback_file()}) {
+    const auto tokenizer = make(file);
+    SegmentCache cache(4000);
+    const std::string_view border = tokenizer->byte_level() ? "<|end|>" : "<s>";
+    for (int conversation = 0; conversation < 20; ++conversation) {
+      std::string text;
+      for (int turn = 0; turn < 10; ++turn) {
+        for (std::size_t length = random() % 150; length > 0; --length) {
+          text.push_back("ab hello\n"[random() % 9]);
+        }
+        text += random() % 4 == 0 ? std::string(200, 'a') : "";
+        text += border;
+        const auto ids = tokenizer->encode(text, {.add_special = AddSpecial::No, .cache = &cache});
+        ASSERT_TRUE(ids);
+        ASSERT_EQ(*ids, ids_of(*tokenizer, text));
+      }
+    }
+    EXPECT_GT(cache.stats().hits, 100U);
+  }
+}
+
+TEST(Tokenizer, CanBeUsedByThreadsAtOnce) {
+  const auto tokenizer = make(byte_fallback_file());
+  std::string text;
+  for (int at = 0; at < 200; ++at) text += at % 3 == 0 ? "ab " : "a b";
+  const TokenIds expected = ids_of(*make(byte_fallback_file()), text);
+  std::vector<std::jthread> threads;
+  for (int at = 0; at < 4; ++at) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) EXPECT_EQ(ids_of(*tokenizer, text), expected);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace baton::prompt
