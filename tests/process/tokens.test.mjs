@@ -60,14 +60,16 @@ scenario('lists of prompts and several choices each get their own ids', async (s
   const fleet = await Fleet.start(s, { sim: { tokenizer }, model: { tokenizer } });
   const alone = await Sim.start(s, { tokenizer });
   for (const body of [
-    completion(['hi', 'hello there'], { n: 2 }),
+    completion(['hi', 'hello there']),
     completion([[256, 33], [104, 105]]),
     completion([256, 33]),
-    chat('hi', { n: 3 }),
+    chat('hi'),
   ]) {
     const answer = await ask(fleet.router, body);
     assert.equal(answer.status, 200, answer.raw);
     assert.deepEqual(textOf(answer), textOf(await ask(alone, body)));
+    const twice = await ask(fleet.router, { ...body, n: 2 }); // without a seed, the simulator's choices are alike
+    assert.deepEqual(textOf(twice), textOf(answer).flatMap((text) => [text, text]));
   }
   const states = await fleet.settle();
   assert.equal(sum(states, 'token_mismatches'), 0);

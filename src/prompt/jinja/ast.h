@@ -38,8 +38,8 @@ struct Expression {
   bool test(Run& run) const;
   Value value(Run& run) const;
 
-  virtual void each_child(const std::function<void(Expression&)>& visit) { (void)visit; }
-  virtual void each_name(const OnName& visit);
+  virtual void each_child(const std::function<void(Expression&)>& visit) const { (void)visit; }
+  virtual void each_name(const OnName& visit) const;
   // Resolves names to slots. `soft` where a filter that is not known is an error only once it is
   // reached: inside of `if`.
   virtual void bind(Binder& binder, bool soft);
@@ -58,7 +58,7 @@ struct NameExpression final : Expression {
   NameExpression(int at_line, std::string what)
       : Expression(at_line), name(std::move(what)), text(make<Text>(name)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_name(const OnName& visit) override { visit(name, NameUse::Read); }
+  void each_name(const OnName& visit) const override { visit(name, NameUse::Read); }
   void bind(Binder& binder, bool soft) override;
   const std::string name;
   const Ref<Text> text;
@@ -70,7 +70,7 @@ struct SequenceExpression final : Expression {
   SequenceExpression(int at_line, Form which, std::vector<ExpressionPtr> parts)
       : Expression(at_line), form(which), items(std::move(parts)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   const Form form;
   std::vector<ExpressionPtr> items;
 };
@@ -80,7 +80,7 @@ struct DictExpression final : Expression {
   DictExpression(int at_line, std::vector<Pair> pairs)
       : Expression(at_line), entries(std::move(pairs)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   std::vector<Pair> entries;
 };
 
@@ -89,7 +89,7 @@ struct UnaryExpression final : Expression {
   UnaryExpression(int at_line, Operation what, ExpressionPtr of)
       : Expression(at_line), operation(what), operand(std::move(of)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override { visit(*operand); }
+  void each_child(const std::function<void(Expression&)>& visit) const override { visit(*operand); }
   const Operation operation;
   ExpressionPtr operand;
 };
@@ -102,7 +102,7 @@ struct ArithmeticExpression final : Expression {
   }
   const Value& evaluate(Run& run, Value& scratch) const override;
   void print(Run& run) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   const Arithmetic operation;
   ExpressionPtr left;
   ExpressionPtr right;
@@ -117,7 +117,7 @@ struct LogicExpression final : Expression {
   LogicExpression(int at_line, Operation what, ExpressionPtr a, ExpressionPtr b)
       : Expression(at_line), operation(what), left(std::move(a)), right(std::move(b)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   const Operation operation;
   ExpressionPtr left;
   ExpressionPtr right;
@@ -128,7 +128,7 @@ struct ConcatExpression final : Expression {  // a ~ b ~ c
       : Expression(at_line), parts(std::move(pieces)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
   void print(Run& run) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   std::vector<ExpressionPtr> parts;
 };
 
@@ -142,7 +142,7 @@ struct CompareExpression final : Expression {
   CompareExpression(int at_line, ExpressionPtr start, std::vector<Step> chain)
       : Expression(at_line), first(std::move(start)), steps(std::move(chain)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   ExpressionPtr first;
   std::vector<Step> steps;
 };
@@ -155,7 +155,7 @@ struct ConditionalExpression final : Expression {  // a if test else b
         otherwise(std::move(no)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
   void print(Run& run) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   void bind(Binder& binder, bool soft) override;
   ExpressionPtr test_;
   ExpressionPtr then;
@@ -165,7 +165,7 @@ struct ConditionalExpression final : Expression {  // a if test else b
 struct AttributeExpression final : Expression {  // a.b
   AttributeExpression(int at_line, ExpressionPtr of, std::string attribute);
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override { visit(*object); }
+  void each_child(const std::function<void(Expression&)>& visit) const override { visit(*object); }
   ExpressionPtr object;
   const Value name;
   const Builtin* const text_method;  // what the name means of a string, a list, a dict
@@ -178,7 +178,7 @@ struct ItemExpression final : Expression {  // a[b]
   ItemExpression(int at_line, ExpressionPtr of, ExpressionPtr what)
       : Expression(at_line), object(std::move(of)), key(std::move(what)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   ExpressionPtr object;
   ExpressionPtr key;
 };
@@ -187,7 +187,7 @@ struct SliceExpression final : Expression {  // a[b:c:d], each of which may be n
   SliceExpression(int at_line, ExpressionPtr from, ExpressionPtr to, ExpressionPtr by)
       : Expression(at_line), start(std::move(from)), stop(std::move(to)), step(std::move(by)) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   ExpressionPtr object;  // set once the brackets are closed
   ExpressionPtr start;
   ExpressionPtr stop;
@@ -200,7 +200,7 @@ struct CallArguments {
   ExpressionPtr spread;        // *args
   ExpressionPtr spread_named;  // **kwargs
   void evaluate(Run& run, Arguments& into) const;
-  void each_child(const std::function<void(Expression&)>& visit);
+  void each_child(const std::function<void(Expression&)>& visit) const;
 };
 
 struct CallExpression final : Expression {
@@ -211,7 +211,7 @@ struct CallExpression final : Expression {
         attribute(dynamic_cast<const AttributeExpression*>(callee.get())) {}
   const Value& evaluate(Run& run, Value& scratch) const override;
   Value call(Run& run, const Value* caller) const;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   ExpressionPtr callee;
   CallArguments arguments;
   const AttributeExpression* const attribute;  // the callee, where it is one
@@ -221,7 +221,7 @@ struct FilterExpression final : Expression {
   FilterExpression(int at_line, ExpressionPtr what, std::string called, CallArguments with);
   const Value& evaluate(Run& run, Value& scratch) const override;
   Value apply(Run& run, const Value& to) const;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   void bind(Binder& binder, bool soft) override;
   ExpressionPtr operand;  // null where a block's output is filtered
   const std::string name;
@@ -232,7 +232,7 @@ struct FilterExpression final : Expression {
 struct TestExpression final : Expression {
   TestExpression(int at_line, ExpressionPtr what, std::string called, CallArguments with);
   const Value& evaluate(Run& run, Value& scratch) const override;
-  void each_child(const std::function<void(Expression&)>& visit) override;
+  void each_child(const std::function<void(Expression&)>& visit) const override;
   void bind(Binder& binder, bool soft) override;
   ExpressionPtr operand;
   const std::string name;

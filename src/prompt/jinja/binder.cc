@@ -16,10 +16,7 @@ constexpr int kConditionLevels = 10'000;
 }  // namespace
 
 void declare_names(const Expression& expression, Symbols& symbols) {
-  // Visiting does not change the expression.
-  const_cast<Expression&>(expression).each_name([&](const std::string& name, NameUse) {
-    symbols.load(name);
-  });
+  expression.each_name([&](const std::string& name, NameUse) { symbols.load(name); });
 }
 
 bool reads_first(const Block& block, const std::string& name) {

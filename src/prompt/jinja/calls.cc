@@ -58,7 +58,7 @@ const Value& ItemExpression::evaluate(Run& run, Value& scratch) const {
   return found_in(of, held, find_item(run, of, at, inner), inner, scratch);
 }
 
-void ItemExpression::each_child(const std::function<void(Expression&)>& visit) {
+void ItemExpression::each_child(const std::function<void(Expression&)>& visit) const {
   visit(*object);
   visit(*key);
 }
@@ -73,7 +73,7 @@ const Value& SliceExpression::evaluate(Run& run, Value& scratch) const {
   return scratch;
 }
 
-void SliceExpression::each_child(const std::function<void(Expression&)>& visit) {
+void SliceExpression::each_child(const std::function<void(Expression&)>& visit) const {
   visit(*object);
   for (const auto* part : {&start, &stop, &step}) {
     if (*part) visit(**part);
@@ -96,7 +96,7 @@ void CallArguments::evaluate(Run& run, Arguments& into) const {
   }
 }
 
-void CallArguments::each_child(const std::function<void(Expression&)>& visit) {
+void CallArguments::each_child(const std::function<void(Expression&)>& visit) const {
   for (const auto& argument : positional) visit(*argument);
   for (const auto& [name, argument] : named) visit(*argument);
   if (spread) visit(*spread);
@@ -136,7 +136,7 @@ Value CallExpression::call(Run& run, const Value* caller) const {
   return call_value(run, callable, with);
 }
 
-void CallExpression::each_child(const std::function<void(Expression&)>& visit) {
+void CallExpression::each_child(const std::function<void(Expression&)>& visit) const {
   visit(*callee);
   arguments.each_child(visit);
 }
@@ -164,7 +164,7 @@ Value FilterExpression::apply(Run& run, const Value& to) const {
   return (*filter)(run, to, with);
 }
 
-void FilterExpression::each_child(const std::function<void(Expression&)>& visit) {
+void FilterExpression::each_child(const std::function<void(Expression&)>& visit) const {
   if (operand) visit(*operand);
   arguments.each_child(visit);
 }
@@ -192,7 +192,7 @@ const Value& TestExpression::evaluate(Run& run, Value& scratch) const {
   return scratch;
 }
 
-void TestExpression::each_child(const std::function<void(Expression&)>& visit) {
+void TestExpression::each_child(const std::function<void(Expression&)>& visit) const {
   visit(*operand);
   arguments.each_child(visit);
 }

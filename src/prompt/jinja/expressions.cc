@@ -26,7 +26,7 @@ Value Expression::value(Run& run) const {
   return &result == &scratch ? std::move(scratch) : result;
 }
 
-void Expression::each_name(const OnName& visit) {
+void Expression::each_name(const OnName& visit) const {
   each_child([&](Expression& child) { child.each_name(visit); });
 }
 
@@ -51,7 +51,7 @@ const Value& SequenceExpression::evaluate(Run& run, Value& scratch) const {
   return scratch;
 }
 
-void SequenceExpression::each_child(const std::function<void(Expression&)>& visit) {
+void SequenceExpression::each_child(const std::function<void(Expression&)>& visit) const {
   for (const auto& item : items) visit(*item);
 }
 
@@ -67,7 +67,7 @@ const Value& DictExpression::evaluate(Run& run, Value& scratch) const {
   return scratch;
 }
 
-void DictExpression::each_child(const std::function<void(Expression&)>& visit) {
+void DictExpression::each_child(const std::function<void(Expression&)>& visit) const {
   for (const auto& [key, value] : entries) {
     visit(*key);
     visit(*value);
@@ -147,7 +147,7 @@ void ArithmeticExpression::print(Run& run) const {
   if (!print_text(run, sum)) run.print(sum);
 }
 
-void ArithmeticExpression::each_child(const std::function<void(Expression&)>& visit) {
+void ArithmeticExpression::each_child(const std::function<void(Expression&)>& visit) const {
   visit(*left);
   visit(*right);
 }
@@ -158,7 +158,7 @@ const Value& LogicExpression::evaluate(Run& run, Value& scratch) const {
   return right->evaluate(run, scratch);
 }
 
-void LogicExpression::each_child(const std::function<void(Expression&)>& visit) {
+void LogicExpression::each_child(const std::function<void(Expression&)>& visit) const {
   visit(*left);
   visit(*right);
 }
@@ -177,7 +177,7 @@ void ConcatExpression::print(Run& run) const {
   for (const auto& part : parts) part->print(run);
 }
 
-void ConcatExpression::each_child(const std::function<void(Expression&)>& visit) {
+void ConcatExpression::each_child(const std::function<void(Expression&)>& visit) const {
   for (const auto& part : parts) visit(*part);
 }
 
@@ -205,7 +205,7 @@ const Value& CompareExpression::evaluate(Run& run, Value& scratch) const {
   return scratch;
 }
 
-void CompareExpression::each_child(const std::function<void(Expression&)>& visit) {
+void CompareExpression::each_child(const std::function<void(Expression&)>& visit) const {
   visit(*first);
   for (const Step& step : steps) visit(*step.operand);
 }
@@ -228,7 +228,7 @@ void ConditionalExpression::print(Run& run) const {
   }
 }
 
-void ConditionalExpression::each_child(const std::function<void(Expression&)>& visit) {
+void ConditionalExpression::each_child(const std::function<void(Expression&)>& visit) const {
   visit(*test_);
   visit(*then);
   if (otherwise) visit(*otherwise);

@@ -23,7 +23,7 @@ Value first(Run& run, const Value& self, Arguments&) {
 }
 
 Value last(Run& run, const Value& self, Arguments&) {
-  if (self.is_undefined() || self.kind() == Kind::Iterator || !length_of(self)) {
+  if (!length_of(self)) {
     raise("'{}' object is not reversible", type_name(self));
   }
   const List items = to_list(run, self);
@@ -40,7 +40,7 @@ Value list(Run& run, const Value& self, Arguments&) { return run.list(to_list(ru
 
 Value join(Run& run, const Value& self, Arguments& arguments) {
   const std::string separator = arguments.given(0) ? str(arguments[0]) : std::string();
-  const AttributePath path(arguments.size() > 1 ? arguments[1] : Value());
+  const AttributePath path(arguments[1]);
   std::string out;
   bool at_first = true;
   Cursor cursor(run, self);
@@ -60,8 +60,8 @@ Value reverse(Run& run, const Value& self, Arguments&) {
   if (!Cursor::walks(self)) raise("argument must be iterable");
   List items = to_list(run, self);
   std::ranges::reverse(items);
-  return self.kind() == Kind::Iterator || self.is_undefined() ? run.list(std::move(items))
-                                                              : run.iterator(std::move(items));
+  return self.kind() == Kind::Iterator ? run.list(std::move(items))
+                                       : run.iterator(std::move(items));
 }
 
 struct Keyed {

@@ -27,6 +27,7 @@ class Dumper {
   Dumper(std::string& out, const JsonStyle& style) : out_(out), style_(style) {}
 
   void value(const Value& value, std::size_t level) {
+    check_printed(out_);
     switch (value.kind()) {
       case Kind::None:
         out_ += "null";

@@ -8,24 +8,47 @@
 #include "prompt/jinja/printing.h"
 #include "prompt/jinja/run.h"
 
+#define XXH_INLINE_ALL
 #include <algorithm>
 #include <cmath>
 #include <compare>
 #include <cstdlib>
 #include <functional>
+#include <random>
+#include <ranges>
 #include <string>
+#include <xxhash.h>
 
 namespace baton::prompt::jinja {
 namespace {
 
-bool same_items(const List& a, const List& b) {
-  return a.size() == b.size() && std::ranges::equal(a, b, equal);
+// Lists that hold the same list many times take exponential time to walk through; Python would too.
+class Budget {
+ public:
+  void spend() {
+    if (--left_ == 0) raise("values are too large to be compared");
+  }
+
+ private:
+  std::size_t left_ = 1'000'000;
+};
+
+// Of a nested tuple, only so much goes into its hash.
+constexpr int kHashedDepth = 4;
+constexpr std::size_t kHashedItems = 8;
+
+bool equal_within(const Value& a, const Value& b, Budget& budget);
+
+bool same_items(const List& a, const List& b, Budget& budget) {
+  return a.size() == b.size() && std::ranges::equal(a, b, [&](const Value& x, const Value& y) {
+           return equal_within(x, y, budget);
+         });
 }
 
-bool same_entries(const Dict& a, const Dict& b) {
+bool same_entries(const Dict& a, const Dict& b, Budget& budget) {
   return a.size() == b.size() && std::ranges::all_of(a, [&](const Dict::Entry& entry) {
            const Value* other = b.find(entry.key);
-           return other != nullptr && equal(entry.value, *other);
+           return other != nullptr && equal_within(entry.value, *other, budget);
          });
 }
 
@@ -55,6 +78,29 @@ std::strong_ordering order_digits(std::string_view a, std::string_view b) {
   }
   const auto order = a.size() != b.size() ? a.size() <=> b.size() : a <=> b;
   return negative ? 0 <=> order : order;
+}
+
+bool equal_within(const Value& a, const Value& b, Budget& budget) {
+  budget.spend();
+  if (is_number(a) && is_number(b)) return order_numbers(a, b) == 0;
+  if (a.kind() != b.kind()) return false;
+  switch (a.kind()) {
+    case Kind::Undefined:
+    case Kind::None:
+      return true;
+    case Kind::String:
+    case Kind::BigInt:
+      return a.as_string() == b.as_string();
+    case Kind::List:
+    case Kind::Tuple:
+      return a.object() == b.object() || same_items(a.as_list(), b.as_list(), budget);
+    case Kind::Dict:
+      return a.object() == b.object() || same_entries(a.as_dict(), b.as_dict(), budget);
+    case Kind::Range:
+      return same_ranges(object_as<RangeObject>(a), object_as<RangeObject>(b));
+    default:
+      return a.object() == b.object();
+  }
 }
 
 std::string_view symbol(Comparison how) {
@@ -89,6 +135,47 @@ bool compare_items(Comparison how, const List& a, const List& b) {
     if (!equal(a[i], b[i])) return compare(how, a[i], b[i]);
   }
   return holds(how, a.size() <=> b.size());
+}
+
+std::size_t hash_within(const Value& value, int depth) {
+  switch (value.kind()) {
+    case Kind::Bool:
+    case Kind::Int:
+      return std::hash<std::int64_t>()(value.as_int());
+    case Kind::Float: {
+      const double number = value.as_float();
+      if (std::abs(number) < 9e18 && number == std::floor(number)) {
+        return std::hash<std::int64_t>()(static_cast<std::int64_t>(number));
+      }
+      return std::hash<double>()(number);
+    }
+    case Kind::String:
+    case Kind::BigInt:
+      return hash_text(value.as_string());
+    case Kind::Tuple: {
+      std::size_t hash = 7;
+      if (depth == kHashedDepth) return hash;
+      for (const Value& item : value.as_list() | std::views::take(kHashedItems)) {
+        hash = hash * 1000003 ^ hash_within(item, depth + 1);
+      }
+      return hash;
+    }
+    case Kind::Undefined:
+    case Kind::None:
+    case Kind::Range:
+      return 1;
+    default:
+      return std::hash<const void*>()(value.object());
+  }
+}
+
+void require_hashable_within(const Value& value, Budget& budget) {
+  budget.spend();
+  if (value.kind() == Kind::Tuple) {
+    for (const Value& item : value.as_list()) require_hashable_within(item, budget);
+  } else if (value.is_list() || value.is_dict() || value.kind() == Kind::DictView) {
+    raise("unhashable type: '{}'", type_name(value));
+  }
 }
 
 }  // namespace
@@ -144,25 +231,8 @@ bool truthy(const Value& value) {
 }
 
 bool equal(const Value& a, const Value& b) {
-  if (is_number(a) && is_number(b)) return order_numbers(a, b) == 0;
-  if (a.kind() != b.kind()) return false;
-  switch (a.kind()) {
-    case Kind::Undefined:
-    case Kind::None:
-      return true;
-    case Kind::String:
-    case Kind::BigInt:
-      return a.as_string() == b.as_string();
-    case Kind::List:
-    case Kind::Tuple:
-      return a.object() == b.object() || same_items(a.as_list(), b.as_list());
-    case Kind::Dict:
-      return a.object() == b.object() || same_entries(a.as_dict(), b.as_dict());
-    case Kind::Range:
-      return same_ranges(object_as<RangeObject>(a), object_as<RangeObject>(b));
-    default:
-      return a.object() == b.object();
-  }
+  Budget budget;
+  return equal_within(a, b, budget);
 }
 
 bool compare(Comparison how, const Value& a, const Value& b) {
@@ -226,41 +296,17 @@ bool contains(Run& run, const Value& container, const Value& item) {
   }
 }
 
-std::size_t hash_value(const Value& value) {
-  switch (value.kind()) {
-    case Kind::Bool:
-    case Kind::Int:
-      return std::hash<std::int64_t>()(value.as_int());
-    case Kind::Float: {
-      const double number = value.as_float();
-      if (std::abs(number) < 9e18 && number == std::floor(number)) {
-        return std::hash<std::int64_t>()(static_cast<std::int64_t>(number));
-      }
-      return std::hash<double>()(number);
-    }
-    case Kind::String:
-    case Kind::BigInt:
-      return std::hash<std::string_view>()(value.as_string());
-    case Kind::Tuple: {
-      std::size_t hash = 7;
-      for (const Value& item : value.as_list()) hash = hash * 1000003 ^ hash_value(item);
-      return hash;
-    }
-    case Kind::Undefined:
-    case Kind::None:
-    case Kind::Range:
-      return 1;
-    default:
-      return std::hash<const void*>()(value.object());
-  }
+std::size_t hash_text(std::string_view text) {
+  // Requests choose the keys, so they must not know which of them collide.
+  static const std::uint64_t kSeed = std::random_device()();
+  return XXH3_64bits_withSeed(text.data(), text.size(), kSeed);
 }
 
+std::size_t hash_value(const Value& value) { return hash_within(value, 0); }
+
 void require_hashable(const Value& value) {
-  if (value.kind() == Kind::Tuple) {
-    for (const Value& item : value.as_list()) require_hashable(item);
-  } else if (value.is_list() || value.is_dict() || value.kind() == Kind::DictView) {
-    raise("unhashable type: '{}'", type_name(value));
-  }
+  Budget budget;
+  require_hashable_within(value, budget);
 }
 
 std::optional<std::size_t> length_of(const Value& value) {

@@ -29,6 +29,7 @@ bool equal(const Value& a, const Value& b);
 bool compare(Comparison how, const Value& a, const Value& b);
 bool contains(Run& run, const Value& container, const Value& item);
 std::size_t hash_value(const Value& value);
+std::size_t hash_text(std::string_view text);
 void require_hashable(const Value& value);
 std::optional<std::size_t> length_of(const Value& value);
 

@@ -27,6 +27,7 @@ class PercentFormat {
       if (at == rest_.npos) break;
       rest_.remove_prefix(at + 1);
       conversion();
+      check_printed(out_);
     }
     if (values_.kind() == Kind::Tuple ? next_ < values_.as_list().size() : unused()) {
       raise("not all arguments converted during string formatting");

@@ -99,6 +99,7 @@ void append_quoted(std::string& out, std::string_view text) {
 }
 
 void append_repr(std::string& out, const Value& value, int depth) {
+  check_printed(out);
   if (depth > kReprDepth) raise("maximum recursion depth exceeded while printing a value");
   switch (value.kind()) {
     case Kind::Undefined:
@@ -167,6 +168,11 @@ void append_repr(std::string& out, const Value& value, int depth) {
 }
 
 }  // namespace
+
+void check_printed(const std::string& out) {
+  if (out.size() > kMaxPrintedBytes)
+    raise("a printed value has more than {} bytes", kMaxPrintedBytes);
+}
 
 void append_repr(std::string& out, const Value& value) { append_repr(out, value, 0); }
 

@@ -4,10 +4,15 @@
 
 #include "prompt/jinja/value.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace baton::prompt::jinja {
+
+// Shared values can print to far more than they take; what would be longer is refused.
+inline constexpr std::size_t kMaxPrintedBytes = 64UZ << 20;
+void check_printed(const std::string& out);
 
 // What Python's str() and repr() give.
 void append_str(std::string& out, const Value& value);

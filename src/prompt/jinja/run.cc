@@ -71,7 +71,7 @@ void Run::print(const Value& value) {
 }
 
 Value Run::text(std::string text) {
-  charge(text.size());
+  charge(text.size() + sizeof(Text));
   return Value(std::move(text));
 }
 
@@ -81,12 +81,12 @@ const Value& Run::bounded(const Value& value) const {
 }
 
 Value Run::list(List items) {
-  charge(items.size() * sizeof(Value));
+  charge(sizeof(ListObject) + items.size() * sizeof(Value));
   return bounded(Value(std::move(items)));
 }
 
 Value Run::tuple(List items) {
-  charge(items.size() * sizeof(Value));
+  charge(sizeof(ListObject) + items.size() * sizeof(Value));
   return bounded(Value::tuple(std::move(items)));
 }
 
@@ -96,7 +96,7 @@ Value Run::iterator(List items) {
 }
 
 Value Run::dict(Dict entries) {
-  charge(entries.size() * sizeof(Dict::Entry));
+  charge(sizeof(DictObject) + entries.size() * sizeof(Dict::Entry));
   return bounded(Value(std::move(entries)));
 }
 

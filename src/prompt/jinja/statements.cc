@@ -40,7 +40,6 @@ void ScopeEntry::enter(Run& run) const {
 void Target::assign(Run& run, Value value) const {
   switch (form) {
     case Form::Name:
-      // An unset value would read as a variable that is not there, with another message.
       run.slot(slot) = std::move(value);
       return;
     case Form::Attribute: {
@@ -201,6 +200,8 @@ std::string MacroObject::repr() const {
   return macro.name.empty() ? "<Macro anonymous>" : "<Macro " + quoted(macro.name) + ">";
 }
 
+std::string Macro::shown_name() const { return name.empty() ? "None" : quoted(name); }
+
 Value Macro::call(Run& run, const Ref<Activation>& outer, Arguments& arguments) const {
   auto& given = arguments.positional();
   const std::size_t taken = std::min(given.size(), parameters.size());
@@ -219,10 +220,10 @@ Value Macro::call(Run& run, const Ref<Activation>& outer, Arguments& arguments) 
   }
   if (!named_rest && !arguments.named().empty()) {
     const std::string_view first = arguments.named().front().first->view();
-    raise("macro {} takes no keyword argument {}", quoted(name), quoted(first));
+    raise("macro {} takes no keyword argument {}", shown_name(), quoted(first));
   }
   if (!positional_rest && given.size() > parameters.size()) {
-    raise("macro {} takes not more than {} argument(s)", quoted(name), parameters.size());
+    raise("macro {} takes not more than {} argument(s)", shown_name(), parameters.size());
   }
 
   const Run::Call called(run, slots, outer);

@@ -171,7 +171,6 @@ struct WithStatement final : Statement {
 struct Macro {
   struct Parameter {
     std::string name;
-    Ref<Text> text;
     ExpressionPtr fallback;  // may be null
     SlotRef slot;
   };
@@ -188,6 +187,9 @@ struct Macro {
   std::optional<SlotRef> positional_rest;
   bool explicit_caller = false;
   std::size_t slots = 0;
+
+ private:
+  std::string shown_name() const;
 };
 
 struct MacroStatement final : Statement {

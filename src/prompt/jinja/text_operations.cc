@@ -218,7 +218,7 @@ Value joined(Run& run, const Value& separator, const Value& strings) {
     } else {
       out += item.as_string();
     }
-    run.charge(out.size() > 4096 ? 64 : 0);
+    run.charge(item.is_string() ? item.as_string().size() : 0);
     ++index;
   }
   return changed_text(run, separator, std::move(out));

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <functional>
 
 namespace baton::prompt::jinja {
 namespace {
@@ -23,8 +22,6 @@ constexpr std::uint16_t kElement = 3;    // the same
 // Up to here a scan over the entries beats hashing the key.
 constexpr std::size_t kScanned = 12;
 constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
-
-std::size_t hash_text(std::string_view text) { return std::hash<std::string_view>()(text); }
 
 }  // namespace
 

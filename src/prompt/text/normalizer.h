@@ -22,8 +22,8 @@ class Normalizer {
   // is an error that names it.
   static Result<std::unique_ptr<const Normalizer>> from_json(simdjson::dom::element json);
 
-  // The text as it is where nothing changes (then `buffer` is left alone), else what was made of it
-  // in `buffer`. Requires: valid UTF-8.
+  // The text as it is where nothing changes, or a part of it where ends are cut off (then `buffer`
+  // is left alone), else what was made of it in `buffer`. Requires: valid UTF-8, not in `buffer`.
   virtual std::string_view apply(std::string_view text, std::string& buffer) const = 0;
 };
 

@@ -87,6 +87,17 @@ TEST(Template, BoundsWhatIsMadeOnTheWay) {
   }
 }
 
+TEST(Template, BoundsWhatSharedValuesGrowTo) {
+  const std::string_view doubled =
+      "{% set ns = namespace(a=[1], b=[1]) %}"
+      "{% for i in range(60) %}{% set ns.a = [ns.a, ns.a] %}{% set ns.b = [ns.b, ns.b] %}{% endfor "
+      "%}";
+  for (const std::string_view use :
+       {"{{ ns.a }}", "{{ ns.a|tojson }}", "{{ ns.a == ns.b }}", "{{ ns.a in [ns.b] }}"}) {
+    EXPECT_FALSE(render(std::string(doubled) + std::string(use))) << use;
+  }
+}
+
 TEST(Template, BoundsRecursion) {
   EXPECT_THAT(failure("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
               HasSubstr("calls itself"));
