@@ -97,7 +97,7 @@ void AddedTokens::cut(std::string_view text, const TokenMatcher& matcher,
     if (token.single_word && inside_word(text, *match)) continue;
     std::size_t begin = match->begin;
     std::size_t end = match->end;
-    if (token.lstrip) begin = std::max(done, begin - space_at_end(text.substr(0, begin)));
+    if (token.lstrip) begin -= space_at_end(text.substr(0, begin));
     if (token.rstrip) end += space_at_start(text.substr(end));
     if (done < begin) parts.push_back({text.substr(done, begin - done), std::nullopt});
     parts.push_back({text.substr(match->begin, match->end - match->begin), match->id});

@@ -15,6 +15,8 @@ namespace baton::prompt {
 namespace {
 
 constexpr TokenId kNone = Vocabulary::kNone;
+// How many pieces ahead the table is fetched from memory.
+constexpr std::size_t kAhead = 4;
 
 }  // namespace
 
@@ -167,23 +169,27 @@ void BpeModel::merge(std::string_view word, Workspace& workspace) const {
   merge_symbols(merges_, workspace);
 }
 
+void BpeModel::append_merged(std::string_view word, Workspace& workspace, TokenIds& ids) const {
+  if (workspace.words.append_known(word, ids)) return;
+  merge(word, workspace);
+  const std::size_t before = ids.size();
+  ids.insert(ids.end(), workspace.symbols.begin(), workspace.symbols.end());
+  workspace.words.remember(word, ids, before);
+}
+
 void BpeModel::encode_word(std::string_view word, Workspace& workspace, TokenIds& ids) const {
   const TokenId id = vocabulary_.find_or(word, kNone);
-  Whole known = Whole::No;
-  if (id != kNone) {
-    known = whole_[id].load(std::memory_order_relaxed);
-    if (known == Whole::Yes) {
-      ids.push_back(id);
-      return;
-    }
+  const Whole known = id == kNone ? Whole::No : whole_[id].load(std::memory_order_relaxed);
+  if (known == Whole::Yes) {
+    ids.push_back(id);
+    return;
   }
-  merge(word, workspace);
-  const std::vector<TokenId>& symbols = workspace.symbols;
+  const std::size_t before = ids.size();
+  append_merged(word, workspace, ids);
   if (known == Whole::NotAsked) {
-    const bool itself = symbols.size() == 1 && symbols[0] == id;
+    const bool itself = ids.size() == before + 1 && ids.back() == id;
     whole_[id].store(itself ? Whole::Yes : Whole::No, std::memory_order_relaxed);
   }
-  ids.insert(ids.end(), symbols.begin(), symbols.end());
 }
 
 void BpeModel::encode_piece(std::string_view piece, Workspace& workspace, TokenIds& ids) const {
@@ -191,6 +197,10 @@ void BpeModel::encode_piece(std::string_view piece, Workspace& workspace, TokenI
     const TokenId id = vocabulary_.find_or(piece, kNone);
     if (id != kNone) {
       ids.push_back(id);
+      return;
+    }
+    if (!cuts_) {
+      append_merged(piece, workspace, ids);
       return;
     }
   }
@@ -207,7 +217,11 @@ void BpeModel::encode_piece(std::string_view piece, Workspace& workspace, TokenI
 
 void BpeModel::encode(std::span<const std::string_view> pieces, Workspace& workspace,
                       TokenIds& ids) const {
-  for (const std::string_view piece : pieces) encode_piece(piece, workspace, ids);
+  workspace.words.begin();
+  for (std::size_t at = 0; at < pieces.size(); ++at) {
+    if (at + kAhead < pieces.size()) vocabulary_.prefetch(pieces[at + kAhead]);
+    if (!pieces[at].empty()) encode_piece(pieces[at], workspace, ids);
+  }
 }
 
 std::optional<TokenId> BpeModel::find(std::string_view token) const {

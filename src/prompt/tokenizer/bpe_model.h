@@ -65,6 +65,7 @@ class BpeModel final : public Model {
   void prepare_cuts();
   void encode_piece(std::string_view piece, Workspace& workspace, TokenIds& ids) const;
   void encode_word(std::string_view word, Workspace& workspace, TokenIds& ids) const;
+  void append_merged(std::string_view word, Workspace& workspace, TokenIds& ids) const;
   void merge(std::string_view word, Workspace& workspace) const;
   void start_with_bytes(std::string_view word, Workspace& workspace) const;
   void start_with_characters(std::string_view word, Workspace& workspace) const;

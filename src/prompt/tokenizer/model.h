@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "prompt/tokenizer/merge_table.h"
 #include "prompt/tokenizer/token.h"
+#include "prompt/tokenizer/word_memory.h"
 
 #include <simdjson.h>
 
@@ -28,6 +29,7 @@ struct Workspace {
   std::vector<std::uint32_t> previous;  // links between symbols
   std::vector<std::uint64_t> queue;     // of merges to come
   std::string text;
+  WordMemory words;
 };
 
 // Whether the pieces a model gets are plain bytes that its file writes in ByteLevel's alphabet.

@@ -106,9 +106,13 @@ Result<void> read_settings(const JsonSection& file, TokenizerConfig& config) {
     if (!flag) return fail(flag.error());
     *target = *flag;
   }
-  const auto split = file.flag("split_special_tokens", false);
-  if (!split) return fail(split.error());
-  if (*split) return file.wrong("\"split_special_tokens\": true is not known to Baton");
+  // The first leaves special tokens in the text to the model, the second puts another regular
+  // expression in the place of the file's.
+  for (const std::string_view key : {"split_special_tokens", "fix_mistral_regex"}) {
+    const auto flag = file.flag(key, false);
+    if (!flag) return fail(flag.error());
+    if (*flag) return file.wrong(fmt::format("\"{}\": true is not known to Baton", key));
+  }
   for (const std::string_view key : {"pat_str", "pattern"}) {
     const auto pattern = file.find_text(key);
     if (!pattern) return fail(pattern.error());

@@ -47,7 +47,8 @@ bool may_strip(simdjson::dom::element json) {
   }
   std::string_view type;
   if (object["type"].get(type) != simdjson::SUCCESS) return false;
-  for (const std::string_view harmless : {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Prepend"}) {
+  for (const std::string_view harmless :
+       {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Prepend", "ByteLevel"}) {
     if (type == harmless) return false;
   }
   std::string_view content;

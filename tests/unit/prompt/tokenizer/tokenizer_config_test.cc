@@ -80,6 +80,8 @@ TEST(TokenizerConfig, NamesWhatIsWrong) {
   EXPECT_EQ(refusal(R"({"add_bos_token":1})"), "the file: \"add_bos_token\" is not true or false");
   EXPECT_EQ(refusal(R"({"split_special_tokens":true})"),
             "the file: \"split_special_tokens\": true is not known to Baton");
+  EXPECT_EQ(refusal(R"({"fix_mistral_regex":true})"),
+            "the file: \"fix_mistral_regex\": true is not known to Baton");
   EXPECT_EQ(refusal(R"({"added_tokens_decoder":{"x":{}}})"),
             "the file.added_tokens_decoder: \"x\" is not an id below 4194304");
   EXPECT_EQ(refusal(R"({"added_tokens_decoder":{"1":{}}})"),
