@@ -34,7 +34,9 @@ const Dialect& dialect_of(model::HandoffMode mode) {
 }
 
 wire::SplicedBody plain_body(const ClientCall& call, model::Engine engine) {
-  return answer_leg(call, engine, DecodePurpose::Answer).build();
+  wire::JsonSplice leg = answer_leg(call, engine, DecodePurpose::Answer);
+  set_ids_alone(leg, call, engine);
+  return leg.build();
 }
 
 }  // namespace baton::engine

@@ -81,11 +81,23 @@ bool carries_token_ids(const ClientCall& call, model::Engine engine) {
   return !call.token_ids.empty() && ids_stand_for_text(call, engine);
 }
 
-// `params` is vLLM's hand-off object.
+constexpr std::string_view kVllmIds = "prompt_token_ids";
+
+// `params` is vLLM's hand-off object. Ids are long, so they are written where they belong at once.
 void put_ids_into(std::string& params, std::string_view ids) {
   const auto object = wire::JsonObject::within(params);
   if (!object) return;
-  params = wire::JsonSplice(*object).set("prompt_token_ids", ids).build().joined();
+  if (object->has(kVllmIds)) params = wire::JsonSplice(*object).remove(kVllmIds).build().joined();
+  const std::size_t end = params.rfind('}');
+  const std::size_t last = params.find_last_not_of(" \t\r\n", end - 1);
+  std::string member = params[last] == '{' ? "" : ",";
+  member.append("\"").append(kVllmIds).append("\":").append(ids);
+  params.insert(end, member);
+}
+
+// vLLM takes a chat's ids inside its hand-off object, which is written last.
+bool goes_with_handoff(const ClientCall& call, model::Engine engine) {
+  return engine == model::Engine::Vllm && call.api == Api::Chat;
 }
 
 wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
@@ -97,7 +109,7 @@ wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   if (!call.prompt.empty()) splice.set("prompt", call.prompt);
   if (call.progress != nullptr) {
     continue_from(splice, call, engine);
-  } else if (carries_token_ids(call, engine)) {
+  } else if (carries_token_ids(call, engine) && !goes_with_handoff(call, engine)) {
     set_prompt_ids(splice, call, engine, call.token_ids);
   }
   // TensorRT-LLM takes a salt in chats only, and refuses fields it does not know.
@@ -121,8 +133,9 @@ bool says_something(std::optional<std::string_view> raw) {
 }
 
 bool is_token_ids(std::string_view prompt) {
-  const auto first = wire::first_element(prompt);
-  return first && first->front() >= '0' && first->front() <= '9';
+  if (!prompt.starts_with('[')) return false;
+  const std::size_t first = prompt.find_first_not_of(" \t\r\n", 1);
+  return prompt[first] >= '0' && prompt[first] <= '9';
 }
 
 std::optional<std::int64_t> token_limit(const ClientCall& call) {
@@ -177,6 +190,13 @@ void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call, st
     put_ids_into(params, call.token_ids);
   }
   splice.set("kv_transfer_params", params);
+}
+
+void set_ids_alone(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine) {
+  if (call.progress == nullptr && goes_with_handoff(call, engine) &&
+      carries_token_ids(call, engine)) {
+    set_kv_transfer_params(splice, call, "{}");
+  }
 }
 
 void set_prompt_ids(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine,

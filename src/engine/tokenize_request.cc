@@ -27,6 +27,11 @@ constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 // Longer than any context; an engine that is out of its mind must not fill the memory.
 constexpr std::size_t kMostIds = std::size_t{1} << 24;
 
+// Prompts that are asked for one by one; more are not worth it.
+constexpr std::size_t kMostQuestions = 32;
+// A longer list is not looked at to its end; its answer would be of another number of prompts.
+constexpr std::size_t kMostChecked = 1024;
+
 // What vLLM's /tokenize takes of a chat and of a completion.
 constexpr std::array<std::string_view, 7> kTokenizedChat{
     "messages",           "tools",         "add_generation_prompt", "continue_final_message",
@@ -123,7 +128,7 @@ std::vector<std::string_view> prompts_of(const wire::JsonObject& body) {
   const auto prompt = body.find("prompt");
   if (!prompt) return {};
   if (prompt->starts_with('"') || is_token_ids(*prompt)) return {*prompt};
-  return wire::elements(*prompt, kAll);
+  return wire::elements(*prompt, kMostChecked);
 }
 
 using Part = TokenQuestion::Part;
@@ -156,6 +161,7 @@ std::optional<std::vector<Part>> parts_of(const ClientCall& call, bool whole) {
         {.body = request_of(call).build().joined(), .ids = {}, .prompts = prompts.size()});
     return parts;
   }
+  if (prompts.size() > kMostQuestions) return std::nullopt;
   for (const std::string_view prompt : prompts) {
     auto part = tokenize_part(call, prompt);
     if (!part) return std::nullopt;

@@ -69,7 +69,11 @@ wire::SplicedBody NixlPullDialect::decode_body(const ClientCall& call, const Han
                                                const PrefillOutcome& outcome,
                                                DecodePurpose purpose) const {
   wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
-  if (!outcome.handoff.empty()) set_kv_transfer_params(splice, call, outcome.handoff);
+  if (outcome.handoff.empty()) {
+    set_ids_alone(splice, call, model::Engine::Vllm);
+  } else {
+    set_kv_transfer_params(splice, call, outcome.handoff);
+  }
   return splice.build();
 }
 

@@ -90,6 +90,9 @@ SplicedBody JsonSplice::build() const {
   } else {
     body.append(range(0, members.empty() ? inside : members.front().begin));
   }
+  std::size_t added = 0;
+  for (const auto& [key, json] : added_) added += key.size() + json.size() + 4;
+  body.added_.reserve(added);
   for (const auto& [key, json] : added_) {
     if (last_kept != nullptr || !body.added_.empty()) body.added_ += ',';
     body.added_.append("\"").append(key).append("\":").append(json);
