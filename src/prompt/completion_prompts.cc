@@ -24,8 +24,30 @@ std::string text_of(std::string_view json) {
   return wire::unescape(json.substr(1, json.size() - 2));
 }
 
+Result<std::vector<CompletionPrompt>> list_of(std::string_view array) {
+  std::vector<CompletionPrompt> prompts;
+  for (const std::string_view element : wire::elements(array, kMostPrompts + 1)) {
+    const std::string place = fmt::format("prompt[{}]", prompts.size());
+    if (prompts.size() == kMostPrompts) {
+      return refuse("prompt", fmt::format("may name at most {} prompts", kMostPrompts));
+    }
+    if (is_text(element)) {
+      prompts.emplace_back(text_of(element));
+    } else if (is_array(element)) {
+      auto ids = token_ids_of(element, place);
+      if (!ids) return fail(ids.error());
+      prompts.emplace_back(std::move(*ids));
+    } else {
+      return refuse(place, "must be text or a list of token ids, as the first one is");
+    }
+  }
+  return prompts;
+}
+
+}  // namespace
+
 // An array of ids can be long: it is walked in place.
-Result<TokenIds> ids_of(std::string_view array, const std::string& place) {
+Result<TokenIds> token_ids_of(std::string_view array, const std::string& place) {
   TokenIds ids;
   std::size_t at = wire::skip_space(array, 1);
   while (at < array.size() && array[at] != ']') {
@@ -42,27 +64,13 @@ Result<TokenIds> ids_of(std::string_view array, const std::string& place) {
   return ids;
 }
 
-Result<std::vector<CompletionPrompt>> list_of(std::string_view array) {
-  std::vector<CompletionPrompt> prompts;
-  for (const std::string_view element : wire::elements(array, kMostPrompts + 1)) {
-    const std::string place = fmt::format("prompt[{}]", prompts.size());
-    if (prompts.size() == kMostPrompts) {
-      return refuse("prompt", fmt::format("may name at most {} prompts", kMostPrompts));
-    }
-    if (is_text(element)) {
-      prompts.emplace_back(text_of(element));
-    } else if (is_array(element)) {
-      auto ids = ids_of(element, place);
-      if (!ids) return fail(ids.error());
-      prompts.emplace_back(std::move(*ids));
-    } else {
-      return refuse(place, "must be text or a list of token ids, as the first one is");
-    }
-  }
-  return prompts;
+bool has_too_many_prompts(const wire::JsonObject& body) {
+  const auto prompt = body.find("prompt");
+  if (!prompt || !is_array(*prompt)) return false;
+  const auto first = wire::first_element(*prompt);
+  if (!first || !(is_text(*first) || is_array(*first))) return false;
+  return wire::elements(*prompt, kMostPrompts + 1).size() > kMostPrompts;
 }
-
-}  // namespace
 
 Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject& body) {
   const auto prompt = body.find("prompt");
@@ -76,7 +84,7 @@ Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject&
   const auto first = wire::first_element(*prompt);
   if (!first) return refuse("prompt", "must not be an empty list");
   if (is_text(*first) || is_array(*first)) return list_of(*prompt);
-  auto ids = ids_of(*prompt, "prompt");
+  auto ids = token_ids_of(*prompt, "prompt");
   if (!ids) return fail(ids.error());
   prompts.emplace_back(std::move(*ids));
   return prompts;

@@ -8,12 +8,13 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 namespace baton::prompt {
 
-// As many as the pipeline sends on as branches of one request.
+// As many as the pipeline sends on as branches of one request; engines take more.
 inline constexpr std::size_t kMostPrompts = 256;
 
 // One prompt of a completion: text that is to be encoded, or ids taken as they are.
@@ -22,5 +23,11 @@ using CompletionPrompt = std::variant<std::string, TokenIds>;
 // What `prompt` of a completion names: a text, ids, or a list of either. Ids are integers that fit;
 // whether the model knows them is for the caller to say. None where `prompt` is absent or null.
 Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject& body);
+
+bool has_too_many_prompts(const wire::JsonObject& body);
+
+// A JSON array of token ids; `place` is what an error calls it.
+// Requires: `array` is valid JSON and begins with '['.
+Result<TokenIds> token_ids_of(std::string_view array, const std::string& place);
 
 }  // namespace baton::prompt

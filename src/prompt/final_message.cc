@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <cstring>
 #include <utility>
 
 namespace baton::prompt {
@@ -62,8 +63,11 @@ Result<std::string> tag_final_message(List& messages) {
 
 Result<std::string> cut_at_tag(std::string rendered, std::string_view final_text) {
   const std::size_t at = rendered.rfind(kTrimmedTag);
-  if (at == std::string::npos ||
-      !rendered.contains(jinja::strip_right(jinja::strip_left(final_text)))) {
+  const std::string_view wanted = jinja::strip_right(jinja::strip_left(final_text));
+  // Both are the client's: memmem's time grows with their lengths, not with their product.
+  const bool kept =
+      memmem(rendered.data(), rendered.size(), wanted.data(), wanted.size()) != nullptr;
+  if (at == std::string::npos || !kept) {
     return refuse("continue_final_message",
                   "cannot be kept: the chat template leaves out the final message");
   }

@@ -22,11 +22,40 @@
 namespace baton::prompt {
 namespace {
 
+// What is too much for Baton's tokenizer need not be for the engine's.
+Result<Prepared> failed(Error error) {
+  if (error.code() != Errc::PayloadTooLarge) return fail(std::move(error));
+  return Prepared{.prompts = {}, .inexact = error.message(), .only_vllm = {}};
+}
+
 // Why a completion's prompt is not all that the engine will see.
 std::string completion_inexact(const wire::JsonObject& body) {
   if (is_given(body, "prompt_embeds")) return "prompt_embeds is set";
   if (is_given(body, "suffix")) return "suffix is set";
   if (is_given(body, "truncate_prompt_tokens")) return "truncate_prompt_tokens is set";
+  return {};
+}
+
+// Where the engines shape a request differently before they render it, Baton does it vLLM's way.
+// Requires: messages that were rendered.
+std::string vllm_only(const ChatRequest& request, const wire::JsonObject& body) {
+  if (!request.tools.is_none()) return "tools are written differently by each engine";
+  for (const std::string_view field : {"tool_choice", "reasoning_effort"}) {
+    if (is_given(body, field)) return fmt::format("{} is read differently by each engine", field);
+  }
+  const auto member = [](const jinja::Value& message, std::string_view key) {
+    const jinja::Value* const found = message.as_dict().find(key);
+    return found != nullptr ? *found : jinja::Value::none();
+  };
+  const jinja::List& messages = request.messages.as_list();
+  for (const jinja::Value& message : messages) {
+    if (member(message, "content").is_list())
+      return "content in parts is joined differently by each engine";
+  }
+  if (messages.empty()) return {};
+  const jinja::Value role = member(messages.back(), "role");
+  if (role.is_string() && role.as_string() == "assistant")
+    return "a conversation that ends with an answer is continued differently by each engine";
   return {};
 }
 
@@ -67,10 +96,13 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
   const bool tools = !request.tools.is_none();
   const ChatTemplate* const chosen = templates.choose(tools ? WithTools::Yes : WithTools::No);
   if (!chosen) {
-    return Rendered{fail(Errc::InvalidRequest,
-                         "the model has no chat template: use /v1/completions, or have the "
-                         "operator set chat_template for it"),
-                    request.inexact};
+    // The engines may have one of their own; if not, it is theirs to say so.
+    constexpr std::string_view kNone = "the model's files have no chat template";
+    return Rendered{
+        fail(Errc::InvalidRequest, fmt::format("{}: name one with chat_template, or use "
+                                               "/v1/completions",
+                                               kNone)),
+        request.inexact.empty() ? std::string(kNone) : request.inexact};
   }
   auto conversation = conversation_of(request.messages, chosen->format);
   if (!conversation) return fail(conversation.error());
@@ -116,13 +148,14 @@ Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion
   if (!rendered->text) {
     // The engine will render something else: what the template says here need not hold there.
     if (!rendered->inexact.empty() && rendered->text.error().code() != Errc::ClientGone) {
-      return Prepared{.prompts = {}, .inexact = rendered->inexact};
+      return Prepared{.prompts = {}, .inexact = rendered->inexact, .only_vllm = {}};
     }
     return fail(rendered->text.error());
   }
   auto ids = parts_->encode(*rendered->text, request->add_special, occasion);
-  if (!ids) return fail(ids.error());
-  Prepared prepared{.prompts = {}, .inexact = rendered->inexact};
+  if (!ids) return failed(std::move(ids.error()));
+  Prepared prepared{
+      .prompts = {}, .inexact = rendered->inexact, .only_vllm = vllm_only(*request, body)};
   prepared.prompts.push_back(std::move(*ids));
   return prepared;
 }
@@ -139,9 +172,14 @@ Result<std::string> Preprocessor::rendered(const wire::JsonObject& body,
 
 Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
                                           const Occasion& occasion) const {
+  if (has_too_many_prompts(body)) {
+    return Prepared{.prompts = {},
+                    .inexact = fmt::format("there are more than {} prompts", kMostPrompts),
+                    .only_vllm = {}};
+  }
   auto prompts = completion_prompts(body);
   if (!prompts) return fail(prompts.error());
-  Prepared prepared{.prompts = {}, .inexact = completion_inexact(body)};
+  Prepared prepared{.prompts = {}, .inexact = completion_inexact(body), .only_vllm = {}};
   if (prompts->empty() && !is_given(body, "prompt_embeds")) return refuse("prompt", "is missing");
   const auto special = flag(body, "add_special_tokens", true);
   if (!special) return fail(special.error());
@@ -154,7 +192,7 @@ Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
       continue;
     }
     auto ids = parts_->encode(std::get<std::string>(prompt), add_special, occasion);
-    if (!ids) return fail(ids.error());
+    if (!ids) return failed(std::move(ids.error()));
     prepared.prompts.push_back(std::move(*ids));
   }
   return prepared;

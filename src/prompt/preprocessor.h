@@ -38,6 +38,8 @@ struct Prepared {
   // Why these are not the tokens the engine will see (images, audio, truncation it was asked for …);
   // empty: they are.
   std::string inexact = {};
+  // Why only vLLM will see these, where they are exact; other engines shape the request differently.
+  std::string only_vllm = {};
   bool exact() const { return inexact.empty(); }
 };
 

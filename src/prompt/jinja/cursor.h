@@ -20,6 +20,8 @@ class Cursor {
   Cursor(Run& run, Value over);
   // False at the end.
   bool next(Value& item);
+  // Lets go of what it walks over. Requires: no further next().
+  void release() { over_ = Value(); }
 
  private:
   Run& run_;

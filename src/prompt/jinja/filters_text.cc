@@ -126,7 +126,8 @@ Value truncate(Run& run, const Value& self, Arguments& arguments) {
   if (leeway < 0) raise("expected leeway >= 0, got {}", leeway);
   const auto size = length_of(self);
   if (!size) raise("object of type '{}' has no len()", type_name(self));
-  if (static_cast<std::int64_t>(*size) <= length + leeway) return self;
+  const auto have = static_cast<std::int64_t>(*size);
+  if (have <= length || have - length <= leeway) return self;
   require_text(self);
   std::string_view kept =
       self.as_string().substr(0, self.text().offset(static_cast<std::size_t>(length - end_length)));

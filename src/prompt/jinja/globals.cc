@@ -73,8 +73,9 @@ Value cycler(Run& run, const Value&, Arguments& arguments) {
   return run.bounded(Value(Kind::Cycler, make<CyclerObject>(std::move(arguments.positional()))));
 }
 
-Value joiner(Run&, const Value&, Arguments& arguments) {
-  return Value(Kind::Joiner, make<JoinerObject>(arguments.given(0) ? arguments[0] : Value(", ")));
+Value joiner(Run& run, const Value&, Arguments& arguments) {
+  return run.bounded(
+      Value(Kind::Joiner, make<JoinerObject>(arguments.given(0) ? arguments[0] : Value(", "))));
 }
 
 Value raise_exception(Run&, const Value&, Arguments& arguments) { raise("{}", str(arguments[0])); }

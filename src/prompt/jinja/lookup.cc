@@ -260,8 +260,11 @@ Value slice_of(Run& run, const Value& object, const Value& start, const Value& s
     case Kind::Range: {
       const auto& range = object_as<RangeObject>(object);
       const auto bounds = slice_bounds(static_cast<std::size_t>(range.size()), start, stop, step);
-      return Value(Kind::Range, make<RangeObject>(range.at(bounds.start), range.at(bounds.stop),
-                                                  range.step * bounds.step));
+      return Value(
+          Kind::Range,
+          make<RangeObject>(range.at(bounds.start), range.at(bounds.stop),
+                            static_cast<std::int64_t>(static_cast<std::uint64_t>(range.step) *
+                                                      static_cast<std::uint64_t>(bounds.step))));
     }
     case Kind::Dict:
       raise("unhashable type: 'slice'");

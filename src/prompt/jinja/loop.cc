@@ -19,6 +19,17 @@ LoopObject::LoopObject(Run& run, const ForStatement& statement, Value over, std:
       cursor_(run, std::move(over)),
       depth0_(depth0) {}
 
+void LoopObject::finish() {
+  home_ = nullptr;
+  if (const auto known = statement_.condition ? std::nullopt : length_of(over_))
+    length_ = static_cast<std::int64_t>(*known);
+  over_ = before_ = current_ = Value();
+  cursor_.release();
+  after_.reset();
+  ahead_.clear();
+  last_changed_.reset();
+}
+
 bool LoopObject::pull(Value& item) {
   if (!ahead_.empty()) {
     item = std::move(ahead_.back());

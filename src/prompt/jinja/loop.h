@@ -30,8 +30,9 @@ class LoopObject final : public Object {
   const ForStatement& statement() const { return statement_; }
   // The variables around a recursive loop.
   Ref<Activation> around() const;
-  // The loop ended; what still holds it sees no further items.
-  void finish() { home_ = nullptr; }
+  // The loop ended; what still holds it sees no further items. Nor does it hold any: loops over
+  // loops would make a chain whose end takes too deep a stack, or a ring without end.
+  void finish();
 
   // index, first, last and so on; unset where there is no such attribute.
   Value attribute(std::string_view name);

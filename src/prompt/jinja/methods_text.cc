@@ -160,7 +160,8 @@ Value remove_suffix(Run& run, const Value& self, Arguments& arguments) {
 Value zfill(Run& run, const Value& self, Arguments& arguments) {
   const std::string_view text = self.as_string();
   const bool has_sign = text.starts_with('-') || text.starts_with('+');
-  const std::int64_t width = require_int(arguments[0]) - (has_sign ? 1 : 0);
+  const std::int64_t asked = require_int(arguments[0]);
+  const std::int64_t width = asked <= 0 ? 0 : asked - (has_sign ? 1 : 0);
   const Value filled =
       padded(run, piece_of(run, self, text.substr(has_sign ? 1 : 0)), width, "0", Side::Left);
   if (!has_sign) return filled;

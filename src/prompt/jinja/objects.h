@@ -46,7 +46,12 @@ struct RangeObject final : Object {
   RangeObject(std::int64_t from, std::int64_t to, std::int64_t by)
       : start(from), stop(to), step(by) {}
   std::int64_t size() const;
-  std::int64_t at(std::int64_t index) const { return start + index * step; }
+  // Wraps where no integer can tell it; a range that long is refused before anybody walks it.
+  std::int64_t at(std::int64_t index) const {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                     static_cast<std::uint64_t>(index) *
+                                         static_cast<std::uint64_t>(step));
+  }
   const std::int64_t start, stop, step;
 };
 
@@ -77,7 +82,8 @@ struct CyclerObject final : Object {
 };
 
 struct JoinerObject final : Object {
-  explicit JoinerObject(Value between) : separator(std::move(between)) {}
+  explicit JoinerObject(Value between)
+      : Object(static_cast<std::uint32_t>(between.nesting() + 1)), separator(std::move(between)) {}
   const Value separator;
   bool used = false;
 };

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <compare>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <random>
 #include <ranges>
@@ -269,7 +270,8 @@ bool contains(Run& run, const Value& container, const Value& item) {
         raise("'in <string>' requires string as left operand, not {}", type_name(item));
       }
       run.step(container.as_string().size() / 256);
-      return container.as_string().contains(item.as_string());
+      return memmem(container.as_string().data(), container.as_string().size(),
+                    item.as_string().data(), item.as_string().size()) != nullptr;
     case Kind::Dict:
       require_hashable(item);
       return container.as_dict().find(item) != nullptr;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/text/pattern.h"
 
+#include "prompt/text/too_hard.h"
 #include "prompt/text/utf8.h"
 
 #include <fmt/format.h>
@@ -44,9 +45,8 @@ class Workspace {
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // the interpreter keeps its state on the heap
       found = run(code, start, PCRE2_NO_JIT);
     }
-    if (found < 0) {
-      return std::nullopt;
-    }
+    if (found == PCRE2_ERROR_NOMATCH) return std::nullopt;
+    if (found < 0) throw TooHard("a regular expression of the tokenizer gives up on it");
     const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(data_);
     return Match{offsets[0], offsets[1]};
   }

@@ -17,8 +17,7 @@ namespace baton::prompt {
 
 // Role. Any regular expression of a tokenizer, run by PCRE2 over the symbols of its alphabet.
 // Confinement. Immutable; any thread.
-// Invariants. Where PCRE2 gives up (a match takes too many steps), the rest of the text has no
-//   match: splitting always ends. The libraries of the engines give up there, too.
+// Invariants. Where PCRE2 gives up (a match takes too many steps), so does this: TooHard.
 class Pattern : public Matcher {
  public:
   static Result<std::unique_ptr<const Pattern>> compile(std::string_view pattern, Dialect dialect);

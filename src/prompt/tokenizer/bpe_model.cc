@@ -3,6 +3,7 @@
 #include "prompt/tokenizer/bpe_model.h"
 
 #include "prompt/text/byte_alphabet.h"
+#include "prompt/text/too_hard.h"
 #include "prompt/text/utf8.h"
 #include "prompt/tokenizer/bpe_merge.h"
 
@@ -15,6 +16,8 @@ namespace baton::prompt {
 namespace {
 
 constexpr TokenId kNone = Vocabulary::kNone;
+// Merging takes some thirty times the memory of a word.
+constexpr std::size_t kLongestWord = std::size_t{1} << 20;
 // How many pieces ahead the table is fetched from memory.
 constexpr std::size_t kAhead = 4;
 
@@ -161,6 +164,7 @@ void BpeModel::start_with_characters(std::string_view word, Workspace& workspace
 }
 
 void BpeModel::merge(std::string_view word, Workspace& workspace) const {
+  if (word.size() > kLongestWord) throw TooHard("it has a word of more than a mebibyte");
   if (byte_merges_.empty()) {
     start_with_characters(word, workspace);
   } else {

@@ -8,6 +8,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <unordered_map>
 #include <xxhash.h>
 
@@ -35,8 +36,14 @@ struct Segment {
   }
 };
 
+// Nobody outside knows the seed, so nobody can make segments that meet.
+std::uint64_t seed() {
+  static const std::uint64_t drawn = std::uint64_t{std::random_device()()} << 32 | 1U;
+  return drawn;
+}
+
 std::uint64_t hash_of(std::string_view text, Place place) {
-  return XXH3_64bits_withSeed(text.data(), text.size(), place == Place::First ? 1 : 0);
+  return XXH3_64bits_withSeed(text.data(), text.size(), seed() + (place == Place::First ? 1 : 0));
 }
 
 std::size_t cost_of(std::size_t text_size, std::size_t token_count) {

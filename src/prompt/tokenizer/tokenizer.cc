@@ -4,8 +4,10 @@
 
 #include "prompt/text/byte_alphabet.h"
 #include "prompt/text/pieces.h"
+#include "prompt/text/too_hard.h"
 #include "prompt/tokenizer/tokenizer_parts.h"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -122,8 +124,11 @@ Result<TokenIds> Tokenizer::encode(std::string_view text, const Encoding& encodi
   TokenIds ids;
   ids.reserve(text.size() / kBytesPerToken + 16);
   if (special) ids = parts_->post_processor.before;
-  if (!Run(*parts_, encoding, ids).encode(text)) {
-    return fail(Errc::ClientGone, "nobody waits for the tokens any more");
+  try {
+    if (!Run(*parts_, encoding, ids).encode(text))
+      return fail(Errc::ClientGone, "nobody waits for the tokens any more");
+  } catch (const TooHard& why) {
+    return fail(Errc::PayloadTooLarge, fmt::format("the text cannot be tokenized: {}", why.what()));
   }
   const TokenIds& after = parts_->post_processor.after;
   if (special) ids.insert(ids.end(), after.begin(), after.end());

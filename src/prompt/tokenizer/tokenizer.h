@@ -46,7 +46,7 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Text that is not UTF-8 is an InvalidRequest.
+  // Text that is not UTF-8 is an InvalidRequest, one that takes too much a PayloadTooLarge.
   Result<TokenIds> encode(std::string_view text, const Encoding& encoding) const;
   // Ids that are not in the vocabulary are left out, as the library does.
   std::string decode(std::span<const TokenId> ids, SkipSpecial skip) const;

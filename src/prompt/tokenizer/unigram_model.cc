@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/unigram_model.h"
 
+#include "prompt/text/too_hard.h"
 #include "prompt/text/utf8.h"
 #include "prompt/tokenizer/json_section.h"
 #include "prompt/tokenizer/vocabulary_file.h"
@@ -15,6 +16,9 @@
 
 namespace baton::prompt {
 namespace {
+
+// Each byte of a piece takes a step of 24 bytes.
+constexpr std::size_t kLongestPiece = std::size_t{4} << 20;
 
 // How much worse than the worst token an unknown character is.
 constexpr double kUnknownPenalty = 10;
@@ -123,6 +127,7 @@ void UnigramModel::append_unknown(std::string_view text, TokenIds& ids) const {
 
 void UnigramModel::encode_piece(std::string_view piece, std::vector<Step>& steps,
                                 TokenIds& ids) const {
+  if (piece.size() > kLongestPiece) throw TooHard("it has a piece of more than four mebibytes");
   steps.assign(piece.size() + 1, {});
   for (std::size_t begin = 0; begin < piece.size();) {
     const double score = steps[begin].score;
