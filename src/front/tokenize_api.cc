@@ -2,16 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/tokenize_api.h"
 
+#include "prompt/completion_prompts.h"
 #include "prompt/preprocessor.h"
-#include "wire/json_array.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -92,25 +90,16 @@ Result<std::string> detokenize(const prompt::Preprocessor& preprocessor,
     return fail(
         Error(Errc::InvalidRequest, "\"tokens\" must be a list of token ids").with_param("tokens"));
   }
-  prompt::TokenIds ids;
-  for (const std::string_view text :
-       wire::elements(*list, std::numeric_limits<std::size_t>::max())) {
-    prompt::TokenId id = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-    if (error != std::errc() || end != text.data() + text.size()) {
-      return fail(Error(Errc::InvalidRequest,
-                        fmt::format("\"tokens\": {} is not a token id", text.substr(0, 32)))
-                      .with_param("tokens"));
-    }
-    if (!preprocessor.tokenizer().token(id)) {
-      return fail(
-          Error(Errc::InvalidRequest, fmt::format("\"tokens\": {} is beyond the vocabulary", id))
-              .with_param("tokens"));
-    }
-    ids.push_back(id);
+  const auto ids = prompt::token_ids_of(*list, "tokens");
+  if (!ids) return fail(ids.error());
+  for (const prompt::TokenId id : *ids) {
+    if (preprocessor.tokenizer().token(id)) continue;
+    return fail(
+        Error(Errc::InvalidRequest, fmt::format("\"tokens\": {} is beyond the vocabulary", id))
+            .with_param("tokens"));
   }
   return fmt::format(R"({{"prompt":{}}})", wire::json_quote(preprocessor.tokenizer().decode(
-                                               ids, prompt::SkipSpecial::No)));
+                                               *ids, prompt::SkipSpecial::No)));
 }
 
 // Reads the body and answers it, all of it on a CPU thread.

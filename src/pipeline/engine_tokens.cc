@@ -4,6 +4,8 @@
 
 #include "engine/tokenize_request.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <chrono>
 #include <string>
@@ -16,7 +18,9 @@ namespace {
 
 // Tokenizing is fast; an engine that takes longer than this has no time for it, and the request is
 // better off without.
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kPause{5};
+constexpr std::chrono::minutes kKnownFor{10};
 
 // Everything that engines look at when they make a prompt of a request.
 constexpr std::array<std::string_view, 17> kPromptFields{"messages",
@@ -51,8 +55,10 @@ std::size_t order_of(model::Role role) {
 
 }  // namespace
 
-std::string prompt_key(engine::Api api, const wire::JsonObject& body) {
+std::string prompt_key(engine::Api api, const wire::JsonObject& body,
+                       std::chrono::system_clock::time_point now) {
   std::string key(engine::path_of(api));
+  key += fmt::format(" {}", now.time_since_epoch() / kKnownFor);
   for (const std::string_view field : kPromptFields) {
     key += '\n';  // in no JSON text of a member, but for white space between its parts
     key += field;
@@ -86,22 +92,25 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
   return best;
 }
 
-awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::Job& job,
-                                                                   prompt::SegmentCache& memory) {
-  const std::string key = prompt_key(job.api, job.body->object());
-  prompt::TokenIds known;
-  if (memory.append_known(key, prompt::Place::First, known))
-    co_return std::vector<prompt::TokenIds>{std::move(known)};
+awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::Job& job) {
+  const std::string& name = job.model->name();
+  if (const auto quiet = quiet_until_.find(name);
+      quiet != quiet_until_.end() && Clock::now() < quiet->second) {
+    co_return fail(Errc::EngineTimeout, "no worker could tokenize a moment ago");
+  }
   const auto worker = worker_to_ask(*job.model);
   if (!worker) co_return fail(Errc::NoWorkers, "no worker is there that could tokenize");
   const engine::ClientCall call{
       .api = job.api,
       .body = job.body->object(),
-      .model = job.by_alias ? std::string_view(job.model->name()) : std::string_view()};
+      .model = job.by_alias ? std::string_view(name) : std::string_view()};
   auto told = co_await engine::ask_tokens(
       pool_, {worker->id(), worker->spec().endpoint}, worker->spec(), worker->version(), call,
       job.headers, {.first_byte = kPatience, .idle = kPatience}, largest_answer_);
-  if (told && told->size() == 1) memory.remember(key, prompt::Place::First, told->front());
+  if (!told && told.error().info().fault == Fault::Engine &&
+      told.error().code() != Errc::EngineRejected) {
+    quiet_until_[name] = Clock::now() + kPause;
+  }
   co_return told;
 }
 

@@ -6,41 +6,49 @@
 #include "engine/upstream_pool.h"
 #include "fleet/model.h"
 #include "handoff/job.h"
-#include "prompt/tokenizer/segment_cache.h"
 #include "prompt/tokenizer/token.h"
 
 #include <boost/asio/awaitable.hpp>
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace baton::pipeline {
 
 using boost::asio::awaitable;
 
-// Role. Asks a model's workers for the tokens of prompts, and remembers what they said.
-// Confinement. One I/O thread; the memory is shared with others.
+// Role. Asks a model's workers for the tokens of prompts.
+// Confinement. One I/O thread.
 // Lifetime. A worker that is asked is held until it has answered.
+// Invariants. A model whose worker could not answer is not asked again for some seconds: its
+//   requests are better off without tokens than late.
 class EngineTokens {
  public:
   EngineTokens(engine::UpstreamPool& pool, std::size_t largest_answer)
       : pool_(pool), largest_answer_(largest_answer) {}
 
-  // `memory` is of this model and no other.
-  awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::Job& job,
-                                                       prompt::SegmentCache& memory);
+  awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::Job& job);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   engine::UpstreamPool& pool_;
   std::size_t largest_answer_;
+  std::map<std::string, Clock::time_point, std::less<>> quiet_until_;  // by model
 };
 
 // Whom to ask: the healthiest, and of them the one with the least to do; those that compute prompts
 // first. Null where nobody is there that could be asked.
 std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model);
 
-// All of a request that its tokens depend on, as text.
-std::string prompt_key(engine::Api api, const wire::JsonObject& body);
+// All of a request that its tokens depend on, as text. Templates write dates and engines restart
+// with others, so what is known under it counts for some minutes only.
+std::string prompt_key(engine::Api api, const wire::JsonObject& body,
+                       std::chrono::system_clock::time_point now);
 
 }  // namespace baton::pipeline

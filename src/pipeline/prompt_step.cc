@@ -3,11 +3,15 @@
 #include "pipeline/prompt_step.h"
 
 #include "engine/token_ids.h"
+#include "prompt/beyond_text.h"
 #include "prompt/preprocessor.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 namespace baton::pipeline {
@@ -21,24 +25,47 @@ constexpr std::size_t kCheckedInPlace = std::size_t{64} * 1024;
 constexpr std::size_t kTokenizedInPlace = std::size_t{4} * 1024;
 
 struct Made {
-  PromptTokens tokens;
+  PromptTokens tokens = {};
   std::size_t count = 0;
-  std::string inexact;
+  bool exact = false;
+  std::string only_vllm = {};
 };
 
-PromptTokens for_workers(const std::vector<prompt::TokenIds>& prompts,
-                         const config::Tokens& settings, PerPrompt per_prompt) {
-  PromptTokens tokens{.json = {}, .send = settings.send};
-  if (settings.send == model::SendTokenIds::Never) return tokens;
+bool has_workers(const fleet::Model& model, bool (*wanted)(model::Engine)) {
+  const auto pools = model.pools();
+  for (const auto& pool : *pools) {
+    for (const model::Role role :
+         {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
+      const auto members = pool->workers(role).members();
+      for (const auto& worker : members->workers) {
+        if (wanted(worker->spec().engine)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Whether any worker may get ids. TensorRT-LLM's decode workers do in any case.
+bool are_sent(const config::Tokens& settings, const fleet::Model& model) {
+  return settings.send != model::SendTokenIds::Never ||
+         has_workers(model, [](model::Engine engine) { return engine == model::Engine::Trtllm; });
+}
+
+using JsonTexts = std::vector<std::shared_ptr<const std::string>>;
+
+JsonTexts as_json(const std::vector<prompt::TokenIds>& prompts, PerPrompt per_prompt) {
+  JsonTexts json;
+  // An empty list of ids is no prompt to an engine, an empty text may be one.
+  if (std::ranges::any_of(prompts, &prompt::TokenIds::empty)) return json;
   const auto add = [&](std::span<const prompt::TokenIds> some) {
-    tokens.json.push_back(std::make_shared<const std::string>(engine::token_ids_json(some)));
+    json.push_back(std::make_shared<const std::string>(engine::token_ids_json(some)));
   };
   if (per_prompt == PerPrompt::No) {
     add(prompts);
   } else {
     for (const prompt::TokenIds& ids : prompts) add({&ids, 1});
   }
-  return tokens;
+  return json;
 }
 
 std::size_t count_of(const std::vector<prompt::TokenIds>& prompts) {
@@ -47,16 +74,55 @@ std::size_t count_of(const std::vector<prompt::TokenIds>& prompts) {
   return count;
 }
 
-Result<Made> make(const ModelTokens& model, engine::Api api, const wire::JsonObject& body,
-                  PerPrompt per_prompt, const std::stop_token& stop) {
-  const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .stop = stop};
-  auto prepared = api == engine::Api::Chat ? model.preprocessor->chat(body, occasion)
-                                           : model.preprocessor->completion(body, occasion);
+// What is to be done, held by whoever does it.
+struct Task {
+  std::shared_ptr<const ModelTokens> model;
+  engine::Api api;
+  SharedBody body;
+  PerPrompt per_prompt;
+  bool with_json;
+  std::stop_token stop = {};
+};
+
+Result<Made> make(const Task& task) {
+  const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .stop = task.stop};
+  const prompt::Preprocessor& preprocessor = *task.model->preprocessor;
+  auto prepared = task.api == engine::Api::Chat
+                      ? preprocessor.chat(task.body->object(), occasion)
+                      : preprocessor.completion(task.body->object(), occasion);
   if (!prepared) return fail(std::move(prepared.error()));
-  Made made{
-      .tokens = {}, .count = count_of(prepared->prompts), .inexact = std::move(prepared->inexact)};
-  if (made.inexact.empty())
-    made.tokens = for_workers(prepared->prompts, model.settings, per_prompt);
+  Made made{.tokens = {.json = {}, .send = task.model->settings.send},
+            .count = count_of(prepared->prompts),
+            .exact = prepared->exact(),
+            .only_vllm = std::move(prepared->only_vllm)};
+  if (made.exact && task.with_json) made.tokens.json = as_json(prepared->prompts, task.per_prompt);
+  return made;
+}
+
+// What is known of a prompt before a worker is asked for it.
+struct Known {
+  std::string key;
+  std::optional<prompt::TokenIds> ids;
+  std::string inexact;  // why nobody is to be asked
+};
+
+Known look_up(const Task& task) {
+  Known known{.key = prompt_key(task.api, task.body->object(), std::chrono::system_clock::now()),
+              .ids = {},
+              .inexact = task.api == engine::Api::Chat ? prompt::beyond_text(task.body->object())
+                                                       : std::string()};
+  prompt::TokenIds ids;
+  if (task.model->told->append_known(known.key, prompt::Place::First, ids))
+    known.ids = std::move(ids);
+  return known;
+}
+
+Made keep(const Task& task, const std::string& key, const std::vector<prompt::TokenIds>& prompts) {
+  if (prompts.size() == 1) task.model->told->remember(key, prompt::Place::First, prompts.front());
+  Made made{.tokens = {.json = {}, .send = task.model->settings.send},
+            .count = count_of(prompts),
+            .exact = true};
+  if (task.with_json) made.tokens.json = as_json(prompts, task.per_prompt);
   return made;
 }
 
@@ -71,52 +137,87 @@ awaitable<Result<SharedBody>> PromptStep::read(std::string body) {
 awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerPrompt per_prompt,
                                                    RequestRecord& record,
                                                    Cancellation& cancellation) {
-  auto model = tokenizers_.find(job.model->name());
+  const auto model = tokenizers_.find(job.model->name());
   if (!model) co_return PromptTokens{};
   const auto begun = RequestRecord::Clock::now();
   Result<PromptTokens> made = PromptTokens{};
   if (model->preprocessor) {
-    made = co_await tokenize(std::move(model), job, per_prompt, record, cancellation);
+    made = co_await tokenize(model, job, per_prompt, record, cancellation);
   } else {
-    made = co_await ask_engine(std::move(model), job, per_prompt, record);
+    made = co_await ask_engine(model, job, per_prompt, record);
   }
   record.tokenize_time = RequestRecord::Clock::now() - begun;
-  if (cancellation.requested()) co_return fail(cancellation.reason());
+  if (cancellation.requested()) {
+    record.tokens = TokenSource::Off;
+    co_return fail(cancellation.reason());
+  }
   co_return made;
+}
+
+// Where it takes no longer than the way to another thread and back, here; else there.
+template <class Work>
+awaitable<std::invoke_result_t<Work&>> PromptStep::run(std::size_t bytes, Work work) {
+  if (bytes <= kTokenizedInPlace) co_return work();
+  co_return co_await cpu_.run(std::move(work));
 }
 
 awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const ModelTokens> model,
                                                      const handoff::Job& job, PerPrompt per_prompt,
                                                      RequestRecord& record,
                                                      Cancellation& cancellation) {
-  Result<Made> made = Made{};
-  if (job.body->object().text().size() <= kTokenizedInPlace) {
-    made = make(*model, job.api, job.body->object(), per_prompt, {});
-  } else {
-    std::stop_source stop;
-    const Cancellation::Listener listener(cancellation, [&stop] { stop.request_stop(); });
-    made = co_await cpu_.run(
-        [model, api = job.api, body = job.body, per_prompt, token = stop.get_token()] {
-          return make(*model, api, body->object(), per_prompt, token);
-        });
-  }
+  std::stop_source stop;
+  const Cancellation::Listener listener(cancellation, [&stop] { stop.request_stop(); });
+  Task task{.model = model,
+            .api = job.api,
+            .body = job.body,
+            .per_prompt = per_prompt,
+            .with_json = are_sent(model->settings, *job.model),
+            .stop = stop.get_token()};
+  const std::size_t bytes = job.body->object().text().size();
+  auto made = co_await run(bytes, [task = std::move(task)] { return make(task); });
   if (!made) {
     record.tokens = TokenSource::Failed;
     co_return fail(std::move(made.error()));
   }
-  record.tokens = made->inexact.empty() ? TokenSource::Local : TokenSource::Inexact;
   record.prompt_length = made->count;
+  const bool other_engines =
+      !made->only_vllm.empty() &&
+      has_workers(*job.model, [](model::Engine engine) { return engine != model::Engine::Vllm; });
+  if (!made->exact || other_engines) {
+    record.tokens = TokenSource::Inexact;
+    co_return PromptTokens{};
+  }
+  record.tokens = TokenSource::Local;
   co_return std::move(made->tokens);
 }
 
 awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens> model,
                                                const handoff::Job& job, PerPrompt per_prompt,
                                                RequestRecord& record) {
-  const auto prompts = co_await engines_.ask(job, *model->told);
+  const Task task{.model = model,
+                  .api = job.api,
+                  .body = job.body,
+                  .per_prompt = per_prompt,
+                  .with_json = are_sent(model->settings, *job.model)};
+  const std::size_t bytes = job.body->object().text().size();
+  auto known = co_await run(bytes, [task] { return look_up(task); });
+  if (!known.inexact.empty()) {
+    record.tokens = TokenSource::Inexact;
+    co_return PromptTokens{};
+  }
+  Result<std::vector<prompt::TokenIds>> prompts = std::vector<prompt::TokenIds>{};
+  if (known.ids) {
+    prompts->push_back(*std::move(known.ids));
+  } else {
+    prompts = co_await engines_.ask(job);
+  }
   record.tokens = prompts ? TokenSource::Engine : TokenSource::Failed;
   if (!prompts) co_return PromptTokens{};
-  record.prompt_length = count_of(*prompts);
-  co_return for_workers(*prompts, model->settings, per_prompt);
+  auto made = co_await run(bytes, [task, key = std::move(known.key), told = *std::move(prompts)] {
+    return keep(task, key, told);
+  });
+  record.prompt_length = made.count;
+  co_return std::move(made.tokens);
 }
 
 }  // namespace baton::pipeline

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace baton::pipeline {
@@ -49,6 +50,8 @@ class PromptStep {
                                          RequestRecord& record, Cancellation& cancellation);
 
  private:
+  template <class Work>
+  awaitable<std::invoke_result_t<Work&>> run(std::size_t bytes, Work work);
   awaitable<Result<PromptTokens>> tokenize(std::shared_ptr<const ModelTokens> model,
                                            const handoff::Job& job, PerPrompt per_prompt,
                                            RequestRecord& record, Cancellation& cancellation);

@@ -22,6 +22,7 @@ Result<TokenSource::Prompts> ModelTokens::prompts(Api api, const nlohmann::json&
   auto prepared = api == Api::Chat ? preprocessor_->chat(*body, occasion)
                                    : preprocessor_->completion(*body, occasion);
   if (!prepared) return fail(std::move(prepared.error()));
+  if (prepared->prompts.empty()) return fail(Errc::InvalidRequest, prepared->inexact);
   return std::move(prepared->prompts);
 }
 

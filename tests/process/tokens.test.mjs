@@ -111,6 +111,7 @@ scenario('a prompt with an image goes on as it is', async (s) => {
     path: CHAT,
     body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content }] }),
   });
+  assert.equal(answer.status, 200, answer.text);
   const line = await fleet.router.requestLine(answer.headers['x-request-id']);
   assert.equal(line.tokens, 'inexact');
   assert.equal(sum(await fleet.idle(), 'with_token_ids'), 0);

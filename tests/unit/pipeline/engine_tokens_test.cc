@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,14 +26,12 @@ struct EngineTokensTest : handoff::HandoffFixture {
     std::optional<Result<std::vector<prompt::TokenIds>>> told;
     run([&]() -> awaitable<void> {
       const handoff::Job wanted = job(api, body);
-      told.emplace(co_await engines.ask(wanted, memory));
+      told.emplace(co_await engines.ask(wanted));
     });
     return *told;
   }
-  void up(const model::Endpoint& endpoint) { worker(endpoint).answered(); }
 
   EngineTokens engines{pool, 1024 * 1024};
-  prompt::SegmentCache memory{std::size_t{1} << 20};
 };
 
 FakeEngine::Script tells(const std::string& ids) {
@@ -42,22 +41,40 @@ FakeEngine::Script tells(const std::string& ids) {
         response(200, "[{\"token_ids\":" + ids + "},{\"token_ids\":[1]}]")}});
 }
 
-TEST_F(EngineTokensTest, WhatAWorkerSaidIsNotAskedTwice) {
+TEST_F(EngineTokensTest, TellsWhatAWorkerSays) {
   const FakeEngine one(tells("[7,8]"));
   serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
-  const std::vector<prompt::TokenIds> expected{{7, 8}};
-  EXPECT_EQ(tokens(Api::Chat, kChat).value(), expected);
-  EXPECT_EQ(tokens(Api::Chat, kChat).value(), expected);
+  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<prompt::TokenIds>{{7, 8}}));
+}
+
+TEST_F(EngineTokensTest, AWorkerThatCouldNotAnswerIsLeftAloneForAWhile) {
+  const FakeEngine one(test::always(response(500, "out of order")));
+  serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
+  EXPECT_FALSE(tokens(Api::Chat, kChat));
+  EXPECT_FALSE(tokens(Api::Chat, kChat));
   EXPECT_EQ(one.requests().size(), 1U);
-  // What does not change the prompt does not count; what does, does.
-  EXPECT_EQ(tokens(Api::Chat, R"({"model":"m","max_tokens":5,
-                                  "messages":[{"role":"user","content":"hi"}]})")
-                .value(),
-            expected);
-  EXPECT_EQ(one.requests().size(), 1U);
-  ASSERT_TRUE(tokens(Api::Chat, R"({"model":"m","add_generation_prompt":false,
-                                    "messages":[{"role":"user","content":"hi"}]})"));
+}
+
+TEST_F(EngineTokensTest, AWorkerThatRefusesOneRequestIsAskedForTheNext) {
+  const FakeEngine one(test::always(response(400, "too long")));
+  serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
+  EXPECT_EQ(tokens(Api::Chat, kChat).error().code(), Errc::EngineRejected);
+  EXPECT_FALSE(tokens(Api::Chat, kChat));
   EXPECT_EQ(one.requests().size(), 2U);
+}
+
+TEST_F(EngineTokensTest, TheKeyIsWhatThePromptDependsOn) {
+  const auto key = [](const char* text, int minutes = 0) {
+    return prompt_key(Api::Chat, wire::JsonObject::parse(text).value(),
+                      std::chrono::system_clock::time_point(std::chrono::minutes(minutes)));
+  };
+  const std::string one = key(kChat);
+  EXPECT_EQ(one,
+            key(R"({"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]})"));
+  EXPECT_NE(one, key(R"({"model":"m","add_generation_prompt":false,
+                         "messages":[{"role":"user","content":"hi"}]})"));
+  EXPECT_NE(one, key(kChat, 10)) << "dates change";
+  EXPECT_EQ(one, key(kChat, 9));
 }
 
 TEST_F(EngineTokensTest, SeveralPromptsAreSeveralLists) {

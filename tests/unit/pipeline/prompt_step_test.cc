@@ -23,11 +23,16 @@ using testing::IsEmpty;
 
 constexpr const char* kChat = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
 
+constexpr const char* kImage =
+    R"({"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"},
+        {"type":"image_url","image_url":{"url":"http://127.0.0.1/cat.png"}}]}]})";
+
 struct PromptStepTest : handoff::HandoffFixture {
   // Who serves "m", and how its prompts become tokens.
-  void configure(config::Tokens tokens, const model::Endpoint& worker = {"127.0.0.1", 1}) {
+  void configure(config::Tokens tokens, const model::Endpoint& worker = {"127.0.0.1", 1},
+                 Engine engine = Engine::Vllm) {
     options.tokens = std::move(tokens);
-    serve(Engine::Vllm, {{Role::Aggregated, worker}});
+    serve(engine, {{Role::Aggregated, worker}});
     ASSERT_TRUE(tokenizers.configure(config.models));
   }
   config::Tokens local() const {
@@ -109,9 +114,7 @@ TEST_F(PromptStepTest, NobodyWritesIdsThatNobodyIsToGet) {
 
 TEST_F(PromptStepTest, WhatOnlyTheEngineCanTokenizeIsNotGuessed) {
   configure(local());
-  ask(Api::Chat,
-      R"({"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"},
-          {"type":"image_url","image_url":{"url":"http://127.0.0.1/cat.png"}}]}]})");
+  ask(Api::Chat, kImage);
   EXPECT_THAT(json(), IsEmpty());
   EXPECT_EQ(record.tokens, TokenSource::Inexact);
 }
@@ -154,6 +157,70 @@ TEST_F(PromptStepTest, AnEngineIsAskedWhereItIsToBe) {
   EXPECT_THAT(json(), ElementsAre("[7,8]"));
   EXPECT_EQ(record.tokens, TokenSource::Engine);
   EXPECT_EQ(record.prompt_length, 2U);
+}
+
+TEST_F(PromptStepTest, WhatAnEngineSaidIsNotAskedTwice) {
+  const test::FakeEngine engine(test::by_path(
+      {{"/v1/chat/completions/render", test::response(200, R"({"token_ids":[7,8]})")}}));
+  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
+            engine.endpoint());
+  ask(Api::Chat, kChat);
+  ask(Api::Chat, kChat);
+  EXPECT_THAT(json(), ElementsAre("[7,8]"));
+  EXPECT_EQ(record.tokens, TokenSource::Engine);
+  EXPECT_EQ(engine.requests().size(), 1U);
+}
+
+TEST_F(PromptStepTest, NoEngineIsAskedForTheTokensOfAnImage) {
+  const test::FakeEngine engine(test::always(test::response(200, R"({"token_ids":[7,8]})")));
+  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
+            engine.endpoint());
+  ask(Api::Chat, kImage);
+  EXPECT_THAT(json(), IsEmpty());
+  EXPECT_EQ(record.tokens, TokenSource::Inexact);
+  EXPECT_TRUE(engine.requests().empty());
+}
+
+TEST_F(PromptStepTest, WhatEnginesShapeDifferentlyIsExactForVllmOnly) {
+  constexpr const char* kTools = R"({"model":"m","messages":[{"role":"user","content":"hi"}],
+      "tools":[{"type":"function","function":{"name":"f","parameters":{}}}]})";
+  configure(local(), {"127.0.0.1", 1}, Engine::Sglang);
+  ask(Api::Chat, kTools);
+  EXPECT_EQ(record.tokens, TokenSource::Inexact);
+  EXPECT_THAT(json(), IsEmpty());
+  ask(Api::Chat, kChat);
+  EXPECT_EQ(record.tokens, TokenSource::Local);
+}
+
+TEST_F(PromptStepTest, TheSameIsExactWhereAllWorkersAreVllm) {
+  configure(local());
+  ask(Api::Chat, R"({"model":"m","messages":[{"role":"user","content":"hi"}],
+      "tools":[{"type":"function","function":{"name":"f","parameters":{}}}]})");
+  EXPECT_EQ(record.tokens, TokenSource::Local);
+}
+
+TEST_F(PromptStepTest, TensorRtWorkersMayGetIdsInAnyCase) {
+  config::Tokens quiet = local();
+  quiet.send = model::SendTokenIds::Never;
+  configure(quiet, {"127.0.0.1", 1}, Engine::Trtllm);
+  ask(Api::Chat, kChat);
+  EXPECT_THAT(json(), ElementsAre("[260,257,256,259,258]"));
+}
+
+TEST_F(PromptStepTest, AListWithoutIdsIsNoPrompt) {
+  configure(local());
+  ask(Api::Completions, R"({"model":"m","prompt":"","add_special_tokens":false})");
+  EXPECT_THAT(json(), IsEmpty());
+  EXPECT_EQ(record.tokens, TokenSource::Local);
+}
+
+TEST_F(PromptStepTest, MorePromptsThanBatonTokenizesGoOnAsText) {
+  configure(local());
+  std::string list = "\"a\"";
+  for (int i = 0; i < 300; ++i) list += ",\"a\"";
+  ask(Api::Completions, R"({"model":"m","prompt":[)" + list + "]}");
+  ASSERT_TRUE(*got);
+  EXPECT_EQ(record.tokens, TokenSource::Inexact);
 }
 
 TEST_F(PromptStepTest, AnEngineThatDoesNotKnowCostsNobodyTheRequest) {
