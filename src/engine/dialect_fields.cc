@@ -90,9 +90,10 @@ void put_ids_into(std::string& params, std::string_view ids) {
   if (object->has(kVllmIds)) params = wire::JsonSplice(*object).remove(kVllmIds).build().joined();
   const std::size_t end = params.rfind('}');
   const std::size_t last = params.find_last_not_of(" \t\r\n", end - 1);
-  std::string member = params[last] == '{' ? "" : ",";
-  member.append("\"").append(kVllmIds).append("\":").append(ids);
-  params.insert(end, member);
+  const std::string_view separator = params[last] == '{' ? "" : ",";
+  params.resize(end);
+  params.reserve(end + ids.size() + kVllmIds.size() + 8);
+  params.append(separator).append("\"").append(kVllmIds).append("\":").append(ids).append("}");
 }
 
 // vLLM takes a chat's ids inside its hand-off object, which is written last.

@@ -40,7 +40,8 @@ std::string completion_inexact(const wire::JsonObject& body) {
 // Requires: messages that were rendered.
 std::string vllm_only(const ChatRequest& request, const wire::JsonObject& body) {
   if (!request.tools.is_none()) return "tools are written differently by each engine";
-  for (const std::string_view field : {"tool_choice", "reasoning_effort"}) {
+  for (const std::string_view field :
+       {"tool_choice", "reasoning_effort", "continue_final_message", "add_generation_prompt"}) {
     if (is_given(body, field)) return fmt::format("{} is read differently by each engine", field);
   }
   const auto member = [](const jinja::Value& message, std::string_view key) {
@@ -51,6 +52,10 @@ std::string vllm_only(const ChatRequest& request, const wire::JsonObject& body) 
   for (const jinja::Value& message : messages) {
     if (member(message, "content").is_list())
       return "content in parts is joined differently by each engine";
+    for (const std::string_view key : {"tool_calls", "reasoning", "reasoning_content", "name"}) {
+      if (!member(message, key).is_none())
+        return fmt::format("{} of a message is kept differently by each engine", key);
+    }
   }
   if (messages.empty()) return {};
   const jinja::Value role = member(messages.back(), "role");
