@@ -32,7 +32,7 @@ void write_answer(bool good, const void* data, std::size_t size) {
   const auto length = static_cast<std::uint32_t>(size);
   std::fputc(good ? 0 : 1, stdout);
   std::fwrite(&length, sizeof length, 1, stdout);
-  std::fwrite(data, 1, size, stdout);
+  if (size > 0) std::fwrite(data, 1, size, stdout);
 }
 
 void encode(const Tokenizer& tokenizer, std::string_view text, const Encoding& encoding) {
@@ -46,7 +46,7 @@ void encode(const Tokenizer& tokenizer, std::string_view text, const Encoding& e
 
 void decode(const Tokenizer& tokenizer, std::string_view bytes, SkipSpecial skip) {
   TokenIds ids(bytes.size() / sizeof(TokenId));
-  std::memcpy(ids.data(), bytes.data(), ids.size() * sizeof(TokenId));
+  if (!ids.empty()) std::memcpy(ids.data(), bytes.data(), ids.size() * sizeof(TokenId));
   const std::string text = tokenizer.decode(ids, skip);
   write_answer(true, text.data(), text.size());
 }
