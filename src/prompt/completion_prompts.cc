@@ -26,11 +26,8 @@ std::string text_of(std::string_view json) {
 
 Result<std::vector<CompletionPrompt>> list_of(std::string_view array) {
   std::vector<CompletionPrompt> prompts;
-  for (const std::string_view element : wire::elements(array, kMostPrompts + 1)) {
+  for (const std::string_view element : wire::elements(array, kMostPrompts)) {
     const std::string place = fmt::format("prompt[{}]", prompts.size());
-    if (prompts.size() == kMostPrompts) {
-      return refuse("prompt", fmt::format("may name at most {} prompts", kMostPrompts));
-    }
     if (is_text(element)) {
       prompts.emplace_back(text_of(element));
     } else if (is_array(element)) {

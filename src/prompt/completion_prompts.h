@@ -22,8 +22,10 @@ using CompletionPrompt = std::variant<std::string, TokenIds>;
 
 // What `prompt` of a completion names: a text, ids, or a list of either. Ids are integers that fit;
 // whether the model knows them is for the caller to say. None where `prompt` is absent or null.
+// Requires: not too many of them.
 Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject& body);
 
+// It names more than kMostPrompts.
 bool has_too_many_prompts(const wire::JsonObject& body);
 
 // A JSON array of token ids; `place` is what an error calls it.

@@ -126,6 +126,4 @@ std::size_t AddedTokens::beyond(const Model& model) const {
       std::ranges::count_if(ids_, [&](const auto& token) { return !model.find(token.first); }));
 }
 
-TokenId AddedTokens::id_end() const { return tokens_.empty() ? 0 : highest_ + 1; }
-
 }  // namespace baton::prompt

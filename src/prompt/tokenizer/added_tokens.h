@@ -62,7 +62,6 @@ class AddedTokens {
   bool contains(std::string_view content) const { return find(content).has_value(); }
   // Ids of tokens that the model does not have.
   std::size_t beyond(const Model& model) const;
-  TokenId id_end() const;
 
  private:
   void look_for(TokenId id, const Normalizer* normalizer);

@@ -244,6 +244,4 @@ std::optional<std::string> BpeModel::token(TokenId id) const {
   return written;
 }
 
-TokenId BpeModel::id_end() const { return std::max(vocabulary_.id_end(), unwritable_.id_end()); }
-
 }  // namespace baton::prompt

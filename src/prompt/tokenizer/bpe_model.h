@@ -51,7 +51,6 @@ class BpeModel final : public Model {
   std::optional<TokenId> find(std::string_view token) const override;
   std::optional<std::string> token(TokenId id) const override;
   std::size_t size() const override { return vocabulary_.size() + unwritable_.size(); }
-  TokenId id_end() const override;
   bool takes_bytes() const override { return byte_level_ == ByteLevel::Yes; }
   bool complete() const override { return complete_; }
 

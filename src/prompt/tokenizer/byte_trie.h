@@ -21,7 +21,6 @@ class ByteTrie {
   // The first of two equal texts counts. Requires: not empty.
   void add(std::string_view text, TokenId id);
   bool empty() const { return nodes_.size() == 1; }
-  bool begins_with(unsigned char byte) const { return roots_[byte] != 0; }
 
   // Calls with the end and the id of each text that stands at `begin`, the shortest first.
   template <class Visit>

@@ -53,8 +53,6 @@ class Model {
   virtual std::optional<TokenId> find(std::string_view token) const = 0;
   virtual std::optional<std::string> token(TokenId id) const = 0;
   virtual std::size_t size() const = 0;
-  // One past the highest id.
-  virtual TokenId id_end() const = 0;
   // Pieces of a byte-level pre-tokenizer are wanted as plain bytes, not in ByteLevel's alphabet.
   virtual bool takes_bytes() const { return false; }
   // No text is lost: every byte or character has a token of its own.

@@ -2,44 +2,17 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/tiktoken_file.h"
 
+#include "prompt/text/base64.h"
+
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <string>
 
 namespace baton::prompt {
 namespace {
-
-constexpr std::array<signed char, 256> make_base64_values() {
-  std::array<signed char, 256> values = {};
-  values.fill(-1);
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (std::size_t at = 0; at < kDigits.size(); ++at) {
-    values[static_cast<unsigned char>(kDigits[at])] = static_cast<signed char>(at);
-  }
-  return values;
-}
-
-bool decode_base64(std::string_view text, std::string& bytes) {
-  static constexpr std::array<signed char, 256> kValues = make_base64_values();
-  bytes.clear();
-  while (text.ends_with('=')) text.remove_suffix(1);
-  unsigned bits = 0;
-  unsigned count = 0;
-  for (const char digit : text) {
-    const int value = kValues[static_cast<unsigned char>(digit)];
-    if (value < 0) return false;
-    bits = bits << 6 | static_cast<unsigned>(value);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes.push_back(static_cast<char>(bits >> count & 0xFF));
-  }
-  return !bytes.empty() && count < 6;
-}
 
 // Every way to make a token of two others: a rank file names the result only.
 void derive_merges(BpeModel::Source& source) {
@@ -64,7 +37,6 @@ Result<BpeModel::Source> read_tiktoken(std::string_view ranks) {
                           .merges = MergeTable(),
                           .options = {.ignore_merges = true},
                           .byte_level = ByteLevel::Yes};
-  std::string bytes;
   for (std::size_t line_number = 1; !ranks.empty(); ++line_number) {
     const std::size_t end = std::min(ranks.find('\n'), ranks.size());
     std::string_view line = ranks.substr(0, end);
@@ -75,7 +47,8 @@ Result<BpeModel::Source> read_tiktoken(std::string_view ranks) {
       return fail(Errc::InvalidRequest, fmt::format("line {}: {}", line_number, what));
     };
     const std::size_t space = line.find(' ');
-    if (space == line.npos || !decode_base64(line.substr(0, space), bytes)) {
+    const auto bytes = decode_base64(line.substr(0, std::min(space, line.size())));
+    if (space == line.npos || !bytes || bytes->empty()) {
       return wrong("not a token in base64 and its rank");
     }
     TokenId id = 0;
@@ -84,7 +57,7 @@ Result<BpeModel::Source> read_tiktoken(std::string_view ranks) {
     if (bad != std::errc() || stop != number.data() + number.size()) {
       return wrong("the rank is not a whole number");
     }
-    if (source.vocabulary.add(bytes, id) != Vocabulary::Added::Yes) {
+    if (source.vocabulary.add(*bytes, id) != Vocabulary::Added::Yes) {
       return wrong(fmt::format("the token or its rank is there twice, or the rank is not below {}",
                                Vocabulary::kIdLimit));
     }

@@ -23,7 +23,6 @@ class VocabularyModel : public Model {
     return std::string(vocabulary_.text(id));
   }
   std::size_t size() const override { return vocabulary_.size(); }
-  TokenId id_end() const override { return vocabulary_.id_end(); }
 
  protected:
   explicit VocabularyModel(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}

@@ -59,7 +59,15 @@ TEST(CompletionPrompts, AreBounded) {
   std::string list = "[";
   for (std::size_t i = 0; i < kMostPrompts; ++i) list += i == 0 ? "\"\"" : ",\"\"";
   EXPECT_EQ(prompts_of(list + "]").value().size(), kMostPrompts);
-  EXPECT_FALSE(prompts_of(list + ",\"\"]"));
+  const auto too_many = [](const std::string& prompt) {
+    const std::string body = "{\"prompt\":" + prompt + "}";
+    return has_too_many_prompts(wire::JsonObject::parse(body).value());
+  };
+  EXPECT_FALSE(too_many(list + "]"));
+  EXPECT_TRUE(too_many(list + ",\"\"]"));
+  std::string ids = "[7";
+  for (std::size_t i = 0; i < kMostPrompts; ++i) ids += ",7";
+  EXPECT_FALSE(too_many(ids + "]")) << "many ids are one prompt";
 }
 
 }  // namespace
