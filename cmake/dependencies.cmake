@@ -11,6 +11,7 @@ find_package(nlohmann_json REQUIRED)
 find_library(BATON_SIMDJSON simdjson REQUIRED)
 find_library(BATON_PCRE2 pcre2-8 REQUIRED)
 find_library(BATON_UTF8PROC utf8proc REQUIRED)
+find_library(BATON_ZMQ zmq REQUIRED)  # with cppzmq, which is headers only
 
 # Debian ships llhttp as C sources inside node-llhttp.
 set(LLHTTP_ROOT /usr/share/llhttp CACHE PATH "Folder with llhttp's C sources")

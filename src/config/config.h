@@ -116,6 +116,28 @@ struct Probe {
   bool operator==(const Probe&) const = default;
 };
 
+// Where knowledge of what workers' KV caches hold comes from.
+enum class IndexSource {
+  Auto,       // events where they come, else decisions
+  Events,     // what engines say
+  Decisions,  // where requests were sent
+  Off,
+};
+
+struct KvIndex {
+  IndexSource source = IndexSource::Auto;
+  std::size_t blocks = 16'000'000;  // remembered at once
+  // Without events: how long a worker is believed to keep what it was sent.
+  std::chrono::milliseconds decision_ttl{120'000};
+  // With events: how long it is believed to be about to store what it was sent; 0: it is not.
+  std::chrono::milliseconds prediction_ttl{5'000};
+  // How long a worker's feed may bring nothing although requests ended there.
+  std::chrono::milliseconds silence{30'000};
+  std::string snapshot;  // file that what is known is kept in; empty: none
+  std::chrono::milliseconds snapshot_interval{60'000};
+  bool operator==(const KvIndex&) const = default;
+};
+
 // How a model's prompts become token ids.
 struct Tokens {
   model::Tokenize by =
@@ -164,6 +186,7 @@ struct Config {
   Health health;
   Canary canary;
   Probe probe;
+  KvIndex kv_index;
   std::vector<Model> models;  // none: they come with their workers
   bool operator==(const Config&) const = default;
 };

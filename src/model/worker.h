@@ -81,6 +81,16 @@ struct NixlPeer {
   bool operator==(const NixlPeer&) const = default;
 };
 
+// Where an engine tells what its KV cache holds.
+struct KvFeed {
+  // ZeroMQ endpoint of the first rank; each further rank has the next port. With a wildcard for
+  // host Baton binds and the engine connects. Empty: the engine is not to be listened to.
+  std::string events;
+  std::string replay;  // what was missed is asked for here; empty: nowhere
+  std::string topic;   // what its messages begin with; empty: all of them
+  bool operator==(const KvFeed&) const = default;
+};
+
 inline constexpr std::string_view kDefaultNamespace = "default";
 
 // What an operator says of one engine server.
@@ -104,6 +114,9 @@ struct WorkerSpec {
   std::vector<std::string> taints;    // what a request may require or prefer of a worker
   std::vector<std::string> topology;  // domain=value: where the worker is
   std::optional<TransferDomain> transfer_domain;  // prefill workers: where decode should be
+  // Asked of the engine where absent, as far as it can say.
+  std::optional<KvFeed> kv_feed;
+  std::optional<std::uint32_t> block_size;  // tokens in a KV block
 
   HandoffMode mode() const { return handoff.value_or(default_mode(engine)); }
   bool operator==(const WorkerSpec&) const = default;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "kvindex/block_hash.h"
+#include "model/worker.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace baton::kvindex {
+
+// Where a block lies, the nearest first.
+enum class Tier : std::uint8_t { Device, Host, Disk, External };
+inline constexpr std::size_t kTiers = 4;
+
+// What an engine calls a block; means nothing to anybody else.
+using EngineHash = std::uint64_t;
+
+// Who holds blocks: each rank of a worker has a cache of its own.
+struct Holder {
+  model::WorkerId worker;
+  std::uint32_t rank = 0;
+  auto operator<=>(const Holder&) const = default;
+};
+
+// A holder's place in the index, from join() to leave().
+enum class Slot : std::uint32_t {};
+
+struct NewBlock {
+  EngineHash engine;
+  BlockHash block;
+};
+
+// What became of the blocks of a store or removal.
+struct Applied {
+  std::uint32_t done = 0;            // the holder has them now (or has not, any more)
+  std::uint32_t known = 0;           // it was so already
+  std::uint32_t unknown_parent = 0;  // follow a block that the holder does not have: left out
+  std::uint32_t no_room = 0;         // beyond the most blocks: left out
+};
+
+// How many blocks of a prompt, counted from its beginning, a holder has in a tier or in nearer
+// ones; so none is smaller than the one before it.
+struct Match {
+  Holder holder;
+  std::array<std::uint32_t, kTiers> blocks{};
+  bool operator==(const Match&) const = default;
+};
+
+// Role. Who holds which prefix of a prompt.
+// Confinement. Any thread may match() and ask for figures. What changes a slot is called by one
+//   thread at a time; different slots by different threads at once.
+// Lifetime. Outlives its slots' writers.
+// Invariants. A match sees all that was applied before it began, and nothing that never was. Only
+//   contiguous prefixes count: a block whose predecessor has gone is kept, and counts again when
+//   the predecessor is back. Memory follows what is held, and is given back.
+class Index {
+ public:
+  struct Limits {
+    std::size_t blocks = 16'000'000;  // different ones; more are not taken up
+  };
+  explicit Index(Limits limits);
+  ~Index();
+
+  Slot join(Holder holder);
+  void leave(Slot slot);
+
+  // The blocks follow each other, and the first one `parent`; without one it begins a prompt.
+  Applied store(Slot slot, std::optional<EngineHash> parent, std::span<const NewBlock> blocks,
+                Tier tier);
+  // Blocks known already, which are in `tier` now as well: for engines that do not say again what
+  // is in them.
+  Applied copy(Slot slot, std::span<const EngineHash> blocks, Tier tier);
+  Applied remove(Slot slot, std::span<const EngineHash> blocks, Tier tier);
+  void clear(Slot slot);
+
+  // Into `matches`, in no order: whoever has at least the first block, in any tier.
+  void match(std::span<const SequenceHash> prompt, std::vector<Match>& matches) const;
+
+  struct Holding {
+    std::array<std::size_t, kTiers> blocks{};
+    std::size_t bytes = 0;  // of what is remembered for this slot alone
+  };
+  Holding holding(Slot slot) const;  // Any thread.
+  struct Size {
+    std::size_t blocks = 0;       // different ones that somebody holds
+    std::size_t memberships = 0;  // pairs of block and holder
+    std::size_t bytes = 0;        // of all of it
+  };
+  Size size() const;
+
+  // Everything a slot holds, each block after its predecessor where the slot has that.
+  struct Held {
+    EngineHash engine;
+    SequenceHash sequence;
+    std::optional<EngineHash> parent;  // nothing for a first block, or one whose parent has gone
+    std::uint8_t tiers;                // bit t: in tier t
+  };
+  void visit(Slot slot, const std::function<void(const Held&)>& visitor) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace baton::kvindex
