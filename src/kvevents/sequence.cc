@@ -64,7 +64,8 @@ void Sequence::live(std::uint64_t sequence, std::span<const std::byte> payload) 
 
 void Sequence::reconnected() {
   if (!options_.replayable) return;
-  stalled_ = 0;
+  // What is held may be of an engine that is gone; if it is not, it comes again.
+  drop_held();
   fetch();
 }
 
@@ -116,8 +117,7 @@ bool Sequence::replayed(std::uint64_t sequence, std::span<const std::byte> paylo
       return true;
     }
     // Whether it is the same engine cannot be known any more.
-    const std::uint64_t next = held_.empty() ? sequence : std::min(sequence, held_.begin()->first);
-    lose(next - fetch_->begun_at->sequence - 1);
+    lose_until(sequence);
   }
   while (!held_.empty() && held_.begin()->first < sequence) take_first_held();
   if (!held_.empty() && held_.begin()->first == sequence) {
@@ -136,10 +136,13 @@ bool Sequence::replayed(std::uint64_t sequence, std::span<const std::byte> paylo
 void Sequence::replay_done() {
   if (!fetch_) return;
   if (!fetch_->last_reply && fetch_->begun_at) {
-    // The engine does not have its own last batch: it is another one, unless it goes on counting.
-    if (held_.empty() && !overflowed_) return restart();
-    const std::uint64_t next = held_.empty() ? *highest_ : held_.begin()->first;
-    lose(next - fetch_->begun_at->sequence - 1);
+    // An engine that does not have the last batch is another one. What is held may be its own.
+    auto held = std::exchange(held_, {});
+    const std::size_t bytes = held_bytes_;
+    restart();
+    held_ = std::move(held);
+    held_bytes_ = bytes;
+    return;
   }
   conclude(true);
 }
@@ -149,14 +152,17 @@ void Sequence::replay_interrupted() {
 }
 
 void Sequence::replay_failed() {
-  if (fetch_) conclude(false);
+  if (!fetch_) return;
+  // Nobody has confirmed that the engine is still the same.
+  if (!fetch_->last_reply && fetch_->begun_at) lose_until(std::nullopt);
+  conclude(false);
 }
 
 void Sequence::conclude(bool may_ask) {
-  while (!held_.empty() && (!position_ || held_.begin()->first == position_->sequence + 1))
-    take_first_held();
-  const bool missing =
-      !held_.empty() || (overflowed_ && position_ && *highest_ > position_->sequence);
+  // Where nothing is known the first batch of all is what follows.
+  const auto next = [this] { return position_ ? position_->sequence + 1 : 0; };
+  while (!held_.empty() && held_.begin()->first == next()) take_first_held();
+  const bool missing = !held_.empty() || (overflowed_ && *highest_ >= next());
   stalled_ = position_ == fetch_->begun_at ? stalled_ + 1 : 0;
   if (missing && may_ask && stalled_ < kStalled) {
     overflowed_ = false;
@@ -164,9 +170,7 @@ void Sequence::conclude(bool may_ask) {
   }
   while (!held_.empty()) take_first_held();
   fetch_.reset();
-  highest_.reset();
-  overflowed_ = false;
-  stalled_ = 0;
+  drop_held();
 }
 
 void Sequence::take(Position batch, std::span<const std::byte> payload, Origin origin) {
@@ -194,16 +198,27 @@ void Sequence::lose(std::uint64_t batches) {
   sink_.forget();
 }
 
-void Sequence::restart() {
-  ++counts_.restarts;
-  position_.reset();
-  recent_.clear();
+void Sequence::lose_until(std::optional<std::uint64_t> sequence) {
+  const std::uint64_t unknown = position_->sequence + 1;
+  std::uint64_t next = sequence.value_or(held_.empty() ? unknown : held_.begin()->first);
+  if (!held_.empty()) next = std::min(next, held_.begin()->first);
+  lose(next - unknown);
+}
+
+void Sequence::drop_held() {
   held_.clear();
   held_bytes_ = 0;
   highest_.reset();
   overflowed_ = false;
-  incomplete_ = false;
   stalled_ = 0;
+}
+
+void Sequence::restart() {
+  ++counts_.restarts;
+  position_.reset();
+  recent_.clear();
+  drop_held();
+  incomplete_ = false;
   sink_.forget();
   fetch();
 }

@@ -70,7 +70,7 @@ class Sequence {
   void replay_done();
   // It broke off, and is asked again from where it got to.
   void replay_interrupted();
-  // Nobody answers; what is missing is lost.
+  // Nobody answers: what is missing is lost, and what was not confirmed counts no more.
   void replay_failed();
 
   FeedState state() const;  // never Broken
@@ -97,6 +97,9 @@ class Sequence {
   // The engine is another one, of which nothing is known, or no more than that batch.
   void restart();
   void restart_with(Position batch, std::span<const std::byte> payload);
+  void drop_held();
+  // Of the batches between the position and that one, those that are not held either.
+  void lose_until(std::optional<std::uint64_t> sequence);
   void lose(std::uint64_t batches);
   bool repeats(Position batch) const;
 

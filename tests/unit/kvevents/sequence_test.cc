@@ -152,13 +152,16 @@ TEST_F(SequenceTest, AReplayWhoseHistoryBeginsLaterForgets) {
   EXPECT_EQ(sequence.state(), FeedState::Gap);
 }
 
-TEST_F(SequenceTest, AnEmptyReplayOfAGapForgets) {
+TEST_F(SequenceTest, AnEngineThatDoesNotHaveTheLastBatchIsANewOne) {
   const Sequence& sequence = replayable();
   live(0, "a");
   live(3, "d");
   sequence_->replay_done();
+  EXPECT_THAT(table.batches, IsEmpty());
+  EXPECT_EQ(wanted_from(), 0U);
+  while (sequence_->wanted()) sequence_->replay_done();
   EXPECT_THAT(table.batches, ElementsAre("d"));
-  EXPECT_EQ(sequence.counts().lost, 2U);
+  EXPECT_EQ(sequence.counts().restarts, 1U);
 }
 
 TEST_F(SequenceTest, AReplayThatNobodyAnswersForgets) {
@@ -274,6 +277,15 @@ TEST_F(SequenceTest, TheSameEngineAfterAReconnectLosesNothing) {
   EXPECT_EQ(sequence_->counts().restarts, 0U);
 }
 
+TEST_F(SequenceTest, WhatNobodyConfirmsAfterAReconnectIsForgotten) {
+  replayable();
+  live(0, "a");
+  sequence_->reconnected();
+  sequence_->replay_failed();
+  EXPECT_THAT(table.batches, IsEmpty());
+  EXPECT_EQ(sequence_->counts().lost, 0U);
+}
+
 TEST_F(SequenceTest, ARestartWhileAReplayRunsAsksFromTheBeginning) {
   replayable();
   live(0, "a");
@@ -326,7 +338,7 @@ TEST_F(SequenceTest, ABatchLargerThanAllThatMayBeHeldIsHeldAlone) {
                     std::nullopt, table);
   live(1, "large");
   EXPECT_EQ(wanted_from(), 0U);
-  sequence_->replay_done();
+  while (sequence_->wanted()) sequence_->replay_done();
   EXPECT_THAT(table.batches, ElementsAre("large"));
 }
 
