@@ -41,6 +41,15 @@ FeedReader::~FeedReader() {
   context_.readiness.set_time(*this, std::nullopt);
 }
 
+void FeedReader::opened(std::string_view endpoint, bool bound) {
+  if (std::exchange(opened_, true)) return;
+  context_.log.info("feed_opened", {{"worker", spec_.name},
+                                    {"rank", std::int64_t{spec_.holder.rank}},
+                                    {"endpoint", endpoint},
+                                    {"bound", bound},
+                                    {"replay", !spec_.replay.empty()}});
+}
+
 void FeedReader::connected() {
   fresh_ = true;
   confirm_at_.reset();

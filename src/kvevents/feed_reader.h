@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <zmq.hpp>
 
 namespace baton::kvevents {
@@ -49,6 +50,8 @@ class FeedReader final : public Source, private Sequence::Sink {
 
   const FeedSpec& spec() const { return spec_; }
 
+  // There is a socket, at that address.
+  void opened(std::string_view endpoint, bool bound);
   // A connection to the publisher stands, the first one or another.
   void connected();
   void published(const Framed& batch);
@@ -103,7 +106,8 @@ class FeedReader final : public Source, private Sequence::Sink {
   bool damaged_ = false;  // since one could not
   std::uint64_t unreadable_ = 0;
   std::uint64_t garbled_ = 0;
-  bool lived_ = false;  // said so
+  bool opened_ = false;  // said so
+  bool lived_ = false;   // said so
   Sequence::Counts reported_;
   std::optional<Sequence::Counts> repairing_;  // as they were when a gap was found
   Gate gap_gate_;

@@ -6,6 +6,8 @@
 #include "kvevents/recipient.h"
 #include "kvevents/sockets.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -17,13 +19,15 @@ constexpr int kMessagesAtOnce = 64;
 constexpr std::size_t kTopics = 16'384;
 constexpr std::chrono::milliseconds kFirstPause{100};
 constexpr std::chrono::milliseconds kLongestPause{5'000};
+// By then ZeroMQ has said that it connects again, if it does.
+constexpr std::chrono::milliseconds kGivenUp{1'000};
 
 }  // namespace
 
 Inlet::Inlet(FeedContext& context, std::string endpoint, std::string name)
     : context_(context),
       endpoint_(std::move(endpoint)),
-      monitor_name_("inproc://" + std::move(name)),
+      name_(std::move(name)),
       bound_(is_bound(endpoint_)),
       pause_(kFirstPause) {
   open();
@@ -35,6 +39,7 @@ Inlet::~Inlet() {
 }
 
 void Inlet::open() {
+  connected_ = false;
   if (try_open()) {
     for (FeedReader* reader : readers_) begin(*reader);
     return;
@@ -45,24 +50,32 @@ void Inlet::open() {
 }
 
 bool Inlet::try_open() {
-  const auto said = [this](std::string_view error) {
-    if (!std::exchange(failure_said_, true))
-      context_.log.error("feed_failed", {{"endpoint", endpoint_}, {"error", error}});
-    return false;
+  // The name of a monitor that was just closed is not free at once.
+  const std::string watched = fmt::format("inproc://{}-{}", name_, ++opened_);
+  const auto watch = [this](zmq::socket_t& socket) {
+    const bool added = context_.readiness.add(descriptor(socket), *this);
+    if (!added) failed("too many descriptors are watched");
+    return added;
   };
-  auto socket = make_subscriber(context_.zmq, endpoint_, monitor_name_);
-  if (!socket) return said(socket.error().message());
-  socket_ = *std::move(socket);
-  if (!bound_) {
-    auto monitor = make_monitor(context_.zmq, monitor_name_);
-    if (!monitor) return said(monitor.error().message());
-    monitor_ = *std::move(monitor);
-    if (!context_.readiness.add(descriptor(*monitor_), *this))
-      return said("too many descriptors are watched");
+  auto socket = make_subscriber(context_.zmq, endpoint_, watched);
+  if (!socket) {
+    failed(socket.error().message());
+    return false;
   }
-  if (!context_.readiness.add(descriptor(*socket_), *this))
-    return said("too many descriptors are watched");
-  return true;
+  socket_ = *std::move(socket);
+  if (bound_) return watch(*socket_);
+  auto monitor = make_monitor(context_.zmq, watched);
+  if (!monitor) {
+    failed(monitor.error().message());
+    return false;
+  }
+  monitor_ = *std::move(monitor);
+  return watch(*monitor_) && watch(*socket_);
+}
+
+void Inlet::failed(std::string_view error) {
+  if (std::exchange(failure_said_, true)) return;
+  context_.log.error("feed_failed", {{"endpoint", endpoint_}, {"error", error}});
 }
 
 void Inlet::close() {
@@ -80,14 +93,9 @@ void Inlet::add(FeedReader& reader) {
 }
 
 void Inlet::begin(FeedReader& reader) {
-  const FeedSpec& spec = reader.spec();
-  socket_->set(zmq::sockopt::subscribe, spec.topic);
+  socket_->set(zmq::sockopt::subscribe, reader.spec().topic);
   context_.readiness.make_ready(*this);
-  context_.log.info("feed_opened", {{"worker", spec.name},
-                                    {"rank", std::int64_t{spec.holder.rank}},
-                                    {"endpoint", socket_->get(zmq::sockopt::last_endpoint)},
-                                    {"bound", bound_},
-                                    {"replay", spec.replay}});
+  reader.opened(socket_->get(zmq::sockopt::last_endpoint), bound_);
   // Who connects to us is not known before he sends.
   if (bound_ || connected_) reader.connected();
   reader.show();
@@ -101,18 +109,33 @@ void Inlet::remove(FeedReader& reader) {
   context_.readiness.make_ready(*this);
 }
 
-void Inlet::on_time() { open(); }
+void Inlet::on_time() {
+  if (socket_) failed("the connection broke by what came over it: is it a ZeroMQ publisher?");
+  close();
+  open();
+}
+
+void Inlet::heed_connection() {
+  const ConnectionNews news = read_monitor(*monitor_);
+  if (news.given_up) {
+    std::optional<std::chrono::steady_clock::time_point> reopen;
+    if (*news.given_up) reopen = std::chrono::steady_clock::now() + kGivenUp;
+    context_.readiness.set_time(*this, reopen);
+  }
+  if (!news.made) return;
+  connected_ = true;
+  failure_said_ = false;
+  pause_ = kFirstPause;
+  for (FeedReader* reader : readers_) {
+    reader->connected();
+    reader->show();
+  }
+}
 
 bool Inlet::work() {
   if (!socket_) return false;
   // What is said of a connection is looked at before what came over it.
-  if (monitor_ && connection_made(*monitor_)) {
-    connected_ = true;
-    for (FeedReader* reader : readers_) {
-      reader->connected();
-      reader->show();
-    }
-  }
+  if (monitor_) heed_connection();
   Message message;
   bool more = true;
   for (int i = 0; i < kMessagesAtOnce && more; ++i) {

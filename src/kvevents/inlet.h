@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 #include <zmq.hpp>
@@ -33,12 +34,14 @@ class Inlet final : public Source {
   bool empty() const { return readers_.empty(); }
 
   bool work() override;
-  void on_time() override;  // tries again to open the socket
+  void on_time() override;  // opens the socket anew
 
  private:
   void open();
   bool try_open();
   void close();
+  void heed_connection();
+  void failed(std::string_view error);
   void begin(FeedReader& reader);
   void receive(const Message& message);
   FeedReader* recipient(const Framed& batch);
@@ -47,14 +50,15 @@ class Inlet final : public Source {
 
   FeedContext& context_;
   const std::string endpoint_;
-  const std::string monitor_name_;
+  const std::string name_;
   const bool bound_;
   std::optional<zmq::socket_t> socket_;
   std::optional<zmq::socket_t> monitor_;
   std::vector<FeedReader*> readers_;
   std::unordered_map<std::string, std::vector<FeedReader*>> meant_;  // by topic, of those seen
   std::vector<FeedReader*> touched_;
-  bool connected_ = false;  // once
+  bool connected_ = false;    // once, since it was opened
+  std::uint64_t opened_ = 0;  // times
   bool failure_said_ = false;
   std::uint64_t unroutable_ = 0;  // messages
   std::chrono::milliseconds pause_;

@@ -72,8 +72,10 @@ void Sequence::reconnected() {
 // The last batch is asked for again, for an engine that does not have it is another one.
 void Sequence::fetch() {
   const std::uint64_t from = position_ ? position_->sequence : 0;
-  fetch_ =
-      Fetch{.wanted = {.from = from, .round = ++rounds_}, .begun_at = position_, .last_reply = {}};
+  fetch_ = Fetch{.wanted = {.from = from, .round = ++rounds_},
+                 .begun_at = position_,
+                 .last_reply = {},
+                 .confirmed = false};
 }
 
 void Sequence::hold(Position batch, std::span<const std::byte> payload) {
@@ -148,13 +150,16 @@ void Sequence::replay_done() {
 }
 
 void Sequence::replay_interrupted() {
-  if (fetch_) fetch();
+  if (!fetch_) return;
+  const bool confirmed = fetch_->confirmed || fetch_->last_reply;
+  fetch();
+  fetch_->confirmed = confirmed;
 }
 
 void Sequence::replay_failed() {
   if (!fetch_) return;
   // Nobody has confirmed that the engine is still the same.
-  if (!fetch_->last_reply && fetch_->begun_at) lose_until(std::nullopt);
+  if (!fetch_->confirmed && !fetch_->last_reply && fetch_->begun_at) lose_until(std::nullopt);
   conclude(false);
 }
 

@@ -86,6 +86,7 @@ class Sequence {
     Wanted wanted;
     std::optional<Position> begun_at;         // where it began: has to be repeated first
     std::optional<std::uint64_t> last_reply;  // nothing: unanswered
+    bool confirmed = false;                   // it was answered before it was interrupted
   };
 
   void fetch();

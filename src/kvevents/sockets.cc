@@ -24,6 +24,11 @@ constexpr int kReconnectMostMs = 5'000;
 constexpr int kHeartbeatMs = 5'000;
 constexpr int kHeartbeatPatienceMs = 15'000;
 
+constexpr int kLost = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                      ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+constexpr int kWatched =
+    kLost | ZMQ_EVENT_CONNECT_DELAYED | ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+
 void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::linger, 0);
   socket.set(zmq::sockopt::ipv6, 1);
@@ -59,8 +64,7 @@ Result<zmq::socket_t> make_subscriber(zmq::context_t& context, const std::string
       socket.bind(endpoint);
       return socket;
     }
-    if (zmq_socket_monitor(socket.handle(), monitor.c_str(), ZMQ_EVENT_HANDSHAKE_SUCCEEDED) != 0)
-      throw zmq::error_t();
+    if (zmq_socket_monitor(socket.handle(), monitor.c_str(), kWatched) != 0) throw zmq::error_t();
     socket.connect(endpoint);
     return socket;
   } catch (const zmq::error_t& error) {
@@ -112,11 +116,17 @@ Message::Outcome Message::receive(zmq::socket_t& socket) {
   return Outcome::Received;
 }
 
-bool connection_made(zmq::socket_t& monitor) {
-  bool made = false;
+ConnectionNews read_monitor(zmq::socket_t& monitor) {
+  ConnectionNews news;
   Message message;
-  while (message.receive(monitor) == Message::Outcome::Received) made = true;
-  return made;
+  while (message.receive(monitor) == Message::Outcome::Received) {
+    std::uint16_t event = 0;
+    if (message.frames().empty() || message.frames()[0].size() < sizeof(event)) continue;
+    std::memcpy(&event, message.frames()[0].data(), sizeof(event));
+    news.given_up = (event & kLost) != 0;
+    if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) news.made = true;
+  }
+  return news;
 }
 
 int descriptor(zmq::socket_t& socket) { return socket.get(zmq::sockopt::fd); }

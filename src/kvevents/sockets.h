@@ -48,8 +48,14 @@ class Message {
   std::size_t count_ = 0;
 };
 
-// Reads what a monitor tells to its end; whether a connection was made.
-bool connection_made(zmq::socket_t& monitor);
+// What a monitor has told since it was last read. After some failures of the protocol, a message
+// that is too large among them, ZeroMQ gives a connection up for good without a word: then it was
+// lost, and is not being made again.
+struct ConnectionNews {
+  bool made = false;
+  std::optional<bool> given_up;  // as far as known; nothing: no news
+};
+ConnectionNews read_monitor(zmq::socket_t& monitor);
 
 int descriptor(zmq::socket_t& socket);
 

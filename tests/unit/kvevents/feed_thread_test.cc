@@ -282,6 +282,7 @@ TEST_F(FeedThreadTest, AMessageBeyondAllMeasureCostsOnlyItsConnection) {
   publisher.publish({.stored = {2}});
   ASSERT_TRUE(reaches(2));
   EXPECT_THAT(blocks(), ElementsAre(2));
+  EXPECT_THAT(logged(), HasSubstr("feed_failed"));
 }
 
 class BadReplayTest : public FeedThreadTest,
