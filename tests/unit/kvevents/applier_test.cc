@@ -274,6 +274,9 @@ TEST_F(ApplierTest, BlocksWithoutAllTheirTokensAreLeftOut) {
       apply({StoredEvent{.hashes = {1, 2, 3}, .tokens = counting(1, 10), .block_size = 4}}));
   EXPECT_EQ(held(counting(1, 12), 4), 2U);
   EXPECT_EQ(skipped(Skipped::BlockSize), 1U);
+  feed().forget();
+  EXPECT_TRUE(apply({StoredEvent{.hashes = {1}, .tokens = {1}, .block_size = 8}}));
+  EXPECT_EQ(feed().shape(), std::nullopt) << "nothing was stored";
 }
 
 // Which of them were left out, nobody says.
