@@ -90,6 +90,7 @@ void BlockWriter::store(const Event& event, Tier tier) {
   if (complete > event.hashes.size() || !keys_fit || repeats(event, parent))
     return count(Skipped::Malformed);
   if (complete < event.hashes.size()) count(Skipped::BlockSize, event.hashes.size() - complete);
+  if (complete == 0) return;
 
   name_space_.read(event, !parent);
   const auto seed = seed_for(parent);
