@@ -10,7 +10,7 @@ using model::Engine;
 using model::Role;
 using nlohmann::json;
 
-class FeedsTest : public Loopback {
+class ServerFeedsTest : public Loopback {
  protected:
   static Options telling(Engine engine, Role role = Role::Aggregated) {
     Options options = worker(engine, role);
@@ -31,7 +31,7 @@ class FeedsTest : public Loopback {
   }
 };
 
-TEST_F(FeedsTest, GeneratedTokensServeAsAPrefixAndAreTold) {
+TEST_F(ServerFeedsTest, GeneratedTokensServeAsAPrefixAndAreTold) {
   Server& server = start(telling(Engine::Vllm));
   run([&]() -> Task {
     const json prompt{11, 12, 13, 14, 15};
@@ -51,7 +51,7 @@ TEST_F(FeedsTest, GeneratedTokensServeAsAPrefixAndAreTold) {
   });
 }
 
-TEST_F(FeedsTest, AdaptersAndSaltsHaveCachesOfTheirOwn) {
+TEST_F(ServerFeedsTest, AdaptersAndSaltsHaveCachesOfTheirOwn) {
   Options options = telling(Engine::Vllm);
   options.loras = {"sql"};
   Server& server = start(options);
@@ -66,7 +66,7 @@ TEST_F(FeedsTest, AdaptersAndSaltsHaveCachesOfTheirOwn) {
   });
 }
 
-TEST_F(FeedsTest, CachesAreEmptiedAsEachEngineDoesIt) {
+TEST_F(ServerFeedsTest, CachesAreEmptiedAsEachEngineDoesIt) {
   Server& vllm = start(telling(Engine::Vllm));
   Server& sglang = start(telling(Engine::Sglang));
   run([&]() -> Task {
@@ -83,7 +83,7 @@ TEST_F(FeedsTest, CachesAreEmptiedAsEachEngineDoesIt) {
   });
 }
 
-TEST_F(FeedsTest, ACacheInUseIsNotEmptied) {
+TEST_F(ServerFeedsTest, ACacheInUseIsNotEmptied) {
   Server& server = start(telling(Engine::Sglang));
   run([&]() -> Task {
     auto open =
@@ -96,7 +96,7 @@ TEST_F(FeedsTest, ACacheInUseIsNotEmptied) {
   });
 }
 
-TEST_F(FeedsTest, TrtllmsEventsAreFetchedOnce) {
+TEST_F(ServerFeedsTest, TrtllmsEventsAreFetchedOnce) {
   Server& server = start(telling(Engine::Trtllm));
   run([&]() -> Task {
     co_await call(server.port(), "POST", "/v1/completions",
@@ -114,7 +114,7 @@ TEST_F(FeedsTest, TrtllmsEventsAreFetchedOnce) {
   });
 }
 
-TEST_F(FeedsTest, SglangSaysWhereToSubscribe) {
+TEST_F(ServerFeedsTest, SglangSaysWhereToSubscribe) {
   Options options = telling(Engine::Sglang);
   options.dp_size = 2;
   options.kv.topic = "kv";
@@ -133,7 +133,7 @@ TEST_F(FeedsTest, SglangSaysWhereToSubscribe) {
   });
 }
 
-TEST_F(FeedsTest, SglangsDecodeWorkerHasNoCacheUnlessTold) {
+TEST_F(ServerFeedsTest, SglangsDecodeWorkerHasNoCacheUnlessTold) {
   Options with = telling(Engine::Sglang, Role::Decode);
   with.kv.decode_cache = true;
   Server& without_cache = start(telling(Engine::Sglang, Role::Decode));
@@ -144,7 +144,7 @@ TEST_F(FeedsTest, SglangsDecodeWorkerHasNoCacheUnlessTold) {
   run([]() -> Task { co_return; });
 }
 
-TEST_F(FeedsTest, ARestartOnRequestEmptiesTheCacheAndCountsAnew) {
+TEST_F(ServerFeedsTest, ARestartOnRequestEmptiesTheCacheAndCountsAnew) {
   Server& server = start(telling(Engine::Vllm));
   run([&]() -> Task {
     co_await chat(server, json::object());
@@ -157,7 +157,7 @@ TEST_F(FeedsTest, ARestartOnRequestEmptiesTheCacheAndCountsAnew) {
   });
 }
 
-TEST_F(FeedsTest, WhatCannotBeIsRefusedAtTheStart) {
+TEST_F(ServerFeedsTest, WhatCannotBeIsRefusedAtTheStart) {
   Options replay_only = worker(Engine::Vllm);
   replay_only.kv.replay = "tcp://127.0.0.1:0";
   Options wrong = worker(Engine::Vllm);
