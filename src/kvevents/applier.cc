@@ -74,6 +74,7 @@ Result<BatchHead> Applier::State::apply_batch(std::span<const std::byte> payload
     if (outcome == Decoded::Broken) break;
     apply(outcome);
   }
+  writer.flush();
   const auto rank = close_batch(reader, *opening);
   if (!rank) return fail(rank.error());
   return BatchHead{.timestamp = opening->timestamp, .rank = *rank};
@@ -100,6 +101,7 @@ Result<Polled> Applier::apply_trtllm(std::string_view json, std::uint32_t rank) 
     ++polled.events;
     state.trtllm.apply(entry, polled);
   });
+  state.writer.flush();
   if (read) return polled;
   ++state.tally.malformed_batches;
   return fail(read.error());

@@ -3,6 +3,7 @@
 #include "kvevents/block_writer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 namespace baton::kvevents {
@@ -16,6 +17,7 @@ using kvindex::Tier;
 constexpr std::uint64_t kLargestBlock = 65'536;
 // Up to here comparing each with each is the fastest way.
 constexpr std::size_t kFewHashes = 16;
+constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
 
 // Requires: a size that fits.
 kvindex::BlockShape shape_of(const Event& event) {
@@ -49,9 +51,23 @@ bool BlockWriter::repeats(const Event& event, std::optional<EngineHash> parent) 
     }
     return false;
   }
-  sorted_.assign(hashes.begin(), hashes.end());
-  std::ranges::sort(sorted_);
-  return std::ranges::adjacent_find(sorted_) != sorted_.end();
+  // A table of hashes at most half full, 0 being a free place.
+  seen_.assign(std::bit_ceil(2 * hashes.size()), 0);
+  const std::size_t last = seen_.size() - 1;
+  bool seen_zero = false;
+  for (const EngineHash hash : hashes) {
+    if (hash == 0) {
+      if (seen_zero) return true;
+      seen_zero = true;
+      continue;
+    }
+    std::size_t at = (hash * kSpread) >> 32U & last;
+    for (; seen_[at] != 0; at = (at + 1) & last) {
+      if (seen_[at] == hash) return true;
+    }
+    seen_[at] = hash;
+  }
+  return false;
 }
 
 // Nothing where it is not certain.
@@ -92,6 +108,7 @@ void BlockWriter::store(const Event& event, Tier tier) {
   if (complete < event.hashes.size()) count(Skipped::BlockSize, event.hashes.size() - complete);
   if (complete == 0) return;
 
+  flush();
   name_space_.read(event, !parent);
   const auto seed = seed_for(parent);
   if (!seed) return count(Skipped::AmbiguousSalt);
@@ -109,6 +126,7 @@ void BlockWriter::store(const Event& event, Tier tier) {
 }
 
 void BlockWriter::copy(std::span<const EngineHash> blocks, Tier tier) {
+  flush();
   const Applied applied = index_.copy(slot_, blocks, tier);
   tally_.stored += applied.done;
   count(Skipped::UnknownBlock, applied.unknown_parent);
@@ -116,12 +134,24 @@ void BlockWriter::copy(std::span<const EngineHash> blocks, Tier tier) {
   seeds_.copied(blocks, tier);
 }
 
+// vLLM removes one block per event. The index is much faster with many at once, so they wait for
+// the first event of another kind.
 void BlockWriter::remove(std::span<const EngineHash> blocks, Tier tier) {
-  tally_.removed += index_.remove(slot_, blocks, tier).done;
-  seeds_.removed(blocks, tier);
+  if (tier != removed_from_) flush();
+  removed_from_ = tier;
+  removed_.insert(removed_.end(), blocks.begin(), blocks.end());
+  if (removed_.size() >= kMostHashes) flush();
+}
+
+void BlockWriter::flush() {
+  if (removed_.empty()) return;
+  tally_.removed += index_.remove(slot_, removed_, removed_from_).done;
+  seeds_.removed(removed_, removed_from_);
+  removed_.clear();
 }
 
 void BlockWriter::clear() {
+  flush();
   index_.clear(slot_);
   seeds_.clear();
 }

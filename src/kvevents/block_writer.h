@@ -28,7 +28,9 @@ class BlockWriter {
 
   void store(const Event& event, kvindex::Tier tier);
   void copy(std::span<const kvindex::EngineHash> blocks, kvindex::Tier tier);
+  // Takes effect with the next call of any other kind.
   void remove(std::span<const kvindex::EngineHash> blocks, kvindex::Tier tier);
+  void flush();
   // The slot holds nothing any more.
   void clear();
   // The same, and the shape is to be learned again.
@@ -53,7 +55,9 @@ class BlockWriter {
   SeedMemory seeds_;
   BlockNamespace name_space_;
   std::vector<kvindex::NewBlock> blocks_;
-  std::vector<kvindex::EngineHash> sorted_;
+  std::vector<kvindex::EngineHash> seen_;
+  std::vector<kvindex::EngineHash> removed_;  // not yet from the index
+  kvindex::Tier removed_from_ = kvindex::Tier::Device;
 };
 
 }  // namespace baton::kvevents
