@@ -61,9 +61,9 @@ IoThread::IoThread(Services& services)
       handoff_(
           pool_, tasks_, services.tickets, [this] { return random_(); },
           handoff_options(services.config, services.log)),
-      prompts_(services.tokenizers, services.cpu,
+      prompts_(services.tokenizers, services.caches, services.cpu,
                pipeline::EngineTokens(pool_, services.config.limits.response_bytes)),
-      pipeline_(services.fleet, prompts_, handoff_, tasks_, services.ledger,
+      pipeline_(services.fleet, services.caches, prompts_, handoff_, tasks_, services.ledger,
                 pipeline_options(services.config)),
       routes_(client_routes(pipeline_, services)) {}
 

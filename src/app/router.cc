@@ -47,6 +47,13 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
               [this](const auto& worker, const std::string& model) {
                 return self_test_.run(worker, model);
               }),
+      feeds_(
+          control_, deadlines_, tasks_, services_.fleet, services_.caches,
+          {.connect_timeout = services_.config.timeouts.connect,
+           .idle_per_worker = 1,
+           .header_bytes = services_.config.limits.header_bytes},
+          [this](model::WorkerId worker) { return health_.facts(worker); }, services_.metrics,
+          log_),
       signals_(control_, SIGINT, SIGTERM),
       hangup_(control_, SIGHUP),
       timer_(control_),
@@ -175,6 +182,7 @@ void Router::run() {
     self_test_.forget(worker);
   });
   health_.start();
+  feeds_.start();
   start_sources();
   await_hangup();
   signals_.async_wait([this](boost::system::error_code error, int) {
@@ -256,6 +264,7 @@ void Router::end() {
   if (std::exchange(ended_, true)) return;  // a second signal in the last moment
   log_.info("stopped", {});
   health_.stop();
+  feeds_.stop();
   self_test_.stop();
   if (file_) file_->stop();
   for (const auto& source : sources_) source->stop();

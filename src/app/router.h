@@ -16,6 +16,7 @@
 #include "model/worker.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
+#include "overlap/feeds.h"
 #include "telemetry/log.h"
 
 #include <boost/asio/io_context.hpp>
@@ -78,6 +79,7 @@ class Router {
   net::TaskGroup tasks_;
   SelfTest self_test_;
   health::Watch health_;
+  overlap::Feeds feeds_;
   std::unique_ptr<fleet::FileSource> file_;              // null: no file
   std::vector<std::unique_ptr<fleet::Source>> sources_;  // the others
   boost::asio::signal_set signals_;

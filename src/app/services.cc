@@ -34,6 +34,7 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
       fleet(config, metrics, log),
       ledger(metrics, log, config.log.requests),
       tokenizers(config.limits.token_cache_bytes, metrics),
+      caches(config.kv_index, metrics, log),
       keys(config.api_keys),
       http_metrics(metrics),
       tickets(static_cast<std::uint64_t>(unix_time().count()), std::random_device()()),

@@ -8,6 +8,7 @@
 #include "front/http_session.h"
 #include "handoff/ticket_source.h"
 #include "net/cpu_pool.h"
+#include "overlap/caches.h"
 #include "pipeline/request_record.h"
 #include "pipeline/tokenizers.h"
 #include "telemetry/log.h"
@@ -38,6 +39,7 @@ struct Services {
   fleet::Fleet fleet;
   pipeline::RequestLedger ledger;
   pipeline::Tokenizers tokenizers;
+  overlap::Caches caches;
   front::ApiKeys keys;
   front::HttpMetrics http_metrics;
   handoff::TicketSource tickets;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/client_body.h"
+#include "engine/completion_json.h"
 #include "engine/dialect.h"
 #include "fleet/fleet.h"
 #include "model/tokens.h"
@@ -30,6 +31,17 @@ struct Counters {
   telemetry::Counter& wasted_prefill_tokens;
 };
 
+// Role. Is told who computes a request's prompt.
+// Confinement. The request's I/O thread.
+class PromptObserver {
+ public:
+  virtual ~PromptObserver() = default;
+  // The prompt is on its way there; again where another attempt is made.
+  virtual void computing(const fleet::Booking& booking) = 0;
+  // A prefill worker has answered, and said so much of the prompt's tokens.
+  virtual void computed(const std::optional<engine::Usage>& usage) = 0;
+};
+
 // What is to be done for a client: its request, or one branch of it.
 struct Job {
   std::shared_ptr<fleet::Model> model;
@@ -47,6 +59,7 @@ struct Job {
   // engine::token_ids_json. Null: nobody knows them.
   std::shared_ptr<const std::string> token_ids = {};
   model::SendTokenIds send_token_ids = model::SendTokenIds::Auto;
+  std::shared_ptr<PromptObserver> observer = {};  // null: nobody wants to know
   // The answer is streamed, and could be continued on another worker.
   bool continuable = false;
   // How bad the workers may be that it names.

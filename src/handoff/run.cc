@@ -308,6 +308,7 @@ awaitable<void> Run::prefill_leg() {
   const ModeRules& rules = rules_of(*mode_);
   const engine::Dialect& dialect = engine::dialect_of(*mode_);
   if (trail_) trail_->prefill.begin(booking);
+  if (job_.observer) job_.observer->computing(booking);
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   prefill_exchange_ = &exchange;
@@ -332,6 +333,7 @@ awaitable<void> Run::prefill_leg() {
   worker.succeeded();
   if (trail_) trail_->prefill.end();
   outcome_ = std::move(*outcome);
+  if (job_.observer) job_.observer->computed(outcome_.usage);
   if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
     handoff_.peers_.learn(worker.id(), booking.rank().value_or(0), outcome_.handoff);
   if (gone_ && !rules.keeps_blocks) count_waste();
@@ -348,6 +350,7 @@ awaitable<void> Run::decode_leg() {
   const bool alone = !machine_.handing_off();
   const fleet::Worker& worker = decode_booking_.worker();
   if (trail_) trail_->decode.begin(decode_booking_);
+  if (alone && job_.observer) job_.observer->computing(decode_booking_);
   decode_exchange_ = std::make_unique<engine::Exchange>(
       handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
       handoff_.options_.timeouts);

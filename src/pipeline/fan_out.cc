@@ -241,9 +241,12 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
     handoff::Job job = fan_out.job;
     job.choice = fan_out.branches[i].choice;
     job.prompt = fan_out.branches[i].prompt;
-    if (const std::size_t prompt = i / fan_out.choices_per_prompt;
-        prompt < fan_out.token_ids.size()) {
-      job.token_ids = fan_out.token_ids[prompt];
+    const std::size_t prompt = i / fan_out.choices_per_prompt;
+    if (prompt < fan_out.tokens.json.size()) job.token_ids = fan_out.tokens.json[prompt];
+    if (prompt < fan_out.tokens.blocks.size()) {
+      all->records[i].cache_watch =
+          std::make_shared<CacheWatch>(fan_out.caches, fan_out.tokens.blocks[prompt]);
+      job.observer = all->records[i].cache_watch;
     }
     job.request_id = fmt::format("{}-{}", fan_out.job.request_id, i);
     Delivery branch{.api = delivery.api,
@@ -256,6 +259,9 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
         metrics));
   }
   co_await merger.wait_for_all();
+  for (const RequestRecord& branch : all->records) {
+    if (branch.cache_watch && !branch.error) branch.cache_watch->finish(branch.usage);
+  }
   record.trail = all->records.front().trail;
   record.first_token = all->records.front().first_token;
   for (const RequestRecord& branch : all->records) {

@@ -7,6 +7,8 @@
 #include "engine/choice_merge.h"
 #include "handoff/handoff.h"
 #include "net/task_group.h"
+#include "overlap/caches.h"
+#include "pipeline/prompt_step.h"
 #include "pipeline/relay.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
@@ -28,8 +30,8 @@ struct FanOut {
   handoff::Job job;
   std::vector<engine::Branch> branches;
   std::size_t choices_per_prompt;
-  // Of each prompt, as Job carries them; empty where they are not known.
-  std::vector<std::shared_ptr<const std::string>> token_ids = {};
+  overlap::Caches& caches;
+  PromptTokens tokens;  // of each prompt
 };
 
 // Serves the branches side by side and brings them to the client as one answer. The first failure

@@ -87,6 +87,7 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
     }
   }  // the workers are free again before anything else is done
   if (record.error) co_await deliver_error(*record.error, sink, record);
+  if (record.cache_watch && !record.error) record.cache_watch->finish(record.usage);
   const auto model = fleet_.find(record.model);
   ledger_.close(record, model ? ledger_.metrics(model->name()) : ledger_.unknown());
 }
@@ -103,6 +104,10 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
   if (!tokens) co_return fail(std::move(tokens.error()));
   job.send_token_ids = tokens->send;
   if (per_prompt == PerPrompt::No && !tokens->json.empty()) job.token_ids = tokens->json.front();
+  if (per_prompt == PerPrompt::No && !tokens->blocks.empty()) {
+    record.cache_watch = std::make_shared<CacheWatch>(caches_, tokens->blocks.front());
+    job.observer = record.cache_watch;
+  }
   (*understood)->tokens = *std::move(tokens);
   co_return understood;
 }
@@ -130,7 +135,7 @@ awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> un
   Delivery delivery = delivery_for(*understood, record.stream);
   co_return co_await serve_branches(
       {handoff_, tasks_, std::move(understood->job), std::move(understood->branches),
-       understood->choices, std::move(understood->tokens.json)},
+       understood->choices, caches_, std::move(understood->tokens)},
       std::move(delivery), sink, record, understood->metrics, cancellation);
 }
 

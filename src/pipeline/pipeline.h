@@ -53,9 +53,10 @@ struct Options {
 //   recorded exactly once.
 class Pipeline {
  public:
-  Pipeline(fleet::Fleet& fleet, PromptStep& prompts, handoff::Handoff& handoff,
-           net::TaskGroup& tasks, RequestLedger& ledger, Options options)
+  Pipeline(fleet::Fleet& fleet, overlap::Caches& caches, PromptStep& prompts,
+           handoff::Handoff& handoff, net::TaskGroup& tasks, RequestLedger& ledger, Options options)
       : fleet_(fleet),
+        caches_(caches),
         prompts_(prompts),
         handoff_(handoff),
         tasks_(tasks),
@@ -94,6 +95,7 @@ class Pipeline {
   awaitable<void> deliver_error(Error& error, ResponseSink& sink, RequestRecord& record);
 
   fleet::Fleet& fleet_;
+  overlap::Caches& caches_;
   PromptStep& prompts_;
   handoff::Handoff& handoff_;
   net::TaskGroup& tasks_;

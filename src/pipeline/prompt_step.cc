@@ -74,6 +74,25 @@ std::size_t count_of(const std::vector<prompt::TokenIds>& prompts) {
   return count;
 }
 
+// In the number of `as_json`: a request whose prompts go to one worker together is not to be found
+// in any cache as a whole.
+std::vector<std::shared_ptr<const overlap::PromptBlocks>> as_blocks(
+    const std::vector<prompt::TokenIds>& prompts, PerPrompt per_prompt,
+    const overlap::HashPlan& plan, std::string_view salt) {
+  std::vector<std::shared_ptr<const overlap::PromptBlocks>> blocks;
+  if (plan.shapes.empty() || (per_prompt == PerPrompt::No && prompts.size() != 1)) return blocks;
+  for (const prompt::TokenIds& ids : prompts) {
+    blocks.push_back(
+        std::make_shared<const overlap::PromptBlocks>(overlap::hash_prompt(plan, ids, salt)));
+  }
+  return blocks;
+}
+
+// What sets the request's blocks apart in a worker's cache.
+std::string salt_of(const handoff::Job& job) {
+  return job.body->object().find_string("cache_salt").value_or(job.hints->tenant);
+}
+
 // What is to be done, held by whoever does it.
 struct Task {
   std::shared_ptr<const ModelTokens> model;
@@ -81,6 +100,8 @@ struct Task {
   SharedBody body;
   PerPrompt per_prompt;
   bool with_json;
+  overlap::HashPlan plan = {};
+  std::string salt = {};
   std::stop_token stop = {};
 };
 
@@ -91,11 +112,13 @@ Result<Made> make(const Task& task) {
                       ? preprocessor.chat(task.body->object(), occasion)
                       : preprocessor.completion(task.body->object(), occasion);
   if (!prepared) return fail(std::move(prepared.error()));
-  Made made{.tokens = {.json = {}, .send = task.model->settings.send},
+  Made made{.tokens = {.json = {}, .send = task.model->settings.send, .blocks = {}},
             .count = count_of(prepared->prompts),
             .exact = prepared->exact(),
             .only_vllm = std::move(prepared->only_vllm)};
   if (made.exact && task.with_json) made.tokens.json = as_json(prepared->prompts, task.per_prompt);
+  if (made.exact)
+    made.tokens.blocks = as_blocks(prepared->prompts, task.per_prompt, task.plan, task.salt);
   return made;
 }
 
@@ -119,10 +142,11 @@ Known look_up(const Task& task) {
 
 Made keep(const Task& task, const std::string& key, const std::vector<prompt::TokenIds>& prompts) {
   if (prompts.size() == 1) task.model->told->remember(key, prompt::Place::First, prompts.front());
-  Made made{.tokens = {.json = {}, .send = task.model->settings.send},
+  Made made{.tokens = {.json = {}, .send = task.model->settings.send, .blocks = {}},
             .count = count_of(prompts),
             .exact = true};
   if (task.with_json) made.tokens.json = as_json(prompts, task.per_prompt);
+  made.tokens.blocks = as_blocks(prompts, task.per_prompt, task.plan, task.salt);
   return made;
 }
 
@@ -172,6 +196,8 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
             .body = job.body,
             .per_prompt = per_prompt,
             .with_json = are_sent(model->settings, *job.model),
+            .plan = caches_.plan(job.model->name()),
+            .salt = salt_of(job),
             .stop = stop.get_token()};
   const std::size_t bytes = job.body->object().text().size();
   auto made = co_await run(bytes, [task = std::move(task)] { return make(task); });
@@ -198,7 +224,9 @@ awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens
                   .api = job.api,
                   .body = job.body,
                   .per_prompt = per_prompt,
-                  .with_json = are_sent(model->settings, *job.model)};
+                  .with_json = are_sent(model->settings, *job.model),
+                  .plan = caches_.plan(job.model->name()),
+                  .salt = salt_of(job)};
   const std::size_t bytes = job.body->object().text().size();
   auto known = co_await run(bytes, [task] { return look_up(task); });
   if (!known.inexact.empty()) {

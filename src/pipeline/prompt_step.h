@@ -7,6 +7,8 @@
 #include "engine/client_body.h"
 #include "handoff/job.h"
 #include "net/cpu_pool.h"
+#include "overlap/caches.h"
+#include "overlap/prompt_blocks.h"
 #include "pipeline/engine_tokens.h"
 #include "pipeline/request_record.h"
 #include "pipeline/tokenizers.h"
@@ -29,6 +31,8 @@ struct PromptTokens {
   // is fanned out, one for each prompt. Empty: nobody knows them, or nobody is to get them.
   std::vector<std::shared_ptr<const std::string>> json = {};
   model::SendTokenIds send = model::SendTokenIds::Auto;
+  // As caches have them, in the same number; empty where nobody knows.
+  std::vector<std::shared_ptr<const overlap::PromptBlocks>> blocks = {};
 };
 
 enum class PerPrompt { No, Yes };
@@ -38,8 +42,9 @@ enum class PerPrompt { No, Yes };
 // Confinement. One I/O thread.
 class PromptStep {
  public:
-  PromptStep(const Tokenizers& tokenizers, net::CpuPool& cpu, EngineTokens engines)
-      : tokenizers_(tokenizers), cpu_(cpu), engines_(engines) {}
+  PromptStep(const Tokenizers& tokenizers, const overlap::Caches& caches, net::CpuPool& cpu,
+             EngineTokens engines)
+      : tokenizers_(tokenizers), caches_(caches), cpu_(cpu), engines_(engines) {}
 
   awaitable<Result<std::shared_ptr<const engine::ClientBody>>> read(std::string body);
 
@@ -60,6 +65,7 @@ class PromptStep {
                                      RequestRecord& record);
 
   const Tokenizers& tokenizers_;
+  const overlap::Caches& caches_;
   net::CpuPool& cpu_;
   EngineTokens engines_;
 };

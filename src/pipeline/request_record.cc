@@ -95,6 +95,7 @@ void RequestRecord::on_token(ModelMetrics& metrics) {
   const Clock::time_point now = Clock::now();
   if (!first_token) {
     first_token = now;
+    if (cache_watch) cache_watch->answered();
     metrics.time_to_first_token.observe(seconds(now - received));
   } else {
     metrics.inter_token.observe(seconds(now - last_token));
@@ -211,6 +212,8 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
        {"decode_wait_ms", ms(decode_wait)},
        {"decode_ms", ms(decode)},
        {"prompt_tokens", count(usage ? std::optional(usage->prompt_tokens) : std::nullopt)},
+       {"predicted_cached_tokens",
+        count(record.cache_watch ? record.cache_watch->predicted() : std::nullopt)},
        {"cached_tokens", count(usage ? usage->cached_tokens : std::nullopt)},
        {"completion_tokens", count(usage ? std::optional(usage->completion_tokens) : std::nullopt)},
        {"events", static_cast<std::int64_t>(record.events)},

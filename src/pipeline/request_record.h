@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "engine/completion_json.h"
 #include "handoff/job.h"
+#include "pipeline/cache_watch.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -75,6 +76,7 @@ struct RequestRecord {
   TokenSource tokens = TokenSource::Off;
   std::size_t prompt_length = 0;  // in tokens, where they are known before the engine says
   std::optional<Clock::duration> tokenize_time;
+  std::shared_ptr<CacheWatch> cache_watch;  // null where nobody knows the prompt's blocks
 
   // From sending the decode leg to its first token, the transfer of the KV cache included.
   std::optional<Clock::duration> decode_wait() const;

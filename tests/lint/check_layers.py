@@ -16,6 +16,7 @@ LAYERS = {
     "pipeline": 6,
     "handoff": 5,
     "health": 5,
+    "overlap": 5,
     "engine": 4,
     "fleet": 4,
     "kvevents": 4,

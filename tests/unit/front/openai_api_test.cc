@@ -18,7 +18,7 @@ using testing::StartsWith;
 struct OpenAiApiTest : handoff::HandoffFixture {
   void SetUp() override {
     serve(Engine::Vllm, {{Role::Aggregated, server.endpoint()}});
-    pipeline.emplace(*fleet, prompts, *handoff, tasks, ledger,
+    pipeline.emplace(*fleet, caches, prompts, *handoff, tasks, ledger,
                      pipeline::Options{.forward_authorization = pipeline::ForwardAuthorization::No,
                                        .response_bytes = 1024,
                                        .handoff_fields = config::ClientHandoffFields::Strip,
@@ -33,8 +33,9 @@ struct OpenAiApiTest : handoff::HandoffFixture {
       test::always(test::response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})"))};
   pipeline::RequestLedger ledger{metrics, log, false};
   pipeline::Tokenizers tokenizers{std::size_t{1} << 20, metrics};
+  overlap::Caches caches{config::KvIndex(), metrics, log};
   net::CpuPool cpu{1};
-  pipeline::PromptStep prompts{tokenizers, cpu, pipeline::EngineTokens(pool, 1024)};
+  pipeline::PromptStep prompts{tokenizers, caches, cpu, pipeline::EngineTokens(pool, 1024)};
   std::optional<pipeline::Pipeline> pipeline;
   std::optional<Routes> routes;
   AnswerRecorder recorder;

@@ -54,6 +54,7 @@ FakeEngine::Script streams() {
 }
 
 struct FanOutTest : handoff::HandoffFixture {
+  overlap::Caches caches{config::KvIndex(), metrics, log};
   void serve_with(const FakeEngine& decode) {
     serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
   }
@@ -69,7 +70,7 @@ struct FanOutTest : handoff::HandoffFixture {
                         .response_bytes = 1024 * 1024,
                         .tell_workers = false,
                         .continuity = {}};
-      FanOut fan_out{*handoff, tasks, wanted, branches, static_cast<std::size_t>(n)};
+      FanOut fan_out{*handoff, tasks, wanted, branches, static_cast<std::size_t>(n), caches, {}};
       result = co_await serve_branches(std::move(fan_out), std::move(delivery), sink, record,
                                        model_metrics, cancellation);
       ended = true;

@@ -28,7 +28,7 @@ struct PipelineTest : handoff::HandoffFixture {
     make_pipeline(authorization);
   }
   void make_pipeline(ForwardAuthorization authorization = ForwardAuthorization::No) {
-    pipeline = std::make_unique<Pipeline>(*fleet, prompts, *handoff, tasks, ledger,
+    pipeline = std::make_unique<Pipeline>(*fleet, caches, prompts, *handoff, tasks, ledger,
                                           Options{.forward_authorization = authorization,
                                                   .response_bytes = 1024 * 1024,
                                                   .handoff_fields = handoff_fields,
@@ -76,8 +76,9 @@ struct PipelineTest : handoff::HandoffFixture {
   int overload_status = 0;
   RequestLedger ledger{metrics, log, true};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
+  overlap::Caches caches{config::KvIndex(), metrics, log};
   net::CpuPool cpu{1};
-  PromptStep prompts{tokenizers, cpu, EngineTokens(pool, 1024 * 1024)};
+  PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, 1024 * 1024)};
   std::unique_ptr<Pipeline> pipeline;
   RecordingSink sink{io};
   bool ended = false;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "overlap/caches.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+namespace baton::overlap {
+namespace {
+
+using kvindex::Holder;
+using kvindex::Match;
+
+// A part of what events may take: a prompt that is sent is remembered for a short time only.
+constexpr std::size_t kShareOfDecisions = 4;
+
+// What both say, whichever is more.
+void merge(const Match& match, Overlap& overlap) {
+  for (std::size_t tier = 0; tier < kvindex::kTiers; ++tier)
+    overlap.blocks[tier] = std::max(overlap.blocks[tier], match.blocks[tier]);
+}
+
+}  // namespace
+
+Caches::Caches(const config::KvIndex& settings, telemetry::Registry& metrics,
+               telemetry::Logger& log)
+    : settings_(settings),
+      log_(log),
+      index_({.blocks = settings.blocks}),
+      decisions_({.ttl = settings.decision_ttl, .blocks = settings.blocks / kShareOfDecisions}),
+      predictions_(
+          {.ttl = settings.prediction_ttl, .blocks = settings.blocks / kShareOfDecisions}) {
+  add_metrics(metrics);
+}
+
+HashPlan Caches::plan(std::string_view model) const {
+  if (settings_.source == config::IndexSource::Off) return {};
+  const auto table = table_.get();
+  const auto found = table->plans.find(model);
+  return found == table->plans.end() ? HashPlan() : found->second;
+}
+
+std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
+  std::vector<Overlap> overlaps;
+  const auto table = table_.get();
+  const auto now = Clock::now();
+  std::vector<Match> matches;
+  for (const PromptBlocks::Hashes& hashes : prompt.by_shape) {
+    const auto first = static_cast<std::ptrdiff_t>(overlaps.size());
+    index_.match(hashes.sequence, matches);
+    for (const Match& match : matches) {
+      const auto found = table->caches.find(match.holder);
+      if (found == table->caches.end()) continue;
+      Overlap overlap{.holder = match.holder,
+                      .block_size = hashes.shape.size,
+                      .blocks = {},
+                      .told = match.blocks.back(),
+                      .source = found->second->trusted(settings_.source)};
+      if (overlap.source == Trusted::Events) merge(match, overlap);
+      overlaps.push_back(overlap);
+    }
+    const auto told = static_cast<std::ptrdiff_t>(overlaps.size());
+    std::ranges::sort(overlaps.begin() + first, overlaps.end(), {}, &Overlap::holder);
+    const auto add = [&](kvindex::DecisionMemory& memory, Trusted source) {
+      memory.match(hashes.sequence, now, matches);
+      for (const Match& match : matches) {
+        const auto cache = table->caches.find(match.holder);
+        if (cache == table->caches.end() || cache->second->trusted(settings_.source) != source)
+          continue;
+        const auto end = overlaps.begin() + told;
+        auto known = std::ranges::lower_bound(overlaps.begin() + first, end, match.holder, {},
+                                              &Overlap::holder);
+        if (known == end || known->holder != match.holder) {
+          overlaps.push_back({.holder = match.holder,
+                              .block_size = hashes.shape.size,
+                              .blocks = {},
+                              .told = 0,
+                              .source = source});
+          known = overlaps.end() - 1;
+        }
+        merge(match, *known);
+      }
+    };
+    add(decisions_, Trusted::Decisions);
+    if (settings_.prediction_ttl.count() > 0) add(predictions_, Trusted::Events);
+  }
+  return overlaps;
+}
+
+Caches::Told Caches::told(const PromptBlocks& prompt, Holder holder) const {
+  const auto cache = find(holder);
+  if (!cache) return {};
+  const auto hashes =
+      std::ranges::find(prompt.by_shape, cache->shape(), &PromptBlocks::Hashes::shape);
+  if (hashes == prompt.by_shape.end()) return {};
+  std::vector<Match> matches;
+  index_.match(hashes->sequence, matches);
+  const auto match = std::ranges::find(matches, holder, &Match::holder);
+  Told told{.blocks = match == matches.end() ? 0 : match->blocks.back(),
+            .of = static_cast<std::uint32_t>(hashes->sequence.size()),
+            .tokens = 0,
+            .source = cache->trusted(settings_.source)};
+  const std::size_t usable = reusable_blocks(prompt.tokens, hashes->shape);
+  told.tokens = std::min<std::size_t>(told.blocks, usable) * hashes->shape.size;
+  return told;
+}
+
+void Caches::sent(Holder holder, const PromptBlocks& prompt) {
+  const auto cache = find(holder);
+  if (!cache) return;
+  const Trusted source = cache->trusted(settings_.source);
+  const bool predicted = source == Trusted::Events && settings_.prediction_ttl.count() > 0;
+  if (!predicted && source != Trusted::Decisions) return;
+  const auto hashes =
+      std::ranges::find(prompt.by_shape, cache->shape(), &PromptBlocks::Hashes::shape);
+  if (hashes == prompt.by_shape.end()) return;
+  (predicted ? predictions_ : decisions_).remember(holder, hashes->sequence, Clock::now());
+}
+
+void Caches::computed(Holder holder, const Computed& what) {
+  const auto cache = find(holder);
+  if (!cache || cache->health() == FeedHealth::None) return;
+  if (what.fills_blocks) cache->expect_events(Clock::now());
+  if (!what.reported) return;
+  const TruthMeter::Sample sample{.least = std::min(what.told_before, what.told_after),
+                                  .most = std::max(what.told_before, what.told_after),
+                                  .reported = *what.reported};
+  if (!cache->compare(sample)) return;
+  const Cache::Identity& identity = cache->identity();
+  const Cache::Truth truth = cache->truth();
+  const std::initializer_list<telemetry::Field> fields{
+      {"model", identity.model},
+      {"worker", identity.worker},
+      {"rank", static_cast<std::int64_t>(identity.holder.rank)},
+      {"wrong", truth.error}};
+  if (cache->believed()) {
+    log_.info("kv_feed_right_again", fields);
+  } else {
+    log_.warning("kv_feed_wrong", fields);
+  }
+}
+
+std::vector<std::shared_ptr<Cache>> Caches::all() const {
+  const auto table = table_.get();
+  std::vector<std::shared_ptr<Cache>> caches;
+  caches.reserve(table->caches.size());
+  for (const auto& cache : table->caches | std::views::values) caches.push_back(cache);
+  return caches;
+}
+
+std::shared_ptr<Cache> Caches::find(Holder holder) const {
+  const auto table = table_.get();
+  const auto found = table->caches.find(holder);
+  return found == table->caches.end() ? nullptr : found->second;
+}
+
+void Caches::forget(Holder holder) {
+  decisions_.forget(holder);
+  predictions_.forget(holder);
+}
+
+}  // namespace baton::overlap

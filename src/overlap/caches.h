@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/config.h"
+#include "core/published.h"
+#include "kvindex/decision_memory.h"
+#include "kvindex/index.h"
+#include "overlap/cache.h"
+#include "overlap/prompt_blocks.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::overlap {
+
+// How much of a prompt a worker's rank holds.
+struct Overlap {
+  kvindex::Holder holder;
+  std::uint32_t block_size = 0;
+  // Blocks from the beginning of the prompt, in a tier or nearer ones, as Baton believes.
+  std::array<std::uint32_t, kvindex::kTiers> blocks{};
+  std::uint32_t told = 0;  // what its events alone say, in any tier
+  Trusted source = Trusted::Nothing;
+};
+
+// Role. What is believed of the workers' KV caches: how much of a prompt each holds, by the engines'
+//   events or by where prompts were sent, and whether it was right.
+// Confinement. Any thread. Only the control thread, through Feeds, changes who is there.
+// Lifetime. Outlives requests and feeds.
+class Caches {
+ public:
+  Caches(const config::KvIndex& settings, telemetry::Registry& metrics, telemetry::Logger& log);
+
+  const config::KvIndex& settings() const { return settings_; }
+  // How prompts of the model are to be hashed; without shapes where that serves nobody.
+  HashPlan plan(std::string_view model) const;
+  // Whoever holds, or is believed to hold, the beginning of the prompt. In no order.
+  std::vector<Overlap> match(const PromptBlocks& prompt) const;
+  // What one holder's events say.
+  struct Told {
+    std::uint32_t blocks = 0;  // that it has
+    std::uint32_t of = 0;      // blocks of the prompt
+    std::uint64_t tokens = 0;  // that it could take out of its cache
+    Trusted source = Trusted::Nothing;
+  };
+  Told told(const PromptBlocks& prompt, kvindex::Holder holder) const;
+  // The prompt is being sent there to be computed.
+  void sent(kvindex::Holder holder, const PromptBlocks& prompt);
+
+  // A prompt was computed. In tokens: what its cache's events said before and after, and what the
+  // engine said that it had, where it did.
+  struct Computed {
+    std::uint64_t told_before = 0;
+    std::uint64_t told_after = 0;
+    std::optional<std::uint64_t> reported;
+    bool fills_blocks = false;  // it must have left new ones
+  };
+  void computed(kvindex::Holder holder, const Computed& what);
+
+  kvindex::Index& index() { return index_; }
+  const kvindex::Index& index() const { return index_; }
+  std::vector<std::shared_ptr<Cache>> all() const;
+  std::shared_ptr<Cache> find(kvindex::Holder holder) const;
+
+  // For Feeds, on the control thread.
+  struct Table {
+    std::map<kvindex::Holder, std::shared_ptr<Cache>> caches;
+    std::map<std::string, HashPlan, std::less<>> plans;  // by model
+  };
+  void publish(Table table) { table_.set(std::move(table)); }
+  // Its decisions go; its events are the feed's business.
+  void forget(kvindex::Holder holder);
+
+ private:
+  void add_metrics(telemetry::Registry& metrics);
+
+  const config::KvIndex settings_;
+  telemetry::Logger& log_;
+  kvindex::Index index_;
+  mutable kvindex::DecisionMemory decisions_;    // of caches without events
+  mutable kvindex::DecisionMemory predictions_;  // of those with: what is about to be stored
+  Published<Table> table_;
+};
+
+}  // namespace baton::overlap

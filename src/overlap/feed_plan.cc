@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "overlap/feed_plan.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace baton::overlap {
+namespace {
+
+// What vLLM has unless told otherwise; without events any size does.
+constexpr std::uint32_t kUsualBlockSize = 16;
+
+std::string endpoint_text(const model::Endpoint& endpoint, const model::Endpoint& worker) {
+  const std::string& host = endpoint.host.empty() ? worker.host : endpoint.host;
+  return "tcp://" + model::Endpoint{host, endpoint.port}.to_string();
+}
+
+}  // namespace
+
+std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank) {
+  if (rank == 0 || endpoint.empty()) return endpoint;
+  const std::size_t colon = endpoint.rfind(':');
+  std::uint32_t port = 0;
+  std::from_chars(endpoint.data() + colon + 1, endpoint.data() + endpoint.size(), port);
+  return fmt::format("{}{}", endpoint.substr(0, colon + 1), port + rank);
+}
+
+FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, std::uint32_t rank) {
+  if (spec.kv_feed) {
+    if (spec.kv_feed->events.empty()) return {};
+    return {.way = FeedPlan::Way::Subscribe,
+            .events = endpoint_of_rank(spec.kv_feed->events, rank),
+            .replay = endpoint_of_rank(spec.kv_feed->replay, rank),
+            .topic = spec.kv_feed->topic};
+  }
+  // SGLang's decode workers have no cache to speak of, unless somebody says so.
+  const bool caches = spec.engine != model::Engine::Sglang || spec.role != model::Role::Decode;
+  if (facts != nullptr && facts->kv_events && caches) {
+    return {
+        .way = FeedPlan::Way::Subscribe,
+        .events = endpoint_of_rank(endpoint_text(facts->kv_events->endpoint, spec.endpoint), rank),
+        .replay = {},
+        .topic = facts->kv_events->topic};
+  }
+  // TensorRT-LLM's events come with its HTTP server; its decode workers were seen to tell nothing.
+  if (spec.engine == model::Engine::Trtllm && spec.role != model::Role::Decode)
+    return {.way = FeedPlan::Way::Poll, .events = {}, .replay = {}, .topic = {}};
+  return {};
+}
+
+kvindex::BlockShape block_shape(const model::WorkerSpec& spec, const engine::Facts* facts) {
+  if (spec.block_size) return {.size = *spec.block_size};
+  if (facts != nullptr && facts->block_size && *facts->block_size > 0)
+    return {.size = *facts->block_size};
+  return {.size = kUsualBlockSize};
+}
+
+}  // namespace baton::overlap

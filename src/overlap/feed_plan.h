@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "engine/introspection.h"
+#include "kvindex/block_hash.h"
+#include "model/worker.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace baton::overlap {
+
+// How the events of one rank of a worker come.
+struct FeedPlan {
+  enum class Way : std::uint8_t {
+    None,       // they do not
+    Subscribe,  // over ZeroMQ
+    Poll,       // asked for over HTTP
+  };
+  Way way = Way::None;
+  std::string events;  // Subscribe: the rank's own endpoints
+  std::string replay;
+  std::string topic;
+  bool operator==(const FeedPlan&) const = default;
+};
+
+// From what was said of the worker and, where that is silent, from what it says of itself (null: it
+// has not been asked yet).
+FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, std::uint32_t rank);
+
+// The blocks of its cache as long as no event says otherwise.
+kvindex::BlockShape block_shape(const model::WorkerSpec& spec, const engine::Facts* facts);
+
+// `endpoint` with its port moved on by `rank`. Requires: tcp:// with a port, or rank 0.
+std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank);
+
+}  // namespace baton::overlap

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "engine/introspection.h"
+#include "engine/upstream_pool.h"
+#include "fleet/fleet.h"
+#include "kvevents/feed_thread.h"
+#include "net/deadlines.h"
+#include "net/task_group.h"
+#include "overlap/caches.h"
+#include "overlap/event_poll.h"
+#include "overlap/feed_plan.h"
+#include "telemetry/log.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace baton::overlap {
+
+// Role. Sees to it that every rank of every worker that tells what its cache holds is listened to,
+//   and judges whether what it says can be used.
+// Confinement. The control thread.
+// Lifetime. Owned by Router; stop() and an empty TaskGroup before it ends.
+// Invariants. Level-triggered: which feeds there are follows from who is in the fleet now, what was
+//   said of them and what they say of themselves.
+class Feeds {
+ public:
+  // What a worker said of itself; null where it has not been asked, or has not answered.
+  using FactsOf = std::function<const engine::Facts*(model::WorkerId)>;
+
+  Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
+        fleet::Fleet& fleet, Caches& caches, engine::PoolOptions pool, FactsOf facts,
+        telemetry::Registry& metrics, telemetry::Logger& log);
+  ~Feeds();
+
+  void start();
+  void stop();
+
+  struct Report {
+    std::shared_ptr<Cache> cache;
+    FeedPlan plan;
+    std::optional<kvevents::FeedStatus> status;  // nothing where there is no feed
+  };
+  std::vector<Report> reports() const;
+
+ private:
+  struct Listener {
+    std::shared_ptr<Cache> cache;
+    FeedPlan plan;
+    kvevents::FeedThread* thread = nullptr;  // Subscribe
+    std::shared_ptr<EventPoll> poll;         // Poll
+  };
+  using Listeners = std::map<kvindex::Holder, Listener>;
+  using Statuses = std::map<kvindex::Holder, kvevents::FeedStatus>;
+
+  boost::asio::awaitable<void> watch();
+  void reconcile();
+  void join(const fleet::Fleet::Member& member, const engine::Facts* facts);
+  void listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan,
+              const engine::Facts* facts);
+  void poll(const std::shared_ptr<fleet::Worker>& worker, const engine::Facts* facts);
+  void stop_listening(Listener& listener);
+  Listeners::iterator leave(Listeners::iterator at);
+  Statuses statuses() const;
+  void judge(Listener& listener, const kvevents::FeedStatus* status);
+  void publish();
+  kvevents::FeedThread& thread_of(model::WorkerId worker);
+  void add_metrics(telemetry::Registry& metrics);
+
+  boost::asio::io_context& io_;
+  net::TaskGroup& tasks_;
+  fleet::Fleet& fleet_;
+  Caches& caches_;
+  FactsOf facts_;
+  telemetry::Logger& log_;
+  engine::UpstreamPool pool_;
+  boost::asio::steady_timer timer_;
+  std::vector<std::unique_ptr<kvevents::FeedThread>> threads_;
+  Listeners listeners_;
+  bool stopped_ = false;
+};
+
+}  // namespace baton::overlap

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "overlap/prompt_blocks.h"
+
+namespace baton::overlap {
+
+PromptBlocks hash_prompt(const HashPlan& plan, std::span<const kvindex::TokenId> tokens,
+                         std::string_view salt) {
+  PromptBlocks blocks{.by_shape = {}, .tokens = tokens.size()};
+  const std::uint64_t seed = kvindex::seed_of({.lora = plan.lora, .salt = salt});
+  blocks.by_shape.reserve(plan.shapes.size());
+  for (const kvindex::BlockShape shape : plan.shapes)
+    blocks.by_shape.push_back({shape, kvindex::sequence_hashes(tokens, shape, seed)});
+  return blocks;
+}
+
+std::size_t reusable_blocks(std::size_t tokens, kvindex::BlockShape shape) {
+  const std::size_t kept_back = shape.bigram ? 2 : 1;
+  return tokens < kept_back ? 0 : (tokens - kept_back) / shape.size;
+}
+
+}  // namespace baton::overlap

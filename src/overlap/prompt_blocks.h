@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "kvindex/block_hash.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::overlap {
+
+// How the workers of a model cut and tell apart blocks.
+struct HashPlan {
+  std::vector<kvindex::BlockShape> shapes;  // none: nobody is to hash anything
+  std::string lora;                         // the adapter that the model is; empty: none
+  bool operator==(const HashPlan&) const = default;
+};
+
+// A prompt as its workers' caches have it.
+struct PromptBlocks {
+  struct Hashes {
+    kvindex::BlockShape shape;
+    std::vector<kvindex::SequenceHash> sequence;
+  };
+  std::vector<Hashes> by_shape;
+  std::size_t tokens = 0;
+};
+
+PromptBlocks hash_prompt(const HashPlan& plan, std::span<const kvindex::TokenId> tokens,
+                         std::string_view salt);
+
+// How many blocks of a prompt of so many tokens an engine can take out of its cache: it always
+// computes the last token.
+std::size_t reusable_blocks(std::size_t tokens, kvindex::BlockShape shape);
+
+}  // namespace baton::overlap

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "pipeline/cache_watch.h"
+
+#include <utility>
+
+namespace baton::pipeline {
+namespace {
+
+std::optional<std::uint64_t> cached(const std::optional<engine::Usage>& usage) {
+  if (!usage || !usage->cached_tokens || *usage->cached_tokens < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*usage->cached_tokens);
+}
+
+}  // namespace
+
+void CacheWatch::computing(const fleet::Booking& booking) {
+  holder_.reset();
+  by_prefill_ = false;
+  if (!blocks_) return;  // it went on elsewhere after its first token
+  holder_ = {booking.worker().id(), booking.rank().value_or(0)};
+  const overlap::Caches::Told told = caches_.told(*blocks_, *holder_);
+  by_events_ = told.source == overlap::Trusted::Events;
+  seen_ = {.told_before = told.tokens,
+           .told_after = told.tokens,
+           .reported = {},
+           .fills_blocks = told.of > told.blocks};
+  caches_.sent(*holder_, *blocks_);
+}
+
+void CacheWatch::computed(const std::optional<engine::Usage>& usage) {
+  if (!holder_ || !blocks_) return;
+  seen_.reported = cached(usage);
+  seen_.told_after = caches_.told(*blocks_, *holder_).tokens;
+  by_prefill_ = true;
+}
+
+void CacheWatch::answered() {
+  if (holder_ && blocks_ && !by_prefill_)
+    seen_.told_after = caches_.told(*blocks_, *holder_).tokens;
+  blocks_.reset();
+}
+
+void CacheWatch::finish(const std::optional<engine::Usage>& usage) {
+  answered();
+  if (!holder_) return;
+  if (!by_prefill_) seen_.reported = cached(usage);
+  caches_.computed(*holder_, seen_);
+}
+
+std::optional<std::int64_t> CacheWatch::predicted() const {
+  if (!holder_ || !by_events_) return std::nullopt;
+  return static_cast<std::int64_t>(seen_.told_before);
+}
+
+}  // namespace baton::pipeline

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "engine/completion_json.h"
+#include "handoff/job.h"
+#include "kvindex/index.h"
+#include "overlap/caches.h"
+#include "overlap/prompt_blocks.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace baton::pipeline {
+
+// Role. Follows one prompt into the cache of the worker that computes it: what was believed to be
+//   there, and what the engine says was.
+// Confinement. The request's I/O thread.
+// Lifetime. Shared by the request's record and its hand-off. What is long in it goes with the first
+//   token.
+class CacheWatch : public handoff::PromptObserver {
+ public:
+  CacheWatch(overlap::Caches& caches, std::shared_ptr<const overlap::PromptBlocks> blocks)
+      : caches_(caches), blocks_(std::move(blocks)) {}
+
+  void computing(const fleet::Booking& booking) override;
+  void computed(const std::optional<engine::Usage>& usage) override;
+  // The first token is there, or the whole answer.
+  void answered();
+  // `usage`: as the client gets it.
+  void finish(const std::optional<engine::Usage>& usage);
+
+  // Tokens that the worker's events said were cached, when it was chosen.
+  std::optional<std::int64_t> predicted() const;
+
+ private:
+  overlap::Caches& caches_;
+  std::shared_ptr<const overlap::PromptBlocks> blocks_;
+  std::optional<kvindex::Holder> holder_;
+  bool by_events_ = false;
+  bool by_prefill_ = false;  // a worker of its own computed it, and has said what was cached
+  overlap::Caches::Computed seen_;
+};
+
+}  // namespace baton::pipeline
