@@ -135,6 +135,7 @@ CLI::App* add_command(CLI::App& app, Options& options) {
       ->each([&options](const std::string&) { options.has_control = true; });
   sim->add_option("--control-ready-file", options.control_ready_file,
                   "Written as host:port once the control listener is up");
+  add_kv_flags(*sim, options);
   sim->add_flag("--die-with-parent", options.die_with_parent, "End when the parent process ends");
   return sim;
 }
@@ -170,9 +171,14 @@ int run_command(Options options) {
     return file.empty() ||
            write_ready_file(file, model::Endpoint{actual.host, port}.to_string()).has_value();
   };
+  const auto announce_feed = [](const std::string& file, const std::string& endpoint) {
+    return file.empty() || write_ready_file(file, endpoint).has_value();
+  };
   // The engine's own comes last: whoever waits for it finds the others written.
   const bool written = announce(actual.bootstrap_ready_file, actual.bootstrap_port) &&
                        announce(actual.control_ready_file, actual.control_port) &&
+                       announce_feed(actual.kv.ready_file, actual.kv.events) &&
+                       announce_feed(actual.kv.replay_ready_file, actual.kv.replay) &&
                        announce(actual.ready_file, actual.port);
   if (!written) {
     fmt::print(stderr, "sim: cannot write the ready file\n");

@@ -14,6 +14,9 @@ namespace baton::sim {
 // parsed and must outlive the parsing.
 CLI::App* add_command(CLI::App& app, Options& options);
 
+// Those of them that concern KV events.
+void add_kv_flags(CLI::App& sim, Options& options);
+
 // Serves until SIGTERM or SIGINT; the process's exit code.
 int run_command(Options options);
 

@@ -40,12 +40,15 @@ Result<std::optional<std::uint32_t>> read_count(const json& body, const char* ke
 }
 
 // vLLM is asked for an adapter by its name, SGLang by model:adapter.
-bool serves(const Options& options, const std::string& name) {
-  if (name == options.model) return true;
+bool read_adapter(const Options& options, GenerationRequest& out) {
   const bool prefixed = options.engine == model::Engine::Sglang;
-  return std::ranges::any_of(options.loras, [&](const std::string& lora) {
-    return name == (prefixed ? fmt::format("{}:{}", options.model, lora) : lora);
+  const auto found = std::ranges::find_if(options.loras, [&](const std::string& lora) {
+    return out.model == (prefixed ? fmt::format("{}:{}", options.model, lora) : lora);
   });
+  if (found == options.loras.end()) return false;
+  out.scope.lora = *found;
+  out.scope.lora_id = static_cast<std::uint32_t>(found - options.loras.begin()) + 1;
+  return true;
 }
 
 Result<void> read_model(const Options& options, const json& body, GenerationRequest& out) {
@@ -54,8 +57,18 @@ Result<void> read_model(const Options& options, const json& body, GenerationRequ
   if (name == nullptr) return {};
   if (!name->is_string()) return fail(Errc::InvalidRequest, "model: must be a string");
   out.model = name->get<std::string>();
-  if (serves(options, out.model)) return {};
+  if (out.model == options.model || read_adapter(options, out)) return {};
   return fail(Errc::ModelNotFound, fmt::format("The model `{}` does not exist.", out.model));
+}
+
+// vLLM minds a salt that is none.
+Result<void> read_salt(const Options& options, const json& body, GenerationRequest& out) {
+  const json* salt = field(body, "cache_salt");
+  if (salt == nullptr) return {};
+  if (salt->is_string()) out.scope.salt = salt->get<std::string>();
+  if (options.engine != model::Engine::Vllm || !out.scope.salt.empty()) return {};
+  return fail(Errc::InvalidRequest,
+              "Parameter 'cache_salt' must be a non-empty string if provided.");
 }
 
 Result<void> read_stream(const Options& options, const json& body, GenerationRequest& out) {
@@ -219,6 +232,7 @@ Result<void> read_request(const Options& options, Api api, const json& body, Gen
   if (!handoff) return handoff;
   if (auto rank = read_rank(options, headers.rank, body, out); !rank) return rank;
   if (auto model = read_model(options, body, out); !model) return model;
+  if (auto salt = read_salt(options, body, out); !salt) return salt;
   if (auto stream = read_stream(options, body, out); !stream) return stream;
   if (auto limits = read_limits(options, body, out); !limits) return limits;
   if (options.engine != model::Engine::Sglang) {

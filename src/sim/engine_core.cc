@@ -133,6 +133,8 @@ Result<Fetched> EngineCore::fetch(const PeerCall& call) {
     const auto content = (*rank)->pool().tokens_of(block);
     fetched.tokens.insert(fetched.tokens.end(), content.begin(), content.end());
   }
+  // Behind the prompt there may be tokens that the prefill leg generated.
+  if (fetched.tokens.size() > (*pin)->tokens) fetched.tokens.resize((*pin)->tokens);
   return fetched;
 }
 

@@ -23,17 +23,25 @@ constexpr unsigned kSequenceBits = 48;
 }  // namespace
 
 EngineRank::EngineRank(const Options& options, std::uint32_t index, std::string engine_id)
-    : index_(index),
+    : options_(options),
+      index_(index),
       engine_id_(std::move(engine_id)),
-      pool_(options.blocks, options.block_size),
+      pool_(options.blocks, options.block_size,
+            {.hasher = BlockHasher::of(options),
+             .caching = options.caches_prefixes(),
+             .recording = options.tells_of_blocks(),
+             .host_blocks = options.kv.host_blocks}),
       scheduler_(options, pool_, (SequenceId{index} << kSequenceBits) + 1) {}
 
 asio::awaitable<void> EngineRank::run_steps() {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   TimePoint end = Clock::now();
+  bool stepped = false;
   while (!stopping_) {
     const auto duration = scheduler_.begin_step();
     if (!duration) {
+      // What an aborted sequence left behind. At the very start there is nothing to tell of yet.
+      if (stepped) report();
       co_await work_.wait();
       end = Clock::now();
       continue;
@@ -49,7 +57,10 @@ asio::awaitable<void> EngineRank::run_steps() {
     } else {
       co_await asio::post(asio::use_awaitable);
     }
-    for (TokenProduced& token : scheduler_.finish_step()) {
+    stepped = true;
+    std::vector<TokenProduced> produced = scheduler_.finish_step();
+    report();
+    for (TokenProduced& token : produced) {
       const auto found = listeners_.find(token.sequence);
       if (found == listeners_.end()) {
         give_back(token.kept_blocks);
@@ -84,6 +95,21 @@ void EngineRank::give_back(const std::vector<BlockId>& blocks) {
   if (blocks.empty()) return;
   pool_.release(blocks);
   work_.notify();
+}
+
+void EngineRank::report_through(std::optional<KvChannel> channel, FaultTable& faults) {
+  reporter_ = std::make_unique<KvReporter>(options_, index_, pool_, faults, std::move(channel));
+}
+
+bool EngineRank::reset_cache() {
+  if (pool_.available() < pool_.total()) return false;
+  pool_.clear();
+  report();
+  return true;
+}
+
+void EngineRank::report() {
+  if (reporter_) reporter_->report();
 }
 
 }  // namespace baton::sim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/block_pool.h"
+#include "sim/kv_reporter.h"
 #include "sim/options.h"
 #include "sim/pin_table.h"
 #include "sim/scheduler.h"
@@ -11,6 +12,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -50,6 +52,14 @@ class EngineRank {
   }
   void give_back(const std::vector<BlockId>& blocks);
 
+  // From now on its blocks are told of.
+  void report_through(std::optional<KvChannel> channel, FaultTable& faults);
+  // None where nobody can be told.
+  KvReporter* reporter() { return reporter_.get(); }
+  const KvReporter* reporter() const { return reporter_.get(); }
+  // Empties the prefix cache; false, and nothing done, while blocks are in use.
+  bool reset_cache();
+
   std::uint32_t index() const { return index_; }
   // What peers call this rank; each has a name of its own, as its block ids are its own.
   const std::string& engine_id() const { return engine_id_; }
@@ -65,9 +75,13 @@ class EngineRank {
   TokenCounters tokens;
 
  private:
+  void report();
+
+  const Options& options_;
   std::uint32_t index_;
   std::string engine_id_;
   BlockPool pool_;
+  std::unique_ptr<KvReporter> reporter_;
   Scheduler scheduler_;
   PinTable pins_;
   std::unordered_map<SequenceId, SequenceListener*> listeners_;

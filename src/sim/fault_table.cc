@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::string_view kHealth = "health";
 
-constexpr std::array<std::pair<FaultKind, std::string_view>, 10> kKinds{{
+constexpr std::array<std::pair<FaultKind, std::string_view>, 19> kKinds{{
     {FaultKind::Refuse, "refuse"},
     {FaultKind::Reset, "reset"},
     {FaultKind::Status, "status"},
@@ -28,6 +28,15 @@ constexpr std::array<std::pair<FaultKind, std::string_view>, 10> kKinds{{
     {FaultKind::Malformed, "malformed"},
     {FaultKind::ErrorEvent, "error_event"},
     {FaultKind::Die, "die"},
+    {FaultKind::KvSilence, "kv_silence"},
+    {FaultKind::KvDrop, "kv_drop"},
+    {FaultKind::KvLose, "kv_lose"},
+    {FaultKind::KvDelay, "kv_delay"},
+    {FaultKind::KvGarbage, "kv_garbage"},
+    {FaultKind::KvDuplicate, "kv_duplicate"},
+    {FaultKind::KvDuplicateStores, "kv_duplicate_stores"},
+    {FaultKind::KvLie, "kv_lie"},
+    {FaultKind::KvRestart, "kv_restart"},
 }};
 
 Result<double> read_number(const json& body, const char* key, double least) {
@@ -41,6 +50,9 @@ Result<double> read_number(const json& body, const char* key, double least) {
 
 Result<void> read_phase(const json& body, Fault& fault) {
   if (!body.contains("phase") || body["phase"] == "any") return {};
+  if (strikes_kv(fault.kind)) {
+    return fail(Errc::InvalidRequest, "phase: KV events have none; leave it out");
+  }
   if (body["phase"] == kHealth) {
     const FaultKind kind = fault.kind;
     fault.health = true;
@@ -67,9 +79,10 @@ Result<FaultKind> read_kind(const json& body) {
   for (const auto& [kind, name] : kKinds) {
     if (body.contains("kind") && body["kind"] == name) return kind;
   }
-  return fail(Errc::InvalidRequest,
-              "kind: must be refuse, reset, status, hang, hang_stream, cut, slow, malformed, "
-              "error_event or die");
+  std::string names;
+  for (const auto& [kind, name] : kKinds)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  return fail(Errc::InvalidRequest, fmt::format("kind: must be one of {}", names));
 }
 
 }  // namespace
@@ -129,12 +142,16 @@ std::optional<Fault> FaultTable::take_first(TimePoint now, Matches matches) {
 
 std::optional<Fault> FaultTable::strike(Phase phase, TimePoint now) {
   return take_first(now, [phase](const Fault& fault) {
-    return !fault.health && (!fault.phase || *fault.phase == phase);
+    return !fault.health && !strikes_kv(fault.kind) && (!fault.phase || *fault.phase == phase);
   });
 }
 
 std::optional<Fault> FaultTable::strike_health(TimePoint now) {
   return take_first(now, [](const Fault& fault) { return fault.health; });
+}
+
+std::optional<Fault> FaultTable::strike_kv(TimePoint now) {
+  return take_first(now, [](const Fault& fault) { return strikes_kv(fault.kind); });
 }
 
 bool FaultTable::refusing(TimePoint now) {

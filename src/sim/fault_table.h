@@ -26,9 +26,21 @@ enum class FaultKind {
   Malformed,
   ErrorEvent,
   Die,
+  // These strike what is told of KV blocks, batch by batch.
+  KvSilence,
+  KvDrop,
+  KvLose,
+  KvDelay,
+  KvGarbage,
+  KvDuplicate,
+  KvDuplicateStores,
+  KvLie,
+  KvRestart,
 };
 
 std::string_view to_string(FaultKind kind);
+// Whether it strikes KV events, and no request.
+constexpr bool strikes_kv(FaultKind kind) { return kind >= FaultKind::KvSilence; }
 
 struct Fault {
   FaultKind kind = FaultKind::Status;
@@ -55,6 +67,8 @@ class FaultTable {
   std::optional<Fault> strike(Phase phase, TimePoint now);
   // The same for a health check.
   std::optional<Fault> strike_health(TimePoint now);
+  // The same for a batch of KV events.
+  std::optional<Fault> strike_kv(TimePoint now);
   bool refusing(TimePoint now);
   nlohmann::json list(TimePoint now);
 

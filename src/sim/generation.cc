@@ -170,7 +170,10 @@ void Generation::submit() {
     choice.sequence = choice.rank->submit({.prompt = prompt,
                                            .output_tokens = std::max(plan.tokens, 1U),
                                            .fetched_tokens = fetched_tokens(prompt.size()),
-                                           .keep_blocks = keeps_blocks(plan)},
+                                           .keep_blocks = keeps_blocks(plan),
+                                           .answer = {plan.hash, plan.begun},
+                                           .answer_tokens = plan.tokens,
+                                           .scope = request_.scope},
                                           *this);
   }
 }

@@ -33,10 +33,10 @@ std::string_view owner(Engine engine) {
 }
 
 // Only these grow for ever; the rest of the state goes up and down.
-constexpr std::array<std::string_view, 12> kCounters{
-    "cut_transfers", "leaked",  "leaked_in_transfer", "fetched",
-    "recomputed",    "refused", "requests",           "finished",
-    "aborted",       "failed",  "with_token_ids",     "token_mismatches"};
+constexpr std::array<std::string_view, 14> kCounters{
+    "cut_transfers",  "leaked",           "leaked_in_transfer", "fetched",  "recomputed",
+    "refused",        "requests",         "finished",           "aborted",  "failed",
+    "with_token_ids", "token_mismatches", "kv_batches",         "kv_events"};
 
 double cache_usage(const EngineRank& rank) {
   const BlockPool& pool = rank.pool();
@@ -130,6 +130,37 @@ void add_sglang_metrics(std::string& out, const Options& options, const EngineCo
   ranks.add("gauge", "sglang:page_size", [&options](Rank) { return options.block_size; });
 }
 
+// Where to subscribe; null when there is nothing to subscribe to.
+ordered_json kv_events(const Options& options) {
+  const std::string& endpoint = options.kv.events;
+  if (endpoint.empty() || options.kv.connect) return nullptr;
+  const std::size_t host = endpoint.find("//") + 2;
+  const std::size_t colon = endpoint.rfind(':');
+  return {{"publisher", "zmq"},
+          {"endpoint_host", endpoint.substr(host, colon - host)},
+          {"endpoint_port_base", std::stoul(endpoint.substr(colon + 1))},
+          {"topic", options.kv.topic},
+          {"block_size", options.block_size},
+          {"dp_size", options.dp_size}};
+}
+
+KvReporter::Counters told(const EngineRank& rank) {
+  return rank.reporter() != nullptr ? rank.reporter()->counters() : KvReporter::Counters();
+}
+
+ordered_json block_json(const BlockHasher& hasher, const CachedBlock& block) {
+  const auto hex = [&hasher](const BlockHash& hash) {
+    return fmt::format("0x{:016x}", hasher.number(hash));
+  };
+  ordered_json out{{"hash", hex(block.hash)},
+                   {"parent", block.parent ? ordered_json(hex(*block.parent)) : ordered_json()},
+                   {"tokens", block.tokens},
+                   {"tier", block.tier == Tier::Device ? "GPU" : "CPU"}};
+  if (!block.scope.lora.empty()) out["lora"] = block.scope.lora;
+  if (!block.scope.salt.empty()) out["salt"] = block.scope.salt;
+  return out;
+}
+
 }  // namespace
 
 std::string models_body(const Options& options) {
@@ -188,7 +219,7 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
       {"load_balance_method",
        options.role == model::Role::Prefill ? "follow_bootstrap_room" : "round_robin"},
       {"speculative_algorithm", nullptr},
-      {"kv_events", nullptr},
+      {"kv_events", kv_events(options)},
       {"internal_states", per_rank},
       {"num_running_reqs", running(engine)}}
       .dump();
@@ -210,6 +241,22 @@ std::string bootstrap_query_body(const Options& options, const EngineCore& engin
                                             {"worker_addr", {{"0", {{"0", address}}}}}};
   }
   return ranks.dump();
+}
+
+ordered_json blocks_of(const EngineCore& engine) {
+  ordered_json ranks = ordered_json::array();
+  for (const auto& rank : engine.ranks()) {
+    const auto next =
+        rank->reporter() != nullptr ? rank->reporter()->next_sequence() : std::nullopt;
+    ordered_json blocks = ordered_json::array();
+    for (const CachedBlock& block : rank->pool().table()) {
+      blocks.push_back(block_json(rank->pool().hasher(), block));
+    }
+    ranks.push_back({{"rank", rank->index()},
+                     {"next_seq", next ? ordered_json(*next) : ordered_json()},
+                     {"blocks", std::move(blocks)}});
+  }
+  return ranks;
 }
 
 ordered_json state_of(const EngineCore& engine, std::uint64_t connections) {
@@ -235,6 +282,8 @@ ordered_json state_of(const EngineCore& engine, std::uint64_t connections) {
       {"blocks_total", total_blocks(engine)},
       {"blocks_free", free_blocks(engine)},
       {"blocks_cached", sum(engine, [](const EngineRank& rank) { return rank.pool().cached(); })},
+      {"kv_batches", sum(engine, [](const EngineRank& rank) { return told(rank).batches; })},
+      {"kv_events", sum(engine, [](const EngineRank& rank) { return told(rank).events; })},
       {"ranks", engine.ranks().size()},
       {"connections", connections}};
 }

@@ -23,6 +23,8 @@ std::string bootstrap_route_body(const Options& options);
 // Mooncake's bootstrap server, GET /query: the ranks' names and where their blocks are.
 std::string bootstrap_query_body(const Options& options, const EngineCore& engine);
 
+// /sim/blocks: what each rank's prefix cache holds, and where its feed stands.
+nlohmann::ordered_json blocks_of(const EngineCore& engine);
 // /sim/state: a flat object.
 nlohmann::ordered_json state_of(const EngineCore& engine, std::uint64_t connections);
 // Prometheus text: the engine's own gauges and the state as sim_*.

@@ -15,6 +15,27 @@ namespace baton::sim {
 
 using TokenId = std::uint32_t;
 
+enum class KvEncoding { Array, Map };
+
+// How the engine tells of its KV blocks. Absent: as its engine and release do.
+struct KvOptions {
+  std::string events;  // where the first rank publishes; empty: nowhere
+  std::string replay;  // where it answers for what was missed
+  std::string ready_file;
+  std::string replay_ready_file;
+  bool connect = false;  // to whoever binds `events`
+  std::string topic;     // {host}, {port} and {model} are filled in
+  std::optional<KvEncoding> encoding;
+  std::optional<std::uint32_t> replay_frames;
+  bool hash_bytes = false;        // whole hashes in place of numbers
+  bool root_parent_zero = false;  // what stands for "no parent"
+  std::uint64_t first_sequence = 0;
+  std::optional<std::uint32_t> buffer;  // batches kept for replay; TensorRT-LLM: events kept
+  std::string hash_seed;                // vLLM's PYTHONHASHSEED; empty: something random
+  std::optional<bool> decode_cache;     // whether a decode worker has a prefix cache
+  std::uint32_t host_blocks = 0;        // of each rank, for what the device has no room for
+};
+
 // What `baton sim` was told on its command line. Times are in the unit their name says; 0 means "as
 // fast as it can".
 struct Options {
@@ -53,6 +74,7 @@ struct Options {
   std::uint16_t control_port = 0;
   std::string control_ready_file;
   bool die_with_parent = false;
+  KvOptions kv;
 
   model::HandoffMode mode() const { return handoff.value_or(model::default_mode(engine)); }
   // What decides which fields and paths it knows; 0.0 where its version is none.
@@ -70,6 +92,16 @@ struct Options {
         break;
     }
     return "1.3.0";
+  }
+  // TensorRT-LLM's events are fetched, as long as it keeps any.
+  bool keeps_kv_events() const {
+    return engine == model::Engine::Trtllm && kv.buffer.value_or(0) > 0;
+  }
+  // Whether anybody can learn of its blocks.
+  bool tells_of_blocks() const { return !kv.events.empty() || keeps_kv_events(); }
+  // A decode worker of vLLM keeps what it received; those of the others have no cache unless told.
+  bool caches_prefixes() const {
+    return role != model::Role::Decode || kv.decode_cache.value_or(engine == model::Engine::Vllm);
   }
   // Whether decode reads what the prefill's answer names. In the other modes the legs run together.
   bool prefill_first() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/answer.h"
+#include "sim/engine_hash.h"
 #include "sim/options.h"
 
 #include <cstdint>
@@ -70,6 +71,7 @@ struct GenerationRequest {
   bool recompute = false;              // hand-off parameters the engine ignores
   std::optional<TokenId> first_token;  // TensorRT-LLM: what the context worker generated
   std::optional<std::int64_t> disagg_request_id;
+  CacheScope scope;  // which part of the prefix cache it can use
 };
 
 }  // namespace baton::sim

@@ -22,6 +22,7 @@ bool Scheduler::fits(std::size_t prompt_tokens, std::uint32_t output_tokens) con
 
 void Scheduler::abort(SequenceId id) {
   if (const auto found = running_.find(id); found != running_.end()) {
+    cache_at_end(found->second);
     pool_.release(found->second.allocation.blocks);
     running_.erase(found);
     return;
@@ -61,7 +62,10 @@ std::vector<TokenProduced> Scheduler::finish_step() {
                         .last = ++sequence.produced >= sequence.spec.output_tokens,
                         .cached_tokens = sequence.allocation.cached_tokens,
                         .kept_blocks = {}};
+    // vLLM's blocks can be found as they become full, the others' when the request ends.
+    if (options_.engine == model::Engine::Vllm) cache_output(sequence);
     if (token.last) {
+      cache_at_end(sequence);
       if (sequence.spec.keep_blocks) {
         token.kept_blocks = std::move(sequence.allocation.blocks);
       } else {
@@ -75,11 +79,30 @@ std::vector<TokenProduced> Scheduler::finish_step() {
   return produced;
 }
 
+// The KV of an output token is computed in the step after the one that produced it.
+void Scheduler::cache_output(Running& sequence) {
+  const std::uint32_t computed =
+      std::min(std::max(sequence.produced, 1U) - 1, sequence.spec.answer_tokens);
+  std::vector<TokenId> tokens;
+  for (; sequence.computed_output < computed; ++sequence.computed_output) {
+    tokens.push_back(output_token(sequence.spec.answer.hash,
+                                  sequence.spec.answer.begun + sequence.computed_output));
+  }
+  if (!tokens.empty()) pool_.append(sequence.allocation, tokens);
+}
+
+void Scheduler::cache_at_end(Running& sequence) {
+  cache_output(sequence);
+  if (options_.keeps_kv_events() && !sequence.spec.keep_blocks) {
+    pool_.cache_partial(sequence.allocation);
+  }
+}
+
 std::uint64_t Scheduler::admit() {
   std::uint64_t prefill_tokens = 0;
   while (!waiting_.empty() && running_.size() < options_.max_seqs) {
     auto& [id, spec] = waiting_.front();
-    auto allocation = pool_.allocate(spec.prompt, spec.output_tokens);
+    auto allocation = pool_.allocate(spec.prompt, spec.output_tokens, spec.scope);
     if (!allocation) break;
     allocation->cached_tokens = std::max(allocation->cached_tokens, spec.fetched_tokens);
     prefill_tokens +=

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "sim/answer.h"
 #include "sim/block_pool.h"
 #include "sim/options.h"
 
@@ -23,6 +24,10 @@ struct SequenceSpec {
   std::uint32_t fetched_tokens = 0;
   // The blocks of a finished prefill are handed to the caller instead of being released.
   bool keep_blocks = false;
+  // Which tokens come out, for those that follow them in a later prompt.
+  AnswerOrigin answer = {};
+  std::uint32_t answer_tokens = 0;  // the end token is none
+  CacheScope scope = {};
 };
 
 struct TokenProduced {
@@ -62,10 +67,13 @@ class Scheduler {
     SequenceSpec spec;
     BlockPool::Allocation allocation;
     std::uint32_t produced = 0;
+    std::uint32_t computed_output = 0;  // output tokens whose KV is in the blocks
     bool held = false;
   };
 
   std::uint64_t admit();
+  void cache_output(Running& sequence);
+  void cache_at_end(Running& sequence);
   double jitter();
 
   const Options& options_;

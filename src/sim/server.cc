@@ -15,6 +15,7 @@ namespace baton::sim {
 namespace {
 
 namespace asio = boost::asio;
+using model::Engine;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr int kBacklog = 16384;
@@ -31,18 +32,28 @@ Server::Server(asio::io_context& io, Options options, std::unique_ptr<const Toke
       bootstrap_door_(io),
       control_door_(io) {}
 
-Result<void> Server::start() {
+Result<void> Server::check_options() const {
   if (model::engine_of(options_.mode()) != options_.engine) {
     return fail(Errc::InvalidRequest,
                 fmt::format("--handoff {}: not a hand-off of {}", model::to_string(options_.mode()),
                             model::to_string(options_.engine)));
   }
-  if (!options_.loras.empty() && options_.engine == model::Engine::Trtllm)
+  if (!options_.loras.empty() && options_.engine == Engine::Trtllm)
     return fail(Errc::InvalidRequest, "--lora: TensorRT-LLM has no adapters by name");
   if (!options_.version.empty() && !model::parse_version(options_.version))
     return fail(Errc::InvalidRequest,
                 fmt::format("--engine-version {}: not a version", options_.version));
+  if (!options_.kv.replay.empty() && options_.kv.events.empty())
+    return fail(Errc::InvalidRequest, "--kv-replay: needs --kv-events");
+  if (options_.kv.host_blocks > 0 && options_.engine == Engine::Trtllm)
+    return fail(Errc::InvalidRequest, "--host-blocks: not simulated for TensorRT-LLM");
+  return {};
+}
+
+Result<void> Server::start() {
+  if (auto sound = check_options(); !sound) return sound;
   if (auto opened = open_doors(); !opened) return opened;
+  if (auto opened = open_feeds(); !opened) return opened;
   services_.emplace(options_, model::Endpoint{options_.host, options_.port}, *tokens_, engine_,
                     faults_, log_);
   const auto executor = io_.get_executor();
@@ -54,6 +65,7 @@ Result<void> Server::start() {
   spawn(executor, accept(engine_door_, Door::Engine));
   for (const auto& rank : engine_.ranks()) spawn(executor, rank->run_steps());
   spawn(executor, engine_.run_leases());
+  if (!options_.kv.events.empty()) spawn(executor, serve_feeds());
   return {};
 }
 

@@ -21,6 +21,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <zmq.hpp>
 
 namespace baton::sim {
 
@@ -49,6 +50,11 @@ class Server {
   using Acceptor = boost::asio::ip::tcp::acceptor;
 
   bool has_bootstrap() const;
+  Result<void> check_options() const;
+  // Opens the sockets that tell of KV blocks and gives them to the ranks.
+  Result<void> open_feeds();
+  std::string topic() const;
+  boost::asio::awaitable<void> serve_feeds();
   void give_up_transfer(const Connection& connection);
   Result<void> open_doors();
   Result<void> open(Acceptor& acceptor, std::uint16_t& port);
@@ -60,6 +66,7 @@ class Server {
   boost::asio::awaitable<void> answer_health(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> healthy(const HttpRequest& request);
   boost::asio::awaitable<bool> answer_engine(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<bool> answer_cache(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_tokens(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_simulator(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<void> answer_faults(Connection& connection, const HttpRequest& request);
@@ -73,8 +80,9 @@ class Server {
   boost::asio::io_context& io_;
   Options options_;
   std::unique_ptr<const TokenSource> tokens_;
-  EngineCore engine_;
   FaultTable faults_;
+  zmq::context_t zmq_;
+  EngineCore engine_;
   RequestLog log_;
   std::optional<GenerationServices> services_;
   Acceptor engine_door_;

@@ -115,6 +115,7 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
     co_return true;
   }
   if (request.method == "POST" && co_await answer_tokens(connection, request)) co_return true;
+  if (co_await answer_cache(connection, request)) co_return true;
   const bool reading = request.method == "GET" || request.method == "HEAD";
   if (reading && is_health(engine, path)) {
     co_await answer_health(connection, request);
@@ -191,6 +192,8 @@ asio::awaitable<bool> Server::answer_simulator(Connection& connection, const Htt
     co_await connection.send_json(200, state_of(engine_, connections_.size()).dump());
   } else if (path == "/sim/requests") {
     co_await connection.send_json(200, log_.list().dump());
+  } else if (path == "/sim/blocks") {
+    co_await connection.send_json(200, blocks_of(engine_).dump());
   } else if (path == "/sim/faults") {
     co_await answer_faults(connection, request);
   } else if (path == "/sim/kv/fetch" && request.method == "POST") {
@@ -211,7 +214,13 @@ asio::awaitable<void> Server::answer_faults(Connection& connection, const HttpRe
       co_await connection.send_json(400, error_body(options_.engine, fault.error()));
       co_return;
     }
-    faults_.add(*fault, now);
+    if (fault->kind == FaultKind::KvRestart) {
+      for (const auto& rank : engine_.ranks()) {
+        if (rank->reporter() != nullptr) rank->reporter()->restart();
+      }
+    } else {
+      faults_.add(*fault, now);
+    }
   } else if (request.method == "DELETE") {
     faults_.clear();
     co_await until_listening();

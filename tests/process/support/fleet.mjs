@@ -10,7 +10,7 @@ import { Process, until } from './process.mjs';
 const flagsOf = (options) =>
   Object.entries(options).flatMap(([name, value]) => [
     `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
-    String(value),
+    ...(value === true ? [] : [String(value)]),
   ]);
 
 /** One simulated engine server with its control listener, which faults never touch. */
@@ -42,6 +42,22 @@ export class Sim {
 
   state() {
     return this.#control('GET', '/sim/state');
+  }
+
+  /** Starts one that publishes KV events and answers replays: `feed` and `replay` are the first rank's. */
+  static async telling(scenario, flags = {}) {
+    const file = scenario.file(`kv-${scenario.processes.length}`);
+    const free = 'tcp://127.0.0.1:0';
+    const files = { kvReadyFile: `${file}.ready`, kvReplayReadyFile: `${file}.replay` };
+    const sim = await Sim.start(scenario, { kvEvents: free, kvReplay: free, ...files, ...flags });
+    sim.feed = await sim.process.address(files.kvReadyFile);
+    sim.replay = await sim.process.address(files.kvReplayReadyFile);
+    return sim;
+  }
+
+  /** The prefix cache of each rank: [{rank, next_seq, blocks}]. */
+  blocks() {
+    return this.#control('GET', '/sim/blocks');
   }
 
   /** The request legs that arrived, oldest first. */
