@@ -33,6 +33,12 @@ Json nixl_json(const model::NixlPeer& peer) {
           {"pipeline_parallel_size", peer.pipeline_parallel_size}};
 }
 
+void add_kv_feed(const model::KvFeed& feed, Json& json) {
+  json["kv_events"] = feed.events.empty() ? "off" : feed.events;
+  if (!feed.replay.empty()) json["kv_replay"] = feed.replay;
+  if (!feed.topic.empty()) json["kv_topic"] = feed.topic;
+}
+
 }  // namespace
 
 std::expected<model::Announcement, std::vector<Problem>> parse_announcement(
@@ -75,6 +81,8 @@ std::string to_json(const model::Announcement& announcement) {
   if (!spec.topology.empty()) json["topology"] = spec.topology;
   if (spec.transfer_domain) add_transfer_domain(*spec.transfer_domain, json);
   if (spec.nixl) json["nixl"] = nixl_json(*spec.nixl);
+  if (spec.kv_feed) add_kv_feed(*spec.kv_feed, json);
+  if (spec.block_size) json["block_size"] = *spec.block_size;
   json["draining"] = announcement.draining;
   // What came from a command line need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -146,6 +147,40 @@ void read_probe(const Node& root, const Section& parent, Probe& probe, Problems&
                "needs probe.enabled: true; enable that or remove it");
 }
 
+std::optional<IndexSource> index_source_of(std::string_view text) {
+  if (text == "auto") return IndexSource::Auto;
+  if (text == "events") return IndexSource::Events;
+  if (text == "decisions") return IndexSource::Decisions;
+  if (text == "off") return IndexSource::Off;
+  return std::nullopt;
+}
+
+Parsed<IndexSource> parse_index_source(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kNames{"auto", "events", "decisions", "off"};
+  return parse_choice<IndexSource>(text, index_source_of, kNames);
+}
+
+Parsed<std::size_t> parse_blocks(std::string_view text) {
+  return parse_number(text, 1'000, 1'000'000'000);
+}
+
+void read_kv_index(const Node& root, const Section& parent, KvIndex& index, Problems& problems) {
+  const Section section = parent.section("kv_index");
+  section.read("source", index.source, parse_index_source);
+  section.read("blocks", index.blocks, parse_blocks);
+  section.read("decision_ttl", index.decision_ttl, parse_duration);
+  section.read("prediction_ttl", index.prediction_ttl, parse_duration_or_zero);
+  section.read("silence", index.silence, parse_duration);
+  section.read("snapshot", index.snapshot, parse_path);
+  section.read("snapshot_interval", index.snapshot_interval, parse_duration);
+  const Node* const map = root.find("kv_index");
+  if (map == nullptr || !index.snapshot.empty()) return;
+  if (const Node* const given = map->find("snapshot_interval")) {
+    problems.add(*given, section.path_of("snapshot_interval"),
+                 "has no effect without kv_index.snapshot; add that or remove it");
+  }
+}
+
 }  // namespace
 
 void read_fleet_sources(const Node& root, const Section& section, Config& config,
@@ -154,6 +189,7 @@ void read_fleet_sources(const Node& root, const Section& section, Config& config
   read_health(root, section, config.health, problems);
   read_canary(root, section, config.canary, problems);
   read_probe(root, section, config.probe, problems);
+  read_kv_index(root, section, config.kv_index, problems);
 }
 
 }  // namespace baton::config

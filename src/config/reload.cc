@@ -73,6 +73,13 @@ constexpr std::array kSettings{
     Setting{"canary.failures", same<[](const Config& c) { return c.canary.failures; }>},
     Setting{"probe.enabled", same<[](const Config& c) { return c.probe.enabled; }>},
     Setting{"probe.self_test", same<[](const Config& c) { return c.probe.self_test; }>},
+    Setting{"kv_index.source", same<[](const Config& c) { return c.kv_index.source; }>},
+    Setting{"kv_index.blocks", same<[](const Config& c) { return c.kv_index.blocks; }>},
+    Setting{"kv_index.decision_ttl", same<[](const Config& c) { return c.kv_index.decision_ttl; }>},
+    Setting{"kv_index.prediction_ttl", same<[](const Config& c) { return c.kv_index.prediction_ttl; }>},
+    Setting{"kv_index.silence", same<[](const Config& c) { return c.kv_index.silence; }>},
+    Setting{"kv_index.snapshot", same<[](const Config& c) { return c.kv_index.snapshot; }>},
+    Setting{"kv_index.snapshot_interval", same<[](const Config& c) { return c.kv_index.snapshot_interval; }>},
 };
 // clang-format on
 

@@ -274,6 +274,22 @@ Parsed<double> parse_weight(std::string_view text) {
   return value;
 }
 
+Parsed<std::string> parse_zmq_endpoint(std::string_view text) {
+  constexpr std::string_view kTcp = "tcp://";
+  constexpr std::string_view kIpc = "ipc://";
+  if (text.starts_with(kIpc) && text.size() > kIpc.size()) return std::string(text);
+  if (!text.starts_with(kTcp)) {
+    return wrong("{} is no ZeroMQ endpoint; write tcp://host:port or ipc:///path", shown(text));
+  }
+  std::string_view rest = text.substr(kTcp.size());
+  // Any address of this host, which is no name to connect to.
+  const std::string host =
+      rest.starts_with("*:") ? fmt::format("0.0.0.0{}", rest.substr(1)) : std::string(rest);
+  if (const auto endpoint = parse_endpoint(host, 1); !endpoint)
+    return wrong("{}", endpoint.error());
+  return std::string(text);
+}
+
 Parsed<std::string> parse_path(std::string_view text) {
   if (text.empty()) return wrong("must name a file");
   return std::string(text);

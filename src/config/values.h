@@ -53,6 +53,8 @@ Parsed<model::Endpoint> parse_peer_address(std::string_view text);
 Parsed<model::Network> parse_network(std::string_view text);
 // A number above zero, at most 100.
 Parsed<double> parse_weight(std::string_view text);
+// tcp://host:port or ipc://path, as ZeroMQ has them; * for host where it is bound.
+Parsed<std::string> parse_zmq_endpoint(std::string_view text);
 // A path of a file.
 Parsed<std::string> parse_path(std::string_view text);
 

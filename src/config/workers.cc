@@ -165,6 +165,34 @@ void read_nixl(const Node& node, const Section& section, WorkerSpec& spec, Probl
   spec.nixl = std::move(peer);
 }
 
+void read_kv_feed(const Node& node, const Section& section, WorkerSpec& spec, Problems& problems) {
+  const std::size_t before = problems.count();
+  model::KvFeed feed;
+  const Node* const events = node.find("kv_events");
+  if (events != nullptr && events->text != "off")
+    section.read("kv_events", feed.events, parse_zmq_endpoint);
+  section.read("kv_replay", feed.replay, parse_zmq_endpoint);
+  section.read("kv_topic", feed.topic, parse_name);
+  section.read("block_size", spec.block_size, parse_count<65536>);
+  if (problems.count() != before) return;
+  if (events != nullptr) spec.kv_feed = std::move(feed);
+  for (const std::string_view key : {"kv_replay", "kv_topic"}) {
+    const Node* const given = node.find(key);
+    if (given == nullptr || (spec.kv_feed && !spec.kv_feed->events.empty())) continue;
+    problems.add(*given, section.path_of(key),
+                 "has no kv_events to go with; add that, as kv_events: tcp://host:5557");
+  }
+  if (spec.data_parallel_size == 1 || !spec.kv_feed) return;
+  for (const auto& [key, endpoint] :
+       {std::pair<std::string_view, std::string_view>{"kv_events", spec.kv_feed->events},
+        {"kv_replay", spec.kv_feed->replay}}) {
+    if (!endpoint.starts_with("ipc://")) continue;
+    problems.add(*node.find(key), section.path_of(key),
+                 "cannot be ipc:// for a worker with several ranks, which have a port each; write "
+                 "tcp://host:port");
+  }
+}
+
 void check_handoff(const Node& node, const Section& section, const WorkerSpec& spec,
                    Problems& problems) {
   const auto say = [&](std::string_view key, std::string message) {
@@ -215,6 +243,7 @@ std::optional<WorkerSpec> read_worker(const Node& node, const Section& section,
   check_topology(node, section, spec, problems);
   read_transfer_domain(node, section, spec, problems);
   read_nixl(node, section, spec, problems);
+  read_kv_feed(node, section, spec, problems);
   check_handoff(node, section, spec, problems);
   return spec;
 }

@@ -83,17 +83,20 @@ bool carries_token_ids(const ClientCall& call, model::Engine engine) {
 
 constexpr std::string_view kVllmIds = "prompt_token_ids";
 
-// `params` is vLLM's hand-off object. Ids are long, so they are written where they belong at once.
-void put_ids_into(std::string& params, std::string_view ids) {
+// `params` is vLLM's hand-off object; what stands in front of the ids that are put into it.
+std::string before_ids(std::string params) {
   const auto object = wire::JsonObject::within(params);
-  if (!object) return;
+  if (!object) return {};
   if (object->has(kVllmIds)) params = wire::JsonSplice(*object).remove(kVllmIds).build().joined();
   const std::size_t end = params.rfind('}');
   const std::size_t last = params.find_last_not_of(" \t\r\n", end - 1);
   const std::string_view separator = params[last] == '{' ? "" : ",";
   params.resize(end);
-  params.reserve(end + ids.size() + kVllmIds.size() + 8);
-  params.append(separator).append("\"").append(kVllmIds).append("\":").append(ids).append("}");
+  return params.append(separator).append("\"").append(kVllmIds).append("\":");
+}
+
+std::string_view ids_field(Api api, model::Engine engine) {
+  return api == Api::Completions ? "prompt" : chat_ids_field(engine);
 }
 
 // vLLM takes a chat's ids inside its hand-off object, which is written last.
@@ -111,7 +114,7 @@ wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   if (call.progress != nullptr) {
     continue_from(splice, call, engine);
   } else if (carries_token_ids(call, engine) && !goes_with_handoff(call, engine)) {
-    set_prompt_ids(splice, call, engine, call.token_ids);
+    splice.set_long(ids_field(call.api, engine), {}, call.token_ids, {});
   }
   // TensorRT-LLM takes a salt in chats only, and refuses fields it does not know.
   const bool saltable = engine != model::Engine::Trtllm || call.api == Api::Chat;
@@ -184,13 +187,19 @@ void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& bod
   if (body.has("n")) splice.set("n", "1");
 }
 
-void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call, std::string params) {
-  if (call.api == Api::Chat && call.progress != nullptr) {
-    put_ids_into(params, prompt_so_far(*call.progress));
-  } else if (call.api == Api::Chat && carries_token_ids(call, model::Engine::Vllm)) {
-    put_ids_into(params, call.token_ids);
+void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call,
+                            const std::string& params) {
+  constexpr std::string_view kKey = "kv_transfer_params";
+  const bool with_ids = call.api == Api::Chat &&
+                        (call.progress != nullptr || carries_token_ids(call, model::Engine::Vllm));
+  const std::string before = with_ids ? before_ids(params) : std::string();
+  if (before.empty()) {
+    splice.set(kKey, params);
+  } else if (call.progress != nullptr) {
+    splice.set(kKey, before + prompt_so_far(*call.progress) + "}");
+  } else {
+    splice.set_long(kKey, before, call.token_ids, "}");
   }
-  splice.set("kv_transfer_params", params);
 }
 
 void set_ids_alone(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine) {
@@ -202,14 +211,10 @@ void set_ids_alone(wire::JsonSplice& splice, const ClientCall& call, model::Engi
 
 void set_prompt_ids(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine,
                     std::string_view ids) {
-  if (call.api == Api::Completions) {
-    splice.set("prompt", ids);
-  } else if (engine == model::Engine::Vllm) {
-    std::string params = "{}";
-    put_ids_into(params, ids);
-    splice.set("kv_transfer_params", params);
+  if (call.api == Api::Chat && engine == model::Engine::Vllm) {
+    splice.set("kv_transfer_params", before_ids("{}").append(ids).append("}"));
   } else {
-    splice.set(chat_ids_field(engine), ids);
+    splice.set(ids_field(call.api, engine), ids);
   }
 }
 

@@ -53,7 +53,8 @@ void set_prompt_ids(wire::JsonSplice& splice, const ClientCall& call, model::Eng
 
 // vLLM's hand-off object, which also carries a chat's prompt where that goes as token ids.
 // `params` must be a JSON object.
-void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call, std::string params);
+void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call,
+                            const std::string& params);
 // The same where nothing is handed over: it is there for the token ids, if at all.
 void set_ids_alone(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine);
 

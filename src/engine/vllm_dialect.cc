@@ -12,10 +12,10 @@ namespace {
 
 constexpr model::Engine kEngine = model::Engine::Vllm;
 
-wire::JsonSplice single_token_leg(const ClientCall& call, std::string params) {
+wire::JsonSplice single_token_leg(const ClientCall& call, const std::string& params) {
   wire::JsonSplice splice = prefill_leg(call, kEngine);
   shape_as_single_token(splice, call.body);
-  set_kv_transfer_params(splice, call, std::move(params));
+  set_kv_transfer_params(splice, call, params);
   return splice;
 }
 

@@ -40,10 +40,13 @@ struct NewBlock {
 
 // What became of the blocks of a store or removal.
 struct Applied {
-  std::uint32_t done = 0;            // the holder has them now (or has not, any more)
-  std::uint32_t known = 0;           // it was so already
-  std::uint32_t unknown_parent = 0;  // follow a block that the holder does not have: left out
-  std::uint32_t no_room = 0;         // beyond the most blocks: left out
+  std::uint32_t done = 0;   // the holder has them now (or has not, any more)
+  std::uint32_t known = 0;  // it was so already
+  // They follow a block that the holder does not have, or are to be copied and it does not have
+  // them: left out.
+  std::uint32_t unknown_parent = 0;
+  std::uint32_t no_room = 0;  // beyond the most blocks, or after one that is: left out
+  bool operator==(const Applied&) const = default;
 };
 
 // How many blocks of a prompt, counted from its beginning, a holder has in a tier or in nearer
@@ -55,8 +58,9 @@ struct Match {
 };
 
 // Role. Who holds which prefix of a prompt.
-// Confinement. Any thread may match() and ask for figures. What changes a slot is called by one
-//   thread at a time; different slots by different threads at once.
+// Confinement. Any thread may match(), visit() and ask for figures. What changes a slot is called by
+//   one thread at a time; different slots by different threads at once. Between join() and leave()
+//   only.
 // Lifetime. Outlives its slots' writers.
 // Invariants. A match sees all that was applied before it began, and nothing that never was. Only
 //   contiguous prefixes count: a block whose predecessor has gone is kept, and counts again when
@@ -64,7 +68,9 @@ struct Match {
 class Index {
  public:
   struct Limits {
-    std::size_t blocks = 16'000'000;  // different ones; more are not taken up
+    // Different ones; more are not taken up. Those count as well that nobody holds but that lead
+    // to one that somebody does.
+    std::size_t blocks = 16'000'000;
   };
   explicit Index(Limits limits);
   ~Index();
@@ -88,7 +94,7 @@ class Index {
     std::array<std::size_t, kTiers> blocks{};
     std::size_t bytes = 0;  // of what is remembered for this slot alone
   };
-  Holding holding(Slot slot) const;  // Any thread.
+  Holding holding(Slot slot) const;
   struct Size {
     std::size_t blocks = 0;       // different ones that somebody holds
     std::size_t memberships = 0;  // pairs of block and holder
@@ -98,12 +104,24 @@ class Index {
 
   // Everything a slot holds, each block after its predecessor where the slot has that.
   struct Held {
-    EngineHash engine;
-    SequenceHash sequence;
-    std::optional<EngineHash> parent;  // nothing for a first block, or one whose parent has gone
-    std::uint8_t tiers;                // bit t: in tier t
+    EngineHash engine = 0;
+    SequenceHash sequence = 0;
+    std::optional<EngineHash> parent =
+        {};                  // nothing for a first block, or one whose parent has gone
+    bool first = false;      // begins a prompt
+    std::uint8_t tiers = 0;  // bit t: in tier t
+    bool operator==(const Held&) const = default;
   };
   void visit(Slot slot, const std::function<void(const Held&)>& visitor) const;
+
+  // As store(), of what visit() gave. A block whose parent has gone cannot come back this way: where
+  // it belongs is known no more.
+  struct Restored {
+    EngineHash engine;
+    SequenceHash sequence;
+    std::uint8_t tiers;
+  };
+  Applied restore(Slot slot, std::optional<EngineHash> parent, std::span<const Restored> blocks);
 
  private:
   struct State;

@@ -53,12 +53,12 @@ class JsonObject {
   std::vector<Member> members_;
 };
 
-// Role. A body made of pieces of the client's text and a few bytes of ours, to be written without
-//   joining them.
+// Role. A body made of pieces of the client's text, of long texts of ours and of a few bytes more,
+//   to be written without joining them.
 // Confinement. One thread at a time.
-// Lifetime. The client's text must outlive it.
-// Invariants. At most one piece lies in added_, and is all of it. It would dangle after a copy, and
-//   after a plain move of a short string.
+// Lifetime. The client's text and the long ones must outlive it.
+// Invariants. Pieces that lie in added_ would dangle after a copy, and after a plain move of a short
+//   string.
 class SplicedBody {
  public:
   SplicedBody() = default;
@@ -73,7 +73,7 @@ class SplicedBody {
 
  private:
   friend class JsonSplice;
-  void append(std::string_view text);  // a range of the client's text
+  void append(std::string_view source, std::size_t from, std::size_t to);
 
   std::string added_;
   std::vector<std::string_view> pieces_;
@@ -82,7 +82,7 @@ class SplicedBody {
 // Role. Takes members out of an object and puts members in, behind the last one kept; every other
 //   byte stays as it was.
 // Confinement. One thread.
-// Lifetime. The object must outlive it; what it builds needs only the object's text.
+// Lifetime. The object must outlive it; what it builds needs the object's text and the long texts.
 class JsonSplice {
  public:
   explicit JsonSplice(const JsonObject& object) : object_(object) {}
@@ -91,14 +91,24 @@ class JsonSplice {
   JsonSplice& remove(std::string_view key);
   // Replaces every occurrence. `json` must be valid JSON; `key` must need no escaping.
   JsonSplice& set(std::string_view key, std::string_view json);
+  // The same for `before`, `text` and `after` together. `text` is long: it is not copied, and must
+  // outlive what is built.
+  JsonSplice& set_long(std::string_view key, std::string_view before, std::string_view text,
+                       std::string_view after);
   SplicedBody build() const;
 
  private:
+  struct Added {
+    std::string key;
+    std::string before;
+    std::string_view text;
+    std::string after;
+  };
   bool keeps(const JsonObject::Member& member) const;
 
   const JsonObject& object_;
   std::vector<std::string> removed_;
-  std::vector<std::pair<std::string, std::string>> added_;
+  std::vector<Added> added_;
 };
 
 // Text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD.

@@ -3,6 +3,7 @@
 #include "wire/json_object.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace baton::wire {
@@ -25,32 +26,41 @@ SplicedBody::SplicedBody(SplicedBody&& other) noexcept { *this = std::move(other
 SplicedBody& SplicedBody::operator=(SplicedBody&& other) noexcept {
   if (this == &other) return *this;
   const char* const old = other.added_.data();
+  const char* const old_end = old + other.added_.size();
   added_ = std::move(other.added_);
   pieces_ = std::exchange(other.pieces_, {});
   for (auto& piece : pieces_) {
-    if (piece.data() == old) piece = added_;
+    const bool ours = std::less_equal{}(old, piece.data()) && std::less{}(piece.data(), old_end);
+    if (ours) piece = {added_.data() + (piece.data() - old), piece.size()};
   }
   return *this;
 }
 
-void SplicedBody::append(std::string_view text) {
-  if (text.empty()) return;
-  if (!pieces_.empty() && pieces_.back().data() + pieces_.back().size() == text.data()) {
-    pieces_.back() = {pieces_.back().data(), pieces_.back().size() + text.size()};
+// What follows the last piece in the same text becomes part of it.
+void SplicedBody::append(std::string_view source, std::size_t from, std::size_t to) {
+  if (from == to) return;
+  const char* const begin = source.data() + from;
+  if (from > 0 && !pieces_.empty() && pieces_.back().data() + pieces_.back().size() == begin) {
+    pieces_.back() = {pieces_.back().data(), pieces_.back().size() + to - from};
   } else {
-    pieces_.push_back(text);
+    pieces_.emplace_back(begin, to - from);
   }
 }
 
 JsonSplice& JsonSplice::remove(std::string_view key) {
   if (std::ranges::find(removed_, key) == removed_.end()) removed_.emplace_back(key);
-  std::erase_if(added_, [&](const auto& member) { return member.first == key; });
+  std::erase_if(added_, [&](const Added& member) { return member.key == key; });
   return *this;
 }
 
 JsonSplice& JsonSplice::set(std::string_view key, std::string_view json) {
+  return set_long(key, json, {}, {});
+}
+
+JsonSplice& JsonSplice::set_long(std::string_view key, std::string_view before,
+                                 std::string_view text, std::string_view after) {
   remove(key);
-  added_.emplace_back(key, json);
+  added_.emplace_back(std::string(key), std::string(before), text, std::string(after));
   return *this;
 }
 
@@ -62,10 +72,6 @@ bool JsonSplice::keeps(const JsonObject::Member& member) const {
 SplicedBody JsonSplice::build() const {
   const std::string_view text = object_.text_;
   const auto& members = object_.members_;
-  const auto range = [text](std::size_t from, std::size_t to) {
-    return text.substr(from, to - from);
-  };
-
   // A removed member takes the separator behind it along.
   SplicedBody body;
   std::size_t from = 0;
@@ -73,9 +79,9 @@ SplicedBody JsonSplice::build() const {
   for (const auto& member : members) {
     if (!keeps(member)) continue;
     if (last_kept == nullptr) {
-      body.append(range(0, members.front().begin));
+      body.append(text, 0, members.front().begin);
     } else {
-      body.append(range(from, (last_kept + 1)->begin));
+      body.append(text, from, (last_kept + 1)->begin);
     }
     from = member.begin;
     last_kept = &member;
@@ -86,19 +92,25 @@ SplicedBody JsonSplice::build() const {
   const std::size_t inside = text.find('{') + 1;
   const std::size_t tail = members.empty() ? inside : members.back().end;
   if (last_kept != nullptr) {
-    body.append(range(from, last_kept->end));
+    body.append(text, from, last_kept->end);
   } else {
-    body.append(range(0, members.empty() ? inside : members.front().begin));
+    body.append(text, 0, members.empty() ? inside : members.front().begin);
   }
-  std::size_t added = 0;
-  for (const auto& [key, json] : added_) added += key.size() + json.size() + 4;
-  body.added_.reserve(added);
-  for (const auto& [key, json] : added_) {
-    if (last_kept != nullptr || !body.added_.empty()) body.added_ += ',';
-    body.added_.append("\"").append(key).append("\":").append(json);
+  std::size_t room = 0;
+  for (const Added& one : added_) room += one.key.size() + one.before.size() + one.after.size() + 4;
+  body.added_.reserve(room);  // pieces point into it
+  bool first = last_kept == nullptr;
+  for (const Added& one : added_) {
+    const std::size_t begin = body.added_.size();
+    if (!std::exchange(first, false)) body.added_ += ',';
+    body.added_.append("\"").append(one.key).append("\":").append(one.before);
+    body.append(body.added_, begin, body.added_.size());
+    body.append(one.text, 0, one.text.size());
+    const std::size_t rest = body.added_.size();
+    body.added_ += one.after;
+    body.append(body.added_, rest, body.added_.size());
   }
-  if (!body.added_.empty()) body.pieces_.push_back(body.added_);
-  body.append(range(tail, text.size()));
+  body.append(text, tail, text.size());
   return body;
 }
 

@@ -28,7 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto sets = [&](std::size_t i) { return (input.seed >> (8 + i) & 1U) != 0; };
   for (std::size_t i = 0; i < kKeys.size(); ++i) {
     if (removes(i)) splice.remove(kKeys[i]);
-    if (sets(i)) splice.set(kKeys[i], "[7,\"x\"]");
+    // Odd ones in two short parts around a long one.
+    if (sets(i) && i % 2 == 0) splice.set(kKeys[i], "[7,\"x\"]");
+    if (sets(i) && i % 2 == 1) splice.set_long(kKeys[i], "[7", ",\"x\"", "]");
   }
   const auto body = splice.build();
   const std::string text = body.joined();

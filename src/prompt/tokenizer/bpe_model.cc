@@ -178,7 +178,7 @@ void BpeModel::append_merged(std::string_view word, Workspace& workspace, TokenI
   merge(word, workspace);
   const std::size_t before = ids.size();
   ids.insert(ids.end(), workspace.symbols.begin(), workspace.symbols.end());
-  workspace.words.remember(word, ids, before);
+  workspace.words.remember(word, std::span(ids).subspan(before));
 }
 
 void BpeModel::encode_word(std::string_view word, Workspace& workspace, TokenIds& ids) const {
@@ -221,7 +221,6 @@ void BpeModel::encode_piece(std::string_view piece, Workspace& workspace, TokenI
 
 void BpeModel::encode(std::span<const std::string_view> pieces, Workspace& workspace,
                       TokenIds& ids) const {
-  workspace.words.begin();
   for (std::size_t at = 0; at < pieces.size(); ++at) {
     if (at + kAhead < pieces.size()) vocabulary_.prefetch(pieces[at + kAhead]);
     if (!pieces[at].empty()) encode_piece(pieces[at], workspace, ids);

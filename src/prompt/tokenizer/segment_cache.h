@@ -30,7 +30,7 @@ class SegmentCache {
   };
 
   // Shorter texts are not worth the look-up.
-  static constexpr std::size_t kShortest = 64;
+  static constexpr std::size_t kShortest = 16;
 
   explicit SegmentCache(std::size_t max_bytes);
   ~SegmentCache();

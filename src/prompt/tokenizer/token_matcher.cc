@@ -2,14 +2,21 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/token_matcher.h"
 
+#include <algorithm>
+
 namespace baton::prompt {
 
 void TokenMatcher::add(std::string_view pattern, TokenId id) {
+  const bool first = empty();
   patterns_.add(pattern, id);
-  begins_[static_cast<unsigned char>(pattern.front())] = 1;
+  auto& begins = begins_[static_cast<unsigned char>(pattern.front())];
+  if (begins == 0) only_begin_ = first ? std::optional(pattern.front()) : std::nullopt;
+  begins = 1;
 }
 
 std::size_t TokenMatcher::next_candidate(std::string_view text, std::size_t from) const {
+  // Most vocabularies have "<|…|>" and nothing else.
+  if (only_begin_) return std::min(text.find(*only_begin_, from), text.size());
   const auto begins = [&](std::size_t at) { return begins_[static_cast<unsigned char>(text[at])]; };
   while (from + 8 <= text.size() &&
          (begins(from) | begins(from + 1) | begins(from + 2) | begins(from + 3) | begins(from + 4) |

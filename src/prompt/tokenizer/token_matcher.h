@@ -35,6 +35,7 @@ class TokenMatcher {
 
   ByteTrie patterns_;
   std::array<std::uint8_t, 256> begins_ = {};  // 1: a pattern begins with the byte
+  std::optional<char> only_begin_;             // where all patterns begin with the same
 };
 
 }  // namespace baton::prompt

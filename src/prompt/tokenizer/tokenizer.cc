@@ -6,6 +6,7 @@
 #include "prompt/text/pieces.h"
 #include "prompt/text/too_hard.h"
 #include "prompt/tokenizer/tokenizer_parts.h"
+#include "prompt/tokenizer/workspace_pool.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -28,8 +29,8 @@ constexpr std::size_t kBytesPerToken = 4;
 // Confinement. One thread, for the length of a call.
 class Tokenizer::Run {
  public:
-  Run(const Parts& parts, const Encoding& encoding, TokenIds& ids)
-      : parts_(parts), encoding_(encoding), ids_(ids) {}
+  Run(const Parts& parts, Workspace& workspace, const Encoding& encoding, TokenIds& ids)
+      : parts_(parts), workspace_(workspace), encoding_(encoding), ids_(ids) {}
 
   // False where it was stopped.
   bool encode(std::string_view text) {
@@ -105,15 +106,16 @@ class Tokenizer::Run {
   }
 
   const Parts& parts_;
+  Workspace& workspace_;
   const Encoding& encoding_;
   TokenIds& ids_;
   std::string normalized_;
   std::vector<AddedTokens::Part> stretches_;
   Pieces pieces_;
-  Workspace workspace_;
 };
 
-Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts)
+    : parts_(std::move(parts)), workspaces_(std::make_unique<WorkspacePool>()) {}
 Tokenizer::~Tokenizer() = default;
 
 Result<TokenIds> Tokenizer::encode(std::string_view text, const Encoding& encoding) const {
@@ -125,7 +127,8 @@ Result<TokenIds> Tokenizer::encode(std::string_view text, const Encoding& encodi
   ids.reserve(text.size() / kBytesPerToken + 16);
   if (special) ids = parts_->post_processor.before;
   try {
-    if (!Run(*parts_, encoding, ids).encode(text))
+    const WorkspacePool::Lease workspace(*workspaces_);
+    if (!Run(*parts_, *workspace, encoding, ids).encode(text))
       return fail(Errc::ClientGone, "nobody waits for the tokens any more");
   } catch (const TooHard& why) {
     return fail(Errc::PayloadTooLarge, fmt::format("the text cannot be tokenized: {}", why.what()));

@@ -19,6 +19,8 @@
 
 namespace baton::prompt {
 
+class WorkspacePool;
+
 enum class AddSpecial { No, Yes };
 enum class SkipSpecial { No, Yes };
 
@@ -67,6 +69,7 @@ class Tokenizer {
   class Run;
   explicit Tokenizer(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;
+  const std::unique_ptr<WorkspacePool> workspaces_;
 };
 
 }  // namespace baton::prompt

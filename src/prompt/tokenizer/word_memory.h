@@ -4,48 +4,49 @@
 
 #include "prompt/tokenizer/token.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace baton::prompt {
 
-// Role. Remembers where in the tokens made so far a word's are, so that a word which comes again is
-//   copied instead of merged again. Words that meet in the table put each other out.
-// Confinement. One thread.
-// Lifetime. The words' texts must live until the next `begin`.
+// Role. Remembers the tokens of words, so that a word which comes again is copied instead of merged
+//   again. Words that meet in the table put each other out; long ones are not remembered.
+// Confinement. One thread at a time, and one model.
 class WordMemory {
  public:
-  // Forgets everything.
-  void begin() {
-    if (entries_.empty()) entries_.resize(kEntries);
-    ++round_;
-  }
-
-  // Appends the word's tokens where they are known.
+  // Appends the word's tokens where they are known. Requires: a word that is not empty.
   bool append_known(std::string_view word, TokenIds& ids) const {
+    if (entries_.empty() || word.size() > kLongest) return false;
     const Entry& entry = entries_[place_of(word)];
-    if (entry.round != round_ || entry.text != word) return false;
-    const std::size_t before = ids.size();
-    ids.resize(before + entry.count);
-    std::memcpy(ids.data() + before, ids.data() + entry.first, entry.count * sizeof(TokenId));
+    if (entry.size != word.size() || std::memcmp(entry.text.data(), word.data(), word.size()) != 0)
+      return false;
+    ids.insert(ids.end(), entry.ids.begin(), entry.ids.begin() + entry.count);
     return true;
   }
-  // The word's tokens are at the end of `ids`, from `first` on.
-  void remember(std::string_view word, const TokenIds& ids, std::size_t first) {
-    entries_[place_of(word)] = {
-        .text = word, .round = round_, .first = first, .count = ids.size() - first};
+  void remember(std::string_view word, std::span<const TokenId> ids) {
+    if (word.size() > kLongest || ids.size() > kMostIds) return;
+    if (entries_.empty()) entries_.resize(kEntries);
+    Entry& entry = entries_[place_of(word)];
+    std::memcpy(entry.text.data(), word.data(), word.size());
+    std::memcpy(entry.ids.data(), ids.data(), ids.size_bytes());
+    entry.size = static_cast<std::uint8_t>(word.size());
+    entry.count = static_cast<std::uint8_t>(ids.size());
   }
 
  private:
   static constexpr std::size_t kEntries = 2048;
-  struct Entry {
-    std::string_view text = {};
-    std::uint64_t round = 0;
-    std::size_t first = 0;
-    std::size_t count = 0;
+  static constexpr std::size_t kLongest = 34;
+  static constexpr std::size_t kMostIds = 7;
+  struct Entry {  // a cache line
+    std::array<TokenId, kMostIds> ids = {};
+    std::array<char, kLongest> text = {};
+    std::uint8_t size = 0;
+    std::uint8_t count = 0;
   };
 
   // Ends of words say more than their beginnings.
@@ -59,7 +60,6 @@ class WordMemory {
   }
 
   std::vector<Entry> entries_;
-  std::uint64_t round_ = 0;
 };
 
 }  // namespace baton::prompt

@@ -52,6 +52,8 @@ TEST(Announcement, ComesBackAsItWent) {
   prefill.spec.instance = "run-7";
   prefill.spec.handoff = model::HandoffMode::NixlPush;
   prefill.spec.nixl = {"e\\1", {"10.0.0.1", 5600}, 4, 2};
+  prefill.spec.kv_feed = {"tcp://10.0.0.1:5557", "tcp://10.0.0.1:5657", "kv"};
+  prefill.spec.block_size = 32;
   prefill.spec.data_parallel_size = 8;
   prefill.spec.taints = {"h200", "true", "1.0", "null"};
   prefill.spec.topology = {"zone=a", "rack=r=7"};

@@ -135,5 +135,35 @@ TEST(ProbeKeys, ASelfTestIsPartOfTheProbe) {
               says("baton.yaml:1: probe.self_test", "needs probe.enabled: true"));
 }
 
+TEST(KvIndexKeys, AreRead) {
+  EXPECT_EQ(accepted(kFleet).kv_index, KvIndex());
+  const KvIndex index =
+      accepted(with_fleet("kv_index: {source: decisions, blocks: 5000, decision_ttl: 1m, "
+                          "prediction_ttl: 0s, silence: 2s, snapshot: /s, snapshot_interval: 3s}"))
+          .kv_index;
+  EXPECT_EQ(index, (KvIndex{.source = IndexSource::Decisions,
+                            .blocks = 5000,
+                            .decision_ttl = std::chrono::minutes(1),
+                            .prediction_ttl = std::chrono::seconds(0),
+                            .silence = std::chrono::seconds(2),
+                            .snapshot = "/s",
+                            .snapshot_interval = std::chrono::seconds(3)}));
+  for (const auto& [text, source] : {std::pair{"auto", IndexSource::Auto},
+                                     {"events", IndexSource::Events},
+                                     {"off", IndexSource::Off}}) {
+    EXPECT_EQ(accepted(with_fleet(fmt::format("kv_index: {{source: {}}}", text))).kv_index.source,
+              source);
+  }
+}
+
+TEST(KvIndexKeys, WrongOnesAreRefused) {
+  EXPECT_THAT(refused(with_fleet("kv_index: {source: event}")),
+              says("baton.yaml:1: kv_index.source", "did you mean events?"));
+  EXPECT_THAT(refused(with_fleet("kv_index: {blocks: 10}")),
+              says("baton.yaml:1: kv_index.blocks", "1000"));
+  EXPECT_THAT(refused(with_fleet("kv_index: {snapshot_interval: 1s}")),
+              says("baton.yaml:1: kv_index.snapshot_interval", "without kv_index.snapshot"));
+}
+
 }  // namespace
 }  // namespace baton::config

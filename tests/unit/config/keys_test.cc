@@ -53,7 +53,9 @@ TEST(Keys, EveryKeyOutsideListsHasTheFlagOfItsPath) {
 
 TEST(Keys, EveryDefaultInTheTableIsTheDefault) {
   // With what some keys need to have an effect at all.
-  const std::string text = with_fleet("etcd: {endpoints: ['http://h:1']}\ncanary: {idle: 1m}");
+  const std::string text = with_fleet(
+      "etcd: {endpoints: ['http://h:1']}\ncanary: {idle: 1m}\n"
+      "kv_index: {snapshot: a}");
   const Config plain = accepted(text);
   for (const Key& key : keys()) {
     if (key.flag.empty() || key.def == "none") continue;
@@ -75,8 +77,9 @@ TEST(ConfigurationDocument, NamesNoKeyOrFlagThatDoesNotExist) {
   const std::string text = document();
   for (const std::string& path : matches(text, "\\n\\| `([^`]+)`"))
     EXPECT_TRUE(is_key(path)) << path;
-  for (const std::string& path :
-       matches(text, "`((timeouts|limits|log|tls|etcd|health|canary|probe|models)[.\\[][^`]*)`")) {
+  for (const std::string& path : matches(
+           text,
+           "`((timeouts|limits|log|tls|etcd|health|canary|probe|kv_index|models)[.\\[][^`]*)`")) {
     EXPECT_TRUE(is_key(path)) << path;
   }
   for (const std::string& flag : matches(text, "`(--[a-z.-]+)")) {

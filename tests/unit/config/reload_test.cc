@@ -25,7 +25,8 @@ TEST(NeedsRestart, NamesEveryKeyOutsideModels) {
   const TemporaryFile other_secret("an0ther");
   const std::string base = fmt::format(
       "admin: 127.0.0.1:1\napi_keys: [a]\nadmin_keys: [a]\ntrust_routing_headers: true\n"
-      "tls: {{certificate: a, key: a}}\ncanary: {{idle: 1h}}\netcd:\n  endpoints: ['https://h:1']\n"
+      "tls: {{certificate: a, key: a}}\ncanary: {{idle: 1h}}\nkv_index: {{snapshot: a}}\netcd:\n  "
+      "endpoints: ['https://h:1']\n"
       "  user: a\n  password_file: {}\n  certificate: a\n  key: a\n",
       secret.path());
   const Config before = accepted(base);
@@ -44,6 +45,8 @@ TEST(NeedsRestart, NamesEveryKeyOutsideModels) {
       {"log.requests", "false"},
       {"probe.enabled", "false"},
       {"probe.self_test", "true"},
+      {"kv_index.source", "events"},
+      {"kv_index.blocks", "7000"},
       {"etcd.endpoints", "https://h:2"},
       {"etcd.password_file", other_secret.path()},
       {"api_keys_file", other_secret.path()},

@@ -155,5 +155,34 @@ TEST(Workers, NixlIsForPushOnlyAndWhole) {
   EXPECT_THAT(refused(with(push + "nixl: 5600")), says(at + ".nixl", "must be a map"));
 }
 
+TEST(Workers, KvEventsNameTheirEndpoints) {
+  const model::WorkerSpec spec = read(
+      "kv_events: 'tcp://h:5557', kv_replay: 'tcp://[::1]:5657', kv_topic: kv, block_size: 64");
+  EXPECT_EQ(spec.kv_feed, (model::KvFeed{"tcp://h:5557", "tcp://[::1]:5657", "kv"}));
+  EXPECT_EQ(spec.block_size, 64U);
+  for (const std::string_view bound : {"tcp://*:5557", "tcp://0.0.0.0:5557", "ipc:///run/kv"}) {
+    EXPECT_EQ(read(fmt::format("kv_events: '{}'", bound)).kv_feed,
+              (model::KvFeed{std::string(bound), "", ""}));
+  }
+}
+
+TEST(Workers, KvEventsCanBeOffOrUnsaid) {
+  EXPECT_EQ(read("role: prefill").kv_feed, std::nullopt);
+  EXPECT_EQ(read("kv_events: off").kv_feed, model::KvFeed());
+}
+
+TEST(Workers, WrongKvEventsAreRefused) {
+  const std::string at = "baton.yaml:5: models[0].workers[0]";
+  EXPECT_THAT(refused(with("kv_events: 'h:5557'")),
+              says(at + ".kv_events", "write tcp://host:port or ipc:///path"));
+  EXPECT_THAT(refused(with("kv_events: 'tcp://h'")), says(at + ".kv_events", "port"));
+  EXPECT_THAT(refused(with("kv_events: 'tcp://h:0'")), says(at + ".kv_events", "0"));
+  EXPECT_THAT(refused(with("kv_replay: 'tcp://h:1'")), says(at + ".kv_replay", "no kv_events"));
+  EXPECT_THAT(refused(with("kv_events: off, kv_topic: x")), says(at + ".kv_topic", "no kv_events"));
+  EXPECT_THAT(refused(with("block_size: 0")), says(at + ".block_size", "1"));
+  EXPECT_THAT(refused(with("data_parallel_size: 2, kv_events: 'ipc:///x'")),
+              says(at + ".kv_events", "several ranks"));
+}
+
 }  // namespace
 }  // namespace baton::config

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,6 +107,37 @@ TEST(JsonSplice, SharesTheTextOfTheClient) {
   EXPECT_EQ(own, std::string_view(",\"x\":1").size());
   EXPECT_EQ(body.pieces().size(), 4U);
   EXPECT_EQ(body.size(), body.joined().size());
+}
+
+TEST(JsonSplice, DoesNotCopyLongTexts) {
+  const std::string text = "{\"a\":1}";
+  const std::string ids = "[1,2,3]";
+  const auto object = JsonObject::parse(text);
+  ASSERT_TRUE(object);
+  for (const bool empty : {false, true}) {
+    JsonSplice splice(*object);
+    if (empty) splice.remove("a");
+    splice.set("m", "0").set_long("p", "{\"ids\":", ids, "}").set("z", "2");
+    SplicedBody built = splice.build();
+    const SplicedBody body = std::move(built);
+    EXPECT_EQ(body.joined(), empty ? "{\"m\":0,\"p\":{\"ids\":[1,2,3]},\"z\":2}"
+                                   : "{\"a\":1,\"m\":0,\"p\":{\"ids\":[1,2,3]},\"z\":2}");
+    EXPECT_EQ(std::ranges::count(
+                  body.pieces(), static_cast<const void*>(ids.data()),
+                  [](std::string_view piece) { return static_cast<const void*>(piece.data()); }),
+              1);
+  }
+}
+
+TEST(JsonSplice, ALongTextIsReplacedAsAShortOneIs) {
+  const auto object = JsonObject::parse("{\"a\":1}");
+  ASSERT_TRUE(object);
+  const std::string ids = "[1]";
+  EXPECT_EQ(JsonSplice(*object).set("a", "0").set_long("a", {}, ids, {}).build().joined(),
+            "{\"a\":[1]}");
+  EXPECT_EQ(JsonSplice(*object).set_long("a", {}, ids, {}).set("a", "0").build().joined(),
+            "{\"a\":0}");
+  EXPECT_EQ(JsonSplice(*object).set_long("a", {}, ids, {}).remove("a").build().joined(), "{}");
 }
 
 TEST(SplicedBody, SurvivesMoves) {

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "kvevents/applier.h"
+
+#include "kvevents/block_writer.h"
+#include "kvevents/event_decoder.h"
+#include "kvevents/event_filter.h"
+#include "kvevents/trtllm_applier.h"
+#include "wire/msgpack_reader.h"
+
+namespace baton::kvevents {
+
+Result<BatchHead> read_batch_head(std::span<const std::byte> payload) {
+  wire::MsgpackReader reader(payload);
+  const auto opening = open_batch(reader);
+  if (!opening) return fail(opening.error());
+  for (std::uint32_t i = 0; i < opening->events && !reader.broken(); ++i) reader.skip();
+  const auto rank = close_batch(reader, *opening);
+  if (!rank) return fail(rank.error());
+  return BatchHead{.timestamp = opening->timestamp, .rank = *rank};
+}
+
+struct Applier::State {
+  State(kvindex::Index& index, kvindex::Slot slot, std::optional<std::uint32_t> block_size)
+      : writer(index, slot, block_size, tally), trtllm(writer) {}
+
+  Result<BatchHead> apply_batch(std::span<const std::byte> payload);
+  void apply(Decoded outcome);
+  void apply_event();
+
+  Tally tally;
+  BlockWriter writer;
+  EventFilter filter;
+  Event event;
+  TrtllmReader trtllm_reader;
+  TrtllmApplier trtllm;
+};
+
+void Applier::State::apply(Decoded outcome) {
+  ++tally.events;
+  switch (outcome) {
+    case Decoded::Event:
+      return apply_event();
+    case Decoded::UnknownType:
+      return writer.count(Skipped::UnknownType);
+    case Decoded::TooLarge:
+      return writer.count(Skipped::TooLarge);
+    case Decoded::Malformed:
+    case Decoded::Broken:
+      return writer.count(Skipped::Malformed);
+  }
+}
+
+void Applier::State::apply_event() {
+  if (event.type == Event::Type::Cleared) {
+    ++tally.cleared;
+    return writer.clear();
+  }
+  const auto tier = filter.judge(event);
+  if (!tier) return writer.count(tier.error());
+  if (event.type == Event::Type::Stored) {
+    writer.store(event, *tier);
+  } else {
+    writer.remove(event.hashes, *tier);
+  }
+}
+
+Result<BatchHead> Applier::State::apply_batch(std::span<const std::byte> payload) {
+  wire::MsgpackReader reader(payload);
+  const auto opening = open_batch(reader);
+  if (!opening) return fail(opening.error());
+  for (std::uint32_t i = 0; i < opening->events; ++i) {
+    const Decoded outcome = decode_event(reader, event);
+    if (outcome == Decoded::Broken) break;
+    apply(outcome);
+  }
+  writer.flush();
+  const auto rank = close_batch(reader, *opening);
+  if (!rank) return fail(rank.error());
+  return BatchHead{.timestamp = opening->timestamp, .rank = *rank};
+}
+
+Applier::Applier(kvindex::Index& index, kvindex::Slot slot, std::optional<std::uint32_t> block_size)
+    : state_(std::make_unique<State>(index, slot, block_size)) {}
+Applier::~Applier() = default;
+
+Result<BatchHead> Applier::apply_batch(std::span<const std::byte> payload) {
+  ++state_->tally.batches;
+  auto head = state_->apply_batch(payload);
+  if (!head) ++state_->tally.malformed_batches;
+  return head;
+}
+
+Result<Polled> Applier::apply_trtllm(std::string_view json, std::uint32_t rank) {
+  State& state = *state_;
+  ++state.tally.batches;
+  Polled polled;
+  const auto read = state.trtllm_reader.read(json, [&](TrtllmEntry& entry) {
+    if (entry.rank != rank) return;
+    ++state.tally.events;
+    ++polled.events;
+    state.trtllm.apply(entry, polled);
+  });
+  state.writer.flush();
+  if (read) return polled;
+  ++state.tally.malformed_batches;
+  return fail(read.error());
+}
+
+void Applier::forget() {
+  state_->trtllm.forget();
+  state_->filter.forget();
+}
+
+const Tally& Applier::tally() const { return state_->tally; }
+
+std::optional<kvindex::BlockShape> Applier::shape() const { return state_->writer.shape(); }
+
+}  // namespace baton::kvevents

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "kvevents/block_namespace.h"
+#include "kvevents/event.h"
+#include "kvevents/feed.h"
+#include "kvevents/seed_memory.h"
+#include "kvindex/index.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace baton::kvevents {
+
+// Role. Writes what an event says into a slot of the index: cuts its tokens into blocks, hashes them
+//   and keeps account of what became of them.
+// Confinement. One thread.
+// Lifetime. The index and the tally outlive it.
+// Invariants. All blocks it stores are of one shape.
+class BlockWriter {
+ public:
+  // `block_size`: nothing: that of the first store.
+  BlockWriter(kvindex::Index& index, kvindex::Slot slot, std::optional<std::uint32_t> block_size,
+              Tally& tally);
+
+  void store(const Event& event, kvindex::Tier tier);
+  void copy(std::span<const kvindex::EngineHash> blocks, kvindex::Tier tier);
+  // Takes effect with the next call of any other kind.
+  void remove(std::span<const kvindex::EngineHash> blocks, kvindex::Tier tier);
+  void flush();
+  // The slot holds nothing any more.
+  void clear();
+  // The same, and the shape is to be learned again.
+  void forget();
+
+  std::optional<std::uint32_t> configured_size() const { return configured_size_; }
+  // As the stores so far have it.
+  std::optional<kvindex::BlockShape> shape() const { return shape_; }
+  void count(Skipped reason, std::uint64_t how_many = 1);
+
+ private:
+  bool fits(const Event& event) const;
+  bool repeats(const Event& event, std::optional<kvindex::EngineHash> parent);
+  std::optional<std::uint64_t> seed_for(std::optional<kvindex::EngineHash> parent) const;
+  void hash_blocks(const Event& event, std::uint32_t blocks, std::uint64_t seed);
+
+  kvindex::Index& index_;
+  kvindex::Slot slot_;
+  std::optional<std::uint32_t> configured_size_;
+  Tally& tally_;
+  std::optional<kvindex::BlockShape> shape_;
+  SeedMemory seeds_;
+  BlockNamespace name_space_;
+  std::vector<kvindex::NewBlock> blocks_;
+  std::vector<kvindex::EngineHash> seen_;
+  std::vector<kvindex::EngineHash> removed_;  // not yet from the index
+  kvindex::Tier removed_from_ = kvindex::Tier::Device;
+};
+
+}  // namespace baton::kvevents

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "kvevents/applier.h"
+#include "kvevents/feed.h"
+#include "kvevents/feed_thread.h"
+#include "kvevents/framing.h"
+#include "kvevents/readiness.h"
+#include "kvevents/sequence.h"
+#include "kvevents/sockets.h"
+#include "telemetry/log.h"
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <zmq.hpp>
+
+namespace baton::kvevents {
+
+// What the readers of a thread share. Outlives them.
+struct FeedContext {
+  kvindex::Index& index;
+  telemetry::Logger& log;
+  FeedThread::Options options;
+  zmq::context_t zmq = make_context();
+  Readiness readiness = {};
+};
+
+// A feed's status, where any thread reads it.
+struct StatusCell {
+  std::mutex mutex;
+  FeedStatus status;
+};
+
+// Role. One feed: its batches in their order into the index, with replays for what is missing, and
+//   words for what happens to it. Whoever has the socket hands it what was published.
+// Confinement. The feed's thread.
+// Lifetime. The context and the cell outlive it.
+// Invariants. One replay at a time, each over a connection of its own, so that late answers to an
+//   earlier one are never seen. Whatever is answered, a replay ends in bounded time.
+class FeedReader final : public Source, private Sequence::Sink {
+ public:
+  FeedReader(FeedContext& context, FeedSpec spec, kvindex::Slot slot, StatusCell& cell);
+  ~FeedReader() override;
+  FeedReader(const FeedReader&) = delete;
+  FeedReader& operator=(const FeedReader&) = delete;
+
+  const FeedSpec& spec() const { return spec_; }
+
+  // There is a socket, at that address.
+  void opened(std::string_view endpoint, bool bound);
+  // A connection to the publisher stands, the first one or another.
+  void connected();
+  void published(const Framed& batch);
+  // Something came that is no batch at all.
+  void garbled();
+  // What status() says is seen by others: after a number of calls of the above.
+  void show();
+  FeedStatus status() const;
+
+  bool work() override;  // of the replay
+  void on_time() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // Keeps what may happen often from filling the log.
+  struct Gate {
+    std::optional<Clock::time_point> last;
+    bool passes(Clock::time_point now);
+  };
+
+  void apply(std::span<const std::byte> payload, Sequence::Origin origin) override;
+  void forget() override;
+
+  FeedState state() const;
+  void follow_up();
+  void report();
+  void tend_replay(Clock::time_point now);
+  void ask(Clock::time_point now);
+  void attempt_failed(Clock::time_point now);
+  void stop_replay();
+  void unreadable(std::string_view problem);
+
+  FeedContext& context_;
+  const FeedSpec spec_;
+  StatusCell& cell_;
+  Applier applier_;
+  Sequence sequence_;
+
+  std::optional<zmq::socket_t> replay_;
+  std::optional<Sequence::Wanted> asked_;
+  std::size_t attempts_ = 0;                     // that failed
+  std::optional<Clock::time_point> last_asked_;  // when
+  std::optional<Clock::time_point> ask_at_;      // next
+  Clock::time_point reply_by_;                   // or it has failed
+  Clock::time_point end_by_;                     // or it has failed, too
+  bool fresh_ = false;                           // connection, of which nothing has come yet
+  std::optional<Clock::time_point> confirm_at_;
+
+  std::optional<Clock::time_point> last_batch_;
+  std::optional<std::chrono::duration<double>> lag_;
+  bool broken_ = false;   // the last batch could not be read
+  bool damaged_ = false;  // since one could not
+  std::uint64_t unreadable_ = 0;
+  std::uint64_t garbled_ = 0;
+  bool opened_ = false;  // said so
+  bool lived_ = false;   // said so
+  Sequence::Counts reported_;
+  std::optional<Sequence::Counts> repairing_;  // as they were when a gap was found
+  Gate gap_gate_;
+  Gate repaired_gate_;
+  Gate lost_gate_;
+  Gate restart_gate_;
+  Gate silent_gate_;
+};
+
+}  // namespace baton::kvevents

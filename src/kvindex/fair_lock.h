@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace baton::kvindex {
+
+// Role. A lock that is given in the order of asking, so that a reader waits for no more than the
+//   holds in front of it, however busy the writers are.
+// Confinement. Any thread.
+class FairLock {
+ public:
+  void lock() {
+    const std::uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
+    std::uint32_t serving = serving_.load(std::memory_order_acquire);
+    for (int spins = 0; serving != ticket && spins < kSpins; ++spins) {
+      __builtin_ia32_pause();
+      serving = serving_.load(std::memory_order_acquire);
+    }
+    while (serving != ticket) {
+      serving_.wait(serving, std::memory_order_acquire);
+      serving = serving_.load(std::memory_order_acquire);
+    }
+  }
+
+  void unlock() {
+    serving_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    serving_.notify_all();
+  }
+
+ private:
+  // Longer than a hold takes, shorter than a thread's time slice.
+  static constexpr int kSpins = 200;
+
+  std::atomic<std::uint32_t> next_{0};
+  std::atomic<std::uint32_t> serving_{0};
+};
+
+}  // namespace baton::kvindex

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "kvindex/index_state.h"
+
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace baton::kvindex {
+namespace {
+
+constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
+
+// What a slot calls its blocks, ordered so that a block comes after the one before it.
+struct Listed {
+  Index::Held held;
+  BlockPlace place;
+  std::size_t parent = kNobody;       // where in the list
+  std::size_t first_child = kNobody;  // and so on
+  std::size_t next = kNobody;
+};
+
+}  // namespace
+
+void Index::visit(Slot slot, const std::function<void(const Held&)>& visitor) const {
+  const auto number = static_cast<std::uint32_t>(slot);
+  SlotState& state = state_->slots.state(number);
+  std::vector<Listed> list;
+  {
+    const std::lock_guard hold(state.mutex);
+    list.reserve(state.names.size());
+    std::unordered_map<BlockPlace, std::size_t> by_place;  // one name of each block
+    state.names.for_each([&](EngineHash name, BlockPlace place) {
+      by_place.try_emplace(place, list.size());
+      list.push_back({.held = {.engine = name}, .place = place});
+    });
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      Listed& block = list[i];
+      const Shard& shard = state_->shards[shard_index(block.place)];
+      const std::lock_guard hold_shard(shard.lock());
+      const NodeNumber node = node_of(block.place);
+      block.held.sequence = shard.key(node);
+      block.held.first = shard.is_first(node);
+      const Member member = shard.member(node, number);
+      block.held.tiers = static_cast<std::uint8_t>(
+          state.aliases.knows(block.place) ? state.aliases.tiers(block.held.engine, block.place)
+                                           : tiers_of(member));
+      if ((member & kMayHaveChildren) == 0 || by_place[block.place] != i) continue;
+      shard.for_children(node, [&](NodeNumber child) {
+        const auto found = by_place.find(place_of(shard_index(block.place), child));
+        if (found != by_place.end()) list[found->second].parent = i;
+      });
+    }
+    for (Listed& block : list) {
+      block.parent = list[by_place[block.place]].parent;
+      if (block.parent != kNobody) block.held.parent = list[block.parent].held.engine;
+    }
+  }
+
+  std::vector<std::size_t> order;
+  order.reserve(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::size_t parent = list[i].parent;
+    if (parent == kNobody) {
+      order.push_back(i);
+    } else {
+      list[i].next = list[parent].first_child;
+      list[parent].first_child = i;
+    }
+  }
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    visitor(list[order[at]].held);
+    for (std::size_t child = list[order[at]].first_child; child != kNobody;
+         child = list[child].next) {
+      order.push_back(child);
+    }
+  }
+}
+
+}  // namespace baton::kvindex

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "kvindex/page_arena.h"
+
+#include <cstdlib>
+#include <new>
+#include <sys/mman.h>
+
+namespace baton::kvindex {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+// From here on an array is mapped by itself.
+constexpr std::size_t kMappedBytes = std::size_t{128} * 1024;
+
+std::byte* map(std::size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+PageArena::~PageArena() {
+  for (std::byte* chunk : chunks_) munmap(chunk, kChunkPages * kPageBytes);
+}
+
+std::byte* PageArena::take() {
+  const std::lock_guard hold(mutex_);
+  if (free_.empty()) {
+    std::byte* chunk = map(kChunkPages * kPageBytes);
+    chunks_.push_back(chunk);
+    for (std::size_t i = kChunkPages; i-- > 0;) free_.push_back(chunk + i * kPageBytes);
+  }
+  std::byte* page = free_.back();
+  free_.pop_back();
+  pages_.fetch_add(1, std::memory_order_relaxed);
+  return page;
+}
+
+void PageArena::give(std::byte* page) {
+  madvise(page, kPageBytes, MADV_DONTNEED);
+  const std::lock_guard hold(mutex_);
+  free_.push_back(page);
+  pages_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::byte* allocate_array(std::size_t bytes) {
+  if (bytes >= kMappedBytes) return map(bytes);
+  void* memory = std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
+  if (memory == nullptr) throw std::bad_alloc();
+  return static_cast<std::byte*>(memory);
+}
+
+void free_array(std::byte* array, std::size_t bytes) {
+  if (bytes >= kMappedBytes) {
+    munmap(array, bytes);
+  } else {
+    std::free(array);
+  }
+}
+
+}  // namespace baton::kvindex

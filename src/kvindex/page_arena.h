@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace baton::kvindex {
+
+// Role. Memory in pages of one size, given back to the system page by page.
+// Confinement. Any thread.
+// Lifetime. Outlives its pages' users; the addresses are reused, and returned at the end.
+class PageArena {
+ public:
+  static constexpr std::size_t kPageBytes = std::size_t{16} * 1024;
+
+  PageArena() = default;
+  ~PageArena();
+  PageArena(const PageArena&) = delete;
+  PageArena& operator=(const PageArena&) = delete;
+
+  std::byte* take();
+  void give(std::byte* page);
+
+  std::size_t bytes() const { return pages_.load(std::memory_order_relaxed) * kPageBytes; }
+
+ private:
+  static constexpr std::size_t kChunkPages = 256;
+
+  std::mutex mutex_;
+  std::vector<std::byte*> chunks_;
+  std::vector<std::byte*> free_;
+  std::atomic<std::size_t> pages_{0};  // in use
+};
+
+// Large arrays get pages of their own, so that what they give back reaches the system. All
+// begin with a cache line.
+std::byte* allocate_array(std::size_t bytes);
+void free_array(std::byte* array, std::size_t bytes);
+
+}  // namespace baton::kvindex

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "wire/msgpack_reader.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace baton::wire {
+namespace {
+
+using Kind = MsgpackReader::Kind;
+
+// Deeper than anything an engine sends.
+constexpr std::size_t kDeepest = 32;
+
+// The first byte of a value: https://github.com/msgpack/msgpack/blob/master/spec.md
+constexpr std::uint8_t kNil = 0xc0;
+constexpr std::uint8_t kUnused = 0xc1;
+constexpr std::uint8_t kFalse = 0xc2;
+constexpr std::uint8_t kTrue = 0xc3;
+constexpr std::uint8_t kBytes8 = 0xc4;
+constexpr std::uint8_t kBytes32 = 0xc6;
+constexpr std::uint8_t kExtension8 = 0xc7;
+constexpr std::uint8_t kExtension32 = 0xc9;
+constexpr std::uint8_t kFloat32 = 0xca;
+constexpr std::uint8_t kFloat64 = 0xcb;
+constexpr std::uint8_t kUnsigned8 = 0xcc;
+constexpr std::uint8_t kUnsigned32 = 0xce;
+constexpr std::uint8_t kSigned8 = 0xd0;
+constexpr std::uint8_t kSigned64 = 0xd3;
+constexpr std::uint8_t kFixedExtension1 = 0xd4;
+constexpr std::uint8_t kFixedExtension16 = 0xd8;
+constexpr std::uint8_t kText8 = 0xd9;
+constexpr std::uint8_t kText32 = 0xdb;
+constexpr std::uint8_t kArray16 = 0xdc;
+constexpr std::uint8_t kArray32 = 0xdd;
+constexpr std::uint8_t kMap16 = 0xde;
+constexpr std::uint8_t kMap32 = 0xdf;
+constexpr std::uint8_t kNegative = 0xe0;
+
+Kind kind_of(std::uint8_t tag) {
+  if (tag < 0x80 || tag >= kNegative) return Kind::Integer;
+  if (tag < 0x90) return Kind::Map;
+  if (tag < 0xa0) return Kind::Array;
+  if (tag < 0xc0) return Kind::Text;
+  if (tag == kNil) return Kind::Nil;
+  if (tag == kUnused) return Kind::None;
+  if (tag <= kTrue) return Kind::Bool;
+  if (tag <= kBytes32) return Kind::Bytes;
+  if (tag <= kExtension32) return Kind::Extension;
+  if (tag <= kFloat64) return Kind::Float;
+  if (tag <= kSigned64) return Kind::Integer;
+  if (tag <= kFixedExtension16) return Kind::Extension;
+  if (tag <= kText32) return Kind::Text;
+  if (tag <= kArray32) return Kind::Array;
+  return Kind::Map;
+}
+static_assert(kFalse + 1 == kTrue && kMap32 + 1 == kNegative);
+
+// Bytes of the number that follows the first of such a row of tags: 1, 2, 4, 8.
+std::size_t width_of(std::uint8_t tag, std::uint8_t first) {
+  return std::size_t{1} << static_cast<unsigned>(tag - first);
+}
+
+std::uint64_t load_big_endian(const std::byte* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof(word));
+  if constexpr (std::endian::native == std::endian::little) word = std::byteswap(word);
+  return word;
+}
+
+// How an unsigned integer below 2^32 lies in the eight bytes from its tag on. Length 0: another kind
+// of value.
+struct Layout {
+  std::uint8_t length = 0;
+  std::uint8_t shift = 0;
+  std::uint32_t mask = 0;
+};
+constexpr auto kLayouts = [] {
+  std::array<Layout, 256> layouts{};
+  for (std::size_t tag = 0; tag < 0x80; ++tag)
+    layouts[tag] = {.length = 1, .shift = 56, .mask = 0x7f};
+  layouts[kUnsigned8] = {.length = 2, .shift = 48, .mask = 0xff};
+  layouts[kUnsigned8 + 1] = {.length = 3, .shift = 40, .mask = 0xffff};
+  layouts[kUnsigned32] = {.length = 5, .shift = 24, .mask = 0xffffffff};
+  return layouts;
+}();
+
+}  // namespace
+
+bool MsgpackReader::fail() {
+  broken_ = true;
+  at_ = end_;
+  return false;
+}
+
+Kind MsgpackReader::kind() const { return at_ == end_ ? Kind::None : kind_of(tag()); }
+
+bool MsgpackReader::read_nil() {
+  if (kind() != Kind::Nil) return false;
+  ++at_;
+  return true;
+}
+
+// The number behind the tag, of 1, 2, 4 or 8 bytes; moves past it.
+bool MsgpackReader::take_big_endian(std::size_t width, std::uint64_t& value) {
+  if (left() < 1 + width) return fail();
+  if (left() > sizeof(std::uint64_t)) {
+    value = load_big_endian(at_ + 1) >> static_cast<unsigned>(64 - 8 * width);
+  } else {
+    value = 0;
+    for (std::size_t i = 1; i <= width; ++i)
+      value = value << 8U | static_cast<std::uint8_t>(at_[i]);
+  }
+  at_ += 1 + width;
+  return true;
+}
+
+std::optional<std::uint64_t> MsgpackReader::read_integer() {
+  if (kind() != Kind::Integer) return std::nullopt;
+  const std::uint8_t first = tag();
+  if (first < 0x80) {
+    ++at_;
+    return first;
+  }
+  if (first >= kNegative) {
+    ++at_;
+    return static_cast<std::uint64_t>(static_cast<std::int8_t>(first));
+  }
+  const bool is_signed = first >= kSigned8;
+  const std::size_t width = width_of(first, is_signed ? kSigned8 : kUnsigned8);
+  std::uint64_t value = 0;
+  if (!take_big_endian(width, value)) return std::nullopt;
+  if (!is_signed) return value;
+  const auto unused = static_cast<unsigned>(64 - 8 * width);
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(value << unused) >> unused);
+}
+
+std::optional<std::uint64_t> MsgpackReader::read_unsigned() {
+  if (kind() != Kind::Integer) return std::nullopt;
+  const bool may_be_negative = tag() >= kSigned8;
+  const std::byte* const before = at_;
+  const auto value = read_integer();
+  if (value && may_be_negative && static_cast<std::int64_t>(*value) < 0) {
+    at_ = before;
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<double> MsgpackReader::read_number() {
+  if (kind() == Kind::Integer) {
+    const bool is_signed = tag() >= kSigned8;
+    const auto value = read_integer();
+    if (!value) return std::nullopt;
+    return is_signed ? static_cast<double>(static_cast<std::int64_t>(*value))
+                     : static_cast<double>(*value);
+  }
+  if (kind() != Kind::Float) return std::nullopt;
+  const bool narrow = tag() == kFloat32;
+  std::uint64_t bits = 0;
+  if (!take_big_endian(narrow ? 4 : 8, bits)) return std::nullopt;
+  return narrow ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
+                : std::bit_cast<double>(bits);
+}
+
+std::optional<std::span<const std::byte>> MsgpackReader::take_block(std::size_t header,
+                                                                    std::size_t size) {
+  if (left() < header || left() - header < size) {
+    fail();
+    return std::nullopt;
+  }
+  const std::span<const std::byte> block{at_ + header, size};
+  at_ += header + size;
+  return block;
+}
+
+std::optional<std::string_view> MsgpackReader::read_text() {
+  if (kind() != Kind::Text) return std::nullopt;
+  std::uint64_t size = tag() & 0x1fU;
+  std::size_t header = 1;
+  if (tag() >= kText8) {
+    const std::byte* const before = at_;
+    const std::size_t width = width_of(tag(), kText8);
+    if (!take_big_endian(width, size)) return std::nullopt;
+    at_ = before;
+    header += width;
+  }
+  const auto block = take_block(header, size);
+  if (!block) return std::nullopt;
+  return std::string_view(reinterpret_cast<const char*>(block->data()), block->size());
+}
+
+std::optional<std::span<const std::byte>> MsgpackReader::read_bytes() {
+  if (kind() != Kind::Bytes) return std::nullopt;
+  std::uint64_t size = 0;
+  if (!take_big_endian(width_of(tag(), kBytes8), size)) return std::nullopt;
+  return take_block(0, size);
+}
+
+// Of elements, each of which takes a byte at least. Width 0: in the tag.
+std::optional<std::uint32_t> MsgpackReader::take_count(std::size_t width, std::size_t values_each) {
+  std::uint64_t count = tag() & 0x0fU;
+  if (width == 0) {
+    ++at_;
+  } else if (!take_big_endian(width, count)) {
+    return std::nullopt;
+  }
+  if (count * values_each > left()) {
+    fail();
+    return std::nullopt;
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
+std::optional<std::uint32_t> MsgpackReader::read_array() {
+  if (kind() != Kind::Array) return std::nullopt;
+  return take_count(tag() < kArray16 ? 0 : 2 * width_of(tag(), kArray16), 1);
+}
+
+std::optional<std::uint32_t> MsgpackReader::read_map() {
+  if (kind() != Kind::Map) return std::nullopt;
+  return take_count(tag() < kMap16 ? 0 : 2 * width_of(tag(), kMap16), 2);
+}
+
+// Past the next value, or past the head of one that has others in it: so many are added to `nested`.
+bool MsgpackReader::skip_flat(std::uint64_t& nested) {
+  switch (kind()) {
+    case Kind::None:
+      return fail();
+    case Kind::Nil:
+    case Kind::Bool:
+      ++at_;
+      return true;
+    case Kind::Integer:
+      return read_integer().has_value();
+    case Kind::Float:
+      return read_number().has_value();
+    case Kind::Text:
+      return read_text().has_value();
+    case Kind::Bytes:
+      return read_bytes().has_value();
+    case Kind::Array: {
+      const auto count = read_array();
+      nested = count.value_or(0);
+      return count.has_value();
+    }
+    case Kind::Map: {
+      const auto count = read_map();
+      nested = std::uint64_t{2} * count.value_or(0);
+      return count.has_value();
+    }
+    case Kind::Extension:
+      break;
+  }
+  // A byte says of what type it is.
+  if (tag() >= kFixedExtension1)
+    return take_block(2, width_of(tag(), kFixedExtension1)).has_value();
+  std::uint64_t size = 0;
+  if (!take_big_endian(width_of(tag(), kExtension8), size)) return false;
+  return take_block(1, size).has_value();
+}
+
+bool MsgpackReader::skip() {
+  std::array<std::uint64_t, kDeepest> open{};  // values still to come on each level
+  std::size_t depth = 0;
+  open[0] = 1;
+  while (true) {
+    while (open[depth] == 0) {
+      if (depth == 0) return true;
+      --depth;
+    }
+    --open[depth];
+    std::uint64_t nested = 0;
+    if (!skip_flat(nested)) return false;
+    if (nested == 0) continue;
+    if (++depth == kDeepest) return fail();
+    open[depth] = nested;
+  }
+}
+
+std::uint32_t MsgpackReader::read_u32s(std::uint32_t* out, std::uint32_t count) {
+  std::uint32_t done = 0;
+  // Without branches on the width, which nobody can foresee.
+  while (done < count && left() >= sizeof(std::uint64_t)) {
+    const Layout layout = kLayouts[tag()];
+    if (layout.length == 0) break;
+    out[done++] = static_cast<std::uint32_t>(load_big_endian(at_) >> layout.shift) & layout.mask;
+    at_ += layout.length;
+  }
+  while (done < count) {
+    const std::byte* const before = at_;
+    const auto value = read_unsigned();
+    if (!value) break;
+    if (*value > 0xffffffff) {
+      at_ = before;
+      break;
+    }
+    out[done++] = static_cast<std::uint32_t>(*value);
+  }
+  return done;
+}
+
+}  // namespace baton::wire

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fuzz/fuzz_input.h"
+#include "kvevents/applier.h"
+#include "kvindex/index.h"
+
+#include <cstdint>
+#include <span>
+
+namespace {
+
+using namespace baton;
+using fuzz::require;
+
+// What a slot holds is at most what the tally says was stored.
+void check(const kvindex::Index& index, kvindex::Slot slot, const kvevents::Applier& applier) {
+  std::uint64_t held = 0;
+  for (const std::size_t blocks : index.holding(slot).blocks) held += blocks;
+  require(held <= applier.tally().stored, "nothing is held that was not stored");
+  std::uint64_t visited = 0;
+  index.visit(slot, [&](const kvindex::Index::Held& block) {
+    require(block.tiers != 0, "a block held is in a tier");
+    ++visited;
+  });
+  require(visited <= held, "a block is held in one tier at least");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto payload = std::as_bytes(std::span(data, size));
+  static kvindex::Index index({.blocks = 1000});  // to make one takes longer than all the rest
+  const kvindex::Slot slot = index.join({.worker = {1}, .rank = 0});
+  kvevents::Applier applier(index, slot, std::nullopt);
+  const auto head = kvevents::read_batch_head(payload);
+  // Twice: a batch may be repeated.
+  for (int i = 0; i < 2; ++i) {
+    const auto applied = applier.apply_batch(payload);
+    require(applied.has_value() == head.has_value(), "both readers judge alike");
+    if (applied) {
+      require(applied->rank == head->rank, "both readers find the same rank");
+    } else {
+      require(!applied.error().message().empty(), "a refusal says why");
+    }
+    check(index, slot, applier);
+  }
+  require(applier.tally().batches == 2, "every batch is counted");
+  applier.forget();
+  require(index.holding(slot).blocks[0] == 0, "what is forgotten is gone");
+  index.leave(slot);
+  require(index.size().blocks == 0, "a slot leaves nothing behind");
+  return 0;
+}
