@@ -52,6 +52,11 @@ void add_kv_flags(CLI::App& sim, Options& options) {
          "--decode-cache", [&kv](const std::string& name) { kv.decode_cache = name == "on"; },
          "Whether a decode worker has a prefix cache [vLLM: on, others: off]")
       ->check(CLI::IsMember({"on", "off"}));
+  sim.add_option_function<std::string>(
+         "--kv-host-events",
+         [&kv](const std::string& name) { kv.host_hashes_only = name == "hashes"; },
+         "vLLM: whether stores in host memory have their tokens [full]")
+      ->check(CLI::IsMember({"full", "hashes"}));
   sim.add_option("--host-blocks", kv.host_blocks,
                  "vLLM and SGLang: KV blocks of each rank in host memory, for what was evicted")
       ->check(CLI::Range(0U, 1U << 28U))

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::string_view kHealth = "health";
 
-constexpr std::array<std::pair<FaultKind, std::string_view>, 19> kKinds{{
+constexpr std::array<std::pair<FaultKind, std::string_view>, 20> kKinds{{
     {FaultKind::Refuse, "refuse"},
     {FaultKind::Reset, "reset"},
     {FaultKind::Status, "status"},
@@ -36,6 +36,7 @@ constexpr std::array<std::pair<FaultKind, std::string_view>, 19> kKinds{{
     {FaultKind::KvDuplicate, "kv_duplicate"},
     {FaultKind::KvDuplicateStores, "kv_duplicate_stores"},
     {FaultKind::KvLie, "kv_lie"},
+    {FaultKind::KvScramble, "kv_scramble"},
     {FaultKind::KvRestart, "kv_restart"},
 }};
 

@@ -35,6 +35,7 @@ enum class FaultKind {
   KvDuplicate,
   KvDuplicateStores,
   KvLie,
+  KvScramble,
   KvRestart,
 };
 

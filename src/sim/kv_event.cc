@@ -24,6 +24,12 @@ unsigned last_vllm_field(const Version& release) {
 }
 
 KvEvent stored_event(const EventFormat& format, const BlocksStored& stored) {
+  if (stored.tier == Tier::Host && format.host_hashes_only) {
+    return {.type = KvEvent::Type::Stored,
+            .hashes = stored.hashes,
+            .medium = format.host_medium,
+            .group = 0};
+  }
   KvEvent event{.type = KvEvent::Type::Stored,
                 .hashes = stored.hashes,
                 .parent = stored.parent,
@@ -252,6 +258,7 @@ EventFormat event_format(const Options& options) {
   if (options.kv.encoding) format.encoding = *options.kv.encoding;
   if (options.kv.hash_bytes) format.hashes = HashForm::Bytes;
   format.root_parent_zero = options.kv.root_parent_zero;
+  format.host_hashes_only = options.kv.host_hashes_only;
   return format;
 }
 

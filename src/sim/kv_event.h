@@ -28,6 +28,7 @@ struct EventFormat {
   bool root_parent_zero = false;
   bool group_removals = false;  // SGLang: neighbours in one event
   const char* host_medium = "CPU";
+  bool host_hashes_only = false;  // vLLM: a store on the host is nothing but its hash
   std::uint32_t block_size = 16;
 };
 

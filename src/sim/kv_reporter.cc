@@ -50,6 +50,14 @@ std::vector<BlockChange> with_stores_twice(const std::vector<BlockChange>& chang
   return out;
 }
 
+void scramble_tokens(std::vector<BlockChange>& changes) {
+  for (BlockChange& change : changes) {
+    auto* stored = std::get_if<BlocksStored>(&change);
+    if (stored == nullptr) continue;
+    for (TokenId& token : stored->tokens) token ^= 1U;
+  }
+}
+
 }  // namespace
 
 KvReporter::KvReporter(const Options& options, std::uint32_t rank, BlockPool& pool,
@@ -76,6 +84,7 @@ void KvReporter::report() {
       for (const BlockHash& hash : stored->hashes) pool_.forget(hash, stored->scope);
     }
   }
+  if (fault && fault->kind == FaultKind::KvScramble) scramble_tokens(changes);
   if (fault && fault->kind == FaultKind::KvDuplicateStores) changes = with_stores_twice(changes);
   publish(std::move(changes), fault);
 }

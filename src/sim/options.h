@@ -33,6 +33,7 @@ struct KvOptions {
   std::optional<std::uint32_t> buffer;  // batches kept for replay; TensorRT-LLM: events kept
   std::string hash_seed;                // vLLM's PYTHONHASHSEED; empty: something random
   std::optional<bool> decode_cache;     // whether a decode worker has a prefix cache
+  bool host_hashes_only = false;        // vLLM: stores on the host have no tokens
   std::uint32_t host_blocks = 0;        // of each rank, for what the device has no room for
 };
 

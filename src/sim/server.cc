@@ -43,6 +43,8 @@ Result<void> Server::check_options() const {
   if (!options_.version.empty() && !model::parse_version(options_.version))
     return fail(Errc::InvalidRequest,
                 fmt::format("--engine-version {}: not a version", options_.version));
+  if (options_.kv.host_hashes_only && options_.engine != Engine::Vllm)
+    return fail(Errc::InvalidRequest, "--kv-host-events hashes: only vLLM leaves the tokens out");
   if (!options_.kv.replay.empty() && options_.kv.events.empty())
     return fail(Errc::InvalidRequest, "--kv-replay: needs --kv-events");
   if (options_.kv.host_blocks > 0 && options_.engine == Engine::Trtllm)

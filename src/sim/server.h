@@ -53,7 +53,7 @@ class Server {
   Result<void> check_options() const;
   // Opens the sockets that tell of KV blocks and gives them to the ranks.
   Result<void> open_feeds();
-  std::string topic() const;
+  std::string filled_topic() const;
   boost::asio::awaitable<void> serve_feeds();
   void give_up_transfer(const Connection& connection);
   Result<void> open_doors();

@@ -49,7 +49,8 @@ Result<void> Server::open_feeds() {
     replays = std::move(*opened);
     kv.replay = replays.endpoint;
   }
-  const KvChannel::Settings settings{.topic = topic(),
+  kv.topic = filled_topic();
+  const KvChannel::Settings settings{.topic = kv.topic,
                                      .first_sequence = kv.first_sequence,
                                      .buffer = kv.buffer.value_or(kDefaultBuffer),
                                      .replay_frames = replay_frames(options_)};
@@ -65,7 +66,7 @@ Result<void> Server::open_feeds() {
   return {};
 }
 
-std::string Server::topic() const {
+std::string Server::filled_topic() const {
   std::string topic = options_.kv.topic;
   replace(topic, "{host}", options_.host);
   replace(topic, "{port}", std::to_string(options_.port));

@@ -112,8 +112,9 @@ scenario('ranks have feeds of their own on consecutive ports', async (s) => {
 });
 
 scenario('evicted blocks are told of in host memory', async (s) => {
-  for (const [engine, medium] of [['vllm', 'CPU'], ['sglang', 'CPU_PINNED']]) {
-    const sim = await Sim.telling(s, { ...SMALL, engine, hostBlocks: 64 });
+  const feeds = [[{ engine: 'vllm' }, 'CPU'], [{ kvHostEvents: 'hashes' }, 'CPU'], [{ engine: 'sglang' }, 'CPU_PINNED']];
+  for (const [flags, medium] of feeds) {
+    const sim = await Sim.telling(s, { ...SMALL, ...flags, hostBlocks: 64 });
     await traffic(sim);
     const [{ batches }] = await replayIsTruth(s, sim);
     const media = new Set(batches.flatMap(({ batch }) => batch.events).map((event) => event.medium));

@@ -74,6 +74,7 @@ export async function replay(s, endpoint, first = 0) {
 /** The table of blocks that messages make, applied in order: rows of "tier hash parent tokens", sorted. */
 export function tableOf(messages) {
   const blocks = new Map();
+  const learned = new Map(); // what each hash stands for, for stores that say no more than the hash
   const tierOf = (event) => (['CPU', 'CPU_PINNED'].includes(event.medium) ? 'CPU' : 'GPU');
   for (const { batch } of messages) {
     for (const event of batch.events) {
@@ -84,8 +85,8 @@ export function tableOf(messages) {
       assert.equal(event.token_ids.length, event.block_hashes.length * size);
       let parent = event.parent_block_hash;
       event.block_hashes.forEach((hash, i) => {
-        const tokens = event.token_ids.slice(i * size, (i + 1) * size);
-        blocks.set(`${tierOf(event)} ${hash}`, `${tierOf(event)} ${hash} ${parent} ${tokens}`);
+        if (size > 0) learned.set(hash, `${parent} ${event.token_ids.slice(i * size, (i + 1) * size)}`);
+        blocks.set(`${tierOf(event)} ${hash}`, `${tierOf(event)} ${hash} ${learned.get(hash)}`);
         parent = hash;
       });
     }

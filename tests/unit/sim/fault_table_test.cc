@@ -66,6 +66,18 @@ TEST(FaultTable, OfHealthAreThoseThatAnAnswerWithoutTokensCanHave) {
     EXPECT_FALSE(read_fault({{"kind", kind}, {"phase", "health"}})) << kind;
 }
 
+TEST(FaultTable, OfKvEventsAndOfRequestsAreApart) {
+  FaultTable faults;
+  faults.add({.kind = FaultKind::KvDrop, .count = 1}, kNow);
+  faults.add({.kind = FaultKind::Cut}, kNow);
+  EXPECT_EQ(faults.strike(Phase::Aggregated, kNow)->kind, FaultKind::Cut);
+  EXPECT_EQ(faults.strike_kv(kNow)->kind, FaultKind::KvDrop);
+  EXPECT_FALSE(faults.strike_kv(kNow));
+  EXPECT_TRUE(read_fault({{"kind", "kv_lie"}}));
+  EXPECT_FALSE(read_fault({{"kind", "kv_lie"}, {"phase", "decode"}}));
+  EXPECT_FALSE(read_fault({{"kind", "kv_lie"}, {"phase", "health"}}));
+}
+
 TEST(FaultTable, ReadsAndListsEveryField) {
   const json body =
       json::parse(R"({"kind":"slow","phase":"prefill","count":3,"status":429,"after_tokens":5,)"

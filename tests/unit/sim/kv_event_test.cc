@@ -119,6 +119,20 @@ TEST(KvEvent, VllmFrom0_24UsesMaps) {
       "73436c656172656400");
 }
 
+TEST(KvEvent, VllmMayTellOfTheHostByHashAlone) {
+  Options options = engine(Engine::Vllm, "0.26.0");
+  options.kv.host_hashes_only = true;
+  EXPECT_EQ(
+      batch(
+          options,
+          {BlocksStored{
+              .parent = hash(kTwo), .hashes = {hash(kOne)}, .tokens = kFour, .tier = Tier::Host}}),
+      "93cb41da26cb301000009189a474797065ab426c6f636b53746f726564ac626c6f636b5f68617368657391cf01"
+      "23456789abcdefb1706172656e745f626c6f636b5f68617368c0a9746f6b656e5f69647390aa626c6f636b5f73"
+      "697a6500a76c6f72615f6964c0a66d656469756da3435055a96c6f72615f6e616d65c0a967726f75705f696478"
+      "0000");
+}
+
 TEST(KvEvent, WholeHashesAreBytes) {
   Options options = engine(Engine::Vllm, "0.24.0");
   options.kv.hash_bytes = true;

@@ -88,6 +88,15 @@ TEST_F(KvReporterTest, ALieTellsOfWhatIsNotThere) {
   EXPECT_EQ(pool_.cached(), 0U);
 }
 
+TEST_F(KvReporterTest, ScrambledTokensAreOthersAndTheBlocksAreThere) {
+  on(FaultKind::KvScramble);
+  use(10);
+  ordered_json events = ordered_json::array();
+  reporter_->drain(events);
+  EXPECT_EQ(events[0]["data"]["blocks"][0]["tokens"][0]["token_id"], 11);
+  EXPECT_EQ(pool_.table().at(0).tokens.front(), 10U);
+}
+
 TEST_F(KvReporterTest, ARestartForgetsAndBeginsAnew) {
   use(10);
   reporter_->restart();

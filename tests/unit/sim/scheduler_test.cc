@@ -124,6 +124,48 @@ TEST_F(SchedulerTest, HandsTheBlocksOfAPrefillToTheCaller) {
   EXPECT_EQ(pool_->available(), 100U);
 }
 
+// Blocks of four: three prompt tokens, then one for each step but the last.
+TEST_F(SchedulerTest, OutputIsCachedAsItGoesOrAtTheEndByEngine) {
+  for (const auto engine : {model::Engine::Vllm, model::Engine::Sglang}) {
+    options_.engine = engine;
+    make();
+    scheduler_->submit({.prompt = {1, 2, 3},
+                        .output_tokens = 6,
+                        .answer = {.hash = 7, .begun = 0},
+                        .answer_tokens = 6});
+    step();
+    EXPECT_EQ(pool_->cached(), 0U);
+    step();
+    EXPECT_EQ(pool_->cached(), engine == model::Engine::Vllm ? 1U : 0U);
+    for (int i = 0; i < 4; ++i) step();
+    EXPECT_EQ(pool_->cached(), 2U);
+    const std::vector<TokenId> prompt{1, 2, 3, output_token(7, 0), 5};
+    EXPECT_EQ(pool_->allocate(prompt, 0)->cached_tokens, 4U);
+  }
+}
+
+TEST_F(SchedulerTest, WhatAnAbortedSequenceComputedIsCached) {
+  options_.engine = model::Engine::Sglang;
+  make();
+  const SequenceId id = scheduler_->submit({.prompt = {1, 2, 3},
+                                            .output_tokens = 6,
+                                            .answer = {.hash = 7, .begun = 0},
+                                            .answer_tokens = 6});
+  step();
+  step();
+  scheduler_->abort(id);
+  EXPECT_EQ(pool_->cached(), 1U);
+  EXPECT_EQ(pool_->available(), pool_->total());
+}
+
+TEST_F(SchedulerTest, TheEndTokenIsNoToken) {
+  make();
+  scheduler_->submit({.prompt = {1, 2, 3}, .output_tokens = 2, .answer_tokens = 0});
+  step();
+  step();
+  EXPECT_EQ(pool_->cached(), 0U);
+}
+
 TEST_F(SchedulerTest, AHeldSequenceKeepsItsSeatAndIsSilent) {
   make();
   const SequenceId held = submit(3, 5);

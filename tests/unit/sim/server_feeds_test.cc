@@ -34,20 +34,22 @@ class ServerFeedsTest : public Loopback {
 TEST_F(ServerFeedsTest, GeneratedTokensServeAsAPrefixAndAreTold) {
   Server& server = start(telling(Engine::Vllm));
   run([&]() -> Task {
-    const json prompt{11, 12, 13, 14, 15};
+    const json prompt{11, 12, 13, 14};
     const Reply first = co_await call(
         server.port(), "POST", "/v1/completions",
         {{"prompt", prompt}, {"max_tokens", 8}, {"ignore_eos", true}, {"return_token_ids", true}});
     json longer = prompt;
     for (const json& token : first.json()["choices"][0]["token_ids"]) longer.push_back(token);
-    EXPECT_EQ(longer.size(), 13U);
-    // The last token was never fed to the model: twelve tokens are three blocks.
+    EXPECT_EQ(longer.size(), 12U);
+    // The last token was never fed to the model: eleven tokens are two blocks.
     const json table = co_await blocks(server);
-    EXPECT_EQ(table[0]["blocks"].size(), 3U);
+    EXPECT_EQ(table[0]["blocks"].size(), 2U);
+    longer.push_back(99);
     EXPECT_EQ(cached(co_await call(server.port(), "POST", "/v1/completions",
                                    {{"prompt", longer}, {"max_tokens", 1}})),
-              12);
-    EXPECT_EQ((co_await state(server))["kv_events"], 3);  // the prompt's, then block by block
+              8);
+    // The prompt's block, one that was generated, and one of the second prompt.
+    EXPECT_EQ((co_await state(server))["kv_events"], 3);
   });
 }
 
@@ -117,7 +119,7 @@ TEST_F(ServerFeedsTest, TrtllmsEventsAreFetchedOnce) {
 TEST_F(ServerFeedsTest, SglangSaysWhereToSubscribe) {
   Options options = telling(Engine::Sglang);
   options.dp_size = 2;
-  options.kv.topic = "kv";
+  options.kv.topic = "kv@{model}";
   Server& on = start(options);
   Server& off = start(worker(Engine::Sglang));
   run([&]() -> Task {
@@ -126,7 +128,7 @@ TEST_F(ServerFeedsTest, SglangSaysWhereToSubscribe) {
     EXPECT_EQ(info["endpoint_host"], "127.0.0.1");
     EXPECT_EQ(std::to_string(info["endpoint_port_base"].get<int>()),
               on.options().kv.events.substr(on.options().kv.events.rfind(':') + 1));
-    EXPECT_EQ(info["topic"], "kv");
+    EXPECT_EQ(info["topic"], "kv@demo");
     EXPECT_EQ(info["block_size"], 4);
     EXPECT_EQ(info["dp_size"], 2);
     EXPECT_TRUE((co_await call(off.port(), "GET", "/server_info")).json()["kv_events"].is_null());
@@ -164,7 +166,9 @@ TEST_F(ServerFeedsTest, WhatCannotBeIsRefusedAtTheStart) {
   wrong.kv.events = "127.0.0.1:0";
   Options host = worker(Engine::Trtllm);
   host.kv.host_blocks = 4;
-  for (const Options& options : {replay_only, wrong, host}) {
+  Options hashes = worker(Engine::Sglang);
+  hashes.kv.host_hashes_only = true;
+  for (const Options& options : {replay_only, wrong, host, hashes}) {
     Server server(io_, options);
     EXPECT_FALSE(server.start());
   }
