@@ -139,10 +139,11 @@ std::string encode_snapshot(std::span<const HolderSnapshot> holders) {
     put(out, holder.position.payload_hash);
     put(out, static_cast<std::uint32_t>(holder.blocks.size()));
     std::unordered_map<EngineHash, std::uint32_t> places;
-    for (const Index::Held& held : holder.blocks) {
+    for (std::size_t i = 0; i < holder.blocks.size(); ++i) {
+      const Index::Held& held = holder.blocks[i];
       std::uint32_t parent = kNoParent;
       if (held.parent) parent = places.at(*held.parent);
-      places.emplace(held.engine, static_cast<std::uint32_t>(places.size()));
+      places.emplace(held.engine, static_cast<std::uint32_t>(i));
       put(out, held.engine);
       put(out, held.sequence);
       put(out, parent);
