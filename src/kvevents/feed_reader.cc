@@ -223,6 +223,11 @@ void FeedReader::attempt_failed(Clock::time_point now) {
   stop_replay();
   ++attempts_;
   if (attempts_ >= context_.options.replay_attempts) {
+    if (silent_gate_.passes(now))
+      context_.log.warning("feed_replay_failed", {{"worker", spec_.name},
+                                                  {"rank", std::int64_t{spec_.holder.rank}},
+                                                  {"endpoint", spec_.replay},
+                                                  {"attempts", number(attempts_)}});
     sequence_.replay_failed();
     return;
   }

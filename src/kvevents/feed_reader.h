@@ -114,6 +114,7 @@ class FeedReader final : public Source, private Sequence::Sink {
   Gate repaired_gate_;
   Gate lost_gate_;
   Gate restart_gate_;
+  Gate silent_gate_;
 };
 
 }  // namespace baton::kvevents

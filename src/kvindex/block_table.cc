@@ -32,47 +32,14 @@ void BlockTable::free_segment(Segment* segment) {
   slab_.give(segment->number());
 }
 
-void BlockTable::prefetch_line(SequenceHash key) const {
-  if (directory_.empty()) return;
-  const std::uint64_t hash = mix(key);
-  __builtin_prefetch(&directory_[place_of(hash)]->lines[line_of(hash)]);
-}
-
-void BlockTable::prefetch_node(SequenceHash key) const {
-  if (directory_.empty()) return;
-  const std::uint64_t hash = mix(key);
-  for (const std::uint32_t entry : directory_[place_of(hash)]->lines[line_of(hash)].entries) {
-    if ((entry & kTagMask) != tag_of(hash) || entry == kEmpty) continue;
-    __builtin_prefetch(&nodes_[entry >> kTagBits]);
-    return;
-  }
-}
-
-NodeNumber BlockTable::find(SequenceHash key) const {
-  if (directory_.empty()) return kNoNode;
-  const std::uint64_t hash = mix(key);
-  const Segment& segment = *directory_[place_of(hash)];
-  std::uint32_t at = line_of(hash);
-  for (std::uint32_t i = 0; i < kLines; ++i) {
-    const Line& line = segment.lines[at];
-    for (const std::uint32_t entry : line.entries) {
-      if ((entry & kTagMask) != tag_of(hash) || entry == kEmpty) continue;
-      const NodeNumber node = entry >> kTagBits;
-      if (nodes_[node].key == key) return node;
-    }
-    if (line.passed == 0) break;
-    at = (at + 1) % kLines;
-  }
-  return kNoNode;
-}
-
 void BlockTable::put(Segment& segment, std::uint64_t hash, NodeNumber node) {
   std::uint32_t at = line_of(hash);
   while (true) {  // there is room: a segment is split before it is full
     Line& line = segment.lines[at];
-    for (std::uint32_t& entry : line.entries) {
-      if (entry != kEmpty) continue;
-      entry = node << kTagBits | tag_of(hash);
+    const unsigned empty = line.like(kEmpty, kEmpty);
+    if (empty != 0) {
+      line.entries[static_cast<std::size_t>(std::countr_zero(empty))] =
+          node << kTagBits | tag_of(hash);
       ++segment.count();
       return;
     }
@@ -103,9 +70,9 @@ void BlockTable::erase(NodeNumber node) {
   std::uint32_t at = line_of(hash);
   while (true) {
     Line& line = segment.lines[at];
-    const auto entry = std::find(line.entries.begin(), line.entries.end(), wanted);
-    if (entry != line.entries.end()) {
-      *entry = kEmpty;
+    const unsigned found = line.like(kEmpty, wanted);
+    if (found != 0) {
+      line.entries[static_cast<std::size_t>(std::countr_zero(found))] = kEmpty;
       break;
     }
     --line.passed;

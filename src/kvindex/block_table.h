@@ -6,8 +6,14 @@
 #include "kvindex/slab.h"
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace baton::kvindex {
 
@@ -36,6 +42,7 @@ class BlockTable {
  private:
   static constexpr std::uint32_t kLines = 16;
   static constexpr std::uint32_t kPerLine = 15;
+  static constexpr unsigned kEntries = (1U << kPerLine) - 1;
   static constexpr std::uint32_t kMost = 210;  // of 240: more are split
   static constexpr std::uint32_t kFew = 70;    // two halves with no more are joined
   static constexpr unsigned kTagBits = 6;
@@ -47,6 +54,9 @@ class BlockTable {
     std::uint8_t passed;                          // how many belong here and are further on
     std::uint8_t detail;                          // see Segment
     std::uint16_t half;
+
+    // A bit for each entry whose bits under `mask` are those of `wanted`.
+    unsigned like(std::uint32_t mask, std::uint32_t wanted) const;
   };
   static_assert(sizeof(Line) == 64);
 
@@ -66,8 +76,9 @@ class BlockTable {
   std::size_t place_of(std::uint64_t hash) const {
     return depth_ == 0 ? 0 : static_cast<std::size_t>(hash >> (64 - depth_));
   }
-  static std::uint32_t line_of(std::uint64_t hash) { return hash >> kTagBits & (kLines - 1); }
-  static std::uint32_t tag_of(std::uint64_t hash) { return hash & kTagMask; }
+  // Other bits than those that name the segment.
+  static std::uint32_t line_of(std::uint64_t hash) { return hash >> 32 & (kLines - 1); }
+  static std::uint32_t tag_of(std::uint64_t hash) { return hash >> 36 & kTagMask; }
   static void put(Segment& segment, std::uint64_t hash, NodeNumber node);
   void move_all(Segment& from, Segment& low, Segment& high, std::uint64_t bit) const;
   void point(std::size_t place, unsigned depth, Segment* segment);
@@ -81,5 +92,60 @@ class BlockTable {
   std::size_t segments_ = 0;
   std::array<std::uint32_t, 64> at_depth_{};  // how many segments there are of each depth
 };
+
+#if defined(__SSE2__)
+inline unsigned BlockTable::Line::like(std::uint32_t mask, std::uint32_t wanted) const {
+  const auto* words = reinterpret_cast<const __m128i*>(this);
+  const __m128i masks = _mm_set1_epi32(static_cast<int>(mask));
+  const __m128i wants = _mm_set1_epi32(static_cast<int>(wanted));
+  const auto four = [&](int i) {
+    return _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(words + i), masks), wants);
+  };
+  const __m128i first = _mm_packs_epi32(four(0), four(1));
+  const __m128i second = _mm_packs_epi32(four(2), four(3));
+  return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(first, second))) & kEntries;
+}
+#else
+inline unsigned BlockTable::Line::like(std::uint32_t mask, std::uint32_t wanted) const {
+  unsigned found = 0;
+  for (unsigned i = 0; i < kPerLine; ++i) {
+    found |= static_cast<unsigned>((entries[i] & mask) == wanted) << i;
+  }
+  return found;
+}
+#endif
+
+inline NodeNumber BlockTable::find(SequenceHash key) const {
+  if (directory_.empty()) return kNoNode;
+  const std::uint64_t hash = mix(key);
+  const Segment& segment = *directory_[place_of(hash)];
+  std::uint32_t at = line_of(hash);
+  for (std::uint32_t i = 0; i < kLines; ++i) {
+    const Line& line = segment.lines[at];
+    for (unsigned found = line.like(kTagMask, tag_of(hash)); found != 0; found &= found - 1) {
+      const std::uint32_t entry = line.entries[static_cast<std::size_t>(std::countr_zero(found))];
+      if (entry != kEmpty && nodes_[entry >> kTagBits].key == key) return entry >> kTagBits;
+    }
+    if (line.passed == 0) break;
+    at = (at + 1) % kLines;
+  }
+  return kNoNode;
+}
+
+inline void BlockTable::prefetch_line(SequenceHash key) const {
+  if (directory_.empty()) return;
+  const std::uint64_t hash = mix(key);
+  __builtin_prefetch(&directory_[place_of(hash)]->lines[line_of(hash)]);
+}
+
+inline void BlockTable::prefetch_node(SequenceHash key) const {
+  if (directory_.empty()) return;
+  const std::uint64_t hash = mix(key);
+  const Line& line = directory_[place_of(hash)]->lines[line_of(hash)];
+  const unsigned found = line.like(kTagMask, tag_of(hash));
+  if (found == 0) return;
+  const std::uint32_t entry = line.entries[static_cast<std::size_t>(std::countr_zero(found))];
+  if (entry != kEmpty) __builtin_prefetch(&nodes_[entry >> kTagBits]);
+}
 
 }  // namespace baton::kvindex

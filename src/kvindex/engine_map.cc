@@ -10,80 +10,73 @@
 namespace baton::kvindex {
 namespace {
 
-constexpr std::size_t kLeast = 16;
-
-// Six of seven places at the most.
-constexpr std::size_t room_in(std::size_t capacity) { return capacity - capacity / 7; }
+// Four names for five places, so that most are in the line they belong to.
+constexpr std::size_t room_in(std::size_t lines) { return lines * 4; }
+constexpr std::size_t lines_for(std::size_t names) { return names / 4 + 1; }
 
 }  // namespace
 
 EngineMap::~EngineMap() { clear(); }
 
-std::size_t EngineMap::seek(std::uint64_t name) const {
-  std::size_t at = home_of(name);
-  while (entries_[at].place != kNoPlace && entries_[at].name() != name) at = next(at);
-  return at;
-}
-
-BlockPlace EngineMap::find(std::uint64_t name) const {
-  return size_ == 0 ? kNoPlace : entries_[seek(name)].place;
-}
-
 void EngineMap::reserve(std::size_t more) {
   const std::size_t wanted = size_ + more;
-  if (wanted <= room_in(capacity_)) return;
-  resize(std::max({kLeast, wanted + wanted / 5 + 2, capacity_ + capacity_ / 5}));
+  if (wanted <= room_in(lines_count_)) return;
+  resize(std::max(lines_for(wanted), lines_count_ + lines_count_ / 6));
 }
 
-void EngineMap::put(std::uint64_t name, BlockPlace place) {
-  Entry& entry = entries_[seek(name)];
-  if (entry.place == kNoPlace) ++size_;
-  entry = {.low = static_cast<std::uint32_t>(name),
-           .high = static_cast<std::uint32_t>(name >> 32),
-           .place = place};
-}
-
-void EngineMap::erase(std::uint64_t name) {
-  if (size_ == 0) return;
-  std::size_t hole = seek(name);
-  if (entries_[hole].place == kNoPlace) return;
-  --size_;
-  // What follows moves up where the hole would hide it from who seeks it.
-  for (std::size_t at = next(hole); entries_[at].place != kNoPlace; at = next(at)) {
-    const std::size_t home = home_of(entries_[at].name());
-    const bool reachable = hole < at ? (home > hole && home <= at) : (home > hole || home <= at);
-    if (reachable) continue;
-    entries_[hole] = entries_[at];
-    hole = at;
+void EngineMap::add(std::uint64_t name, BlockPlace place) {
+  for (std::size_t at = home_of(name);; at = next(at)) {
+    const unsigned empty = lines_[at].empty();
+    if (empty != 0) {
+      lines_[at].entries[static_cast<std::size_t>(std::countr_zero(empty))] = {
+          .low = static_cast<std::uint32_t>(name),
+          .high = static_cast<std::uint32_t>(name >> 32),
+          .place = place};
+      ++size_;
+      return;
+    }
+    ++lines_[at].passed;
   }
-  entries_[hole].place = kNoPlace;
+}
+
+void EngineMap::erase(Entry* entry) {
+  const auto in = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(entry) -
+                                           reinterpret_cast<const std::byte*>(lines_)) /
+                  sizeof(Line);
+  for (std::size_t at = home_of(entry->name()); at != in; at = next(at)) --lines_[at].passed;
+  entry->place = kNoPlace;
+  --size_;
 }
 
 void EngineMap::shrink() {
   if (size_ == 0) {
     clear();
-  } else if (capacity_ > kLeast && size_ < capacity_ / 2) {
-    resize(std::max(kLeast, size_ + size_ / 3));
+  } else if (lines_count_ > 4 && size_ < room_in(lines_count_) / 2) {
+    resize(lines_for(size_ + size_ / 4));
   }
 }
 
 void EngineMap::clear() {
-  if (capacity_ > 0) free_array(reinterpret_cast<std::byte*>(entries_), bytes());
-  entries_ = nullptr;
-  capacity_ = size_ = 0;
+  if (lines_count_ > 0) free_array(reinterpret_cast<std::byte*>(lines_), bytes());
+  lines_ = nullptr;
+  lines_count_ = size_ = 0;
 }
 
-void EngineMap::resize(std::size_t capacity) {
-  auto* fresh = reinterpret_cast<Entry*>(allocate_array(capacity * sizeof(Entry)));
-  for (std::size_t i = 0; i < capacity; ++i) fresh[i].place = kNoPlace;
-  Entry* old = std::exchange(entries_, fresh);
-  const std::size_t old_capacity = std::exchange(capacity_, capacity);
-  for (std::size_t i = 0; i < old_capacity; ++i) {
-    if (old[i].place != kNoPlace) entries_[seek(old[i].name())] = old[i];
+void EngineMap::resize(std::size_t lines) {
+  auto* fresh = reinterpret_cast<Line*>(allocate_array(lines * sizeof(Line)));
+  for (std::size_t i = 0; i < lines; ++i) {
+    fresh[i].entries.fill({.low = 0, .high = 0, .place = kNoPlace});
+    fresh[i].passed = 0;
   }
-  if (old_capacity > 0) {
-    free_array(reinterpret_cast<std::byte*>(old), old_capacity * sizeof(Entry));
+  Line* old = std::exchange(lines_, fresh);
+  const std::size_t old_count = std::exchange(lines_count_, lines);
+  size_ = 0;
+  for (std::size_t i = 0; i < old_count; ++i) {
+    for (const Entry& entry : old[i].entries) {
+      if (entry.place != kNoPlace) add(entry.name(), entry.place);
+    }
   }
+  if (old_count > 0) free_array(reinterpret_cast<std::byte*>(old), old_count * sizeof(Line));
 }
 
 }  // namespace baton::kvindex

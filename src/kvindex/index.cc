@@ -39,7 +39,8 @@ bool Index::State::bind(Writer writer, Shard& shard, BlockPlace place, NodeNumbe
                         const Link& link, Applied& applied, Moved& moved) {
   EngineMap& names = writer.slot.names;
   Aliases& aliases = writer.slot.aliases;
-  const BlockPlace bound = names.find(link.engine);
+  EngineMap::Entry* entry = names.find(link.engine);
+  const BlockPlace bound = entry == nullptr ? kNoPlace : entry->place;
   const auto before =
       shard.hold(node_of(place), above, writer.number, link.tiers, writer.slot.tally);
   if (!before) return false;
@@ -57,7 +58,11 @@ bool Index::State::bind(Writer writer, Shard& shard, BlockPlace place, NodeNumbe
     if (aliases.knows(bound)) moved.tiers = aliases.take(link.engine, bound, kAllTiers).block_lost;
   }
   if (*before != 0) aliases.add(link.engine, place, link.tiers, tiers_of(*before));
-  names.put(link.engine, place);
+  if (entry == nullptr) {
+    names.add(link.engine, place);
+  } else {
+    entry->place = place;
+  }
   ++applied.done;
   return true;
 }
@@ -115,10 +120,9 @@ Applied Index::store(Slot slot, std::optional<EngineHash> parent, std::span<cons
   BlockPlace place = kNoPlace;
   std::optional<SequenceHash> before;
   if (parent) {
-    place = writer.slot.names.find(*parent);
-    if (place == kNoPlace) {
-      return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
-    }
+    const EngineMap::Entry* entry = writer.slot.names.find(*parent);
+    if (entry == nullptr) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
+    place = entry->place;
     Shard& shard = state_->shards[shard_index(place)];
     const std::lock_guard hold_shard(shard.lock());
     before = shard.key(node_of(place));
@@ -140,9 +144,11 @@ Applied Index::restore(Slot slot, std::optional<EngineHash> parent,
   const State::Writer writer{.number = static_cast<std::uint32_t>(slot),
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
   const std::lock_guard hold(writer.slot.mutex);
-  const BlockPlace place = parent ? writer.slot.names.find(*parent) : kNoPlace;
-  if (parent && place == kNoPlace) {
-    return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
+  BlockPlace place = kNoPlace;
+  if (parent) {
+    const EngineMap::Entry* entry = writer.slot.names.find(*parent);
+    if (entry == nullptr) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
+    place = entry->place;
   }
   std::vector<State::Link> links;
   links.reserve(blocks.size());
@@ -163,33 +169,33 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
                                       Action action) {
   std::uint32_t unknown = 0;
   const EngineMap& map = writer.slot.names;
-  std::array<BlockPlace, kChunk> places{};
+  std::array<EngineMap::Entry*, kChunk> entries{};
   for (; !names.empty(); names = names.subspan(std::min(names.size(), kChunk))) {
     const auto chunk = names.first(std::min(names.size(), kChunk));
     for (const EngineHash name : chunk) map.prefetch(name);
-    for (std::size_t i = 0; i < chunk.size(); ++i) places[i] = map.find(chunk[i]);
+    for (std::size_t i = 0; i < chunk.size(); ++i) entries[i] = map.find(chunk[i]);
+    const auto shard_at = [&](std::size_t i) {
+      const bool known = entries[i] != nullptr && entries[i]->place != kNoPlace;
+      return known ? shard_index(entries[i]->place) : kShards;
+    };
     for (std::size_t i = 0; i < chunk.size();) {
-      if (places[i] == kNoPlace) {
-        ++unknown;
-        ++i;
-        continue;
-      }
-      const std::size_t number = shard_index(places[i]);
+      const std::size_t number = shard_at(i);
       std::size_t end = i + 1;
-      while (end < chunk.size() && places[end] != kNoPlace && shard_index(places[end]) == number) {
-        ++end;
+      while (end < chunk.size() && shard_at(end) == number) ++end;
+      if (number == kShards) {  // unknown, or named twice and gone by now
+        unknown += static_cast<std::uint32_t>(end - i);
+        i = end;
+        continue;
       }
       Shard& shard = shards[number];
       const std::lock_guard hold(shard.lock());
-      for (std::size_t k = i; k < end; ++k) shard.prefetch_node(node_of(places[k]));
-      for (std::size_t k = i; k < end; ++k) shard.prefetch_around(node_of(places[k]));
+      for (std::size_t k = i; k < end; ++k) shard.prefetch_node(node_of(entries[k]->place));
+      for (std::size_t k = i; k < end; ++k) shard.prefetch_around(node_of(entries[k]->place));
       for (; i < end; ++i) {
-        // Asked again: it may be named twice.
-        const BlockPlace place = map.find(chunk[i]);
-        if (place == kNoPlace) {
-          ++unknown;
+        if (entries[i]->place == kNoPlace) {
+          ++unknown;  // named twice
         } else {
-          action(shard, place, chunk[i]);
+          action(shard, *entries[i]);
         }
       }
       shard.publish_bytes();
@@ -204,10 +210,10 @@ Applied Index::copy(Slot slot, std::span<const EngineHash> blocks, Tier tier) {
   const std::lock_guard hold(writer.slot.mutex);
   Applied applied;
   applied.unknown_parent =
-      state_->for_known(writer, blocks, [&](Shard& shard, BlockPlace place, EngineHash name) {
+      state_->for_known(writer, blocks, [&](Shard& shard, EngineMap::Entry& entry) {
         State::Moved moved;
-        state_->bind(writer, shard, place, kNoNode,
-                     {.engine = name, .sequence = 0, .tiers = bit_of(tier)}, applied, moved);
+        State::bind(writer, shard, entry.place, kNoNode,
+                    {.engine = entry.name(), .sequence = 0, .tiers = bit_of(tier)}, applied, moved);
       });
   finish(writer.slot);
   return applied;
@@ -222,7 +228,9 @@ Applied Index::remove(Slot slot, std::span<const EngineHash> blocks, Tier tier) 
   EngineMap& names = writer.slot.names;
   Aliases& aliases = writer.slot.aliases;
   const std::uint32_t unknown =
-      state_->for_known(writer, blocks, [&](Shard& shard, BlockPlace place, EngineHash name) {
+      state_->for_known(writer, blocks, [&](Shard& shard, EngineMap::Entry& entry) {
+        const BlockPlace place = entry.place;
+        const EngineHash name = entry.name();
         const bool shared = aliases.knows(place);
         const std::uint32_t had = shared ? aliases.tiers(name, place)
                                          : tiers_of(shard.member(node_of(place), writer.number));
@@ -230,7 +238,7 @@ Applied Index::remove(Slot slot, std::span<const EngineHash> blocks, Tier tier) 
           ++applied.known;
           return;
         }
-        if (had == bit) names.erase(name);
+        if (had == bit) names.erase(&entry);
         const std::uint32_t lost = shared ? aliases.take(name, place, bit).block_lost : bit;
         if (lost != 0) shard.release(node_of(place), writer.number, lost, writer.slot.tally);
         ++applied.done;
@@ -284,10 +292,13 @@ Index::Holding Index::holding(Slot slot) const {
 }
 
 Index::Size Index::size() const {
-  Size size{.blocks = state_->count.held.load(std::memory_order_relaxed),
+  Size size{.blocks = 0,
             .memberships = state_->slots.memberships(),
             .bytes = sizeof(State) + state_->arena.bytes() + state_->slots.bytes()};
-  for (const Shard& shard : state_->shards) size.bytes += shard.bytes();
+  for (const Shard& shard : state_->shards) {
+    size.blocks += shard.held();
+    size.bytes += shard.bytes();
+  }
   return size;
 }
 

@@ -16,7 +16,9 @@ inline constexpr std::size_t kShards = std::size_t{1} << kShardBits;
 // The most blocks for which a shard is held at a time: readers wait so long.
 inline constexpr std::size_t kChunk = 64;
 
-inline std::size_t shard_of(SequenceHash first) { return mix(~first) >> (64 - kShardBits); }
+inline std::size_t shard_of(SequenceHash first) {
+  return mix(mix(first) >> 32) >> (64 - kShardBits);
+}
 inline std::size_t shard_index(BlockPlace place) { return place >> Slab::kNumberBits; }
 inline NodeNumber node_of(BlockPlace place) { return place & Slab::kNothing; }
 inline BlockPlace place_of(std::size_t shard, NodeNumber node) {
@@ -46,10 +48,10 @@ struct Index::State {
   // Links blocks into a chain after `parent` (kNoPlace: the first begins a prompt).
   Applied extend(Writer writer, BlockPlace parent, std::span<const Link> links);
   // Of a link that the shard has as `node`; false: no room.
-  bool bind(Writer writer, Shard& shard, BlockPlace place, NodeNumber above, const Link& link,
-            Applied& applied, Moved& moved);
+  static bool bind(Writer writer, Shard& shard, BlockPlace place, NodeNumber above,
+                   const Link& link, Applied& applied, Moved& moved);
   void release(Writer writer, BlockPlace place, std::uint32_t tiers);
-  // Calls `action(shard, place, name)` for the names that are known, a shard at a time, with its
+  // Calls `action(shard, entry)` for the names that are known, a shard at a time, with its
   // lock held; returns how many are not known.
   template <class Action>
   std::uint32_t for_known(Writer writer, std::span<const EngineHash> names, Action action);

@@ -40,13 +40,7 @@ class NodeSlab {
   Slab slab_;
 };
 
-// Spreads what a number tells over all of its bits; no two numbers give the same.
-inline std::uint64_t mix(std::uint64_t number) {
-  number ^= number >> 32;
-  number *= 0x9E3779B97F4A7C15U;
-  number ^= number >> 29;
-  number *= 0xBF58476D1CE4E5B9U;
-  return number ^ number >> 32;
-}
+// Spreads what a number tells into its higher bits; no two numbers give the same.
+inline std::uint64_t mix(std::uint64_t number) { return number * 0x9E3779B97F4A7C15U; }
 
 }  // namespace baton::kvindex

@@ -9,6 +9,7 @@
 namespace baton::kvindex {
 namespace {
 
+constexpr std::size_t kCacheLine = 64;
 // From here on an array is mapped by itself.
 constexpr std::size_t kMappedBytes = std::size_t{128} * 1024;
 
@@ -47,7 +48,7 @@ void PageArena::give(std::byte* page) {
 
 std::byte* allocate_array(std::size_t bytes) {
   if (bytes >= kMappedBytes) return map(bytes);
-  void* memory = std::malloc(bytes);
+  void* memory = std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
   if (memory == nullptr) throw std::bad_alloc();
   return static_cast<std::byte*>(memory);
 }

@@ -35,7 +35,8 @@ class PageArena {
   std::atomic<std::size_t> pages_{0};  // in use
 };
 
-// Large arrays get pages of their own, so that what they give back reaches the system.
+// Large arrays get pages of their own, so that what they give back reaches the system. All
+// begin with a cache line.
 std::byte* allocate_array(std::size_t bytes);
 void free_array(std::byte* array, std::size_t bytes);
 

@@ -88,7 +88,7 @@ std::optional<Member> Shard::hold(NodeNumber node, NodeNumber parent, std::uint3
   const bool awaited = tally.cut_off > 0 && block.first_child != kNoNode;
   if (awaited) now |= kMayHaveChildren;
   if (!sets_.add(block.members, now)) return std::nullopt;
-  if (first) count_.held.fetch_add(1, std::memory_order_relaxed);
+  if (first) Tally::add(held_, 1);
   if (before == kNoReach) ++tally.cut_off;
   tally.count_tiers(0, tiers);
   Tally::add(tally.memberships, 1);
@@ -112,7 +112,7 @@ void Shard::release(NodeNumber node, std::uint32_t slot, std::uint32_t tiers, Ta
   sets_.remove(block.members, slot);
   Tally::add(tally.memberships, static_cast<std::size_t>(-1));
   if (reach_before(old) == kNoReach) --tally.cut_off;
-  if (block.members == 0) count_.held.fetch_sub(1, std::memory_order_relaxed);
+  if (block.members == 0) Tally::add(held_, static_cast<std::size_t>(-1));
   if ((old & kMayHaveChildren) != 0 && reach_of(old) != kNoReach) {
     spread(node, slot, kNoReach, tally);
   }
@@ -121,6 +121,7 @@ void Shard::release(NodeNumber node, std::uint32_t slot, std::uint32_t tiers, Ta
 
 // The slot must reach so far now for all up to `node`: tells the blocks that follow.
 void Shard::spread(NodeNumber node, std::uint32_t slot, std::uint32_t reach, Tally& tally) {
+  if (nodes_[node].first_child == kNoNode) return;
   fronts_.assign(1, {.node = node, .reach = reach});
   while (!fronts_.empty()) {
     const Front front = fronts_.back();

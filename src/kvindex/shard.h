@@ -21,7 +21,6 @@ namespace baton::kvindex {
 struct BlockCount {
   std::size_t most;
   std::atomic<std::size_t> known{0};  // held, or leading to one that is
-  std::atomic<std::size_t> held{0};
 
   bool take() {
     std::size_t now = known.load(std::memory_order_relaxed);
@@ -81,6 +80,8 @@ class Shard {
   void match(std::span<const SequenceHash> prompt, const Slots& slots,
              std::vector<Match>& matches) const;
 
+  // Any thread.
+  std::size_t held() const { return held_.load(std::memory_order_relaxed); }
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   void publish_bytes();
 
@@ -99,6 +100,7 @@ class Shard {
     std::uint32_t reach;
   };
   std::vector<Front> fronts_;  // spread()'s, kept for the next time
+  std::atomic<std::size_t> held_{0};
   std::atomic<std::size_t> bytes_{0};
 };
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -28,10 +29,9 @@ struct Tally {
   }
   // Tiers that a membership has lost and won.
   void count_tiers(std::uint32_t before, std::uint32_t after) {
-    for (std::size_t tier = 0; tier < kTiers; ++tier) {
-      const std::uint32_t bit = 1U << tier;
-      if ((before & bit) == (after & bit)) continue;
-      add(blocks[tier], (after & bit) != 0 ? 1 : static_cast<std::size_t>(-1));
+    for (std::uint32_t changed = before ^ after; changed != 0; changed &= changed - 1) {
+      const auto tier = static_cast<std::size_t>(std::countr_zero(changed));
+      add(blocks[tier], (after >> tier & 1) != 0 ? 1 : static_cast<std::size_t>(-1));
     }
   }
 };

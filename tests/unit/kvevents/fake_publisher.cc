@@ -2,53 +2,31 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "unit/kvevents/fake_publisher.h"
 
-#include <bit>
+#include "support/msgpack_encoder.h"
+
 #include <chrono>
 #include <stdexcept>
+#include <tuple>
 
 namespace baton::kvevents::test {
 namespace {
 
 constexpr std::chrono::seconds kDeadline{10};
 
-void append(std::string& out, char type, std::uint64_t value, int bytes) {
-  out += type;
-  for (int i = bytes - 1; i >= 0; --i) out += static_cast<char>(value >> (8 * i));
-}
-
-void append(std::string& out, std::string_view text) {
-  out += static_cast<char>(0xa0 | text.size());
-  out += text;
-}
-
-void append(std::string& out, const std::vector<std::uint64_t>& hashes) {
-  append(out, '\xdc', hashes.size(), 2);
-  for (const std::uint64_t hash : hashes) append(out, '\xcf', hash, 8);
-}
-
 }  // namespace
 
 std::string encode(const Batch& batch, double timestamp) {
-  std::string out = "\x93";
-  append(out, '\xcb', std::bit_cast<std::uint64_t>(timestamp), 8);
-  append(out, '\xdc', batch.stored.size() + (batch.removed.empty() ? 0 : 1), 2);
+  baton::test::MsgpackEncoder out;
+  out.array(3).number(timestamp).array(batch.stored.size() + (batch.removed.empty() ? 0 : 1));
   for (const std::uint64_t hash : batch.stored) {
-    out += '\x96';
-    append(out, "BlockStored");
-    append(out, std::vector{hash});
-    out += '\xc0';
-    out += '\x91';
-    append(out, '\xce', hash & 0xffff, 4);
-    out += '\x01';
-    out += '\xc0';
+    out.array(6).text("BlockStored").array(1).unsigned_integer(hash).nil();
+    out.array(1).unsigned_integer(hash & 0xffff).unsigned_integer(1).nil();
   }
   if (!batch.removed.empty()) {
-    out += '\x92';
-    append(out, "BlockRemoved");
-    append(out, batch.removed);
+    out.array(2).text("BlockRemoved").array(batch.removed.size());
+    for (const std::uint64_t hash : batch.removed) out.unsigned_integer(hash);
   }
-  out += static_cast<char>(batch.rank);
-  return out;
+  return out.unsigned_integer(batch.rank).encoded();
 }
 
 std::string number_frame(std::uint64_t number) {

@@ -9,9 +9,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
-#include <memory>
+#include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -301,6 +303,8 @@ TEST_P(BadReplayTest, IsGivenUpAfterAFewAttempts) {
   ASSERT_TRUE(reaches(2));
   EXPECT_EQ(status().lost, 1U);
   EXPECT_THAT(blocks(), ElementsAre(2));
+  EXPECT_GE(publisher.requests(), 4U);  // one of them at the start
+  EXPECT_THAT(logged(), HasSubstr("feed_replay_failed"));
   publisher.set_replay(FakePublisher::Replay::Normal);
 }
 
