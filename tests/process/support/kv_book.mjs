@@ -30,7 +30,7 @@ export async function untilCache(router, sim, what, wanted, rank = 0) {
     () => `${what}; last seen ${JSON.stringify(seen)}`,
     async () => {
       seen = await cacheOf(router, sim, rank);
-      return wanted(seen) && seen;
+      return (await wanted(seen)) && seen;
     },
   );
 }
@@ -134,8 +134,8 @@ export class Audit {
         const told = await this.told();
         assert.deepEqual(told.map(({ holder }) => holder), truth.map(({ holder }) => holder));
         seen = truth
-          .map(({ holder, next }, i) => ({ holder, wanted: next > 0 ? next - 1 : null, sequence: told[i].sequence, state: told[i].state }))
-          .filter(({ wanted, sequence }) => wanted !== sequence);
+          .map(({ holder, next }, i) => ({ holder, wanted: next > 0 ? next - 1 : null, ...told[i] }))
+          .filter(({ wanted, sequence, feed }) => wanted !== sequence || (wanted !== null && feed !== 'live'));
         if (seen.length === 0) return truth;
         if (++looks % 30 === 0) await nudge(seen);
         return undefined;
