@@ -135,7 +135,7 @@ void tell(Subject& index, const Workload& work, const Workload::Operation& opera
   }
 }
 
-// All of it in order, on one thread; with `kinds` only some.
+// All of it in order, on one thread.
 template <class Subject>
 Timed in_order(Subject& index, const Workload& work) {
   Timed timed;
@@ -238,7 +238,6 @@ void trace(std::size_t workers, std::size_t cached_blocks, const char* path) {
       workers, cached_blocks, work.prompts.size(), work.stored.size(), work.removed.size());
   std::size_t step = 0;
   measure_trace<Indexed>("Baton", work, step);
-  if (getenv("NONAIVE")) return;
   measure_trace<NaiveIndex>("naive", work, step);
 }
 

@@ -59,8 +59,8 @@ Aliases::Left Aliases::take(EngineHash name, BlockPlace block, std::uint32_t tie
 }
 
 void Aliases::clear() {
-  blocks_ = {};
-  tiers_ = {};
+  blocks_ = decltype(blocks_)();
+  tiers_ = decltype(tiers_)();
 }
 
 }  // namespace baton::kvindex

@@ -136,7 +136,7 @@ void BlockTable::join(std::size_t place) {
   if (depth == 0) {
     if (segment->count() > 0) return;
     free_segment(segment);
-    directory_ = {};
+    directory_ = std::vector<Segment*>();
     return;
   }
   Segment* other = directory_[place ^ std::size_t{1} << (depth_ - depth)];

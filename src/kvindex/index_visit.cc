@@ -57,22 +57,23 @@ void Index::visit(Slot slot, const std::function<void(const Held&)>& visitor) co
     }
   }
 
-  std::vector<std::size_t> order;
-  order.reserve(list.size());
+  std::vector<std::size_t> open;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::size_t parent = list[i].parent;
     if (parent == kNobody) {
-      order.push_back(i);
+      open.push_back(i);
     } else {
       list[i].next = list[parent].first_child;
       list[parent].first_child = i;
     }
   }
-  for (std::size_t at = 0; at < order.size(); ++at) {
-    visitor(list[order[at]].held);
-    for (std::size_t child = list[order[at]].first_child; child != kNobody;
-         child = list[child].next) {
-      order.push_back(child);
+  // Along each chain before the next, so that chains stay together.
+  while (!open.empty()) {
+    const std::size_t at = open.back();
+    open.pop_back();
+    visitor(list[at].held);
+    for (std::size_t child = list[at].first_child; child != kNobody; child = list[child].next) {
+      open.push_back(child);
     }
   }
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "kvindex/block_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace baton::kvindex {
+namespace {
+
+struct Fixture {
+  PageArena arena;
+  NodeSlab nodes{arena};
+  BlockTable table{arena, nodes};
+
+  NodeNumber add(SequenceHash key) {
+    const NodeNumber node = nodes.take();
+    nodes[node].key = key;
+    if (table.insert(node)) return node;
+    nodes.give(node);
+    return kNoNode;
+  }
+  void drop(NodeNumber node) {
+    table.erase(node);
+    nodes.give(node);
+  }
+};
+
+TEST(BlockTable, FindsWhatIsInItAndNothingElse) {
+  Fixture fixture;
+  std::mt19937_64 chance(2);
+  std::vector<std::pair<SequenceHash, NodeNumber>> added;
+  for (const std::size_t most : {100U, 50'000U, 300U, 20'000U, 0U}) {
+    while (added.size() < most) {
+      const SequenceHash key = chance();
+      ASSERT_EQ(fixture.table.find(key), kNoNode);
+      added.emplace_back(key, fixture.add(key));
+    }
+    std::ranges::shuffle(added, chance);
+    while (added.size() > most) {
+      fixture.drop(added.back().second);
+      ASSERT_EQ(fixture.table.find(added.back().first), kNoNode);
+      added.pop_back();
+    }
+    for (const auto& [key, node] : added) ASSERT_EQ(fixture.table.find(key), node);
+  }
+  EXPECT_EQ(fixture.table.bytes(), 0U);
+}
+
+TEST(BlockTable, RefusesKeysMadeToLieInOnePlaceBeforeItGrowsForThem) {
+  Fixture fixture;
+  // The inverse of mix()'s factor: these keys agree in all bits but the last ten.
+  std::uint64_t inverse = 1;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - 0x9E3779B97F4A7C15U * inverse;
+  ASSERT_EQ(mix(inverse), 1U);
+  std::size_t taken = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) taken += fixture.add(i * inverse) != kNoNode ? 1 : 0;
+  EXPECT_GT(taken, 100U);
+  EXPECT_LT(taken, 1000U);
+  EXPECT_LT(fixture.table.bytes(), 1'000'000U);
+}
+
+}  // namespace
+}  // namespace baton::kvindex

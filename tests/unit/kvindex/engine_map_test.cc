@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "kvindex/engine_map.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace baton::kvindex {
+namespace {
+
+TEST(EngineMap, IsLikeAMap) {
+  std::mt19937_64 chance(5);
+  EngineMap map;
+  std::map<std::uint64_t, BlockPlace> model;
+  for (int i = 0; i < 200'000; ++i) {
+    // Few names at first, then many, then few again.
+    const std::uint64_t names = i < 20'000 ? 30 : i < 150'000 ? 20'000 : 100;
+    const std::uint64_t name = chance() % names << (i % 2 == 0 ? 0 : 40);
+    EngineMap::Entry* found = map.find(name);
+    const auto wanted = model.find(name);
+    ASSERT_EQ(found != nullptr, wanted != model.end());
+    if (found != nullptr) ASSERT_EQ(found->place, wanted->second);
+    if (found != nullptr && chance() % 2 == 0) {
+      map.erase(found);
+      model.erase(wanted);
+      map.shrink();
+    } else if (found == nullptr) {
+      map.reserve(1);
+      map.add(name, static_cast<BlockPlace>(i));
+      model[name] = static_cast<BlockPlace>(i);
+    }
+    ASSERT_EQ(map.size(), model.size());
+  }
+  std::map<std::uint64_t, BlockPlace> listed;
+  map.for_each([&](std::uint64_t name, BlockPlace place) { listed.emplace(name, place); });
+  EXPECT_EQ(listed, model);
+}
+
+TEST(EngineMap, TakesLittleMoreThanItsNames) {
+  EngineMap map;
+  for (std::uint64_t name = 0; name < 100'000; ++name) {
+    map.reserve(1);
+    map.add(name, 1);
+    if (name > 1000) ASSERT_LT(map.bytes(), name * 20);
+  }
+  while (map.size() > 100) {
+    map.erase(map.find(map.size() - 1));
+    map.shrink();
+  }
+  EXPECT_LT(map.bytes(), 100 * 64U);
+  map.clear();
+  EXPECT_EQ(map.bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace baton::kvindex
