@@ -49,10 +49,8 @@ class Engine {
       const std::size_t blocks = random_() % 3 == 0 ? 1 : 32 + random_() % 97;
       store(events, blocks);
       count += 1;
-      for (std::size_t block = 0; block < blocks; ++block) {
-        if (cached_.size() <= kCachedBlocks) break;
-        remove(events, cached_.front());
-        cached_.pop_front();
+      for (std::size_t block = 0; block < blocks && cached_ > kCachedBlocks; ++block) {
+        remove(events, evict());
         ++count;
       }
     }
@@ -73,10 +71,12 @@ class Engine {
     events.text("BlockStored");
     name("block_hashes");
     events.array(blocks);
+    auto& request = requests_.emplace_back();
     for (std::size_t i = 0; i < blocks; ++i) {
-      cached_.push_back(random_());
-      events.unsigned_integer(cached_.back());
+      request.push_back(random_());
+      events.unsigned_integer(request.back());
     }
+    cached_ += blocks;
     name("parent_block_hash");
     events.nil();
     name("token_ids");
@@ -100,6 +100,16 @@ class Engine {
     if (!map) events.nil();
   }
 
+  // Of the oldest request the last block, as vLLM does it.
+  std::uint64_t evict() {
+    auto& oldest = requests_.front();
+    const std::uint64_t hash = oldest.back();
+    oldest.pop_back();
+    if (oldest.empty()) requests_.pop_front();
+    --cached_;
+    return hash;
+  }
+
   // One hash per event, as vLLM does it.
   void remove(MsgpackEncoder& events, std::uint64_t hash) {
     ++operations_;
@@ -121,7 +131,8 @@ class Engine {
 
   Encoding encoding_;
   std::mt19937_64 random_{42};
-  std::deque<std::uint64_t> cached_;
+  std::deque<std::vector<std::uint64_t>> requests_;  // their blocks
+  std::size_t cached_ = 0;
   std::size_t operations_ = 0;
 };
 

@@ -25,22 +25,20 @@ struct Applier::State {
       : writer(index, slot, block_size, tally), trtllm(writer) {}
 
   Result<BatchHead> apply_batch(std::span<const std::byte> payload);
-  void apply(Decoded outcome);
-  void apply_event();
+  void apply(Decoded outcome, const Event& event);
+  void apply(const Event& event);
 
   Tally tally;
   BlockWriter writer;
   EventFilter filter;
-  Event event;
-  TrtllmReader trtllm_reader;
   TrtllmApplier trtllm;
 };
 
-void Applier::State::apply(Decoded outcome) {
+void Applier::State::apply(Decoded outcome, const Event& event) {
   ++tally.events;
   switch (outcome) {
     case Decoded::Event:
-      return apply_event();
+      return apply(event);
     case Decoded::UnknownType:
       return writer.count(Skipped::UnknownType);
     case Decoded::TooLarge:
@@ -51,7 +49,7 @@ void Applier::State::apply(Decoded outcome) {
   }
 }
 
-void Applier::State::apply_event() {
+void Applier::State::apply(const Event& event) {
   if (event.type == Event::Type::Cleared) {
     ++tally.cleared;
     return writer.clear();
@@ -69,10 +67,12 @@ Result<BatchHead> Applier::State::apply_batch(std::span<const std::byte> payload
   wire::MsgpackReader reader(payload);
   const auto opening = open_batch(reader);
   if (!opening) return fail(opening.error());
+  // There may be thousands of feeds: what they need only while they read belongs to the thread.
+  thread_local Event event;
   for (std::uint32_t i = 0; i < opening->events; ++i) {
     const Decoded outcome = decode_event(reader, event);
     if (outcome == Decoded::Broken) break;
-    apply(outcome);
+    apply(outcome, event);
   }
   writer.flush();
   const auto rank = close_batch(reader, *opening);
@@ -95,7 +95,8 @@ Result<Polled> Applier::apply_trtllm(std::string_view json, std::uint32_t rank) 
   State& state = *state_;
   ++state.tally.batches;
   Polled polled;
-  const auto read = state.trtllm_reader.read(json, [&](TrtllmEntry& entry) {
+  thread_local TrtllmReader reader;
+  const auto read = reader.read(json, [&](TrtllmEntry& entry) {
     if (entry.rank != rank) return;
     ++state.tally.events;
     ++polled.events;

@@ -19,9 +19,67 @@ constexpr std::uint64_t kLargestBlock = 65'536;
 constexpr std::size_t kFewHashes = 16;
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
 
+// Waiting removals of a feed, of which there may be thousands.
+constexpr std::size_t kMostWaiting = 256;
+
+// What is needed only while an event is written belongs to the thread, not to each feed.
+struct Scratch {
+  BlockNamespace name_space;
+  std::vector<kvindex::NewBlock> blocks;
+  std::vector<EngineHash> seen;
+};
+Scratch& scratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
 // Requires: a size that fits.
 kvindex::BlockShape shape_of(const Event& event) {
   return {.size = static_cast<std::uint32_t>(event.block_size), .bigram = event.bigram};
+}
+
+// Whether a block would follow itself.
+bool repeats(const Event& event, std::optional<EngineHash> parent, std::vector<EngineHash>& seen) {
+  const auto& hashes = event.hashes;
+  if (parent && std::ranges::find(hashes, *parent) != hashes.end()) return true;
+  if (hashes.size() <= kFewHashes) {
+    for (auto it = hashes.begin(); it != hashes.end(); ++it) {
+      if (std::find(it + 1, hashes.end(), *it) != hashes.end()) return true;
+    }
+    return false;
+  }
+  // A table of hashes at most half full, 0 being a free place.
+  seen.assign(std::bit_ceil(2 * hashes.size()), 0);
+  const std::size_t last = seen.size() - 1;
+  bool seen_zero = false;
+  for (const EngineHash hash : hashes) {
+    if (hash == 0) {
+      if (seen_zero) return true;
+      seen_zero = true;
+      continue;
+    }
+    std::size_t at = (hash * kSpread) >> 32U & last;
+    for (; seen[at] != 0; at = (at + 1) & last) {
+      if (seen[at] == hash) return true;
+    }
+    seen[at] = hash;
+  }
+  return false;
+}
+
+// The first `count` blocks of an event.
+void hash_blocks(const Event& event, std::size_t count, std::uint64_t seed, Scratch& scratch) {
+  scratch.blocks.resize(count);
+  const std::size_t size = event.block_size;
+  const std::size_t span = size + (event.bigram ? 1 : 0);
+  const bool plain = scratch.name_space.plain_tokens();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto tokens = event.tokens.subspan(i * size, span);
+    scratch.blocks[i] = {
+        .engine = event.hashes[i],
+        .block = plain ? kvindex::hash_block(tokens, seed)
+                       : kvindex::hash_block(tokens, seed, scratch.name_space.multimodal(i))};
+  }
 }
 
 }  // namespace
@@ -41,55 +99,14 @@ bool BlockWriter::fits(const Event& event) const {
   return !shape_ || *shape_ == shape_of(event);
 }
 
-// Whether a block would follow itself.
-bool BlockWriter::repeats(const Event& event, std::optional<EngineHash> parent) {
-  const auto& hashes = event.hashes;
-  if (parent && std::ranges::find(hashes, *parent) != hashes.end()) return true;
-  if (hashes.size() <= kFewHashes) {
-    for (auto it = hashes.begin(); it != hashes.end(); ++it) {
-      if (std::find(it + 1, hashes.end(), *it) != hashes.end()) return true;
-    }
-    return false;
-  }
-  // A table of hashes at most half full, 0 being a free place.
-  seen_.assign(std::bit_ceil(2 * hashes.size()), 0);
-  const std::size_t last = seen_.size() - 1;
-  bool seen_zero = false;
-  for (const EngineHash hash : hashes) {
-    if (hash == 0) {
-      if (seen_zero) return true;
-      seen_zero = true;
-      continue;
-    }
-    std::size_t at = (hash * kSpread) >> 32U & last;
-    for (; seen_[at] != 0; at = (at + 1) & last) {
-      if (seen_[at] == hash) return true;
-    }
-    seen_[at] = hash;
-  }
-  return false;
-}
-
 // Nothing where it is not certain.
-std::optional<std::uint64_t> BlockWriter::seed_for(std::optional<EngineHash> parent) const {
+std::optional<std::uint64_t> BlockWriter::seed_for(const BlockNamespace& name_space,
+                                                   std::optional<EngineHash> parent) const {
   const auto before = parent ? seeds_.find(*parent) : std::nullopt;
-  if (!before) return name_space_.seed();
-  if (!name_space_.salted()) return before->ambiguous ? std::nullopt : std::optional(before->value);
-  if (!before->ambiguous && before->value != name_space_.seed()) return std::nullopt;
-  return name_space_.seed();
-}
-
-void BlockWriter::hash_blocks(const Event& event, std::uint32_t blocks, std::uint64_t seed) {
-  blocks_.resize(blocks);
-  const std::size_t size = event.block_size;
-  const std::size_t span = size + (event.bigram ? 1 : 0);
-  const bool plain = name_space_.plain_tokens();
-  for (std::uint32_t i = 0; i < blocks; ++i) {
-    const auto tokens = event.tokens.subspan(i * size, span);
-    blocks_[i] = {.engine = event.hashes[i],
-                  .block = plain ? kvindex::hash_block(tokens, seed)
-                                 : kvindex::hash_block(tokens, seed, name_space_.multimodal(i))};
-  }
+  if (!before) return name_space.seed();
+  if (!name_space.salted()) return before->ambiguous ? std::nullopt : std::optional(before->value);
+  if (!before->ambiguous && before->value != name_space.seed()) return std::nullopt;
+  return name_space.seed();
 }
 
 void BlockWriter::store(const Event& event, Tier tier) {
@@ -103,26 +120,27 @@ void BlockWriter::store(const Event& event, Tier tier) {
   // With more tokens than hashes nobody can tell which blocks were left out.
   const bool keys_fit = event.extra_keys.empty() || event.extra_key_blocks == 0 ||
                         event.extra_key_blocks == event.hashes.size();
-  if (complete > event.hashes.size() || !keys_fit || repeats(event, parent))
+  Scratch& own = scratch();
+  if (complete > event.hashes.size() || !keys_fit || repeats(event, parent, own.seen))
     return count(Skipped::Malformed);
   if (complete < event.hashes.size()) count(Skipped::BlockSize, event.hashes.size() - complete);
   if (complete == 0) return;
 
   flush();
-  name_space_.read(event, !parent);
-  const auto seed = seed_for(parent);
+  own.name_space.read(event, !parent);
+  const auto seed = seed_for(own.name_space, parent);
   if (!seed) return count(Skipped::AmbiguousSalt);
   if (!seeds_.has_room(complete, *seed)) return count(Skipped::NoRoom, complete);
   shape_ = shape_of(event);
-  hash_blocks(event, static_cast<std::uint32_t>(complete), *seed);
+  hash_blocks(event, complete, *seed, own);
 
-  const Applied applied = index_.store(slot_, parent, blocks_, tier);
+  const Applied applied = index_.store(slot_, parent, own.blocks, tier);
   tally_.stored += applied.done;
   count(Skipped::UnknownParent, applied.unknown_parent);
   count(Skipped::NoRoom, applied.no_room);
   // What is left out is the end of it.
-  const std::size_t held = std::min(blocks_.size(), std::size_t{applied.done} + applied.known);
-  seeds_.stored(std::span(blocks_).first(held), *seed, tier);
+  const std::size_t held = std::min(own.blocks.size(), std::size_t{applied.done} + applied.known);
+  seeds_.stored(std::span(own.blocks).first(held), *seed, tier);
 }
 
 void BlockWriter::copy(std::span<const EngineHash> blocks, Tier tier) {
@@ -137,17 +155,21 @@ void BlockWriter::copy(std::span<const EngineHash> blocks, Tier tier) {
 // vLLM removes one block per event. The index is much faster with many at once, so they wait for
 // the first event of another kind.
 void BlockWriter::remove(std::span<const EngineHash> blocks, Tier tier) {
-  if (tier != removed_from_) flush();
+  if (tier != removed_from_ || removed_.size() + blocks.size() > kMostWaiting) flush();
+  if (blocks.size() > kMostWaiting) return remove_now(blocks, tier);
   removed_from_ = tier;
   removed_.insert(removed_.end(), blocks.begin(), blocks.end());
-  if (removed_.size() >= kMostHashes) flush();
 }
 
 void BlockWriter::flush() {
   if (removed_.empty()) return;
-  tally_.removed += index_.remove(slot_, removed_, removed_from_).done;
-  seeds_.removed(removed_, removed_from_);
+  remove_now(removed_, removed_from_);
   removed_.clear();
+}
+
+void BlockWriter::remove_now(std::span<const EngineHash> blocks, Tier tier) {
+  tally_.removed += index_.remove(slot_, blocks, tier).done;
+  seeds_.removed(blocks, tier);
 }
 
 void BlockWriter::clear() {

@@ -43,9 +43,10 @@ class BlockWriter {
 
  private:
   bool fits(const Event& event) const;
-  bool repeats(const Event& event, std::optional<kvindex::EngineHash> parent);
-  std::optional<std::uint64_t> seed_for(std::optional<kvindex::EngineHash> parent) const;
-  void hash_blocks(const Event& event, std::uint32_t blocks, std::uint64_t seed);
+  std::optional<std::uint64_t> seed_for(const BlockNamespace& name_space,
+                                        std::optional<kvindex::EngineHash> parent) const;
+
+  void remove_now(std::span<const kvindex::EngineHash> blocks, kvindex::Tier tier);
 
   kvindex::Index& index_;
   kvindex::Slot slot_;
@@ -53,9 +54,6 @@ class BlockWriter {
   Tally& tally_;
   std::optional<kvindex::BlockShape> shape_;
   SeedMemory seeds_;
-  BlockNamespace name_space_;
-  std::vector<kvindex::NewBlock> blocks_;
-  std::vector<kvindex::EngineHash> seen_;
   std::vector<kvindex::EngineHash> removed_;  // not yet from the index
   kvindex::Tier removed_from_ = kvindex::Tier::Device;
 };

@@ -31,20 +31,17 @@ struct ExtraKey {
   std::uint64_t number = 0;
 };
 
-// One event as an engine sent it: nothing is judged yet. Absent, nil and empty are the same. Used
-// again and again, so that its buffers are allocated once; the views are into the engine's message.
-struct Event {
+// One event as an engine sent it: nothing is judged yet. Absent, nil and empty are the same. The
+// views are into the engine's message.
+struct EventFields {
   enum class Type : std::uint8_t { Stored, Removed, Cleared };
   Type type = Type::Cleared;
   bool named_fields = false;  // a map; else an array, as older engines send
   bool bigram = false;        // `tokens` came as pairs of neighbours, one fewer than tokens
   std::uint32_t extra_key_blocks = 0;  // blocks that extra keys were told of, none included
   std::uint64_t block_size = 0;
-  std::vector<kvindex::EngineHash> hashes;
   std::optional<kvindex::EngineHash> parent;
   std::span<const kvindex::TokenId> tokens;  // of token_buffer
-  std::vector<kvindex::TokenId> token_buffer;
-  std::vector<ExtraKey> extra_keys;
   std::optional<std::uint64_t> lora_id;
   std::string_view lora_name;
   std::string_view cache_salt;
@@ -55,14 +52,17 @@ struct Event {
   std::string_view locality;
   std::string_view ownership;
   std::string_view session_id;
+};
+
+// Used again and again, so that its buffers are allocated once.
+struct Event : EventFields {
+  std::vector<kvindex::EngineHash> hashes;
+  std::vector<kvindex::TokenId> token_buffer;
+  std::vector<ExtraKey> extra_keys;
 
   // Keeps the buffers.
   void reset() {
-    Event fresh;
-    fresh.hashes.swap(hashes);
-    fresh.token_buffer.swap(token_buffer);
-    fresh.extra_keys.swap(extra_keys);
-    *this = std::move(fresh);
+    static_cast<EventFields&>(*this) = {};
     hashes.clear();
     extra_keys.clear();
   }

@@ -17,7 +17,7 @@ using simdjson::dom::element;
 using simdjson::dom::object;
 
 // simdjson holds some fourteen bytes per byte of text; for longer texts that is given back.
-constexpr std::size_t kKeptText = 1024 * 1024;
+constexpr std::size_t kKeptText = 256 * 1024;
 
 std::optional<std::uint64_t> number(const object& from, std::string_view key) {
   std::uint64_t value = 0;

@@ -21,7 +21,9 @@ EngineMap::~EngineMap() { clear(); }
 void EngineMap::reserve(std::size_t more) {
   const std::size_t wanted = size_ + more;
   if (wanted <= room_in(lines_count_)) return;
-  resize(std::max(lines_for(wanted), lines_count_ + lines_count_ / 6));
+  // Small ones grow faster: what they waste is little, and copying often is not.
+  const std::size_t more_lines = lines_count_ < 1024 ? lines_count_ / 2 : lines_count_ / 5;
+  resize(std::max(lines_for(wanted), lines_count_ + more_lines));
 }
 
 void EngineMap::add(std::uint64_t name, BlockPlace place) {
@@ -46,6 +48,28 @@ void EngineMap::erase(Entry* entry) {
   for (std::size_t at = home_of(entry->name()); at != in; at = next(at)) --lines_[at].passed;
   entry->place = kNoPlace;
   --size_;
+  if (lines_[in].passed > 0) close_up(in, entry);
+}
+
+void EngineMap::close_up(std::size_t line, Entry* hole) {
+  while (lines_[line].passed > 0) {
+    std::size_t from = line;
+    Entry* found = nullptr;
+    while (found == nullptr) {
+      from = next(from);
+      for (Entry& entry : lines_[from].entries) {
+        // It has come past the line if it belongs to it or further before.
+        const std::size_t home = home_of(entry.name());
+        if (entry.place == kNoPlace || distance(home, from) < distance(line, from)) continue;
+        found = &entry;
+        break;
+      }
+    }
+    for (std::size_t at = line; at != from; at = next(at)) --lines_[at].passed;
+    *hole = std::exchange(*found, {.low = 0, .high = 0, .place = kNoPlace});
+    hole = found;
+    line = from;
+  }
 }
 
 void EngineMap::shrink() {

@@ -17,10 +17,10 @@ inline constexpr BlockPlace kNoPlace = 0xFFFFFFFF;
 
 // Role. What an engine calls its blocks, for one slot; twelve bytes for each, and some room.
 // Confinement. One thread at a time.
-// Invariants. Each name belongs to a cache line with room for five. What does not fit goes to a line
-//   further on, and the lines it passed over count it; so a name that goes leaves all others where
-//   they are. Names lie in the order of their hashes, or close by: growing by a little is copying
-//   from one end to the other.
+// Invariants. Each name belongs to a cache line with room for five. What does not fit goes to the
+//   next line with room, and the lines it passed over count it; they are full, and when a place in
+//   one comes free, a name that had passed it moves in. Names lie in the order of their hashes, or
+//   close by: growing by a little is copying from one end to the other.
 class EngineMap {
  public:
   struct Entry {
@@ -41,7 +41,7 @@ class EngineMap {
     __builtin_prefetch(&lines_[home]);
     __builtin_prefetch(&lines_[next(home)]);
   }
-  // Null where there is none. Stays where it is until reserve(), shrink() or clear().
+  // Null where there is none. It may move with any change to the map.
   Entry* find(std::uint64_t name) const;
   // Room for so many more.
   void reserve(std::size_t more);
@@ -93,6 +93,12 @@ class EngineMap {
     return static_cast<std::size_t>(static_cast<unsigned __int128>(mix(name)) * lines_count_ >> 64);
   }
   std::size_t next(std::size_t line) const { return line + 1 == lines_count_ ? 0 : line + 1; }
+  // How many lines there are from one on to another.
+  std::size_t distance(std::size_t from, std::size_t to) const {
+    return to >= from ? to - from : to + lines_count_ - from;
+  }
+  // Fills an empty place with a name that had passed its line, and so on with that one's place.
+  void close_up(std::size_t line, Entry* hole);
   void resize(std::size_t lines);
 
   Line* lines_ = nullptr;

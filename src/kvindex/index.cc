@@ -172,17 +172,25 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
   std::array<EngineMap::Entry*, kChunk> entries{};
   for (; !names.empty(); names = names.subspan(std::min(names.size(), kChunk))) {
     const auto chunk = names.first(std::min(names.size(), kChunk));
+    // An action may move others' entries, or remove one that is named twice.
+    const auto entry_at = [&](std::size_t i) {
+      EngineMap::Entry*& entry = entries[i];
+      if (entry != nullptr && (entry->place == kNoPlace || entry->name() != chunk[i])) {
+        entry = map.find(chunk[i]);
+      }
+      return entry;
+    };
+    const auto shard_at = [&](std::size_t i) {
+      const EngineMap::Entry* entry = entry_at(i);
+      return entry == nullptr ? kShards : shard_index(entry->place);
+    };
     for (const EngineHash name : chunk) map.prefetch(name);
     for (std::size_t i = 0; i < chunk.size(); ++i) entries[i] = map.find(chunk[i]);
-    const auto shard_at = [&](std::size_t i) {
-      const bool known = entries[i] != nullptr && entries[i]->place != kNoPlace;
-      return known ? shard_index(entries[i]->place) : kShards;
-    };
     for (std::size_t i = 0; i < chunk.size();) {
       const std::size_t number = shard_at(i);
       std::size_t end = i + 1;
       while (end < chunk.size() && shard_at(end) == number) ++end;
-      if (number == kShards) {  // unknown, or named twice and gone by now
+      if (number == kShards) {
         unknown += static_cast<std::uint32_t>(end - i);
         i = end;
         continue;
@@ -192,10 +200,11 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
       for (std::size_t k = i; k < end; ++k) shard.prefetch_node(node_of(entries[k]->place));
       for (std::size_t k = i; k < end; ++k) shard.prefetch_around(node_of(entries[k]->place));
       for (; i < end; ++i) {
-        if (entries[i]->place == kNoPlace) {
-          ++unknown;  // named twice
+        EngineMap::Entry* entry = entry_at(i);
+        if (entry == nullptr) {
+          ++unknown;
         } else {
-          action(shard, *entries[i]);
+          action(shard, *entry);
         }
       }
       shard.publish_bytes();

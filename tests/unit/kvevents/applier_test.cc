@@ -57,6 +57,30 @@ TEST_F(ApplierTest, RemovesAndClears) {
   EXPECT_EQ(skipped(), 0U);
 }
 
+// vLLM says one by one what it removes, others all at once.
+TEST_F(ApplierTest, RemovesManyInOrder) {
+  std::vector<std::uint64_t> all(2000);
+  std::iota(all.begin(), all.end(), 1U);
+  const StoredEvent event{.hashes = all, .tokens = counting(1, 2000), .block_size = 1};
+  MsgpackEncoder one_by_one;
+  for (std::uint64_t hash = 1; hash <= 1000; ++hash)
+    one_by_one.array(2).text("BlockRemoved").array(1).unsigned_integer(hash);
+  MsgpackEncoder batch;
+  batch.array(2).number(1.0).array(1004).raw(MsgpackEncoder(event).encoded());
+  batch.raw(one_by_one.encoded());
+  batch.raw(MsgpackEncoder(event).encoded());
+  batch.raw(MsgpackEncoder(RemovedEvent{.hashes = {5}, .medium = "CPU"}).encoded());
+  batch.raw(MsgpackEncoder(RemovedEvent{.hashes = {7}}).encoded());
+  EXPECT_TRUE(apply(batch.encoded()));
+  EXPECT_EQ(blocks(), 1999U);
+  EXPECT_EQ(held(counting(1, 2000), 1), 6U);
+  EXPECT_EQ(feed().tally().stored, 3000U);
+  EXPECT_EQ(feed().tally().removed, 1001U);
+  EXPECT_TRUE(apply({RemovedEvent{.hashes = {9}}, RemovedEvent{.hashes = all}}));
+  EXPECT_EQ(blocks(), 0U);
+  EXPECT_EQ(feed().tally().removed, 3000U);
+}
+
 TEST_F(ApplierTest, SaysWhatTheBatchSaysOfItself) {
   for (const auto& vector : test::vectors()) {
     SCOPED_TRACE(vector.name);

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <random>
 #include <optional>
+#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
