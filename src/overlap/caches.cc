@@ -15,6 +15,11 @@ using kvindex::Match;
 // A part of what events may take: a prompt that is sent is remembered for a short time only.
 constexpr std::size_t kShareOfDecisions = 4;
 
+// Events and answers come on different ways: by then those of a prompt have come, or they do not.
+constexpr std::chrono::milliseconds kOnTheWay{500};
+// More are not judged: they keep prompts in memory.
+constexpr std::size_t kMostDoubts = 1'024;
+
 // What both say, whichever is more.
 void merge(const Match& match, Overlap& overlap) {
   for (std::size_t tier = 0; tier < kvindex::kTiers; ++tier)
@@ -130,11 +135,38 @@ void Caches::computed(Holder holder, const Computed& what) {
   const TruthMeter::Sample sample{.least = std::min(what.told_before, what.told_after),
                                   .most = std::max(what.told_before, what.told_after),
                                   .reported = *what.reported};
-  if (!cache->compare(sample)) return;
-  const Cache::Identity& identity = cache->identity();
+  if (sample.reported <= sample.most || !what.blocks) return compare(*cache, sample);
+  // The engine had more: of that, and of this very prompt, events may be on their way.
+  const std::lock_guard lock(mutex_);
+  if (doubts_.size() < kMostDoubts) doubts_.push_back({holder, what, Clock::now()});
+}
+
+void Caches::settle(Clock::time_point now) {
+  std::vector<Doubt> due;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!doubts_.empty() && doubts_.front().since + kOnTheWay <= now) {
+      due.push_back(std::move(doubts_.front()));
+      doubts_.pop_front();
+    }
+  }
+  for (const Doubt& doubt : due) {
+    const auto cache = find(doubt.holder);
+    if (!cache || cache->health() != FeedHealth::Live) continue;
+    const Computed& what = doubt.what;
+    const std::uint64_t by_now = told(*what.blocks, doubt.holder).tokens;
+    compare(*cache, {.least = std::min(what.told_before, what.told_after),
+                     .most = std::max({what.told_before, what.told_after, by_now}),
+                     .reported = *what.reported});
+  }
+}
+
+void Caches::compare(Cache& cache, const TruthMeter::Sample& sample) {
+  if (!cache.compare(sample)) return;
+  const Cache::Identity& identity = cache.identity();
   const auto rank = static_cast<std::int64_t>(identity.holder.rank);
-  const double wrong = cache->truth().error;
-  if (cache->believed()) {
+  const double wrong = cache.truth().error;
+  if (cache.believed()) {
     log_.info(
         "kv_feed_right_again",
         {{"model", identity.model}, {"worker", identity.worker}, {"rank", rank}, {"wrong", wrong}});

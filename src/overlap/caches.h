@@ -13,8 +13,10 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,10 +66,14 @@ class Caches {
     std::uint64_t told_before = 0;
     std::uint64_t told_after = 0;
     std::optional<std::uint64_t> reported = {};
+    // Of the prompt: to look once more, when what its cache may have said meanwhile has come.
+    std::shared_ptr<const PromptBlocks> blocks = {};
     bool fills_blocks = false;  // it must have left new ones
     Clock::time_point sent = {};
   };
   void computed(kvindex::Holder holder, const Computed& what);
+  // Judges what could not be judged at once. To be called now and then.
+  void settle(Clock::time_point now);
 
   kvindex::Index& index() { return index_; }
   const kvindex::Index& index() const { return index_; }
@@ -84,6 +90,12 @@ class Caches {
   void forget(kvindex::Holder holder);
 
  private:
+  struct Doubt {
+    kvindex::Holder holder;
+    Computed what;
+    Clock::time_point since;
+  };
+  void compare(Cache& cache, const TruthMeter::Sample& sample);
   void add_metrics(telemetry::Registry& metrics);
 
   const config::KvIndex settings_;
@@ -92,6 +104,8 @@ class Caches {
   mutable kvindex::DecisionMemory decisions_;    // of caches without events
   mutable kvindex::DecisionMemory predictions_;  // of those with: what is about to be stored
   Published<Table> table_;
+  std::mutex mutex_;
+  std::deque<Doubt> doubts_;  // under mutex_; oldest first
 };
 
 }  // namespace baton::overlap

@@ -107,6 +107,7 @@ void Feeds::reconcile() {
     const auto status = known.find(holder);
     judge(listener, status == known.end() ? nullptr : &status->second);
   }
+  caches_.settle(Clock::now());
   publish();
 }
 

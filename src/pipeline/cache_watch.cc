@@ -17,13 +17,14 @@ std::optional<std::uint64_t> cached(const std::optional<engine::Usage>& usage) {
 void CacheWatch::computing(const fleet::Booking& booking) {
   holder_.reset();
   by_prefill_ = false;
-  if (!blocks_) return;  // it went on elsewhere after its first token
+  if (!blocks_ || answered_) return;  // it went on elsewhere after its first token
   holder_ = {booking.worker().id(), booking.rank().value_or(0)};
   const overlap::Caches::Told told = caches_.told(*blocks_, *holder_);
   by_events_ = told.source == overlap::Trusted::Events;
   seen_ = {.told_before = told.tokens,
            .told_after = told.tokens,
            .reported = {},
+           .blocks = {},
            .fills_blocks = told.of > told.blocks,
            .sent = overlap::Clock::now()};
   most_ = told.most;
@@ -31,16 +32,17 @@ void CacheWatch::computing(const fleet::Booking& booking) {
 }
 
 void CacheWatch::computed(const std::optional<engine::Usage>& usage) {
-  if (!holder_ || !blocks_) return;
+  if (!holder_ || !blocks_ || answered_) return;
   seen_.reported = cached(usage);
   seen_.told_after = caches_.told(*blocks_, *holder_).tokens;
   by_prefill_ = true;
 }
 
 void CacheWatch::answered() {
+  if (std::exchange(answered_, true)) return;
   if (holder_ && blocks_ && !by_prefill_)
     seen_.told_after = caches_.told(*blocks_, *holder_).tokens;
-  blocks_.reset();
+  if (!holder_ || seen_.told_after >= most_) blocks_.reset();
 }
 
 void CacheWatch::finish(const std::optional<engine::Usage>& usage) {
@@ -49,6 +51,7 @@ void CacheWatch::finish(const std::optional<engine::Usage>& usage) {
   if (!by_prefill_) seen_.reported = cached(usage);
   // The engine may have had what no event told of, and then tells nothing new.
   if (seen_.reported && *seen_.reported >= most_) seen_.fills_blocks = false;
+  seen_.blocks = std::move(blocks_);
   caches_.computed(*holder_, seen_);
 }
 

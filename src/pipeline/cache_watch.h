@@ -19,7 +19,7 @@ namespace baton::pipeline {
 //   there, and what the engine says was.
 // Confinement. The request's I/O thread.
 // Lifetime. Shared by the request's record and its hand-off. What is long in it goes with the first
-//   token.
+//   token, unless the events of the prompt are still on their way then.
 class CacheWatch : public handoff::PromptObserver {
  public:
   CacheWatch(overlap::Caches& caches, std::shared_ptr<const overlap::PromptBlocks> blocks)
@@ -39,6 +39,7 @@ class CacheWatch : public handoff::PromptObserver {
   overlap::Caches& caches_;
   std::shared_ptr<const overlap::PromptBlocks> blocks_;
   std::optional<kvindex::Holder> holder_;
+  bool answered_ = false;
   bool by_events_ = false;
   bool by_prefill_ = false;  // a worker of its own computed it, and has said what was cached
   std::uint64_t most_ = 0;   // of its tokens that a cache can have

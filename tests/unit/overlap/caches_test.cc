@@ -205,6 +205,26 @@ TEST_F(CachesTest, AWrongFeedCountsForNothingUntilItIsRight) {
   EXPECT_THAT(lines, HasSubstr("kv_feed_right_again"));
 }
 
+TEST_F(CachesTest, EventsOnTheirWayDoNotMakeAFeedWrong) {
+  make();
+  const auto late = join(holder(1), FeedHealth::Live);
+  const auto never = join(holder(2), FeedHealth::Live);
+  const auto blocks = std::make_shared<const PromptBlocks>(prompt(13));
+  for (int i = 0; i < 20; ++i) {
+    for (const std::uint64_t worker : {1, 2})
+      caches->computed(holder(worker), {.reported = 8, .blocks = blocks, .sent = {}});
+  }
+  const auto now = Clock::now();
+  caches->settle(now);
+  EXPECT_EQ(never->truth().samples, 0U) << "they may come yet";
+  store(*late, 3);
+  caches->settle(now + std::chrono::seconds(1));
+  EXPECT_EQ(late->truth().samples, 20U);
+  EXPECT_EQ(late->truth().error, 0);
+  EXPECT_TRUE(late->believed());
+  EXPECT_FALSE(never->believed());
+}
+
 TEST_F(CachesTest, AFeedThatSaysNothingIsNotCalledWrong) {
   make();
   for (const FeedHealth health : {FeedHealth::None, FeedHealth::Waiting, FeedHealth::Silent}) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -186,6 +187,18 @@ TEST_F(CacheWatchTest, BlocksThatCameMeanwhileMayBeInTheReport) {
   followed.answered();
   store(1, 5);
   followed.finish(usage(16));
+  EXPECT_EQ(truth(1).samples, 1U);
+  EXPECT_EQ(truth(1).error, 0);
+}
+
+TEST_F(CacheWatchTest, BlocksThatComeAfterTheAnswerMayBeInTheReport) {
+  CacheWatch followed = watch();
+  computing(followed, 1);
+  followed.answered();
+  followed.finish(usage(16));
+  EXPECT_EQ(truth(1).samples, 0U);
+  store(1, 5);
+  caches.settle(overlap::Clock::now() + std::chrono::seconds(1));
   EXPECT_EQ(truth(1).samples, 1U);
   EXPECT_EQ(truth(1).error, 0);
 }
