@@ -12,6 +12,11 @@ std::optional<std::uint64_t> cached(const std::optional<engine::Usage>& usage) {
   return static_cast<std::uint64_t>(*usage->cached_tokens);
 }
 
+// TensorRT-LLM's server chooses among its ranks itself, and does not say which.
+bool rank_is_known(const fleet::Worker& worker) {
+  return worker.ranks() == 1 || worker.spec().engine != model::Engine::Trtllm;
+}
+
 }  // namespace
 
 void CacheWatch::computing(const fleet::Booking& booking) {
@@ -29,6 +34,7 @@ void CacheWatch::computing(const fleet::Booking& booking) {
            .sent = overlap::Clock::now()};
   most_ = told.most;
   caches_.sent(*holder_, *blocks_);
+  if (!rank_is_known(booking.worker())) holder_.reset();
 }
 
 void CacheWatch::computed(const std::optional<engine::Usage>& usage) {

@@ -120,6 +120,18 @@ TEST_F(CacheWatchTest, KnowsTheRank) {
   EXPECT_EQ(truth(2, 1).error, 0);
 }
 
+TEST_F(CacheWatchTest, WhereTheEngineChoosesTheRankNobodyIsJudged) {
+  model::WorkerSpec spec = workers.at(2)->spec();
+  spec.engine = model::Engine::Trtllm;
+  workers[2] = std::make_shared<fleet::Worker>(model::WorkerId{2}, spec, config::Health{});
+  store(2, 2, 1);
+  CacheWatch followed = watch();
+  computing(followed, 2, 1);
+  EXPECT_EQ(followed.predicted(), std::nullopt);
+  followed.finish(usage(0));
+  EXPECT_EQ(truth(2, 1).samples, 0U);
+}
+
 TEST_F(CacheWatchTest, AfterARetryTheLastWorkerCounts) {
   store(1, 5);
   store(2, 2);
