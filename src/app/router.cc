@@ -50,7 +50,7 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
                 return self_test_.run(worker, model);
               }),
       feeds_(
-          control_, deadlines_, tasks_, services_.fleet, services_.caches,
+          control_, deadlines_, tasks_, services_.cpu, services_.fleet, services_.caches,
           {.connect_timeout = services_.config.timeouts.connect,
            .idle_per_worker = 1,
            .header_bytes = services_.config.limits.header_bytes},

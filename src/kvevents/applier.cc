@@ -117,4 +117,8 @@ const Tally& Applier::tally() const { return state_->tally; }
 
 std::optional<kvindex::BlockShape> Applier::shape() const { return state_->writer.shape(); }
 
+bool Applier::resumable() const {
+  return state_->writer.all_plain() && state_->filter.knows_nothing_special();
+}
+
 }  // namespace baton::kvevents

@@ -54,6 +54,8 @@ class Applier {
   const Tally& tally() const;
   // Nothing before the first store.
   std::optional<kvindex::BlockShape> shape() const;
+  // See FeedStatus.
+  bool resumable() const;
 
  private:
   struct State;

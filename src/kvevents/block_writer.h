@@ -39,6 +39,8 @@ class BlockWriter {
   std::optional<std::uint32_t> configured_size() const { return configured_size_; }
   // As the stores so far have it.
   std::optional<kvindex::BlockShape> shape() const { return shape_; }
+  // No block was hashed with a seed that those that follow it need.
+  bool all_plain() const { return seeds_.size() == 0; }
   void count(Skipped reason, std::uint64_t how_many = 1);
 
  private:

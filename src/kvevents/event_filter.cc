@@ -89,4 +89,9 @@ std::optional<Skipped> EventFilter::judge_group(const Event& event) {
   return event.group.value_or(0) == 0 ? std::nullopt : std::optional(Skipped::UnknownGroup);
 }
 
+bool EventFilter::knows_nothing_special() const {
+  return std::ranges::all_of(groups_,
+                             [](const auto& group) { return group.first == 0 && group.second; });
+}
+
 }  // namespace baton::kvevents

@@ -26,6 +26,8 @@ class EventFilter {
   // The tier it speaks of, or why it does not count. Not for events that clear.
   std::expected<kvindex::Tier, Skipped> judge(const Event& event);
   void forget() { groups_.clear(); }
+  // It would judge the same if it had heard nothing.
+  bool knows_nothing_special() const;
 
  private:
   std::optional<Skipped> judge_group(const Event& event);

@@ -120,6 +120,7 @@ FeedStatus FeedReader::status() const {
                     .duplicates = counts.duplicates,
                     .restarts = counts.restarts,
                     .shape = applier_.shape(),
+                    .resumable = applier_.resumable(),
                     .tally = applier_.tally()};
   status.tally.malformed_batches += garbled_;
   return status;

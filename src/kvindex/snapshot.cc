@@ -16,7 +16,8 @@ namespace {
 
 // All numbers are little-endian.
 //   magic 8 bytes · version u32 · holders u32
-//   each holder: worker (u32 length, bytes) · rank u32 · sequence u64 · payload hash u64 · blocks u32
+//   each holder: worker (u32 length, bytes) · rank u32 · sequence u64 · payload hash u64 ·
+//                block size u32 · bigram u8 · blocks u32
 //   each block:  engine u64 · sequence u64 · parent u32 (its place in the list) · flags u8
 //   XXH3-64 of all before it
 constexpr std::string_view kMagic = "batonkvi";
@@ -24,7 +25,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kNoParent = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint8_t kTierBits = (1U << kTiers) - 1;
 constexpr std::uint8_t kFirst = 1U << kTiers;
-constexpr std::size_t kHolderBytes = 4 + 4 + 8 + 8 + 4;  // at least
+constexpr std::size_t kHolderBytes = 4 + 4 + 8 + 8 + 4 + 1 + 4;  // at least
 constexpr std::size_t kBlockBytes = 8 + 8 + 4 + 1;
 
 static_assert(std::endian::native == std::endian::little);
@@ -137,6 +138,8 @@ std::string encode_snapshot(std::span<const HolderSnapshot> holders) {
     put(out, holder.rank);
     put(out, holder.position.sequence);
     put(out, holder.position.payload_hash);
+    put(out, holder.shape.size);
+    put(out, static_cast<std::uint8_t>(holder.shape.bigram));
     put(out, static_cast<std::uint32_t>(holder.blocks.size()));
     std::unordered_map<EngineHash, std::uint32_t> places;
     for (std::size_t i = 0; i < holder.blocks.size(); ++i) {
@@ -178,8 +181,12 @@ Result<std::vector<HolderSnapshot>> decode_snapshot(std::string_view bytes) {
     holder.rank = reader.take<std::uint32_t>();
     holder.position.sequence = reader.take<std::uint64_t>();
     holder.position.payload_hash = reader.take<std::uint64_t>();
+    holder.shape.size = reader.take<std::uint32_t>();
+    const auto bigram = reader.take<std::uint8_t>();
+    holder.shape.bigram = bigram == 1;
     const auto blocks = reader.take<std::uint32_t>();
     if (reader.is_short()) return refuse("a holder is cut off");
+    if (holder.shape.size == 0 || bigram > 1) return refuse("a holder's blocks have no shape");
     if (blocks > reader.left() / kBlockBytes) return refuse("it counts more blocks than it has");
     const std::string_view wrong = read_blocks(reader, blocks, holder.blocks);
     if (!wrong.empty()) return refuse(wrong);

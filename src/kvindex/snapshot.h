@@ -25,6 +25,7 @@ struct HolderSnapshot {
   std::string worker;
   std::uint32_t rank = 0;
   FeedPosition position;
+  BlockShape shape;                 // of all its blocks
   std::vector<Index::Held> blocks;  // each after its parent
   bool operator==(const HolderSnapshot&) const = default;
 };

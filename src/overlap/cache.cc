@@ -54,15 +54,16 @@ bool Cache::compare(const TruthMeter::Sample& sample) {
   return believed_.exchange(meter_.believed()) != meter_.believed();
 }
 
-void Cache::expect_events(Clock::time_point now) {
+void Cache::expect_events(Clock::time_point sent, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (!events_due_) events_due_ = now;
+  if (!events_due_) events_due_ = Due{.sent = sent, .since = now};
 }
 
 std::optional<Clock::time_point> Cache::overdue_since(std::optional<Clock::time_point> last) {
   const std::lock_guard lock(mutex_);
-  if (events_due_ && last && *last >= *events_due_) events_due_.reset();
-  return events_due_;
+  if (events_due_ && last && *last >= events_due_->sent) events_due_.reset();
+  if (!events_due_) return std::nullopt;
+  return events_due_->since;
 }
 
 Cache::Truth Cache::truth() const {

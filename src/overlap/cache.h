@@ -65,8 +65,9 @@ class Cache {
   // A prompt was computed. What of it was cached counts where the engine said so; whether the
   // judgement of the feed is another one now.
   bool compare(const TruthMeter::Sample& sample);
-  // A prompt was computed that must have left new blocks in the cache.
-  void expect_events(Clock::time_point now);
+  // A prompt that was sent then has been computed, and must have left new blocks in the cache: an
+  // event has come since, or is due.
+  void expect_events(Clock::time_point sent, Clock::time_point now);
   // Since when events have been due, of which the last came at `last`; nothing where none are.
   std::optional<Clock::time_point> overdue_since(std::optional<Clock::time_point> last);
 
@@ -85,10 +86,14 @@ class Cache {
   std::atomic<FeedHealth> health_{FeedHealth::None};
   std::atomic<bool> believed_{true};
   mutable std::mutex mutex_;
-  TruthMeter meter_;                             // under mutex_
-  std::uint64_t predicted_tokens_ = 0;           // under mutex_
-  std::uint64_t reported_tokens_ = 0;            // under mutex_
-  std::optional<Clock::time_point> events_due_;  // under mutex_
+  TruthMeter meter_;                    // under mutex_
+  std::uint64_t predicted_tokens_ = 0;  // under mutex_
+  std::uint64_t reported_tokens_ = 0;   // under mutex_
+  struct Due {
+    Clock::time_point sent;  // events that came later may be of it
+    Clock::time_point since;
+  };
+  std::optional<Due> events_due_;  // under mutex_
 };
 
 }  // namespace baton::overlap

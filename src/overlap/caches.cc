@@ -51,7 +51,7 @@ std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
     index_.match(hashes.sequence, matches);
     for (const Match& match : matches) {
       const auto found = table->caches.find(match.holder);
-      if (found == table->caches.end()) continue;
+      if (found == table->caches.end() || found->second->shape() != hashes.shape) continue;
       Overlap overlap{.holder = match.holder,
                       .block_size = hashes.shape.size,
                       .blocks = {},
@@ -66,7 +66,8 @@ std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
       memory.match(hashes.sequence, now, matches);
       for (const Match& match : matches) {
         const auto cache = table->caches.find(match.holder);
-        if (cache == table->caches.end() || cache->second->trusted(settings_.source) != source)
+        if (cache == table->caches.end() || cache->second->shape() != hashes.shape ||
+            cache->second->trusted(settings_.source) != source)
           continue;
         const auto end = overlaps.begin() + told;
         auto known = std::ranges::lower_bound(overlaps.begin() + first, end, match.holder, {},
@@ -100,9 +101,11 @@ Caches::Told Caches::told(const PromptBlocks& prompt, Holder holder) const {
   Told told{.blocks = match == matches.end() ? 0 : match->blocks.back(),
             .of = static_cast<std::uint32_t>(hashes->sequence.size()),
             .tokens = 0,
+            .most = 0,
             .source = cache->trusted(settings_.source)};
   const std::size_t usable = reusable_blocks(prompt.tokens, hashes->shape);
   told.tokens = std::min<std::size_t>(told.blocks, usable) * hashes->shape.size;
+  told.most = usable * hashes->shape.size;
   return told;
 }
 
@@ -121,23 +124,24 @@ void Caches::sent(Holder holder, const PromptBlocks& prompt) {
 void Caches::computed(Holder holder, const Computed& what) {
   const auto cache = find(holder);
   if (!cache || cache->health() == FeedHealth::None) return;
-  if (what.fills_blocks) cache->expect_events(Clock::now());
-  if (!what.reported) return;
+  if (what.fills_blocks) cache->expect_events(what.sent, Clock::now());
+  // A feed that says nothing is not wrong: that it is silent is said elsewhere.
+  if (!what.reported || cache->health() != FeedHealth::Live) return;
   const TruthMeter::Sample sample{.least = std::min(what.told_before, what.told_after),
                                   .most = std::max(what.told_before, what.told_after),
                                   .reported = *what.reported};
   if (!cache->compare(sample)) return;
   const Cache::Identity& identity = cache->identity();
-  const Cache::Truth truth = cache->truth();
-  const std::initializer_list<telemetry::Field> fields{
-      {"model", identity.model},
-      {"worker", identity.worker},
-      {"rank", static_cast<std::int64_t>(identity.holder.rank)},
-      {"wrong", truth.error}};
+  const auto rank = static_cast<std::int64_t>(identity.holder.rank);
+  const double wrong = cache->truth().error;
   if (cache->believed()) {
-    log_.info("kv_feed_right_again", fields);
+    log_.info(
+        "kv_feed_right_again",
+        {{"model", identity.model}, {"worker", identity.worker}, {"rank", rank}, {"wrong", wrong}});
   } else {
-    log_.warning("kv_feed_wrong", fields);
+    log_.warning(
+        "kv_feed_wrong",
+        {{"model", identity.model}, {"worker", identity.worker}, {"rank", rank}, {"wrong", wrong}});
   }
 }
 

@@ -51,6 +51,7 @@ class Caches {
     std::uint32_t blocks = 0;  // that it has
     std::uint32_t of = 0;      // blocks of the prompt
     std::uint64_t tokens = 0;  // that it could take out of its cache
+    std::uint64_t most = 0;    // tokens that it could if it had all blocks
     Trusted source = Trusted::Nothing;
   };
   Told told(const PromptBlocks& prompt, kvindex::Holder holder) const;
@@ -62,8 +63,9 @@ class Caches {
   struct Computed {
     std::uint64_t told_before = 0;
     std::uint64_t told_after = 0;
-    std::optional<std::uint64_t> reported;
+    std::optional<std::uint64_t> reported = {};
     bool fills_blocks = false;  // it must have left new ones
+    Clock::time_point sent = {};
   };
   void computed(kvindex::Holder holder, const Computed& what);
 

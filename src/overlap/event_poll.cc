@@ -75,10 +75,10 @@ awaitable<milliseconds> EventPoll::ask() {
 void EventPoll::apply(const std::string& answer) {
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     Rank& one = ranks_[rank];
-    const auto polled = one.applier->apply_trtllm(answer, rank);
-    if (!polled) return failed(polled.error().message());
     kvevents::FeedStatus& status = one.status;
+    const auto polled = one.applier->apply_trtllm(answer, rank);
     status.tally = one.applier->tally();
+    if (!polled) return failed(polled.error().message());
     status.shape = one.applier->shape();
     status.lost += polled->lost;
     status.gaps += polled->lost > 0 ? 1 : 0;
@@ -96,7 +96,7 @@ void EventPoll::apply(const std::string& answer) {
 
 void EventPoll::failed(std::string_view why) {
   if (failures_++ == 0) {
-    log_.warning("feed_unreadable", {{"worker", worker_->name()}, {"error", why}});
+    log_.warning("kv_poll_failed", {{"worker", worker_->name()}, {"error", why}});
   }
   for (Rank& one : ranks_) one.status.state = FeedState::Broken;
 }

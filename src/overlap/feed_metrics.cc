@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace baton::overlap {
 namespace {
@@ -102,18 +103,18 @@ void Caches::add_metrics(telemetry::Registry& metrics) {
 }
 
 void Feeds::add_metrics(telemetry::Registry& metrics) {
-  // What `value` makes of each rank's feed, added up by worker.
-  const auto sums = [this](const Emit& emit,
-                           const std::function<std::int64_t(const kvevents::FeedStatus&)>& value) {
+  using Identity = Cache::Identity;
+  using kvevents::FeedStatus;
+  // What `entry` makes of each rank's feed, added up.
+  const auto sums = [this](const Emit& emit, const auto& entry) {
     Sums all;
     for (const Report& report : reports()) {
       if (!report.status) continue;
-      const Cache::Identity& identity = report.cache->identity();
-      all[{{"model", identity.model}, {"worker", identity.authority}}] += value(*report.status);
+      const auto [labels, value] = entry(report.cache->identity(), *report.status);
+      all[labels] += static_cast<std::int64_t>(value);
     }
     emit_all(all, emit);
   };
-  const auto count = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
   metrics.collect("baton_kv_feeds", "Ranks whose KV events are listened to, by state.",
                   [this](const Emit& emit) {
                     Sums all;
@@ -126,23 +127,36 @@ void Feeds::add_metrics(telemetry::Registry& metrics) {
                     emit_all(all, emit);
                   });
   metrics.collect("baton_kv_feed_batches", "Batches of KV events read.", [=](const Emit& emit) {
-    sums(emit, [&](const auto& status) { return count(status.tally.batches); });
+    sums(emit, [](const Identity& of, const FeedStatus& status) {
+      return std::pair(Labels{{"model", of.model}, {"worker", of.authority}}, status.tally.batches);
+    });
   });
-  metrics.collect("baton_kv_feed_gaps", "Gaps found in a feed of KV events.",
-                  [=](const Emit& emit) {
-                    sums(emit, [&](const auto& status) { return count(status.gaps); });
-                  });
+  metrics.collect(
+      "baton_kv_feed_gaps", "Gaps found in a feed of KV events.", [=](const Emit& emit) {
+        sums(emit, [](const Identity& of, const FeedStatus& status) {
+          return std::pair(Labels{{"model", of.model}, {"worker", of.authority}}, status.gaps);
+        });
+      });
   metrics.collect("baton_kv_feed_lost", "Batches of KV events that nobody could repeat.",
                   [=](const Emit& emit) {
-                    sums(emit, [&](const auto& status) { return count(status.lost); });
+                    sums(emit, [](const Identity& of, const FeedStatus& status) {
+                      return std::pair(Labels{{"model", of.model}, {"worker", of.authority}},
+                                       status.lost);
+                    });
                   });
   metrics.collect("baton_kv_feed_replayed", "Batches of KV events that were asked for again.",
                   [=](const Emit& emit) {
-                    sums(emit, [&](const auto& status) { return count(status.replayed); });
+                    sums(emit, [](const Identity& of, const FeedStatus& status) {
+                      return std::pair(Labels{{"model", of.model}, {"worker", of.authority}},
+                                       status.replayed);
+                    });
                   });
   metrics.collect("baton_kv_feed_restarts", "Restarts of engines seen in their KV events.",
                   [=](const Emit& emit) {
-                    sums(emit, [&](const auto& status) { return count(status.restarts); });
+                    sums(emit, [](const Identity& of, const FeedStatus& status) {
+                      return std::pair(Labels{{"model", of.model}, {"worker", of.authority}},
+                                       status.restarts);
+                    });
                   });
   metrics.collect("baton_kv_feed_lag_milliseconds", "How late the last KV events came.",
                   [this](const Emit& emit) {

@@ -33,7 +33,8 @@ FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, st
     return {.way = FeedPlan::Way::Subscribe,
             .events = endpoint_of_rank(spec.kv_feed->events, rank),
             .replay = endpoint_of_rank(spec.kv_feed->replay, rank),
-            .topic = spec.kv_feed->topic};
+            .topic = spec.kv_feed->topic,
+            .block_size = spec.block_size};
   }
   // SGLang's decode workers have no cache to speak of, unless somebody says so.
   const bool caches = spec.engine != model::Engine::Sglang || spec.role != model::Role::Decode;
@@ -42,11 +43,16 @@ FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, st
         .way = FeedPlan::Way::Subscribe,
         .events = endpoint_of_rank(endpoint_text(facts->kv_events->endpoint, spec.endpoint), rank),
         .replay = {},
-        .topic = facts->kv_events->topic};
+        .topic = facts->kv_events->topic,
+        .block_size = spec.block_size};
   }
   // TensorRT-LLM's events come with its HTTP server; its decode workers were seen to tell nothing.
   if (spec.engine == model::Engine::Trtllm && spec.role != model::Role::Decode)
-    return {.way = FeedPlan::Way::Poll, .events = {}, .replay = {}, .topic = {}};
+    return {.way = FeedPlan::Way::Poll,
+            .events = {},
+            .replay = {},
+            .topic = {},
+            .block_size = spec.block_size};
   return {};
 }
 

@@ -23,6 +23,7 @@ struct FeedPlan {
   std::string events;  // Subscribe: the rank's own endpoints
   std::string replay;
   std::string topic;
+  std::optional<std::uint32_t> block_size;  // as it was said of the worker
   bool operator==(const FeedPlan&) const = default;
 };
 

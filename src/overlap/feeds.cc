@@ -39,8 +39,8 @@ std::string adapter_of(const engine::Facts* facts, const std::string& model) {
 }  // namespace
 
 Feeds::Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
-             fleet::Fleet& fleet, Caches& caches, engine::PoolOptions pool, FactsOf facts,
-             telemetry::Registry& metrics, telemetry::Logger& log)
+             net::CpuPool& cpu, fleet::Fleet& fleet, Caches& caches, engine::PoolOptions pool,
+             FactsOf facts, telemetry::Registry& metrics, telemetry::Logger& log)
     : io_(io),
       tasks_(tasks),
       fleet_(fleet),
@@ -50,12 +50,23 @@ Feeds::Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGr
       pool_(io, deadlines, pool),
       timer_(io) {
   add_metrics(metrics);
+  const config::KvIndex& settings = caches_.settings();
+  const bool listens = settings.source == config::IndexSource::Auto ||
+                       settings.source == config::IndexSource::Events;
+  if (listens && !settings.snapshot.empty()) {
+    snapshot_.emplace(
+        io, cpu, caches_.index(), settings, [this] { return to_save(); }, metrics, log);
+  }
 }
 
 Feeds::~Feeds() = default;
 
 void Feeds::start() {
   if (caches_.settings().source == config::IndexSource::Off) return;
+  if (snapshot_) {
+    snapshot_->read();
+    tasks_.spawn(snapshot_->run());
+  }
   // What is waiting is looked at at once.
   fleet_.on_seated([this](const auto&, const std::string&) { timer_.cancel(); });
   fleet_.on_gone([this](model::WorkerId id) {
@@ -66,8 +77,9 @@ void Feeds::start() {
 }
 
 void Feeds::stop() {
-  stopped_ = true;
+  if (std::exchange(stopped_, true)) return;
   timer_.cancel();
+  if (snapshot_) snapshot_->stop();
   for (auto& [holder, listener] : listeners_) stop_listening(listener);
   threads_.clear();
   pool_.shut_down();
@@ -109,7 +121,15 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
       auto cache = std::make_shared<Cache>(
           Cache::Identity{holder, worker.name(), worker.authority(), member.model->name()},
           caches_.index().join(holder), block_shape(worker.spec(), facts));
-      at = listeners_.emplace(holder, Listener{std::move(cache), {}, nullptr, {}}).first;
+      at = listeners_
+               .emplace(holder, Listener{.cache = std::move(cache),
+                                         .plan = {},
+                                         .saved_as = SnapshotKeeper::name_of(worker.authority(),
+                                                                             worker.spec().instance,
+                                                                             member.model->name()),
+                                         .thread = nullptr,
+                                         .poll = {}})
+               .first;
     }
     Listener& listener = at->second;
     const FeedPlan plan = wanted ? plan_feed(worker.spec(), facts, rank) : FeedPlan();
@@ -131,8 +151,9 @@ void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPl
   if (plan.way != FeedPlan::Way::Subscribe) return;
   const Holder holder = listener.cache->identity().holder;
   listener.thread = &thread_of(holder.worker);
-  const std::optional<std::uint32_t> told =
-      facts != nullptr ? facts->block_size : std::optional<std::uint32_t>();
+  std::optional<std::uint32_t> block_size = plan.block_size;
+  if (!block_size && facts != nullptr) block_size = facts->block_size;
+  const auto resume = take_up(listener, plan, block_size);
   listener.thread->open({.holder = holder,
                          .name = worker.name(),
                          .authority = worker.authority(),
@@ -140,9 +161,36 @@ void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPl
                          .events = plan.events,
                          .replay = plan.replay,
                          .topic = plan.topic,
-                         .block_size = worker.spec().block_size ? worker.spec().block_size : told,
-                         .resume = {}},
+                         .block_size = block_size,
+                         .resume = resume},
                         listener.cache->slot());
+}
+
+std::optional<kvevents::Position> Feeds::take_up(const Listener& listener, const FeedPlan& plan,
+                                                 std::optional<std::uint32_t> block_size) {
+  // Only who repeats the last batch shows that it is the same engine still.
+  if (!snapshot_ || plan.replay.empty()) return std::nullopt;
+  Cache& cache = *listener.cache;
+  const auto saved = snapshot_->claim(listener.saved_as, cache.identity().holder.rank);
+  if (!saved || (block_size && *block_size != saved->shape.size)) return std::nullopt;
+  kvindex::restore_blocks(caches_.index(), cache.slot(), saved->blocks);
+  cache.set_shape(saved->shape);
+  return kvevents::Position{.sequence = saved->position.sequence,
+                            .payload_hash = saved->position.payload_hash};
+}
+
+std::vector<SnapshotKeeper::Source> Feeds::to_save() const {
+  std::vector<SnapshotKeeper::Source> sources;
+  for (const auto& [holder, listener] : listeners_) {
+    if (listener.thread == nullptr) continue;
+    sources.push_back({.thread = listener.thread,
+                       .holder = holder,
+                       .slot = listener.cache->slot(),
+                       .shape = listener.cache->shape(),
+                       .worker = listener.saved_as});
+  }
+  std::ranges::sort(sources, {}, &SnapshotKeeper::Source::thread);
+  return sources;
 }
 
 // One for all ranks, whose events come in one answer.
@@ -193,8 +241,10 @@ void Feeds::judge(Listener& listener, const FeedStatus* status) {
   if (status->shape) cache.set_shape(*status->shape);
   const auto overdue = cache.overdue_since(status->last_batch);
   const bool silent = overdue && Clock::now() - *overdue > caches_.settings().silence;
-  FeedHealth health =
-      status->position || status->last_batch ? FeedHealth::Live : FeedHealth::Waiting;
+  // What was saved counts when the engine has shown that it is the same, which a replay does.
+  const bool confirmed = status->last_batch && (status->state != FeedState::Replaying ||
+                                                cache.health() == FeedHealth::Live);
+  FeedHealth health = confirmed ? FeedHealth::Live : FeedHealth::Waiting;
   if (silent) health = FeedHealth::Silent;
   if (status->state == FeedState::Broken) health = FeedHealth::Broken;
   const FeedHealth before = cache.set_health(health);

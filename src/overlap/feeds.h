@@ -6,11 +6,13 @@
 #include "engine/upstream_pool.h"
 #include "fleet/fleet.h"
 #include "kvevents/feed_thread.h"
+#include "net/cpu_pool.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
 #include "overlap/caches.h"
 #include "overlap/event_poll.h"
 #include "overlap/feed_plan.h"
+#include "overlap/snapshot_keeper.h"
 #include "telemetry/log.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -37,9 +39,10 @@ class Feeds {
   // What a worker said of itself; null where it has not been asked, or has not answered.
   using FactsOf = std::function<const engine::Facts*(model::WorkerId)>;
 
+  // `cpu`: saves what is known, if that is to be saved.
   Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
-        fleet::Fleet& fleet, Caches& caches, engine::PoolOptions pool, FactsOf facts,
-        telemetry::Registry& metrics, telemetry::Logger& log);
+        net::CpuPool& cpu, fleet::Fleet& fleet, Caches& caches, engine::PoolOptions pool,
+        FactsOf facts, telemetry::Registry& metrics, telemetry::Logger& log);
   ~Feeds();
 
   void start();
@@ -56,6 +59,7 @@ class Feeds {
   struct Listener {
     std::shared_ptr<Cache> cache;
     FeedPlan plan;
+    std::string saved_as;                    // see SnapshotKeeper
     kvevents::FeedThread* thread = nullptr;  // Subscribe
     std::shared_ptr<EventPoll> poll;         // Poll
   };
@@ -67,6 +71,10 @@ class Feeds {
   void join(const fleet::Fleet::Member& member, const engine::Facts* facts);
   void listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan,
               const engine::Facts* facts);
+  // From what was saved; up to where it reaches.
+  std::optional<kvevents::Position> take_up(const Listener& listener, const FeedPlan& plan,
+                                            std::optional<std::uint32_t> block_size);
+  std::vector<SnapshotKeeper::Source> to_save() const;
   void poll(const std::shared_ptr<fleet::Worker>& worker, const engine::Facts* facts);
   void stop_listening(Listener& listener);
   Listeners::iterator leave(Listeners::iterator at);
@@ -86,6 +94,7 @@ class Feeds {
   boost::asio::steady_timer timer_;
   std::vector<std::unique_ptr<kvevents::FeedThread>> threads_;
   Listeners listeners_;
+  std::optional<SnapshotKeeper> snapshot_;  // nothing: nothing is saved
   bool stopped_ = false;
 };
 

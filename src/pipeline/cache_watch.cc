@@ -24,7 +24,9 @@ void CacheWatch::computing(const fleet::Booking& booking) {
   seen_ = {.told_before = told.tokens,
            .told_after = told.tokens,
            .reported = {},
-           .fills_blocks = told.of > told.blocks};
+           .fills_blocks = told.of > told.blocks,
+           .sent = overlap::Clock::now()};
+  most_ = told.most;
   caches_.sent(*holder_, *blocks_);
 }
 
@@ -45,6 +47,8 @@ void CacheWatch::finish(const std::optional<engine::Usage>& usage) {
   answered();
   if (!holder_) return;
   if (!by_prefill_) seen_.reported = cached(usage);
+  // The engine may have had what no event told of, and then tells nothing new.
+  if (seen_.reported && *seen_.reported >= most_) seen_.fills_blocks = false;
   caches_.computed(*holder_, seen_);
 }
 

@@ -41,6 +41,7 @@ class CacheWatch : public handoff::PromptObserver {
   std::optional<kvindex::Holder> holder_;
   bool by_events_ = false;
   bool by_prefill_ = false;  // a worker of its own computed it, and has said what was cached
+  std::uint64_t most_ = 0;   // of its tokens that a cache can have
   overlap::Caches::Computed seen_;
 };
 

@@ -401,6 +401,19 @@ TEST_F(ApplierTest, ASaltIsInherited) {
   EXPECT_EQ(overlap(counting(1, 16), {.size = 4}, {.salt = "tenant"}), (Overlap{2, 4, 4, 4}));
 }
 
+TEST_F(ApplierTest, CanBeResumedWhereNoSaltIsRemembered) {
+  EXPECT_TRUE(feed().resumable());
+  EXPECT_TRUE(apply({StoredEvent{.hashes = {1}, .tokens = counting(1, 4), .block_size = 4}}));
+  EXPECT_TRUE(feed().resumable());
+  EXPECT_TRUE(apply({StoredEvent{.hashes = {2},
+                                 .tokens = counting(1, 4),
+                                 .block_size = 4,
+                                 .extra_keys = keys({MsgpackEncoder().array(1).text("tenant")})}}));
+  EXPECT_FALSE(feed().resumable());
+  EXPECT_TRUE(apply({RemovedEvent{.hashes = {2}}}));
+  EXPECT_TRUE(feed().resumable());
+}
+
 TEST_F(ApplierTest, ASaltIsToldFromAdaptersAndImages) {
   const std::string digest(64, 'a');
   const auto first_with = [&](MsgpackEncoder of_block) {

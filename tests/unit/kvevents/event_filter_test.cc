@@ -81,5 +81,19 @@ TEST(EventFilter, OwnersComeBeforePlacesBeforeMediaBeforeGroups) {
   EXPECT_EQ(filter.judge(event), Tier::Disk);
 }
 
+TEST(EventFilter, KnowsNothingSpecialWhereItJudgesAsAtTheStart) {
+  EventFilter filter;
+  EXPECT_TRUE(filter.knows_nothing_special());
+  filter.judge(of_group(std::nullopt, "full_attention"));
+  filter.judge(of_group(0, "full_attention"));
+  EXPECT_TRUE(filter.knows_nothing_special());
+  filter.judge(of_group(1, "sliding_window"));
+  EXPECT_FALSE(filter.knows_nothing_special());
+  filter.forget();
+  EXPECT_TRUE(filter.knows_nothing_special());
+  filter.judge(of_group(0, "mamba"));
+  EXPECT_FALSE(filter.knows_nothing_special());
+}
+
 }  // namespace
 }  // namespace baton::kvevents

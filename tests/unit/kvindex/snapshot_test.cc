@@ -59,8 +59,9 @@ std::vector<HolderSnapshot> example() {
   return {{.worker = "http://10.0.0.1:8000",
            .rank = 1,
            .position = {.sequence = 77, .payload_hash = 99},
+           .shape = {.size = 64, .bigram = true},
            .blocks = list_blocks(index, slot)},
-          {.worker = "", .rank = 0, .position = {}, .blocks = {}}};
+          {.worker = "", .rank = 0, .position = {}, .shape = {.size = 1}, .blocks = {}}};
 }
 
 std::string why(const std::string& bytes) {
@@ -135,6 +136,9 @@ TEST(Snapshot, RefusesWhatIsNoneAndSaysWhy) {
     wrong[at] = static_cast<char>(wrong[at] ^ 0x10);
     EXPECT_NE(why(wrong).find("checksum"), std::string::npos) << at;
   }
+  auto shapeless = example();
+  shapeless[0].shape = {};
+  EXPECT_NE(why(encode_snapshot(shapeless)).find("no shape"), std::string::npos);
 }
 
 }  // namespace

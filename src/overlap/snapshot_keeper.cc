@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "overlap/snapshot_keeper.h"
+
+#include "overlap/snapshot_file.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <ranges>
+#include <span>
+
+namespace baton::overlap {
+namespace {
+
+using boost::asio::awaitable;
+using kvevents::FeedStatus;
+using kvindex::HolderSnapshot;
+using Emit = telemetry::Registry::Emit;
+
+// A worker that does not come for so long is not waited for.
+constexpr std::chrono::minutes kUnclaimed{10};
+// The feeds of a thread wait while so many of them are listed.
+constexpr std::size_t kListedAtOnce = 16;
+
+std::int64_t count_blocks(std::span<const HolderSnapshot> holders) {
+  std::size_t blocks = 0;
+  for (const HolderSnapshot& holder : holders) blocks += holder.blocks.size();
+  return static_cast<std::int64_t>(blocks);
+}
+
+// Requires: all of one thread.
+void list(const kvindex::Index& index, std::span<const SnapshotKeeper::Source> sources,
+          std::vector<HolderSnapshot>& holders) {
+  sources.front().thread->while_quiet([&](const std::vector<FeedStatus>& statuses) {
+    for (const SnapshotKeeper::Source& source : sources) {
+      // Whose feed has been closed meanwhile may have lost its slot.
+      const auto status = std::ranges::find(statuses, source.holder, &FeedStatus::holder);
+      if (status == statuses.end() || !status->position || !status->resumable) continue;
+      holders.push_back({.worker = source.worker,
+                         .rank = source.holder.rank,
+                         .position = {.sequence = status->position->sequence,
+                                      .payload_hash = status->position->payload_hash},
+                         .shape = status->shape.value_or(source.shape),
+                         .blocks = kvindex::list_blocks(index, source.slot)});
+    }
+  });
+}
+
+}  // namespace
+
+SnapshotKeeper::SnapshotKeeper(boost::asio::io_context& io, net::CpuPool& cpu,
+                               const kvindex::Index& index, const config::KvIndex& settings,
+                               Sources sources, telemetry::Registry& metrics,
+                               telemetry::Logger& log)
+    : cpu_(cpu),
+      index_(index),
+      settings_(settings),
+      sources_(std::move(sources)),
+      log_(log),
+      timer_(io) {
+  metrics.collect("baton_kv_snapshot_age_seconds", "Since the KV index was last saved.",
+                  [this](const Emit& emit) {
+                    const Clock::time_point at = written_at_.load();
+                    if (at == Clock::time_point()) return;
+                    const auto age = std::chrono::floor<std::chrono::seconds>(Clock::now() - at);
+                    emit({}, age.count());
+                  });
+}
+
+std::string SnapshotKeeper::name_of(std::string_view authority, std::string_view instance,
+                                    std::string_view model) {
+  return fmt::format("{}\n{}\n{}", authority, instance, model);
+}
+
+void SnapshotKeeper::read() {
+  read_at_ = Clock::now();
+  auto holders = read_snapshot_file(settings_.snapshot);
+  if (!holders) {
+    log_.warning("kv_snapshot_unusable",
+                 {{"file", settings_.snapshot}, {"error", holders.error().message()}});
+    return;
+  }
+  if (holders->empty()) return;
+  log_.info("kv_snapshot_read", {{"file", settings_.snapshot},
+                                 {"holders", static_cast<std::int64_t>(holders->size())},
+                                 {"blocks", count_blocks(*holders)}});
+  for (HolderSnapshot& holder : *holders) {
+    std::pair key(holder.worker, holder.rank);
+    unclaimed_[std::move(key)] = std::make_shared<const HolderSnapshot>(std::move(holder));
+  }
+}
+
+std::shared_ptr<const HolderSnapshot> SnapshotKeeper::claim(const std::string& worker,
+                                                            std::uint32_t rank) {
+  auto found = unclaimed_.extract({worker, rank});
+  if (found.empty()) return nullptr;
+  return std::move(found.mapped());
+}
+
+awaitable<void> SnapshotKeeper::run() {
+  while (!stopped_) {
+    timer_.expires_after(settings_.snapshot_interval);
+    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    if (stopped_) break;
+    if (Clock::now() - *read_at_ > kUnclaimed) unclaimed_.clear();
+    auto work = [this, sources = sources_(), unclaimed = unclaimed_] {
+      return save(sources, unclaimed);
+    };
+    co_await cpu_.run(std::move(work));
+  }
+}
+
+void SnapshotKeeper::stop() {
+  stopped_ = true;
+  timer_.cancel();
+  if (read_at_) save(sources_(), unclaimed_);
+  const std::lock_guard lock(saving_);
+  over_ = true;
+}
+
+bool SnapshotKeeper::save(const std::vector<Source>& sources, const Unclaimed& unclaimed) {
+  const std::lock_guard lock(saving_);
+  if (over_) return false;
+  std::vector<HolderSnapshot> holders;
+  for (std::span<const Source> rest(sources); !rest.empty();) {
+    const auto other = std::ranges::find_if(
+        rest, [&](const Source& source) { return source.thread != rest.front().thread; });
+    const auto of_thread = static_cast<std::size_t>(other - rest.begin());
+    const std::size_t count = std::min(of_thread, kListedAtOnce);
+    list(index_, rest.first(count), holders);
+    rest = rest.subspan(count);
+  }
+  for (const auto& holder : unclaimed | std::views::values) holders.push_back(*holder);
+  const auto bytes = write_snapshot_file(settings_.snapshot, holders);
+  if (!bytes) {
+    log_.warning("kv_snapshot_failed",
+                 {{"file", settings_.snapshot}, {"error", bytes.error().message()}});
+    return false;
+  }
+  written_at_ = Clock::now();
+  log_.debug("kv_snapshot_written", {{"file", settings_.snapshot},
+                                     {"holders", static_cast<std::int64_t>(holders.size())},
+                                     {"blocks", count_blocks(holders)},
+                                     {"bytes", static_cast<std::int64_t>(*bytes)}});
+  return true;
+}
+
+}  // namespace baton::overlap

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/config.h"
+#include "kvevents/feed_thread.h"
+#include "kvindex/index.h"
+#include "kvindex/snapshot.h"
+#include "net/cpu_pool.h"
+#include "overlap/cache.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace baton::overlap {
+
+// Role. Saves now and then what the subscribed feeds' caches hold, and has what the process before
+//   this one saved.
+// Confinement. The control thread; saving is done on a CPU thread.
+// Lifetime. The index and the feeds' threads until stop() has returned; itself until run() has.
+// Invariants. A holder is saved with the position of its feed of the same moment. What was read and
+//   nobody has asked for yet is saved again.
+class SnapshotKeeper {
+ public:
+  // A feed to be saved.
+  struct Source {
+    kvevents::FeedThread* thread;
+    kvindex::Holder holder;
+    kvindex::Slot slot;
+    kvindex::BlockShape shape;  // where its events have not told
+    std::string worker;         // see name_of()
+  };
+  using Sources = std::function<std::vector<Source>()>;
+
+  SnapshotKeeper(boost::asio::io_context& io, net::CpuPool& cpu, const kvindex::Index& index,
+                 const config::KvIndex& settings, Sources sources, telemetry::Registry& metrics,
+                 telemetry::Logger& log);
+
+  // By what a worker is known again: another instance at the same address is another worker.
+  static std::string name_of(std::string_view authority, std::string_view instance,
+                             std::string_view model);
+
+  void read();
+  // What was read of it, once; null where nothing was.
+  std::shared_ptr<const kvindex::HolderSnapshot> claim(const std::string& worker,
+                                                       std::uint32_t rank);
+
+  boost::asio::awaitable<void> run();
+  // Saves for the last time, before it returns; not where nothing was read, for then what is there
+  // is not known.
+  void stop();
+
+ private:
+  using Unclaimed = std::map<std::pair<std::string, std::uint32_t>,
+                             std::shared_ptr<const kvindex::HolderSnapshot>>;
+
+  bool save(const std::vector<Source>& sources, const Unclaimed& unclaimed);
+
+  net::CpuPool& cpu_;
+  const kvindex::Index& index_;
+  const config::KvIndex& settings_;
+  Sources sources_;
+  telemetry::Logger& log_;
+  boost::asio::steady_timer timer_;
+  Unclaimed unclaimed_;
+  std::optional<Clock::time_point> read_at_;
+  bool stopped_ = false;
+  std::mutex saving_;
+  bool over_ = false;  // under saving_: the feeds' threads may be gone
+  std::atomic<Clock::time_point> written_at_{Clock::time_point()};
+};
+
+}  // namespace baton::overlap

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "overlap/event_poll.h"
+
+#include "support/fake_engine.h"
+#include "support/io_fixture.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace baton::overlap {
+namespace {
+
+using kvevents::FeedState;
+using std::chrono_literals::operator""ms;
+using test::FakeEngine;
+using test::response;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// One block of four tokens, the first of a prompt.
+std::string stored(int id, int block, int rank = 0) {
+  std::string tokens;
+  for (int i = 0; i < 4; ++i)
+    tokens += fmt::format("{}{{\"token_id\":{},\"token_extra_id\":0}}", i == 0 ? "" : ",",
+                          block * 10 + i);
+  return fmt::format(
+      R"({{"event_id":{},"attention_dp_rank":{},"data":{{"type":"stored","parent_hash":null,)"
+      R"("blocks":[{{"type":"stored_block","block_hash":{},"tokens":[{}]}}]}}}})",
+      id, rank, block, tokens);
+}
+std::string removed(int id, int block) {
+  return fmt::format(R"({{"event_id":{},"data":{{"type":"removed","block_hashes":[{}]}}}})", id,
+                     block);
+}
+
+class EventPollTest : public test::IoFixture {
+ protected:
+  ~EventPollTest() override {
+    if (poll) poll->close();
+    pool.shut_down();
+    run_until([this] { return ended; });
+  }
+  void begin(std::uint32_t ranks = 1) {
+    model::WorkerSpec spec;
+    spec.endpoint = engine.endpoint();
+    spec.engine = model::Engine::Trtllm;
+    spec.data_parallel_size = ranks;
+    const auto worker = std::make_shared<fleet::Worker>(model::WorkerId{1}, spec, config::Health{});
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      slots.push_back(index.join({worker->id(), rank}));
+    poll = std::make_shared<EventPoll>(io, pool, log, worker, index, slots, std::nullopt);
+    ended = false;
+    start([this]() -> test::awaitable<void> {
+      co_await poll->run();
+      ended = true;
+    });
+  }
+  // The next answer, once; after the last one there are no events.
+  void answer(std::string bytes) {
+    const std::lock_guard lock(mutex);
+    answers.push_back(std::move(bytes));
+  }
+  void answer_events(const std::string& events) { answer(response(200, "[" + events + "]")); }
+  // Until that many more questions have been answered.
+  void more_questions(std::size_t count) {
+    const std::size_t before = engine.requests().size();
+    run_until([&] { return engine.requests().size() >= before + count; });
+  }
+  std::size_t blocks(std::uint32_t rank = 0) const { return index.holding(slots[rank]).blocks[0]; }
+
+  std::mutex mutex;
+  std::deque<std::string> answers;  // under mutex
+  FakeEngine engine{[this](test::FakePeer& peer) {
+    while (const auto request = peer.read_request()) {
+      std::string bytes = response(200, "[]");
+      {
+        const std::lock_guard lock(mutex);
+        if (!answers.empty()) {
+          bytes = std::move(answers.front());
+          answers.pop_front();
+        }
+      }
+      if (bytes == "wait") {
+        peer.wait_for_proceed();
+        bytes = response(200, "[" + stored(0, 1) + "]");
+      }
+      if (bytes.empty()) return;  // hangs up
+      peer.write(bytes);
+    }
+  }};
+  std::string lines;
+  telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
+  kvindex::Index index{{}};
+  std::vector<kvindex::Slot> slots;
+  engine::UpstreamPool pool{
+      io, deadlines, {.connect_timeout = 2'000ms, .idle_per_worker = 1, .header_bytes = 65'536}};
+  std::shared_ptr<EventPoll> poll;
+  bool ended = true;
+};
+
+TEST_F(EventPollTest, AppliesWhatIsAnswered) {
+  answer_events(stored(0, 1) + "," + stored(1, 2));
+  answer_events(removed(2, 1));
+  begin();
+  run_until([&] { return blocks() == 2; });
+  EXPECT_EQ(poll->status(0).state, FeedState::Live);
+  EXPECT_EQ(poll->status(0).shape, (kvindex::BlockShape{.size = 4}));
+  run_until([&] { return blocks() == 1; });
+  const kvevents::FeedStatus& status = poll->status(0);
+  EXPECT_EQ(status.holder, (kvindex::Holder{{1}, 0}));
+  EXPECT_EQ(status.position->sequence, 2U);
+  EXPECT_TRUE(status.last_batch);
+  EXPECT_EQ(status.tally.events, 3U);
+  EXPECT_THAT(engine.requests().front().head, HasSubstr("POST /kv_cache_events HTTP"));
+}
+
+TEST_F(EventPollTest, TellsRanksApart) {
+  answer_events(stored(0, 1, 0) + "," + stored(0, 2, 1) + "," + stored(1, 3, 1));
+  begin(2);
+  run_until([&] { return blocks(1) == 2; });
+  EXPECT_EQ(blocks(0), 1U);
+  EXPECT_EQ(poll->status(0).position->sequence, 0U);
+  EXPECT_EQ(poll->status(1).position->sequence, 1U);
+  EXPECT_EQ(poll->status(1).holder.rank, 1U);
+}
+
+TEST_F(EventPollTest, WaitsWhereNothingHasHappenedYet) {
+  begin();
+  more_questions(3);
+  EXPECT_EQ(poll->status(0).state, FeedState::Waiting);
+  EXPECT_FALSE(poll->status(0).last_batch);
+  EXPECT_EQ(lines, "");
+}
+
+TEST_F(EventPollTest, WhoHasNoEventsIsBrokenAndToldOfOnce) {
+  answer(response(404, "{}"));
+  answer(response(404, "{}"));
+  answer_events(stored(0, 1));
+  begin();
+  run_until([&] { return poll->status(0).state == FeedState::Broken; });
+  EXPECT_THAT(lines, AllOf(HasSubstr("kv_poll_failed"), HasSubstr("event_buffer_max_size")));
+  const std::string once = lines;
+  run_until([&] { return poll->status(0).state == FeedState::Live; });
+  EXPECT_EQ(lines, once);
+}
+
+TEST_F(EventPollTest, WhatCannotBeReadIsBrokenUntilSomethingCan) {
+  answer_events(stored(0, 1));
+  answer(response(200, "[{\"event_id\":1,"));
+  answer_events("");
+  begin();
+  run_until([&] { return poll->status(0).state == FeedState::Broken; });
+  EXPECT_EQ(poll->status(0).tally.malformed_batches, 1U);
+  run_until([&] { return poll->status(0).state == FeedState::Live; });
+  EXPECT_EQ(blocks(), 1U);
+}
+
+TEST_F(EventPollTest, SurvivesALostConnection) {
+  answer_events(stored(0, 1));
+  answer("");
+  answer("");  // the exchange tries a fresh connection by itself
+  answer_events(stored(1, 2));
+  begin();
+  run_until([&] { return poll->status(0).state == FeedState::Broken; });
+  EXPECT_EQ(blocks(), 1U);
+  run_until([&] { return blocks() == 2; });
+  EXPECT_EQ(poll->status(0).state, FeedState::Live);
+  EXPECT_EQ(poll->status(0).lost, 0U);
+}
+
+TEST_F(EventPollTest, EventsThatTheEngineDroppedAreAGap) {
+  answer_events(stored(0, 1));
+  answer_events(stored(5, 2));
+  begin();
+  run_until([&] { return poll->status(0).lost == 4; });
+  EXPECT_EQ(poll->status(0).state, FeedState::Gap);
+  EXPECT_EQ(poll->status(0).gaps, 1U);
+  EXPECT_EQ(blocks(), 1U);
+}
+
+TEST_F(EventPollTest, ARestartedEngineStartsAnew) {
+  answer_events(stored(0, 1) + "," + stored(1, 2));
+  answer_events(stored(0, 3));
+  begin();
+  run_until([&] { return poll->status(0).restarts == 1; });
+  EXPECT_EQ(blocks(), 1U);
+  EXPECT_EQ(poll->status(0).state, FeedState::Live);
+}
+
+TEST_F(EventPollTest, WhatIsAnsweredAfterTheEndDoesNotCount) {
+  answer("wait");
+  begin();
+  run_until([&] { return engine.pauses() == 1; });
+  poll->close();
+  engine.proceed();
+  run_until([&] { return ended; });
+  EXPECT_EQ(blocks(), 0U);
+  EXPECT_FALSE(poll->status(0).last_batch);
+}
+
+TEST_F(EventPollTest, EndsWhileItPauses) {
+  begin();
+  more_questions(1);
+  poll->close();
+  run_until([&] { return ended; });
+}
+
+}  // namespace
+}  // namespace baton::overlap

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "overlap/feed_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace baton::overlap {
+namespace {
+
+using model::Engine;
+using model::Role;
+using Way = FeedPlan::Way;
+
+model::WorkerSpec worker(Engine engine = Engine::Vllm, Role role = Role::Aggregated) {
+  model::WorkerSpec spec;
+  spec.endpoint = {"10.0.0.1", 8000};
+  spec.engine = engine;
+  spec.role = role;
+  return spec;
+}
+
+engine::Facts publishing(std::string host, std::uint16_t port, std::string topic = {}) {
+  engine::Facts facts;
+  facts.kv_events = {
+      .publisher = "zmq", .endpoint = {std::move(host), port}, .topic = std::move(topic)};
+  return facts;
+}
+
+TEST(FeedPlanTest, WhatWasSaidCounts) {
+  model::WorkerSpec spec = worker();
+  spec.kv_feed = {.events = "tcp://10.0.0.1:5557", .replay = "tcp://10.0.0.1:5657", .topic = "kv"};
+  spec.block_size = 32;
+  const engine::Facts other = publishing("10.0.0.9", 9);
+  const FeedPlan plan = plan_feed(spec, &other, 0);
+  EXPECT_EQ(plan.way, Way::Subscribe);
+  EXPECT_EQ(plan.events, "tcp://10.0.0.1:5557");
+  EXPECT_EQ(plan.replay, "tcp://10.0.0.1:5657");
+  EXPECT_EQ(plan.topic, "kv");
+  EXPECT_EQ(plan.block_size, 32U);
+}
+
+TEST(FeedPlanTest, EachRankHasTheNextPort) {
+  model::WorkerSpec spec = worker();
+  spec.kv_feed = {.events = "tcp://[fd00::1]:5557", .replay = "tcp://*:5657", .topic = {}};
+  EXPECT_EQ(plan_feed(spec, nullptr, 3).events, "tcp://[fd00::1]:5560");
+  EXPECT_EQ(plan_feed(spec, nullptr, 3).replay, "tcp://*:5660");
+  spec.kv_feed->replay.clear();
+  EXPECT_EQ(plan_feed(spec, nullptr, 3).replay, "");
+  EXPECT_EQ(endpoint_of_rank("ipc:///run/events", 0), "ipc:///run/events");
+}
+
+TEST(FeedPlanTest, OffIsOffWhateverTheEngineSays) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang, Engine::Trtllm}) {
+    model::WorkerSpec spec = worker(engine);
+    spec.kv_feed = model::KvFeed{};
+    const engine::Facts facts = publishing("", 5557);
+    EXPECT_EQ(plan_feed(spec, &facts, 0), FeedPlan()) << to_string(engine);
+  }
+}
+
+TEST(FeedPlanTest, WithoutAWordThereIsNoFeed) {
+  EXPECT_EQ(plan_feed(worker(), nullptr, 0), FeedPlan());
+  const engine::Facts silent;
+  EXPECT_EQ(plan_feed(worker(), &silent, 0), FeedPlan());
+  EXPECT_EQ(plan_feed(worker(Engine::Sglang), &silent, 0), FeedPlan());
+}
+
+TEST(FeedPlanTest, SglangSaysWhereItPublishes) {
+  const engine::Facts own = publishing("", 5557, "topic");
+  const FeedPlan plan = plan_feed(worker(Engine::Sglang), &own, 1);
+  EXPECT_EQ(plan.way, Way::Subscribe);
+  EXPECT_EQ(plan.events, "tcp://10.0.0.1:5558");
+  EXPECT_EQ(plan.replay, "");
+  EXPECT_EQ(plan.topic, "topic");
+  const engine::Facts elsewhere = publishing("10.0.0.7", 5557);
+  EXPECT_EQ(plan_feed(worker(Engine::Sglang), &elsewhere, 0).events, "tcp://10.0.0.7:5557");
+}
+
+TEST(FeedPlanTest, AddressesOfIpv6AreInBrackets) {
+  model::WorkerSpec spec = worker(Engine::Sglang);
+  spec.endpoint.host = "fd00::1";
+  const engine::Facts own = publishing("", 5557);
+  EXPECT_EQ(plan_feed(spec, &own, 0).events, "tcp://[fd00::1]:5557");
+  EXPECT_EQ(plan_feed(spec, &own, 2).events, "tcp://[fd00::1]:5559");
+}
+
+TEST(FeedPlanTest, SglangsDecodeWorkersHaveNoCacheUnlessSomebodySaysSo) {
+  model::WorkerSpec spec = worker(Engine::Sglang, Role::Decode);
+  const engine::Facts facts = publishing("", 5557);
+  EXPECT_EQ(plan_feed(spec, &facts, 0), FeedPlan());
+  spec.kv_feed = {.events = "tcp://10.0.0.1:5557", .replay = {}, .topic = {}};
+  EXPECT_EQ(plan_feed(spec, &facts, 0).way, Way::Subscribe);
+  EXPECT_EQ(plan_feed(worker(Engine::Sglang, Role::Prefill), &facts, 0).way, Way::Subscribe);
+}
+
+TEST(FeedPlanTest, TensorRtLlmIsAsked) {
+  EXPECT_EQ(plan_feed(worker(Engine::Trtllm), nullptr, 0).way, Way::Poll);
+  EXPECT_EQ(plan_feed(worker(Engine::Trtllm, Role::Prefill), nullptr, 5).way, Way::Poll);
+  EXPECT_EQ(plan_feed(worker(Engine::Trtllm, Role::Decode), nullptr, 0).way, Way::None);
+}
+
+TEST(FeedPlanTest, BlocksAreAsSaidThenAsToldThenAsUsual) {
+  model::WorkerSpec spec = worker();
+  engine::Facts facts;
+  EXPECT_EQ(block_shape(spec, nullptr).size, 16U);
+  EXPECT_EQ(block_shape(spec, &facts).size, 16U);
+  facts.block_size = 0;
+  EXPECT_EQ(block_shape(spec, &facts).size, 16U);
+  facts.block_size = 64;
+  EXPECT_EQ(block_shape(spec, &facts).size, 64U);
+  spec.block_size = 32;
+  EXPECT_EQ(block_shape(spec, &facts).size, 32U);
+  EXPECT_FALSE(block_shape(spec, &facts).bigram);
+}
+
+}  // namespace
+}  // namespace baton::overlap

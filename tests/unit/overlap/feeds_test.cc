@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "overlap/feeds.h"
+
+#include "support/fake_engine.h"
+#include "unit/overlap/feeds_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <zmq.hpp>
+
+namespace baton::overlap {
+namespace {
+
+using config::IndexSource;
+using kvevents::FeedState;
+using kvevents::test::FakePublisher;
+using std::chrono_literals::operator""ms;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class FeedsTest : public FeedsFixture {};
+
+// How often the log says so.
+std::size_t count(const std::string& lines, std::string_view event) {
+  std::size_t found = 0;
+  for (auto at = lines.find(event); at != lines.npos; at = lines.find(event, at + 1)) ++found;
+  return found;
+}
+
+TEST_F(FeedsTest, ListensToAWorkerThatPublishes) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  EXPECT_EQ(world->cache()->trusted(IndexSource::Auto), Trusted::Decisions);
+  publisher.publish({.stored = {1, 2}});
+  wait_for(FeedHealth::Live);
+  EXPECT_THAT(world->blocks(), ElementsAre(1, 2));
+  EXPECT_THAT(world->caches.plan("m").shapes, ElementsAre(kvindex::BlockShape{.size = 1}));
+  EXPECT_EQ(world->overlap({2, 9}), 1U);
+  EXPECT_EQ(world->overlap({9}), 0U);
+  const auto reports = world->feeds.reports();
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports[0].plan.events, publisher.events());
+  EXPECT_EQ(reports[0].status->state, FeedState::Live);
+  EXPECT_EQ(reports[0].cache->identity().authority, "10.0.0.1:8000");
+  const std::string lines = end();
+  EXPECT_EQ(count(lines, "kv_feed_up"), 1U);
+  EXPECT_EQ(count(lines, "kv_feed_down"), 0U);
+}
+
+TEST_F(FeedsTest, WhoIsThereBeforeTheStartIsListenedToAsWell) {
+  FakePublisher publisher;
+  publisher.lose({.stored = {7}});
+  world = std::make_unique<World>(io, deadlines, settings);
+  world->announce(spec_of(publisher));
+  world->feeds.start();
+  wait_for(FeedHealth::Live);
+  EXPECT_THAT(world->blocks(), ElementsAre(7));
+}
+
+TEST_F(FeedsTest, WhoLeavesIsForgotten) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  publisher.publish({.stored = {1, 2}});
+  wait_for(FeedHealth::Live);
+  const auto id = world->fleet.members().front().worker->id();
+  world->fleet.withdraw(fleet::Origin::Admin, "key");
+  world->fleet.sweep();
+  run_until([&] { return world->caches.find({id, 0}) == nullptr; });
+  EXPECT_EQ(world->caches.index().size().blocks, 0U);
+  EXPECT_THAT(world->feeds.reports(), IsEmpty());
+  EXPECT_THAT(world->caches.plan("m").shapes, IsEmpty());
+}
+
+TEST_F(FeedsTest, AnotherFeedOfTheSameWorkerStartsAnew) {
+  begin();
+  FakePublisher first;
+  FakePublisher second;
+  listen(first);
+  first.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  world->announce(spec_of(second));
+  run_until([&] { return world->feeds.reports()[0].plan.events == second.events(); });
+  EXPECT_THAT(world->blocks(), IsEmpty());
+  ASSERT_TRUE(second.await_subscriber());
+  second.publish({.stored = {2}});
+  run_until([&] { return !world->blocks().empty(); });
+  EXPECT_THAT(world->blocks(), ElementsAre(2));
+  wait_for(FeedHealth::Live);
+}
+
+TEST_F(FeedsTest, AFeedThatIsSwitchedOffCountsNoMore) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  model::WorkerSpec spec = spec_of(publisher);
+  spec.kv_feed = model::KvFeed{};
+  spec.block_size = 64;
+  world->announce(spec);
+  wait_for(FeedHealth::None);
+  EXPECT_THAT(world->blocks(), IsEmpty());
+  EXPECT_FALSE(world->feeds.reports()[0].status);
+  EXPECT_THAT(world->caches.plan("m").shapes, ElementsAre(kvindex::BlockShape{.size = 64}));
+}
+
+TEST_F(FeedsTest, BlocksOfAnotherSizeThanIsSaidNowAreForgotten) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  model::WorkerSpec spec = spec_of(publisher);
+  spec.block_size = 64;
+  world->announce(spec);
+  run_until([&] { return world->blocks().empty(); });
+  const auto skipped = static_cast<std::size_t>(kvevents::Skipped::BlockSize);
+  run_until([&] { return world->status().tally.skipped[skipped] == 1; });
+}
+
+TEST_F(FeedsTest, AsksTheEngineWhereItPublishes) {
+  begin();
+  FakePublisher publisher;
+  model::WorkerSpec spec;
+  spec.endpoint = {"127.0.0.1", 8000};
+  spec.engine = model::Engine::Sglang;
+  const auto id = world->announce(spec);
+  run_until([&] { return world->feeds.reports().size() == 1; });
+  EXPECT_FALSE(world->feeds.reports()[0].status);
+  engine::Facts facts;
+  const std::string port = publisher.events().substr(publisher.events().rfind(':') + 1);
+  facts.kv_events = {.publisher = "zmq",
+                     .endpoint = {"", static_cast<std::uint16_t>(std::stoul(port))},
+                     .topic = {}};
+  world->facts[id] = facts;
+  wait_for(FeedHealth::Waiting);
+  ASSERT_TRUE(publisher.await_subscriber());
+  publisher.publish({.stored = {3}});
+  wait_for(FeedHealth::Live);
+  EXPECT_EQ(world->overlap({3}), 1U);
+}
+
+TEST_F(FeedsTest, AModelThatIsAnAdapterIsHashedAsSuch) {
+  begin();
+  model::WorkerSpec spec;
+  spec.endpoint = {"127.0.0.1", 8000};
+  const auto id = world->announce(spec, "adapter");
+  engine::Facts facts;
+  facts.models = {{.id = "base", .parent = {}, .max_model_len = {}},
+                  {.id = "adapter", .parent = "base", .max_model_len = {}}};
+  world->facts[id] = facts;
+  run_until([&] { return !world->caches.plan("adapter").lora.empty(); });
+  EXPECT_EQ(world->caches.plan("adapter").lora, "adapter");
+}
+
+// Two ranks, each publishing at a port of its own, the second's being the next.
+class Ranks {
+ public:
+  Ranks() {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      sockets_[0].emplace(context_, zmq::socket_type::xpub);
+      sockets_[1].emplace(context_, zmq::socket_type::xpub);
+      for (auto& socket : sockets_) socket->set(zmq::sockopt::rcvtimeo, 10'000);
+      sockets_[0]->bind("tcp://127.0.0.1:*");
+      endpoint_ = sockets_[0]->get(zmq::sockopt::last_endpoint);
+      if (zmq_bind(sockets_[1]->handle(), endpoint_of_rank(endpoint_, 1).c_str()) == 0) return;
+    }
+    ADD_FAILURE() << "no two neighbouring ports are free";
+  }
+  const std::string& endpoint() const { return endpoint_; }
+  bool await_subscriber(std::size_t rank) {
+    zmq::message_t message;
+    return sockets_[rank]->recv(message).has_value();
+  }
+  void publish(std::size_t rank, std::uint64_t number, const kvevents::test::Batch& batch) {
+    for (const std::string& frame : {std::string(), kvevents::test::number_frame(number)})
+      sockets_[rank]->send(zmq::buffer(frame), zmq::send_flags::sndmore);
+    sockets_[rank]->send(zmq::buffer(kvevents::test::encode(batch, 1.0)), zmq::send_flags::none);
+  }
+
+ private:
+  zmq::context_t context_;
+  std::array<std::optional<zmq::socket_t>, 2> sockets_;
+  std::string endpoint_;
+};
+
+TEST_F(FeedsTest, EachRankHasAFeedOfItsOwn) {
+  begin();
+  Ranks ranks;
+  model::WorkerSpec spec;
+  spec.endpoint = {"10.0.0.1", 8000};
+  spec.data_parallel_size = 2;
+  spec.kv_feed = {.events = ranks.endpoint(), .replay = {}, .topic = {}};
+  world->announce(spec);
+  wait_for(FeedHealth::Waiting, 1);
+  for (const std::size_t rank : {0UZ, 1UZ}) ASSERT_TRUE(ranks.await_subscriber(rank));
+  ranks.publish(1, 0, {.stored = {5}, .rank = 1});
+  wait_for(FeedHealth::Live, 1);
+  EXPECT_EQ(world->health(0), FeedHealth::Waiting);
+  ranks.publish(0, 0, {.stored = {4}});
+  wait_for(FeedHealth::Live, 0);
+  EXPECT_THAT(world->blocks(0), ElementsAre(4));
+  EXPECT_THAT(world->blocks(1), ElementsAre(5));
+}
+
+TEST_F(FeedsTest, AFeedThatStopsWhilePromptsAreComputedIsSilent) {
+  settings.silence = 50ms;
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  const auto holder = world->cache()->identity().holder;
+  world->caches.computed(holder, {.fills_blocks = true, .sent = Clock::now()});
+  wait_for(FeedHealth::Silent);
+  EXPECT_EQ(world->cache()->trusted(IndexSource::Auto), Trusted::Decisions);
+  EXPECT_EQ(world->overlap({1}), 0U);
+  publisher.publish({.stored = {2}});
+  wait_for(FeedHealth::Live);
+  EXPECT_EQ(world->overlap({1}), 1U);
+  const std::string lines = end();
+  EXPECT_EQ(count(lines, "kv_feed_up"), 2U);
+  EXPECT_EQ(count(lines, "kv_feed_down"), 1U);
+  EXPECT_THAT(lines, AllOf(HasSubstr(R"("feed":"silent")"), HasSubstr(R"("goes_by":"decisions")")));
+}
+
+TEST_F(FeedsTest, AFeedThatNeverSpeaksIsSilentToo) {
+  settings.silence = 50ms;
+  settings.source = IndexSource::Events;
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  world->caches.computed(world->cache()->identity().holder,
+                         {.fills_blocks = true, .sent = Clock::now()});
+  wait_for(FeedHealth::Silent);
+  EXPECT_THAT(end(), HasSubstr(R"("goes_by":"nothing")"));
+}
+
+TEST_F(FeedsTest, EventsThatCameWhileThePromptRanAreNotMissed) {
+  settings.silence = 50ms;
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  const auto sent = Clock::now();
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  world->caches.computed(world->cache()->identity().holder, {.fills_blocks = true, .sent = sent});
+  run_for(600ms);
+  EXPECT_EQ(world->health(), FeedHealth::Live);
+}
+
+TEST_F(FeedsTest, AFeedThatCannotBeReadIsBroken) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher, false);
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  publisher.publish_frames({"", kvevents::test::number_frame(1), "\x93 not msgpack"});
+  wait_for(FeedHealth::Broken);
+  EXPECT_EQ(world->overlap({1}), 0U);
+  publisher.set_next(2);
+  publisher.publish({.stored = {2}});
+  wait_for(FeedHealth::Live);
+  EXPECT_EQ(world->overlap({2}), 1U);
+  EXPECT_THAT(end(), HasSubstr(R"("feed":"broken")"));
+}
+
+TEST_F(FeedsTest, ByDecisionsAloneNobodyIsListenedTo) {
+  settings.source = IndexSource::Decisions;
+  begin();
+  FakePublisher publisher;
+  world->announce(spec_of(publisher));
+  run_until([&] { return world->feeds.reports().size() == 1; });
+  EXPECT_FALSE(world->feeds.reports()[0].status);
+  const auto prompt = hash_prompt(world->caches.plan("m"), std::vector<std::uint32_t>(32), "");
+  world->caches.sent(world->cache()->identity().holder, prompt);
+  EXPECT_EQ(world->caches.match(prompt).front().source, Trusted::Decisions);
+}
+
+TEST_F(FeedsTest, WhereTheIndexIsOffNothingIsKept) {
+  settings.source = IndexSource::Off;
+  begin();
+  FakePublisher publisher;
+  world->announce(spec_of(publisher));
+  run_for(300ms);
+  EXPECT_THAT(world->feeds.reports(), IsEmpty());
+  EXPECT_THAT(world->caches.all(), IsEmpty());
+}
+
+TEST_F(FeedsTest, TensorRtLlmIsAskedForItsEvents) {
+  const test::FakeEngine engine(
+      test::by_path({{"/kv_cache_events",
+                      test::response(200, R"([{"event_id":0,"data":{"type":"created"}}])")}}));
+  begin();
+  model::WorkerSpec spec;
+  spec.endpoint = engine.endpoint();
+  spec.engine = model::Engine::Trtllm;
+  world->announce(spec);
+  wait_for(FeedHealth::Live);
+  EXPECT_EQ(world->feeds.reports()[0].plan.way, FeedPlan::Way::Poll);
+  ASSERT_TRUE(world->feeds.reports()[0].status);
+  EXPECT_EQ(world->feeds.reports()[0].status->position->sequence, 0U);
+}
+
+TEST_F(FeedsTest, AnEngineWithoutEventsIsBrokenAndGoesByDecisions) {
+  const test::FakeEngine engine(test::by_path({}));
+  begin();
+  model::WorkerSpec spec;
+  spec.endpoint = engine.endpoint();
+  spec.engine = model::Engine::Trtllm;
+  world->announce(spec);
+  wait_for(FeedHealth::Broken);
+  EXPECT_EQ(world->cache()->trusted(IndexSource::Auto), Trusted::Decisions);
+  EXPECT_THAT(end(), AllOf(HasSubstr("kv_poll_failed"), HasSubstr("kv_feed_down")));
+}
+
+TEST_F(FeedsTest, MetricsTellOfFeeds) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher, false);
+  publisher.publish({.stored = {1}});
+  publisher.lose({.removed = {1}});
+  publisher.publish({.stored = {2}});
+  run_until([&] { return world->status().lost == 1 && world->health() == FeedHealth::Live; });
+  const std::string text = world->metrics.render();
+  const std::string of = R"({model="m",worker="10.0.0.1:8000"})";
+  EXPECT_THAT(text,
+              HasSubstr(R"(baton_kv_feeds{model="m",worker="10.0.0.1:8000",state="live"} 1)"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_feed_batches" + of + " 2\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_feed_gaps" + of + " 1\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_feed_lost" + of + " 1\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_feed_replayed" + of + " 0\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_feed_restarts" + of + " 0\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_feed_lag_milliseconds" + of));
+  EXPECT_THAT(text, Not(HasSubstr("baton_kv_feed_skipped{")));
+}
+
+}  // namespace
+}  // namespace baton::overlap
