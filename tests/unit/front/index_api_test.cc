@@ -119,7 +119,8 @@ TEST_F(IndexApiTest, TellsHowAFeedIs) {
          {.way = FeedPlan::Way::Subscribe,
           .events = "tcp://127.0.0.1:6",
           .replay = "tcp://127.0.0.1:7",
-          .topic = ""},
+          .topic = "",
+          .block_size = {}},
          status);
   Json index = show();
   EXPECT_EQ(index["blocks"], 3);
