@@ -168,12 +168,13 @@ struct Holding {
   }
 };
 
-std::vector<Holding> find_holders(const overlap::Caches& caches,
+std::vector<Holding> find_holders(const overlap::Caches& caches, const std::string& model,
                                   const overlap::PromptBlocks& prompt) {
   std::vector<Holding> holders;
   for (const Overlap& overlap : caches.match(prompt)) {
     auto cache = caches.find(overlap.holder);
-    if (!cache) continue;
+    // The same tokens are something else to another model.
+    if (!cache || cache->identity().model != model) continue;
     const kvindex::BlockShape shape{.size = overlap.block_size, .bigram = cache->shape().bigram};
     const std::size_t blocks = std::min<std::size_t>(
         overlap.blocks.back(), overlap::reusable_blocks(prompt.tokens, shape));
@@ -218,10 +219,10 @@ Result<std::string> match(const IndexContext& context, std::string_view text) {
   if (!tokens) return fail(tokens.error());
   const auto salt = read_salt(*body);
   if (!salt) return fail(salt.error());
-  const auto plan = context.caches.plan((*model)->name());
+  const std::string& name = (*model)->name();
+  const auto prompt = overlap::hash_prompt(context.caches.plan(name), *tokens, *salt);
   Json matches = Json::array();
-  for (const Holding& holder :
-       find_holders(context.caches, overlap::hash_prompt(plan, *tokens, *salt)))
+  for (const Holding& holder : find_holders(context.caches, name, prompt))
     matches.push_back(holder.json());
   return text_of({{"tokens", tokens->size()}, {"matches", std::move(matches)}});
 }

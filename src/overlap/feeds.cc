@@ -128,7 +128,8 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
                                                                              worker.spec().instance,
                                                                              member.model->name()),
                                          .thread = nullptr,
-                                         .poll = {}})
+                                         .poll = {},
+                                         .shape_told = false})
                .first;
     }
     Listener& listener = at->second;
@@ -138,8 +139,7 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
       caches_.index().clear(listener.cache->slot());
       listen(listener, worker, plan, facts);
     }
-    if (plan.way == FeedPlan::Way::None)
-      listener.cache->set_shape(block_shape(worker.spec(), facts));
+    if (!listener.shape_told) listener.cache->set_shape(block_shape(worker.spec(), facts));
     polls = polls || (plan.way == FeedPlan::Way::Poll && !listener.poll);
   }
   if (polls) poll(member.worker, facts);
@@ -148,6 +148,7 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
 void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan,
                    const engine::Facts* facts) {
   listener.plan = plan;
+  listener.shape_told = false;
   if (plan.way != FeedPlan::Way::Subscribe) return;
   const Holder holder = listener.cache->identity().holder;
   listener.thread = &thread_of(holder.worker);
@@ -166,7 +167,7 @@ void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPl
                         listener.cache->slot());
 }
 
-std::optional<kvevents::Position> Feeds::take_up(const Listener& listener, const FeedPlan& plan,
+std::optional<kvevents::Position> Feeds::take_up(Listener& listener, const FeedPlan& plan,
                                                  std::optional<std::uint32_t> block_size) {
   // Only who repeats the last batch shows that it is the same engine still.
   if (!snapshot_ || plan.replay.empty()) return std::nullopt;
@@ -175,6 +176,7 @@ std::optional<kvevents::Position> Feeds::take_up(const Listener& listener, const
   if (!saved || (block_size && *block_size != saved->shape.size)) return std::nullopt;
   kvindex::restore_blocks(caches_.index(), cache.slot(), saved->blocks);
   cache.set_shape(saved->shape);
+  listener.shape_told = true;
   return kvevents::Position{.sequence = saved->position.sequence,
                             .payload_hash = saved->position.payload_hash};
 }
@@ -238,7 +240,10 @@ Feeds::Statuses Feeds::statuses() const {
 void Feeds::judge(Listener& listener, const FeedStatus* status) {
   if (status == nullptr) return;
   Cache& cache = *listener.cache;
-  if (status->shape) cache.set_shape(*status->shape);
+  if (status->shape) {
+    cache.set_shape(*status->shape);
+    listener.shape_told = true;
+  }
   const auto overdue = cache.overdue_since(status->last_batch);
   const bool silent = overdue && Clock::now() - *overdue > caches_.settings().silence;
   // What was saved counts when the engine has shown that it is the same, which a replay does.

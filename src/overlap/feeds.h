@@ -62,6 +62,7 @@ class Feeds {
     std::string saved_as;                    // see SnapshotKeeper
     kvevents::FeedThread* thread = nullptr;  // Subscribe
     std::shared_ptr<EventPoll> poll;         // Poll
+    bool shape_told = false;                 // by its events, or by what was saved of them
   };
   using Listeners = std::map<kvindex::Holder, Listener>;
   using Statuses = std::map<kvindex::Holder, kvevents::FeedStatus>;
@@ -72,7 +73,7 @@ class Feeds {
   void listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan,
               const engine::Facts* facts);
   // From what was saved; up to where it reaches.
-  std::optional<kvevents::Position> take_up(const Listener& listener, const FeedPlan& plan,
+  std::optional<kvevents::Position> take_up(Listener& listener, const FeedPlan& plan,
                                             std::optional<std::uint32_t> block_size);
   std::vector<SnapshotKeeper::Source> to_save() const;
   void poll(const std::shared_ptr<fleet::Worker>& worker, const engine::Facts* facts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KV events as Python's zmq and msgpack read them, and the table of blocks they make.
+// KV events as Python's zmq and msgpack read and write them, and the table of blocks they make.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 
@@ -8,6 +8,7 @@ import { Process, until } from './process.mjs';
 // Debian's: the packages are installed for it and no other.
 const PYTHON = '/usr/bin/python3';
 const READER = fileURLToPath(new URL('kv_reader.py', import.meta.url));
+const PUBLISHER = fileURLToPath(new URL('kv_publisher.py', import.meta.url));
 
 const linesOf = (text) => text.slice(0, text.lastIndexOf('\n') + 1).split('\n').filter(Boolean).map((line) => JSON.parse(line));
 
@@ -59,6 +60,35 @@ export class Follower {
       () => `batch ${seq} of rank ${rank}; have ${this.messages(rank).map((one) => one.seq)} ${this.process.stderr}`,
       () => this.messages(rank).some((one) => one.seq === seq),
     );
+  }
+}
+
+/** A publisher of whatever batches it is told to, with a replay socket: `events` and `replay` are where. */
+export class Publisher {
+  static async start(s, flags = []) {
+    const publisher = new Publisher();
+    publisher.process = s.adopt(new Process('kv-publisher', [PUBLISHER, ...flags], {}, PYTHON, { stdin: 'pipe' }));
+    publisher.process.expectedExit = undefined;
+    publisher.asked = 0;
+    return Object.assign(publisher, await publisher.#answer());
+  }
+
+  #answer() {
+    const wanted = this.asked++;
+    return until(
+      () => `an answer of the publisher; ${this.process.stderr}`,
+      () => linesOf(this.process.stdout)[wanted],
+    );
+  }
+
+  /** One command, as its own page has them; returns its answer. */
+  tell(command) {
+    this.process.child.stdin.write(`${JSON.stringify(command)}\n`);
+    return this.#answer();
+  }
+
+  publish(...events) {
+    return this.tell({ publish: events });
   }
 }
 

@@ -6,6 +6,7 @@ Each line of standard input is a JSON object; each is answered by one on standar
   {"publish": [event, …]}   a batch; an event is {"type": "BlockStored", …} with the fields' names
   {"lose": [event, …]}      a batch that only a replay brings
   {"repeat": true}          the last batch once more
+  {"frames": ["…", …]}      a message of these frames, in hex, whatever they are
 Events are sent by name or by position, as --encoding says. The first line that is written names the
 endpoints; a batch is answered with its number.
 """
@@ -109,7 +110,9 @@ def main() -> None:
     print(json.dumps(publisher.endpoints()), flush=True)
     for line in sys.stdin:
         command = json.loads(line)
-        if "repeat" in command:
+        if "frames" in command:
+            number = publisher.events.send_multipart([bytes.fromhex(frame) for frame in command["frames"]])
+        elif "repeat" in command:
             number = publisher.repeat()
         else:
             arrives = "publish" in command

@@ -278,6 +278,13 @@ TEST_F(IndexApiTest, AnAdapterHasBlocksOfItsOwn) {
   EXPECT_THAT(holders(tokens_to(5), {{"model", "n"}}), ElementsAre("adapter/0: 4"));
 }
 
+TEST_F(IndexApiTest, WhatAnotherModelHoldsIsNotShown) {
+  store(*add_cache(*add_worker("w")), tokens_to(8), 1);
+  store(*add_cache(*add_worker("other", "n"), 0, "n"), tokens_to(8), 2);
+  EXPECT_THAT(holders(tokens_to(9)), ElementsAre("w/0: 4"));
+  EXPECT_THAT(holders(tokens_to(9), {{"model", "n"}}), ElementsAre("other/0: 8"));
+}
+
 TEST_F(IndexApiTest, AModelIsFoundByItsAlias) {
   store(*add_cache(*add_worker("w")), tokens_to(4), 1);
   EXPECT_THAT(holders(tokens_to(5), {{"model", "also-m"}}), ElementsAre("w/0: 4"));

@@ -234,6 +234,25 @@ TEST_F(FeedsTest, AFeedThatStopsWhilePromptsAreComputedIsSilent) {
   EXPECT_THAT(lines, AllOf(HasSubstr(R"("feed":"silent")"), HasSubstr(R"("goes_by":"decisions")")));
 }
 
+TEST_F(FeedsTest, UntilEventsComeBlocksAreAsTheEngineSays) {
+  begin();
+  FakePublisher publisher;
+  model::WorkerSpec spec = spec_of(publisher);
+  const auto id = world->announce(spec);
+  wait_for(FeedHealth::Waiting);
+  engine::Facts facts;
+  facts.block_size = 64;
+  world->facts[id] = facts;
+  run_until([&] { return world->cache()->shape().size == 64; });
+  EXPECT_THAT(world->caches.plan("m").shapes, ElementsAre(kvindex::BlockShape{.size = 64}));
+  // The events know it better.
+  ASSERT_TRUE(publisher.await_subscriber());
+  publisher.publish({.stored = {1}});
+  run_until([&] { return world->cache()->shape().size == 1; });
+  run_for(600ms);
+  EXPECT_EQ(world->cache()->shape().size, 1U);
+}
+
 TEST_F(FeedsTest, AFeedThatNeverSpeaksIsSilentToo) {
   settings.silence = 50ms;
   settings.source = IndexSource::Events;

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// How what workers hold comes to be known: by events of every kind, by decisions where there are none, and what becomes of
+// feeds that are silent, wrong or nonsense.
+import assert from 'node:assert/strict';
+import net from 'node:net';
+
+import { ask, completion } from './support/ask.mjs';
+import { Router, Sim } from './support/fleet.mjs';
+import { request } from './support/http.mjs';
+import { Audit, cacheOf, indexOf, matchesOf, untilCache } from './support/kv_book.mjs';
+import { Publisher } from './support/kv_feed.mjs';
+import { until } from './support/process.mjs';
+import { scenario } from './support/scenario.mjs';
+import { writeTinyModel } from './support/tiny_model.mjs';
+
+const BLOCK = 4;
+const SMALL = { blockSize: BLOCK, blocks: 48, decodeMs: 0, minOutput: 2, maxOutput: 12 };
+
+const range = (first, length) => Array.from({ length }, (_, i) => first + i);
+const listening = (sim, more = {}) => ({ ...sim.worker(), kv_events: sim.feed, kv_replay: sim.replay, ...more });
+const nameOf = ({ address }) => address;
+
+/** Prompts are token ids, which only a router that tokenizes looks at. */
+async function routerFor(s, workers, kvIndex = {}) {
+  const tokenizer = await writeTinyModel(s, { name: `model-${s.processes.length}` });
+  const router = await Router.start(s, { kv_index: kvIndex, models: [{ name: 'demo', tokenizer, workers }] });
+  await router.allUp();
+  return router;
+}
+
+/** Through the router; returns what the engine says was cached. */
+async function compute(router, tokens, more = {}) {
+  const answer = await ask(router, completion(tokens, { max_tokens: 2, ...more }));
+  assert.equal(answer.status, 200, answer.raw);
+  return answer.usage.prompt_tokens_details?.cached_tokens ?? 0;
+}
+
+/** Prompts that nobody has seen before; the model knows 256 bytes. */
+function freshPrompts(length = 9) {
+  let next = 0;
+  return (tokens = length) => [++next % 200, Math.floor(next / 200), ...range(0, tokens - 2).map((i) => i % 200)];
+}
+
+async function crowd(router, fresh, requests) {
+  for (let i = 0; i < requests; ++i) await compute(router, fresh());
+}
+
+const quiet = (sims) =>
+  until('the engines are at rest', async () =>
+    (await Promise.all(sims.map((sim) => sim.state()))).every(({ running, waiting }) => running + waiting === 0));
+
+/** What the router believes of one prompt at one worker. */
+async function matchAt(router, sim, tokens) {
+  const matches = await matchesOf(router, tokens);
+  return matches.find(({ worker, rank }) => worker === nameOf(sim) && rank === 0);
+}
+
+const wanted = (row, key) => row.skipped[key] ?? 0;
+const stored = (hashes, parent, tokens, more = {}) =>
+  ({ type: 'BlockStored', block_hashes: hashes, parent_block_hash: parent, token_ids: tokens, block_size: BLOCK, lora_id: null, ...more });
+const removed = (...hashes) => ({ type: 'BlockRemoved', block_hashes: hashes });
+
+scenario('a publisher of nobody\'s code is read in both encodings and framings', async (s) => {
+  const kinds = ['map', 'array'].flatMap((encoding) => ['old', 'new'].map((framing) => ({ encoding, framing })));
+  const feeds = await Promise.all(
+    kinds.map(async ({ encoding, framing }) => ({
+      sim: await Sim.start(s, SMALL),
+      publisher: await Publisher.start(s, ['--encoding', encoding, '--framing', framing]),
+    })),
+  );
+  // What is published before anybody listens is asked for.
+  const tokens = range(1, 7 * BLOCK);
+  const part = (first, count) => tokens.slice(first * BLOCK, (first + count) * BLOCK);
+  const each = (work) => Promise.all(feeds.map(({ publisher }) => work(publisher)));
+  await each((one) => one.publish(stored([11, 12, 13], null, part(0, 3))));
+  const workers = feeds.map(({ sim, publisher }) => ({ ...sim.worker(), kv_events: publisher.events, kv_replay: publisher.replay }));
+  const router = await routerFor(s, workers);
+  const allHold = (blocks) => {
+    let seen;
+    return until(
+      () => `all hold ${JSON.stringify(blocks)}: ${JSON.stringify(seen)}`,
+      async () => {
+        seen = await matchesOf(router, tokens);
+        return seen.length === feeds.length &&
+          seen.every((one) => Object.entries(blocks).every(([tier, count]) => one.blocks[tier] === count && one.source === 'events'));
+      },
+    );
+  };
+  const all = async (check) => {
+    for (const { sim } of feeds) check(await cacheOf(router, sim));
+  };
+  await allHold({ device: 3, host: 3 });
+
+  await s.step('live batches, and one that only a replay brings', async () => {
+    await each((one) => one.publish(stored([14], 13, part(3, 1))));
+    await allHold({ device: 4 });
+    await each((one) => one.tell({ lose: [stored([15], 14, part(4, 1))] }));
+    await each((one) => one.publish(stored([16], 15, part(5, 1))));
+    await allHold({ device: 6 });
+    await all(({ gaps, lost, replayed, sequence, state }) => {
+      assert.deepEqual([gaps, lost, sequence, state], [1, 0, 3, 'live']);
+      assert.ok(replayed >= 2, 'the first of all, and the one that was lost');
+    });
+  });
+
+  await s.step('a batch that comes twice', async () => {
+    await each((one) => one.tell({ repeat: true }));
+    for (const { sim } of feeds) await untilCache(router, sim, 'it was seen', ({ duplicates }) => duplicates === 1);
+    await allHold({ device: 6 });
+  });
+
+  await s.step('odd events among good ones', async () => {
+    await each((one) => one.publish(
+      { type: 'BlockPolished', shine: 9 },
+      { ...stored([17], 16, part(6, 1)), block_hashes: 'none' },
+      stored([17], 16, part(6, 1)),
+      stored([99], 98, range(900, BLOCK)),
+      removed(1234),
+    ));
+    await allHold({ device: 7 });
+    await all((row) => {
+      assert.deepEqual([wanted(row, 'unknown_type'), wanted(row, 'malformed'), wanted(row, 'unknown_parent')], [1, 1, 1], JSON.stringify(row));
+      assert.equal(row.malformed_batches, 0);
+    });
+  });
+
+  await s.step('tiers', async () => {
+    await each((one) => one.publish(stored([12], 11, part(1, 1), { medium: 'CPU' }), { ...removed(12), medium: 'GPU' }));
+    await allHold({ device: 1, host: 7 });
+    await all(({ blocks }) => assert.deepEqual(blocks, { device: 6, host: 1, disk: 0, external: 0 }));
+  });
+
+  await s.step('removals and clears', async () => {
+    await each((one) => one.publish(removed(17), removed(16)));
+    await allHold({ device: 1, host: 5 });
+    await each((one) => one.publish({ type: 'AllBlocksCleared' }));
+    await until('nobody holds anything', async () => (await matchesOf(router, tokens)).length === 0);
+    assert.equal((await indexOf(router)).blocks, 0);
+  });
+
+  await s.step('messages that are no batches', async () => {
+    const [{ sim, publisher }] = feeds;
+    const frames = [['00'], ['', '0102', '90'], ['', '00'.repeat(8), '', '', '', ''], ['', 'ff'.repeat(9), 'c1']];
+    for (const one of frames) await publisher.tell({ frames: one });
+    await untilCache(router, sim, 'they were counted', ({ malformed_batches: count }) => count === frames.length);
+    await each((one) => one.publish(stored([21], null, part(0, 1))));
+    await allHold({ device: 1 });
+  });
+});
+
+scenario('a worker without events is believed to keep what it was sent', async (s) => {
+  const sim = await Sim.start(s, SMALL);
+  const router = await routerFor(s, [{ ...sim.worker(), block_size: BLOCK }], { decision_ttl: '500ms' });
+  const prompt = range(100, 14);
+  assert.deepEqual(await matchesOf(router, prompt), []);
+  await compute(router, prompt);
+  const match = await matchAt(router, sim, [...prompt.slice(0, 8), 1, 2, 3, 4]);
+  const two = { device: 2, host: 2, disk: 2, external: 2 };
+  assert.deepEqual([match.source, match.blocks, match.told], ['decisions', two, 0]);
+  const { source, feed, way, endpoint, state, blocks } = await cacheOf(router, sim);
+  assert.deepEqual([source, feed, way, endpoint, state], ['decisions', 'none', 'none', null, null]);
+  assert.equal(blocks.device, 0);
+  await until('it is not believed for ever', async () => (await matchesOf(router, prompt)).length === 0);
+
+  // Unless only events count.
+  const strict = await routerFor(s, [sim.worker()], { source: 'events' });
+  await compute(strict, prompt);
+  assert.deepEqual(await matchesOf(strict, prompt), []);
+  assert.equal((await cacheOf(strict, sim)).source, 'nothing');
+});
+
+scenario('what was just sent is believed before its events come', async (s) => {
+  const sim = await Sim.telling(s, SMALL);
+  const router = await routerFor(s, [listening(sim)], { prediction_ttl: '10m' });
+  const fresh = freshPrompts();
+  await compute(router, fresh());
+  await untilCache(router, sim, 'its events count', ({ source, blocks }) => source === 'events' && blocks.device === 2);
+  await sim.fault({ kind: 'kv_delay', delay_ms: 600_000 });
+  const prompt = fresh();
+  await compute(router, prompt);
+  const { blocks, told, source } = await matchAt(router, sim, prompt);
+  assert.deepEqual([blocks.device, told, source], [2, 0, 'events']);
+});
+
+scenario('a feed that says nothing is found silent, and heard when it speaks again', async (s) => {
+  for (const before of [0, 2]) {
+    const sim = await Sim.telling(s, { ...SMALL, blocks: 4096 });
+    const router = await routerFor(s, [listening(sim)], { silence: '400ms', prediction_ttl: '0s' });
+    const fresh = freshPrompts();
+    for (let i = 0; i < before; ++i) await compute(router, fresh());
+    if (before) await untilCache(router, sim, 'its events count', ({ source }) => source === 'events');
+    await sim.fault({ kind: 'kv_silence' });
+    const prompt = fresh();
+    await compute(router, prompt);
+    await untilCache(router, sim, 'it is silent', ({ feed, source }) => feed === 'silent' && source === 'decisions');
+    const [line, ...more] = router.logLines('kv_feed_down');
+    assert.deepEqual([line.worker, line.rank, line.feed, line.goes_by, more], [nameOf(sim), 0, 'silent', 'decisions', []]);
+    assert.equal(await router.metric('baton_kv_feeds', { state: 'silent' }), 1);
+    // From now on it goes by what it sends there.
+    const another = fresh();
+    await compute(router, another);
+    const { blocks, told, source } = await matchAt(router, sim, another);
+    assert.deepEqual([blocks.device, told, source], [2, 0, 'decisions']);
+    await sim.clearFaults();
+    const third = fresh();
+    await compute(router, third);
+    await untilCache(router, sim, 'it speaks', ({ feed, source: whose }) => feed === 'live' && whose === 'events');
+    assert.equal((await matchAt(router, sim, third)).told, 2);
+    assert.ok(router.logLines('kv_feed_up').length > 0);
+    assert.equal(await matchAt(router, sim, another), undefined, 'its decisions are over');
+  }
+});
+
+for (const kind of ['kv_lie', 'kv_scramble']) {
+  scenario(`${kind}: a feed that is wrong counts for nothing until it is right again`, async (s) => {
+    const sim = await Sim.telling(s, { ...SMALL, blocks: 4096 });
+    const router = await routerFor(s, [listening(sim)], { prediction_ttl: '0s' });
+    const fresh = freshPrompts();
+    const prompts = range(0, 12).map(() => fresh());
+    await compute(router, prompts[0]);
+    await untilCache(router, sim, 'its events count', ({ source }) => source === 'events');
+
+    await sim.fault({ kind });
+    let asked = 0;
+    const again = () => compute(router, prompts[1 + (asked++ % 3)]);
+    await untilCache(router, sim, 'it is found wrong', async ({ believed }) => {
+      if (believed) await again();
+      return !believed;
+    });
+    assert.ok(asked > 6, 'not on the first suspicion');
+    const [line, ...more] = router.logLines('kv_feed_wrong');
+    assert.deepEqual([line.worker, line.rank, more], [nameOf(sim), 0, []]);
+    assert.ok(line.wrong > 0.5);
+    const { source, feed } = await cacheOf(router, sim);
+    assert.deepEqual([source, feed], ['nothing', 'live']);
+    const held = await matchAt(router, sim, prompts[0]);
+    assert.deepEqual([held.blocks.device, held.cached_tokens, held.told, held.source], [0, 0, 2, 'nothing'], 'it tells, and nobody listens');
+    assert.ok((await router.metric('baton_kv_feed_wrong_percent')) > 50);
+
+    await sim.clearFaults();
+    for (let i = 4; i < 12; ++i) await compute(router, prompts[i]); // afresh, and told as they are
+    asked = 0;
+    await untilCache(router, sim, 'it is right again', async ({ believed }) => {
+      if (!believed) await compute(router, prompts[4 + (asked++ % 8)]);
+      return believed;
+    });
+    assert.equal(router.logLines('kv_feed_right_again').length, 1);
+    const once = await matchAt(router, sim, prompts[5]);
+    assert.deepEqual([once.blocks.device, once.source], [2, 'events']);
+  });
+}
+
+scenario('TensorRT-LLM is asked for its events', async (s) => {
+  const sim = await Sim.start(s, { ...SMALL, engine: 'trtllm', kvBuffer: 64, dpSize: 2 });
+  const router = await routerFor(s, [{ ...sim.worker(), data_parallel_size: 2 }], { prediction_ttl: '0s' });
+  const fresh = freshPrompts(3 * BLOCK + 2);
+  const tables = async () => (await sim.blocks()).map(({ blocks }) => blocks.filter(({ tokens }) => tokens.length === BLOCK));
+  const counts = async () => Promise.all([0, 1].map(async (rank) => (await cacheOf(router, sim, rank)).blocks.device));
+  const agree = async () => {
+    let seen;
+    await quiet([sim]);
+    await until(
+      () => `each rank's blocks: ${JSON.stringify(seen)}`,
+      async () => {
+        seen = [await counts(), (await tables()).map(({ length }) => length)];
+        return seen[0].join() === seen[1].join();
+      },
+    );
+  };
+  await s.step('and they are its table', async () => {
+    // One by one, so that its ring has room for all between two questions.
+    for (let i = 0; i < 12; ++i) {
+      const prompt = fresh();
+      await compute(router, prompt);
+      await agree();
+    }
+    const rows = [await cacheOf(router, sim, 0), await cacheOf(router, sim, 1)];
+    for (const { way, source, feed, lost } of rows) assert.deepEqual([way, source, feed, lost], ['poll', 'events', 'live', 0]);
+    const [prompt] = [fresh()];
+    await compute(router, prompt);
+    await agree();
+    const matches = await matchesOf(router, prompt);
+    assert.deepEqual(matches.map(({ told, source }) => [told, source]), [[3, 'events']]);
+  });
+
+  await s.step('also when its ring was too small', async () => {
+    // More blocks leave at once than the ring has room for.
+    for (let i = 0; i < 4; ++i) await compute(router, fresh(40 * BLOCK));
+    await crowd(router, fresh, 10);
+    await quiet([sim]);
+    const lost = async () => (await cacheOf(router, sim, 0)).lost + (await cacheOf(router, sim, 1)).lost;
+    await until('a loss was noticed', async () => {
+      await compute(router, fresh());
+      return (await lost()) > 0;
+    });
+    await until('what is known is there', async () => {
+      const [known, real] = [await counts(), (await tables()).map(({ length }) => length)];
+      return known.every((count, rank) => count <= real[rank]);
+    });
+  });
+
+  await s.step('and when it is another one', async () => {
+    await sim.fault({ kind: 'kv_restart' });
+    await until('it was noticed', async () => (await cacheOf(router, sim, 0)).restarts + (await cacheOf(router, sim, 1)).restarts === 2);
+    await agree();
+    for (let i = 0; i < 4; ++i) {
+      await compute(router, fresh());
+      await agree();
+    }
+  });
+});
+
+scenario('SGLang is asked where its events are', async (s) => {
+  const sim = await Sim.telling(s, { ...SMALL, engine: 'sglang', dpSize: 2 });
+  const router = await routerFor(s, [{ ...sim.worker(), data_parallel_size: 2 }], { prediction_ttl: '0s' });
+  const fresh = freshPrompts();
+  for (const rank of [0, 1]) {
+    await untilCache(router, sim, 'it speaks', async ({ source }) => {
+      await compute(router, fresh());
+      return source === 'events';
+    }, rank);
+  }
+  const { endpoint, replay, way, block_size: size } = await cacheOf(router, sim);
+  assert.deepEqual([endpoint, replay, way, size], [sim.feed, null, 'subscribe', BLOCK]);
+  // What was said before anybody listened, nobody repeats; so all begin anew.
+  await quiet([sim]);
+  assert.equal((await request(sim.address, { path: '/flush_cache' })).status, 200);
+  await crowd(router, fresh, 60);
+  await quiet([sim]);
+  const audit = new Audit(router, () => [{ sim, model: 'demo', blockSize: BLOCK }]);
+  const { prompts } = await audit.agrees();
+  assert.ok(prompts > 10);
+});
+
+/** A port that was free a moment ago. */
+function freePort() {
+  return new Promise((resolve) => {
+    const server = net.createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Writes bytes to a port and waits for the end of the connection. */
+function shout(port, bytes) {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1', () => socket.end(bytes));
+    socket.on('close', resolve).on('error', () => {}).resume();
+  });
+}
+
+scenario('engines that connect share a port of Baton\'s, and nonsense there harms nobody', async (s) => {
+  const port = await freePort();
+  const llmD = {
+    ...SMALL, engineVersion: '0.17.0', kvEvents: `tcp://127.0.0.1:${port}`, kvConnect: true, kvFirstSeq: 1,
+    kvRootParent: 'zero', kvTopic: 'kv@{host}:{port}@{model}', kvReplayFraming: 4,
+  };
+  const sims = [await Sim.start(s, llmD), await Sim.start(s, llmD)];
+  const router = await routerFor(s, sims.map((sim) => ({ ...sim.worker(), kv_events: `tcp://*:${port}` })), { prediction_ttl: '0s' });
+  const fresh = freshPrompts();
+  for (const sim of sims) {
+    await untilCache(router, sim, 'it speaks', async ({ source }) => {
+      await compute(router, fresh());
+      return source === 'events';
+    });
+  }
+  const noise = Buffer.from(range(0, 70_000).map((i) => (i * 2_654_435_761) >>> 24));
+  for (const bytes of ['GET / HTTP/1.1\r\n\r\n', Buffer.alloc(64, 0xff), noise, '']) await shout(port, bytes);
+  await quiet(sims);
+  for (const sim of sims) assert.equal((await request(sim.address, { path: '/reset_prefix_cache' })).status, 200);
+  await crowd(router, fresh, 60);
+  await quiet(sims);
+  const { prompts } = await new Audit(router, () => sims.map((sim) => ({ sim, model: 'demo', blockSize: BLOCK }))).agrees();
+  assert.ok(prompts > 10);
+  // Somebody whom nobody knows.
+  const stranger = await Publisher.start(s, ['--connect', `tcp://127.0.0.1:${port}`, '--topic', 'kv@10.9.8.7:1@demo']);
+  await until('it was turned away', async () => {
+    await stranger.publish(stored([1], null, range(1, BLOCK)));
+    return router.logLines('feed_unroutable').length > 0;
+  });
+  assert.deepEqual(await matchesOf(router, range(1, BLOCK)), []);
+});
+
+scenario('garbage on a feed costs what was known, and nothing else', async (s) => {
+  const sim = await Sim.telling(s, SMALL);
+  const router = await routerFor(s, [listening(sim)], { prediction_ttl: '0s' });
+  const fresh = freshPrompts();
+  const audit = new Audit(router, () => [{ sim, model: 'demo', blockSize: BLOCK }]);
+  const send = async (requests) => {
+    await crowd(router, fresh, requests);
+    await quiet([sim]);
+  };
+  await send(20);
+  await audit.agrees();
+  await sim.fault({ kind: 'kv_garbage', count: 1 });
+  await send(1);
+  await untilCache(router, sim, 'it was seen', ({ malformed_batches: count }) => count === 1);
+  assert.equal(router.logLines('feed_unreadable').length, 1);
+  await send(8);
+  await audit.agrees({ lacking: () => true });
+  await untilCache(router, sim, 'it counts again', ({ source, feed }) => source === 'events' && feed === 'live');
+  assert.equal((await request(sim.address, { path: '/reset_prefix_cache' })).status, 200);
+  await send(20);
+  await audit.agrees();
+});
+
+scenario('a feed where no publisher is', async (s) => {
+  const sim = await Sim.start(s, SMALL);
+  const router = await routerFor(s, [{ ...sim.worker(), kv_events: `tcp://${sim.address}`, block_size: BLOCK }]);
+  const prompt = range(1, 9);
+  await compute(router, prompt);
+  assert.equal((await matchAt(router, sim, prompt)).source, 'decisions');
+  await until('it is told', () => router.logLines('feed_failed').some(({ endpoint }) => endpoint === `tcp://${sim.address}`));
+  await compute(router, prompt);
+});
