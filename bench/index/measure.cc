@@ -3,7 +3,8 @@
 //
 // What the index of blocks costs. Prints one JSON object per line, and how far it is to stderr.
 //   bench_index trace WORKERS CACHED_BLOCKS [TRACE.jsonl]   events and lookups of a fleet
-//   bench_index lookups ROUNDS                              prompts against many holders
+//   bench_index lookups ROUNDS MILLIONS                     prompts against many holders, up to so
+//                                                           many blocks times holders
 //   bench_index memory                                      bytes for each block and holder
 //   bench_index churn MILLIONS                              blocks come and go
 
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
@@ -261,7 +263,7 @@ std::vector<SequenceHash> sequences_of(std::span<const NewBlock> blocks) {
 
 // Many prompts, each held by all workers: to its end, or as far as chance will have it.
 void lookups_against(std::size_t blocks, std::size_t workers, bool same_length, int rounds) {
-  constexpr std::size_t kMostMemberships = 20'000'000;
+  constexpr std::size_t kMostMemberships = 2'000'000;  // for several prompts
   const std::size_t prompts = std::clamp<std::size_t>(kMostMemberships / (blocks * workers), 1, 32);
   Index index({});
   std::mt19937 chance(7);
@@ -295,11 +297,12 @@ void lookups_against(std::size_t blocks, std::size_t workers, bool same_length, 
       blocks, workers, same_length ? "equal" : "any", latencies.at(0.5), latencies.at(0.99));
 }
 
-void lookups(int rounds) {
+void lookups(int rounds, std::size_t millions) {
   std::size_t step = 0;
   for (const std::size_t workers : {64U, 1024U, 8192U}) {
     for (const std::size_t blocks : {128U, 1000U, 8000U}) {
       for (const bool same_length : {true, false}) {
+        if (blocks * workers > millions * 1'000'000) continue;
         lookups_against(blocks, workers, same_length, rounds);
         say_progress("lookups", ++step, 18);
       }
@@ -378,8 +381,8 @@ int run(std::span<char*> arguments) {
   };
   if (command == "trace" && (arguments.size() == 4 || arguments.size() == 5)) {
     trace(number(2), number(3), arguments.size() == 5 ? arguments[4] : nullptr);
-  } else if (command == "lookups" && arguments.size() == 3) {
-    lookups(static_cast<int>(number(2)));
+  } else if (command == "lookups" && arguments.size() == 4) {
+    lookups(static_cast<int>(number(2)), number(3));
   } else if (command == "memory" && arguments.size() == 2) {
     std::size_t step = 0;
     for (const std::uint32_t holders : {1U, 2U, 4U, 8U, 16U, 64U}) {

@@ -51,6 +51,7 @@ class ScratchFolder {
 struct Simulated {
   std::string role;
   fs::path ready_file;
+  fs::path events_file;  // where it says where its KV events come
 };
 
 // Slow enough to watch: an answer takes a few seconds.
@@ -72,6 +73,13 @@ std::vector<std::string> sim_arguments(const Simulated& sim) {
           "2000",
           "--transfer-ms",
           "20",
+          // Small enough that short questions fill some.
+          "--block-size",
+          "4",
+          "--kv-events",
+          "tcp://127.0.0.1:0",
+          "--kv-ready-file",
+          sim.events_file.string(),
           "--min-output",
           "40",
           "--max-output",
@@ -79,10 +87,11 @@ std::vector<std::string> sim_arguments(const Simulated& sim) {
           "--die-with-parent"};
 }
 
-Result<std::string> wait_for_address(const Simulated& sim, ChildProcesses& children) {
+Result<std::string> wait_for_address(const Simulated& sim, const fs::path& ready_file,
+                                     ChildProcesses& children) {
   const auto deadline = std::chrono::steady_clock::now() + kStartTime;
   while (std::chrono::steady_clock::now() < deadline && !children.any_ended()) {
-    std::ifstream file(sim.ready_file);
+    std::ifstream file(ready_file);
     std::string address;
     if (std::getline(file, address)) return address;
     std::this_thread::sleep_for(kLook);
@@ -104,9 +113,10 @@ void tell(const Router& router) {
   if (router.admin_address()) {
     const std::string admin = router.admin_address()->to_string();
     fmt::print(
-        "Then look at  http://{}/metrics  (and /ready), and at the line below for each request:\n",
+        "Then look at  http://{0}/metrics  (and /ready), at what the workers' KV caches hold,\n"
+        "http://{0}/v1/index, and at the line below for each request: which workers it went to,\n"
+        "and what each phase took.\n\n",
         admin);
-    fmt::print("which workers it went to, and what each phase took.\n\n");
   }
   fmt::print("Ctrl-C ends everything.\n\n");
   std::fflush(stdout);
@@ -124,14 +134,17 @@ Result<void> start_workers(ChildProcesses& children, std::vector<config::Overrid
   if (folder.path().empty()) return fail(Errc::Internal, "cannot make a temporary folder");
   std::vector<Simulated> sims;
   for (const char* role : {"prefill", "prefill", "decode", "decode"}) {
-    sims.push_back({role, folder.path() / fmt::format("worker-{}", sims.size())});
+    sims.push_back({role, folder.path() / fmt::format("worker-{}", sims.size()),
+                    folder.path() / fmt::format("events-{}", sims.size())});
     if (auto started = children.start(sim_arguments(sims.back())); !started) return started;
   }
   for (const Simulated& sim : sims) {
-    const auto address = wait_for_address(sim, children);
+    const auto address = wait_for_address(sim, sim.ready_file, children);
     if (!address) return fail(address.error());
-    settings.push_back(
-        {"worker", fmt::format("{}=http://{},engine=vllm,role={}", kModel, *address, sim.role)});
+    const auto events = wait_for_address(sim, sim.events_file, children);
+    if (!events) return fail(events.error());
+    settings.push_back({"worker", fmt::format("{}=http://{},engine=vllm,role={},kv_events={}",
+                                              kModel, *address, sim.role, *events)});
   }
   return {};
 }
@@ -155,6 +168,9 @@ int run_demo_command(const DemoOptions& options) {
   }
   auto config = config::parse("", "command line", settings);
   if (!config) return refuse(config.error().front().to_string());
+
+  // The simulators' tokens are their own, so they are asked for them.
+  for (config::Model& model : config->models) model.tokens.by = model::Tokenize::Engine;
 
   telemetry::Logger log(telemetry::Format::Human, telemetry::Level::Info);
   Router router(std::move(*config), {}, log);

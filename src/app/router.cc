@@ -4,6 +4,8 @@
 
 #include "fleet/etcd_source.h"
 #include "front/admin_api.h"
+#include "front/cache_summary.h"
+#include "front/index_api.h"
 #include "front/workers_api.h"
 
 #include <fmt/format.h>
@@ -157,10 +159,19 @@ Result<void> Router::start_admin() {
                                      .random = random,
                                      .sources = [this] { return source_states(); },
                                      .draining = [this] { return services_.draining.load(); }});
-  std::ranges::move(
-      front::workers_routes(services_.fleet, admin_source_,
-                            [this](model::WorkerId worker) { return health_.facts(worker); }),
-      std::back_inserter(routes));
+  std::ranges::move(front::workers_routes(
+                        {.fleet = services_.fleet,
+                         .admin = admin_source_,
+                         .facts = [this](model::WorkerId worker) { return health_.facts(worker); },
+                         .cache =
+                             [this](const fleet::Worker& worker) {
+                               return front::summarize_cache(services_.caches, worker);
+                             }}),
+                    std::back_inserter(routes));
+  std::ranges::move(front::index_routes({.fleet = services_.fleet,
+                                         .caches = services_.caches,
+                                         .reports = [this] { return feeds_.reports(); }}),
+                    std::back_inserter(routes));
   admin_routes_.emplace(std::move(routes));
   admin_ = std::make_unique<front::Listener>(
       std::move(*acceptor), deadlines_, tasks_,

@@ -16,12 +16,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kColumns = 10;
+constexpr std::size_t kColumns = 11;
 constexpr std::size_t kState = 6;
 constexpr std::size_t kInFlight = 7;
 constexpr std::array<std::string_view, kColumns> kTitles{
-    "MODEL",  "NAMESPACE", "ROLE",      "NO",           "WORKER",
-    "ENGINE", "STATE",     "IN FLIGHT", "LAST SUCCESS", "REASON"};
+    "MODEL", "NAMESPACE", "ROLE",         "NO",    "WORKER", "ENGINE",
+    "STATE", "IN FLIGHT", "LAST SUCCESS", "CACHE", "REASON"};
 constexpr std::string_view kGap = "  ";
 constexpr std::size_t kLeastReason = 12;
 
@@ -42,6 +42,32 @@ std::string ago(const Json& seconds) {
   return fmt::format("{} h ago", whole / 60 / 60);
 }
 
+// 999, 1.2k, 15k, 3.4M.
+std::string short_count(std::uint64_t count) {
+  constexpr std::uint64_t kThousand = 1'000;
+  constexpr std::uint64_t kMillion = 1'000'000;
+  constexpr std::uint64_t kTenths = 10;
+  if (count < kThousand) return std::to_string(count);
+  const auto [unit, sign] = count < kMillion ? std::pair(kThousand, 'k') : std::pair(kMillion, 'M');
+  // Rounded down: what is shown is there.
+  const std::uint64_t whole = count / unit;
+  if (whole >= kTenths) return fmt::format("{}{}", whole, sign);
+  return fmt::format("{}.{}{}", whole, count % unit * kTenths / unit, sign);
+}
+
+// By whose word its KV cache is known; with a mark where that is not as it should be.
+std::string cache_of(const Json& cache) {
+  if (!cache.is_object()) return "off";
+  const std::string source = cache.at("source");
+  const std::string feed = cache.at("feed");
+  if (feed == "silent" || feed == "broken") return feed + "!";
+  if (source == "events")
+    return fmt::format("events {}", short_count(cache.at("blocks").get<std::uint64_t>()));
+  if (source == "decisions") return source;
+  // Nobody's word counts: what comes is wrong, or has not come yet.
+  return feed == "live" ? "wrong!" : plain(feed);
+}
+
 Row row_of(const Json& worker) {
   const Json& reason = worker.at("reason");
   return {plain(worker.at("model")),
@@ -53,6 +79,7 @@ Row row_of(const Json& worker) {
           plain(worker.at("state")),
           std::to_string(worker.at("in_flight").get<std::int64_t>()),
           ago(worker.at("last_success_seconds_ago")),
+          cache_of(worker.value("kv_cache", Json())),
           reason.is_string() ? plain(reason) : std::string()};
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/tokenize_api.h"
 
+#include "front/request_fields.h"
 #include "prompt/completion_prompts.h"
 #include "prompt/preprocessor.h"
 #include "wire/json_object.h"
@@ -23,25 +24,12 @@ using SharedPreprocessor = std::shared_ptr<const prompt::Preprocessor>;
 using Answer = Result<std::string> (*)(const prompt::Preprocessor&, const wire::JsonObject&,
                                        const std::stop_token&);
 
-// Which model is meant. Like vLLM's servers, a router with one model need not be told.
 Result<SharedPreprocessor> find_preprocessor(const fleet::Fleet& fleet,
                                              const pipeline::Tokenizers& tokenizers,
                                              const wire::JsonObject& body) {
-  std::string name = body.find_string("model").value_or("");
-  if (name.empty()) {
-    const auto models = fleet.models();
-    if (models.size() != 1) {
-      return fail(Error(Errc::InvalidRequest, "the request body has no usable \"model\"")
-                      .with_param("model"));
-    }
-    name = models.front()->name();
-  } else if (const auto model = fleet.find(name)) {
-    name = model->name();  // may have been an alias
-  } else {
-    return fail(Error(Errc::ModelNotFound,
-                      fmt::format("the model \"{}\" does not exist", name.substr(0, 128)))
-                    .with_param("model"));
-  }
+  const auto model = find_model(fleet, body);
+  if (!model) return fail(model.error());
+  const std::string& name = (*model)->name();
   const auto tokens = tokenizers.find(name);
   if (tokens && tokens->preprocessor) return tokens->preprocessor;
   return fail(Error(Errc::InvalidRequest,

@@ -3,6 +3,7 @@
 #include "front/workers_api.h"
 
 #include "config/announcement.h"
+#include "front/request_fields.h"
 #include "wire/json_text.h"
 
 #include <fmt/format.h>
@@ -51,7 +52,15 @@ Json announcement_json(const fleet::Fleet& fleet, const Member& member) {
   return Json::parse(config::to_json(said->announcement));
 }
 
-Json worker_json(const fleet::Fleet& fleet, const Member& member) {
+Json cache_json(const std::optional<CacheSummary>& cache) {
+  if (!cache) return nullptr;
+  return {{"source", overlap::to_string(cache->source)},
+          {"feed", overlap::to_string(cache->feed)},
+          {"block_size", cache->block_size},
+          {"blocks", cache->blocks}};
+}
+
+Json worker_json(const WorkersContext& context, const Member& member) {
   const fleet::Time now = fleet::Clock::now();
   const fleet::Worker& worker = *member.worker;
   const model::WorkerSpec& spec = worker.spec();
@@ -70,10 +79,11 @@ Json worker_json(const fleet::Fleet& fleet, const Member& member) {
   if (worker.ranks() > 1) json["in_flight_by_rank"] = loads_by_rank(worker);
   json["overloaded"] = worker.health().overloaded(now);
   json["last_success_seconds_ago"] = seconds_since(worker.health().last_success(), now);
+  json["kv_cache"] = cache_json(context.cache(worker));
   json["leaving"] = member.leaving;
   json["origin"] = member.leaving ? Json() : Json(fleet::to_string(member.origin));
   json["key"] = member.leaving ? Json() : Json(member.key);
-  json["announced"] = announcement_json(fleet, member);
+  json["announced"] = announcement_json(context.fleet, member);
   return json;
 }
 
@@ -118,7 +128,7 @@ std::string text_of(const Json& json) {
 }
 
 // What GET /workers?… asks for.
-struct Filter {
+struct Wanted {
   std::optional<std::string> model;
   std::optional<std::string> role;
   std::optional<std::string> state;
@@ -134,38 +144,25 @@ struct Filter {
   }
 };
 
-Result<Filter> read_filter(std::string_view target) {
-  Filter filter;
-  const std::array<std::pair<std::string_view, std::optional<std::string>*>, 3> known{
-      {{"model", &filter.model}, {"role", &filter.role}, {"state", &filter.state}}};
-  const std::size_t mark = target.find('?');
-  std::string_view rest = mark == std::string_view::npos ? "" : target.substr(mark + 1);
-  while (!rest.empty()) {
-    const std::string_view pair = rest.substr(0, rest.find('&'));
-    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
-    const std::string_view name = pair.substr(0, pair.find('='));
-    const auto found = std::ranges::find(known, name, [](const auto& one) { return one.first; });
-    if (found == known.end() || name.size() == pair.size()) {
-      return fail(Errc::InvalidRequest,
-                  fmt::format("{} is no filter; there are model=, role= and state=",
-                              wire::percent_decoded(pair)));
-    }
-    *found->second = wire::percent_decoded(pair.substr(name.size() + 1));
-  }
-  if (filter.role && !model::parse_role(*filter.role)) {
+Result<Wanted> read_wanted(std::string_view target) {
+  Wanted wanted;
+  const std::array<Filter, 3> filters{
+      {{"model", &wanted.model}, {"role", &wanted.role}, {"state", &wanted.state}}};
+  if (auto read = read_filters(target, filters); !read) return fail(std::move(read.error()));
+  if (wanted.role && !model::parse_role(*wanted.role)) {
     return fail(
         Errc::InvalidRequest,
-        fmt::format("{} is no role; there are prefill, decode and aggregated", *filter.role));
+        fmt::format("{} is no role; there are prefill, decode and aggregated", *wanted.role));
   }
-  return filter;
+  return wanted;
 }
 
-Result<std::string> list(const fleet::Fleet& fleet, std::string_view target) {
-  const auto filter = read_filter(target);
-  if (!filter) return fail(filter.error());
+Result<std::string> list(const WorkersContext& context, std::string_view target) {
+  const auto wanted = read_wanted(target);
+  if (!wanted) return fail(wanted.error());
   Json workers = Json::array();
-  for (const Member& one : fleet.members()) {
-    if (filter->takes(fleet, one)) workers.push_back(worker_json(fleet, one));
+  for (const Member& one : context.fleet.members()) {
+    if (wanted->takes(context.fleet, one)) workers.push_back(worker_json(context, one));
   }
   return text_of({{"workers", std::move(workers)}});
 }
@@ -224,11 +221,11 @@ std::string worker_in(std::string_view path) {
 
 }  // namespace
 
-std::vector<Route> workers_routes(fleet::Fleet& fleet, fleet::AdminSource& admin, FactsOf facts) {
-  const auto respond = [&fleet, facts](Call call, Result<Member> member) {
+std::vector<Route> workers_routes(WorkersContext context) {
+  const auto respond = [context](Call call, Result<Member> member) {
     if (!member) return respond_error(std::move(call), std::move(member.error()));
-    Json json = worker_json(fleet, *member);
-    json["engine_facts"] = facts_json(facts(member->worker->id()));
+    Json json = worker_json(context, *member);
+    json["engine_facts"] = facts_json(context.facts(member->worker->id()));
     return respond_json(std::move(call), 200, text_of(json));
   };
   // A handler for what is below /workers/, with and without /drain at its end.
@@ -247,19 +244,20 @@ std::vector<Route> workers_routes(fleet::Fleet& fleet, fleet::AdminSource& admin
       return respond(std::move(call), std::move(done));
     };
   };
-  const auto show_all = [&fleet](Call call) {
-    auto all = list(fleet, call.head.target);
+  const auto show_all = [context](Call call) {
+    auto all = list(context, call.head.target);
     if (!all) return respond_error(std::move(call), std::move(all.error()));
     return respond_json(std::move(call), 200, *std::move(all));
   };
-  const auto post = [&fleet, &admin, respond](Call call) {
-    auto added = add(admin, call.body);
+  const auto post = [context, respond](Call call) {
+    auto added = add(context.admin, call.body);
     if (!added) return respond_error(std::move(call), std::move(added.error()));
     if (!added->is_new) return respond(std::move(call), std::move(added->member));
-    Json json = worker_json(fleet, added->member);
+    Json json = worker_json(context, added->member);
     json["engine_facts"] = nullptr;  // it has not been asked yet
     return respond_created(std::move(call), added->member.worker->id().value, text_of(json));
   };
+  fleet::AdminSource& admin = context.admin;
   const Act show = [&admin](const std::string& worker, auto) { return admin.find(worker); };
   const Act change = [&admin](const std::string& worker, std::string_view body) {
     return amend(admin, worker, body);

@@ -135,7 +135,9 @@ inline NodeNumber BlockTable::find(SequenceHash key) const {
 inline void BlockTable::prefetch_line(SequenceHash key) const {
   if (directory_.empty()) return;
   const std::uint64_t hash = mix(key);
-  __builtin_prefetch(&directory_[place_of(hash)]->lines[line_of(hash)]);
+  const Segment& segment = *directory_[place_of(hash)];
+  __builtin_prefetch(&segment.lines[line_of(hash)]);
+  __builtin_prefetch(&segment.lines[0]);  // has the count, for an insertion or removal
 }
 
 inline void BlockTable::prefetch_node(SequenceHash key) const {

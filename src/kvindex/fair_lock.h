@@ -16,7 +16,7 @@ class FairLock {
     const std::uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t serving = serving_.load(std::memory_order_acquire);
     for (int spins = 0; serving != ticket && spins < kSpins; ++spins) {
-      __builtin_ia32_pause();
+      relax();
       serving = serving_.load(std::memory_order_acquire);
     }
     while (serving != ticket) {
@@ -31,6 +31,15 @@ class FairLock {
   }
 
  private:
+  // Tells the core that it waits.
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
   // Longer than a hold takes, shorter than a thread's time slice.
   static constexpr int kSpins = 200;
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvindex/page_arena.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <sys/mman.h>
@@ -13,11 +14,24 @@ constexpr std::size_t kCacheLine = 64;
 // From here on an array is mapped by itself.
 constexpr std::size_t kMappedBytes = std::size_t{128} * 1024;
 
+// Blocks are read all over the memory: with pages of 2 MiB, where the system has them, finding
+// where a page lies costs less than reading it.
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
 std::byte* map(std::size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+  // What is large begins at a border of huge pages; the rest around it is given back at once.
+  const std::size_t slack = bytes >= kHugePage ? kHugePage : 0;
+  void* memory = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  return static_cast<std::byte*>(memory);
+  auto* const begin = static_cast<std::byte*>(memory);
+  if (slack == 0) return begin;
+  const std::size_t before =
+      (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
+  if (before > 0) munmap(begin, before);
+  if (before < slack) munmap(begin + before + bytes, slack - before);
+  madvise(begin + before, bytes, MADV_HUGEPAGE);  // a wish: without it all works as well
+  return begin + before;
 }
 
 }  // namespace

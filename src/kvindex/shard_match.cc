@@ -3,6 +3,8 @@
 #include "kvindex/shard.h"
 
 #include <algorithm>
+#include <array>
+#include <ranges>
 
 namespace baton::kvindex {
 namespace {
@@ -67,9 +69,18 @@ class Matcher {
             .score = node == kNoNode ? 0 : shard_.sets_.score(shard_.nodes_[node].members)};
   }
   Step look(std::uint32_t depth) const { return step_to(depth, shard_.find(prompt_[depth])); }
-  Step after(const Step& step) const;
+  NodeNumber child_of(NodeNumber node, std::uint32_t depth) const;
+  Step after(const Step& step) const {
+    return step_to(step.depth + 1, child_of(step.node, step.depth + 1));
+  }
+  void walk(const Step& low, const Step& high);
   void refine(const Step& low, const Step& high);
-  void assign(const Step& run, std::span<const Member> deeper);
+  void give(Member member, std::uint32_t length);
+  void assign(const MemberSets::View& run, const MemberSets::View& deeper, std::uint32_t length);
+  // Whether all members have all of the prefix in the nearest tier.
+  static bool all_near(const MemberSets::View& set) {
+    return set.score == kNoReach * set.members.size();
+  }
 
   static Scratch& scratch() {
     static thread_local Scratch scratch;
@@ -82,11 +93,11 @@ class Matcher {
   std::vector<Match>& matches_;
 };
 
-Matcher::Step Matcher::after(const Step& step) const {
-  const std::uint32_t depth = step.depth + 1;
-  const NodeNumber child = shard_.nodes_[step.node].first_child;
-  if (child != kNoNode && shard_.nodes_[child].key == prompt_[depth]) return step_to(depth, child);
-  return look(depth);
+// The block at `depth`, which follows `node`: often its first child.
+NodeNumber Matcher::child_of(NodeNumber node, std::uint32_t depth) const {
+  const NodeNumber child = shard_.nodes_[node].first_child;
+  if (child != kNoNode && shard_.nodes_[child].key == prompt_[depth]) return child;
+  return shard_.find(prompt_[depth]);
 }
 
 // Notes the last block of every stretch of equal holders from `low` up to, without, `high`.
@@ -98,30 +109,62 @@ void Matcher::refine(const Step& low, const Step& high) {
     refine(middle, high);
     return;
   }
+  walk(low, high);
+}
+
+void Matcher::walk(const Step& low, const Step& high) {
+  // All blocks before the first score, so that their sets come into the cache together.
+  std::array<NodeNumber, kWalk> nodes{};
+  std::uint32_t count = 0;
+  NodeNumber node = low.node;
+  for (std::uint32_t depth = low.depth + 1; depth < high.depth && node != kNoNode; ++depth) {
+    node = child_of(node, depth);
+    if (node != kNoNode) shard_.sets_.prefetch(shard_.nodes_[node].members);
+    nodes[count++] = node;
+  }
   Step at = low;
-  while (at.depth < high.depth && at.score > 0) {
-    const Step next = at.depth + 1 == high.depth ? high : after(at);
+  for (std::uint32_t i = 0; i <= count && at.score > 0; ++i) {
+    const Step next = i < count ? step_to(at.depth + 1, nodes[i]) : high;
     if (next.score != at.score) scratch().runs.push_back(at);
     at = next;
   }
 }
 
+void Matcher::give(Member member, std::uint32_t length) {
+  const std::uint32_t reach = reach_of(member);
+  if (reach == kNoReach) return;
+  const auto fresh = static_cast<std::uint32_t>(matches_.size());
+  const std::uint32_t index = scratch().places.find_or_set(slot_of(member), fresh);
+  if (index == fresh) matches_.push_back({.holder = slots_.holder(slot_of(member))});
+  for (std::size_t tier = reach; tier < kTiers; ++tier) {
+    std::uint32_t& blocks = matches_[index].blocks[tier];
+    if (blocks == 0) blocks = length;
+  }
+}
+
 // Gives their lengths to the holders of a run that have not the same in the next deeper one.
-void Matcher::assign(const Step& run, std::span<const Member> deeper) {
-  const auto members = shard_.sets_.view(shard_.nodes_[run.node].members).members;
-  std::size_t at = 0;
-  for (const Member member : members) {
-    while (at < deeper.size() && slot_of(deeper[at]) < slot_of(member)) ++at;
-    if (at < deeper.size() && (deeper[at] ^ member) >> 2 == 0) continue;
-    const std::uint32_t reach = reach_of(member);
-    if (reach == kNoReach) continue;
-    const auto fresh = static_cast<std::uint32_t>(matches_.size());
-    const std::uint32_t index = scratch().places.find_or_set(slot_of(member), fresh);
-    if (index == fresh) matches_.push_back({.holder = slots_.holder(slot_of(member))});
-    for (std::size_t tier = reach; tier < kTiers; ++tier) {
-      std::uint32_t& blocks = matches_[index].blocks[tier];
-      if (blocks == 0) blocks = run.depth + 1;
+void Matcher::assign(const MemberSets::View& run, const MemberSets::View& deeper,
+                     std::uint32_t length) {
+  const std::size_t gone = run.members.size() - std::min(deeper.members.size(), run.members.size());
+  if (all_near(run) && all_near(deeper) && gone < run.members.size() / 8) {
+    // The deeper ones are among these, so each that is not stands where the two begin to differ.
+    std::size_t from = 0;
+    for (std::size_t passed = 0; passed < gone; ++passed) {
+      const auto same = [&](std::size_t at) {
+        return at - passed < deeper.members.size() &&
+               slot_of(run.members[at]) == slot_of(deeper.members[at - passed]);
+      };
+      const auto places = std::views::iota(from, run.members.size());
+      from = *std::ranges::partition_point(places, same);
+      give(run.members[from++], length);
     }
+    return;
+  }
+  std::size_t at = 0;
+  for (const Member member : run.members) {
+    while (at < deeper.members.size() && slot_of(deeper.members[at]) < slot_of(member)) ++at;
+    if (at < deeper.members.size() && (deeper.members[at] ^ member) >> 2 == 0) continue;
+    give(member, length);
   }
 }
 
@@ -155,10 +198,11 @@ void Matcher::run() {
   if (low.score > 0) runs.push_back(low);
 
   scratch().places.begin();
-  std::span<const Member> deeper;
+  MemberSets::View deeper;
   for (std::size_t i = runs.size(); i-- > 0;) {
-    assign(runs[i], deeper);
-    deeper = shard_.sets_.view(shard_.nodes_[runs[i].node].members).members;
+    const auto members = shard_.sets_.view(shard_.nodes_[runs[i].node].members);
+    assign(members, deeper, runs[i].depth + 1);
+    deeper = members;
   }
 }
 

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "overlap/caches.h"
 #include "overlap/feeds.h"
+#include "overlap/names.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -18,8 +18,6 @@ namespace {
 using Emit = telemetry::Registry::Emit;
 using telemetry::Labels;
 
-constexpr std::array<std::string_view, kvindex::kTiers> kTierNames{"device", "host", "disk",
-                                                                   "external"};
 constexpr double kPercent = 100;
 
 // Ranks of a worker are told of together.

@@ -11,9 +11,6 @@ namespace {
 
 using Kind = MsgpackReader::Kind;
 
-// Deeper than anything an engine sends.
-constexpr std::size_t kDeepest = 32;
-
 // The first byte of a value: https://github.com/msgpack/msgpack/blob/master/spec.md
 constexpr std::uint8_t kNil = 0xc0;
 constexpr std::uint8_t kUnused = 0xc1;
@@ -224,7 +221,7 @@ std::optional<std::uint32_t> MsgpackReader::read_map() {
   return take_count(tag() < kMap16 ? 0 : 2 * width_of(tag(), kMap16), 2);
 }
 
-// Past the next value, or past the head of one that has others in it: so many are added to `nested`.
+// Past the next value, or past the head of one that has others in it: `nested` says how many.
 bool MsgpackReader::skip_flat(std::uint64_t& nested) {
   switch (kind()) {
     case Kind::None:
@@ -262,22 +259,15 @@ bool MsgpackReader::skip_flat(std::uint64_t& nested) {
   return take_block(1, size).has_value();
 }
 
+// Containers say how many values are in them, so counting those to come is enough: no stack.
 bool MsgpackReader::skip() {
-  std::array<std::uint64_t, kDeepest> open{};  // values still to come on each level
-  std::size_t depth = 0;
-  open[0] = 1;
-  while (true) {
-    while (open[depth] == 0) {
-      if (depth == 0) return true;
-      --depth;
-    }
-    --open[depth];
+  for (std::uint64_t to_come = 1; to_come > 0; --to_come) {
+    if (to_come > left()) return fail();
     std::uint64_t nested = 0;
     if (!skip_flat(nested)) return false;
-    if (nested == 0) continue;
-    if (++depth == kDeepest) return fail();
-    open[depth] = nested;
+    to_come += nested;
   }
+  return true;
 }
 
 std::uint32_t MsgpackReader::read_u32s(std::uint32_t* out, std::uint32_t count) {

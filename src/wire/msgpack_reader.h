@@ -62,7 +62,7 @@ class MsgpackReader {
   // The number of elements, or of pairs: those are the next values.
   std::optional<std::uint32_t> read_array();
   std::optional<std::uint32_t> read_map();
-  // Past the next value and all that is in it. Deep nesting breaks the reader.
+  // Past the next value and all that is in it, however deep.
   bool skip();
 
   // Appends, while the next values are unsigned integers below 2^32, at most `count` of them; how

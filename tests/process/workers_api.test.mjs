@@ -208,8 +208,8 @@ scenario('baton workers shows and changes them', async (s) => {
     await until('both are known', async () => (await workers(router, '?state=ready')).length === 2);
     const { stdout } = await batonWorkers(s, [], { env: { BATON_ADMIN: router.admin } });
     const [head, first, second, , sum] = stdout.split('\n');
-    assert.match(head, /^MODEL +NAMESPACE +ROLE +NO +WORKER +ENGINE +STATE +IN FLIGHT +LAST SUCCESS/);
-    assert.match(first, new RegExp(`^demo +default +decode +2 +${decode.address} +vllm +ready +0 +(now|\\d+ s ago)$`));
+    assert.match(head, /^MODEL +NAMESPACE +ROLE +NO +WORKER +ENGINE +STATE +IN FLIGHT +LAST SUCCESS +CACHE/);
+    assert.match(first, new RegExp(`^demo +default +decode +2 +${decode.address} +vllm +ready +0 +(now|\\d+ s ago) +decisions$`));
     assert.match(second, /^demo +default +prefill +1 +p-1 +vllm +ready +0 /);
     assert.equal(sum, '2 workers: 2 ready');
     assert.doesNotMatch(stdout, /\x1b/, 'no colours where nobody looks');

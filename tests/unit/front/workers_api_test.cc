@@ -51,12 +51,20 @@ struct WorkersApiTest : test::IoFixture {
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   fleet::Fleet fleet{config, metrics, log};
   fleet::AdminSource admin{fleet};
-  std::map<std::uint64_t, engine::Facts> said;  // by worker
-  FactsOf facts_of = [this](model::WorkerId id) {
-    const auto found = said.find(id.value);
-    return found == said.end() ? nullptr : &found->second;
-  };
-  Routes routes{workers_routes(fleet, admin, facts_of)};
+  std::map<std::uint64_t, engine::Facts> said;   // by worker
+  std::map<std::uint64_t, CacheSummary> caches;  // by worker
+  WorkersContext context{
+      .fleet = fleet,
+      .admin = admin,
+      .facts = [this](model::WorkerId id) -> const engine::Facts* {
+        const auto found = said.find(id.value);
+        return found == said.end() ? nullptr : &found->second;
+      },
+      .cache = [this](const fleet::Worker& worker) -> std::optional<CacheSummary> {
+        const auto found = caches.find(worker.id().value);
+        return found == caches.end() ? std::nullopt : std::optional(found->second);
+      }};
+  Routes routes{workers_routes(context)};
   AnswerRecorder answer;
 };
 
@@ -64,7 +72,7 @@ constexpr const char* kWorker =
     R"({"model":"m","url":"http://127.0.0.1:1","engine":"vllm","role":"decode"})";
 
 TEST_F(WorkersApiTest, IsForOperatorsOnly) {
-  for (const Route& route : workers_routes(fleet, admin, facts_of))
+  for (const Route& route : workers_routes(context))
     EXPECT_EQ(route.access, Access::Operator) << route.method << " " << route.path;
 }
 
@@ -90,6 +98,21 @@ TEST_F(WorkersApiTest, TellsWhatTheEngineSaidOfItself) {
   EXPECT_EQ(facts["block_size"], 16);
   EXPECT_EQ(facts["data_parallel_size"], Json());
   EXPECT_EQ(facts["kv_events"]["endpoint"], "127.0.0.1:5557");
+}
+
+TEST_F(WorkersApiTest, TellsWhatIsKnownOfItsCache) {
+  ASSERT_EQ(call("POST", "/workers", kWorker), 201) << answer.body;
+  EXPECT_EQ(json().at("kv_cache"), Json());
+  caches[1] = {.source = overlap::Trusted::Decisions,
+               .feed = overlap::FeedHealth::Silent,
+               .block_size = 32,
+               .blocks = 7};
+  const Json expected =
+      Json::parse(R"({"source":"decisions","feed":"silent","block_size":32,"blocks":7})");
+  ASSERT_EQ(call("GET", "/workers"), 200);
+  EXPECT_EQ(json()["workers"][0]["kv_cache"], expected);
+  ASSERT_EQ(call("GET", "/workers/1"), 200);
+  EXPECT_EQ(json()["kv_cache"], expected);
 }
 
 TEST_F(WorkersApiTest, AddsAWorkerAndShowsIt) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "front/cache_summary.h"
+
+#include <array>
+#include <numeric>
+#include <utility>
+
+namespace baton::front {
+namespace {
+
+using overlap::FeedHealth;
+using overlap::Trusted;
+
+// How bad it is, the feed before what is made of it.
+std::pair<int, int> badness(FeedHealth feed, Trusted source) {
+  const auto of_feed = [feed] {
+    switch (feed) {
+      case FeedHealth::Live:
+        return 0;
+      case FeedHealth::None:
+        return 1;
+      case FeedHealth::Waiting:
+        return 2;
+      case FeedHealth::Silent:
+        return 3;
+      case FeedHealth::Broken:
+        return 4;
+    }
+    std::unreachable();
+  };
+  return {of_feed(), source == Trusted::Nothing ? 1 : 0};
+}
+
+}  // namespace
+
+std::optional<CacheSummary> summarize_cache(const overlap::Caches& caches,
+                                            const fleet::Worker& worker) {
+  std::optional<CacheSummary> summary;
+  for (std::uint32_t rank = 0; rank < worker.ranks(); ++rank) {
+    const auto cache = caches.find({worker.id(), rank});
+    if (!cache) continue;
+    const FeedHealth feed = cache->health();
+    const Trusted source = cache->trusted(caches.settings().source);
+    if (!summary) {
+      summary = {.source = source, .feed = feed, .block_size = cache->shape().size, .blocks = 0};
+    } else if (badness(feed, source) > badness(summary->feed, summary->source)) {
+      summary->source = source;
+      summary->feed = feed;
+    }
+    const auto holding = caches.index().holding(cache->slot());
+    summary->blocks += std::reduce(holding.blocks.begin(), holding.blocks.end());
+  }
+  return summary;
+}
+
+}  // namespace baton::front
