@@ -56,34 +56,12 @@ struct Simulated {
 
 // Slow enough to watch: an answer takes a few seconds.
 std::vector<std::string> sim_arguments(const Simulated& sim) {
-  return {"sim",
-          "--engine",
-          "vllm",
-          "--role",
-          sim.role,
-          "--port",
-          "0",
-          "--ready-file",
-          sim.ready_file.string(),
-          "--model",
-          std::string(kModel),
-          "--decode-ms",
-          "60",
-          "--prefill-tokens-per-second",
-          "2000",
-          "--transfer-ms",
-          "20",
+  return {"sim", "--engine", "vllm", "--role", sim.role, "--port", "0", "--ready-file",
+          sim.ready_file.string(), "--model", std::string(kModel), "--decode-ms", "60",
+          "--prefill-tokens-per-second", "2000", "--transfer-ms", "20",
           // Small enough that short questions fill some.
-          "--block-size",
-          "4",
-          "--kv-events",
-          "tcp://127.0.0.1:0",
-          "--kv-ready-file",
-          sim.events_file.string(),
-          "--min-output",
-          "40",
-          "--max-output",
-          "80",
+          "--block-size", "4", "--kv-events", "tcp://127.0.0.1:0", "--kv-ready-file",
+          sim.events_file.string(), "--min-output", "40", "--max-output", "80",
           "--die-with-parent"};
 }
 

@@ -35,7 +35,7 @@ engine::Usage usage(std::optional<std::int64_t> cached) {
 class CacheWatchTest : public testing::Test {
  protected:
   CacheWatchTest() {
-    for (const std::uint64_t id : {1, 2}) {
+    for (const std::uint64_t id : {1UZ, 2UZ}) {
       model::WorkerSpec spec;
       spec.endpoint = {"10.0.0.1", static_cast<std::uint16_t>(8000 + id)};
       spec.data_parallel_size = id == 2 ? 2 : 1;

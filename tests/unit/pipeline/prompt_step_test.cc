@@ -64,7 +64,8 @@ struct PromptStepTest : handoff::HandoffFixture {
   test::TinyModel files;
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
   net::CpuPool cpu{1};
-  PromptStep step{tokenizers, cpu, EngineTokens(pool, 1024 * 1024)};
+  overlap::Caches caches{config::KvIndex(), metrics, log};
+  PromptStep step{tokenizers, caches, cpu, EngineTokens(pool, 1024 * 1024)};
   RequestRecord record;
   std::optional<Result<PromptTokens>> got;
 };
@@ -100,6 +101,25 @@ TEST_F(PromptStepTest, EachPromptOfAFannedOutRequestIsForItself) {
   EXPECT_THAT(json(), ElementsAre("[260,256]", "[260,97]"));
   ask(Api::Completions, kTwo, PerPrompt::No);
   EXPECT_THAT(json(), ElementsAre("[[260,256],[260,97]]"));
+}
+
+TEST_F(PromptStepTest, PromptsAreHashedAsTheModelsCachesHaveThem) {
+  configure(local());
+  ask(Api::Chat, kChat);
+  EXPECT_THAT(got->value().blocks, IsEmpty()) << "nobody's cache is known";
+  overlap::Caches::Table table;
+  table.plans["m"] = {.shapes = {{.size = 2}}, .lora = {}};
+  caches.publish(table);
+  ask(Api::Chat, kChat);
+  ASSERT_EQ(got->value().blocks.size(), 1U);
+  const std::vector<kvindex::TokenId> ids{260, 257, 256, 259, 258};
+  const overlap::PromptBlocks expected = overlap::hash_prompt(table.plans["m"], ids, "");
+  const overlap::PromptBlocks& made = *got->value().blocks[0];
+  EXPECT_EQ(made.tokens, 5U);
+  ASSERT_EQ(made.by_shape.size(), 1U);
+  EXPECT_EQ(made.by_shape[0].sequence, expected.by_shape[0].sequence);
+  ask(Api::Completions, R"({"model":"m","prompt":["hi","a"]})", PerPrompt::Yes);
+  EXPECT_EQ(got->value().blocks.size(), 2U);
 }
 
 TEST_F(PromptStepTest, NobodyWritesIdsThatNobodyIsToGet) {
