@@ -211,7 +211,7 @@ TEST_F(CachesTest, EventsOnTheirWayDoNotMakeAFeedWrong) {
   const auto never = join(holder(2), FeedHealth::Live);
   const auto blocks = std::make_shared<const PromptBlocks>(prompt(13));
   for (int i = 0; i < 20; ++i) {
-    for (const std::uint64_t worker : {1, 2})
+    for (const std::uint64_t worker : {1U, 2U})
       caches->computed(holder(worker), {.reported = 8, .blocks = blocks, .sent = {}});
   }
   const auto now = Clock::now();
