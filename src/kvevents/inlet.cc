@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kMessagesAtOnce = 64;
 constexpr std::size_t kTopics = 16'384;
+constexpr std::size_t kLongestTopic = 256;
 constexpr std::chrono::milliseconds kFirstPause{100};
 constexpr std::chrono::milliseconds kLongestPause{5'000};
 // By then ZeroMQ has said that it connects again, if it does.
@@ -155,30 +156,39 @@ void Inlet::receive(const Message& message) {
     touched_.push_back(readers_.front());
     return;
   }
-  FeedReader* reader = recipient(*batch);
-  if (reader == nullptr) return unroutable(batch->topic);
-  reader->published(*batch);
-  if (std::ranges::find(touched_, reader) == touched_.end()) touched_.push_back(reader);
+  const auto readers = recipients(*batch);
+  if (readers.empty()) return unroutable(batch->topic);
+  for (FeedReader* reader : readers) {
+    reader->published(*batch);
+    if (std::ranges::find(touched_, reader) == touched_.end()) touched_.push_back(reader);
+  }
 }
 
-FeedReader* Inlet::recipient(const Framed& batch) {
-  const auto& readers = meant(batch.topic);
-  if (readers.size() == 1) return readers.front();
-  if (readers.empty()) return nullptr;
+// Several of one rank are meant together: each model of a server is a worker of its own, and one
+// that leaves is there for a while beside the one that replaces it.
+std::vector<FeedReader*> Inlet::recipients(const Framed& batch) {
+  std::vector<FeedReader*> readers = meant(batch.topic);
+  if (readers.size() <= 1) return readers;
   const auto head = read_batch_head(batch.payload);
-  if (!head || !head->rank) return nullptr;
-  FeedReader* only = nullptr;
-  for (FeedReader* reader : readers) {
-    if (reader->spec().holder.rank != *head->rank) continue;
-    if (only != nullptr) return nullptr;
-    only = reader;
+  if (head && head->rank) {
+    std::erase_if(readers, [&](const FeedReader* reader) {
+      return reader->spec().holder.rank != *head->rank;
+    });
+  } else if (bound_) {
+    return {};
   }
-  return only;
+  const auto other = [&](const FeedReader* reader) {
+    return reader->spec().authority != readers.front()->spec().authority;
+  };
+  return std::ranges::any_of(readers, other) ? std::vector<FeedReader*>{} : readers;
 }
 
 const std::vector<FeedReader*>& Inlet::meant(std::string_view topic) {
   // A publisher that we connected to is known.
   if (!bound_ && readers_.size() == 1) return readers_;
+  // No engine has such a topic, and what strangers send is not to be remembered.
+  static const std::vector<FeedReader*> kNobody;
+  if (topic.size() > kLongestTopic) return kNobody;
   std::string key(topic);
   const auto known = meant_.find(key);
   if (known != meant_.end()) return known->second;
@@ -199,7 +209,7 @@ void Inlet::unroutable(std::string_view topic) {
   // The first, the second, the fourth …
   if (!std::has_single_bit(unroutable_)) return;
   context_.log.warning("feed_unroutable", {{"endpoint", endpoint_},
-                                           {"topic", topic},
+                                           {"topic", topic.substr(0, kLongestTopic)},
                                            {"count", static_cast<std::int64_t>(unroutable_)}});
 }
 

@@ -44,7 +44,7 @@ class Inlet final : public Source {
   void failed(std::string_view error);
   void begin(FeedReader& reader);
   void receive(const Message& message);
-  FeedReader* recipient(const Framed& batch);
+  std::vector<FeedReader*> recipients(const Framed& batch);
   const std::vector<FeedReader*>& meant(std::string_view topic);
   void unroutable(std::string_view topic);
 

@@ -6,6 +6,8 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -80,14 +82,22 @@ void Feeds::stop() {
   if (std::exchange(stopped_, true)) return;
   timer_.cancel();
   if (snapshot_) snapshot_->stop();
-  for (auto& [holder, listener] : listeners_) stop_listening(listener);
+  // The threads close their feeds when they end, all at once.
+  for (auto& [holder, listener] : listeners_) {
+    listener.thread = nullptr;
+    stop_listening(listener);
+  }
   threads_.clear();
   pool_.shut_down();
 }
 
 awaitable<void> Feeds::watch() {
   while (!stopped_) {
-    reconcile();
+    try {
+      reconcile();
+    } catch (const std::exception& failure) {  // out of memory or descriptors: it may pass
+      log_.error("kv_feeds_failed", {{"error", failure.what()}});
+    }
     timer_.expires_after(kRound);
     co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
   }
@@ -130,11 +140,16 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
                                                                              member.model->name()),
                                          .thread = nullptr,
                                          .poll = {},
-                                         .shape_told = false})
+                                         .shape_told = false,
+                                         .adapter = {}})
                .first;
     }
     Listener& listener = at->second;
-    const FeedPlan plan = wanted ? plan_feed(worker.spec(), facts, rank) : FeedPlan();
+    FeedPlan plan = wanted ? plan_feed(worker.spec(), facts, rank) : FeedPlan();
+    // What it said of itself holds until it says something else.
+    if (wanted && facts == nullptr && plan.way == FeedPlan::Way::None && !worker.spec().kv_feed)
+      plan = listener.plan;
+    if (facts != nullptr) listener.adapter = adapter_of(facts, member.model->name());
     if (plan != listener.plan) {
       stop_listening(listener);
       caches_.index().clear(listener.cache->slot());
@@ -152,7 +167,7 @@ void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPl
   listener.shape_told = false;
   if (plan.way != FeedPlan::Way::Subscribe) return;
   const Holder holder = listener.cache->identity().holder;
-  listener.thread = &thread_of(holder.worker);
+  listener.thread = &thread_of(plan.events);
   std::optional<std::uint32_t> block_size = plan.block_size;
   if (!block_size && facts != nullptr) block_size = facts->block_size;
   const auto resume = take_up(listener, plan, block_size);
@@ -279,20 +294,20 @@ void Feeds::publish() {
     HashPlan& plan = table.plans[listener.cache->identity().model];
     const kvindex::BlockShape shape = listener.cache->shape();
     if (std::ranges::find(plan.shapes, shape) == plan.shapes.end()) plan.shapes.push_back(shape);
-    if (plan.lora.empty())
-      plan.lora = adapter_of(facts_(holder.worker), listener.cache->identity().model);
+    if (plan.lora.empty()) plan.lora = listener.adapter;
   }
   caches_.publish(std::move(table));
 }
 
-kvevents::FeedThread& Feeds::thread_of(model::WorkerId worker) {
+// Feeds that share a socket share a thread.
+kvevents::FeedThread& Feeds::thread_of(const std::string& endpoint) {
   if (threads_.empty()) {
     for (std::size_t i = 0; i < thread_count(); ++i) {
       threads_.push_back(std::make_unique<kvevents::FeedThread>(caches_.index(), log_,
                                                                 kvevents::FeedThread::Options{}));
     }
   }
-  return *threads_[worker.value % threads_.size()];
+  return *threads_[std::hash<std::string>()(endpoint) % threads_.size()];
 }
 
 std::vector<Feeds::Report> Feeds::reports() const {

@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace baton::overlap {
@@ -63,6 +64,7 @@ class Feeds {
     kvevents::FeedThread* thread = nullptr;  // Subscribe
     std::shared_ptr<EventPoll> poll;         // Poll
     bool shape_told = false;                 // by its events, or by what was saved of them
+    std::string adapter;                     // that its model is, as the engine last said
   };
   using Listeners = std::map<kvindex::Holder, Listener>;
   using Statuses = std::map<kvindex::Holder, kvevents::FeedStatus>;
@@ -82,7 +84,7 @@ class Feeds {
   Statuses statuses() const;
   void judge(Listener& listener, const kvevents::FeedStatus* status);
   void publish();
-  kvevents::FeedThread& thread_of(model::WorkerId worker);
+  kvevents::FeedThread& thread_of(const std::string& endpoint);
   void add_metrics(telemetry::Registry& metrics);
 
   boost::asio::io_context& io_;

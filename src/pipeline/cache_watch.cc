@@ -33,8 +33,11 @@ void CacheWatch::computing(const fleet::Booking& booking) {
            .fills_blocks = told.of > told.blocks,
            .sent = overlap::Clock::now()};
   most_ = told.most;
-  caches_.sent(*holder_, *blocks_);
-  if (!rank_is_known(booking.worker())) holder_.reset();
+  if (rank_is_known(booking.worker())) {
+    caches_.sent(*holder_, *blocks_);
+  } else {
+    holder_.reset();
+  }
 }
 
 void CacheWatch::computed(const std::optional<engine::Usage>& usage) {

@@ -90,7 +90,14 @@ std::vector<std::shared_ptr<const overlap::PromptBlocks>> as_blocks(
 
 // What sets the request's blocks apart in a worker's cache.
 std::string salt_of(const handoff::Job& job) {
-  return job.body->object().find_string("cache_salt").value_or(job.hints->tenant);
+  const wire::JsonObject& body = job.body->object();
+  if (body.has("cache_salt")) return body.find_string("cache_salt").value_or(std::string());
+  // TensorRT-LLM takes a salt in chats only.
+  const bool sent =
+      job.api == engine::Api::Chat || !has_workers(*job.model, [](model::Engine engine) {
+        return engine == model::Engine::Trtllm;
+      });
+  return sent ? job.hints->tenant : std::string();
 }
 
 // What is to be done, held by whoever does it.
