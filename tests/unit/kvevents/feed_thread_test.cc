@@ -397,6 +397,21 @@ TEST_F(FeedThreadTest, AClosedFeedIsNotAppliedAnyMore) {
   EXPECT_THAT(blocks(), ElementsAre(1));
 }
 
+// As where a server has several models.
+TEST_F(FeedThreadTest, WorkersOfOneEngineAllHearIt) {
+  FakePublisher publisher;
+  for (const std::uint32_t worker : {1U, 2U}) {
+    const FeedSpec spec = spec_of(publisher, false, worker);
+    feeds->open(spec, join(spec));
+  }
+  ASSERT_TRUE(publisher.await_subscriber());
+  publisher.publish({.stored = {1}});
+  ASSERT_TRUE(
+      eventually([&] { return feeds->statuses()[0].position && feeds->statuses()[1].position; }));
+  for (const auto& [holder, slot] : slots) EXPECT_THAT(blocks(holder), ElementsAre(1));
+  EXPECT_FALSE(logged().contains("feed_unroutable"));
+}
+
 // Several publishers connect to one address of ours.
 class BoundFeedTest : public FeedThreadTest {
  protected:
@@ -447,6 +462,18 @@ TEST_F(BoundFeedTest, PublishersAreToldApartByTheirTopics) {
   }));
   EXPECT_THAT(of(1, 0), ElementsAre(1));
   EXPECT_THAT(of(2, 0), ElementsAre(2));
+}
+
+TEST_F(BoundFeedTest, AStrangersEndlessTopicIsNotTakenUp) {
+  open_all({bound(1, 0, "10.0.0.1:8000"), bound(2, 0, "10.0.0.2:8000")});
+  const std::string endpoint = bound_endpoint();
+  FakePublisher stranger(FakePublisher::Framing::New, endpoint);
+  stranger.set_topic("kv@10.0.0.1:8000@" + std::string(100'000, 'x'));
+  ASSERT_TRUE(stranger.await_subscriber());
+  stranger.publish({.stored = {9}});
+  ASSERT_TRUE(eventually([&] { return logged().contains("feed_unroutable"); }));
+  EXPECT_LT(logged().size(), 10'000U);
+  EXPECT_THAT(of(1, 0), IsEmpty());
 }
 
 TEST_F(BoundFeedTest, RanksOfAWorkerAreToldApartByTheirBatches) {

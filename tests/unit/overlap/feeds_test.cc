@@ -148,6 +148,12 @@ TEST_F(FeedsTest, AsksTheEngineWhereItPublishes) {
   publisher.publish({.stored = {3}});
   wait_for(FeedHealth::Live);
   EXPECT_EQ(world->overlap({3}), 1U);
+  // While it is asked anew, what it said holds.
+  world->facts.erase(id);
+  spec.endpoint.port = 8001;
+  world->announce(spec);
+  run_until([&] { return world->feeds.reports().size() == 2; });
+  EXPECT_EQ(world->overlap({3}), 1U);
 }
 
 TEST_F(FeedsTest, AModelThatIsAnAdapterIsHashedAsSuch) {
