@@ -4,6 +4,7 @@
 
 #include "prompt/tokenizer/token.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ class WordMemory {
     if (entries_.empty()) entries_.resize(kEntries);
     Entry& entry = entries_[place_of(word)];
     std::memcpy(entry.text.data(), word.data(), word.size());
-    std::memcpy(entry.ids.data(), ids.data(), ids.size_bytes());
+    std::ranges::copy(ids, entry.ids.begin());  // there may be none
     entry.size = static_cast<std::uint8_t>(word.size());
     entry.count = static_cast<std::uint8_t>(ids.size());
   }
