@@ -20,6 +20,15 @@ constexpr std::chrono::milliseconds kOnTheWay{500};
 // More are not judged: they keep prompts in memory.
 constexpr std::size_t kMostDoubts = 1'024;
 
+// On an I/O thread: of a prompt beyond this length (16,384 tokens in blocks of 16) only the beginning
+// is remembered, in a quarter of a millisecond.
+constexpr std::size_t kMostRemembered = 1024;
+
+std::span<const kvindex::SequenceHash> first_blocks(
+    const std::vector<kvindex::SequenceHash>& sequence) {
+  return std::span(sequence).first(std::min(sequence.size(), kMostRemembered));
+}
+
 // What both say, whichever is more.
 void merge(const Match& match, Overlap& overlap) {
   for (std::size_t tier = 0; tier < kvindex::kTiers; ++tier)
@@ -123,7 +132,8 @@ void Caches::sent(Holder holder, const PromptBlocks& prompt) {
   const auto hashes =
       std::ranges::find(prompt.by_shape, cache->shape(), &PromptBlocks::Hashes::shape);
   if (hashes == prompt.by_shape.end()) return;
-  (predicted ? predictions_ : decisions_).remember(holder, hashes->sequence, Clock::now());
+  (predicted ? predictions_ : decisions_)
+      .remember(holder, first_blocks(hashes->sequence), Clock::now());
 }
 
 void Caches::computed(Holder holder, const Computed& what) {
