@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kOnTheWay{500};
 constexpr std::size_t kMostDoubts = 1'024;
 
 // On an I/O thread: of a prompt beyond this length (16,384 tokens in blocks of 16) only the beginning
-// is remembered, in a quarter of a millisecond.
+// is remembered, so that others need not wait.
 constexpr std::size_t kMostRemembered = 1024;
 
 std::span<const kvindex::SequenceHash> first_blocks(
