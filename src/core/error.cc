@@ -80,6 +80,9 @@ constexpr std::array kTable{
               "There are workers, but none that this request may go to now: the one it names is down, or none "
               "is on its allow list, has its required taints, hands off in the prefill worker's mode or is in "
               "its transfer domain. `Retry-After` is one second."},
+    ErrorInfo{Errc::WorkersBusy, 503, "overloaded_error", "workers_busy", Fault::Engine, true,
+              "Every worker that the request may go to has enough to do, and the request does not want to wait "
+              "(`x-baton-queue: fail-fast`). `Retry-After` says when to come again."},
     ErrorInfo{Errc::TooManyConnections, 503, "overloaded_error", "too_many_connections", Fault::Us, false,
               "There are already `limits.connections` client connections; `Retry-After` is one second."},
     ErrorInfo{Errc::ShuttingDown, 503, "overloaded_error", "shutting_down", Fault::Us, false,

@@ -40,6 +40,7 @@ enum class Errc {
   NoWorkers,
   PrefillUnavailable,
   NoEligibleWorker,
+  WorkersBusy,
   TooManyConnections,
   ShuttingDown,
   ClientGone,
