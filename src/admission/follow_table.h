@@ -26,10 +26,10 @@ struct Chain {
 class FollowTable {
  public:
   // So many blocks of one leader, and of all, are remembered.
-  static constexpr std::size_t kMostOfOne = 4096;
+  static constexpr std::size_t kMostOfOne = 1024;
   static constexpr std::size_t kMost = 1U << 20;
 
-  enum class Role { Leads, Follows };
+  enum class Standing { Leads, Follows, Free };
   enum class End { Succeeded, Failed };
   // What the end of a leader means for those who waited for it.
   struct Moves {
@@ -40,17 +40,16 @@ class FollowTable {
   // 0: nobody follows, and nothing is remembered.
   explicit FollowTable(std::uint64_t tokens) : tokens_(tokens) {}
 
-  struct Entered {
-    Member member;
-    Role role;
-  };
-  Entered join(Chain chain);
+  // Follows who computes the beginning of this prompt now, if there is one, else leads.
+  Member join(Chain chain);
+  // 0: it has too little that others could wait for.
   Member lead(const Chain& chain);
   // A leader has ended.
   Moves finish(Member member, End end);
   // A follower waits no longer.
   void leave(Member member);
 
+  Standing standing(Member member) const;
   std::size_t following() const { return following_.size(); }
   std::size_t blocks() const { return leader_of_.size(); }
 
@@ -65,6 +64,7 @@ class FollowTable {
     std::list<Member>::iterator place;
   };
 
+  std::optional<std::size_t> decisive_block(const Chain& chain) const;
   std::optional<Member> leader_for(const Chain& chain) const;
   void announce(Member member, const Chain& chain);
   void follow(Member member, Member leader, Chain chain);

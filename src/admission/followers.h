@@ -3,9 +3,11 @@
 #pragma once
 
 #include "admission/follow_table.h"
+#include "admission/waiter.h"
 #include "core/cancellation.h"
 #include "core/result.h"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
@@ -14,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace baton::admission {
 
@@ -81,16 +84,19 @@ class Followers : public std::enable_shared_from_this<Followers> {
 
  private:
   friend class Leading;
-  class Guest;
   class Place;
 
+  // A member, and where it sleeps if it follows.
+  std::pair<Member, std::shared_ptr<Waiter>> enter(Chain chain, boost::asio::any_io_executor home);
   void finish(Member member, FollowTable::End end);
+  FollowTable::Standing standing(Member member) const;
   void let_go(Member member);
-  void wake(const FollowTable::Moves& moves);
+  // Requires: mutex_ is held.
+  void end(Member member, FollowTable::End end);
 
   mutable std::mutex mutex_;
   FollowTable table_;
-  std::unordered_map<Member, std::shared_ptr<Guest>> guests_;
+  std::unordered_map<Member, std::shared_ptr<Waiter>> waiters_;  // of those who follow
 };
 
 }  // namespace baton::admission
