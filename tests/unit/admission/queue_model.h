@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton::admission::test {
+namespace baton::admission {
 
 inline Clock::time_point at(double seconds) {
   return Clock::time_point(
@@ -169,4 +169,4 @@ class QueueModel {
   std::size_t passes_ = 0;
 };
 
-}  // namespace baton::admission::test
+}  // namespace baton::admission

@@ -14,7 +14,6 @@ namespace baton::admission {
 namespace {
 
 using config::QueueOrder;
-using test::at;
 
 config::QueueClass named(std::string name, QueueOrder order = QueueOrder::Fcfs,
                          std::uint64_t quantum = 1) {
@@ -133,7 +132,7 @@ TEST(Queue, DoesWhatItsRulesSayWhateverHappens) {
     }
     config.fair_tenants = pick(3) != 0;
     Queue queue(config, at(0));
-    test::QueueModel model(config);
+    QueueModel model(config);
     std::vector<Ticket> all;
     double now = 0;
     for (int step = 0; step < 800; ++step) {
@@ -383,7 +382,7 @@ TEST(Queue, WhatIsLargerThanALimitMayWaitAlone) {
   EXPECT_FALSE(none.add(0, of(5000), 1, at(0)));
 }
 
-TEST(Queue, ACrowdIsServedInOrderAndForgotten) {
+TEST(Queue, ACrowdIsServedAndForgotten) {
   constexpr std::size_t kCrowd = 100'000;
   Line line(with({named("a", QueueOrder::Wspt, 100), named("b", QueueOrder::Fcfs, 100)}));
   std::mt19937_64 random(5);
