@@ -165,7 +165,11 @@ void ClassQueue::take_out(Member& member, double now) {
   lane.by_tenant.erase(&owner);
   if (lane.by_tenant.empty()) lanes_.erase(std::string(lane.name));
   if (owner.lines.empty()) dismiss(owner);
-  if (size_ == 0) debts_ = {};
+  if (size_ > 0) return;
+  // clear() would keep their buckets
+  debts_ = decltype(debts_)();
+  lanes_ = decltype(lanes_)();
+  tenants_ = decltype(tenants_)();
 }
 
 void ClassQueue::remove(Member& member, double now) { take_out(member, now); }

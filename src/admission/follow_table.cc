@@ -74,9 +74,10 @@ FollowTable::Moves FollowTable::finish(Member member, End end) {
       moves.promoted.push_back(follower);
     }
   }
-  if (leader_of_.empty()) leader_of_ = {};
-  if (leaders_.empty()) leaders_ = {};
-  if (following_.empty()) following_ = {};
+  // clear() would keep their buckets.
+  if (leader_of_.empty()) leader_of_ = decltype(leader_of_)();
+  if (leaders_.empty()) leaders_ = decltype(leaders_)();
+  if (following_.empty()) following_ = decltype(following_)();
   return moves;
 }
 

@@ -103,7 +103,7 @@ void Followers::end(Member member, FollowTable::End end_of_it) {
       boost::asio::post(waiter.mapped()->home(), [ringing = waiter.mapped()] { ringing->ring(); });
     }
   }
-  if (waiters_.empty()) waiters_ = {};
+  if (waiters_.empty()) waiters_ = decltype(waiters_)();  // clear() would keep its buckets
 }
 
 Standing Followers::standing(Member member) const {

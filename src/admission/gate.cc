@@ -288,7 +288,7 @@ void Gate::let_go(Guest& guest) {
 
 void Gate::forget(Guest& guest) {
   if (guests_.erase(guest.ticket) == 0) return;
-  if (guests_.empty()) guests_ = {};
+  if (guests_.empty()) guests_ = decltype(guests_)();  // clear() would keep its buckets
   queue_.remove(guest.ticket, Clock::now());
   metrics_.left(guest.policy_class, guest.weight);
   waiting_of_class_[guest.policy_class].fetch_sub(1);

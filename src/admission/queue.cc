@@ -185,7 +185,7 @@ void Queue::forget(Ticket ticket) {
   totals.cached_tokens -= weight.cached_tokens;
   totals.uncached_tokens -= weight.uncached_tokens;
   if (totals.requests == 0) turn_.deficits[policy_class] = trial_.deficits[policy_class] = 0;
-  if (places_.empty()) places_ = {};
+  if (places_.empty()) places_ = decltype(places_)();  // clear() would keep its buckets
 }
 
 bool Queue::passed(Ticket ticket) const {
