@@ -383,7 +383,7 @@ TEST(Queue, WhatIsLargerThanALimitMayWaitAlone) {
 }
 
 TEST(Queue, ACrowdIsServedAndForgotten) {
-  constexpr std::size_t kCrowd = 100'000;
+  constexpr std::size_t kCrowd = 20'000;
   Line line(with({named("a", QueueOrder::Wspt, 100), named("b", QueueOrder::Fcfs, 100)}));
   std::mt19937_64 random(5);
   for (std::size_t i = 0; i < kCrowd; ++i) {
