@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/demo_command.h"
+#include "app/explain_command.h"
 #include "app/register_command.h"
 #include "app/serve_command.h"
 #include "app/tokenize_command.h"
@@ -26,6 +27,8 @@ int main(int argc, char** argv) {
   const CLI::App* demo = baton::app::add_demo_command(app, demo_options);
   baton::app::WorkersOptions workers_options;
   const CLI::App* workers = baton::app::add_workers_command(app, workers_options);
+  baton::app::ExplainOptions explain_options;
+  const CLI::App* explain = baton::app::add_explain_command(app, explain_options);
   baton::app::TokenizeOptions tokenize_options;
   const CLI::App* tokenize = baton::app::add_tokenize_command(app, tokenize_options);
   baton::sim::Options sim_options;
@@ -38,8 +41,8 @@ int main(int argc, char** argv) {
     if (unknown) {
       std::fprintf(
           stderr,
-          "baton: unknown command '%s'; there are serve, workers, register, tokenize, demo and "
-          "sim\n",
+          "baton: unknown command '%s'; there are serve, workers, explain, register, tokenize, "
+          "demo and sim\n",
           argv[1]);
       return baton::app::kCannotStart;
     }
@@ -47,6 +50,7 @@ int main(int argc, char** argv) {
   }
   if (*serve) return baton::app::run_serve_command(serve_options);
   if (*workers) return baton::app::run_workers_command(workers_options);
+  if (*explain) return baton::app::run_explain_command(explain_options);
   if (*sidecar) return baton::app::run_register_command(register_options);
   if (*tokenize) return baton::app::run_tokenize_command(tokenize_options);
   if (*demo) return baton::app::run_demo_command(demo_options);
