@@ -4,6 +4,7 @@
 
 #include "engine/token_ids.h"
 #include "prompt/beyond_text.h"
+#include "prompt/completion_prompts.h"
 #include "prompt/preprocessor.h"
 
 #include <algorithm>
@@ -169,14 +170,16 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
                                                    RequestRecord& record,
                                                    Cancellation& cancellation) {
   const auto model = tokenizers_.find(job.model->name());
-  if (!model) co_return PromptTokens{};
   const auto begun = RequestRecord::Clock::now();
   Result<PromptTokens> made = PromptTokens{};
-  if (model->preprocessor) {
+  if (model && model->preprocessor) {
     made = co_await tokenize(model, job, per_prompt, record, cancellation);
   } else {
-    made = co_await ask_engine(model, job, per_prompt, record);
+    made = co_await take_given(job, per_prompt, record);
+    if (model && record.tokens != TokenSource::Given)
+      made = co_await ask_engine(model, job, per_prompt, record);
   }
+  if (!model && record.tokens != TokenSource::Given) co_return PromptTokens{};
   record.tokenize_time = RequestRecord::Clock::now() - begun;
   if (cancellation.requested()) {
     record.tokens = TokenSource::Off;
@@ -222,6 +225,26 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
   }
   record.tokens = TokenSource::Local;
   co_return std::move(made->tokens);
+}
+
+// A client's own ids need no tokenizer, and workers get them in any case. That they are what the
+// model knows is for the engine to say.
+awaitable<PromptTokens> PromptStep::take_given(const handoff::Job& job, PerPrompt per_prompt,
+                                               RequestRecord& record) {
+  overlap::HashPlan plan = caches_.plan(job.model->name());
+  if (job.api != engine::Api::Completions || plan.shapes.empty()) co_return PromptTokens{};
+  auto made = co_await run(
+      job.body->object().text().size(),
+      [body = job.body, per_prompt, plan = std::move(plan), salt = salt_of(job)] {
+        const std::vector<prompt::TokenIds> prompts = prompt::given_ids(body->object());
+        return Made{.tokens = {.json = {}, .blocks = as_blocks(prompts, per_prompt, plan, salt)},
+                    .count = count_of(prompts),
+                    .exact = !prompts.empty()};
+      });
+  if (!made.exact) co_return PromptTokens{};
+  record.tokens = TokenSource::Given;
+  record.prompt_length = made.count;
+  co_return std::move(made.tokens);
 }
 
 awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens> model,
