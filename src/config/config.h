@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/routing.h"
 #include "model/network.h"
 #include "model/tokens.h"
 #include "model/worker.h"
@@ -160,6 +161,7 @@ struct Model {
   std::size_t migration = 0;  // further attempts after it
   Affinity affinity;
   Tokens tokens;
+  Routing routing;
   std::vector<model::WorkerSpec> workers;
   bool operator==(const Model&) const = default;
 };
