@@ -131,11 +131,12 @@ std::size_t BatonDecider::choose(std::size_t tokens, const Hashes& hashes) {
 BatonDecider::Booked BatonDecider::book(std::size_t worker, std::size_t tokens,
                                         const Hashes& hashes) {
   const std::size_t cached = std::size_t{overlap_[worker]} * kBlockSize;
-  return ledger_->book({.worker = {worker}, .rank = 0}, loads_[worker],
-                       {.prefill_tokens = tokens - std::min(tokens, cached),
-                        .chain = hashes,
-                        .blocks = hashes->size(),
-                        .block_size = kBlockSize},
+  routing::LegLoad load;
+  load.prefill_tokens = tokens - std::min(tokens, cached);
+  load.chain = hashes;
+  load.blocks = hashes->size();
+  load.block_size = kBlockSize;
+  return ledger_->book({.worker = {worker}, .rank = 0}, loads_[worker], std::move(load),
                        std::chrono::steady_clock::now());
 }
 

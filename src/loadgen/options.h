@@ -42,8 +42,9 @@ struct WorkloadOptions {
   std::uint32_t long_tokens = 8192;
   std::uint32_t short_tokens = 256;
   double long_share = 0.1;
-  std::string trace_file;  // empty: a trace is made up
-  double time_scale = 1;   // above 1: faster than it was
+  std::string trace_file;           // empty: a trace is made up
+  std::uint32_t trace_block = 512;  // tokens that one of its ids stands for
+  double time_scale = 1;            // above 1: faster than it was
 };
 
 struct Options {

@@ -32,7 +32,7 @@ std::optional<Number> number_of(std::optional<std::string_view> text) {
   return number;
 }
 
-Result<TraceRequest> parse_line(std::string_view line) {
+Result<TraceRequest> parse_line(std::string_view line, std::uint32_t block) {
   const auto object = wire::JsonObject::parse(line);
   if (!object) return fail(object.error());
   const auto missing = [](std::string_view key, std::string_view what) {
@@ -52,7 +52,7 @@ Result<TraceRequest> parse_line(std::string_view line) {
   const auto ids = object->find("hash_ids");
   if (!ids || !ids->starts_with('[')) return missing("hash_ids", "a list of numbers");
   // More ids than blocks say nothing about the prompt.
-  const std::size_t blocks = (request.input_length + kTraceBlock - 1) / kTraceBlock;
+  const std::size_t blocks = (std::size_t{request.input_length} + block - 1) / block;
   for (const std::string_view element : wire::elements(*ids, blocks)) {
     const auto id = number_of<std::int64_t>(element);
     if (!id) return missing("hash_ids", "a list of whole numbers");
@@ -79,7 +79,7 @@ std::vector<TraceRequest> in_order(std::vector<TraceRequest> requests) {
 
 }  // namespace
 
-Result<std::vector<TraceRequest>> parse_trace(std::string_view text) {
+Result<std::vector<TraceRequest>> parse_trace(std::string_view text, std::uint32_t block) {
   std::vector<TraceRequest> requests;
   std::size_t number = 0;
   while (!text.empty()) {
@@ -88,7 +88,7 @@ Result<std::vector<TraceRequest>> parse_trace(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    auto request = parse_line(line);
+    auto request = parse_line(line, block);
     if (!request) {
       return fail(Errc::InvalidRequest,
                   fmt::format("line {}: {}", number, request.error().message()));
@@ -102,11 +102,11 @@ Result<std::vector<TraceRequest>> parse_trace(std::string_view text) {
   return in_order(std::move(requests));
 }
 
-Result<std::vector<TraceRequest>> read_trace(const std::string& path) {
+Result<std::vector<TraceRequest>> read_trace(const std::string& path, std::uint32_t block) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) return fail(Errc::InvalidRequest, fmt::format("--trace: cannot read {}", path));
-  auto trace = parse_trace(text);
+  auto trace = parse_trace(text, block);
   if (trace) return trace;
   return fail(Errc::InvalidRequest, fmt::format("--trace {}: {}", path, trace.error().message()));
 }

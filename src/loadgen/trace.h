@@ -12,7 +12,7 @@
 namespace baton::loadgen {
 
 // One request of a trace in Mooncake's format: a JSON object a line with timestamp (ms),
-// input_length, output_length (tokens) and hash_ids, one for each 512 tokens of the prompt.
+// input_length, output_length (tokens) and hash_ids, one for each block of the prompt.
 struct TraceRequest {
   double at_ms = 0;
   std::uint32_t input_length = 0;
@@ -20,12 +20,13 @@ struct TraceRequest {
   std::vector<std::uint64_t> hash_ids;
 };
 
-inline constexpr std::uint32_t kTraceBlock = 512;
+inline constexpr std::uint32_t kTraceBlock = 512;  // tokens, where nothing else is said
 inline constexpr std::size_t kLongestTrace = 2'000'000;
 
 // Requests in order of time, the first at 0. Says which line is wrong.
-Result<std::vector<TraceRequest>> parse_trace(std::string_view text);
-Result<std::vector<TraceRequest>> read_trace(const std::string& path);
+Result<std::vector<TraceRequest>> parse_trace(std::string_view text,
+                                              std::uint32_t block = kTraceBlock);
+Result<std::vector<TraceRequest>> read_trace(const std::string& path, std::uint32_t block);
 
 // A made-up trace in the shape of chat traffic: conversations that come back with all that was said
 // before, one system block for all, mostly middling and a few very long prompts; 3.4 requests a

@@ -136,7 +136,7 @@ class Replay final : public MadeUp {
     Turn turn{.says = {}, .output_tokens = request.output_length};
     std::uint32_t left = request.input_length;
     for (const std::uint64_t id : request.hash_ids) {
-      const std::uint32_t tokens = std::min(left, kTraceBlock);
+      const std::uint32_t tokens = std::min(left, options_.trace_block);
       turn.says.push_back({.speaker = Speaker::User, .key = key(kBlock, id), .tokens = tokens});
       left -= tokens;
     }
@@ -172,7 +172,7 @@ Result<std::unique_ptr<const Workload>> make_workload(const Plan& plan) {
     return std::make_unique<Replay>(
         options, make_trace(plan.requests.value_or(kDefaultRequests), options.seed));
   }
-  auto trace = read_trace(options.trace_file);
+  auto trace = read_trace(options.trace_file, options.trace_block);
   if (!trace) return fail(trace.error());
   return std::make_unique<Replay>(options, *std::move(trace));
 }
