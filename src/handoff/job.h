@@ -6,6 +6,7 @@
 #include "engine/completion_json.h"
 #include "engine/dialect.h"
 #include "fleet/fleet.h"
+#include "fleet/known_prompt.h"
 #include "model/tokens.h"
 #include "routing/hints.h"
 #include "telemetry/metrics.h"
@@ -31,11 +32,13 @@ struct Counters {
   telemetry::Counter& wasted_prefill_tokens;
 };
 
-// Role. Is told who computes a request's prompt.
+// Role. Knows a request's prompt, and is told who computes it.
 // Confinement. The request's I/O thread.
 class PromptObserver {
  public:
   virtual ~PromptObserver() = default;
+  // What is known of it now, and who has the beginning of it.
+  virtual std::shared_ptr<const fleet::KnownPrompt> known() const = 0;
   // The prompt is on its way there; again where another attempt is made.
   virtual void computing(const fleet::Booking& booking) = 0;
   // A prefill worker has answered, and said so much of the prompt's tokens.
@@ -60,6 +63,7 @@ struct Job {
   std::shared_ptr<const std::string> token_ids = {};
   model::SendTokenIds send_token_ids = model::SendTokenIds::Auto;
   std::shared_ptr<PromptObserver> observer = {};  // null: nobody wants to know
+  std::uint64_t prompt_tokens = 0;                // a guess where nobody has counted them
   // The answer is streamed, and could be continued on another worker.
   bool continuable = false;
   // How bad the workers may be that it names.

@@ -14,6 +14,14 @@
 
 namespace baton::handoff {
 
+// Role. Is told how a worker was chosen.
+// Confinement. The request's I/O thread.
+class DecisionSink {
+ public:
+  virtual ~DecisionSink() = default;
+  virtual void chosen(fleet::Part part, fleet::Choice choice) = 0;
+};
+
 // Role. Whom one request may go to: its pins, its session and its constraints, what its prefill
 //   worker demands of the decode worker, and who has failed it already.
 // Confinement. One I/O thread.
@@ -34,12 +42,24 @@ class Selection {
   };
   Result<Preview> preview();
 
-  // A prefill worker that some decode worker can follow.
-  Result<fleet::Booking> prefill();
+  // A prefill worker that some decode worker can follow. `busy`: none that has crossed that line
+  // (WorkersBusy where all have), here and for alone().
+  Result<fleet::Booking> prefill(const std::optional<fleet::BusyLine>& busy = {});
   // A decode worker for the hand-off of the prefill worker chosen last.
   Result<fleet::Booking> decode();
   // A worker that does both.
-  Result<fleet::Booking> alone();
+  Result<fleet::Booking> alone(const std::optional<fleet::BusyLine>& busy = {});
+  // A decode worker that is to compute the prompt itself, where that is better than a hand-off;
+  // booked where it is. Decided and booked in one step, so that two requests do not fill one place.
+  std::optional<fleet::Booking> bypass();
+  // How the choices were made; null: nobody wants to know.
+  void explain_to(DecisionSink* sink) { sink_ = sink; }
+  // What is known of the prompt; asked anew for each choice.
+  const fleet::KnownPrompt& prompt() const { return *known_; }
+  void look_at_prompt();
+  // Who is asked first: the workers that compute prompts.
+  const fleet::WorkerSet& first_workers() const;
+  const routing::Pin* first_pin() const;
   // Anyone who can take over what a prefill worker of that mode pinned; rather one that has failed
   // before, or does not answer now, than nobody.
   Result<fleet::Booking> releaser(fleet::Pool& pool, model::HandoffMode mode,
@@ -57,6 +77,7 @@ class Selection {
 
  private:
   fleet::Wish prefill_wish() const;
+  fleet::Wish alone_wish() const;
   fleet::Wish decode_wish() const;
   // Asks `take` (to book or to look) for what the wish and the session want.
   template <class Take>
@@ -69,12 +90,14 @@ class Selection {
   void move_to(const std::shared_ptr<fleet::Pool>& pool, model::Role alone_role);
   // The prefill worker that `take` finds, passing over those no decode worker could follow.
   template <class Take>
-  auto first_that_can_be_followed(Take take);
+  auto first_that_can_be_followed(const std::optional<fleet::BusyLine>& busy, Take take);
 
   const Job& job_;
   const fleet::Random& random_;
   std::shared_ptr<fleet::Pool> pool_;  // where it is served
   Policy policy_;
+  std::shared_ptr<const fleet::KnownPrompt> known_;
+  DecisionSink* sink_ = nullptr;
   model::Role alone_role_ = model::Role::Decode;
   std::optional<model::HandoffMode> mode_;  // of the prefill worker chosen last
   routing::Constraints transfer_;           // what it demands of the decode worker

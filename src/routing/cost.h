@@ -19,7 +19,8 @@ struct LegSize {
 
 // What is known of one candidate. Overlaps are in blocks, each tier's beyond the nearer ones.
 struct SeatFacts {
-  std::optional<double> prefill_tokens;  // still to compute there; absent: its load is unknown
+  std::optional<double> prefill_tokens =
+      std::nullopt;  // still to compute there; absent: its load is unknown
   double device = 0;
   double host = 0;
   double disk = 0;           // and external
