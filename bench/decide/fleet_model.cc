@@ -3,10 +3,13 @@
 #include "decide/fleet_model.h"
 
 #include "kvindex/block_hash.h"
-#include "routing/pick.h"
+#include "routing/cost.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <limits>
+#include <stdexcept>
 
 namespace baton::bench {
 namespace {
@@ -18,13 +21,19 @@ void append_tokens(std::vector<TokenId>& out, std::uint64_t seed, std::size_t co
   for (std::size_t i = 0; i < count; ++i) out.push_back(static_cast<TokenId>(random() % 128'000));
 }
 
-std::vector<SequenceHash> hashes_of(const std::vector<TokenId>& tokens) {
-  return kvindex::sequence_hashes(tokens, kShape, kvindex::seed_of({}));
+const overlap::HashPlan kPlan{.shapes = {kShape}, .lora = {}};
+
+Hashes hashes_of(const std::vector<TokenId>& tokens) {
+  return std::make_shared<const overlap::PromptBlocks>(overlap::hash_prompt(kPlan, tokens, {}));
+}
+
+const std::vector<SequenceHash>& sequence(const Hashes& hashes) {
+  return hashes->by_shape.front().sequence;
 }
 
 // What an engine would call the blocks: Baton's own names serve as well.
 std::vector<kvindex::NewBlock> blocks_of(const std::vector<TokenId>& tokens, std::size_t count) {
-  const std::vector<SequenceHash> names = hashes_of(tokens);
+  const std::vector<SequenceHash> names = sequence(hashes_of(tokens));
   std::vector<kvindex::NewBlock> blocks;
   for (std::size_t i = 0; i < count; ++i) {
     const auto content = std::span(tokens).subspan(i * kBlockSize, kBlockSize);
@@ -32,17 +41,6 @@ std::vector<kvindex::NewBlock> blocks_of(const std::vector<TokenId>& tokens, std
         {.engine = names[i], .block = kvindex::hash_block(content, kvindex::seed_of({}))});
   }
   return blocks;
-}
-
-routing::LegSize leg_of(std::size_t tokens) {
-  return {.tokens = tokens, .block_size = kBlockSize, .track_prefill = true};
-}
-
-routing::SeatFacts facts_of(double prefill_tokens, std::uint32_t overlap, std::size_t blocks,
-                            std::uint32_t shared, double active) {
-  return {.prefill_tokens = prefill_tokens,
-          .device = static_cast<double>(overlap),
-          .decode_blocks = active + static_cast<double>(blocks - shared)};
 }
 
 }  // namespace
@@ -80,65 +78,53 @@ void Traffic::caches(Store store) const {
 }
 
 BatonDecider::BatonDecider(const Traffic& traffic)
-    : overlap_(traffic.workers), active_(traffic.workers) {
+    : caches_(config::KvIndex(), metrics_, log_), set_(model::Role::Prefill, model::Policy::Kv) {
+  overlap::Caches::Table table;
   std::vector<kvindex::Slot> slots;
   for (std::size_t i = 0; i < traffic.workers; ++i) {
-    loads_.push_back(std::make_shared<routing::SeatLoad>());
-    slots.push_back(index_.join({.worker = {i}, .rank = 0}));
+    model::WorkerSpec spec;
+    spec.endpoint = {fmt::format("10.0.{}.{}", i / 250, i % 250 + 1), 8000};
+    spec.role = model::Role::Prefill;
+    auto worker = std::make_shared<fleet::Worker>(model::WorkerId{i + 1}, spec, config::Health{});
+    worker->answered();
+    const kvindex::Holder holder{.worker = worker->id(), .rank = 0};
+    slots.push_back(caches_.index().join(holder));
+    auto cache = std::make_shared<overlap::Cache>(
+        overlap::Cache::Identity{holder, worker->name(), worker->authority(), "m"}, slots.back(),
+        kShape);
+    cache->set_health(overlap::FeedHealth::Live);
+    table.caches.emplace(holder, std::move(cache));
+    set_.add(std::move(worker));
   }
+  table.plans["m"] = kPlan;
+  caches_.publish(std::move(table));
   traffic.caches([&](std::size_t worker, const std::vector<kvindex::NewBlock>& blocks) {
-    index_.store(slots[worker], {}, blocks, kvindex::Tier::Device);
+    caches_.index().store(slots[worker], {}, blocks, kvindex::Tier::Device);
   });
 }
 
 BatonDecider::Booked BatonDecider::preload(const std::vector<TokenId>& prompt) {
-  return book(random_() % loads_.size(), prompt.size(), hash(prompt));
+  look_up(hash(prompt));
+  return book(prompt.size());
 }
 
-Hashes BatonDecider::hash(const std::vector<TokenId>& prompt) const {
-  return std::make_shared<const std::vector<SequenceHash>>(hashes_of(prompt));
-}
+Hashes BatonDecider::hash(const std::vector<TokenId>& prompt) const { return hashes_of(prompt); }
 
 void BatonDecider::look_up(const Hashes& hashes) {
-  index_.match(*hashes, matches_);
-  ledger_->shared(*hashes, shared_);
-  std::ranges::fill(overlap_, 0);
-  std::ranges::fill(active_, 0);
-  for (const kvindex::Match& match : matches_) {
-    overlap_[match.holder.worker.value] = match.blocks[0];
-  }
-  for (const auto& [seat, blocks] : shared_) active_[seat.worker.value] = blocks;
+  watch_.emplace(caches_, hashes);
+  known_ = watch_->known();
 }
 
-std::size_t BatonDecider::choose(std::size_t tokens, const Hashes& hashes) {
-  double least = static_cast<double>(loads_[0]->prefill_tokens());
-  for (const auto& load : loads_) {
-    least = std::min(least, static_cast<double>(load->prefill_tokens()));
-  }
-  const auto chosen = routing::pick_cheapest(
-      loads_.size(),
-      [&](std::size_t i) {
-        const routing::SeatLoad& load = *loads_[i];
-        const routing::SeatFacts facts =
-            facts_of(static_cast<double>(load.prefill_tokens()), overlap_[i], hashes->size(),
-                     active_[i], load.decode_blocks());
-        return routing::cost_of(options_, leg_of(tokens), facts, least).total;
-      },
-      [](std::size_t) { return true; }, [this] { return random_(); }, options_.temperature);
-  return *chosen;
+BatonDecider::Booked BatonDecider::book(std::size_t /*tokens*/) {
+  fleet::Wish wish;
+  wish.part = fleet::Part::Prefill;
+  wish.prompt = known_;
+  auto booking = set_.book(wish, [this] { return random_(); });
+  if (!booking) throw std::runtime_error(booking.error().message());
+  return std::move(*booking);
 }
 
-BatonDecider::Booked BatonDecider::book(std::size_t worker, std::size_t tokens,
-                                        const Hashes& hashes) {
-  const std::size_t cached = std::size_t{overlap_[worker]} * kBlockSize;
-  routing::LegLoad load;
-  load.prefill_tokens = tokens - std::min(tokens, cached);
-  load.chain = hashes;
-  load.blocks = hashes->size();
-  load.block_size = kBlockSize;
-  return ledger_->book({.worker = {worker}, .rank = 0}, loads_[worker], std::move(load),
-                       std::chrono::steady_clock::now());
-}
+void BatonDecider::remember(const Booked& booked) { watch_->computing(booked); }
 
 NaiveDecider::NaiveDecider(const Traffic& traffic) : workers_(traffic.workers) {
   traffic.caches([&](std::size_t worker, const std::vector<kvindex::NewBlock>& blocks) {
@@ -147,58 +133,67 @@ NaiveDecider::NaiveDecider(const Traffic& traffic) : workers_(traffic.workers) {
 }
 
 NaiveDecider::Booked NaiveDecider::preload(const std::vector<TokenId>& prompt) {
-  return book(random_() % workers_.size(), prompt.size(), hash(prompt));
+  asked_ = hash(prompt);
+  return book_on(random_() % workers_.size(), prompt.size());
 }
 
-Hashes NaiveDecider::hash(const std::vector<TokenId>& prompt) const {
-  return std::make_shared<const std::vector<SequenceHash>>(hashes_of(prompt));
-}
+Hashes NaiveDecider::hash(const std::vector<TokenId>& prompt) const { return hashes_of(prompt); }
 
 void NaiveDecider::look_up(const Hashes& hashes) {
   const std::lock_guard hold(mutex_);
+  asked_ = hashes;
   for (Worker& worker : workers_) {
     worker.overlap = worker.shared = 0;
-    for (const SequenceHash hash : *hashes) {
+    for (const SequenceHash hash : sequence(asked_)) {
       if (!worker.blocks.contains(hash)) break;
       ++worker.overlap;
     }
-    for (const SequenceHash hash : *hashes) {
+    for (const SequenceHash hash : sequence(asked_)) {
       if (!worker.active.contains(hash)) break;
       ++worker.shared;
     }
   }
 }
 
-std::size_t NaiveDecider::choose(std::size_t tokens, const Hashes& hashes) {
+NaiveDecider::Booked NaiveDecider::book(std::size_t tokens) {
   const std::lock_guard hold(mutex_);
-  const auto prefill = [](const Worker& worker) { return worker.prefill_tokens; };
-  const auto least =
-      static_cast<double>(std::ranges::min_element(workers_, {}, prefill)->prefill_tokens);
-  std::vector<double> costs;
+  double least = std::numeric_limits<double>::infinity();
   for (const Worker& worker : workers_) {
-    const routing::SeatFacts facts =
-        facts_of(static_cast<double>(worker.prefill_tokens), worker.overlap, hashes->size(),
-                 worker.shared, static_cast<double>(worker.active.size()));
-    costs.push_back(routing::cost_of(options_, leg_of(tokens), facts, least).total);
+    least = std::min(least, static_cast<double>(worker.prefill_tokens));
   }
-  return static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
+  std::size_t best = 0;
+  double cheapest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const Worker& worker = workers_[i];
+    const std::size_t own = sequence(asked_).size() - worker.shared;
+    const double cost =
+        routing::cost_of(options_, {.tokens = tokens, .block_size = kBlockSize},
+                         {.prefill_tokens = static_cast<double>(worker.prefill_tokens),
+                          .device = static_cast<double>(worker.overlap),
+                          .decode_blocks = static_cast<double>(worker.active.size() + own)},
+                         least)
+            .total;
+    if (cost >= cheapest) continue;
+    cheapest = cost;
+    best = i;
+  }
+  return book_on(best, tokens);
 }
 
-NaiveDecider::Booked NaiveDecider::book(std::size_t worker, std::size_t tokens, Hashes hashes) {
-  const std::lock_guard hold(mutex_);
+NaiveDecider::Booked NaiveDecider::book_on(std::size_t worker, std::size_t tokens) {
   Worker& chosen = workers_[worker];
   const std::size_t cached = std::size_t{chosen.overlap} * kBlockSize;
   const std::size_t fresh = tokens - std::min(tokens, cached);
   chosen.prefill_tokens += fresh;
-  for (const SequenceHash hash : *hashes) ++chosen.active[hash];
-  return {*this, worker, fresh, std::move(hashes)};
+  for (const SequenceHash hash : sequence(asked_)) ++chosen.active[hash];
+  return {*this, worker, fresh, asked_};
 }
 
 void NaiveDecider::end(std::size_t worker, std::size_t tokens, const Hashes& hashes) {
   const std::lock_guard hold(mutex_);
   Worker& chosen = workers_[worker];
   chosen.prefill_tokens -= tokens;
-  for (const SequenceHash hash : *hashes) {
+  for (const SequenceHash hash : sequence(hashes)) {
     const auto found = chosen.active.find(hash);
     if (--found->second == 0) chosen.active.erase(found);
   }

@@ -2,14 +2,18 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "fleet/worker_set.h"
 #include "kvindex/index.h"
-#include "routing/cost.h"
-#include "routing/load_ledger.h"
+#include "overlap/caches.h"
+#include "pipeline/cache_watch.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,11 +30,11 @@ inline constexpr std::size_t kPromptTokens = 16'000;
 inline constexpr std::size_t kSystemTokens = 1'024;
 inline constexpr std::size_t kSystems = 16;
 inline constexpr std::size_t kConversationTokens = 12'000;
-inline constexpr std::size_t kConversationsPerWorker = 4;
+inline constexpr std::size_t kConversationsPerWorker = 1;
 inline constexpr std::size_t kHoldersOfConversation = 2;
 inline constexpr std::size_t kActivePerWorker = 4;
 
-using Hashes = std::shared_ptr<const std::vector<SequenceHash>>;
+using Hashes = std::shared_ptr<const overlap::PromptBlocks>;
 
 // Prompts of 16,000 tokens: a system prompt that every worker has, a conversation that two have, each
 // up to somewhere, and something new.
@@ -48,29 +52,28 @@ struct Traffic {
   std::vector<TokenId> conversation(std::size_t number) const;
 };
 
-// As Baton decides: the index, the ledger, the cost of each worker, one booking.
+// As Baton does it: what workers hold by their events, and the policy `kv`.
 class BatonDecider {
  public:
-  using Booked = routing::LoadLedger::Entry;
+  using Booked = fleet::Booking;
 
   explicit BatonDecider(const Traffic& traffic);
   Booked preload(const std::vector<TokenId>& prompt);
 
   Hashes hash(const std::vector<TokenId>& prompt) const;
   void look_up(const Hashes& hashes);
-  std::size_t choose(std::size_t tokens, const Hashes& hashes);
-  Booked book(std::size_t worker, std::size_t tokens, const Hashes& hashes);
+  Booked book(std::size_t tokens);
+  // What was sent where will be there: part of sending, not of the choice.
+  void remember(const Booked& booked);
 
  private:
-  kvindex::Index index_{kvindex::Index::Limits()};
-  std::shared_ptr<routing::LoadLedger> ledger_ = std::make_shared<routing::LoadLedger>();
-  std::vector<std::shared_ptr<routing::SeatLoad>> loads_;
-  config::Cost options_;
+  telemetry::Registry metrics_;
+  telemetry::Logger log_{telemetry::Format::Json, telemetry::Level::Error};
+  overlap::Caches caches_;
+  fleet::WorkerSet set_;
   std::mt19937_64 random_{7};
-  std::vector<kvindex::Match> matches_;
-  std::vector<std::pair<routing::SeatKey, std::uint32_t>> shared_;
-  std::vector<std::uint32_t> overlap_;  // by worker, of the prompt at hand
-  std::vector<std::uint32_t> active_;
+  std::optional<pipeline::CacheWatch> watch_;  // of the prompt at hand
+  std::shared_ptr<const fleet::KnownPrompt> known_;
 };
 
 // What one would write first: each worker has a set of the blocks it holds and a table of those in
@@ -103,8 +106,8 @@ class NaiveDecider {
 
   Hashes hash(const std::vector<TokenId>& prompt) const;
   void look_up(const Hashes& hashes);
-  std::size_t choose(std::size_t tokens, const Hashes& hashes);
-  Booked book(std::size_t worker, std::size_t tokens, Hashes hashes);
+  Booked book(std::size_t tokens);
+  void remember(const Booked& /*booked*/) {}
 
  private:
   struct Worker {
@@ -115,10 +118,12 @@ class NaiveDecider {
     std::uint32_t shared = 0;
   };
 
+  Booked book_on(std::size_t worker, std::size_t tokens);
   void end(std::size_t worker, std::size_t tokens, const Hashes& hashes);
 
   std::mutex mutex_;
   std::vector<Worker> workers_;
+  Hashes asked_;  // the prompt at hand
   config::Cost options_;
   std::mt19937_64 random_{7};
 };

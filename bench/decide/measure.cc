@@ -53,7 +53,7 @@ void measure(std::string_view who, const Traffic& traffic, std::size_t decisions
   Decider decider(traffic);
   std::deque<typename Decider::Booked> running;
   const std::size_t at_once = kActivePerWorker * traffic.workers;
-  Latencies hash, look_up, choose, book, all;
+  Latencies hash, look_up, book, all, remember;
   constexpr std::size_t kWarmup = 50;
   for (std::size_t i = 0; i < at_once; ++i) {
     running.push_back(decider.preload(traffic.prompt(i)));
@@ -66,22 +66,22 @@ void measure(std::string_view who, const Traffic& traffic, std::size_t decisions
     const auto hashed = Clock::now();
     decider.look_up(hashes);
     const auto looked_up = Clock::now();
-    const auto chosen = decider.choose(prompt.size(), hashes);
-    const auto decided = Clock::now();
-    running.push_back(decider.book(chosen, prompt.size(), hashes));
+    running.push_back(decider.book(prompt.size()));
     const auto booked = Clock::now();
+    decider.remember(running.back());
+    const auto remembered = Clock::now();
     if (i < kWarmup) continue;
     hash.add(hashed - begin);
     look_up.add(looked_up - hashed);
-    choose.add(decided - looked_up);
-    book.add(booked - decided);
+    book.add(booked - looked_up);
     all.add(booked - begin);
+    remember.add(remembered - booked);
   }
   print_row(who, "hash", traffic.workers, hash);
   print_row(who, "look up", traffic.workers, look_up);
-  print_row(who, "choose", traffic.workers, choose);
-  print_row(who, "book", traffic.workers, book);
+  print_row(who, "weigh and book", traffic.workers, book);
   print_row(who, "all", traffic.workers, all);
+  print_row(who, "remember", traffic.workers, remember);
 }
 
 }  // namespace
