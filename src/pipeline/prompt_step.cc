@@ -170,22 +170,52 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
                                                    RequestRecord& record,
                                                    Cancellation& cancellation) {
   const auto model = tokenizers_.find(job.model->name());
+  if (!model || !model->preprocessor) {
+    auto given = co_await take_given(job, per_prompt, record);
+    if (given) co_return std::move(*given);
+  }
+  if (!model) co_return PromptTokens{};
   const auto begun = RequestRecord::Clock::now();
   Result<PromptTokens> made = PromptTokens{};
-  if (model && model->preprocessor) {
+  if (model->preprocessor) {
     made = co_await tokenize(model, job, per_prompt, record, cancellation);
   } else {
-    made = co_await take_given(job, per_prompt, record);
-    if (model && record.tokens != TokenSource::Given)
-      made = co_await ask_engine(model, job, per_prompt, record);
+    made = co_await ask_engine(model, job, per_prompt, record);
   }
-  if (!model && record.tokens != TokenSource::Given) co_return PromptTokens{};
   record.tokenize_time = RequestRecord::Clock::now() - begun;
   if (cancellation.requested()) {
     record.tokens = TokenSource::Off;
     co_return fail(cancellation.reason());
   }
   co_return made;
+}
+
+// Prompts that come as token ids need nobody to tokenize them.
+awaitable<std::optional<PromptTokens>> PromptStep::take_given(const handoff::Job& job,
+                                                              PerPrompt per_prompt,
+                                                              RequestRecord& record) {
+  if (job.api != engine::Api::Completions) co_return std::nullopt;
+  const auto prompt = job.body->object().find("prompt");
+  if (!prompt || !prompt->starts_with('[')) co_return std::nullopt;
+  struct Given {
+    std::size_t count = 0;
+    PromptTokens tokens;
+  };
+  auto given =
+      co_await run(prompt->size(),
+                   [body = job.body, per_prompt, plan = caches_.plan(job.model->name()),
+                    salt = salt_of(job)]() -> std::optional<Given> {
+                     const auto prompts = prompt::given_token_ids(body->object());
+                     if (prompts.empty()) return std::nullopt;
+                     return Given{.count = count_of(prompts),
+                                  .tokens = {.json = {},
+                                             .send = model::SendTokenIds::Auto,
+                                             .blocks = as_blocks(prompts, per_prompt, plan, salt)}};
+                   });
+  if (!given) co_return std::nullopt;
+  record.tokens = TokenSource::Client;
+  record.prompt_length = given->count;
+  co_return std::move(given->tokens);
 }
 
 // Where it takes no longer than the way to another thread and back, here; else there.
@@ -225,26 +255,6 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
   }
   record.tokens = TokenSource::Local;
   co_return std::move(made->tokens);
-}
-
-// A client's own ids need no tokenizer, and workers get them in any case. That they are what the
-// model knows is for the engine to say.
-awaitable<PromptTokens> PromptStep::take_given(const handoff::Job& job, PerPrompt per_prompt,
-                                               RequestRecord& record) {
-  overlap::HashPlan plan = caches_.plan(job.model->name());
-  if (job.api != engine::Api::Completions || plan.shapes.empty()) co_return PromptTokens{};
-  auto made = co_await run(
-      job.body->object().text().size(),
-      [body = job.body, per_prompt, plan = std::move(plan), salt = salt_of(job)] {
-        const std::vector<prompt::TokenIds> prompts = prompt::given_ids(body->object());
-        return Made{.tokens = {.json = {}, .blocks = as_blocks(prompts, per_prompt, plan, salt)},
-                    .count = count_of(prompts),
-                    .exact = !prompts.empty()};
-      });
-  if (!made.exact) co_return PromptTokens{};
-  record.tokens = TokenSource::Given;
-  record.prompt_length = made.count;
-  co_return std::move(made.tokens);
 }
 
 awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens> model,

@@ -95,19 +95,20 @@ std::string completion_inexact(const wire::JsonObject& body) {
   return {};
 }
 
-std::vector<TokenIds> given_ids(const wire::JsonObject& body) {
+std::vector<TokenIds> given_token_ids(const wire::JsonObject& body) {
   const auto prompt = body.find("prompt");
+  // A long text need not be read to see that it is one.
   if (!prompt || !is_array(*prompt) || has_too_many_prompts(body)) return {};
   if (!completion_inexact(body).empty()) return {};
   auto prompts = completion_prompts(body);
   if (!prompts) return {};
-  std::vector<TokenIds> all;
+  std::vector<TokenIds> given;
   for (CompletionPrompt& one : *prompts) {
     auto* const ids = std::get_if<TokenIds>(&one);
-    if (ids == nullptr) return {};
-    all.push_back(std::move(*ids));
+    if (ids == nullptr || ids->empty()) return {};
+    given.push_back(std::move(*ids));
   }
-  return all;
+  return given;
 }
 
 }  // namespace baton::prompt

@@ -25,15 +25,14 @@ using CompletionPrompt = std::variant<std::string, TokenIds>;
 // Requires: not too many of them.
 Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject& body);
 
-// It names more than kMostPrompts.
-bool has_too_many_prompts(const wire::JsonObject& body);
-
-// Why the prompts are not all that the engine will see; empty where they are.
+// Why that is not all that the engine will see; empty: it is.
 std::string completion_inexact(const wire::JsonObject& body);
 
-// The prompts of a completion that gives all of them as ids, and nothing beside that changes them;
-// such a request needs no tokenizer. Empty where it is not so, or where they make no sense.
-std::vector<TokenIds> given_ids(const wire::JsonObject& body);
+// The prompts of a completion that gives all of them as token ids; none where it does not.
+std::vector<TokenIds> given_token_ids(const wire::JsonObject& body);
+
+// It names more than kMostPrompts.
+bool has_too_many_prompts(const wire::JsonObject& body);
 
 // A JSON array of token ids; `place` is what an error calls it.
 // Requires: `array` is valid JSON and begins with '['.

@@ -122,40 +122,6 @@ TEST_F(PromptStepTest, PromptsAreHashedAsTheModelsCachesHaveThem) {
   EXPECT_EQ(got->value().blocks.size(), 2U);
 }
 
-TEST_F(PromptStepTest, AClientsIdsAreHashedWithoutATokenizer) {
-  configure({});
-  constexpr const char* kIds = R"({"model":"m","prompt":[5,6,7,8,9]})";
-  ask(Api::Completions, kIds);
-  EXPECT_EQ(record.tokens, TokenSource::Off) << "nobody's cache is known";
-  overlap::Caches::Table table;
-  table.plans["m"] = {.shapes = {{.size = 2}}, .lora = {}};
-  caches.publish(table);
-  ask(Api::Completions, kIds);
-  EXPECT_EQ(record.tokens, TokenSource::Given);
-  EXPECT_EQ(record.prompt_length, 5U);
-  EXPECT_TRUE(record.tokenize_time);
-  EXPECT_THAT(json(), IsEmpty()) << "they are in the body already";
-  ASSERT_EQ(got->value().blocks.size(), 1U);
-  const overlap::PromptBlocks expected =
-      overlap::hash_prompt(table.plans["m"], std::vector<kvindex::TokenId>{5, 6, 7, 8, 9}, "");
-  EXPECT_EQ(got->value().blocks[0]->by_shape[0].sequence, expected.by_shape[0].sequence);
-  ask(Api::Completions, R"({"model":"m","prompt":[[5,6],[7,8]]})", PerPrompt::Yes);
-  EXPECT_EQ(got->value().blocks.size(), 2U);
-}
-
-TEST_F(PromptStepTest, WithoutATokenizerATextIsNotHashed) {
-  configure({});
-  overlap::Caches::Table table;
-  table.plans["m"] = {.shapes = {{.size = 2}}, .lora = {}};
-  caches.publish(table);
-  for (const char* body :
-       {R"({"model":"m","prompt":"hi"})", R"({"model":"m","prompt":[5,6],"suffix":"x"})"}) {
-    ask(Api::Completions, body);
-    EXPECT_THAT(got->value().blocks, IsEmpty()) << body;
-    EXPECT_EQ(record.tokens, TokenSource::Off);
-  }
-}
-
 TEST_F(PromptStepTest, NobodyWritesIdsThatNobodyIsToGet) {
   config::Tokens quiet = local();
   quiet.send = model::SendTokenIds::Never;

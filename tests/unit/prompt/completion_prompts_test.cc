@@ -55,22 +55,6 @@ TEST(CompletionPrompts, OfAnotherShapeAreRefusedByPlace) {
   }
 }
 
-TEST(CompletionPrompts, AreGivenAsIdsOrNot) {
-  const auto given = [](std::string_view json) {
-    return given_ids(wire::JsonObject::parse(json).value());
-  };
-  using Ids = std::vector<TokenIds>;
-  EXPECT_EQ(given(R"({"prompt":[1,2]})"), (Ids{{1, 2}}));
-  EXPECT_EQ(given(R"({"prompt":[[1,2],[3]]})"), (Ids{{1, 2}, {3}}));
-  for (const char* other :
-       {R"({})", R"({"prompt":null})", R"({"prompt":"text"})", R"({"prompt":["text"]})",
-        R"({"prompt":[[1],"text"]})", R"({"prompt":[-1]})", R"({"prompt":[]})",
-        R"({"prompt":[1,2],"suffix":"x"})", R"({"prompt":[1,2],"truncate_prompt_tokens":1})",
-        R"({"prompt":[1,2],"prompt_embeds":"AAAA"})"}) {
-    EXPECT_EQ(given(other), Ids()) << other;
-  }
-}
-
 TEST(CompletionPrompts, AreBounded) {
   std::string list = "[";
   for (std::size_t i = 0; i < kMostPrompts; ++i) list += i == 0 ? "\"\"" : ",\"\"";
