@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "app/bench_command.h"
 #include "app/demo_command.h"
 #include "app/register_command.h"
 #include "app/serve_command.h"
@@ -28,6 +29,8 @@ int main(int argc, char** argv) {
   const CLI::App* workers = baton::app::add_workers_command(app, workers_options);
   baton::app::TokenizeOptions tokenize_options;
   const CLI::App* tokenize = baton::app::add_tokenize_command(app, tokenize_options);
+  baton::app::BenchOptions bench_options;
+  const CLI::App* bench = baton::app::add_bench_command(app, bench_options);
   baton::sim::Options sim_options;
   const CLI::App* sim = baton::sim::add_command(app, sim_options);
 
@@ -38,8 +41,8 @@ int main(int argc, char** argv) {
     if (unknown) {
       std::fprintf(
           stderr,
-          "baton: unknown command '%s'; there are serve, workers, register, tokenize, demo and "
-          "sim\n",
+          "baton: unknown command '%s'; there are serve, workers, register, tokenize, bench, demo "
+          "and sim\n",
           argv[1]);
       return baton::app::kCannotStart;
     }
@@ -50,6 +53,7 @@ int main(int argc, char** argv) {
   if (*sidecar) return baton::app::run_register_command(register_options);
   if (*tokenize) return baton::app::run_tokenize_command(tokenize_options);
   if (*demo) return baton::app::run_demo_command(demo_options);
+  if (*bench) return baton::app::run_bench_command(bench_options);
   if (*sim) return baton::sim::run_command(sim_options);
   return 0;
 }

@@ -179,8 +179,9 @@ struct Config {
   std::chrono::milliseconds shutdown_grace{30'000};
   Trust trust;
   ClientHandoffFields client_handoff_fields = ClientHandoffFields::Strip;
-  bool response_headers = true;  // x-baton-… on answers
-  int overload_status = 0;       // 429 or 503 instead of what the engine said; 0: as it said
+  bool response_headers = true;   // x-baton-… on answers
+  std::size_t decisions = 1'000;  // of so many requests it is remembered why they went where
+  int overload_status = 0;        // 429 or 503 instead of what the engine said; 0: as it said
   Timeouts timeouts;
   Limits limits;
   Log log;

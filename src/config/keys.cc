@@ -24,6 +24,7 @@ constexpr std::array kKeys{
     Key{"admin_keys_file", "--admin-keys-file", "string", "none", "File with more of them, one a line, as for api_keys_file."},
     Key{"threads", "--threads", "integer", "0", "I/O threads; 0 means one per core."},
     Key{"cpu_threads", "--cpu-threads", "integer", "0", "Threads that render chat templates and tokenize long prompts; 0 means one for two cores."},
+    Key{"decisions", "--decisions", "integer", "1000", "Requests of which it is remembered why they went where they did, for GET /v1/decisions and baton explain; about 8 KiB each."},
     Key{"shutdown_grace", "--shutdown-grace", "duration", "30s", "How long running requests may finish after SIGTERM."},
     Key{"trust_routing_headers", "--trust-routing-headers", "boolean", "false", "Whether requests may choose their workers, by header or body; otherwise what they say of it is left out."},
     Key{"trusted_sources", "", "list", "every source", "Addresses and networks (10.0.0.0/8) whose requests may; needs trust_routing_headers."},

@@ -80,7 +80,7 @@ constexpr std::array kTable{
               "There are workers, but none that this request may go to now: the one it names is down, or none "
               "is on its allow list, has its required taints, hands off in the prefill worker's mode or is in "
               "its transfer domain. `Retry-After` is one second."},
-    ErrorInfo{Errc::QueueFull, 429, "overloaded_error", "queue_full", Fault::Us, false,
+    ErrorInfo{Errc::QueueFull, 429, "overloaded_error", "queue_full", Fault::Client, false,
               "Every worker for this request is busy, and it would have crossed a limit on what may wait in its "
               "class (`queue.classes`). `error.details` has the `policy_class`, the `limit_kind` (`requests`, "
               "`raw_isl_tokens` or `cached_tokens`), what waits (`current`) and the `limit`; `Retry-After` is how "

@@ -138,9 +138,14 @@ Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
   const fleet::Part part = wish.part;
   fleet::Choice choice;
   auto booking = ask(role, std::move(wish), [&](const fleet::Wish& asked) {
-    return workers.book(asked, random_, sink_ != nullptr ? &choice : nullptr);
+    return workers.book(asked, random_, page_ ? &choice : nullptr);
   });
-  if (booking && sink_ != nullptr) sink_->chosen(part, std::move(choice));
+  if (booking && page_) {
+    page_.chosen({.part = part,
+                  .attempt = attempt_,
+                  .at = std::chrono::system_clock::now(),
+                  .choice = std::move(choice)});
+  }
   const std::string& session = job_.hints->session_id;
   routing::AffinityTable& sessions = job_.model->affinity(role);
   if (booking && !session.empty() && sessions.enabled()) {

@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "fleet/fleet.h"
+#include "handoff/decision_log.h"
 #include "handoff/job.h"
 #include "handoff/machine.h"
 #include "routing/affinity.h"
@@ -13,14 +14,6 @@
 #include <optional>
 
 namespace baton::handoff {
-
-// Role. Is told how a worker was chosen.
-// Confinement. The request's I/O thread.
-class DecisionSink {
- public:
-  virtual ~DecisionSink() = default;
-  virtual void chosen(fleet::Part part, fleet::Choice choice) = 0;
-};
 
 // Role. Whom one request may go to: its pins, its session and its constraints, what its prefill
 //   worker demands of the decode worker, and who has failed it already.
@@ -49,11 +42,13 @@ class Selection {
   Result<fleet::Booking> decode();
   // A worker that does both.
   Result<fleet::Booking> alone(const std::optional<fleet::BusyLine>& busy = {});
-  // A decode worker that is to compute the prompt itself, where that is better than a hand-off;
-  // booked where it is. Decided and booked in one step, so that two requests do not fill one place.
-  std::optional<fleet::Booking> bypass();
-  // How the choices were made; null: nobody wants to know.
-  void explain_to(DecisionSink* sink) { sink_ = sink; }
+  // A decode worker that is to compute the prompt itself, where that is better than a hand-off.
+  // Decided and booked in one step, so that two requests do not take the same place.
+  std::optional<fleet::Booking> bypass(const Counters& counters);
+  // Where it is written down how choices were made.
+  void explain_to(DecisionLog::Page page) { page_ = std::move(page); }
+  DecisionLog::Page& page() { return page_; }
+  void begin_attempt(std::size_t number) { attempt_ = number; }
   // What is known of the prompt; asked anew for each choice.
   const fleet::KnownPrompt& prompt() const { return *known_; }
   void look_at_prompt();
@@ -78,6 +73,7 @@ class Selection {
  private:
   fleet::Wish prefill_wish() const;
   fleet::Wish alone_wish() const;
+  bool prefill_is_busy(double threshold);
   fleet::Wish decode_wish() const;
   // Asks `take` (to book or to look) for what the wish and the session want.
   template <class Take>
@@ -97,7 +93,8 @@ class Selection {
   std::shared_ptr<fleet::Pool> pool_;  // where it is served
   Policy policy_;
   std::shared_ptr<const fleet::KnownPrompt> known_;
-  DecisionSink* sink_ = nullptr;
+  DecisionLog::Page page_;
+  std::size_t attempt_ = 1;
   model::Role alone_role_ = model::Role::Decode;
   std::optional<model::HandoffMode> mode_;  // of the prefill worker chosen last
   routing::Constraints transfer_;           // what it demands of the decode worker

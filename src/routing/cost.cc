@@ -8,24 +8,21 @@
 namespace baton::routing {
 namespace {
 
-// As the overlap says, also where that is more than the prompt.
-double rounded_overlap_tokens(const config::Cost& options, const LegSize& leg,
-                              const SeatFacts& seat) {
-  return std::round(effective_overlap(options, seat) * leg.block_size);
-}
-
 double raw_prefill_blocks(const config::Cost& options, const LegSize& leg, const SeatFacts& seat) {
   if (!leg.track_prefill) return 0;
   const auto tokens = static_cast<double>(leg.tokens);
   if (!seat.prefill_tokens) return tokens / leg.block_size;
-  const double cached = rounded_overlap_tokens(options, leg, seat);
-  return (*seat.prefill_tokens + std::max(0.0, tokens - cached) + cached) / leg.block_size;
+  // What is new and what is cached is the prompt again, unless an overlap is said to be longer.
+  const double cached = effective_overlap(options, seat) * leg.block_size;
+  return (*seat.prefill_tokens + (cached > tokens ? std::round(cached) : tokens)) / leg.block_size;
 }
 
 // The busier a worker is than the least busy one, in prompts of this size, the less its cache draws.
 double credit_decay(const config::Cost& options, const LegSize& leg, const SeatFacts& seat,
                     double least_prefill_tokens) {
-  if (!leg.track_prefill || !seat.prefill_tokens) return 1;
+  if (!leg.track_prefill || !seat.prefill_tokens || options.overlap_score_credit_decay == 0) {
+    return 1;
+  }
   const double ahead = std::max(0.0, *seat.prefill_tokens - least_prefill_tokens) / leg.block_size;
   const double own = std::max(1.0, std::ceil(static_cast<double>(leg.tokens) / leg.block_size));
   return 1 / (1 + options.overlap_score_credit_decay * ahead / own);
@@ -63,7 +60,7 @@ double effective_overlap(const config::Cost& options, const SeatFacts& seat) {
 
 std::uint64_t cached_tokens(const config::Cost& options, const LegSize& leg,
                             const SeatFacts& seat) {
-  const double cached = rounded_overlap_tokens(options, leg, seat);
+  const double cached = std::round(effective_overlap(options, seat) * leg.block_size);
   if (cached >= static_cast<double>(leg.tokens)) return leg.tokens;
   return static_cast<std::uint64_t>(std::max(0.0, cached));
 }

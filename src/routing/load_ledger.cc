@@ -49,8 +49,9 @@ void LoadLedger::Entry::produced(std::uint64_t tokens) {
   if (blocks <= booking_->output_blocks) return;
   BlockWeight weight = booking_->weight;
   if (booking_->expected_output) {
-    const auto expected = static_cast<double>(*booking_->expected_output);
-    weight = expected > 0 ? weight_of(1 - static_cast<double>(tokens) / expected) : 0;
+    const double done =
+        static_cast<double>(tokens) / static_cast<double>(*booking_->expected_output);
+    weight = weight_of(1 - done);  // where none is expected, `done` is infinite
   }
   booking_->ledger->grow_output(*booking_, blocks, weight);
 }

@@ -114,6 +114,21 @@ TEST(ActiveBlocks, LetsTheChainOfAPromptGoThatOthersWentBeyond) {
   active.remove(1, branch.end, kWholeBlock);
 }
 
+TEST(ActiveBlocks, LetsTheChainsOfEqualPromptsGo) {
+  ActiveBlocks active;
+  auto chain = chain_of({1, 2, 3, 4});
+  const std::weak_ptr<const std::vector<std::uint64_t>> watched = chain;
+  const auto first = active.add(1, std::move(chain));
+  const auto branch = active.add(1, chain_of({1, 2, 8}));
+  const auto other = active.add(1, chain_of({1, 2, 9}));
+  const auto equal = active.add(1, chain_of({1, 2, 3, 4}));
+  active.remove(1, first.end, kWholeBlock);
+  active.remove(1, equal.end, kWholeBlock);
+  EXPECT_TRUE(watched.expired());
+  active.remove(1, branch.end, kWholeBlock);
+  active.remove(1, other.end, kWholeBlock);
+}
+
 TEST(ActiveBlocks, DoesNotFallToPieces) {
   ActiveBlocks active;
   const auto stays = active.add(0, chain_with(100, 100, 1));

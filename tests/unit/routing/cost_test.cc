@@ -151,7 +151,8 @@ TEST(Cost, RoundsCachedTokens) {
 
 TEST(Cost, OfAnEmptyPromptIsFinite) {
   const LegSize leg{.tokens = 0};
-  EXPECT_NEAR(total({.overlap_score_credit_decay = 1}, leg, kSecond, 0), 12, 1e-9);
+  const CostTerms terms = cost_of({.overlap_score_credit_decay = 1}, leg, kFirst, 0);
+  EXPECT_NEAR(terms.decay, 1.0 / 21, 1e-9);  // as one of a single block
   EXPECT_EQ(cached_tokens({}, leg, kFirst), 0U);
 }
 

@@ -138,6 +138,16 @@ TEST(Pick, IsTheCheapestWhereTheTemperatureIsTiny) {
   }
 }
 
+TEST(Pick, NeverPicksWhatHasNoChance) {
+  const std::vector<double> costs{2, 1};
+  for (const std::uint64_t bits : {std::uint64_t{0}, std::uint64_t{1}}) {
+    const auto picked = pick_cheapest(
+        2, [&costs](std::size_t i) { return costs[i]; }, [](std::size_t) { return true; },
+        [bits] { return bits; }, 1e-4);
+    EXPECT_EQ(picked, 1U);
+  }
+}
+
 TEST(Pick, AsksForEachCostOnce) {
   for (const double temperature : {0.0, 1.0}) {
     std::vector<int> asked(4, 0);
