@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/bench_command.h"
 
+#include "app/descriptor_limit.h"
 #include "app/serve_command.h"
 #include "config/values.h"
 #include "loadgen/bench.h"
@@ -23,7 +24,6 @@
 #include <span>
 #include <string_view>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
 
@@ -149,13 +149,6 @@ void add_result_flags(CLI::App& bench, Options& load) {
   bench.add_option("--samples", load.samples, "Requests that the result has one by one")
       ->capture_default_str();
   bench.add_flag("--quiet", load.quiet, "No progress, only the summary");
-}
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 bool write_file(const std::string& path, std::string_view text) {

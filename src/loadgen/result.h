@@ -23,7 +23,7 @@ struct Outcome {
   // Those that the router says it has: role (prefill or decode) and name.
   std::vector<std::pair<std::string, std::string>> known_workers;
   std::string model;
-  std::chrono::system_clock::time_point started_at;
+  std::chrono::system_clock::time_point started_at{};
   std::chrono::nanoseconds elapsed{0};
   bool interrupted = false;
 };
