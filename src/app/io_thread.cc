@@ -59,8 +59,8 @@ IoThread::IoThread(Services& services)
       tasks_(io_, [&services](std::exception_ptr thrown) { services.report(thrown); }),
       pool_(io_, deadlines_, pool_options(services.config)),
       handoff_(
-          pool_, tasks_, services.tickets, [this] { return random_(); },
-          handoff_options(services.config, services.log)),
+          pool_, tasks_, services.tickets, [this] { return random_(); }, services.metrics,
+          services.decisions, handoff_options(services.config, services.log)),
       prompts_(services.tokenizers, services.caches, services.cpu,
                pipeline::EngineTokens(pool_, services.config.limits.response_bytes)),
       pipeline_(services.fleet, services.caches, prompts_, handoff_, tasks_, services.ledger,

@@ -72,8 +72,8 @@ SelfTest::SelfTest(boost::asio::io_context& io, net::Deadlines& deadlines, net::
       random_(std::random_device()()),
       pool_(io, deadlines, pool_options(services.config)),
       handoff_(
-          pool_, tasks, services.tickets, [this] { return random_(); },
-          handoff_options(services.config)) {}
+          pool_, tasks, services.tickets, [this] { return random_(); }, services.metrics,
+          no_decisions_, handoff_options(services.config)) {}
 
 awaitable<Result<void>> SelfTest::run(std::shared_ptr<fleet::Worker> worker, std::string name) {
   if (worker->spec().role == Role::Aggregated) co_return Result<void>{};

@@ -41,6 +41,7 @@ class SelfTest {
   Services& services_;
   std::mt19937_64 random_;
   engine::UpstreamPool pool_;
+  handoff::DecisionLog no_decisions_{0};
   handoff::Handoff handoff_;
   bool busy_ = false;  // one at a time: two that join together find each other
 };

@@ -38,6 +38,7 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
       keys(config.api_keys),
       http_metrics(metrics),
       tickets(static_cast<std::uint64_t>(unix_time().count()), std::random_device()()),
+      decisions(config.decisions),
       started_at(unix_time().count() / 1000),
       cpu(cpu_threads(config)),
       loop_lag(metrics.histogram("baton_loop_lag_seconds",

@@ -6,6 +6,7 @@
 #include "fleet/fleet.h"
 #include "front/api_keys.h"
 #include "front/http_session.h"
+#include "handoff/decision_log.h"
 #include "handoff/ticket_source.h"
 #include "net/cpu_pool.h"
 #include "overlap/caches.h"
@@ -43,6 +44,7 @@ struct Services {
   front::ApiKeys keys;
   front::HttpMetrics http_metrics;
   handoff::TicketSource tickets;
+  handoff::DecisionLog decisions;
   std::unique_ptr<boost::asio::ssl::context> tls;  // null: plain
   std::atomic<std::size_t> client_connections{0};
   std::atomic<bool> draining{false};

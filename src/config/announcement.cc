@@ -83,6 +83,8 @@ std::string to_json(const model::Announcement& announcement) {
   if (spec.nixl) json["nixl"] = nixl_json(*spec.nixl);
   if (spec.kv_feed) add_kv_feed(*spec.kv_feed, json);
   if (spec.block_size) json["block_size"] = *spec.block_size;
+  if (spec.kv_blocks) json["kv_blocks"] = *spec.kv_blocks;
+  if (spec.max_batched_tokens) json["max_batched_tokens"] = *spec.max_batched_tokens;
   json["draining"] = announcement.draining;
   // What came from a command line need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/routing.h"
 #include "model/network.h"
 #include "model/tokens.h"
 #include "model/worker.h"
@@ -160,6 +161,7 @@ struct Model {
   std::size_t migration = 0;  // further attempts after it
   Affinity affinity;
   Tokens tokens;
+  Routing routing;
   std::vector<model::WorkerSpec> workers;
   bool operator==(const Model&) const = default;
 };
@@ -177,8 +179,9 @@ struct Config {
   std::chrono::milliseconds shutdown_grace{30'000};
   Trust trust;
   ClientHandoffFields client_handoff_fields = ClientHandoffFields::Strip;
-  bool response_headers = true;  // x-baton-… on answers
-  int overload_status = 0;       // 429 or 503 instead of what the engine said; 0: as it said
+  bool response_headers = true;   // x-baton-… on answers
+  std::size_t decisions = 1'000;  // of so many requests it is remembered why they went where
+  int overload_status = 0;        // 429 or 503 instead of what the engine said; 0: as it said
   Timeouts timeouts;
   Limits limits;
   Log log;

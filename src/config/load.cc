@@ -162,6 +162,7 @@ Config read_config(const Node& root, Problems& problems) {
   read_trust(root, section, config.trust, problems);
   section.read("client_handoff_fields", config.client_handoff_fields, parse_client_handoff_fields);
   section.read("response_headers", config.response_headers, parse_boolean);
+  section.read("decisions", config.decisions, number<0, 1'000'000>);
   section.read("overload_status", config.overload_status, parse_overload_status);
   read_timeouts(section.section("timeouts"), config.timeouts);
   read_limits(section.section("limits"), config.limits);

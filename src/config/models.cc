@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "config/models.h"
 
+#include "config/routing_keys.h"
 #include "config/workers.h"
 
 #include <fmt/format.h>
@@ -42,12 +43,9 @@ Parsed<std::size_t> number(std::string_view text) {
 }
 
 Parsed<model::Policy> parse_policy(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kNames{"round_robin", "random", "power_of_two",
-                                                   "least_loaded", "direct"};
-  if (text == "kv") {
-    return std::unexpected(fmt::format(
-        "policy kv is not available in this version; write one of {}", fmt::join(kNames, ", ")));
-  }
+  constexpr std::array<std::string_view, 8> kNames{"round_robin",  "random", "power_of_two",
+                                                   "least_loaded", "direct", "kv",
+                                                   "load_aware",   "ttft"};
   return parse_choice<model::Policy>(text, model::parse_policy, kNames);
 }
 
@@ -132,6 +130,7 @@ Draft read_model(const Node& node, const std::string& path, Problems& problems) 
   section.read("migration", result.migration, number<0, 10>);
   read_affinity(node, section, result.affinity, problems);
   read_tokens(node, section, result.tokens, problems);
+  result.routing = read_routing(node, section, problems);
   const std::vector<Node>& aliases = section.list("aliases");
   for (std::size_t i = 0; i < aliases.size(); ++i) {
     const std::string at = fmt::format("{}.aliases[{}]", path, i);

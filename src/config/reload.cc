@@ -30,6 +30,7 @@ constexpr std::array kSettings{
     Setting{"api_keys", same<[](const Config& c) { return c.api_keys; }>},
     Setting{"admin_keys", same<[](const Config& c) { return c.admin_keys; }>},
     Setting{"threads", same<[](const Config& c) { return c.threads; }>},
+    Setting{"decisions", same<[](const Config& c) { return c.decisions; }>},
     Setting{"cpu_threads", same<[](const Config& c) { return c.cpu_threads; }>},
     Setting{"shutdown_grace", same<[](const Config& c) { return c.shutdown_grace; }>},
     Setting{"trust_routing_headers", same<[](const Config& c) { return c.trust.routing_headers; }>},

@@ -150,6 +150,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+std::optional<double> decimal(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (text.empty() || stop != end || error != std::errc{}) return std::nullopt;
+  return value;
+}
+
 }  // namespace
 
 Parsed<std::chrono::milliseconds> parse_duration_or_zero(std::string_view text) {
@@ -263,15 +271,20 @@ Parsed<model::Network> parse_network(std::string_view text) {
       shown(text));
 }
 
+Parsed<double> parse_fraction(std::string_view text, double most) {
+  const auto value = decimal(text);
+  if (!value || !(*value >= 0 && *value <= most)) {
+    return wrong("{} is not a number from 0 to {}", shown(text), most);
+  }
+  return *value;
+}
+
 Parsed<double> parse_weight(std::string_view text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  const bool number = !text.empty() && stop == end && error == std::errc{};
-  if (!number || !(value > 0 && value <= 100)) {
+  const auto value = decimal(text);
+  if (!value || !(*value > 0 && *value <= 100)) {
     return wrong("{} is not a number above 0 and up to 100", shown(text));
   }
-  return value;
+  return *value;
 }
 
 Parsed<std::string> parse_zmq_endpoint(std::string_view text) {

@@ -51,6 +51,8 @@ Parsed<std::string> parse_worker_id(std::string_view text);
 Parsed<model::Endpoint> parse_peer_address(std::string_view text);
 // An address or address/bits.
 Parsed<model::Network> parse_network(std::string_view text);
+// A number from 0 to `most`.
+Parsed<double> parse_fraction(std::string_view text, double most);
 // A number above zero, at most 100.
 Parsed<double> parse_weight(std::string_view text);
 // tcp://host:port or ipc://path, as ZeroMQ has them; * for host where it is bound.

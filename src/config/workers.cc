@@ -48,6 +48,10 @@ Parsed<std::uint32_t> parse_count(std::string_view text) {
   return static_cast<std::uint32_t>(*value);
 }
 
+Parsed<std::uint64_t> parse_total(std::string_view text) {
+  return parse_number(text, 1, 1'000'000'000'000);
+}
+
 Parsed<std::string> parse_taint(std::string_view text) {
   if (text.starts_with(kTopologyTaint)) {
     return std::unexpected(fmt::format("{} is said by topology: [{}]", shown(text),
@@ -174,6 +178,8 @@ void read_kv_feed(const Node& node, const Section& section, WorkerSpec& spec, Pr
   section.read("kv_replay", feed.replay, parse_zmq_endpoint);
   section.read("kv_topic", feed.topic, parse_name);
   section.read("block_size", spec.block_size, parse_count<65536>);
+  section.read("kv_blocks", spec.kv_blocks, parse_total);
+  section.read("max_batched_tokens", spec.max_batched_tokens, parse_total);
   if (problems.count() != before) return;
   if (events != nullptr) spec.kv_feed = std::move(feed);
   for (const std::string_view key : {"kv_replay", "kv_topic"}) {

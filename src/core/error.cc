@@ -80,6 +80,17 @@ constexpr std::array kTable{
               "There are workers, but none that this request may go to now: the one it names is down, or none "
               "is on its allow list, has its required taints, hands off in the prefill worker's mode or is in "
               "its transfer domain. `Retry-After` is one second."},
+    ErrorInfo{Errc::QueueFull, 429, "overloaded_error", "queue_full", Fault::Client, false,
+              "Every worker for this request is busy, and it would have crossed a limit on what may wait in its "
+              "class (`queue.classes`). `error.details` has the `policy_class`, the `limit_kind` (`requests`, "
+              "`raw_isl_tokens` or `cached_tokens`), what waits (`current`) and the `limit`; `Retry-After` is how "
+              "long the queue will take, from 1 to 60 seconds."},
+    ErrorInfo{Errc::QueueTimeout, 503, "overloaded_error", "queue_timeout", Fault::Us, false,
+              "No worker had time before the request's patience was over (`x-baton-queue`, `nvext.queue` or "
+              "`queue.patience`); `Retry-After` as above."},
+    ErrorInfo{Errc::WorkersBusy, 503, "overloaded_error", "workers_busy", Fault::Us, false,
+              "Every worker for this request is busy, and it may not wait: it said `fail-fast`, or nobody of its "
+              "class waits. `Retry-After` as above."},
     ErrorInfo{Errc::TooManyConnections, 503, "overloaded_error", "too_many_connections", Fault::Us, false,
               "There are already `limits.connections` client connections; `Retry-After` is one second."},
     ErrorInfo{Errc::ShuttingDown, 503, "overloaded_error", "shutting_down", Fault::Us, false,

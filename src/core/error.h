@@ -40,6 +40,9 @@ enum class Errc {
   NoWorkers,
   PrefillUnavailable,
   NoEligibleWorker,
+  QueueFull,
+  QueueTimeout,
+  WorkersBusy,
   TooManyConnections,
   ShuttingDown,
   ClientGone,
@@ -72,6 +75,7 @@ class Error {
                              .http_status = {},
                              .param = {},
                              .retry_after = {},
+                             .figures = {},
                              .cause = {}}) {}
   Error(const Error& other) : code_(other.code_), details_(new Details(*other.details_)) {}
   Error(Error&& other) noexcept = default;
@@ -91,6 +95,9 @@ class Error {
   // Set where waiting helps; the client gets it as Retry-After.
   std::optional<std::chrono::seconds> retry_after() const { return details_->retry_after; }
 
+  // A JSON object with what a program can make use of; the client gets it as `error.details`.
+  const std::optional<std::string>& figures() const { return details_->figures; }
+
   // What the operating system said, where it tells more than the code does. For Baton's own
   // judgement: clients never see it.
   std::optional<std::errc> cause() const { return details_->cause; }
@@ -107,6 +114,10 @@ class Error {
     details_->retry_after = delay;
     return *this;
   }
+  Error& with_figures(std::string json) {
+    details_->figures = std::move(json);
+    return *this;
+  }
   Error& with_cause(std::errc cause) {
     details_->cause = cause;
     return *this;
@@ -118,6 +129,7 @@ class Error {
     std::optional<int> http_status;
     std::optional<std::string> param;
     std::optional<std::chrono::seconds> retry_after;
+    std::optional<std::string> figures;
     std::optional<std::errc> cause;
   };
 

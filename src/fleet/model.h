@@ -34,6 +34,7 @@ class Model {
   model::OnPrefillFailure on_prefill_failure() const { return options_.on_prefill_failure; }
   std::size_t retries() const { return options_.retries; }
   std::size_t migration() const { return options_.migration; }
+  const config::Routing& routing() const { return options_.routing; }
   // Body fields that may name the session.
   std::span<const std::string> session_fields() const { return options_.affinity.body_fields; }
 

@@ -13,9 +13,11 @@ Pool::Pool(const config::Model& model, std::string name_space, telemetry::Regist
       disaggregation_(model.disaggregation),
       metrics_(metrics),
       log_(log),
-      prefill_(model::Role::Prefill, model.prefill_policy.value_or(model.policy)),
-      decode_(model::Role::Decode, model.decode_policy.value_or(model.policy)),
-      aggregated_(model::Role::Aggregated, model.policy),
+      prefill_(model::Role::Prefill, model.prefill_policy.value_or(model.policy),
+               model.routing.cost, bell_),
+      decode_(model::Role::Decode, model.decode_policy.value_or(model.policy), model.routing.cost,
+              bell_),
+      aggregated_(model::Role::Aggregated, model.policy, model.routing.cost, bell_),
       lifecycle_(model_, name_, prefill_, metrics, log) {}
 
 void Pool::add(const std::shared_ptr<Worker>& worker) {
@@ -79,6 +81,7 @@ std::string Pool::why_not_ready() const {
 void Pool::changed(const Worker& worker, const Health::Change& change) {
   tell(worker, to_string(change.from), to_string(change.to), change.why);
   lifecycle_.observe();
+  bell_->ring();
 }
 
 void Pool::tell(const Worker& worker, std::string_view to, std::string_view why) {

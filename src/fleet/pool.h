@@ -42,6 +42,9 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   // Empty where it can serve; otherwise what is missing.
   std::string why_not_ready() const;
 
+  // Rings when a worker of it has less to do, comes, or changes.
+  LoadBell& bell() const { return *bell_; }
+
   void changed(const Worker& worker, const Health::Change& change) override;
   // A worker has become what its condition does not tell: joined, left, draining.
   void tell(const Worker& worker, std::string_view to, std::string_view why);
@@ -54,6 +57,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   const model::Disaggregation disaggregation_;
   telemetry::Registry& metrics_;
   telemetry::Logger& log_;
+  const std::shared_ptr<LoadBell> bell_ = std::make_shared<LoadBell>();
   WorkerSet prefill_;
   WorkerSet decode_;
   WorkerSet aggregated_;

@@ -4,6 +4,11 @@
 
 namespace baton::fleet {
 
+bool BusyLine::crossed_by(const Worker& worker, double prefill_tokens) const {
+  if (tokens && prefill_tokens > static_cast<double>(*tokens)) return true;
+  return share && prefill_tokens > *share * static_cast<double>(worker.max_batched_tokens());
+}
+
 Wish wish_for(model::Role role, const routing::Hints& hints) {
   Wish wish;
   wish.pin = role == model::Role::Prefill ? hints.prefill : hints.decode;

@@ -2,20 +2,43 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/routing.h"
+#include "fleet/known_prompt.h"
 #include "fleet/worker.h"
 #include "model/worker.h"
 #include "routing/affinity.h"
 #include "routing/constraints.h"
 #include "routing/hints.h"
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace baton::fleet {
 
+struct Weight;
+
 // Workers a request must not be sent to again.
 using Excluded = std::vector<model::WorkerId>;
+
+// Which part of a request a worker is to do.
+enum class Part : std::uint8_t {
+  Both,
+  Prefill,
+  Decode,  // a prefill worker has computed the prompt
+};
+
+// When a worker is busy: it has more prefill tokens than this to compute, or than this many times
+// what it batches.
+struct BusyLine {
+  std::optional<std::uint64_t> tokens;
+  std::optional<double> share;
+  bool crossed_by(const Worker& worker, double prefill_tokens) const;
+  bool operator==(const BusyLine&) const = default;
+};
 
 // What one leg of a request asks of its worker. The plain one asks nothing.
 struct Wish {
@@ -28,6 +51,13 @@ struct Wish {
   Standing worst = Standing::Spare;  // rather one this bad than nobody
   // Where its session has been served; taken if it can be. The booking's seat tells.
   std::optional<routing::Seat> affinity;
+  Part part = Part::Both;
+  std::shared_ptr<const KnownPrompt> prompt;  // null: nothing is known of it
+  std::optional<BusyLine> busy;               // whoever has crossed it cannot have the request now
+  // Asked of the one that would be chosen, where the policy weighs: false, and nobody is.
+  std::function<bool(const Worker&, const Weight&)> accept;
+  // What it costs to serve where, if not as the model's options say.
+  std::optional<config::Cost> cost;
 };
 
 Wish wish_for(model::Role role, const routing::Hints& hints);

@@ -15,8 +15,10 @@ std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
 
 }  // namespace
 
-Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks)
-    : health(options), in_flight(std::make_unique<std::atomic<std::int64_t>[]>(ranks)) {}
+Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks) : health(options) {
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    loads.push_back(std::make_shared<routing::SeatLoad>());
+}
 
 Worker::Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health)
     : id_(id),
@@ -85,15 +87,27 @@ void Worker::tell(const Health::News& news) const {
 }
 
 Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank)
-    : worker_(std::move(worker)), rank_(rank) {
-  worker_->change_load(rank_, 1);
+    : Booking(worker, rank,
+              std::make_shared<routing::LoadLedger>()->book({worker->id(), rank},
+                                                            worker->load(rank), {}, Clock::now()),
+              nullptr) {}
+
+Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank,
+                 routing::LoadLedger::Entry entry, std::shared_ptr<LoadBell> bell)
+    : worker_(std::move(worker)), rank_(rank), entry_(std::move(entry)), bell_(std::move(bell)) {
   trial_ = worker_->vitals_->health.begin_trial();
 }
 
 Booking::~Booking() {
   if (!worker_) return;
   if (trial_) worker_->vitals_->health.abandon_trial();
-  worker_->change_load(rank_, -1);
+  entry_.free(Clock::now());
+  if (bell_) bell_->ring();
+}
+
+void Booking::prefill_completed() {
+  entry_.prefill_completed(Clock::now());
+  if (bell_) bell_->ring();
 }
 
 }  // namespace baton::fleet

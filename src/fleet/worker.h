@@ -3,9 +3,12 @@
 #pragma once
 
 #include "fleet/health.h"
+#include "fleet/load_bell.h"
 #include "model/version.h"
 #include "model/worker.h"
 #include "routing/affinity.h"
+#include "routing/load_ledger.h"
+#include "routing/seat_load.h"
 
 #include <atomic>
 #include <chrono>
@@ -46,6 +49,9 @@ enum class Standing {
 // Invariants. Its load is what is booked, whatever becomes of its health.
 class Worker {
  public:
+  // What engines batch where nothing else is said.
+  static constexpr std::uint64_t kUsualBatch = 8192;
+
   Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health);
   // The same engine, of which something else is said now: load, health and number go on.
   // Requires: as many ranks as `before`.
@@ -63,8 +69,9 @@ class Worker {
   std::uint32_t ranks() const { return spec_.data_parallel_size; }
   std::int64_t in_flight() const;
   // Requires: rank < ranks().
-  std::int64_t in_flight(std::uint32_t rank) const {
-    return vitals_->in_flight[rank].load(std::memory_order_relaxed);
+  std::int64_t in_flight(std::uint32_t rank) const { return vitals_->loads[rank]->requests(); }
+  const std::shared_ptr<routing::SeatLoad>& load(std::uint32_t rank) const {
+    return vitals_->loads[rank];
   }
 
   const Health& health() const { return vitals_->health; }
@@ -96,6 +103,20 @@ class Worker {
   void runs(std::optional<model::Version> version) {
     vitals_->version.store(version, std::memory_order_relaxed);
   }
+  // Tokens that a rank computes in one step.
+  std::uint64_t max_batched_tokens() const {
+    return spec_.max_batched_tokens.value_or(kUsualBatch);
+  }
+  // That each rank has; nullopt where nobody has said.
+  std::optional<std::uint64_t> kv_blocks() const {
+    if (spec_.kv_blocks) return spec_.kv_blocks;
+    const std::uint64_t told = vitals_->kv_blocks.load(std::memory_order_relaxed);
+    return told == 0 ? std::nullopt : std::optional(told);
+  }
+  // As the engine last said.
+  void has_kv_blocks(std::uint64_t blocks) {
+    vitals_->kv_blocks.store(blocks, std::memory_order_relaxed);
+  }
   // Whether it changed.
   bool set_draining(bool draining) { return vitals_->draining.exchange(draining) != draining; }
 
@@ -108,16 +129,14 @@ class Worker {
   struct Vitals {
     Vitals(const config::Health& options, std::uint32_t ranks);
     Health health;
-    std::unique_ptr<std::atomic<std::int64_t>[]> in_flight;  // by rank
+    std::vector<std::shared_ptr<routing::SeatLoad>> loads;  // by rank
     std::atomic<bool> draining{false};
     std::atomic<std::optional<model::Version>> version{};
+    std::atomic<std::uint64_t> kv_blocks{0};  // 0: unknown
     std::mutex mutex;
     std::weak_ptr<Watcher> watcher;  // under mutex
   };
 
-  void change_load(std::uint32_t rank, std::int64_t by) {
-    vitals_->in_flight[rank].fetch_add(by, std::memory_order_relaxed);
-  }
   void tell(const Health::News& news) const;
 
   model::WorkerId id_;
@@ -132,17 +151,31 @@ class Worker {
 class Booking {
  public:
   Booking() = default;
-  // Requires: rank < worker->ranks().
+  // Counts as a request of which nothing is known. Requires, as the next: rank < worker->ranks().
   explicit Booking(std::shared_ptr<Worker> worker, std::uint32_t rank = 0);
+  // `entry` is what it counts there, `bell` rings when it counts less.
+  Booking(std::shared_ptr<Worker> worker, std::uint32_t rank, routing::LoadLedger::Entry entry,
+          std::shared_ptr<LoadBell> bell);
   Booking(Booking&& other) noexcept
-      : worker_(std::move(other.worker_)), rank_(other.rank_), trial_(other.trial_) {}
+      : worker_(std::move(other.worker_)),
+        rank_(other.rank_),
+        trial_(other.trial_),
+        entry_(std::move(other.entry_)),
+        bell_(std::move(other.bell_)) {}
   Booking& operator=(Booking&& other) noexcept {
     std::swap(worker_, other.worker_);
     std::swap(rank_, other.rank_);
     std::swap(trial_, other.trial_);
+    std::swap(entry_, other.entry_);
+    std::swap(bell_, other.bell_);
     return *this;
   }
   ~Booking();
+
+  // Its prompt has been computed.
+  void prefill_completed();
+  // So many tokens of its answer have come.
+  void produced(std::uint64_t tokens) { entry_.produced(tokens); }
 
   // The following require: made from a worker and not moved from.
   Worker& worker() const { return *worker_; }
@@ -156,6 +189,8 @@ class Booking {
   std::shared_ptr<Worker> worker_;
   std::uint32_t rank_ = 0;
   bool trial_ = false;  // it shows whether the worker is well again
+  routing::LoadLedger::Entry entry_;
+  std::shared_ptr<LoadBell> bell_;
 };
 
 }  // namespace baton::fleet

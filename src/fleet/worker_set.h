@@ -2,15 +2,21 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/routing.h"
 #include "core/published.h"
 #include "core/result.h"
+#include "fleet/load_bell.h"
+#include "fleet/members.h"
+#include "fleet/round.h"
+#include "fleet/weighing.h"
 #include "fleet/wish.h"
 #include "fleet/worker.h"
+#include "routing/load_ledger.h"
 #include "routing/selector.h"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,30 +24,20 @@
 
 namespace baton::fleet {
 
-using Random = std::function<std::uint64_t()>;
-
 // Who could serve a request, and who would.
 struct Choice {
   struct Candidate {
     std::shared_ptr<const Worker> worker;
     std::optional<std::uint32_t> rank;
-    std::int64_t load;    // requests running there
-    double preference;    // factor of preferred taints
-    double score;         // (load + 1) · preference; the lower the better, for policies that look
-    std::string why_not;  // empty: it can
+    std::int64_t load;             // requests running there
+    double preference;             // factor of preferred taints
+    double score;                  // the lower the better, for policies that look
+    std::string why_not;           // empty: it can
+    std::optional<Weight> weight;  // where the policy weighs prompts
   };
   std::size_t picked;  // of candidates
   std::vector<Candidate> candidates;
-};
-
-// The workers of a set at one moment.
-struct Members {
-  struct Candidate {
-    std::size_t worker;  // of workers
-    std::uint32_t rank;
-  };
-  std::vector<std::shared_ptr<Worker>> workers;
-  std::vector<Candidate> candidates;  // rank by rank, so that turns go round the workers
+  std::size_t of = 0;  // how many there were
 };
 
 // Role. The workers of one role of one namespace of a model, and the policy that picks among them.
@@ -52,13 +48,15 @@ struct Members {
 //   that pushed back, gets a request only where no better one may have it.
 class WorkerSet {
  public:
-  WorkerSet(model::Role role, model::Policy policy)
-      : role_(role), policy_(policy), selector_(policy) {}
+  WorkerSet(model::Role role, model::Policy policy, config::Cost cost = {},
+            std::shared_ptr<LoadBell> bell = {});
 
   void add(std::shared_ptr<Worker> worker);
   void remove(const Worker& worker);
   bool empty() const { return size() == 0; }
   std::size_t size() const { return members()->workers.size(); }
+  model::Policy policy() const { return policy_; }
+  const routing::LoadLedger& ledger() const { return *ledger_; }
   std::shared_ptr<const Members> members() const { return members_.get(); }
   // By name, host:port or number; null where there is none.
   std::shared_ptr<Worker> find(std::string_view name) const;
@@ -66,14 +64,14 @@ class WorkerSet {
   bool any_available() const;
 
   // Picks and counts in one step: what was chosen is what is used.
-  Result<Booking> book(const Wish& wish, const Random& random);
+  // `told` gets why: the one that was picked first, and the best of the others.
+  Result<Booking> book(const Wish& wish, const Random& random, Choice* told = nullptr);
   // What `book` would do, without doing it: nothing is counted, nobody's turn is used up.
   Result<Choice> peek(const Wish& wish, const Random& random) const;
   // `book` would find somebody.
   bool can_serve(const Wish& wish) const;
 
  private:
-  class Round;  // one look at the set
   friend class Round;
 
   // What a request says to name a worker of this role, and its rank.
@@ -82,6 +80,10 @@ class WorkerSet {
 
   model::Role role_;
   model::Policy policy_;
+  config::Cost cost_;
+  std::shared_ptr<routing::LoadLedger> ledger_;
+  std::shared_ptr<LoadBell> bell_;
+  std::mutex choosing_;  // what is weighed and booked is one step
   Published<Members> members_;
   mutable routing::Selector selector_;
 };

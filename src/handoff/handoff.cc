@@ -22,15 +22,24 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
       wasted_prefill_tokens(
           registry.counter("baton_wasted_prefill_tokens_total",
                            "Prompt tokens computed by prefill workers for answers nobody got.",
-                           {{"model", model}})) {}
+                           {{"model", model}})) {
+  for (std::size_t i = 0; i < kBypassDecisions; ++i) {
+    bypasses[i] = &registry.counter(
+        "baton_prefill_bypass_total", "Whether prompts were left to the decode worker to compute.",
+        {{"model", model}, {"decision", std::string(to_string(static_cast<Bypassed>(i)))}});
+  }
+}
 
 Handoff::Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, TicketSource& tickets,
-                 fleet::Random random, Options options)
+                 fleet::Random random, telemetry::Registry& metrics, DecisionLog& decisions,
+                 Options options)
     : pool_(pool),
       tasks_(tasks),
       tickets_(tickets),
       random_(std::move(random)),
       options_(options),
+      metrics_(metrics),
+      decisions_(decisions),
       peers_(pool, options.timeouts) {}
 
 awaitable<Result<Answer>> Handoff::run(Job job, Trail& trail, Cancellation& cancellation) {

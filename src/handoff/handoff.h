@@ -34,7 +34,8 @@ struct Options {
 class Handoff {
  public:
   Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, TicketSource& tickets,
-          fleet::Random random, Options options);
+          fleet::Random random, telemetry::Registry& metrics, DecisionLog& decisions,
+          Options options);
 
   // Until a worker is about to answer, or the request has failed.
   boost::asio::awaitable<Result<Answer>> run(Job job, Trail& trail, Cancellation& cancellation);
@@ -52,6 +53,8 @@ class Handoff {
   TicketSource& tickets_;
   fleet::Random random_;
   Options options_;
+  telemetry::Registry& metrics_;
+  DecisionLog& decisions_;
   engine::PeerDirectory peers_;
 };
 

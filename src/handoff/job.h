@@ -2,15 +2,19 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "admission/patience.h"
 #include "engine/client_body.h"
 #include "engine/completion_json.h"
 #include "engine/dialect.h"
 #include "fleet/fleet.h"
+#include "fleet/known_prompt.h"
+#include "handoff/decision_log.h"
 #include "model/tokens.h"
 #include "routing/hints.h"
 #include "telemetry/metrics.h"
 #include "wire/http_message.h"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +25,17 @@
 
 namespace baton::handoff {
 
+// What becomes of the question whether a decode worker is to compute a prompt itself.
+enum class Bypassed : std::uint8_t {
+  DeclinedByPolicy,
+  AllowedGateDisabled,
+  DeniedBusyUnknown,
+  DeniedBusy,
+  AllowedNotBusy,
+};
+inline constexpr std::size_t kBypassDecisions = 5;
+std::string_view to_string(Bypassed decision);
+
 // What hand-offs of one model count.
 struct Counters {
   Counters(telemetry::Registry& registry, const std::string& model);
@@ -29,13 +44,17 @@ struct Counters {
   telemetry::Counter& migrations;
   telemetry::Counter& releases;
   telemetry::Counter& wasted_prefill_tokens;
+  // By Bypassed: what was decided about leaving prefill to the decode worker.
+  std::array<telemetry::Counter*, kBypassDecisions> bypasses;
 };
 
-// Role. Is told who computes a request's prompt.
+// Role. Knows a request's prompt, and is told who computes it.
 // Confinement. The request's I/O thread.
 class PromptObserver {
  public:
   virtual ~PromptObserver() = default;
+  // What is known of it now, and who has the beginning of it.
+  virtual std::shared_ptr<const fleet::KnownPrompt> known() const = 0;
   // The prompt is on its way there; again where another attempt is made.
   virtual void computing(const fleet::Booking& booking) = 0;
   // A prefill worker has answered, and said so much of the prompt's tokens.
@@ -60,8 +79,11 @@ struct Job {
   std::shared_ptr<const std::string> token_ids = {};
   model::SendTokenIds send_token_ids = model::SendTokenIds::Auto;
   std::shared_ptr<PromptObserver> observer = {};  // null: nobody wants to know
+  std::uint64_t prompt_tokens = 0;                // a guess where nobody has counted them
   // The answer is streamed, and could be continued on another worker.
   bool continuable = false;
+  // How long it may wait for a worker; absent: as configured.
+  std::optional<admission::Patience> patience = {};
   // How bad the workers may be that it names.
   fleet::Standing worst = fleet::Standing::Spare;
 };
@@ -90,6 +112,8 @@ struct Trail {
   LegTrail decode;  // also of a worker that did both
   std::size_t retries = 0;
   std::size_t migrations = 0;
+  Waited waited;  // before its first worker was chosen
+  DecisionLog::Page page;
 };
 
 }  // namespace baton::handoff

@@ -56,7 +56,10 @@ Run::Run(Handoff& handoff, Job job, Trail& trail, Cancellation& cancellation)
       job_(std::move(job)),
       selection_(job_, handoff.random_),
       machine_(selection_.policy()),
+      cancellation_(cancellation),
       trail_(&trail) {
+  trail.page = handoff.decisions_.open(job_.request_id, job_.model->name(), job_.prompt_tokens);
+  selection_.explain_to(trail.page);
   listener_.emplace(cancellation, [this, &cancellation] {
     gone_ = cancellation.reason();
     tell({Event::ClientGone});
@@ -109,7 +112,7 @@ awaitable<Result<void>> Run::proceed() {
         co_await choose_prefill();
         break;
       case Action::ChooseDecode:
-        choose_decode();
+        co_await choose_decode();
         break;
       case Action::SendPrefill:
         if (rules_of(*mode_).order == LegOrder::Together) {
@@ -162,6 +165,8 @@ void Run::leave() {
 void Run::first_token() {
   if (std::exchange(streaming_, true)) return;
   decode_booking_.worker().progressed();
+  decode_booking_.prefill_completed();
+  leading_.done();
   tell({Event::FirstToken});
   if (gone_) count_waste();
   if (!job_.continuable) {
@@ -229,74 +234,6 @@ engine::ClientCall Run::call(const fleet::Worker& worker, engine::Leg leg, const
           .cache_salt = job_.hints->tenant};
 }
 
-void Run::begin_attempt() {
-  outcome_ = {};
-  handed_off_ = prefill_dropped_ = false;
-  ticket_ = std::make_unique<engine::HandoffTicket>();
-  // The legs of an attempt share their id; a new attempt must not meet what is left of the last.
-  ticket_->request_id = machine_.attempts() == 1
-                            ? job_.request_id
-                            : fmt::format("{}-r{}", job_.request_id, machine_.attempts() - 1);
-  if (trail_) trail_->prefill = {};
-}
-
-awaitable<void> Run::choose_prefill() {
-  begin_attempt();
-  auto booking = selection_.prefill();
-  if (!booking) {
-    // Asking for the impossible is no reason to serve it differently.
-    const Errc code = booking.error().code();
-    const bool nobody =
-        code == Errc::NoWorkers || (code == Errc::NoEligibleWorker && decode_error_.has_value());
-    // Why the last one failed says more than that nobody else is left.
-    if (!prefill_error_ || !nobody) prefill_error_ = std::move(booking.error());
-    tell(nobody ? Input{Event::NoPrefill}
-                : Input{.event = Event::PrefillFailed, .failure = {.retryable = false}});
-    co_return;
-  }
-  prefill_booking_ = std::move(*booking);
-  const fleet::Worker& worker = prefill_booking_.worker();
-  mode_ = worker.spec().mode();
-  prefill_worker_ = worker.id();
-  const std::uint32_t rank = prefill_booking_.rank().value_or(0);
-  auto peer = co_await handoff_.peers_.find(worker.id(), worker.spec(), rank);
-  if (!peer && *mode_ == model::HandoffMode::NixlPush && peer.error().code() == Errc::NoHandoff) {
-    // Nobody has said how to find it: the first time one leg follows the other, and its answer tells.
-    mode_ = model::HandoffMode::NixlPull;
-    peer = engine::PrefillPeer{};
-  }
-  if (!peer) {
-    const fleet::Booking given_up = std::move(prefill_booking_);
-    prefill_failed(std::move(peer.error()), given_up.worker());
-    co_return;
-  }
-  ticket_->peer = std::move(*peer);
-  // Where the engines find each other by this id, a client's word is not enough: two requests with
-  // one id would share a cache.
-  if (*mode_ == model::HandoffMode::NixlPush || *mode_ == model::HandoffMode::Mooncake)
-    ticket_->request_id += fmt::format("-{:016x}", handoff_.random_());
-  ticket_->disagg_request_id = handoff_.tickets_.next_disagg_request_id();
-  ticket_->bootstrap_room = TicketSource::room_for(handoff_.random_(), prefill_booking_.rank(),
-                                                   worker.spec().data_parallel_size);
-  tell({.event = Event::PrefillChosen, .mode = *mode_});
-}
-
-void Run::choose_decode() {
-  const bool alone = !machine_.handing_off();
-  if (alone) begin_attempt();
-  decode_dropped_ = streaming_ = false;
-  auto booking = alone ? selection_.alone() : selection_.decode();
-  if (!booking) {
-    // After a failure, that one is told: it says more than that nobody else is left.
-    if (!decode_error_ || booking.error().code() != Errc::NoWorkers)
-      decode_error_ = std::move(booking.error());
-    tell({Event::NoDecode});
-    return;
-  }
-  decode_booking_ = std::move(*booking);
-  tell({Event::DecodeChosen});
-}
-
 awaitable<void> Run::prefill_leg() {
   const fleet::Booking booking = std::move(prefill_booking_);
   if (prefill_dropped_) {  // before it began
@@ -333,6 +270,7 @@ awaitable<void> Run::prefill_leg() {
   worker.succeeded();
   if (trail_) trail_->prefill.end();
   outcome_ = std::move(*outcome);
+  leading_.done();
   if (job_.observer) job_.observer->computed(outcome_.usage);
   if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
     handoff_.peers_.learn(worker.id(), booking.rank().value_or(0), outcome_.handoff);

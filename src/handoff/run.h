@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "admission/followers.h"
+#include "admission/gate.h"
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/dialect.h"
@@ -17,6 +19,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,7 +84,12 @@ class Run : public std::enable_shared_from_this<Run> {
 
   void begin_attempt();
   awaitable<void> choose_prefill();
-  void choose_decode();
+  awaitable<void> choose_decode();
+  using Choose = std::function<Result<fleet::Booking>(const std::optional<fleet::BusyLine>&)>;
+  // Lets `choose` book when it is the request's turn.
+  awaitable<Result<fleet::Booking>> admit(Choose choose);
+  admission::Request admission_request() const;
+  void note(Waited waited);
   awaitable<void> prefill_leg();
   awaitable<void> decode_leg();
   void release();
@@ -102,7 +110,8 @@ class Run : public std::enable_shared_from_this<Run> {
   std::vector<Action> todo_;                         // of the client's flow
   std::unique_ptr<boost::asio::steady_timer> bell_;  // while the client's flow waits
 
-  Trail* trail_;  // null once the client's flow has left
+  Cancellation& cancellation_;  // for the client's flow only
+  Trail* trail_;                // null once the client's flow has left
   std::optional<Cancellation::Listener> listener_;
   std::optional<Error> gone_;  // why the answer is not wanted any more
   std::unique_ptr<net::Deadline> grace_;
@@ -113,6 +122,8 @@ class Run : public std::enable_shared_from_this<Run> {
   std::optional<model::WorkerId> prefill_worker_;
   fleet::Booking prefill_booking_;  // until its leg begins
   fleet::Booking decode_booking_;
+  bool bypassed_ = false;                         // which was chosen to do both
+  admission::Leading leading_;                    // others wait for this prompt
   engine::Exchange* prefill_exchange_ = nullptr;  // while that leg runs
   std::unique_ptr<engine::Exchange> decode_exchange_;
   engine::PrefillOutcome outcome_;

@@ -88,6 +88,28 @@ Selection::Selection(const Job& job, const fleet::Random& random)
   const bool wanted = model.disaggregation() != Disaggregation::Off && !pinned_to_both && !its_turn;
   policy_.disaggregate =
       wanted && possible && (can_hand_off(job, pool) || !policy_.decode_may_prefill);
+  auto unknown = std::make_shared<fleet::KnownPrompt>();
+  unknown->tokens = job.prompt_tokens;
+  known_ = std::move(unknown);
+}
+
+void Selection::look_at_prompt() {
+  const auto weighs = [this](Role role) {
+    return fleet::weighs_prompts(pool_->workers(role).policy());
+  };
+  const bool wanted =
+      policy_.disaggregate ? weighs(Role::Prefill) || weighs(Role::Decode) : weighs(alone_role_);
+  if (!wanted || !job_.observer) return;
+  if (auto known = job_.observer->known()) known_ = std::move(known);
+}
+
+const fleet::WorkerSet& Selection::first_workers() const {
+  return pool_->workers(policy_.disaggregate ? Role::Prefill : alone_role_);
+}
+
+const routing::Pin* Selection::first_pin() const {
+  const auto& pin = policy_.disaggregate ? job_.hints->prefill : job_.hints->decode;
+  return pin ? &*pin : nullptr;
 }
 
 template <class Take>
@@ -113,8 +135,17 @@ auto Selection::ask(Role role, fleet::Wish wish, Take take) {
 Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
                                        routing::AffinityTable::Lease& lease) {
   fleet::WorkerSet& workers = pool_->workers(role);
-  auto booking = ask(role, std::move(wish),
-                     [&](const fleet::Wish& asked) { return workers.book(asked, random_); });
+  const fleet::Part part = wish.part;
+  fleet::Choice choice;
+  auto booking = ask(role, std::move(wish), [&](const fleet::Wish& asked) {
+    return workers.book(asked, random_, page_ ? &choice : nullptr);
+  });
+  if (booking && page_) {
+    page_.chosen({.part = part,
+                  .attempt = attempt_,
+                  .at = std::chrono::system_clock::now(),
+                  .choice = std::move(choice)});
+  }
   const std::string& session = job_.hints->session_id;
   routing::AffinityTable& sessions = job_.model->affinity(role);
   if (booking && !session.empty() && sessions.enabled()) {
@@ -131,8 +162,9 @@ Result<fleet::Choice> Selection::look(Role role, fleet::Wish wish) {
 }
 
 template <class Take>
-auto Selection::first_that_can_be_followed(Take take) {
+auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>& busy, Take take) {
   fleet::Wish wish = prefill_wish();
+  wish.busy = busy;
   const fleet::WorkerSet& decodes = pool_->workers(Role::Decode);
   std::optional<Error> unfit;  // why the one before had to be passed over
   while (true) {
@@ -167,6 +199,8 @@ auto Selection::first_that_can_be_followed(Take take) {
 // worker, which then is chosen as always.
 fleet::Wish Selection::prefill_wish() const {
   fleet::Wish wish = fleet::wish_for(Role::Prefill, *job_.hints);
+  wish.part = fleet::Part::Prefill;
+  wish.prompt = known_;
   wish.excluded = failed_prefills_;
   const bool only_one_named = wish.pin && job_.hints->decode &&
                               wish.pin->worker == job_.hints->decode->worker &&
@@ -199,18 +233,21 @@ auto Selection::anywhere(Find find) {
   return found;
 }
 
-Result<fleet::Booking> Selection::prefill() {
-  return anywhere([this] {
-    return first_that_can_be_followed(
-        [this](const fleet::Wish& wish) { return book(Role::Prefill, wish, prefill_lease_); });
+Result<fleet::Booking> Selection::prefill(const std::optional<fleet::BusyLine>& busy) {
+  look_at_prompt();
+  return anywhere([&] {
+    return first_that_can_be_followed(busy, [this](const fleet::Wish& wish) {
+      return book(Role::Prefill, wish, prefill_lease_);
+    });
   });
 }
 
 Result<Selection::Preview> Selection::preview() {
   Preview preview;
+  look_at_prompt();
   if (policy_.disaggregate) {
     auto prefill = first_that_can_be_followed(
-        [this](const fleet::Wish& wish) { return look(Role::Prefill, wish); });
+        {}, [this](const fleet::Wish& wish) { return look(Role::Prefill, wish); });
     const bool passes_by = !prefill && prefill.error().code() == Errc::NoWorkers &&
                            !policy_.required && policy_.decode_may_prefill;
     if (!prefill && !passes_by) return fail(std::move(prefill.error()));
@@ -219,8 +256,7 @@ Result<Selection::Preview> Selection::preview() {
       preview.prefill = std::move(*prefill);
     }
   }
-  auto decode = preview.mode ? look(Role::Decode, decode_wish())
-                             : look(alone_role_, fleet::wish_for(alone_role_, *job_.hints));
+  auto decode = preview.mode ? look(Role::Decode, decode_wish()) : look(alone_role_, alone_wish());
   if (!decode) return fail(std::move(decode.error()));
   preview.decode = std::move(*decode);
   return preview;
@@ -228,6 +264,8 @@ Result<Selection::Preview> Selection::preview() {
 
 fleet::Wish Selection::decode_wish() const {
   fleet::Wish wish = fleet::wish_for(Role::Decode, *job_.hints);
+  wish.part = fleet::Part::Decode;
+  wish.prompt = known_;
   wish.excluded = failed_decodes_;
   wish.mode = mode_;
   wish.constraints.merge(transfer_);
@@ -238,10 +276,20 @@ Result<fleet::Booking> Selection::decode() {
   return book(Role::Decode, decode_wish(), decode_lease_);
 }
 
-Result<fleet::Booking> Selection::alone() {
+fleet::Wish Selection::alone_wish() const {
   fleet::Wish wish = fleet::wish_for(alone_role_, *job_.hints);
+  wish.prompt = known_;
   wish.excluded = failed_decodes_;
-  return anywhere([&] { return book(alone_role_, wish, decode_lease_); });
+  return wish;
+}
+
+Result<fleet::Booking> Selection::alone(const std::optional<fleet::BusyLine>& busy) {
+  look_at_prompt();
+  return anywhere([&] {
+    fleet::Wish wish = alone_wish();
+    wish.busy = busy;
+    return book(alone_role_, wish, decode_lease_);
+  });
 }
 
 Result<fleet::Booking> Selection::releaser(fleet::Pool& pool, model::HandoffMode mode,

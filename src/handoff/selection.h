@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "fleet/fleet.h"
+#include "handoff/decision_log.h"
 #include "handoff/job.h"
 #include "handoff/machine.h"
 #include "routing/affinity.h"
@@ -34,12 +35,26 @@ class Selection {
   };
   Result<Preview> preview();
 
-  // A prefill worker that some decode worker can follow.
-  Result<fleet::Booking> prefill();
+  // A prefill worker that some decode worker can follow. `busy`: none that has crossed that line
+  // (WorkersBusy where all have), here and for alone().
+  Result<fleet::Booking> prefill(const std::optional<fleet::BusyLine>& busy = {});
   // A decode worker for the hand-off of the prefill worker chosen last.
   Result<fleet::Booking> decode();
   // A worker that does both.
-  Result<fleet::Booking> alone();
+  Result<fleet::Booking> alone(const std::optional<fleet::BusyLine>& busy = {});
+  // A decode worker that is to compute the prompt itself, where that is better than a hand-off.
+  // Decided and booked in one step, so that two requests do not take the same place.
+  std::optional<fleet::Booking> bypass(const Counters& counters);
+  // Where it is written down how choices were made.
+  void explain_to(DecisionLog::Page page) { page_ = std::move(page); }
+  DecisionLog::Page& page() { return page_; }
+  void begin_attempt(std::size_t number) { attempt_ = number; }
+  // What is known of the prompt; asked anew for each choice.
+  const fleet::KnownPrompt& prompt() const { return *known_; }
+  void look_at_prompt();
+  // Who is asked first: the workers that compute prompts.
+  const fleet::WorkerSet& first_workers() const;
+  const routing::Pin* first_pin() const;
   // Anyone who can take over what a prefill worker of that mode pinned; rather one that has failed
   // before, or does not answer now, than nobody.
   Result<fleet::Booking> releaser(fleet::Pool& pool, model::HandoffMode mode,
@@ -57,6 +72,8 @@ class Selection {
 
  private:
   fleet::Wish prefill_wish() const;
+  fleet::Wish alone_wish() const;
+  bool prefill_is_busy(double threshold);
   fleet::Wish decode_wish() const;
   // Asks `take` (to book or to look) for what the wish and the session want.
   template <class Take>
@@ -69,12 +86,15 @@ class Selection {
   void move_to(const std::shared_ptr<fleet::Pool>& pool, model::Role alone_role);
   // The prefill worker that `take` finds, passing over those no decode worker could follow.
   template <class Take>
-  auto first_that_can_be_followed(Take take);
+  auto first_that_can_be_followed(const std::optional<fleet::BusyLine>& busy, Take take);
 
   const Job& job_;
   const fleet::Random& random_;
   std::shared_ptr<fleet::Pool> pool_;  // where it is served
   Policy policy_;
+  std::shared_ptr<const fleet::KnownPrompt> known_;
+  DecisionLog::Page page_;
+  std::size_t attempt_ = 1;
   model::Role alone_role_ = model::Role::Decode;
   std::optional<model::HandoffMode> mode_;  // of the prefill worker chosen last
   routing::Constraints transfer_;           // what it demands of the decode worker

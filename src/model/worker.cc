@@ -17,11 +17,14 @@ constexpr Names<Engine, 3> kEngines{
     {{Engine::Vllm, "vllm"}, {Engine::Sglang, "sglang"}, {Engine::Trtllm, "trtllm"}}};
 constexpr Names<Role, 3> kRoles{
     {{Role::Prefill, "prefill"}, {Role::Decode, "decode"}, {Role::Aggregated, "aggregated"}}};
-constexpr Names<Policy, 5> kPolicies{{{Policy::RoundRobin, "round_robin"},
+constexpr Names<Policy, 8> kPolicies{{{Policy::RoundRobin, "round_robin"},
                                       {Policy::Random, "random"},
                                       {Policy::PowerOfTwo, "power_of_two"},
                                       {Policy::LeastLoaded, "least_loaded"},
-                                      {Policy::Direct, "direct"}}};
+                                      {Policy::Direct, "direct"},
+                                      {Policy::Kv, "kv"},
+                                      {Policy::LoadAware, "load_aware"},
+                                      {Policy::Ttft, "ttft"}}};
 constexpr Names<HandoffMode, 6> kModes{{{HandoffMode::NixlPull, "nixl_pull"},
                                         {HandoffMode::NixlPush, "nixl_push"},
                                         {HandoffMode::Mooncake, "mooncake"},

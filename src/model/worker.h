@@ -13,8 +13,10 @@ namespace baton::model {
 
 enum class Engine { Vllm, Sglang, Trtllm };
 enum class Role { Prefill, Decode, Aggregated };
-// Direct: whoever sent the request names the workers.
-enum class Policy { RoundRobin, Random, PowerOfTwo, LeastLoaded, Direct };
+// Direct: whoever sent the request names the workers. The last three weigh what is known of the
+// prompt: Kv by the reference's formula, LoadAware by the same without caches, Ttft by the time to
+// the first token.
+enum class Policy { RoundRobin, Random, PowerOfTwo, LeastLoaded, Direct, Kv, LoadAware, Ttft };
 // How a prompt's KV cache gets from a prefill to a decode worker.
 enum class HandoffMode {
   NixlPull,         // vLLM: decode reads what the prefill's answer names
@@ -116,7 +118,9 @@ struct WorkerSpec {
   std::optional<TransferDomain> transfer_domain;  // prefill workers: where decode should be
   // Asked of the engine where absent, as far as it can say.
   std::optional<KvFeed> kv_feed;
-  std::optional<std::uint32_t> block_size;  // tokens in a KV block
+  std::optional<std::uint32_t> block_size;          // tokens in a KV block
+  std::optional<std::uint64_t> kv_blocks;           // that each rank has
+  std::optional<std::uint64_t> max_batched_tokens;  // that a rank computes in one step
 
   HandoffMode mode() const { return handoff.value_or(default_mode(engine)); }
   bool operator==(const WorkerSpec&) const = default;

@@ -19,6 +19,30 @@ bool rank_is_known(const fleet::Worker& worker) {
 
 }  // namespace
 
+std::shared_ptr<const fleet::KnownPrompt> CacheWatch::known() const {
+  if (!blocks_) return nullptr;
+  using kvindex::Tier;
+  auto known = std::make_shared<fleet::KnownPrompt>();
+  known->tokens = blocks_->tokens;
+  for (const overlap::PromptBlocks::Hashes& hashes : blocks_->by_shape) {
+    // The chain is the prompt's own: whoever books it keeps the prompt's hashes.
+    known->shapes.push_back({hashes.shape.size, {blocks_, &hashes.sequence}});
+  }
+  const auto overlaps = caches_.match(*blocks_);
+  known->hits.reserve(overlaps.size());
+  for (const overlap::Overlap& overlap : overlaps) {
+    const auto upto = [&overlap](Tier tier) {
+      return overlap.blocks[static_cast<std::size_t>(tier)];
+    };
+    known->hits.push_back({.seat = {overlap.holder.worker, overlap.holder.rank},
+                           .block_size = overlap.block_size,
+                           .device = upto(Tier::Device),
+                           .host = upto(Tier::Host) - upto(Tier::Device),
+                           .disk = upto(Tier::External) - upto(Tier::Host)});
+  }
+  return known;
+}
+
 void CacheWatch::computing(const fleet::Booking& booking) {
   holder_.reset();
   by_prefill_ = false;

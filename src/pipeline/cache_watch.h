@@ -25,6 +25,7 @@ class CacheWatch : public handoff::PromptObserver {
   CacheWatch(overlap::Caches& caches, std::shared_ptr<const overlap::PromptBlocks> blocks)
       : caches_(caches), blocks_(std::move(blocks)) {}
 
+  std::shared_ptr<const fleet::KnownPrompt> known() const override;
   void computing(const fleet::Booking& booking) override;
   void computed(const std::optional<engine::Usage>& usage) override;
   // The first token is there, or the whole answer.

@@ -9,10 +9,11 @@
 namespace baton::pipeline {
 
 std::string error_body(const Error& error) {
-  return fmt::format(R"({{"error":{{"message":{},"type":{},"param":{},"code":{}}}}})",
+  return fmt::format(R"({{"error":{{"message":{},"type":{},"param":{},"code":{}{}}}}})",
                      wire::json_quote(error.message()), wire::json_quote(error.info().type),
                      error.param() ? wire::json_quote(*error.param()) : "null",
-                     wire::json_quote(error.info().label));
+                     wire::json_quote(error.info().label),
+                     error.figures() ? R"(,"details":)" + *error.figures() : std::string());
 }
 
 std::string error_event(const Error& error) { return "data: " + error_body(error) + "\n\n"; }

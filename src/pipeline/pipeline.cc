@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/pipeline.h"
 
+#include "admission/patience.h"
 #include "engine/client_body.h"
 #include "engine/completion_json.h"
 #include "engine/continuation.h"
@@ -31,10 +32,43 @@ engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
   return wanted ? engine::IncludeUsage::Yes : engine::IncludeUsage::No;
 }
 
+// Where nobody has counted a prompt's tokens its length must do: about four bytes make one.
+std::size_t guessed_tokens(const RequestRecord& record) {
+  constexpr std::size_t kBytesPerToken = 4;
+  return record.request_bytes / kBytesPerToken + 1;
+}
+
+// What is said of a request where it is asked why it went where it did.
+handoff::Outcome outcome_of(const RequestRecord& record) {
+  handoff::Outcome outcome{
+      .status = record.status,
+      .error = record.error ? std::string(record.error->info().label) : std::string(),
+      .retries = record.trail.retries,
+      .migrations = record.trail.migrations,
+      .prompt_tokens = {},
+      .cached_tokens = {},
+      .time_to_first_token = {}};
+  if (record.usage) {
+    outcome.prompt_tokens = record.usage->prompt_tokens;
+    outcome.cached_tokens = record.usage->cached_tokens;
+  }
+  if (record.first_token) outcome.time_to_first_token = *record.first_token - record.received;
+  return outcome;
+}
+
 // Most requests have no hints; they share the same none.
 std::shared_ptr<const routing::Hints> shared(routing::Hints hints) {
   static const auto kNone = std::make_shared<const routing::Hints>();
   return hints == *kNone ? kNone : std::make_shared<const routing::Hints>(std::move(hints));
+}
+
+// How long the request may wait for a worker; absent: it does not say.
+Result<std::optional<admission::Patience>> read_patience(const wire::Headers& headers) {
+  const auto said = headers.find(admission::kPatienceHeader);
+  if (!said) return std::nullopt;
+  auto patience = admission::parse_patience(*said);
+  if (!patience) return fail(std::move(patience.error()));
+  return *patience;
 }
 
 // Another worker could go on with the streamed answer where its own fails.
@@ -89,6 +123,7 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
   if (record.error) co_await deliver_error(*record.error, sink, record);
   if (record.cache_watch && !record.error) record.cache_watch->finish(record.usage);
   const auto model = fleet_.find(record.model);
+  record.trail.page.close(outcome_of(record));
   ledger_.close(record, model ? ledger_.metrics(model->name()) : ledger_.unknown());
 }
 
@@ -108,6 +143,7 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
     record.cache_watch = std::make_shared<CacheWatch>(caches_, tokens->blocks.front());
     job.observer = record.cache_watch;
   }
+  job.prompt_tokens = record.prompt_length > 0 ? record.prompt_length : guessed_tokens(record);
   (*understood)->tokens = *std::move(tokens);
   co_return understood;
 }
@@ -184,6 +220,8 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
   auto hints =
       routing::read_hints(incoming.headers, object, incoming.trusted, (*model)->session_fields());
   if (!hints) return fail(std::move(hints.error()));
+  auto patience = read_patience(incoming.headers);
+  if (!patience) return fail(std::move(patience.error()));
   std::vector<engine::Branch> branches;
   if ((*model)->disaggregated()) {
     auto several = engine::branches_of(incoming.api, object);
@@ -200,7 +238,8 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
               .headers = headers_for_worker(incoming.headers, options_.forward_authorization),
               .request_id = incoming.request_id,
               .hints = shared(std::move(*hints)),
-              .counters = metrics.handoff},
+              .counters = metrics.handoff,
+              .patience = *patience},
       .include_usage = wants_usage(object),
       .branches = std::move(branches),
       .choices = static_cast<std::size_t>(n > 0 ? n : 1),

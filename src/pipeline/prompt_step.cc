@@ -4,6 +4,7 @@
 
 #include "engine/token_ids.h"
 #include "prompt/beyond_text.h"
+#include "prompt/completion_prompts.h"
 #include "prompt/preprocessor.h"
 
 #include <algorithm>
@@ -169,6 +170,10 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
                                                    RequestRecord& record,
                                                    Cancellation& cancellation) {
   const auto model = tokenizers_.find(job.model->name());
+  if (!model || !model->preprocessor) {
+    auto given = co_await take_given(job, per_prompt, record);
+    if (given) co_return std::move(*given);
+  }
   if (!model) co_return PromptTokens{};
   const auto begun = RequestRecord::Clock::now();
   Result<PromptTokens> made = PromptTokens{};
@@ -183,6 +188,34 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
     co_return fail(cancellation.reason());
   }
   co_return made;
+}
+
+// Prompts that come as token ids need nobody to tokenize them.
+awaitable<std::optional<PromptTokens>> PromptStep::take_given(const handoff::Job& job,
+                                                              PerPrompt per_prompt,
+                                                              RequestRecord& record) {
+  if (job.api != engine::Api::Completions) co_return std::nullopt;
+  const auto prompt = job.body->object().find("prompt");
+  if (!prompt || !prompt->starts_with('[')) co_return std::nullopt;
+  struct Given {
+    std::size_t count = 0;
+    PromptTokens tokens;
+  };
+  auto given =
+      co_await run(prompt->size(),
+                   [body = job.body, per_prompt, plan = caches_.plan(job.model->name()),
+                    salt = salt_of(job)]() -> std::optional<Given> {
+                     const auto prompts = prompt::given_token_ids(body->object());
+                     if (prompts.empty()) return std::nullopt;
+                     return Given{.count = count_of(prompts),
+                                  .tokens = {.json = {},
+                                             .send = model::SendTokenIds::Auto,
+                                             .blocks = as_blocks(prompts, per_prompt, plan, salt)}};
+                   });
+  if (!given) co_return std::nullopt;
+  record.tokens = TokenSource::Client;
+  record.prompt_length = given->count;
+  co_return std::move(given->tokens);
 }
 
 // Where it takes no longer than the way to another thread and back, here; else there.

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -60,6 +61,8 @@ class PromptStep {
   awaitable<Result<PromptTokens>> tokenize(std::shared_ptr<const ModelTokens> model,
                                            const handoff::Job& job, PerPrompt per_prompt,
                                            RequestRecord& record, Cancellation& cancellation);
+  awaitable<std::optional<PromptTokens>> take_given(const handoff::Job& job, PerPrompt per_prompt,
+                                                    RequestRecord& record);
   awaitable<PromptTokens> ask_engine(std::shared_ptr<const ModelTokens> model,
                                      const handoff::Job& job, PerPrompt per_prompt,
                                      RequestRecord& record);

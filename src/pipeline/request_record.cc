@@ -83,6 +83,8 @@ std::string_view to_string(TokenSource source) {
       return "local";
     case TokenSource::Engine:
       return "engine";
+    case TokenSource::Client:
+      return "client";
     case TokenSource::Inexact:
       return "inexact";
     case TokenSource::Failed:

@@ -27,6 +27,7 @@ enum class TokenSource : std::uint8_t {
   Off,      // nobody
   Local,    // Baton
   Engine,   // a worker that was asked
+  Client,   // whoever sent it
   Inexact,  // Baton, but not as the engine will see it (images …)
   Failed,   // somebody was to, and could not
 };

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/completion_prompts.h"
 
+#include "prompt/members.h"
 #include "prompt/refusal.h"
 #include "wire/json_array.h"
 #include "wire/json_text.h"
@@ -85,6 +86,29 @@ Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject&
   if (!ids) return fail(ids.error());
   prompts.emplace_back(std::move(*ids));
   return prompts;
+}
+
+std::string completion_inexact(const wire::JsonObject& body) {
+  if (is_given(body, "prompt_embeds")) return "prompt_embeds is set";
+  if (is_given(body, "suffix")) return "suffix is set";
+  if (is_given(body, "truncate_prompt_tokens")) return "truncate_prompt_tokens is set";
+  return {};
+}
+
+std::vector<TokenIds> given_token_ids(const wire::JsonObject& body) {
+  const auto prompt = body.find("prompt");
+  // A long text need not be read to see that it is one.
+  if (!prompt || !is_array(*prompt) || has_too_many_prompts(body)) return {};
+  if (!completion_inexact(body).empty()) return {};
+  auto prompts = completion_prompts(body);
+  if (!prompts) return {};
+  std::vector<TokenIds> given;
+  for (CompletionPrompt& one : *prompts) {
+    auto* const ids = std::get_if<TokenIds>(&one);
+    if (ids == nullptr || ids->empty()) return {};
+    given.push_back(std::move(*ids));
+  }
+  return given;
 }
 
 }  // namespace baton::prompt

@@ -25,6 +25,12 @@ using CompletionPrompt = std::variant<std::string, TokenIds>;
 // Requires: not too many of them.
 Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject& body);
 
+// Why that is not all that the engine will see; empty: it is.
+std::string completion_inexact(const wire::JsonObject& body);
+
+// The prompts of a completion that gives all of them as token ids; none where it does not.
+std::vector<TokenIds> given_token_ids(const wire::JsonObject& body);
+
 // It names more than kMostPrompts.
 bool has_too_many_prompts(const wire::JsonObject& body);
 

@@ -28,14 +28,6 @@ Result<Prepared> failed(Error error) {
   return Prepared{.prompts = {}, .inexact = error.message(), .only_vllm = {}};
 }
 
-// Why a completion's prompt is not all that the engine will see.
-std::string completion_inexact(const wire::JsonObject& body) {
-  if (is_given(body, "prompt_embeds")) return "prompt_embeds is set";
-  if (is_given(body, "suffix")) return "suffix is set";
-  if (is_given(body, "truncate_prompt_tokens")) return "truncate_prompt_tokens is set";
-  return {};
-}
-
 // Where the engines shape a request differently before they render it, Baton does it vLLM's way.
 // Requires: messages that were rendered.
 std::string vllm_only(const ChatRequest& request, const wire::JsonObject& body) {

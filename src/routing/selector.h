@@ -49,6 +49,9 @@ class Selector {
       case model::Policy::PowerOfTwo:
         return lighter_of_two(count, load, eligible, random);
       case model::Policy::LeastLoaded:
+      case model::Policy::Kv:
+      case model::Policy::LoadAware:
+      case model::Policy::Ttft:
         return lightest(count, turn(), load, eligible);
       case model::Policy::Direct:
         return std::nullopt;  // only a pin chooses

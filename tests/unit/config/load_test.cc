@@ -26,6 +26,7 @@ response_headers: false
 overload_status: 429
 threads: 4
 cpu_threads: 3
+decisions: 7
 shutdown_grace: 5s
 timeouts:
   connect: 500ms
@@ -79,6 +80,7 @@ models:
   expected.overload_status = 429;
   expected.threads = 4;
   expected.cpu_threads = 3;
+  expected.decisions = 7;
   expected.shutdown_grace = 5s;
   expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
   expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0, 1 << 20};

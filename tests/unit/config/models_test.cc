@@ -49,9 +49,12 @@ TEST(Models, NamesAndAliasesMustDiffer) {
               says("baton.yaml:2: models[0].aliases[0]", "already a name"));
 }
 
-TEST(Models, ThePolicyOfALaterVersionIsKnownAndRefused) {
-  EXPECT_THAT(refused("models:\n  - {name: a, policy: kv, workers: [{url: 'http://h:1'}]}"),
-              says("baton.yaml:2: models[0].policy", "not available in this version"));
+TEST(Models, PoliciesAreKnownByName) {
+  for (const std::string name : {"round_robin", "random", "power_of_two", "least_loaded", "direct",
+                                 "kv", "load_aware", "ttft"}) {
+    const Config config = accepted("models:\n  - {name: a, policy: " + name + "}");
+    EXPECT_EQ(to_string(config.models.at(0).policy), name);
+  }
   EXPECT_THAT(refused("models: [{name: a, decode_policy: randm, workers: [{url: 'http://h:1'}]}]"),
               says("baton.yaml:1: models[0].decode_policy", "did you mean random?"));
 }

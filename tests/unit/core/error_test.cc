@@ -82,6 +82,14 @@ TEST(Error, HasTheStatusOfItsKindUnlessTheEngineGaveOne) {
   EXPECT_EQ(error.message(), "no");
 }
 
+TEST(Error, CarriesFiguresForPrograms) {
+  Error error(Errc::QueueFull, "no");
+  EXPECT_EQ(error.figures(), std::nullopt);
+  error.with_figures(R"({"limit":3})");
+  const Error copy = error;
+  EXPECT_EQ(copy.figures(), R"({"limit":3})");
+}
+
 TEST(Error, KeepsWhatTheSystemSaidApartFromWhatClientsSee) {
   Error error(Errc::EngineUnreachable, "no");
   EXPECT_EQ(error.cause(), std::nullopt);

@@ -47,7 +47,7 @@ struct HandoffFixture : test::IoFixture {
     config.models.push_back(options);
     fleet = std::make_unique<fleet::Fleet>(config, metrics, log);
     handoff = std::make_unique<Handoff>(
-        pool, tasks, tickets, [this] { return ++draws; },
+        pool, tasks, tickets, [this] { return ++draws; }, metrics, decisions,
         Options{.timeouts = timeouts, .grace = grace, .response_bytes = 1024 * 1024});
   }
   void serve(Engine engine, const std::vector<std::pair<Role, model::Endpoint>>& workers) {
@@ -140,6 +140,7 @@ struct HandoffFixture : test::IoFixture {
                              .header_bytes = 16 * 1024}};
   net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "a task threw"; }};
   TicketSource tickets{1'780'000'000'000, 1};
+  DecisionLog decisions{100};
   std::uint64_t draws = 100;
   std::unique_ptr<Handoff> handoff;
   routing::Hints hints;

@@ -28,6 +28,13 @@ TEST(ErrorBody, IsJsonForEveryErrorAndEveryMessage) {
   }
 }
 
+TEST(ErrorBody, HasFiguresWhereThereAreAny) {
+  const Error error = Error(Errc::QueueFull, "full").with_figures(R"({"current":2,"limit":3})");
+  EXPECT_EQ(Json::parse(error_body(error))["error"]["details"],
+            Json::parse(R"({"current":2,"limit":3})"));
+  EXPECT_FALSE(Json::parse(error_body(Error(Errc::Internal, "m")))["error"].contains("details"));
+}
+
 TEST(ErrorEvent, IsOneEventWhateverTheMessage) {
   const Error error(Errc::EngineFailed, "two\n\nlines");
   const std::string event = error_event(error);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "admission/classes.h"
+#include "admission/drain_rate.h"
+#include "admission/gate_metrics.h"
+#include "admission/patience.h"
+#include "admission/queue.h"
+#include "config/routing.h"
+#include "core/cancellation.h"
+#include "core/result.h"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace baton::admission {
+
+// What the gate is told of a request.
+struct Request {
+  std::string policy_class;  // a class, a family, or empty
+  std::uint32_t strict_priority = 0;
+  double priority_jump = 0;  // seconds
+  std::string tenant;
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t cached_tokens = 0;   // of those, what the best of its workers has
+  std::string lane;                  // see Entry
+  std::size_t workers = 1;           // what the limits are multiplied by
+  std::optional<Patience> patience;  // absent: the configured one
+};
+
+// What came of trying to book: Busy is that every worker the request may go to has enough to do. An
+// error is what waiting does not help against.
+enum class Attempted { Taken, Busy };
+// Run on the caller's own thread, as often as it is the request's turn; not a coroutine.
+using Attempt = std::function<Result<Attempted>(const config::QueueClass& policy_class)>;
+
+struct Admitted {
+  std::string policy_class;
+  std::chrono::steady_clock::duration waited{0};
+  std::size_t ahead = 0;  // of its class, when it came
+};
+
+// Role. Lets requests through to the workers of one model and namespace: at once where a worker has
+//   time, else in the order of the queue, each as soon as its own workers can take it.
+// Confinement. Any thread. A request is tried on the executor that enter() runs on, which must do one
+//   thing at a time; the recheck timer lives on `home`.
+// Lifetime. Held by shared_ptr: what is under way keeps it alive.
+// Invariants. At most one request is offered its turn at a time. A change that comes meanwhile is not
+//   lost. Nobody overtakes those of his class who wait already, except those whose workers are busy.
+class Gate : public std::enable_shared_from_this<Gate> {
+ public:
+  // While anybody waits it looks again so often: load may have decayed without anybody saying so.
+  static constexpr std::chrono::milliseconds kRecheck{100};
+
+  Gate(config::Queue config, boost::asio::any_io_executor home, GateMetrics metrics);
+  ~Gate();
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  // Returns once `attempt` has booked, or why it has not and will not: its own error, QueueFull,
+  // WorkersBusy (fail-fast), QueueTimeout, or why the request was cancelled.
+  boost::asio::awaitable<Result<Admitted>> enter(Request request, Attempt attempt,
+                                                 Cancellation& cancellation);
+
+  // Some worker may have time now: a prefill is complete, a request has ended, a worker has come or
+  // gone. Costs two atomic operations where nobody waits.
+  void changed();
+
+  std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  // Of a class, by its place in the configuration.
+  Totals totals(std::size_t policy_class) const;
+
+ private:
+  class Guest;
+  class Offer;
+  class Place;
+  struct Hasty {
+    Ticket ticket;
+    std::uint64_t since;  // the round that was on when it came
+  };
+
+  Error refused(const Refusal& refusal, Clock::time_point now);
+  Error busy(std::size_t policy_class, Clock::time_point now);
+  Error timed_out(std::size_t policy_class, Clock::time_point now);
+  std::chrono::seconds come_again_in(Clock::time_point now) const;
+
+  Result<void> queue_up(const std::shared_ptr<Guest>& guest, const Request& request,
+                        std::optional<std::uint64_t> tried_at);
+  void let_go(Guest& guest);
+  enum class Answer { Taken, Busy, Gone };
+  void answer(Guest& guest, Answer answer);
+
+  // Requires: mutex_ is held.
+  void wake(Clock::time_point now);
+  void offer_next(Clock::time_point now);
+  void begin_round(Clock::time_point now);
+  void turn_away_the_hasty(Clock::time_point now);
+  void forget(Guest& guest);
+
+  void recheck_later();
+  void recheck();
+
+  const config::Queue config_;
+  const Classes classes_;
+  const boost::asio::any_io_executor home_;
+  const GateMetrics metrics_;
+
+  std::atomic<std::size_t> waiting_{0};
+  std::atomic<std::uint64_t> changes_{0};
+  std::vector<std::atomic<std::size_t>> waiting_of_class_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  Queue queue_;
+  DrainRate drain_;
+  std::unordered_map<Ticket, std::shared_ptr<Guest>> guests_;
+  std::vector<Hasty> hasty_;  // who wants a try but not to wait
+  bool offering_ = false;     // somebody has been told that it is his turn
+  bool again_ = false;        // something changed meanwhile
+  bool rechecking_ = false;
+  std::uint64_t round_ = 0;
+  std::uint64_t round_changes_ = 0;  // what had changed when the round began
+};
+
+}  // namespace baton::admission

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "admission/waiter.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace baton::admission {
+
+boost::asio::awaitable<void> Waiter::sleep(Time deadline, Cancellation& cancellation) {
+  const Cancellation::Listener listener(cancellation, [this] { ring(); });
+  timer_.expires_at(deadline);
+  while (!rung_ && std::chrono::steady_clock::now() < deadline)
+    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
+}  // namespace baton::admission

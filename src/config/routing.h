@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+// How a model's requests find their workers: what a worker costs, when prefill is left to the decode
+// worker, and who waits. Where a value is not given, the defaults below are those of the reference.
+namespace baton::config {
+
+// What the policies kv and load_aware weigh. In KV blocks.
+struct Cost {
+  double overlap_score_credit = 1.0;  // for a block on the device; 0: caches do not count
+  double overlap_score_credit_decay = 0.0;
+  double prefill_load_scale = 1.0;
+  double decode_active_request_weight = 0.0;
+  double host_cache_hit_weight = 0.75;   // 0 to 1
+  double disk_cache_hit_weight = 0.25;   // 0 to 1
+  double shared_cache_multiplier = 0.0;  // 0 to 1
+  double temperature = 0.0;              // 0: the cheapest one
+  bool track_prefill_tokens = true;
+  bool track_output_blocks = false;
+  bool assume_kv_reuse = true;  // false: blocks of prompts with equal beginnings count each
+  bool operator==(const Cost&) const = default;
+};
+
+// When a decode worker computes the prompt itself.
+enum class Bypass : std::uint8_t {
+  Never,
+  IslBounding,  // little is new
+  PrefillLoad,  // prefill is busy
+  IslOrLoad,
+};
+
+struct ConditionalPrefill {
+  Bypass policy = Bypass::Never;
+  std::uint64_t max_new_tokens = 2048;           // fewer are little
+  double max_new_share = 0.7;                    // of the prompt
+  std::optional<double> prefill_busy_threshold;  // of what a worker batches; absent: the queue's
+  std::optional<double> decode_busy_threshold;   // of its KV blocks; absent: it does not matter
+  bool operator==(const ConditionalPrefill&) const = default;
+};
+
+enum class QueueOrder : std::uint8_t { Fcfs, Lcfs, Wspt };
+
+// One class of waiting requests.
+struct QueueClass {
+  std::string name;
+  std::string family;  // with `bucket`: what it is chosen by; both empty: only by its name
+  std::string bucket;
+  QueueOrder order = QueueOrder::Fcfs;
+  std::uint64_t quantum = 1;  // tokens, each time it is its turn
+  // A worker with more prefill tokens than this is busy: so many, or so many times what it batches.
+  // Neither: nobody of this class waits.
+  std::optional<std::uint64_t> busy_tokens;
+  std::optional<double> busy_share;
+  // For each worker; a request that would cross one is refused. Absent: none.
+  std::optional<std::size_t> requests_per_worker;
+  std::optional<std::uint64_t> tokens_per_worker;         // of the prompts
+  std::optional<std::uint64_t> cached_tokens_per_worker;  // of those, what caches have
+  bool queues() const { return busy_tokens || busy_share; }
+  bool operator==(const QueueClass&) const = default;
+};
+
+// From so many new tokens on, a prompt is in this bucket.
+struct QueueBucket {
+  std::uint64_t min_tokens = 0;
+  std::string name;
+  bool operator==(const QueueBucket&) const = default;
+};
+
+// Who waits when every worker is busy, and how long.
+struct Queue {
+  std::string default_family;  // empty: there are no families, and the first class is for all
+  std::vector<QueueBucket> buckets;
+  std::vector<QueueClass> classes;        // none: nobody waits
+  std::chrono::milliseconds patience{0};  // 0: as long as it takes
+  bool fair_tenants = true;               // tenants share by tokens within a class
+  // A prompt whose first this many new tokens are being computed for another request waits for them;
+  // 0: it does not.
+  std::uint64_t follow_tokens = 0;
+  bool operator==(const Queue&) const = default;
+};
+
+struct Routing {
+  Cost cost;
+  ConditionalPrefill conditional;
+  Queue queue;
+  bool operator==(const Routing&) const = default;
+};
+
+}  // namespace baton::config

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fleet/members.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::fleet {
+
+Members::Members(std::vector<std::shared_ptr<Worker>> of) : workers(std::move(of)) {
+  std::uint32_t most = 0;
+  for (const auto& worker : workers) most = std::max(most, worker->ranks());
+  for (std::uint32_t rank = 0; rank < most; ++rank) {
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      if (rank < workers[i]->ranks()) candidates.push_back({i, rank, workers[i]->load(rank).get()});
+    }
+  }
+}
+
+std::shared_ptr<Worker> Members::find(std::string_view name) const {
+  // A name wins over a number that another worker happens to have.
+  for (const auto& worker : workers) {
+    if (worker->name() == name) return worker;
+  }
+  for (const auto& worker : workers) {
+    if (worker->is_called(name)) return worker;
+  }
+  return nullptr;
+}
+
+std::optional<std::size_t> Members::find(routing::SeatKey seat) const {
+  std::call_once(index_->made, [this] {
+    index_->by_seat.reserve(candidates.size());
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      index_->by_seat.emplace(this->seat(i), static_cast<std::uint32_t>(i));
+  });
+  const auto found = index_->by_seat.find(seat);
+  if (found == index_->by_seat.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace baton::fleet

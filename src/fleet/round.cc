@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fleet/round.h"
+
+#include "fleet/worker_set.h"
+#include "routing/pick.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace baton::fleet {
+namespace {
+
+bool asks_nothing_of_workers(const Wish& wish) {
+  return !wish.allowed && !wish.mode && wish.constraints.empty();
+}
+
+bool is_excluded(const Worker& worker, const Wish& wish) {
+  return std::ranges::find(wish.excluded, worker.id()) != wish.excluded.end();
+}
+
+bool is_allowed(const Worker& worker, const Wish& wish) {
+  return !wish.allowed || std::ranges::any_of(*wish.allowed, [&worker](const std::string& one) {
+    return worker.is_called(one);
+  });
+}
+
+bool looks_at_load(model::Policy policy) {
+  return policy == model::Policy::PowerOfTwo || policy == model::Policy::LeastLoaded;
+}
+
+Error unavailable(Errc code, std::string message) {
+  return Error(code, std::move(message)).with_retry_after(std::chrono::seconds(1));
+}
+
+}  // namespace
+
+Round::Round(const WorkerSet& set, const Wish& wish)
+    : set_(set), wish_(wish), members_(set.members()), now_(Clock::now()) {
+  if (weighs_prompts(set.policy_))
+    weighing_.emplace(set.role_, set.policy_, set.cost_, *set.ledger_, *members_, wish, now_);
+}
+
+bool Round::can_serve() const {
+  if (wish_.pin) return pinned(*wish_.pin).has_value();
+  if (set_.policy_ == model::Policy::Direct) return false;
+  return std::ranges::any_of(members_->workers,
+                             [&](const auto& one) { return refusal(*one) == Refusal::None; });
+}
+
+Round::Refusal Round::refusal(const Worker& worker) const {
+  if (!is_allowed(worker, wish_)) return Refusal::NotAllowed;
+  if (is_out(worker)) return Refusal::Down;
+  // Whoever names a worker wants that one, whatever happened there.
+  if (!wish_.pin && is_excluded(worker, wish_)) return Refusal::Excluded;
+  if (wish_.mode && worker.spec().mode() != *wish_.mode) return Refusal::OtherMode;
+  if (!wish_.constraints.satisfied_by(worker.taints())) return Refusal::MissingTaint;
+  return Refusal::None;
+}
+
+std::string Round::why_not(const Worker& worker) const {
+  switch (refusal(worker)) {
+    case Refusal::NotAllowed:
+      return "it is not one of the allowed workers";
+    case Refusal::Down:
+      return fmt::format("it is not available ({})", worker.state(now_));
+    case Refusal::Excluded:
+      return "it has failed this request";
+    case Refusal::OtherMode:
+      return fmt::format("it hands off by {}, and {} is needed",
+                         model::to_string(worker.spec().mode()), model::to_string(*wish_.mode));
+    case Refusal::MissingTaint:
+      return fmt::format("it lacks a required taint of {}",
+                         fmt::join(wish_.constraints.required, ", "));
+    case Refusal::None:
+      break;
+  }
+  return "";
+}
+
+std::optional<Standing> Round::best_standing() const {
+  std::optional<Standing> best;
+  for (const auto& worker : members_->workers) {
+    const Standing standing = worker->standing(now_);
+    if ((best && standing >= *best) || refusal(*worker) != Refusal::None) continue;
+    best = standing;
+    if (best == Standing::Good) break;
+  }
+  return best;
+}
+
+Result<std::size_t> Round::choose(const Random& random, Turn turn) const {
+  const std::size_t count = size();
+  if (count == 0) {
+    return fail(unavailable(
+        Errc::NoWorkers, fmt::format("the model has no {} worker", model::to_string(set_.role_))));
+  }
+  if (wish_.pin) return pinned(*wish_.pin);
+  if (set_.policy_ == model::Policy::Direct && wish_.whatever_policy) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (refusal(*worker(i)) == Refusal::None) return i;
+    }
+    return fail(none_eligible());
+  }
+  if (set_.policy_ == model::Policy::Direct) {
+    return fail(Errc::InvalidRouting,
+                fmt::format("the policy is direct, so the request must name its {} worker; send {}",
+                            model::to_string(set_.role_), set_.worker_header()));
+  }
+  if (wish_.affinity) {
+    if (const auto seat = seated(*wish_.affinity)) return *seat;
+  }
+  if (weighing_) return choose_by_weight(random);
+  const auto dice = [&random] { return random(); };  // by reference: a copy would repeat itself
+  const auto pick = [&](auto cost, auto eligible) {
+    return turn == Turn::Take ? set_.selector_.pick(count, cost, eligible, dice)
+                              : set_.selector_.peek(count, cost, eligible, dice);
+  };
+  // The best may have gone down in this moment; then the second best is the best.
+  for (auto worst = best_standing(); worst; worst = best_standing()) {
+    const auto picked =
+        asks_nothing_of_workers(wish_)
+            ? pick([this](std::size_t i) { return load(i); },
+                   [&](std::size_t i) {
+                     const Worker& one = *worker(i);
+                     return one.standing(now_) <= *worst && !is_excluded(one, wish_) && !is_busy(i);
+                   })
+            : choose_by_preference(pick, *worst);
+    if (picked) return *picked;
+    if (wish_.busy) return fail(all_busy());
+  }
+  return fail(none_eligible());
+}
+
+bool Round::is_busy(std::size_t i) const {
+  return wish_.busy &&
+         wish_.busy->crossed_by(*worker(i), members_->candidates[i].load->prefill_tokens(now_));
+}
+
+Error Round::all_busy() const {
+  return unavailable(Errc::WorkersBusy,
+                     fmt::format("every {} worker that may have the request is busy",
+                                 model::to_string(set_.role_)));
+}
+
+Result<std::size_t> Round::choose_by_weight(const Random& random) const {
+  const auto worst = best_standing();
+  if (!worst) return fail(none_eligible());
+  const bool plain = asks_nothing_of_workers(wish_) && wish_.excluded.empty();
+  std::vector<std::uint32_t> eligible;
+  eligible.reserve(size());
+  bool anybody = false;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const Worker& one = *worker(i);
+    if (one.standing(now_) > *worst || (!plain && refusal(one) != Refusal::None)) continue;
+    anybody = true;
+    if (!is_busy(i)) eligible.push_back(static_cast<std::uint32_t>(i));
+  }
+  // The best may have gone down in this moment.
+  if (!anybody) return fail(none_eligible());
+  if (eligible.empty()) return fail(all_busy());
+  weighing_->compare(eligible);
+  const auto picked = routing::pick_cheapest(
+      eligible.size(), [&](std::size_t i) { return weighing_->weigh(eligible[i]).total; },
+      [](std::size_t) { return true; }, [&random] { return random(); }, weighing_->temperature());
+  // No cost is a number where options and loads are absurd: anyone is better than nobody.
+  return eligible[picked.value_or(0)];
+}
+
+template <class Pick>
+std::optional<std::size_t> Round::choose_by_preference(Pick pick, Standing worst) const {
+  const auto preference = [&](std::size_t i) {
+    return wish_.constraints.preference(worker(i)->taints());
+  };
+  const auto eligible = [&](std::size_t i) {
+    return worker(i)->standing(now_) <= worst && refusal(*worker(i)) == Refusal::None &&
+           !is_busy(i);
+  };
+  if (looks_at_load(set_.policy_)) {
+    const auto score = [&](std::size_t i) {
+      return static_cast<double>(load(i) + 1) * preference(i);
+    };
+    return pick(score, eligible);
+  }
+  // Turns and dice know no cost: they go round among those wished for most.
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (eligible(i)) best = std::min(best, preference(i));
+  }
+  const auto running = [this](std::size_t i) { return load(i); };
+  return pick(running, [&](std::size_t i) { return eligible(i) && preference(i) <= best; });
+}
+
+Result<std::size_t> Round::pinned(const routing::Pin& pin) const {
+  const auto invalid = [](std::string message) {
+    return fail(Errc::InvalidRouting, std::move(message));
+  };
+  const std::string_view role = model::to_string(set_.role_);
+  const std::shared_ptr<Worker> worker = members_->find(pin.worker);
+  if (worker == nullptr) {
+    return invalid(fmt::format("the model has no {} worker '{}'", role, pin.worker));
+  }
+  const std::string who = fmt::format("{} worker '{}'", role, worker->name());
+  const Refusal found = refusal(*worker);
+  if (found == Refusal::Down) {
+    return fail(unavailable(
+        Errc::NoEligibleWorker,
+        fmt::format("{} is asked for, but is not available ({})", who, worker->state(now_))));
+  }
+  const auto refused = [&] {
+    return invalid(fmt::format("{} is asked for, but {}", who, why_not(*worker)));
+  };
+  if (found == Refusal::NotAllowed) return refused();
+  if (!pin.rank && worker->ranks() > 1) {
+    return invalid(fmt::format("{} has {} ranks and requires an explicit dp rank; send {}", who,
+                               worker->ranks(), set_.rank_header()));
+  }
+  const std::uint32_t rank = pin.rank.value_or(0);
+  if (rank >= worker->ranks()) {
+    return invalid(
+        fmt::format("{} has no rank {}; its ranks are 0 to {}", who, rank, worker->ranks() - 1));
+  }
+  if (found != Refusal::None) return refused();
+  const std::size_t chosen = *index_of(*worker, rank);
+  if (is_busy(chosen)) {
+    return fail(unavailable(Errc::WorkersBusy, fmt::format("{} is asked for, and is busy", who)));
+  }
+  if (wish_.affinity) {
+    const auto seat = seated(*wish_.affinity);
+    if (seat && *seat != chosen) {
+      return invalid(
+          fmt::format("{} is asked for, but the session is served by '{}'; leave out {} or {}", who,
+                      this->worker(*seat)->name(), set_.worker_header(), routing::kSessionHeader));
+    }
+  }
+  return chosen;
+}
+
+Error Round::none_eligible() const {
+  const std::string_view role = model::to_string(set_.role_);
+  bool anybody = false;
+  Refusal nearest = Refusal::NotAllowed;
+  for (const auto& worker : members_->workers) {
+    anybody = anybody || (!is_out(*worker) && !is_excluded(*worker, wish_));
+    nearest = std::max(nearest, refusal(*worker));
+  }
+  if (!anybody) {
+    return unavailable(Errc::NoWorkers, set_.any_available()
+                                            ? fmt::format("every {} worker has failed", role)
+                                            : fmt::format("no {} worker is available", role));
+  }
+  std::string why;
+  switch (nearest) {
+    case Refusal::NotAllowed:
+      why = wish_.allowed->empty()
+                ? fmt::format("the request allows no worker at all")
+                : fmt::format("none of the workers the request allows is a {} worker", role);
+      break;
+    case Refusal::Down:
+      why = fmt::format("no {} worker that the request allows is available", role);
+      break;
+    case Refusal::Excluded:
+      why = fmt::format("every {} worker that the request allows has failed", role);
+      break;
+    case Refusal::OtherMode:
+      why = fmt::format("no available {} worker hands off by {}", role,
+                        model::to_string(*wish_.mode));
+      break;
+    default:
+      why = fmt::format("no available {} worker has the required taints: {}", role,
+                        fmt::join(wish_.constraints.required, ", "));
+  }
+  return unavailable(Errc::NoEligibleWorker, std::move(why));
+}
+
+std::optional<std::size_t> Round::seated(const routing::Seat& seat) const {
+  for (const auto& worker : members_->workers) {
+    if (worker->id() != seat.worker) continue;
+    if (refusal(*worker) != Refusal::None || is_excluded(*worker, wish_)) return std::nullopt;
+    if (!seat.rank && worker->ranks() > 1) return std::nullopt;
+    const auto found = index_of(*worker, seat.rank.value_or(0));
+    // A session is better served elsewhere than late.
+    return found && is_busy(*found) ? std::nullopt : found;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Round::index_of(const Worker& worker, std::uint32_t rank) const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (this->worker(i).get() == &worker && this->rank(i) == rank) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace baton::fleet

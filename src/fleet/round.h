@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "fleet/members.h"
+#include "fleet/weighing.h"
+#include "fleet/wish.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace baton::fleet {
+
+class WorkerSet;
+using Random = std::function<std::uint64_t()>;
+
+// Role. One look at a set, for one wish: whoever joins or leaves meanwhile does not disturb it.
+// Confinement. One call of the set.
+class Round {
+ public:
+  Round(const WorkerSet& set, const Wish& wish);
+
+  enum class Turn { Take, Look };
+  // Index of the candidate; `Turn` says whether the cursor moves.
+  Result<std::size_t> choose(const Random& random, Turn turn) const;
+  Result<std::size_t> pinned(const routing::Pin& pin) const;
+  bool can_serve() const;
+
+  const std::shared_ptr<Worker>& worker(std::size_t i) const { return members_->worker(i); }
+  std::uint32_t rank(std::size_t i) const { return members_->candidates[i].rank; }
+  std::int64_t load(std::size_t i) const { return members_->candidates[i].load->requests(); }
+  std::size_t size() const { return members_->candidates.size(); }
+  std::string why_not(const Worker& worker) const;
+  bool is_busy(std::size_t i) const;
+  // Null where the policy weighs nothing.
+  const Weighing* weighing() const { return weighing_ ? &*weighing_ : nullptr; }
+  Time now() const { return now_; }
+
+ private:
+  // Why a worker cannot have a request, in the order it is asked. Later reasons are nearer misses.
+  enum class Refusal { NotAllowed, Down, Excluded, OtherMode, MissingTaint, None };
+
+  // Whoever names a worker may have one that has failed others.
+  bool is_out(const Worker& worker) const {
+    return worker.standing(now_) >
+           (wish_.pin ? std::max(wish_.worst, Standing::Doubtful) : wish_.worst);
+  }
+  Refusal refusal(const Worker& worker) const;
+  // The best standing among those who may have the request; nothing where nobody may.
+  std::optional<Standing> best_standing() const;
+  template <class Pick>
+  std::optional<std::size_t> choose_by_preference(Pick pick, Standing worst) const;
+  Result<std::size_t> choose_by_weight(const Random& random) const;
+  Error none_eligible() const;
+  Error all_busy() const;
+  std::optional<std::size_t> seated(const routing::Seat& seat) const;
+  std::optional<std::size_t> index_of(const Worker& worker, std::uint32_t rank) const;
+
+  const WorkerSet& set_;
+  const Wish& wish_;
+  std::shared_ptr<const Members> members_;
+  Time now_;
+  mutable std::optional<Weighing> weighing_;
+};
+
+}  // namespace baton::fleet

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fleet/weighing.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace baton::fleet {
+namespace {
+
+constexpr std::uint32_t kUsualBlock = 16;  // tokens, where nobody says
+
+// What the leg is weighed by: the model's options, or the request's own, and what its part rules out.
+config::Cost options_for(model::Policy policy, const config::Cost& model, const Wish& wish) {
+  config::Cost options = wish.cost.value_or(model);
+  if (policy == model::Policy::LoadAware) {
+    options.overlap_score_credit = 0;
+    options.assume_kv_reuse = false;
+  }
+  if (wish.part == Part::Decode) {
+    // Its blocks come from the prefill worker: nothing is computed, and nothing is found there.
+    options.track_prefill_tokens = false;
+    options.assume_kv_reuse = false;
+    options.overlap_score_credit = 0;
+  }
+  return options;
+}
+
+std::uint64_t blocks_of(std::uint64_t tokens, std::uint32_t block_size) {
+  return (tokens + block_size - 1) / block_size;
+}
+
+}  // namespace
+
+Weighing::Weighing(model::Role role, model::Policy policy, const config::Cost& options,
+                   const routing::LoadLedger& ledger, const Members& members, const Wish& wish,
+                   Time now)
+    : policy_(policy),
+      options_(options_for(policy, options, wish)),
+      members_(members),
+      wish_(wish),
+      now_(now),
+      tokens_(wish.prompt ? wish.prompt->tokens : 0),
+      decode_worker_(role == model::Role::Decode) {
+  if (!wish_.prompt) return;
+  if (options_.overlap_score_credit > 0 && policy_ != model::Policy::LoadAware) note_hits();
+  if (options_.assume_kv_reuse) note_shared(ledger);
+}
+
+void Weighing::note_hits() {
+  if (wish_.prompt->hits.empty()) return;
+  hits_.assign(members_.candidates.size(), nullptr);
+  for (const KnownPrompt::Hit& hit : wish_.prompt->hits) {
+    if (const auto candidate = members_.find(hit.seat)) hits_[*candidate] = &hit;
+  }
+}
+
+void Weighing::note_shared(const routing::LoadLedger& ledger) {
+  std::vector<std::pair<routing::SeatKey, std::uint32_t>> active;
+  for (const KnownPrompt::Shape& shape : wish_.prompt->shapes) {
+    if (!shape.chain) continue;
+    ledger.shared(*shape.chain, active);
+    if (active.empty()) continue;
+    shared_.resize(members_.candidates.size());
+    for (const auto& [seat, blocks] : active) {
+      if (const auto candidate = members_.find(seat))
+        shared_[*candidate] = std::max(shared_[*candidate], blocks);
+    }
+  }
+}
+
+void Weighing::compare(std::span<const std::uint32_t> eligible) {
+  least_prefill_tokens_ = std::numeric_limits<double>::infinity();
+  for (const std::uint32_t candidate : eligible) {
+    least_prefill_tokens_ =
+        std::min(least_prefill_tokens_, members_.candidates[candidate].load->prefill_tokens(now_));
+  }
+}
+
+std::uint32_t Weighing::block_size_on(std::size_t candidate) const {
+  if (!hits_.empty() && hits_[candidate] != nullptr) return hits_[candidate]->block_size;
+  if (const auto said = members_.worker(candidate)->spec().block_size) return *said;
+  if (wish_.prompt && !wish_.prompt->shapes.empty()) return wish_.prompt->shapes.front().block_size;
+  return kUsualBlock;
+}
+
+routing::LegSize Weighing::leg_on(std::size_t candidate) const {
+  return {.tokens = tokens_,
+          .block_size = block_size_on(candidate),
+          .track_prefill = options_.track_prefill_tokens,
+          .decode_worker = decode_worker_};
+}
+
+routing::SeatFacts Weighing::facts_of(std::size_t candidate, const routing::LegSize& leg) const {
+  const routing::SeatLoad& load = *members_.candidates[candidate].load;
+  routing::SeatFacts facts{
+      .prefill_tokens = load.prefill_tokens(now_),
+      .decode_blocks = load.decode_blocks(),
+      .requests = load.requests(),
+      .preference = wish_.constraints.preferred.empty()
+                        ? 1
+                        : wish_.constraints.preference(members_.worker(candidate)->taints())};
+  std::uint64_t own = blocks_of(leg.tokens, leg.block_size);
+  if (!shared_.empty()) own -= std::min<std::uint64_t>(own, shared_[candidate]);
+  facts.decode_blocks += static_cast<double>(own);
+  if (hits_.empty() || hits_[candidate] == nullptr) return facts;
+  facts.device = hits_[candidate]->device;
+  facts.host = hits_[candidate]->host;
+  facts.disk = hits_[candidate]->disk;
+  return facts;
+}
+
+Weight Weighing::weigh(std::size_t candidate) const {
+  Weight weight{.leg = leg_on(candidate), .facts = {}, .cost = {}};
+  weight.facts = facts_of(candidate, weight.leg);
+  weight.cached_tokens = routing::cached_tokens(options_, weight.leg, weight.facts);
+  weight.cost = routing::cost_of(options_, weight.leg, weight.facts, least_prefill_tokens_);
+  weight.total = weight.cost.total;
+  return weight;
+}
+
+routing::LegLoad Weighing::load_on(std::size_t candidate) const {
+  const routing::LegSize leg = leg_on(candidate);
+  routing::LegLoad load{.prefill_tokens = 0,
+                        .prefill_time = {},
+                        .chain = {},
+                        .blocks = blocks_of(leg.tokens, leg.block_size),
+                        .block_size = leg.block_size,
+                        .expected_output = {},
+                        .track_output = options_.track_output_blocks};
+  if (computes() && options_.track_prefill_tokens) {
+    const std::uint64_t cached = routing::cached_tokens(options_, leg, facts_of(candidate, leg));
+    load.prefill_tokens = leg.tokens - std::min(cached, leg.tokens);
+  }
+  if (options_.assume_kv_reuse && wish_.prompt) {
+    for (const KnownPrompt::Shape& shape : wish_.prompt->shapes) {
+      if (shape.block_size == leg.block_size) load.chain = shape.chain;
+    }
+  }
+  return load;
+}
+
+}  // namespace baton::fleet

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "model/worker.h"
+#include "routing/block_weight.h"
+#include "routing/prefill_backlog.h"
+
+#include <atomic>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+
+namespace baton::routing {
+
+// A rank of a worker, as the ledger and the caches name it.
+struct SeatKey {
+  model::WorkerId worker;
+  std::uint32_t rank = 0;
+  auto operator<=>(const SeatKey&) const = default;
+};
+
+struct SeatKeyHash {
+  std::size_t operator()(const SeatKey& seat) const {
+    // Multiplying and folding twice moves every bit of the key into every bit of the hash.
+    std::uint64_t mixed = (seat.worker.value ^ (std::uint64_t{seat.rank} << 32 | seat.rank)) +
+                          0x9E37'79B9'7F4A'7C15ULL;
+    mixed = (mixed ^ mixed >> 30) * 0xBF58'476D'1CE4'E5B9ULL;
+    mixed = (mixed ^ mixed >> 27) * 0x94D0'49BB'1331'11EBULL;
+    return static_cast<std::size_t>(mixed ^ mixed >> 31);
+  }
+};
+
+// Role. What runs on one rank.
+// Confinement. Any thread reads, without a lock; only a LoadLedger writes.
+// Lifetime. Shared by the fleet and by what is booked on it.
+// Invariants. 0 everywhere when nothing is booked.
+class alignas(64) SeatLoad {
+ public:
+  std::int64_t requests() const { return requests_.load(std::memory_order_relaxed); }
+  // To be computed for requests before their first token, as booked.
+  std::int64_t prefill_tokens() const { return backlog_.tokens(); }
+  // The same less what must have been computed since; modelled requests only.
+  double prefill_tokens(Time now) const { return backlog_.tokens(now); }
+  // Of prefill still to do, as predicted when it was booked; 0 where nothing is modelled.
+  double prefill_seconds(Time now) const { return backlog_.seconds(now); }
+  // Active ones, equal beginnings once; output blocks by weight.
+  double decode_blocks() const { return in_blocks(decode_.load(std::memory_order_relaxed)); }
+
+ private:
+  friend class LoadLedger;
+
+  std::atomic<std::int64_t> requests_{0};
+  std::atomic<BlockWeight> decode_{0};
+  PrefillBacklog backlog_;
+};
+
+}  // namespace baton::routing

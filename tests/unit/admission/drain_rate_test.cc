@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "admission/drain_rate.h"
+
+#include <gtest/gtest.h>
+
+namespace baton::admission {
+namespace {
+
+using std::chrono::seconds;
+
+DrainRate::Clock::time_point at(int second) {
+  return DrainRate::Clock::time_point(seconds(second));
+}
+
+TEST(DrainRate, TellsHowLongTheQueueWillTake) {
+  DrainRate rate(at(0));
+  for (int second = 1; second <= 100; ++second) rate.served(1000, at(second));
+  EXPECT_NEAR(static_cast<double>(rate.time_for(20'000, at(100)).count()), 20, 2);
+  EXPECT_EQ(rate.time_for(0, at(100)), seconds(1));
+  EXPECT_EQ(rate.time_for(10'000'000, at(100)), seconds(60));
+}
+
+TEST(DrainRate, IsRightSoonAfterTheBeginning) {
+  DrainRate rate(at(0));
+  rate.served(1000, at(1));
+  rate.served(1000, at(2));
+  EXPECT_NEAR(static_cast<double>(rate.time_for(20'000, at(2)).count()), 20, 4);
+}
+
+TEST(DrainRate, FollowsTheSpeedOfLate) {
+  DrainRate rate(at(0));
+  for (int second = 1; second <= 100; ++second) rate.served(100, at(second));
+  for (int second = 101; second <= 150; ++second) rate.served(1000, at(second));
+  EXPECT_NEAR(static_cast<double>(rate.time_for(20'000, at(150)).count()), 20, 2);
+}
+
+TEST(DrainRate, WithNothingServedItTakesAsLongAgainAsItHas) {
+  DrainRate rate(at(0));
+  EXPECT_EQ(rate.time_for(1000, at(0)), seconds(1));
+  EXPECT_EQ(rate.time_for(1000, at(7)), seconds(7));
+  EXPECT_EQ(rate.time_for(1000, at(1000)), seconds(60));
+}
+
+TEST(DrainRate, ForgetsWhatWasLongBeforeTheQueue) {
+  DrainRate rate(at(0));
+  rate.served(1000, at(1));
+  rate.begin(at(5));  // goes on
+  EXPECT_EQ(rate.time_for(1'000'000, at(5)), seconds(60));
+  rate.begin(at(1000));
+  EXPECT_EQ(rate.time_for(1'000'000, at(1000)), seconds(1));
+}
+
+}  // namespace
+}  // namespace baton::admission

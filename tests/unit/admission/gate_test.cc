@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "admission/gate.h"
+
+#include "support/io_fixture.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <gmock/gmock.h>
+
+#include <list>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+namespace baton::admission {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+config::QueueClass named(std::string name) {
+  config::QueueClass made;
+  made.name = std::move(name);
+  made.busy_tokens = 1000;
+  return made;
+}
+
+// What one who has come to the gate knows at the end.
+struct Visit {
+  std::optional<Result<Admitted>> outcome;
+  Cancellation cancellation;
+  int tries = 0;
+};
+
+class GateTest : public test::IoFixture {
+ protected:
+  void open(std::vector<config::QueueClass> classes = {named("all")}) {
+    config.classes = std::move(classes);
+    gate = std::make_shared<Gate>(config, home.get_executor(), GateMetrics(registry, "m", config));
+  }
+
+  // Comes to the gate, and goes to the worker that its lane names, or to any.
+  Visit& come(Request request, std::string name = {}) {
+    Visit& visit = visits.emplace_back();
+    if (request.prompt_tokens == 0) request.prompt_tokens = 10;
+    const auto attempt = [this, &visit, name,
+                          lane = request.lane](const config::QueueClass&) -> Result<Attempted> {
+      ++visit.tries;
+      if (broken.contains(name)) return fail(Errc::NoEligibleWorker, "nobody for " + name);
+      for (auto& [worker, places] : free) {
+        if (places == 0 || (!lane.empty() && lane != worker)) continue;
+        --places;
+        served.push_back(name);
+        return Attempted::Taken;
+      }
+      return Attempted::Busy;
+    };
+    start([this, &visit, request, attempt]() -> test::awaitable<void> {
+      visit.outcome = co_await gate->enter(request, attempt, visit.cancellation);
+    });
+    poll();
+    return visit;
+  }
+  Visit& come(std::string name) { return come(Request(), std::move(name)); }
+  static Request pinned(std::string worker) {
+    Request made;
+    made.lane = std::move(worker);
+    return made;
+  }
+  static Request patient(milliseconds at_most) {
+    Request made;
+    made.patience = Patience{.at_most = at_most};
+    return made;
+  }
+
+  // Everything goes on as far as it can; the recheck timer does not.
+  void poll() {
+    io.restart();
+    io.poll();
+  }
+  void now_free(const std::string& worker, int places = 1) {
+    free[worker] += places;
+    gate->changed();
+    poll();
+  }
+  static Errc why(const Visit& visit) {
+    return visit.outcome && !*visit.outcome ? visit.outcome->error().code() : Errc::Internal;
+  }
+
+  telemetry::Registry registry;
+  boost::asio::io_context home;  // of the recheck timer
+  config::Queue config;
+  std::shared_ptr<Gate> gate;
+  std::list<Visit> visits;
+  std::map<std::string, int> free;
+  std::set<std::string> broken;
+  std::vector<std::string> served;
+};
+
+TEST_F(GateTest, WhoFindsAWorkerWithTimeGoesThrough) {
+  open();
+  free["w"] = 1;
+  const Visit& visit = come("a");
+  ASSERT_TRUE(visit.outcome && *visit.outcome);
+  EXPECT_EQ((*visit.outcome)->policy_class, "all");
+  EXPECT_EQ((*visit.outcome)->waited, Clock::duration(0));
+  EXPECT_EQ((*visit.outcome)->ahead, 0U);
+}
+
+TEST_F(GateTest, TheRestWaitAndAreServedInOrder) {
+  open();
+  come("a");
+  come("b");
+  const Visit& last = come("c");
+  EXPECT_THAT(served, IsEmpty());
+  EXPECT_EQ(gate->waiting(), 3U);
+  EXPECT_EQ(gate->totals(0), (Totals{3, 30, 0, 30}));
+  now_free("w");
+  EXPECT_THAT(served, ElementsAre("a"));
+  now_free("w", 2);
+  EXPECT_THAT(served, ElementsAre("a", "b", "c"));
+  ASSERT_TRUE(last.outcome && *last.outcome);
+  EXPECT_GT((*last.outcome)->waited, Clock::duration(0));
+  EXPECT_EQ((*last.outcome)->ahead, 2U);
+  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(gate->totals(0), Totals());
+}
+
+TEST_F(GateTest, NobodyOvertakesThoseOfHisClassWhoWait) {
+  open({named("a"), named("b")});
+  come("first");
+  free["w"] = 1;  // and nobody has said so yet
+  come("second");
+  EXPECT_THAT(served, ElementsAre("first"));
+  free["w"] = 1;
+  Request other;
+  other.policy_class = "b";
+  come(other, "other");  // of a class where nobody waits
+  EXPECT_THAT(served, ElementsAre("first", "other"));
+  now_free("w");
+  EXPECT_THAT(served, ElementsAre("first", "other", "second"));
+}
+
+TEST_F(GateTest, NobodyWaitsBehindOneWhoseOnlyWorkerIsBusy) {
+  open();
+  come(pinned("1"), "pinned");
+  come(pinned("1"), "pinned too");
+  free["2"] = 1;
+  come("free");
+  EXPECT_THAT(served, ElementsAre("free"));
+  now_free("1", 2);
+  EXPECT_THAT(served, ElementsAre("free", "pinned", "pinned too"));
+}
+
+TEST_F(GateTest, ALaneThatIsKnownToBeBusyIsNotTriedForEachNewcomer) {
+  open();
+  const Visit& first = come(pinned("1"), "first");
+  const Visit& second = come(pinned("1"), "second");  // nobody knows of the first's lane yet
+  EXPECT_EQ(first.tries, 2);
+  const Visit& third = come(pinned("1"), "third");
+  EXPECT_EQ(first.tries, 2);
+  EXPECT_EQ(second.tries + third.tries, 0);
+  now_free("1", 3);
+  EXPECT_THAT(served, ElementsAre("first", "second", "third"));
+}
+
+TEST_F(GateTest, WhatWaitingDoesNotHelpAgainstEndsIt) {
+  open();
+  broken.insert("hopeless");
+  EXPECT_EQ(why(come("hopeless")), Errc::NoEligibleWorker);
+  const Visit& waiting = come("later hopeless");
+  come("b");
+  broken.insert("later hopeless");
+  now_free("w");
+  EXPECT_EQ(why(waiting), Errc::NoEligibleWorker);
+  EXPECT_THAT(served, ElementsAre("b"));
+}
+
+TEST_F(GateTest, AnExceptionEndsItsOwnRequestOnly) {
+  open();
+  bool thrown = false;
+  bool now = false;
+  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+    if (now) throw std::runtime_error("a bug");
+    return Attempted::Busy;
+  };
+  Cancellation cancellation;
+  start([&]() -> test::awaitable<void> {
+    try {
+      co_await gate->enter(Request(), attempt, cancellation);
+    } catch (const std::runtime_error&) {
+      thrown = true;
+    }
+  });
+  poll();
+  come("b");
+  now = true;
+  now_free("w");
+  EXPECT_TRUE(thrown);
+  EXPECT_THAT(served, ElementsAre("b"));
+}
+
+TEST_F(GateTest, WhoMayNotWaitIsToldAtOnce) {
+  open();
+  const Visit& visit = come(patient(milliseconds(0)));
+  EXPECT_EQ(why(visit), Errc::WorkersBusy);
+  EXPECT_TRUE(visit.outcome->error().retry_after());
+  EXPECT_EQ(gate->waiting(), 0U);
+}
+
+TEST_F(GateTest, WhoMayNotWaitHasOneTryWhereOthersWait) {
+  open();
+  come(pinned("1"), "pinned");
+  free["2"] = 1;
+  come(patient(milliseconds(0)), "hasty");
+  EXPECT_THAT(served, ElementsAre("hasty"));
+  const Visit& late = come(patient(milliseconds(0)), "late");
+  EXPECT_EQ(why(late), Errc::WorkersBusy);
+  EXPECT_EQ(late.tries, 1);
+  // Where it is known already it is not even tried.
+  Request same = pinned("1");
+  same.patience = Patience::none();
+  const Visit& hopeless = come(same, "hopeless");
+  EXPECT_EQ(why(hopeless), Errc::WorkersBusy);
+  EXPECT_EQ(hopeless.tries, 0);
+  EXPECT_EQ(gate->waiting(), 1U);
+  now_free("1");
+}
+
+TEST_F(GateTest, AClassWithoutThresholdsDoesNotQueue) {
+  config::QueueClass none = named("none");
+  none.busy_tokens.reset();
+  open({none});
+  EXPECT_EQ(why(come("a")), Errc::WorkersBusy);
+  open({});  // nor do no classes
+  EXPECT_EQ(why(come("a")), Errc::WorkersBusy);
+  free["w"] = 1;
+  come("b");
+  EXPECT_THAT(served, ElementsAre("b"));
+}
+
+TEST_F(GateTest, PatienceEnds) {
+  config.patience = milliseconds(20);
+  open();
+  const Visit& configured = come("configured");
+  const Visit& own = come(patient(milliseconds(1)), "own");
+  Request endless;
+  endless.patience = Patience::without_end();
+  const Visit& waiting = come(endless, "endless");
+  run_until([&] { return configured.outcome && own.outcome; });
+  EXPECT_EQ(why(configured), Errc::QueueTimeout);
+  EXPECT_EQ(why(own), Errc::QueueTimeout);
+  EXPECT_TRUE(own.outcome->error().retry_after());
+  EXPECT_FALSE(waiting.outcome);
+  EXPECT_EQ(gate->waiting(), 1U);
+  now_free("w");
+  EXPECT_THAT(served, ElementsAre("endless"));
+  EXPECT_THAT(registry.render(),
+              HasSubstr(R"(baton_queue_refused_total{model="m",reason="timeout"} 2)"));
+}
+
+TEST_F(GateTest, ACancelledWaiterIsGoneAtOnce) {
+  open();
+  Visit& gone = come("gone");
+  come("b");
+  gone.cancellation.request(Error(Errc::ClientGone, "left"));
+  poll();
+  EXPECT_EQ(why(gone), Errc::ClientGone);
+  EXPECT_EQ(gate->waiting(), 1U);
+  now_free("w");
+  EXPECT_THAT(served, ElementsAre("b"));
+}
+
+TEST_F(GateTest, OneWhoIsCancelledWhenItsTurnIsOnTheWayLetsTheNextHaveIt) {
+  open();
+  Visit& gone = come("gone");
+  come("b");
+  free["w"] = 1;
+  gate->changed();  // the offer is posted
+  gone.cancellation.request(Error(Errc::ClientGone, "left"));
+  poll();
+  // It was first to hear of its turn or of its end; whichever, nothing is lost.
+  EXPECT_EQ(served.size(), 1U);
+  EXPECT_EQ(free["w"], 0);
+  now_free("w");
+  EXPECT_EQ(gate->waiting(), 0U);
+}
+
+TEST_F(GateTest, AFullQueueRefusesWithFigures) {
+  config::QueueClass limited = named("limited");
+  limited.requests_per_worker = 1;
+  open({limited});
+  Request request;
+  request.workers = 2;
+  come(request, "a");
+  come(request, "b");
+  const Visit& refused = come(request, "c");
+  ASSERT_EQ(why(refused), Errc::QueueFull);
+  const Error& error = refused.outcome->error();
+  EXPECT_EQ(error.http_status(), 429);
+  EXPECT_EQ(error.retry_after(), seconds(1));
+  EXPECT_EQ(error.figures(),
+            R"({"policy_class":"limited","limit_kind":"requests","current":2,"limit":2})");
+  const std::string metrics = registry.render();
+  EXPECT_THAT(metrics, HasSubstr(R"(baton_queue_refused_total{model="m",reason="requests"} 1)"));
+  EXPECT_THAT(metrics, HasSubstr(R"(baton_queue_requests{model="m",class="limited"} 2)"));
+  now_free("w", 2);
+  EXPECT_THAT(registry.render(), HasSubstr(R"(baton_queue_requests{model="m",class="limited"} 0)"));
+}
+
+TEST_F(GateTest, LooksAgainByItselfWhileAnybodyWaits) {
+  open();
+  const Visit& visit = come("a");
+  free["w"] = 1;  // load has decayed, and nobody says so
+  run_until([&] {
+    home.restart();
+    home.poll();
+    return visit.outcome.has_value();
+  });
+  // Nobody waits: the timer ends.
+  home.restart();
+  home.run_for(10 * Gate::kRecheck);
+  EXPECT_TRUE(home.stopped());
+}
+
+TEST_F(GateTest, AnExecutorThatEndsTakesItsWaitersAlong) {
+  open();
+  Cancellation cancellation;  // outlives its listeners
+  auto doomed = std::make_unique<boost::asio::io_context>();
+  int tries = 0;
+  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+    ++tries;
+    return Attempted::Busy;
+  };
+  boost::asio::co_spawn(*doomed, gate->enter(Request(), attempt, cancellation),
+                        boost::asio::detached);
+  doomed->poll();
+  EXPECT_EQ(tries, 1);
+  come("b");
+  EXPECT_EQ(gate->waiting(), 2U);
+  free["w"] = 1;
+  gate->changed();  // its turn is on the way
+  poll();
+  EXPECT_THAT(served, IsEmpty());
+  doomed.reset();
+  poll();
+  EXPECT_EQ(tries, 1);
+  EXPECT_THAT(served, ElementsAre("b"));
+  EXPECT_EQ(gate->waiting(), 0U);
+}
+
+TEST_F(GateTest, CancelledBeforeItComesItIsNotTried) {
+  open();
+  free["w"] = 1;
+  Visit& visit = visits.emplace_back();
+  visit.cancellation.request(Error(Errc::ClientGone, "left"));
+  start([&]() -> test::awaitable<void> {
+    visit.outcome = co_await gate->enter(
+        Request(),
+        [&](const config::QueueClass&) -> Result<Attempted> {
+          ++visit.tries;
+          return Attempted::Taken;
+        },
+        visit.cancellation);
+  });
+  poll();
+  EXPECT_EQ(why(visit), Errc::ClientGone);
+  EXPECT_EQ(visit.tries, 0);
+}
+
+}  // namespace
+}  // namespace baton::admission

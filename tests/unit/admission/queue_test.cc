@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "admission/queue.h"
+
+#include "queue_model.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <numeric>
+#include <random>
+
+namespace baton::admission {
+namespace {
+
+using config::QueueOrder;
+
+config::QueueClass named(std::string name, QueueOrder order = QueueOrder::Fcfs,
+                         std::uint64_t quantum = 1) {
+  config::QueueClass made;
+  made.name = std::move(name);
+  made.order = order;
+  made.quantum = quantum;
+  made.busy_tokens = 1;
+  return made;
+}
+
+config::Queue with(std::vector<config::QueueClass> classes) {
+  config::Queue made;
+  made.classes = std::move(classes);
+  return made;
+}
+
+Entry of(std::uint64_t tokens, double arrival = 0, std::string lane = {}) {
+  Entry made;
+  made.prompt_tokens = tokens;
+  made.lane = std::move(lane);
+  made.arrival = at(arrival);
+  return made;
+}
+
+Entry from(std::string tenant, std::uint64_t tokens, double arrival = 0) {
+  Entry made = of(tokens, arrival);
+  made.tenant = std::move(tenant);
+  return made;
+}
+
+struct Line {
+  explicit Line(config::Queue config) : queue(config, at(0)) {}
+
+  Ticket add(const Entry& entry, std::size_t policy_class = 0) {
+    return *queue.add(policy_class, entry, 1, entry.arrival);
+  }
+  // Serves everybody, whose turn it is first.
+  std::vector<Ticket> drain(double now) {
+    std::vector<Ticket> order;
+    queue.begin_round(at(now));
+    while (const auto ticket = queue.next(at(now))) {
+      order.push_back(*ticket);
+      queue.taken(*ticket, at(now));
+    }
+    return order;
+  }
+
+  Queue queue;
+};
+
+TEST(Queue, FirstComeIsFirstServedAndAJumpIsAnEarlierArrival) {
+  Line line(with({named("all")}));
+  const Ticket first = line.add(of(10, 1));
+  const Ticket second = line.add(of(10, 2));
+  Entry jumper = of(10, 4);
+  jumper.priority_jump = 2.5;  // as if it had come at 1.5
+  const Ticket third = line.add(jumper);
+  Entry modest = of(10, 5);
+  modest.priority_jump = -100;  // nobody is put back
+  const Ticket fourth = line.add(modest);
+  const Ticket fifth = line.add(of(10, 6));
+  EXPECT_EQ(line.drain(10), (std::vector{first, third, second, fourth, fifth}));
+}
+
+TEST(Queue, LastComeCanBeFirstServed) {
+  Line line(with({named("all", QueueOrder::Lcfs)}));
+  const Ticket first = line.add(of(10, 1));
+  const Ticket second = line.add(of(10, 2));
+  Entry jumper = of(10, 1.5);
+  jumper.priority_jump = 5;
+  const Ticket third = line.add(jumper);
+  EXPECT_EQ(line.drain(10), (std::vector{third, second, first}));
+}
+
+TEST(Queue, ShortestFirstWeighsNewTokensAgainstTheTimeWaited) {
+  Line line(with({named("all", QueueOrder::Wspt)}));
+  Entry cached = of(1000, 0);
+  cached.cached_tokens = 995;
+  const Ticket large = line.add(of(100, 0));
+  const Ticket small = line.add(cached);
+  EXPECT_EQ(line.drain(0), (std::vector{small, large}));
+
+  // (1 + 60) / 100 is more than (1 + 1) / 5.
+  const Ticket old = line.add(of(100, 0));
+  Entry late = of(5, 59);
+  const Ticket young = line.add(late);
+  EXPECT_EQ(line.drain(60), (std::vector{old, young}));
+
+  // As if it had come a minute earlier: (1 + 60 + 1) / 5 is more than (1 + 100) / 100.
+  const Ticket older = line.add(of(100, 0));
+  late.arrival = at(99);
+  late.priority_jump = 60;
+  const Ticket jumper = line.add(late);
+  EXPECT_EQ(line.drain(100), (std::vector{jumper, older}));
+}
+
+TEST(Queue, StrictPriorityGoesBeforeEverything) {
+  Line line(with({named("all", QueueOrder::Wspt)}));
+  const Ticket plain = line.add(from("idle", 1, 0));
+  Entry strict = from("busy", 100'000, 5);
+  strict.strict_priority = 1;
+  const Ticket first = line.add(strict);
+  EXPECT_EQ(line.drain(10), (std::vector{first, plain}));
+}
+
+TEST(Queue, DoesWhatItsRulesSayWhateverHappens) {
+  std::mt19937_64 random(7);
+  const auto pick = [&random](std::uint64_t below) { return random() % below; };
+  for (int run = 0; run < 60; ++run) {
+    config::Queue config = with({});
+    const std::size_t classes = 1 + pick(4);
+    for (std::size_t i = 0; i < classes; ++i) {
+      config.classes.push_back(named(std::to_string(i), static_cast<QueueOrder>(pick(3)),
+                                     pick(2) == 0 ? 1 : 1 + pick(300)));
+    }
+    config.fair_tenants = pick(3) != 0;
+    Queue queue(config, at(0));
+    QueueModel model(config);
+    std::vector<Ticket> all;
+    double now = 0;
+    for (int step = 0; step < 800; ++step) {
+      now += static_cast<double>(pick(1000)) / 1024;
+      const auto what = pick(10);
+      if (what < 5) {
+        Entry entry = of(pick(4) == 0 ? 0 : pick(500), now, pick(2) ? "" : std::to_string(pick(3)));
+        entry.cached_tokens = pick(3) == 0 ? pick(entry.prompt_tokens + 10) : 0;
+        entry.tenant = std::to_string(pick(4));
+        entry.strict_priority = static_cast<std::uint32_t>(pick(8) == 0 ? pick(3) : 0);
+        entry.priority_jump = pick(3) == 0 ? static_cast<double>(pick(50)) - 10 : 0;
+        const std::size_t policy_class = pick(classes);
+        const auto ticket = queue.add(policy_class, entry, 1, at(now));
+        ASSERT_TRUE(ticket);
+        model.add(*ticket, policy_class, entry);
+        all.push_back(*ticket);
+      } else if (what < 6 && !all.empty()) {
+        const std::size_t index = pick(all.size());
+        queue.remove(all[index], at(now));
+        model.remove(all[index]);
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(index));
+      } else if (what < 7) {
+        queue.begin_round(at(now));
+        model.begin_round();
+      } else {
+        const auto next = queue.next(at(now));
+        ASSERT_EQ(next, model.next(at(now))) << "run " << run << ", step " << step;
+        if (!next) continue;
+        if (pick(2) == 0) {
+          queue.pass(*next, at(now));
+          model.pass(*next);
+          EXPECT_TRUE(queue.passed(*next));
+        } else {
+          queue.taken(*next, at(now));
+          model.taken(*next);
+          std::erase(all, *next);
+        }
+      }
+      ASSERT_EQ(queue.size(), all.size());
+    }
+  }
+}
+
+TEST(Queue, ClassesShareByTheirQuanta) {
+  const std::vector<std::uint64_t> quanta{100, 300, 600};
+  Line line(with({named("a", QueueOrder::Fcfs, 100), named("b", QueueOrder::Wspt, 300),
+                  named("c", QueueOrder::Lcfs, 600)}));
+  std::mt19937_64 random(1);
+  std::unordered_map<Ticket, std::pair<std::size_t, std::uint64_t>> what;
+  const auto add = [&](std::size_t policy_class, double now) {
+    const std::uint64_t tokens = 1 + random() % 900;
+    what[line.add(of(tokens, now), policy_class)] = {policy_class, tokens};
+  };
+  for (int i = 0; i < 30; ++i) add(static_cast<std::size_t>(i % 3), 0);
+  std::vector<double> served(3);
+  for (int i = 1; i < 30'000; ++i) {
+    // A worker has time for one at a time: a round serves one and then all find it busy.
+    const double now = i * 0.01;
+    line.queue.begin_round(at(now));
+    const Ticket ticket = *line.queue.next(at(now));
+    const auto [policy_class, tokens] = what[ticket];
+    line.queue.taken(ticket, at(now));
+    served[policy_class] += static_cast<double>(tokens);
+    while (const auto busy = line.queue.next(at(now))) line.queue.pass(*busy, at(now));
+    add(policy_class, now);
+  }
+  const double all = std::accumulate(served.begin(), served.end(), 0.0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double share = static_cast<double>(quanta[i]) / 1000;
+    EXPECT_NEAR(served[i] / all, share, 0.01 * share) << i;
+  }
+}
+
+TEST(Queue, AClassThatEmptiesLosesWhatItHadNotSpent) {
+  Line line(with({named("a", QueueOrder::Fcfs, 100), named("b", QueueOrder::Fcfs, 100)}));
+  const Ticket a1 = line.add(of(10), 0);
+  EXPECT_EQ(line.drain(0), std::vector{a1});  // and 90 are left, for nobody
+  // It is the turn of a still, which has had its quantum: b comes first.
+  const Ticket a2 = line.add(of(100), 0);
+  const Ticket b1 = line.add(of(100), 1);
+  EXPECT_EQ(line.drain(1), (std::vector{b1, a2}));
+}
+
+TEST(Queue, NobodyWaitsBehindOneWhoseWorkerIsBusy) {
+  Line line(with({named("all")}));
+  std::vector<Ticket> pinned;
+  for (int i = 0; i < 1000; ++i) pinned.push_back(line.add(of(10, 0, "worker 1")));
+  const Ticket alone = line.add(of(10, 1));
+  const Ticket last = line.add(of(10, 2, "worker 2"));
+  line.queue.begin_round(at(3));
+  EXPECT_EQ(line.queue.next(at(3)), pinned[0]);
+  line.queue.pass(pinned[0], at(3));
+  EXPECT_TRUE(line.queue.passed(pinned[999]));
+  EXPECT_EQ(line.queue.next(at(3)), alone);
+  line.queue.pass(alone, at(3));
+  EXPECT_EQ(line.queue.next(at(3)), last);
+  line.queue.taken(last, at(3));
+  EXPECT_EQ(line.queue.next(at(3)), std::nullopt);
+  // They have kept their places.
+  line.queue.begin_round(at(4));
+  EXPECT_EQ(line.queue.next(at(4)), pinned[0]);
+}
+
+TEST(Queue, ARoundPassesOverABoundedNumber) {
+  Line line(with({named("all")}));
+  for (int i = 0; i < 1000; ++i) line.add(of(10, i));
+  line.queue.begin_round(at(2000));
+  std::size_t passes = 0;
+  while (const auto ticket = line.queue.next(at(2000))) {
+    line.queue.pass(*ticket, at(2000));
+    ++passes;
+  }
+  EXPECT_EQ(passes, Queue::kLookAhead);
+}
+
+TEST(Queue, ABusyClassHasItsTurnWhenItsWorkersHaveTime) {
+  Line line(with({named("a", QueueOrder::Fcfs, 10), named("b", QueueOrder::Fcfs, 10)}));
+  std::vector<Ticket> a;
+  std::vector<Ticket> b;
+  for (int i = 0; i < 100; ++i) a.push_back(line.add(of(10, 0, "a"), 0));
+  for (int i = 0; i < 100; ++i) b.push_back(line.add(of(10, 0, "b"), 1));
+  // The workers of a are busy for a long time.
+  for (std::size_t i = 0; i < 50; ++i) {
+    line.queue.begin_round(at(1));
+    while (const auto ticket = line.queue.next(at(1))) {
+      if (*ticket == b[i]) {
+        line.queue.taken(*ticket, at(1));
+        break;
+      }
+      EXPECT_EQ(*ticket, a[0]);
+      line.queue.pass(*ticket, at(1));
+    }
+  }
+  // Then they take turns: it has not been saving up meanwhile.
+  std::vector<Ticket> order = line.drain(2);
+  std::size_t of_a = 0;
+  for (std::size_t i = 0; i < 20; ++i) of_a += std::ranges::count(a, order[i]) > 0 ? 1 : 0;
+  EXPECT_GE(of_a, 9U);
+  EXPECT_LE(of_a, 12U);
+}
+
+TEST(Queue, TenantsAreServedTheSameNumberOfTokens) {
+  Line line(with({named("all", QueueOrder::Fcfs)}));
+  std::mt19937_64 random(3);
+  std::unordered_map<Ticket, Entry> entries;
+  const auto add = [&](const std::string& tenant, double now) {
+    const Entry entry = from(tenant, tenant == "large" ? 500 + random() % 1000 : 20, now);
+    entries[line.add(entry)] = entry;
+  };
+  for (int i = 0; i < 1000; ++i) add("many", 0);
+  for (int i = 0; i < 10; ++i) add("few", 1);
+  for (int i = 0; i < 10; ++i) add("large", 2);
+  std::map<std::string, double> served;
+  for (int i = 0; i < 20'000; ++i) {
+    const double now = 3 + i;
+    line.queue.begin_round(at(now));
+    const Ticket ticket = *line.queue.next(at(now));
+    const Entry entry = entries[ticket];
+    line.queue.taken(ticket, at(now));
+    served[entry.tenant] += static_cast<double>(entry.prompt_tokens);
+    add(entry.tenant, now);
+  }
+  EXPECT_NEAR(served["many"] / served["few"], 1, 0.01);
+  EXPECT_NEAR(served["large"] / served["few"], 1, 0.02);  // within one of its requests
+}
+
+TEST(Queue, AnAbsentTenantSavesUpNothing) {
+  Line line(with({named("all")}));
+  for (int i = 0; i < 1000; ++i) line.add(from("there", 10, i));
+  for (int i = 0; i < 500; ++i) {
+    line.queue.begin_round(at(1000));
+    line.queue.taken(*line.queue.next(at(1000)), at(1000));
+  }
+  std::set<Ticket> back;
+  for (int i = 0; i < 500; ++i) back.insert(line.add(from("back", 10, 1001)));
+  const std::vector<Ticket> order = line.drain(1002);
+  std::size_t first_hundred = 0;
+  for (std::size_t i = 0; i < 100; ++i) first_hundred += back.contains(order[i]) ? 1 : 0;
+  EXPECT_NEAR(static_cast<double>(first_hundred), 50, 1);
+}
+
+TEST(Queue, WhoLeavesWithADebtComesBackWithIt) {
+  Line line(with({named("all")}));
+  const Ticket huge = line.add(from("greedy", 1000, 0));
+  std::vector<Ticket> modest;
+  for (int i = 0; i < 200; ++i) modest.push_back(line.add(from("modest", 10, 1)));
+  line.queue.begin_round(at(2));
+  EXPECT_EQ(line.queue.next(at(2)), huge);
+  line.queue.taken(huge, at(2));
+  const Ticket again = line.add(from("greedy", 10, 2));
+  const std::vector<Ticket> order = line.drain(3);
+  // After 1000 tokens of the other, and one more: at a tie, who came first.
+  EXPECT_EQ(std::ranges::find(order, again) - order.begin(), 101);
+}
+
+TEST(Queue, ShortestFirstLeavesNobodyBehind) {
+  Line line(with({named("all", QueueOrder::Wspt)}));
+  const Ticket huge = line.add(of(10'000, 0));
+  double now = 0;
+  for (int i = 0; i < 40; ++i) line.add(of(100, now));
+  // Small ones come as fast as they are served, each having waited four seconds when it is.
+  while (true) {
+    now += 0.1;
+    line.add(of(100, now));
+    line.queue.begin_round(at(now));
+    const Ticket next = *line.queue.next(at(now));
+    line.queue.taken(next, at(now));
+    if (next == huge) break;
+    ASSERT_LT(now, 1000);
+  }
+  // As soon as it has waited a hundred times as long as they have.
+  EXPECT_GT(now, 300);
+  EXPECT_LT(now, 550);
+}
+
+TEST(Queue, WhoWouldCrossALimitIsRefused) {
+  config::QueueClass limited = named("limited");
+  limited.requests_per_worker = 3;
+  limited.tokens_per_worker = 100;
+  limited.cached_tokens_per_worker = 30;
+  Queue queue(with({limited}), at(0));
+  const auto add = [&](std::uint64_t tokens, std::uint64_t cached, std::size_t workers = 2) {
+    Entry entry = of(tokens);
+    entry.cached_tokens = cached;
+    return queue.add(0, entry, workers, at(0));
+  };
+  ASSERT_TRUE(add(150, 20));
+  EXPECT_EQ(add(51, 0).error(), (Refusal{"limited", LimitKind::RawIslTokens, 150, 200}));
+  EXPECT_EQ(add(50, 41).error(), (Refusal{"limited", LimitKind::CachedTokens, 20, 60}));
+  ASSERT_TRUE(add(50, 40));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(add(0, 0));
+  EXPECT_EQ(add(0, 0).error(), (Refusal{"limited", LimitKind::Requests, 6, 6}));
+  // Fewer workers than before: nobody is sent away, and nobody more is let in.
+  EXPECT_EQ(add(0, 0, 1).error(), (Refusal{"limited", LimitKind::Requests, 6, 3}));
+  EXPECT_EQ(queue.totals(0), (Totals{6, 200, 60, 140}));
+}
+
+TEST(Queue, WhatIsLargerThanALimitMayWaitAlone) {
+  config::QueueClass limited = named("limited");
+  limited.tokens_per_worker = 100;
+  Queue queue(with({limited}), at(0));
+  ASSERT_TRUE(queue.add(0, of(5000), 1, at(0)));
+  EXPECT_EQ(queue.add(0, of(1), 1, at(0)).error(),
+            (Refusal{"limited", LimitKind::RawIslTokens, 5000, 100}));
+  limited.tokens_per_worker = 0;  // nobody means nobody
+  Queue none(with({limited}), at(0));
+  EXPECT_FALSE(none.add(0, of(5000), 1, at(0)));
+}
+
+TEST(Queue, ACrowdIsServedAndForgotten) {
+  constexpr std::size_t kCrowd = 20'000;
+  Line line(with({named("a", QueueOrder::Wspt, 100), named("b", QueueOrder::Fcfs, 100)}));
+  std::mt19937_64 random(5);
+  for (std::size_t i = 0; i < kCrowd; ++i) {
+    Entry entry = from("tenant " + std::to_string(random() % 10'000), 1 + random() % 2000,
+                       static_cast<double>(i) / 1000);
+    entry.lane = i % 3 == 0 ? "" : std::to_string(random() % 50);
+    line.add(entry, i % 2);
+  }
+  EXPECT_EQ(line.queue.size(), kCrowd);
+  EXPECT_EQ(line.drain(200).size(), kCrowd);
+  EXPECT_EQ(line.queue.size(), 0U);
+  EXPECT_EQ(line.queue.totals(0), Totals());
+}
+
+}  // namespace
+}  // namespace baton::admission

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fleet/weighing.h"
+
+#include "fleet/worker_set.h"
+#include "unit/fleet/fleet_fixture.h"
+
+#include <map>
+#include <random>
+#include <thread>
+
+namespace baton::fleet {
+namespace {
+
+using model::Policy;
+using model::Role;
+
+constexpr std::uint32_t kBlock = 16;
+
+// A prompt of so many blocks; those with the same `family` begin alike.
+std::shared_ptr<KnownPrompt> prompt_of(std::uint64_t blocks, std::uint64_t family = 1,
+                                       std::uint64_t common = 0) {
+  auto prompt = std::make_shared<KnownPrompt>();
+  prompt->tokens = blocks * kBlock;
+  std::vector<std::uint64_t> chain;
+  for (std::uint64_t i = 0; i < blocks; ++i)
+    chain.push_back((i < common ? 1000 : family * 1'000'000) + i);
+  prompt->shapes.push_back(
+      {kBlock, std::make_shared<const std::vector<std::uint64_t>>(std::move(chain))});
+  return prompt;
+}
+
+struct WeighingTest : testing::Test {
+  void serve(Policy policy, Role role = Role::Prefill, config::Cost cost = {}, int count = 3) {
+    set = std::make_unique<WorkerSet>(role, policy, cost);
+    for (int i = 1; i <= count; ++i) {
+      model::WorkerSpec spec = worker(static_cast<std::uint16_t>(i), role);
+      spec.name = std::string(1, static_cast<char>('a' + i - 1));
+      set->add(make_worker(static_cast<std::uint16_t>(i), std::move(spec)));
+    }
+  }
+  routing::SeatKey seat(std::string_view name) { return {set->find(name)->id(), 0}; }
+  const routing::SeatLoad& load(std::string_view name) { return *set->find(name)->load(0); }
+  Booking book(const Wish& wish) {
+    auto booking = set->book(wish, random);
+    EXPECT_TRUE(booking) << (booking ? "" : booking.error().message());
+    return booking ? std::move(*booking) : Booking();
+  }
+  Wish wish_with(std::shared_ptr<const KnownPrompt> prompt, Part part = Part::Prefill) {
+    Wish wish;
+    wish.prompt = std::move(prompt);
+    wish.part = part;
+    return wish;
+  }
+
+  std::unique_ptr<WorkerSet> set;
+  Random random = std::mt19937_64(7);
+};
+
+TEST_F(WeighingTest, TheOneThatHasThePromptGetsIt) {
+  serve(Policy::Kv);
+  auto prompt = prompt_of(10);
+  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 8});
+  const Booking booking = book(wish_with(prompt));
+  EXPECT_EQ(booking.worker().name(), "b");
+  // What is not cached is to be computed.
+  EXPECT_EQ(load("b").prefill_tokens(), 2 * kBlock);
+  EXPECT_EQ(load("b").decode_blocks(), 10);
+  EXPECT_EQ(load("b").requests(), 1);
+}
+
+TEST_F(WeighingTest, MuchToDoWeighsMoreThanALittleCache) {
+  serve(Policy::Kv);
+  auto long_prompt = prompt_of(100, 2);
+  long_prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 1});
+  const Booking first = book(wish_with(long_prompt));
+  ASSERT_EQ(first.worker().name(), "b");
+  auto prompt = prompt_of(10, 3);
+  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 5});
+  const Booking second = book(wish_with(prompt));
+  EXPECT_NE(second.worker().name(), "b");
+}
+
+TEST_F(WeighingTest, LoadAwareDoesNotLookAtCaches) {
+  serve(Policy::LoadAware);
+  auto prompt = prompt_of(10);
+  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 8});
+  std::map<std::string, int> where;
+  std::vector<Booking> running;
+  for (int i = 0; i < 9; ++i) {
+    running.push_back(book(wish_with(prompt)));
+    ++where[running.back().worker().name()];
+  }
+  EXPECT_EQ(where, (std::map<std::string, int>{{"a", 3}, {"b", 3}, {"c", 3}}));
+  // The whole prompt counts, wherever it is cached, and no block is shared.
+  EXPECT_EQ(load("b").prefill_tokens(), 3 * 10 * kBlock);
+  EXPECT_EQ(load("b").decode_blocks(), 30);
+}
+
+TEST_F(WeighingTest, EqualBeginningsCountOnce) {
+  serve(Policy::Kv, Role::Prefill, {}, 1);
+  const Booking first = book(wish_with(prompt_of(10, 1, 6)));
+  const Booking second = book(wish_with(prompt_of(10, 2, 6)));
+  EXPECT_EQ(load("a").decode_blocks(), 14);
+}
+
+TEST_F(WeighingTest, DecodeAfterAPrefillTracksNoPrefillAndSharesNothing) {
+  config::Cost cost;
+  cost.decode_active_request_weight = 1;
+  serve(Policy::Kv, Role::Decode, cost);
+  auto prompt = prompt_of(10);
+  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 10});
+  std::map<std::string, int> where;
+  std::vector<Booking> running;
+  for (int i = 0; i < 6; ++i) {
+    running.push_back(book(wish_with(prompt, Part::Decode)));
+    ++where[running.back().worker().name()];
+  }
+  EXPECT_EQ(where, (std::map<std::string, int>{{"a", 2}, {"b", 2}, {"c", 2}}));
+  EXPECT_EQ(load("b").prefill_tokens(), 0);
+  EXPECT_EQ(load("b").decode_blocks(), 20);
+}
+
+TEST_F(WeighingTest, APrefillThatIsOverCountsNoMore) {
+  serve(Policy::Kv, Role::Aggregated);
+  Booking booking = book(wish_with(prompt_of(10), Part::Both));
+  const std::string name = booking.worker().name();
+  EXPECT_EQ(load(name).prefill_tokens(), 10 * kBlock);
+  booking.prefill_completed();
+  booking.prefill_completed();
+  EXPECT_EQ(load(name).prefill_tokens(), 0);
+  EXPECT_EQ(load(name).decode_blocks(), 10);
+  booking = Booking();
+  EXPECT_EQ(load(name).decode_blocks(), 0);
+  EXPECT_EQ(load(name).requests(), 0);
+  EXPECT_EQ(set->ledger().tracked_blocks(), 0U);
+}
+
+TEST_F(WeighingTest, WhoeverIsBusyIsPassedOver) {
+  serve(Policy::Kv, Role::Prefill, {}, 2);
+  auto prompt = prompt_of(10);
+  prompt->hits.push_back({.seat = seat("a"), .block_size = kBlock, .device = 9});
+  Wish wish = wish_with(prompt);
+  wish.busy = BusyLine{.tokens = 0, .share = {}};
+  const Booking first = book(wish);
+  EXPECT_EQ(first.worker().name(), "a");
+  const Booking second = book(wish);
+  EXPECT_EQ(second.worker().name(), "b");
+  const auto third = set->book(wish, random);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code(), Errc::WorkersBusy);
+  EXPECT_TRUE(third.error().retry_after());
+  wish.pin = routing::Pin{.worker = "b", .rank = {}};
+  EXPECT_EQ(set->book(wish, random).error().code(), Errc::WorkersBusy);
+  wish.busy.reset();
+  EXPECT_TRUE(set->book(wish, random));
+}
+
+TEST_F(WeighingTest, ShareOfWhatIsBatchedIsALineToo) {
+  serve(Policy::Kv, Role::Prefill, {}, 1);
+  Wish wish = wish_with(prompt_of(100));
+  wish.busy = BusyLine{.tokens = {}, .share = 0.1};  // of 8192
+  const Booking first = book(wish);
+  EXPECT_EQ(set->book(wish, random).error().code(), Errc::WorkersBusy);
+  wish.busy->share = 0.2;
+  EXPECT_TRUE(set->book(wish, random));
+}
+
+TEST_F(WeighingTest, WhatIsNotAcceptedIsNotBooked) {
+  serve(Policy::Kv, Role::Decode, {}, 1);
+  Wish wish = wish_with(prompt_of(10), Part::Both);
+  double blocks = 0;
+  wish.accept = [&blocks](const Worker&, const Weight& weight) {
+    blocks = weight.facts.decode_blocks;
+    return weight.facts.decode_blocks <= 15;
+  };
+  const Booking first = book(wish);
+  EXPECT_EQ(blocks, 10);
+  wish.prompt = prompt_of(10, 2);
+  EXPECT_EQ(set->book(wish, random).error().code(), Errc::NoEligibleWorker);
+  EXPECT_EQ(blocks, 20);
+  EXPECT_EQ(load("a").requests(), 1);
+}
+
+TEST_F(WeighingTest, ARequestMayBeWeighedDifferently) {
+  serve(Policy::Kv);
+  auto prompt = prompt_of(10);
+  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 10});
+  Wish wish = wish_with(prompt);
+  wish.cost = config::Cost{};
+  wish.cost->overlap_score_credit = 0;
+  std::map<std::string, int> where;
+  for (int i = 0; i < 60; ++i) ++where[book(wish).worker().name()];
+  EXPECT_EQ(where.size(), 3U);  // equal costs, so each has its share
+}
+
+TEST_F(WeighingTest, WhyIsTold) {
+  serve(Policy::Kv, Role::Prefill, {}, 3);
+  auto prompt = prompt_of(10);
+  prompt->hits.push_back(
+      {.seat = seat("c"), .block_size = kBlock, .device = 4, .host = 2, .disk = 1});
+  Choice why{.picked = 9, .candidates = {}};
+  const auto booking = set->book(wish_with(prompt), random, &why);
+  ASSERT_TRUE(booking);
+  EXPECT_EQ(why.picked, 0U);
+  EXPECT_EQ(why.of, 3U);
+  ASSERT_EQ(why.candidates.size(), 3U);
+  EXPECT_EQ(why.candidates[0].worker->name(), "c");
+  const Weight& weight = *why.candidates[0].weight;
+  EXPECT_EQ(weight.facts.host, 2);
+  // 4 + 0.75 · 2 + 0.25 · 1 blocks of 16
+  EXPECT_EQ(weight.cached_tokens, 92U);
+  EXPECT_DOUBLE_EQ(weight.total, 10 - 5.75 + 10);
+  EXPECT_DOUBLE_EQ(why.candidates[1].score, 20);
+}
+
+TEST_F(WeighingTest, OfManyOnlyTheBestAreTold) {
+  serve(Policy::Kv, Role::Prefill, {}, 26);
+  Choice why{.picked = 9, .candidates = {}};
+  ASSERT_TRUE(set->book(wish_with(prompt_of(1)), random, &why));
+  EXPECT_EQ(why.candidates.size(), 16U);
+  EXPECT_EQ(why.of, 26U);
+}
+
+// Between choosing and booking nobody comes in between: at most one is ever ahead.
+TEST_F(WeighingTest, AHerdSpreads) {
+  serve(Policy::Kv, Role::Prefill, {}, 4);
+  constexpr int kThreads = 4;
+  constexpr int kEach = 100;
+  std::vector<std::vector<Booking>> bookings(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([this, t, &bookings] {
+        std::mt19937_64 own(static_cast<std::uint64_t>(t));
+        const Random dice = [&own] { return own(); };
+        for (int i = 0; i < kEach; ++i) {
+          const auto family = static_cast<std::uint64_t>(t * kEach + i + 2);
+          bookings[static_cast<std::size_t>(t)].push_back(
+              set->book(wish_with(prompt_of(4, family)), dice).value());
+        }
+      });
+    }
+  }
+  for (const char* const name : {"a", "b", "c", "d"}) {
+    EXPECT_EQ(load(name).requests(), kThreads * kEach / 4) << name;
+    EXPECT_EQ(load(name).prefill_tokens(), kThreads * kEach * 4 * kBlock / 4) << name;
+  }
+}
+
+TEST(Members, AreFoundByTheirSeat) {
+  auto one = make_worker(1, worker(1, Role::Decode));
+  model::WorkerSpec spec = worker(2, Role::Decode);
+  spec.data_parallel_size = 2;
+  auto two = make_worker(2, std::move(spec));
+  const Members members({one, two});
+  ASSERT_EQ(members.candidates.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(members.find(members.seat(i)), i);
+  EXPECT_EQ(members.find(routing::SeatKey{two->id(), 2}), std::nullopt);
+  EXPECT_EQ(Members().find(routing::SeatKey{two->id(), 0}), std::nullopt);
+}
+
+TEST(LoadBell, RingsForItsOneListener) {
+  struct Listener : LoadListener {
+    explicit Listener(int& rung) : rung_(rung) {}
+    void load_fell() override { ++rung_; }
+    int& rung_;
+  };
+  LoadBell bell;
+  bell.ring();
+  int rung = 0;
+  int made = 0;
+  const auto make = [&] {
+    ++made;
+    return std::make_unique<Listener>(rung);
+  };
+  LoadListener& first = bell.listener(make);
+  EXPECT_EQ(&bell.listener(make), &first);
+  EXPECT_EQ(made, 1);
+  bell.ring();
+  EXPECT_EQ(rung, 1);
+}
+
+}  // namespace
+}  // namespace baton::fleet

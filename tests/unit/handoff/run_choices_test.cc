@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+//
+// When a request gets its workers: at once, when others have been served, or never.
+#include "unit/handoff/handoff_fixture.h"
+#include "unit/handoff/known_prompt_stub.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace baton::handoff {
+namespace {
+
+using engine::Api;
+using test::FakeEngine;
+using test::FakePeer;
+using test::response;
+
+constexpr const char* kRequest = R"({"model":"m","prompt":"p","max_tokens":50,"stream":true})";
+
+// Answers each request when the test says so.
+FakeEngine::Script when_told() {
+  return [](FakePeer& peer) {
+    while (peer.read_request()) {
+      peer.wait_for_proceed();
+      peer.write(response(200, "answer"));
+    }
+  };
+}
+
+struct RunChoicesTest : HandoffFixture {
+  struct Client {
+    Trail trail;
+    Cancellation cancellation;
+    std::optional<Result<Answer>> answer;
+  };
+
+  // One worker that does both, and is busy with a single prompt.
+  void serve_one(std::optional<std::size_t> limit = {}) {
+    config::QueueClass one;
+    one.name = "default";
+    one.busy_tokens = 0;
+    one.requests_per_worker = limit;
+    options.routing.queue.classes = {one};
+    serve(Engine::Vllm, {{Role::Aggregated, worker_.endpoint()}});
+  }
+  Job sized_job(std::uint64_t tokens) {
+    Job made = job(Api::Completions, kRequest);
+    made.prompt_tokens = tokens;
+    return made;
+  }
+  void begin(Client& client, Job wanted) {
+    start([this, &client, wanted]() -> awaitable<void> {
+      client.answer.emplace(co_await handoff->run(wanted, client.trail, client.cancellation));
+    });
+  }
+  void wait_for(const Client& client) {
+    run_until([&client] { return client.answer.has_value(); });
+  }
+  void read_all(Client& client) {
+    run([&]() -> awaitable<void> {
+      while (true) {
+        const auto piece = co_await (*client.answer)->stream().read();
+        if (!piece || piece->empty()) break;
+        (*client.answer)->first_token();
+      }
+      (*client.answer)->finished();
+    });
+    client.answer.reset();
+  }
+  Errc code(const Client& client) const { return client.answer->error().code(); }
+  std::size_t waiting() const {
+    return static_cast<std::size_t>(
+        metrics_value("baton_queue_requests{model=\"m\",class=\"default\"}"));
+  }
+  double metrics_value(const std::string& name) const {
+    const std::string text = metrics.render();
+    const auto at = text.find(name + " ");
+    return at == text.npos ? -1 : std::stod(text.substr(at + name.size() + 1));
+  }
+
+  FakeEngine worker_{when_told()};
+};
+
+TEST_F(RunChoicesTest, WhoeverFindsAllBusyWaitsForItsTurn) {
+  serve_one();
+  Client first;
+  Client second;
+  begin(first, sized_job(100));
+  run_until([this] { return worker_.requests().size() == 1; });
+  begin(second, sized_job(100));
+  run_until([this] { return waiting() == 1; });
+  EXPECT_EQ(worker_.requests().size(), 1U);
+  worker_.proceed();
+  wait_for(first);
+  ASSERT_TRUE(*first.answer);
+  EXPECT_FALSE(second.answer);
+  read_all(first);  // its first token: the prompt is computed
+  run_until([this] { return worker_.requests().size() == 2; });
+  worker_.proceed();
+  wait_for(second);
+  ASSERT_TRUE(*second.answer);
+  EXPECT_EQ(second.trail.waited.policy_class, "default");
+  EXPECT_GT(second.trail.waited.queued.count(), 0);
+  EXPECT_EQ(first.trail.waited.queued.count(), 0);
+  read_all(second);
+  EXPECT_EQ(waiting(), 0U);
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(RunChoicesTest, AFullQueueRefusesAtOnce) {
+  serve_one(1);
+  Client running;
+  Client queued;
+  Client refused;
+  begin(running, sized_job(100));
+  run_until([this] { return worker_.requests().size() == 1; });
+  begin(queued, sized_job(100));
+  run_until([this] { return waiting() == 1; });
+  begin(refused, sized_job(100));
+  wait_for(refused);
+  ASSERT_FALSE(*refused.answer);
+  EXPECT_EQ(code(refused), Errc::QueueFull);
+  EXPECT_TRUE(refused.answer->error().retry_after());
+  worker_.proceed();
+  worker_.proceed();
+  wait_for(running);
+  read_all(running);
+  wait_for(queued);
+  read_all(queued);
+}
+
+TEST_F(RunChoicesTest, AClientThatLeavesTheQueueIsGone) {
+  serve_one();
+  Client running;
+  Client leaving;
+  begin(running, sized_job(100));
+  run_until([this] { return worker_.requests().size() == 1; });
+  begin(leaving, sized_job(100));
+  run_until([this] { return waiting() == 1; });
+  leaving.cancellation.request(client_gone());
+  wait_for(leaving);
+  ASSERT_FALSE(*leaving.answer);
+  EXPECT_EQ(code(leaving), Errc::ClientGone);
+  EXPECT_EQ(waiting(), 0U);
+  worker_.proceed();
+  wait_for(running);
+  read_all(running);
+  EXPECT_EQ(worker_.requests().size(), 1U);
+}
+
+TEST_F(RunChoicesTest, WhoeverDoesNotWantToWaitIsTold) {
+  serve_one();
+  Client running;
+  Client hasty;
+  begin(running, sized_job(100));
+  run_until([this] { return worker_.requests().size() == 1; });
+  Job wanted = sized_job(100);
+  wanted.patience = admission::Patience::none();
+  begin(hasty, wanted);
+  wait_for(hasty);
+  ASSERT_FALSE(*hasty.answer);
+  EXPECT_EQ(code(hasty), Errc::WorkersBusy);
+  worker_.proceed();
+  wait_for(running);
+  read_all(running);
+}
+
+// A prompt that another request computes is waited for, and not computed twice.
+TEST_F(RunChoicesTest, AStampedeFollowsItsFirst) {
+  options.routing.queue.follow_tokens = 1024;
+  options.policy = model::Policy::Kv;
+  serve(Engine::Vllm, {{Role::Aggregated, worker_.endpoint()}});
+  const auto cold = std::make_shared<KnownPromptStub>(4096);
+  const auto wanted = [&](const std::shared_ptr<KnownPromptStub>& prompt) {
+    Job made = sized_job(4096);
+    made.observer = prompt;
+    return made;
+  };
+  Client leader;
+  Client follower;
+  Client other;
+  begin(leader, wanted(cold));
+  run_until([this] { return worker_.requests().size() == 1; });
+  begin(follower, wanted(cold));
+  begin(other, sized_job(10));  // nobody knows its prompt: it goes its way
+  run_until([this] { return worker_.requests().size() == 2; });
+  worker_.proceed();
+  worker_.proceed();
+  wait_for(leader);
+  EXPECT_FALSE(follower.answer);
+  read_all(leader);
+  run_until([this] { return worker_.requests().size() == 3; });
+  worker_.proceed();
+  wait_for(follower);
+  ASSERT_TRUE(*follower.answer);
+  EXPECT_GT(follower.trail.waited.followed.count(), 0);
+  read_all(follower);
+  wait_for(other);
+  read_all(other);
+}
+
+TEST_F(RunChoicesTest, WhyIsRemembered) {
+  options.policy = model::Policy::Kv;
+  serve(Engine::Vllm, {{Role::Aggregated, worker_.endpoint()}});
+  worker_.proceed();
+  Client client;
+  Job wanted = sized_job(160);
+  auto prompt = std::make_shared<KnownPromptStub>(160);
+  prompt->cached(worker(worker_.endpoint()), 64);
+  wanted.observer = prompt;
+  begin(client, wanted);
+  wait_for(client);
+  read_all(client);
+  const auto decided = decisions.find("id-1");
+  ASSERT_TRUE(decided);
+  ASSERT_EQ(decided->decisions.size(), 1U);
+  const fleet::Choice& choice = decided->decisions[0].choice;
+  ASSERT_EQ(choice.candidates.size(), 1U);
+  EXPECT_EQ(choice.candidates[0].weight->cached_tokens, 64U);
+}
+
+TEST_F(RunChoicesTest, ADecodeWorkerThatHasThePromptServesAlone) {
+  options.policy = model::Policy::Kv;
+  options.routing.conditional.policy = config::Bypass::IslBounding;
+  FakeEngine prefill(test::always(response(200, "{}")));
+  serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, worker_.endpoint()}});
+  worker_.proceed();
+  Client client;
+  Job wanted = sized_job(1600);
+  auto prompt = std::make_shared<KnownPromptStub>(1600);
+  prompt->cached(worker(worker_.endpoint()), 1584);
+  wanted.observer = prompt;
+  begin(client, wanted);
+  wait_for(client);
+  ASSERT_TRUE(*client.answer);
+  EXPECT_FALSE((*client.answer)->handed_off());
+  read_all(client);
+  EXPECT_EQ(prefill.requests().size(), 0U);
+  EXPECT_EQ(worker_.requests().size(), 1U);
+  EXPECT_EQ(in_flight(), 0);
+}
+
+}  // namespace
+}  // namespace baton::handoff
