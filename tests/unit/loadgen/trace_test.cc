@@ -74,7 +74,7 @@ TEST(Trace, SaysWhichLineIsWrongAndWhy) {
 }
 
 TEST(Trace, NamesTheFileThatCannotBeRead) {
-  const auto trace = read_trace("/nowhere/trace.jsonl");
+  const auto trace = read_trace("/nowhere/trace.jsonl", 512);
   ASSERT_FALSE(trace);
   EXPECT_THAT(trace.error().message(), HasSubstr("/nowhere/trace.jsonl"));
 }
