@@ -77,7 +77,7 @@ constexpr std::array kKeys{
     Key{"models", "", "list", "none", "The models served, besides those that workers bring; --worker adds to them."},
     Key{"models[].name", "", "string", "required", "What clients put in \"model\"."},
     Key{"models[].aliases", "", "list", "none", "Further names for the same model."},
-    Key{"models[].policy", "", kPolicies, "round_robin", "How a worker is chosen for a request."},
+    Key{"models[].policy", "", kPolicies, "ttft", "How a worker is chosen for a request."},
     Key{"models[].prefill_policy", "", kPolicies, "policy", "How a prefill worker is chosen, where that differs."},
     Key{"models[].decode_policy", "", kPolicies, "policy", "How a decode worker is chosen, where that differs."},
     Key{"models[].disaggregation", "", "one of auto, required, off", "auto", "Whether prefill runs on workers of its own: where there are any, always, or never."},
