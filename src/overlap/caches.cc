@@ -192,6 +192,7 @@ std::vector<std::shared_ptr<Cache>> Caches::all() const {
   std::vector<std::shared_ptr<Cache>> caches;
   caches.reserve(table->caches.size());
   for (const auto& cache : table->caches | std::views::values) caches.push_back(cache);
+  std::ranges::sort(caches, {}, [](const auto& cache) { return cache->identity().holder; });
   return caches;
 }
 
