@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "kvindex/node.h"
+#include "kvindex/run.h"
 
 #include <array>
 #include <bit>
@@ -10,10 +10,6 @@
 #include <cstdint>
 
 namespace baton::kvindex {
-
-// Where a block is: its shard (6 bits) and its node (26).
-using BlockPlace = std::uint32_t;
-inline constexpr BlockPlace kNoPlace = 0xFFFFFFFF;
 
 // Role. What an engine calls its blocks, for one slot; twelve bytes for each, and some room.
 // Confinement. One thread at a time.
@@ -45,8 +41,12 @@ class EngineMap {
   Entry* find(std::uint64_t name) const;
   // Room for so many more.
   void reserve(std::size_t more);
-  // Requires: the name is not there, and room.
-  void add(std::uint64_t name, BlockPlace place);
+  // Adds a name, unless it is there: then it returns its entry, else null. Requires: room.
+  Entry* put(std::uint64_t name, BlockPlace place) {
+    Entry* entry = find(name);
+    if (entry == nullptr) add(name, place);
+    return entry;
+  }
   void erase(Entry* entry);
   // Gives back what is not needed.
   void shrink();
@@ -97,6 +97,8 @@ class EngineMap {
   std::size_t distance(std::size_t from, std::size_t to) const {
     return to >= from ? to - from : to + lines_count_ - from;
   }
+  // Requires: the name is not there, and room.
+  void add(std::uint64_t name, BlockPlace place);
   // Fills an empty place with a name that had passed its line, and so on with that one's place.
   void close_up(std::size_t line, Entry* hole);
   void resize(std::size_t lines);

@@ -28,7 +28,7 @@ TEST(EngineMap, IsLikeAMap) {
       map.shrink();
     } else if (found == nullptr) {
       map.reserve(1);
-      map.add(name, static_cast<BlockPlace>(i));
+      map.put(name, static_cast<BlockPlace>(i));
       model[name] = static_cast<BlockPlace>(i);
     }
     ASSERT_EQ(map.size(), model.size());
@@ -42,7 +42,7 @@ TEST(EngineMap, TakesLittleMoreThanItsNames) {
   EngineMap map;
   for (std::uint64_t name = 0; name < 100'000; ++name) {
     map.reserve(1);
-    map.add(name, 1);
+    map.put(name, 1);
     if (name > 10'000) ASSERT_LT(map.bytes(), name * 20);
   }
   while (map.size() > 100) {
