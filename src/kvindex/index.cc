@@ -37,23 +37,23 @@ void Index::leave(Slot slot) {
 
 void Index::State::give_name(Writer writer, EngineHash name, BlockPlace place,
                              std::vector<Moved>& moved) {
-  EngineMap::Entry* entry = writer.slot.names.put(name, place);
-  if (entry == nullptr) return;
+  const EngineMap::Entry entry = writer.slot.names.put(name, place);
+  if (!entry) return;
   Aliases& aliases = writer.slot.aliases;
-  const std::uint32_t lost = aliases.knows(entry->place)
-                                 ? aliases.take(name, entry->place, kAllTiers).block_lost
-                                 : kAllTiers;
-  if (lost != 0) moved.push_back({.place = entry->place, .tiers = lost});
-  entry->place = place;
+  const BlockPlace old = entry.place();
+  const std::uint32_t lost =
+      aliases.knows(old) ? aliases.take(name, old, kAllTiers).block_lost : kAllTiers;
+  if (lost != 0) moved.push_back({.place = old, .tiers = lost});
+  entry.set_place(place);
 }
 
 void Index::State::bind_known(Writer writer, Shard& shard, BlockPlace place, EngineHash name,
                               std::uint32_t tiers, Applied& applied, std::vector<Moved>& moved) {
   Aliases& aliases = writer.slot.aliases;
-  const EngineMap::Entry* entry = writer.slot.names.find(name);
+  const EngineMap::Entry entry = writer.slot.names.find(name);
   const std::uint32_t before =
       shard.hold(run_of(place), offset_of(place), writer.number, tiers, writer.slot.tally);
-  if (entry != nullptr && entry->place == place) {
+  if (entry && entry.place() == place) {
     std::uint32_t had = before;
     if (aliases.knows(place)) {
       had = aliases.tiers(name, place);
@@ -139,9 +139,9 @@ Applied Index::store(Slot slot, std::optional<EngineHash> parent, std::span<cons
   BlockPlace place = kNoPlace;
   std::optional<SequenceHash> before;
   if (parent) {
-    const EngineMap::Entry* entry = writer.slot.names.find(*parent);
-    if (entry == nullptr) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
-    place = entry->place;
+    const EngineMap::Entry entry = writer.slot.names.find(*parent);
+    if (!entry) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
+    place = entry.place();
     Shard& shard = state_->shards[shard_index(place)];
     const std::lock_guard hold_shard(shard.lock());
     before = shard.sequence(run_of(place), offset_of(place));
@@ -164,9 +164,9 @@ Applied Index::restore(Slot slot, std::optional<EngineHash> parent,
   const std::lock_guard hold(writer.slot.mutex);
   BlockPlace place = kNoPlace;
   if (parent) {
-    const EngineMap::Entry* entry = writer.slot.names.find(*parent);
-    if (entry == nullptr) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
-    place = entry->place;
+    const EngineMap::Entry entry = writer.slot.names.find(*parent);
+    if (!entry) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
+    place = entry.place();
   }
   Applied applied;
   std::vector<Link> links;
@@ -195,20 +195,17 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
                                       Action action) {
   std::uint32_t unknown = 0;
   const EngineMap& map = writer.slot.names;
-  std::array<EngineMap::Entry*, kChunk> entries{};
+  std::array<EngineMap::Entry, kChunk> entries;
   for (; !names.empty(); names = names.subspan(std::min(names.size(), kChunk))) {
     const auto chunk = names.first(std::min(names.size(), kChunk));
     // An action may move others' entries, or remove one that is named twice.
     const auto entry_at = [&](std::size_t i) {
-      EngineMap::Entry*& entry = entries[i];
-      if (entry != nullptr && (entry->place == kNoPlace || entry->name() != chunk[i])) {
-        entry = map.find(chunk[i]);
-      }
-      return entry;
+      if (entries[i] && !entries[i].is(chunk[i])) entries[i] = map.find(chunk[i]);
+      return entries[i];
     };
     const auto shard_at = [&](std::size_t i) {
-      const EngineMap::Entry* entry = entry_at(i);
-      return entry == nullptr ? kShards : shard_index(entry->place);
+      const EngineMap::Entry entry = entry_at(i);
+      return entry ? shard_index(entry.place()) : kShards;
     };
     for (const EngineHash name : chunk) map.prefetch(name);
     for (std::size_t i = 0; i < chunk.size(); ++i) entries[i] = map.find(chunk[i]);
@@ -223,16 +220,16 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
       }
       Shard& shard = shards[number];
       const std::lock_guard hold(shard.lock());
-      for (std::size_t k = i; k < end; ++k) shard.prefetch_run(run_of(entries[k]->place));
+      for (std::size_t k = i; k < end; ++k) shard.prefetch_run(run_of(entries[k].place()));
       for (std::size_t k = i; k < end; ++k) {
-        shard.prefetch_parts(run_of(entries[k]->place), offset_of(entries[k]->place));
+        shard.prefetch_parts(run_of(entries[k].place()), offset_of(entries[k].place()));
       }
       for (; i < end; ++i) {
-        EngineMap::Entry* entry = entry_at(i);
-        if (entry == nullptr) {
-          ++unknown;
+        const EngineMap::Entry entry = entry_at(i);
+        if (entry) {
+          action(shard, chunk[i], entry);
         } else {
-          action(shard, *entry);
+          ++unknown;
         }
       }
       shard.publish_bytes();
@@ -248,8 +245,8 @@ Applied Index::copy(Slot slot, std::span<const EngineHash> blocks, Tier tier) {
   Applied applied;
   std::vector<State::Moved> moved;  // nothing ever is: the names mean what they meant
   applied.unknown_parent =
-      state_->for_known(writer, blocks, [&](Shard& shard, EngineMap::Entry& entry) {
-        State::bind_known(writer, shard, entry.place, entry.name(), bit_of(tier), applied, moved);
+      state_->for_known(writer, blocks, [&](Shard& shard, EngineHash name, EngineMap::Entry entry) {
+        State::bind_known(writer, shard, entry.place(), name, bit_of(tier), applied, moved);
       });
   finish(writer.slot);
   return applied;
@@ -264,14 +261,13 @@ Applied Index::remove(Slot slot, std::span<const EngineHash> blocks, Tier tier) 
   EngineMap& names = writer.slot.names;
   Aliases& aliases = writer.slot.aliases;
   const std::uint32_t unknown =
-      state_->for_known(writer, blocks, [&](Shard& shard, EngineMap::Entry& entry) {
-        const BlockPlace place = entry.place;
-        const EngineHash name = entry.name();
+      state_->for_known(writer, blocks, [&](Shard& shard, EngineHash name, EngineMap::Entry entry) {
+        const BlockPlace place = entry.place();
         if (aliases.knows(place)) {
           const std::uint32_t had = aliases.tiers(name, place);
           ++((had & bit) == 0 ? applied.known : applied.done);
           if ((had & bit) == 0) return;
-          if (had == bit) names.erase(&entry);
+          if (had == bit) names.erase(entry);
           shard.release(run_of(place), offset_of(place), writer.number,
                         aliases.take(name, place, bit).block_lost, writer.slot.tally);
           return;
@@ -279,7 +275,7 @@ Applied Index::remove(Slot slot, std::span<const EngineHash> blocks, Tier tier) 
         const std::uint32_t had =
             shard.release(run_of(place), offset_of(place), writer.number, bit, writer.slot.tally);
         ++((had & bit) == 0 ? applied.known : applied.done);
-        if (had == bit) names.erase(&entry);
+        if (had == bit) names.erase(entry);
       });
   applied.known += unknown;  // they are not there, as was asked for
   finish(writer.slot);

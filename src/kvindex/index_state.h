@@ -57,7 +57,8 @@ struct Index::State {
   BlockCount count;
   PageArena arena;
   std::deque<Shard> shards;
-  Slots slots;
+  PageArena name_arena;
+  Slots slots{name_arena};
 };
 
 }  // namespace baton::kvindex

@@ -36,6 +36,8 @@ struct Tally {
 inline constexpr std::uint32_t kMostSlots = 1U << 23;
 
 struct SlotState {
+  explicit SlotState(PageArena& arena) : names(arena) {}
+
   // Held by whoever changes or lists what the slot holds.
   std::mutex mutex;
   EngineMap names;
@@ -48,7 +50,8 @@ struct SlotState {
 //   membership seen under its shard's lock is one.
 class Slots {
  public:
-  Slots() = default;
+  // Outlived by the arena. What the slots take of it counts as theirs.
+  explicit Slots(PageArena& arena) : arena_(arena) {}
   ~Slots();
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
@@ -74,6 +77,7 @@ class Slots {
     return (*chunks_[slot / kPerChunk].load(std::memory_order_acquire))[slot % kPerChunk];
   }
 
+  PageArena& arena_;
   mutable std::mutex mutex_;
   std::array<std::atomic<Chunk*>, kMostSlots / kPerChunk> chunks_{};
   std::uint32_t fresh_ = 0;  // slots from here on have never been used

@@ -12,21 +12,22 @@ namespace {
 
 TEST(EngineMap, IsLikeAMap) {
   std::mt19937_64 chance(5);
-  EngineMap map;
+  PageArena arena;
+  EngineMap map(arena);
   std::map<std::uint64_t, BlockPlace> model;
   for (int i = 0; i < 200'000; ++i) {
     // Few names at first, then many, then few again.
     const std::uint64_t names = i < 20'000 ? 30 : i < 150'000 ? 20'000 : 100;
     const std::uint64_t name = chance() % names << (i % 2 == 0 ? 0 : 40);
-    EngineMap::Entry* found = map.find(name);
+    const EngineMap::Entry found = map.find(name);
     const auto wanted = model.find(name);
-    ASSERT_EQ(found != nullptr, wanted != model.end());
-    if (found != nullptr) ASSERT_EQ(found->place, wanted->second);
-    if (found != nullptr && chance() % 2 == 0) {
+    ASSERT_EQ(static_cast<bool>(found), wanted != model.end());
+    if (found) ASSERT_EQ(found.place(), wanted->second);
+    if (found && chance() % 2 == 0) {
       map.erase(found);
       model.erase(wanted);
       map.shrink();
-    } else if (found == nullptr) {
+    } else if (!found) {
       map.reserve(1);
       map.put(name, static_cast<BlockPlace>(i));
       model[name] = static_cast<BlockPlace>(i);
@@ -39,7 +40,8 @@ TEST(EngineMap, IsLikeAMap) {
 }
 
 TEST(EngineMap, TakesLittleMoreThanItsNames) {
-  EngineMap map;
+  PageArena arena;
+  EngineMap map(arena);
   for (std::uint64_t name = 0; name < 100'000; ++name) {
     map.reserve(1);
     map.put(name, 1);

@@ -47,7 +47,8 @@ TEST(Stretches, SayWhoHoldsWhichBlocks) {
       auto& tiers = model[slot];
       const std::uint32_t from = chance() % kMostInRun;
       std::uint32_t to = from;
-      while (to < kMostInRun && tiers[to] == 0 && to - from < static_cast<std::uint32_t>(i) % 20) ++to;
+      while (to < kMostInRun && tiers[to] == 0 && to - from < static_cast<std::uint32_t>(i) % 20)
+        ++to;
       ASSERT_EQ(stretches.tiers(slot, from), tiers[from]);
       ASSERT_EQ(stretches.free_from(slot, from, to), to - from);
       const std::uint32_t kind = 1 + chance() % (i % 3 == 0 ? 15 : 1);
