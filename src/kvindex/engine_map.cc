@@ -20,7 +20,9 @@ EngineMap::~EngineMap() { clear(); }
 EngineMap::Line* EngineMap::take_page(std::size_t lines) {
   std::byte* memory = lines < kPageLines ? allocate_array(lines * sizeof(Line)) : arena_.take();
   auto* page = reinterpret_cast<Line*>(memory);
-  for (std::size_t i = 0; i < lines; ++i) page[i].count = page[i].passed = page[i].kinds = 0;
+  for (std::size_t i = 0; i < lines; ++i) {
+    page[i].count = page[i].passed = page[i].kinds = page[i].strange = 0;
+  }
   return page;
 }
 
@@ -57,16 +59,38 @@ EngineMap::Entry EngineMap::find_further(std::uint64_t name, std::size_t number)
   return {};
 }
 
+void EngineMap::Line::remove(std::uint32_t at) {
+  const std::uint32_t last = count - 1U;
+  low[at] = low[last];
+  high[at] = high[last];
+  places[at] = places[last];
+  const std::uint32_t moved = strange >> last & 1;
+  strange = ((strange & ~(1U << at)) | moved << at) & ((1U << last) - 1);
+  count = last & 7;
+}
+
 void EngineMap::erase(Entry entry) {
-  Line& in = *entry.line_;
-  for (std::size_t at = home_of(name_in(in, entry.at_)); &line(at) != &in; at = next(at)) {
-    line(at).unpass();
-  }
+  const Line& in = *entry.line_;
+  std::size_t number = home_of(name_in(in, entry.at_));
+  for (; &line(number) != &in; number = next(number)) line(number).unpass();
+  line(number).remove(entry.at_);
   --size_;
-  --in.count;
-  in.low[entry.at_] = in.low[in.count];
-  in.high[entry.at_] = in.high[in.count];
-  in.places[entry.at_] = in.places[in.count];
+  close_up(number);
+}
+
+// Takes it from the next line, where most of them are: what is strange there has passed this one.
+void EngineMap::close_up(std::size_t number) {
+  while (line(number).passed > 0) {
+    const std::size_t from = next(number);
+    Line& it = line(from);
+    if (it.strange == 0) return;
+    const auto at = static_cast<std::uint32_t>(std::countr_zero(std::uint32_t{it.strange}));
+    const std::uint64_t name = name_in(it, at);
+    line(number).push(name, it.places[at], home_of(name) != number);
+    line(number).unpass();
+    it.remove(at);
+    number = from;
+  }
 }
 
 void EngineMap::shrink() {
@@ -95,10 +119,7 @@ void EngineMap::resize(std::size_t lines) {
   for (Line* page : old) {
     for (std::size_t i = 0; i < std::min(old_lines, kPageLines); ++i) {
       const Line& it = page[i];
-      for (std::uint32_t k = 0; k < it.count; ++k) {
-        const std::uint64_t name = name_in(it, k);
-        add(name, it.places[k], home_of(name));
-      }
+      for (std::uint32_t k = 0; k < it.count; ++k) add(name_in(it, k), it.places[k]);
     }
     give_page(page, old_lines);
   }

@@ -20,11 +20,12 @@ namespace baton::kvindex {
 // Role. What an engine calls its blocks, for one slot; twelve bytes for each, and some room.
 // Confinement. One thread at a time.
 // Invariants. Each name belongs to a cache line with room for five. What does not fit goes to the
-//   next line with room, and the lines it passed over count it. Names lie in the order of their
-//   hashes, or close by: growing by a little is copying from one end to the other.
+//   next line with room, and the lines it passed over count it; when a place in one comes free, a
+//   name that had passed it moves in from the next. Names lie in the order of their hashes, or
+//   close by: growing by a little is copying from one end to the other.
 class EngineMap {
   static constexpr std::uint32_t kPerLine = 5;
-  static constexpr std::uint32_t kManyPassed = (1U << 13) - 1;
+  static constexpr std::uint32_t kManyPassed = (1U << 12) - 1;
   struct alignas(64) Line {
     std::array<std::uint32_t, kPerLine> low;
     std::array<std::uint32_t, kPerLine> high;
@@ -32,11 +33,15 @@ class EngineMap {
     std::uint32_t count : 3;
     // How many belong here, or before, and are further on; kManyPassed: nobody knows any more. And
     // a bit for each kind of them, so that few others are looked for in vain.
-    std::uint32_t passed : 13;
-    std::uint32_t kinds : 16;
+    std::uint32_t passed : 12;
+    std::uint32_t kinds : 12;
+    std::uint32_t strange : 5;  // a bit for each name here that belongs to a line before
 
     // A bit for each place with that name.
     unsigned named(std::uint64_t name) const;
+    // Requires: room.
+    void push(std::uint64_t name, BlockPlace place, bool is_strange);
+    void remove(std::uint32_t at);
     void pass(std::uint32_t kind) {
       if (passed < kManyPassed) ++passed;
       kinds |= kind;
@@ -112,12 +117,16 @@ class EngineMap {
     return static_cast<std::size_t>(static_cast<unsigned __int128>(mix(name)) * lines_ >> 64);
   }
   // By bits that do not say where it belongs.
-  static std::uint32_t kind_of(std::uint64_t name) { return 1U << (mix(name) >> 16 & 15); }
+  static std::uint32_t kind_of(std::uint64_t name) {
+    return 1U << ((mix(name) >> 16 & 0xFFFF) * 12 >> 16);
+  }
   std::size_t next(std::size_t number) const { return number + 1 == lines_ ? 0 : number + 1; }
   // From a line on that comes after the one where it belongs.
   Entry find_further(std::uint64_t name, std::size_t number) const;
   // Requires: the name is not there, and room.
-  void add(std::uint64_t name, BlockPlace place, std::size_t number);
+  void add(std::uint64_t name, BlockPlace place);
+  // Fills a free place of a line with a name that had passed it, and so on with that one's place.
+  void close_up(std::size_t number);
   void resize(std::size_t lines);
   Line* take_page(std::size_t lines);
   void give_page(Line* page, std::size_t lines);
@@ -171,24 +180,28 @@ inline EngineMap::Entry EngineMap::put(std::uint64_t name, BlockPlace place) {
     const Entry further = find_further(name, next(home));
     if (further) return further;
   }
-  add(name, place, home);
+  add(name, place);
   return {};
 }
 
-inline void EngineMap::add(std::uint64_t name, BlockPlace place, std::size_t number) {
-  for (;; number = next(number)) {
-    Line& it = line(number);
-    const std::uint32_t count = it.count;
-    if (count < kPerLine) {
-      it.low[count] = static_cast<std::uint32_t>(name);
-      it.high[count] = static_cast<std::uint32_t>(name >> 32);
-      it.places[count] = place;
-      it.count = (count + 1) & 7;
-      ++size_;
-      return;
-    }
-    it.pass(kind_of(name));
+inline void EngineMap::Line::push(std::uint64_t name, BlockPlace place, bool is_strange) {
+  const std::uint32_t at = count;
+  low[at] = static_cast<std::uint32_t>(name);
+  high[at] = static_cast<std::uint32_t>(name >> 32);
+  places[at] = place;
+  strange = (strange | static_cast<std::uint32_t>(is_strange) << at) & 31;
+  count = (at + 1) & 7;
+}
+
+inline void EngineMap::add(std::uint64_t name, BlockPlace place) {
+  const std::size_t home = home_of(name);
+  std::size_t number = home;
+  while (line(number).count == kPerLine) {
+    line(number).pass(kind_of(name));
+    number = next(number);
   }
+  line(number).push(name, place, number != home);
+  ++size_;
 }
 
 }  // namespace baton::kvindex

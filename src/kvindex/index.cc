@@ -312,12 +312,14 @@ void Index::match(std::span<const SequenceHash> prompt, std::vector<Match>& matc
   shard.match(prompt, state_->slots, matches);
 }
 
-std::array<std::uint32_t, kTiers> Index::match_one(Slot slot,
-                                                   std::span<const SequenceHash> prompt) const {
-  if (prompt.empty()) return {};
+std::optional<Match> Index::match_one(Slot slot, std::span<const SequenceHash> prompt) const {
+  if (prompt.empty()) return std::nullopt;
+  const auto number = static_cast<std::uint32_t>(slot);
   const Shard& shard = state_->shards[shard_of(prompt.front())];
   const std::lock_guard hold(shard.lock());
-  return shard.match_one(prompt, static_cast<std::uint32_t>(slot));
+  const auto blocks = shard.match_one(prompt, number);
+  if (blocks.back() == 0) return std::nullopt;
+  return Match{.holder = state_->slots.holder(number), .blocks = blocks};
 }
 
 Index::Holding Index::holding(Slot slot) const {

@@ -90,9 +90,9 @@ class Index {
   // Into `matches`, in no order: whoever has at least the first block, in any tier.
   void match(std::span<const SequenceHash> prompt, std::vector<Match>& matches) const;
 
-  // The same for one holder; none where it has not even the first block.
-  std::array<std::uint32_t, kTiers> match_one(Slot slot,
-                                              std::span<const SequenceHash> prompt) const;
+  // Of whoever has the slot, also if it left meanwhile and another joined; nothing where it has not
+  // even the first block.
+  std::optional<Match> match_one(Slot slot, std::span<const SequenceHash> prompt) const;
 
   struct Holding {
     std::array<std::size_t, kTiers> blocks{};

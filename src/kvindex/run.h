@@ -36,6 +36,7 @@ struct Stretch {
   std::uint8_t begin;
   std::uint8_t end;
   std::uint8_t tiers;
+  std::uint8_t zero = 0;  // so that stretches can be compared as bytes
   bool operator==(const Stretch&) const = default;
 };
 static_assert(sizeof(Stretch) == 8);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <ranges>
 
 namespace baton::kvindex {
@@ -78,6 +79,11 @@ class Matcher {
 
   static void begin(const Run& run, const Slots& slots, std::vector<Alive>& alive,
                     std::vector<Match>& matches);
+  // Whether two runs have the same stretches, and so the same holders drop out of both.
+  static bool alike(const Run& run, const Run& other) {
+    return run.stretch_count == other.stretch_count &&
+           std::memcmp(run.stretches, other.stretches, run.stretch_count * sizeof(Stretch)) == 0;
+  }
   static void pass(const Run& run, std::uint32_t depth, std::uint32_t count,
                    std::vector<Alive>& alive, std::vector<Match>& matches);
 
@@ -135,10 +141,15 @@ void Matcher::all(const Slots& slots, std::vector<Match>& matches) const {
   static thread_local std::vector<Alive> alive;  // kept for the next call
   alive.clear();
   std::uint32_t reached = 0;
+  const Run* before = nullptr;  // the run before, if all that have blocks in it have all of them
+  std::uint32_t before_count = 0;
   walk([&](const Run& run, std::uint32_t depth, std::uint32_t count) {
     if (depth == 0) begin(run, slots, alive, matches);
-    pass(run, depth, count, alive, matches);
     reached = depth + count;
+    if (before != nullptr && count <= before_count && alike(run, *before)) return true;
+    pass(run, depth, count, alive, matches);
+    before = alive.size() == run.stretch_count ? &run : nullptr;
+    before_count = count;
     return !alive.empty();
   });
   for (const Alive& slot : alive) {

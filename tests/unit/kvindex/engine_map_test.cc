@@ -39,6 +39,24 @@ TEST(EngineMap, IsLikeAMap) {
   EXPECT_EQ(listed, model);
 }
 
+TEST(EngineMap, FindsNamesMadeToBelongToOneLine) {
+  PageArena arena;
+  EngineMap map(arena);
+  // The inverse of mix()'s factor: the hashes of these names are small numbers.
+  std::uint64_t inverse = 1;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - 0x9E3779B97F4A7C15U * inverse;
+  ASSERT_EQ(mix(inverse), 1U);
+  constexpr std::uint32_t kNames = 6000;
+  map.reserve(kNames);
+  for (std::uint32_t i = 0; i < kNames; ++i) ASSERT_FALSE(map.put(i * inverse, i));
+  for (std::uint32_t i = 0; i < kNames; i += 2) map.erase(map.find(i * inverse));
+  for (std::uint32_t i = 0; i < kNames; ++i) {
+    const EngineMap::Entry found = map.find(i * inverse);
+    ASSERT_EQ(static_cast<bool>(found), i % 2 == 1);
+    if (found) ASSERT_EQ(found.place(), i);
+  }
+}
+
 TEST(EngineMap, TakesLittleMoreThanItsNames) {
   PageArena arena;
   EngineMap map(arena);
