@@ -8,9 +8,9 @@
 namespace baton::kvindex {
 namespace {
 
-// Nine names for ten places, so that most are in the line they belong to.
-constexpr std::size_t room_in(std::size_t lines) { return lines * 9 / 2; }
-constexpr std::size_t lines_for(std::size_t names) { return names * 2 / 9 + 1; }
+// 17 names for 20 places, so that most are in the line they belong to.
+constexpr std::size_t room_in(std::size_t lines) { return lines * 17 / 4; }
+constexpr std::size_t lines_for(std::size_t names) { return names * 4 / 17 + 1; }
 
 }  // namespace
 
@@ -43,9 +43,10 @@ void EngineMap::reserve(std::size_t more) {
   const std::size_t wanted = size_ + more;
   if (wanted <= room_in(lines_)) return;
   // Small ones grow faster: what they waste is little, and copying often is not.
-  const std::size_t sixteenths = lines_ < 4 * kPageLines ? 8 : lines_ < 32 * kPageLines ? 3 : 2;
-  const std::size_t more_lines = lines_ * sixteenths / 16;
-  resize(std::max(lines_for(wanted), lines_ + more_lines));
+  const std::size_t sixteenths = lines_ < 4 * kPageLines ? 8 : lines_ < 32 * kPageLines ? 4 : 1;
+  std::size_t grown = lines_ + lines_ * sixteenths / 16;
+  if (grown >= kPageLines) grown = grown / kPageLines * kPageLines;
+  resize(std::max(lines_for(wanted), grown));
 }
 
 EngineMap::Entry EngineMap::find_further(std::uint64_t name, std::size_t number) const {
@@ -79,18 +80,17 @@ void EngineMap::erase(Entry entry) {
 }
 
 // Takes it from the next line, where most of them are: what is strange there has passed this one.
+// To go on with that one's place is not worth the time.
 void EngineMap::close_up(std::size_t number) {
-  while (line(number).passed > 0) {
-    const std::size_t from = next(number);
-    Line& it = line(from);
-    if (it.strange == 0) return;
-    const auto at = static_cast<std::uint32_t>(std::countr_zero(std::uint32_t{it.strange}));
-    const std::uint64_t name = name_in(it, at);
-    line(number).push(name, it.places[at], home_of(name) != number);
-    line(number).unpass();
-    it.remove(at);
-    number = from;
-  }
+  Line& to = line(number);
+  if (to.passed == 0) return;
+  Line& from = line(next(number));
+  if (from.strange == 0) return;
+  const auto at = static_cast<std::uint32_t>(std::countr_zero(std::uint32_t{from.strange}));
+  const std::uint64_t name = name_in(from, at);
+  to.push(name, from.places[at], home_of(name) != number);
+  to.unpass();
+  from.remove(at);
 }
 
 void EngineMap::shrink() {

@@ -125,7 +125,7 @@ class EngineMap {
   Entry find_further(std::uint64_t name, std::size_t number) const;
   // Requires: the name is not there, and room.
   void add(std::uint64_t name, BlockPlace place);
-  // Fills a free place of a line with a name that had passed it, and so on with that one's place.
+  // Fills a free place of a line with a name that had passed it.
   void close_up(std::size_t number);
   void resize(std::size_t lines);
   Line* take_page(std::size_t lines);

@@ -80,7 +80,7 @@ void Slab::give(std::uint32_t number) {
   const auto item = static_cast<std::uint16_t>(index(number));
   std::memcpy(memory_[at] + item * item_bytes_, &page.free, sizeof page.free);
   page.free = item;
-  if (--page.used > 0 || partial_count_ == 1) return;
+  if (--page.used > 0) return;
   set_partial(at, false);
   arena_.give(memory_[at]);
   memory_[at] = nullptr;

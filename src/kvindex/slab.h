@@ -13,7 +13,7 @@ namespace baton::kvindex {
 // Role. Items of one size, named by numbers of 26 bits or less.
 // Confinement. One thread at a time.
 // Invariants. New items go where others are, the lowest page first, so that pages run empty and
-//   are given back; one empty page is kept for the next item.
+//   are given back.
 class Slab {
  public:
   // The lower bits of a number say which item of its page it is.
