@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
 
-#include "unit/fleet/fleet_fixture.h"
 #include "support/plain_model.h"
+#include "unit/fleet/fleet_fixture.h"
 
 #include <algorithm>
 #include <set>

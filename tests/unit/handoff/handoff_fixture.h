@@ -5,8 +5,8 @@
 #include "handoff/handoff.h"
 #include "support/fake_engine.h"
 #include "support/io_fixture.h"
-#include "telemetry/log.h"
 #include "support/plain_model.h"
+#include "telemetry/log.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/selection.h"
 
-#include "telemetry/log.h"
 #include "support/plain_model.h"
+#include "telemetry/log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
