@@ -38,11 +38,13 @@ def cores():
 
 
 def spawn(command, core, log):
-    """Starts a process on one core; it ends when this one does, however that happens."""
+    """Starts a process on one core, or on any where that is None; it ends when this one does, however that
+    happens."""
 
     def prepare():
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        os.sched_setaffinity(0, {core})
+        if core is not None:
+            os.sched_setaffinity(0, {core})
 
     return subprocess.Popen(
         [str(part) for part in command],

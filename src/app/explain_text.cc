@@ -8,8 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,17 +21,24 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kLegend = R"(
+constexpr std::string_view kFactsLegend = R"(
 CACHED and NEW are tokens of this prompt, TO DO tokens of other prompts that the worker has to compute first, BLOCKS its
-KV blocks in use with this request, RUNNING its requests. COST is in KV blocks, the lowest wins:
-(PREFILL + DECODE + REQUESTS) x preference; PREFILL is what is to be computed (RAW) less what is cached (CREDIT), scaled.
+KV blocks in use with this request, RUNNING its requests.
+)";
+constexpr std::string_view kCostLegend =
+    R"(COST is in KV blocks, the lowest wins: (PREFILL + DECODE + REQUESTS) x preference. PREFILL is what is to be computed (RAW)
+less what is cached (CREDIT), scaled.
+)";
+constexpr std::string_view kForecastLegend =
+    R"(FORECAST is in seconds, the lowest wins: (WAIT + COMPUTE + TRANSFER + WASTE) x preference, and a trace of what runs there.
+WASTE is what it costs others to compute anew what another worker has.
 )";
 
-// To three places, and no more of them than say something.
-std::string number(const Json& value) {
+// To so many places, and no more of them than say something.
+std::string number(const Json& value, int places = 3) {
   if (!value.is_number()) return "-";
   if (value.is_number_integer()) return fmt::format("{}", value.get<std::int64_t>());
-  std::string text = fmt::format("{:.3f}", value.get<double>());
+  std::string text = fmt::format("{:.{}f}", value.get<double>(), places);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.ends_with('.')) text.pop_back();
   return text;
@@ -61,7 +71,9 @@ std::string why_passed_over(const Json& choice, const Json& candidate) {
   if (policy == "power_of_two" && more <= 0) return "not drawn";
   if (std::abs(more) < 1e-9) return "as good; the dice fell otherwise";
   if (more < 0) return "cheaper, but a second choice for its health, or not drawn";
-  return fmt::format("{} more", number(more));
+  constexpr int kPlaces = 6;
+  const std::string much = number(more, kPlaces);
+  return much == "0" ? "a trace more" : much + " more";
 }
 
 std::string why_not(const Json& choice, std::size_t i) {
@@ -84,52 +96,90 @@ std::vector<std::size_t> by_score(const Json& candidates, std::size_t picked) {
   return order;
 }
 
-std::vector<std::string> row_of(const Json& choice, std::size_t i, bool weighed) {
+// Terms of what a choice goes by: where they stand in a candidate, and their columns.
+struct Terms {
+  const char* field;
+  std::vector<std::pair<const char*, const char*>> columns;
+  const char* sum;
+  int places;
+  std::string_view legend;
+};
+
+const Terms& cost_terms() {
+  static const Terms kTerms{"cost",
+                            {{"raw_prefill_blocks", "RAW"},
+                             {"credit", "CREDIT"},
+                             {"prefill", "PREFILL"},
+                             {"decode_blocks", "DECODE"},
+                             {"requests", "REQUESTS"}},
+                            "COST",
+                            3,
+                            kCostLegend};
+  return kTerms;
+}
+
+const Terms& forecast_terms() {
+  static const Terms kTerms{
+      "forecast",
+      {{"wait", "WAIT"}, {"compute", "COMPUTE"}, {"transfer", "TRANSFER"}, {"waste", "WASTE"}},
+      "FORECAST",
+      kForecastLegend};
+  return kTerms;
+}
+
+// Null: the policy weighs nothing.
+const Terms* terms_of(const Json& choice) {
+  for (const Terms* terms : {&cost_terms(), &forecast_terms()}) {
+    for (const Json& one : choice.at("candidates")) {
+      if (one.at(terms->field).is_object()) return terms;
+    }
+  }
+  return nullptr;
+}
+
+constexpr std::array<std::pair<const char*, const char*>, 4> kFacts{{{"cached_tokens", "CACHED"},
+                                                                     {"new_tokens", "NEW"},
+                                                                     {"prefill_tokens", "TO DO"},
+                                                                     {"decode_blocks", "BLOCKS"}}};
+
+std::vector<std::string> row_of(const Json& choice, std::size_t i, const Terms* terms) {
   const Json& one = choice.at("candidates").at(i);
   const bool picked = i == choice.at("picked").get<std::size_t>();
   std::vector<std::string> row{picked ? "*" : "", seat_of(one)};
-  if (weighed) {
-    for (const char* field : {"cached_tokens", "new_tokens", "prefill_tokens", "decode_blocks"})
-      row.push_back(number(one.at(field)));
+  if (terms != nullptr) {
+    for (const auto& [field, title] : kFacts) row.push_back(number(one.at(field)));
   }
   row.push_back(number(one.at("load")));
-  if (weighed) {
-    const Json& cost = one.at("cost");
-    for (const char* term :
-         {"raw_prefill_blocks", "credit", "prefill", "decode_blocks", "requests"})
-      row.push_back(cost.is_object() ? number(cost.at(term)) : "-");
+  if (terms != nullptr) {
+    const Json& all = one.at(terms->field);
+    for (const auto& [term, title] : terms->columns)
+      row.push_back(all.is_object() ? number(all.at(term), terms->places) : "-");
   }
-  row.push_back(number(one.at("score")));
+  row.push_back(number(one.at("score"), terms != nullptr ? terms->places : 3));
   row.push_back(why_not(choice, i));
   return row;
 }
 
-std::string table_of(const Json& choice, bool weighed) {
+std::string table_of(const Json& choice, const Terms* terms) {
   std::vector<Column> columns{{"", false}, {"WORKER", false}};
-  if (weighed) {
-    for (const char* title : {"CACHED", "NEW", "TO DO", "BLOCKS"}) columns.push_back({title, true});
+  if (terms != nullptr) {
+    for (const auto& [field, title] : kFacts) columns.push_back({title, true});
   }
   columns.push_back({"RUNNING", true});
-  if (weighed) {
-    for (const char* title : {"RAW", "CREDIT", "PREFILL", "DECODE", "REQUESTS"})
-      columns.push_back({title, true});
+  if (terms != nullptr) {
+    for (const auto& [term, title] : terms->columns) columns.push_back({title, true});
   }
-  columns.push_back({weighed ? "COST" : "SCORE", true});
+  columns.push_back({terms != nullptr ? terms->sum : "SCORE", true});
   columns.push_back({"WHY NOT", false});
   const Json& candidates = choice.at("candidates");
   std::vector<std::vector<std::string>> rows;
   for (const std::size_t i : by_score(candidates, choice.at("picked").get<std::size_t>()))
-    rows.push_back(row_of(choice, i, weighed));
+    rows.push_back(row_of(choice, i, terms));
   std::string table = text_table(columns, rows);
   const auto of = choice.at("of").get<std::size_t>();
   if (of > candidates.size())
     table += fmt::format("and {} more, none of them cheaper\n", of - candidates.size());
   return table;
-}
-
-bool is_weighed(const Json& choice) {
-  return std::ranges::any_of(choice.at("candidates"),
-                             [](const Json& one) { return one.at("cost").is_object(); });
 }
 
 std::string how(const Json& choice) {
@@ -145,14 +195,24 @@ std::string role_of(const std::string& part) {
   return "Prefill and decode";
 }
 
-std::string decision_text(const Json& decision, bool& any_weighed) {
+std::string decision_text(const Json& decision) {
   const Json& choice = decision.at("choice");
-  const bool weighed = is_weighed(choice);
-  any_weighed = any_weighed || weighed;
   const auto attempt = decision.at("attempt").get<std::int64_t>();
   return fmt::format("\n{}: {} ({}{})\n{}", role_of(decision.at("part")), seat_of(choice),
                      how(choice), attempt > 1 ? fmt::format(", attempt {}", attempt) : "",
-                     table_of(choice, weighed));
+                     table_of(choice, terms_of(choice)));
+}
+
+// What the titles of the tables mean, of those that are there.
+std::string legend_of(const Json& decisions) {
+  std::string legend;
+  for (const Terms* terms : {&forecast_terms(), &cost_terms()}) {
+    const bool used = std::ranges::any_of(decisions, [terms](const Json& decision) {
+      return terms_of(decision.at("choice")) == terms;
+    });
+    if (used) legend += terms->legend;
+  }
+  return legend.empty() ? "" : std::string(kFactsLegend) + legend;
 }
 
 std::string waited_text(const Json& waited) {
@@ -218,12 +278,10 @@ Result<std::string> explanation(std::string_view json) {
                                    plain(decided.at("begun")));
     text += waited_text(decided.at("waited"));
     text += bypass_text(decided.at("bypass"));
-    bool weighed = false;
-    for (const Json& decision : decided.at("decisions")) text += decision_text(decision, weighed);
+    for (const Json& decision : decided.at("decisions")) text += decision_text(decision);
     if (decided.at("decisions").empty()) text += "\nNo worker was chosen for it.\n";
     text += outcome_text(decided.at("outcome"));
-    if (weighed) text += kLegend;
-    return text;
+    return text + legend_of(decided.at("decisions"));
   } catch (const Json::exception&) {
     return fail(no_answer());
   }

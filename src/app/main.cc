@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "app/bench_command.h"
 #include "app/demo_command.h"
 #include "app/explain_command.h"
 #include "app/register_command.h"
@@ -11,6 +12,9 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+
+constexpr const char* kCommands =
+    "serve, workers, explain, register, tokenize, bench, demo and sim";
 
 int main(int argc, char** argv) {
   CLI::App app("Baton: one OpenAI endpoint in front of vLLM, SGLang and TensorRT-LLM servers",
@@ -31,19 +35,16 @@ int main(int argc, char** argv) {
   const CLI::App* explain = baton::app::add_explain_command(app, explain_options);
   baton::app::TokenizeOptions tokenize_options;
   const CLI::App* tokenize = baton::app::add_tokenize_command(app, tokenize_options);
+  baton::app::BenchOptions bench_options;
+  const CLI::App* bench = baton::app::add_bench_command(app, bench_options);
   baton::sim::Options sim_options;
   const CLI::App* sim = baton::sim::add_command(app, sim_options);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
-    if (unknown) {
-      std::fprintf(
-          stderr,
-          "baton: unknown command '%s'; there are serve, workers, explain, register, tokenize, "
-          "demo and sim\n",
-          argv[1]);
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      std::fprintf(stderr, "baton: unknown command '%s'; there are %s\n", argv[1], kCommands);
       return baton::app::kCannotStart;
     }
     return app.exit(problem) == 0 ? 0 : baton::app::kCannotStart;
@@ -54,6 +55,6 @@ int main(int argc, char** argv) {
   if (*sidecar) return baton::app::run_register_command(register_options);
   if (*tokenize) return baton::app::run_tokenize_command(tokenize_options);
   if (*demo) return baton::app::run_demo_command(demo_options);
-  if (*sim) return baton::sim::run_command(sim_options);
-  return 0;
+  if (*bench) return baton::app::run_bench_command(bench_options);
+  return *sim ? baton::sim::run_command(sim_options) : 0;
 }

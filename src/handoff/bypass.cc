@@ -60,8 +60,9 @@ bool Selection::prefill_is_busy() {
   const fleet::Choice::Candidate& would = choice->candidates[choice->picked];
   const double tokens =
       would.worker->load(would.rank.value_or(0))->prefill_tokens(fleet::Clock::now());
-  return fleet::BusyLine{.tokens = {}, .share = rule.prefill_busy_threshold.value_or(0)}.crossed_by(
-      *would.worker, tokens);
+  const fleet::BusyLine line{
+      .tokens = {}, .share = rule.prefill_busy_threshold.value_or(0), .late = false};
+  return line.crossed_by(*would.worker, tokens);
 }
 
 Bypassed Selection::judge_bypass(bool prefill_busy, const fleet::Worker& worker,

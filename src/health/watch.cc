@@ -240,6 +240,9 @@ awaitable<bool> Watch::admit(Patient& patient) {
     co_return false;
   }
   worker.runs(model::parse_version(facts->version));
+  if (facts->max_total_tokens && facts->block_size && *facts->block_size > 0) {
+    worker.has_kv_blocks(static_cast<std::uint64_t>(*facts->max_total_tokens) / *facts->block_size);
+  }
   const auto denied = engine::contradictions(patient.model, worker.spec(), *facts);
   note(worker.id(), [&](Patient& known) { known.facts = *facts; });
   if (!denied.empty()) {

@@ -72,6 +72,24 @@ awaitable<IoResult> Connection::handshake(std::chrono::milliseconds timeout) {
   co_return settle(error, 0);
 }
 
+awaitable<IoResult> Connection::handshake_with(const std::string& host,
+                                               std::chrono::milliseconds timeout) {
+  if (!tls_) co_return IoResult{IoStatus::Ok, 0};
+  SSL* const ssl = tls_->native_handle();
+  tls_->set_verify_mode(asio::ssl::verify_peer);
+  boost::system::error_code no_address;
+  asio::ip::make_address(host, no_address);
+  if (!no_address) {
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str());
+  } else {
+    SSL_set1_host(ssl, host.c_str());
+    SSL_set_tlsext_host_name(ssl, host.c_str());
+  }
+  deadline_.arm(timeout);
+  const auto [error] = co_await tls_->async_handshake(TlsStream::client, kAwait);
+  co_return settle(error, 0);
+}
+
 awaitable<Connection::ReadEnd> Connection::begin_read(std::span<char> into,
                                                       std::chrono::milliseconds timeout) {
   deadline_.arm(timeout);

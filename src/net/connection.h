@@ -52,6 +52,8 @@ class Connection {
 
   // The server's half of the TLS handshake. Nothing to do on a plain connection.
   awaitable<IoResult> handshake(std::chrono::milliseconds timeout);
+  // The client's half: the peer must show a certificate for `host` that the context trusts.
+  awaitable<IoResult> handshake_with(const std::string& host, std::chrono::milliseconds timeout);
   awaitable<IoResult> read_some(std::span<char> into, std::chrono::milliseconds timeout);
   // The same in two steps, for where each nested coroutine counts: end_read(co_await
   // begin_read(…)). Requires: usable().

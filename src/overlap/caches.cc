@@ -109,10 +109,8 @@ Caches::Told Caches::told(const PromptBlocks& prompt, Holder holder) const {
   const auto hashes =
       std::ranges::find(prompt.by_shape, cache->shape(), &PromptBlocks::Hashes::shape);
   if (hashes == prompt.by_shape.end()) return {};
-  std::vector<Match> matches;
-  index_.match(hashes->sequence, matches);
-  const auto match = std::ranges::find(matches, holder, &Match::holder);
-  Told told{.blocks = match == matches.end() ? 0 : match->blocks.back(),
+  const auto match = index_.match_one(cache->slot(), hashes->sequence);
+  Told told{.blocks = match && match->holder == holder ? match->blocks.back() : 0,
             .of = static_cast<std::uint32_t>(hashes->sequence.size()),
             .tokens = 0,
             .most = 0,
@@ -192,6 +190,7 @@ std::vector<std::shared_ptr<Cache>> Caches::all() const {
   std::vector<std::shared_ptr<Cache>> caches;
   caches.reserve(table->caches.size());
   for (const auto& cache : table->caches | std::views::values) caches.push_back(cache);
+  std::ranges::sort(caches, {}, [](const auto& cache) { return cache->identity().holder; });
   return caches;
 }
 

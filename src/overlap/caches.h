@@ -8,8 +8,11 @@
 #include "kvindex/index.h"
 #include "overlap/cache.h"
 #include "overlap/prompt_blocks.h"
+#include "routing/seat_load.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <array>
 #include <cstdint>
@@ -24,6 +27,12 @@
 #include <vector>
 
 namespace baton::overlap {
+
+struct HolderHash {
+  std::size_t operator()(const kvindex::Holder& holder) const {
+    return routing::SeatKeyHash()({holder.worker, holder.rank});
+  }
+};
 
 // How much of a prompt a worker's rank holds.
 struct Overlap {
@@ -82,7 +91,8 @@ class Caches {
 
   // For Feeds, on the control thread.
   struct Table {
-    std::map<kvindex::Holder, std::shared_ptr<Cache>> caches;
+    // Looked up for each holder of each prompt.
+    boost::unordered_flat_map<kvindex::Holder, std::shared_ptr<Cache>, HolderHash> caches;
     std::map<std::string, HashPlan, std::less<>> plans;  // by model
   };
   void publish(Table table) { table_.set(std::move(table)); }

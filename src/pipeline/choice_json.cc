@@ -39,21 +39,29 @@ std::string cost_json(const routing::CostTerms& cost) {
       number(cost.preference), number(cost.total));
 }
 
+std::string forecast_json(const routing::Forecast& forecast) {
+  return fmt::format(
+      R"({{"wait":{},"compute":{},"transfer":{},"waste":{},"preference":{},"total":{}}})",
+      number(forecast.wait), number(forecast.compute), number(forecast.transfer),
+      number(forecast.waste), number(forecast.preference), number(forecast.total));
+}
+
 // Of a policy that does not weigh prompts, nothing of this is known.
 std::string weight_json(const std::optional<fleet::Weight>& weight) {
   if (!weight) {
     return R"("prefill_tokens":null,"decode_blocks":null,"block_size":null,"overlap":null,)"
-           R"("cached_tokens":null,"new_tokens":null,"cost":null)";
+           R"("cached_tokens":null,"new_tokens":null,"cost":null,"forecast":null)";
   }
   const routing::SeatFacts& facts = weight->facts;
   const routing::LegSize& leg = weight->leg;
   const std::uint64_t fresh =
       leg.track_prefill ? leg.tokens - std::min(leg.tokens, weight->cached_tokens) : 0;
   return fmt::format(
-      R"("prefill_tokens":{},"decode_blocks":{},"block_size":{},"overlap":{{"device":{},"host":{},"disk":{}}},"cached_tokens":{},"new_tokens":{},"cost":{})",
+      R"("prefill_tokens":{},"decode_blocks":{},"block_size":{},"overlap":{{"device":{},"host":{},"disk":{}}},"cached_tokens":{},"new_tokens":{},"cost":{},"forecast":{})",
       number(facts.prefill_tokens), number(facts.decode_blocks), leg.block_size,
       number(facts.device), number(facts.host), number(facts.disk), weight->cached_tokens, fresh,
-      cost_json(weight->cost));
+      weight->forecast ? "null" : cost_json(weight->cost),
+      weight->forecast ? forecast_json(*weight->forecast) : "null");
 }
 
 std::string candidate_json(const fleet::Choice::Candidate& candidate) {

@@ -192,6 +192,9 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   const auto ms = [](const auto& duration) {
     return duration ? Value(milliseconds(*duration)) : Value();
   };
+  const auto waited = [](std::chrono::nanoseconds time) {
+    return time.count() == 0 ? Value() : Value(milliseconds(time));
+  };
   const auto text = [](std::string_view known) { return known.empty() ? Value() : Value(known); };
   const auto count = [](std::optional<std::int64_t> known) {
     return known ? Value(*known) : Value();
@@ -221,6 +224,9 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
        {"decode_rank", rank(record.trail.decode)},
        {"retries", some(record.trail.retries)},
        {"migrations", some(record.trail.migrations)},
+       {"queue_class", text(record.trail.waited.policy_class)},
+       {"queue_ms", waited(record.trail.waited.queued)},
+       {"follow_ms", waited(record.trail.waited.followed)},
        {"total_ms", milliseconds(total)},
        {"ttft_ms", ms(ttft)},
        {"tokens", to_string(record.tokens)},

@@ -23,9 +23,9 @@ std::uint32_t BlockPool::blocks_for(std::size_t tokens) const {
   return static_cast<std::uint32_t>((tokens + block_size_ - 1) / block_size_);
 }
 
-std::optional<BlockPool::Allocation> BlockPool::allocate(std::span<const TokenId> prompt,
-                                                         std::uint32_t output_tokens,
-                                                         const CacheScope& scope) {
+std::optional<BlockPool::Allocation> BlockPool::reserve(std::span<const TokenId> prompt,
+                                                        std::uint32_t output_tokens,
+                                                        const CacheScope& scope) {
   const std::vector<BlockHash>& hashes = hash_full_blocks(prompt, scope);
   const std::size_t reusable = prompt.empty() ? 0 : (prompt.size() - 1) / block_size_;
   const auto searched = std::min(reusable, hashes.size());
@@ -48,19 +48,20 @@ std::optional<BlockPool::Allocation> BlockPool::allocate(std::span<const TokenId
 
   result.cached_tokens = static_cast<std::uint32_t>(on_host) * block_size_;
   result.scope = scope;
-  result.tokens = prompt.size();
-  if (!hashes.empty()) result.last_full = hashes.back();
+  result.tokens = std::size_t{hits} * block_size_;
+  if (hits > 0) result.last_full = hashes[hits - 1];
+  result.prompt_hashes = hashes;
   for (const BlockId block : result.blocks) hold(block);
   // All room is made before anything is stored, so that the prompt's blocks are told of as one.
   while (result.blocks.size() < needed) result.blocks.push_back(take_unused());
-  run_open_ = false;
-  for (std::size_t i = hits; i < needed; ++i) {
-    const std::size_t begin = std::min(i * block_size_, prompt.size());
-    const auto content =
-        prompt.subspan(begin, std::min<std::size_t>(block_size_, prompt.size() - begin));
-    blocks_[result.blocks[i]].tokens.assign(content.begin(), content.end());
-    if (i < hashes.size()) cache(result, i, hashes[i]);
-  }
+  return result;
+}
+
+std::optional<BlockPool::Allocation> BlockPool::allocate(std::span<const TokenId> prompt,
+                                                         std::uint32_t output_tokens,
+                                                         const CacheScope& scope) {
+  auto result = reserve(prompt, output_tokens, scope);
+  if (result) append(*result, prompt.subspan(result->tokens));
   return result;
 }
 
@@ -71,7 +72,9 @@ void BlockPool::append(Allocation& allocation, std::span<const TokenId> tokens) 
     std::vector<TokenId>& content = blocks_[allocation.blocks[index]].tokens;
     content.push_back(token);
     if (content.size() < block_size_ || !caching_) continue;
-    const BlockHash hash = hasher_.next(allocation.last_full, content, allocation.scope);
+    const BlockHash hash = index < allocation.prompt_hashes.size()
+                               ? allocation.prompt_hashes[index]
+                               : hasher_.next(allocation.last_full, content, allocation.scope);
     cache(allocation, index, hash);
     allocation.last_full = hash;
   }

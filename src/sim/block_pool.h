@@ -39,19 +39,26 @@ class BlockPool {
   struct Allocation {
     std::vector<BlockId> blocks = {};
     std::uint32_t cached_tokens = 0;
-    std::size_t tokens = 0;                   // that the blocks carry
-    std::optional<BlockHash> last_full = {};  // the hash of the last full block
+    std::size_t tokens = 0;                     // that the blocks carry
+    std::optional<BlockHash> last_full = {};    // the hash of the last full block
+    std::vector<BlockHash> prompt_hashes = {};  // of the prompt's full blocks
     CacheScope scope = {};
   };
 
   BlockPool(std::uint32_t blocks, std::uint32_t block_size, PoolSettings settings = {});
 
   // Room for `prompt` and `output_tokens` more. The last prompt token is always computed, so at
-  // most prompt.size() - 1 tokens come from the cache. Nothing changes when there is no room.
+  // most prompt.size() - 1 tokens come from the cache. Of the prompt the blocks carry what the
+  // device has cached; the rest is appended as its KV comes to be there, first of all what
+  // `cached_tokens` counts beyond that, which comes from the host. Nothing changes when there is no
+  // room.
+  std::optional<Allocation> reserve(std::span<const TokenId> prompt, std::uint32_t output_tokens,
+                                    const CacheScope& scope = {});
+  // The same for a prompt whose KV is all there at once.
   std::optional<Allocation> allocate(std::span<const TokenId> prompt, std::uint32_t output_tokens,
                                      const CacheScope& scope = {});
-  // The KV of these tokens has been computed, too; there is room for them. Blocks that become full
-  // can be found from now on.
+  // The KV of these tokens is there, too, as is room for them. Blocks that become full can be found
+  // from now on.
   void append(Allocation& allocation, std::span<const TokenId> tokens);
   // A last block that is not full can be told of, but serves nobody.
   void cache_partial(Allocation& allocation);

@@ -106,6 +106,9 @@ CLI::App* add_command(CLI::App& app, Options& options) {
   sim->add_option("--max-seqs", options.max_seqs, "Sequences that run at once on each rank")
       ->check(CLI::Range(1U, 1U << 20U))
       ->capture_default_str();
+  sim->add_option("--max-batched-tokens", options.max_batched_tokens,
+                  "Tokens that a step computes at most on each rank; 0 = no limit")
+      ->capture_default_str();
   sim->add_option("--seed", options.seed, "Jitter of step times; 0 = none")->capture_default_str();
   sim->add_option("--lease-ms", options.lease_ms, "How long blocks wait for a decode worker")
       ->check(CLI::NonNegativeNumber)
@@ -144,6 +147,10 @@ int run_command(Options options) {
   if (options.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (options.max_output < options.min_output) {
     fmt::print(stderr, "sim: --max-output must be at least --min-output\n");
+    return kCannotStart;
+  }
+  if (options.max_batched_tokens > 0 && options.max_batched_tokens < options.max_seqs) {
+    fmt::print(stderr, "sim: --max-batched-tokens must be 0 or at least --max-seqs\n");
     return kCannotStart;
   }
   std::signal(SIGPIPE, SIG_IGN);

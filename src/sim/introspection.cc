@@ -20,6 +20,9 @@ using nlohmann::ordered_json;
 // A fixed date: the simulated model was made before anything else.
 constexpr std::int64_t kModelCreated = 1700000000;
 
+// SGLang's default. Told only: a step's budget is what limits it here.
+constexpr int kSglangMaxPrefillTokens = 16384;
+
 std::string_view owner(Engine engine) {
   switch (engine) {
     case Engine::Vllm:
@@ -214,6 +217,9 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
       {"context_length", options.max_model_len},
       {"max_total_num_tokens", std::uint64_t{options.blocks} * options.block_size},
       {"max_running_requests", options.max_seqs},
+      {"chunked_prefill_size",
+       options.max_batched_tokens > 0 ? std::int64_t{options.max_batched_tokens} : -1},
+      {"max_prefill_tokens", kSglangMaxPrefillTokens},
       {"disaggregation_mode", disaggregated ? model::to_string(options.role) : "null"},
       {"disaggregation_bootstrap_port", bootstrap_port},
       {"load_balance_method",

@@ -62,6 +62,7 @@ struct Options {
   double transfer_ms = 1;
   double transfer_ms_per_block = 0;
   std::uint32_t max_seqs = 256;
+  std::uint32_t max_batched_tokens = 8192;  // of each rank's step; 0: no limit
   std::uint64_t seed = 0;
   double lease_ms = 30000;
   std::uint16_t bootstrap_port = 0;

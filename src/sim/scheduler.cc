@@ -3,9 +3,16 @@
 #include "sim/scheduler.h"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 #include <utility>
 
 namespace baton::sim {
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
 
 Scheduler::Scheduler(const Options& options, BlockPool& pool, SequenceId first_id)
     : options_(options), pool_(pool), next_id_(first_id) {}
@@ -36,10 +43,10 @@ void Scheduler::hold(SequenceId id) {
 
 std::optional<std::chrono::nanoseconds> Scheduler::begin_step() {
   std::erase_if(order_, [this](SequenceId id) { return !running_.contains(id); });
-  const std::uint64_t prefill_tokens = admit();
   in_step_.clear();
-  std::ranges::copy_if(order_, std::back_inserter(in_step_),
-                       [this](SequenceId id) { return !running_.at(id).held; });
+  std::uint64_t budget = options_.max_batched_tokens > 0 ? options_.max_batched_tokens : kNoLimit;
+  std::uint64_t prefill_tokens = go_on(budget);
+  prefill_tokens += admit(budget);
   if (in_step_.empty()) return std::nullopt;
 
   double ms =
@@ -57,6 +64,7 @@ std::vector<TokenProduced> Scheduler::finish_step() {
     const auto found = running_.find(id);
     if (found == running_.end() || found->second.held) continue;  // left during the step
     Running& sequence = found->second;
+    if (!decodes(sequence)) continue;  // the rest of its prompt is still to come
     TokenProduced token{.sequence = id,
                         .first = sequence.produced == 0,
                         .last = ++sequence.produced >= sequence.spec.output_tokens,
@@ -98,20 +106,54 @@ void Scheduler::cache_at_end(Running& sequence) {
   }
 }
 
-std::uint64_t Scheduler::admit() {
+// Those that decode get their token before any prompt gets what is left.
+std::uint64_t Scheduler::go_on(std::uint64_t& budget) {
+  std::uint64_t decoding = 0;
+  std::vector<Running*> prompts;
+  for (const SequenceId id : order_) {
+    Running& sequence = running_.at(id);
+    if (sequence.held) continue;
+    if (decodes(sequence)) {
+      ++decoding;
+    } else {
+      prompts.push_back(&sequence);
+    }
+    in_step_.push_back(id);
+  }
+  budget -= std::min(budget, decoding);
   std::uint64_t prefill_tokens = 0;
-  while (!waiting_.empty() && running_.size() < options_.max_seqs) {
+  for (Running* sequence : prompts) prefill_tokens += prefill(*sequence, budget);
+  return prefill_tokens;
+}
+
+std::uint64_t Scheduler::admit(std::uint64_t& budget) {
+  std::uint64_t prefill_tokens = 0;
+  while (!waiting_.empty() && running_.size() < options_.max_seqs && budget > 0) {
     auto& [id, spec] = waiting_.front();
-    auto allocation = pool_.allocate(spec.prompt, spec.output_tokens, spec.scope);
+    auto allocation = pool_.reserve(spec.prompt, spec.output_tokens, spec.scope);
     if (!allocation) break;
     allocation->cached_tokens = std::max(allocation->cached_tokens, spec.fetched_tokens);
-    prefill_tokens +=
-        spec.prompt.size() - std::min<std::size_t>(spec.prompt.size(), allocation->cached_tokens);
     order_.push_back(id);
-    running_.emplace(id, Running{std::move(spec), std::move(*allocation)});
+    in_step_.push_back(id);
+    const auto added = running_.emplace(id, Running{std::move(spec), std::move(*allocation)}).first;
+    prefill_tokens += prefill(added->second, budget);
     waiting_.pop_front();
   }
   return prefill_tokens;
+}
+
+// The next piece of its prompt, as much as the budget allows, and for nothing what was cached or
+// fetched. Says how many tokens are computed.
+std::uint64_t Scheduler::prefill(Running& sequence, std::uint64_t& budget) {
+  const std::span<const TokenId> prompt = sequence.spec.prompt;
+  const std::size_t have = sequence.allocation.tokens;
+  const std::size_t from =
+      std::min(prompt.size(), std::max<std::size_t>(have, sequence.allocation.cached_tokens));
+  const std::uint64_t computed = std::min<std::uint64_t>(prompt.size() - from, budget);
+  pool_.append(sequence.allocation, prompt.subspan(have, from + computed - have));
+  // A prompt of which nothing is to be computed decodes at once.
+  budget -= std::min(budget, std::max<std::uint64_t>(computed, 1));
+  return computed;
 }
 
 // Up to 10 % either way, the same for the same seed and step; none with seed 0.

@@ -40,7 +40,10 @@ struct TokenProduced {
 
 // Role. Continuous batching as a machine: which sequences run in a step, how long it takes, what it
 //   produces. A sequence is admitted in arrival order once a seat and all the blocks it can ever
-//   need are there, so running ones are never preempted.
+//   need are there, so running ones are never preempted. A step has a budget of tokens: one for
+//   each sequence that decodes, the rest for prompts in the order of admission, of which a long one
+//   takes several steps. What a step computes of a prompt serves as a prefix for those who are
+//   admitted after it, in the same step, too.
 // Confinement. One thread, no clock: the caller waits the step's duration between the two calls.
 // Lifetime. Refers to the pool, which outlives it.
 // Invariants. Blocks of a sequence are given back exactly once: on finish, abort, or to the caller.
@@ -71,7 +74,12 @@ class Scheduler {
     bool held = false;
   };
 
-  std::uint64_t admit();
+  static bool decodes(const Running& sequence) {
+    return sequence.allocation.tokens >= sequence.spec.prompt.size();
+  }
+  std::uint64_t go_on(std::uint64_t& budget);
+  std::uint64_t admit(std::uint64_t& budget);
+  std::uint64_t prefill(Running& sequence, std::uint64_t& budget);
   void cache_output(Running& sequence);
   void cache_at_end(Running& sequence);
   double jitter();

@@ -36,6 +36,7 @@ LAYERS = {
 # Folders beside the layers: the highest layer they may include, and who may include them.
 BESIDE = {
     "sim": (3, {"app"}),  # a server of its own; only the composition root starts it
+    "loadgen": (2, {"app"}),  # a client of its own; the router knows nothing of it
 }
 
 # Pure: no Asio, no sockets; what happens there can be tested without either.

@@ -169,6 +169,41 @@ TEST_F(GateTest, ALaneThatIsKnownToBeBusyIsNotTriedForEachNewcomer) {
   EXPECT_THAT(served, ElementsAre("first", "second", "third"));
 }
 
+TEST_F(GateTest, AChangeBetweenTheTryAndTheQueueIsNotLost) {
+  open();
+  Visit& visit = visits.emplace_back();
+  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+    if (++visit.tries > 1) return Attempted::Taken;
+    gate->changed();  // just after it has looked; nobody waits yet
+    return Attempted::Busy;
+  };
+  start([&]() -> test::awaitable<void> {
+    visit.outcome = co_await gate->enter(Request(), attempt, visit.cancellation);
+  });
+  poll();
+  ASSERT_TRUE(visit.outcome && *visit.outcome);
+  EXPECT_EQ(visit.tries, 2);
+}
+
+TEST_F(GateTest, AChangeDuringAnOfferIsNotLost) {
+  open();
+  Visit& visit = visits.emplace_back();
+  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+    if (++visit.tries > 2) return Attempted::Taken;
+    if (visit.tries == 2) gate->changed();
+    return Attempted::Busy;
+  };
+  start([&]() -> test::awaitable<void> {
+    visit.outcome = co_await gate->enter(Request(), attempt, visit.cancellation);
+  });
+  poll();
+  EXPECT_EQ(visit.tries, 1);
+  gate->changed();
+  poll();
+  ASSERT_TRUE(visit.outcome && *visit.outcome);
+  EXPECT_EQ(visit.tries, 3);
+}
+
 TEST_F(GateTest, WhatWaitingDoesNotHelpAgainstEndsIt) {
   open();
   broken.insert("hopeless");

@@ -20,19 +20,11 @@ using testing::StartsWith;
 using Json = nlohmann::json;
 
 Json plain_candidate(const std::string& worker, double score) {
-  return {{"worker", worker},
-          {"dp_rank", nullptr},
-          {"load", 1},
-          {"preference", 1},
-          {"score", score},
-          {"why_not", nullptr},
-          {"prefill_tokens", nullptr},
-          {"decode_blocks", nullptr},
-          {"block_size", nullptr},
-          {"overlap", nullptr},
-          {"cached_tokens", nullptr},
-          {"new_tokens", nullptr},
-          {"cost", nullptr}};
+  return {{"worker", worker},          {"dp_rank", nullptr},       {"load", 1},
+          {"preference", 1},           {"score", score},           {"why_not", nullptr},
+          {"prefill_tokens", nullptr}, {"decode_blocks", nullptr}, {"block_size", nullptr},
+          {"overlap", nullptr},        {"cached_tokens", nullptr}, {"new_tokens", nullptr},
+          {"cost", nullptr},           {"forecast", nullptr}};
 }
 
 // What it has cached of 100 tokens, and what it costs.
@@ -105,6 +97,20 @@ TEST(Explanation, ShowsEachTermAndMarksTheChosenOneFirst) {
       testing::MatchesRegex(R"(\* +w2 +64 +36 +48 +7 +1 +9\.25 +4 +5\.125 +7 +0 +12\.125)"));
   EXPECT_THAT(line_of(json, "w1"), AllOf(StartsWith(" "), EndsWith("16.25  4.125 more")));
   EXPECT_THAT(text, HasSubstr("COST is in KV blocks"));
+}
+
+TEST(Explanation, ShowsForecastsInSeconds) {
+  Json one = candidate("w1", 64, 0.75);
+  one["cost"] = nullptr;
+  one["forecast"] = {{"wait", 0.5},  {"compute", 0.0625}, {"transfer", 0},
+                     {"waste", 0.2}, {"preference", 1},   {"total", 0.7625}};
+  Json taken = choice({one});
+  taken["policy"] = "ttft";
+  const Json json = decided({taken});
+  EXPECT_THAT(line_of(json, "w1"),
+              testing::MatchesRegex(R"(\* +w1 +64 +36 +48 +7 +1 +0\.5 +0\.0625 +0 +0\.2 +0\.75)"));
+  EXPECT_THAT(text_of(json), AllOf(HasSubstr("WASTE  FORECAST"),
+                                   HasSubstr("FORECAST is in seconds"), Not(HasSubstr("COST is"))));
 }
 
 TEST(Explanation, SaysWhyOthersWereNotTaken) {

@@ -29,7 +29,10 @@ TEST(DecisionLog, TellsWhatWasDecided) {
   ASSERT_EQ(found->decisions.size(), 2U);
   EXPECT_EQ(found->decisions[1].part, fleet::Part::Decode);
   EXPECT_FALSE(found->outcome);
-  page.close({.status = 200, .error = {}, .retries = 1});
+  Outcome outcome;
+  outcome.status = 200;
+  outcome.retries = 1;
+  page.close(outcome);
   ASSERT_TRUE(log.find("id-1")->outcome);
   EXPECT_EQ(log.find("id-1")->outcome->retries, 1U);
   EXPECT_FALSE(log.find("id-2"));
@@ -76,7 +79,7 @@ TEST(DecisionLog, APageMayOutliveItsPlace) {
   DecisionLog log(1);
   DecisionLog::Page page = log.open("id-1", "m", 0);
   log.open("id-2", "m", 0);
-  page.close({.status = 200});
+  page.close(Outcome());
   EXPECT_FALSE(log.find("id-1"));
 }
 

@@ -79,7 +79,7 @@ struct RunChoicesTest : HandoffFixture {
   Errc code(const Client& client) const { return client.answer->error().code(); }
   std::size_t waiting() const {
     return static_cast<std::size_t>(
-        metrics_value("baton_queue_requests{model=\"m\",policy_class=\"default\"}"));
+        metrics_value("baton_queue_requests{model=\"m\",class=\"default\"}"));
   }
   double metrics_value(const std::string& name) const {
     const std::string text = metrics.render();

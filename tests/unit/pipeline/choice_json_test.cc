@@ -58,7 +58,7 @@ TEST(ChoiceJson, HasNothingOfWhatThePolicyDoesNotWeigh) {
   const Json json = written({.picked = 0, .candidates = {candidate("a")}});
   EXPECT_EQ(json["by"], "policy");
   for (const char* field : {"prefill_tokens", "decode_blocks", "block_size", "overlap",
-                            "cached_tokens", "new_tokens", "cost"}) {
+                            "cached_tokens", "new_tokens", "cost", "forecast"}) {
     ASSERT_TRUE(json["candidates"][0].contains(field)) << field;
     EXPECT_TRUE(json["candidates"][0][field].is_null()) << field;
   }
@@ -85,6 +85,7 @@ TEST(ChoiceJson, HasEachTermOfACost) {
                .requests = 1.5,
                .preference = 0.25,
                .total = 4.0625},
+      .forecast = {},
       .total = 4.0625};
   const Json one = written(choice)["candidates"][0];
   EXPECT_EQ(one["prefill_tokens"], 32);
@@ -95,6 +96,19 @@ TEST(ChoiceJson, HasEachTermOfACost) {
   EXPECT_EQ(one["new_tokens"], 40);
   EXPECT_EQ(one["cost"], Json::parse(R"({"raw_prefill_blocks":8.25,"decay":0.5,"credit":2.5,
       "prefill":5.75,"decode_blocks":9,"requests":1.5,"preference":0.25,"total":4.0625})"));
+}
+
+TEST(ChoiceJson, HasEachTermOfAForecastInstead) {
+  fleet::Choice choice{.picked = 0, .candidates = {candidate("a")}, .policy = model::Policy::Ttft};
+  fleet::Weight& weight = choice.candidates[0].weight.emplace();
+  weight.forecast = routing::Forecast{
+      .wait = 0.5, .compute = 0.25, .transfer = 0.125, .waste = 1, .preference = 2, .total = 3.75};
+  const Json json = written(choice);
+  EXPECT_EQ(json["policy"], "ttft");
+  const Json& one = json["candidates"][0];
+  EXPECT_TRUE(one["cost"].is_null());
+  EXPECT_EQ(one["forecast"], Json::parse(R"({"wait":0.5,"compute":0.25,"transfer":0.125,"waste":1,
+                                             "preference":2,"total":3.75})"));
 }
 
 TEST(ChoiceJson, NothingIsNewToWhoeverComputesNothing) {

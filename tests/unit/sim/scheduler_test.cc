@@ -2,18 +2,22 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/scheduler.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <numeric>
 
 namespace baton::sim {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ElementsAre;
 
 class SchedulerTest : public testing::Test {
  protected:
   Scheduler& make(std::uint32_t blocks = 100) {
     options_.block_size = 4;
-    pool_.emplace(blocks, options_.block_size);
+    pool_.emplace(blocks, options_.block_size, PoolSettings{.recording = true});
     return scheduler_.emplace(options_, *pool_);
   }
   SequenceId submit(std::size_t prompt, std::uint32_t output, bool keep = false) {
@@ -24,6 +28,23 @@ class SchedulerTest : public testing::Test {
   std::vector<TokenProduced> step() {
     if (!scheduler_->begin_step()) return {};
     return scheduler_->finish_step();
+  }
+
+  // As `submit`, for a prompt that counts up from `first`.
+  SequenceId submit_counting(TokenId first, std::size_t prompt, std::uint32_t output = 1) {
+    std::vector<TokenId> tokens(prompt);
+    std::iota(tokens.begin(), tokens.end(), first);
+    return scheduler_->submit({.prompt = std::move(tokens), .output_tokens = output});
+  }
+  // How many blocks each store since the last look tells of.
+  std::vector<std::size_t> told() {
+    std::vector<std::size_t> blocks;
+    for (const BlockChange& change : pool_->take_changes()) {
+      if (const auto* stored = std::get_if<BlocksStored>(&change)) {
+        blocks.push_back(stored->hashes.size());
+      }
+    }
+    return blocks;
   }
 
   Options options_;
@@ -77,6 +98,179 @@ TEST_F(SchedulerTest, CachedAndFetchedTokensCostNoPrefillTime) {
       {.prompt = std::vector<TokenId>(9, 6), .output_tokens = 1, .fetched_tokens = 9});
   EXPECT_EQ(scheduler_->begin_step(), 0ms);
   EXPECT_EQ(scheduler_->finish_step().front().cached_tokens, 9U);
+}
+
+class ChunkedPrefillTest : public SchedulerTest {
+ protected:
+  ChunkedPrefillTest() {
+    options_.decode_ms = 0;
+    options_.prefill_tokens_per_second = 1000;
+    options_.max_batched_tokens = 8;
+  }
+};
+
+TEST_F(ChunkedPrefillTest, ALongPromptTakesSeveralStepsAndSpeaksInTheLast) {
+  make();
+  submit(20, 2);
+  EXPECT_EQ(scheduler_->begin_step(), 8ms);
+  EXPECT_TRUE(scheduler_->finish_step().empty());
+  EXPECT_EQ(scheduler_->begin_step(), 8ms);
+  EXPECT_TRUE(scheduler_->finish_step().empty());
+  EXPECT_EQ(scheduler_->begin_step(), 4ms);
+  const auto first = scheduler_->finish_step();
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_TRUE(first[0].first);
+  EXPECT_EQ(scheduler_->begin_step(), 0ms);
+  EXPECT_TRUE(scheduler_->finish_step().at(0).last);
+}
+
+TEST_F(ChunkedPrefillTest, PromptsShareAStepInArrivalOrder) {
+  make();
+  const SequenceId a = submit(5, 1);
+  const SequenceId b = submit(5, 1);
+  const SequenceId c = submit(1, 1);  // would fit the first step's rest, but does not overtake
+  const auto first = step();
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].sequence, a);
+  EXPECT_EQ(scheduler_->running(), 1U);
+  EXPECT_EQ(scheduler_->waiting(), 1U);
+  const auto second = step();
+  ASSERT_EQ(second.size(), 2U);
+  EXPECT_EQ(second[0].sequence, b);
+  EXPECT_EQ(second[1].sequence, c);
+}
+
+TEST_F(ChunkedPrefillTest, DecodesComeFirst) {
+  make();
+  submit(3, 10);
+  submit(3, 10);
+  EXPECT_EQ(step().size(), 2U);
+  submit(20, 1);
+  EXPECT_EQ(scheduler_->begin_step(), 6ms);  // two of the eight tokens are the others'
+  EXPECT_EQ(scheduler_->finish_step().size(), 2U);
+  EXPECT_EQ(scheduler_->begin_step(), 6ms);
+  EXPECT_EQ(scheduler_->finish_step().size(), 2U);
+  EXPECT_EQ(scheduler_->begin_step(), 6ms);
+  EXPECT_EQ(scheduler_->finish_step().size(), 2U);
+  EXPECT_EQ(scheduler_->begin_step(), 2ms);
+  EXPECT_EQ(scheduler_->finish_step().size(), 3U);
+}
+
+TEST_F(ChunkedPrefillTest, ZeroIsNoLimit) {
+  options_.max_batched_tokens = 0;
+  make(10000);
+  submit(30000, 1);
+  submit(4000, 1);
+  EXPECT_EQ(scheduler_->begin_step(), 34s);
+  EXPECT_EQ(scheduler_->finish_step().size(), 2U);
+}
+
+TEST_F(ChunkedPrefillTest, BlocksAreToldOfAsTheyAreComputed) {
+  make();
+  submit_counting(1, 22);
+  step();
+  EXPECT_THAT(told(), ElementsAre(2U));
+  EXPECT_EQ(pool_->cached(), 2U);
+  step();
+  EXPECT_THAT(told(), ElementsAre(2U));
+  step();
+  EXPECT_THAT(told(), ElementsAre(1U));
+  EXPECT_EQ(pool_->cached(), 5U);
+  EXPECT_EQ(pool_->available(), pool_->total());
+}
+
+TEST_F(ChunkedPrefillTest, AFollowerHitsWhatIsComputedWhenItIsAdmitted) {
+  options_.max_batched_tokens = 10;
+  make();
+  const SequenceId first = submit_counting(1, 15);
+  step();  // ten of fifteen
+  const SequenceId second = submit_counting(1, 15);
+  // Five tokens end the first prompt; the second is admitted behind them and finds three blocks.
+  EXPECT_EQ(scheduler_->begin_step(), 8ms);
+  const auto produced = scheduler_->finish_step();
+  ASSERT_EQ(produced.size(), 2U);
+  EXPECT_EQ(produced[0].sequence, first);
+  EXPECT_EQ(produced[0].cached_tokens, 0U);
+  EXPECT_EQ(produced[1].sequence, second);
+  EXPECT_EQ(produced[1].cached_tokens, 12U);
+  EXPECT_EQ(pool_->available(), pool_->total());
+}
+
+TEST_F(ChunkedPrefillTest, AFollowerInTheSameStepHitsTheOneBeforeIt) {
+  options_.max_batched_tokens = 0;
+  make();
+  const SequenceId aborted = submit_counting(1, 20, 5);
+  submit_counting(1, 20);
+  EXPECT_EQ(scheduler_->begin_step(), 24ms);  // the second finds four of its five blocks
+  scheduler_->abort(aborted);
+  const auto produced = scheduler_->finish_step();
+  ASSERT_EQ(produced.size(), 1U);
+  EXPECT_EQ(produced[0].cached_tokens, 16U);
+  EXPECT_EQ(pool_->available(), pool_->total());
+}
+
+TEST_F(ChunkedPrefillTest, AnAbortBetweenChunksKeepsWhatWasComputed) {
+  make();
+  const SequenceId id = submit_counting(1, 20);
+  step();
+  scheduler_->abort(id);
+  EXPECT_EQ(pool_->available(), pool_->total());
+  EXPECT_FALSE(scheduler_->begin_step());
+  submit_counting(1, 20);
+  EXPECT_EQ(scheduler_->begin_step(), 8ms);
+  EXPECT_TRUE(scheduler_->finish_step().empty());
+  EXPECT_EQ(scheduler_->begin_step(), 4ms);
+  EXPECT_EQ(scheduler_->finish_step().at(0).cached_tokens, 8U);
+}
+
+TEST_F(ChunkedPrefillTest, WhatWasFetchedNeedsNoBudgetButOneToken) {
+  make(200);
+  for (int i = 0; i < 9; ++i) {
+    scheduler_->submit({.prompt = std::vector<TokenId>(30, next_token_++),
+                        .output_tokens = 2,
+                        .fetched_tokens = 30});
+  }
+  EXPECT_EQ(scheduler_->begin_step(), 0ms);
+  EXPECT_EQ(scheduler_->finish_step().size(), 8U);
+  EXPECT_EQ(scheduler_->waiting(), 1U);
+}
+
+TEST_F(ChunkedPrefillTest, TheBlocksOfAPrefillInPiecesCarryTheWholePrompt) {
+  make();
+  std::vector<TokenId> prompt(19);
+  std::iota(prompt.begin(), prompt.end(), 1);
+  scheduler_->submit({.prompt = prompt, .output_tokens = 1, .keep_blocks = true});
+  EXPECT_TRUE(step().empty());
+  EXPECT_TRUE(step().empty());
+  const auto produced = step();
+  ASSERT_EQ(produced.size(), 1U);
+  std::vector<TokenId> carried;
+  for (const BlockId block : produced[0].kept_blocks) {
+    std::ranges::copy(pool_->tokens_of(block), std::back_inserter(carried));
+  }
+  EXPECT_EQ(carried, prompt);
+}
+
+// Whatever the budget, the same prompts leave the same cache behind and take the same time.
+TEST_F(ChunkedPrefillTest, TheBudgetChangesNeitherTheCacheNorTheWork) {
+  std::optional<std::uint32_t> cached;
+  for (const std::uint32_t budget : {0U, 1000U, 64U, 7U}) {
+    options_.max_batched_tokens = budget;
+    options_.max_seqs = 4;
+    make(1000);
+    for (TokenId i = 0; i < 20; ++i) submit_counting(1000 * i, 10 + 13 * i, 1);
+    std::chrono::nanoseconds time{};
+    std::size_t produced = 0;
+    while (const auto duration = scheduler_->begin_step()) {
+      time += *duration;
+      produced += scheduler_->finish_step().size();
+    }
+    EXPECT_EQ(produced, 20U);
+    EXPECT_EQ(time, 2670ms);  // 20 * 10 + 13 * (0 + … + 19)
+    EXPECT_EQ(pool_->available(), pool_->total());
+    EXPECT_EQ(cached.value_or(pool_->cached()), pool_->cached());
+    cached = pool_->cached();
+  }
 }
 
 TEST_F(SchedulerTest, WaitsForASeat) {

@@ -229,6 +229,33 @@ TEST_F(ServerTest, IntrospectionIsEachEnginesOwn) {
   });
 }
 
+TEST_F(ServerTest, TellsWhatItHasRoomFor) {
+  Options options = worker(Engine::Sglang);
+  options.blocks = 100;
+  options.block_size = 16;
+  options.max_batched_tokens = 2048;
+  const Server& sglang = start(options);
+  options.max_batched_tokens = 0;
+  const Server& unlimited = start(options);
+  options.engine = Engine::Vllm;
+  const Server& vllm = start(options);
+  run([&]() -> Task {
+    const json info = (co_await call(sglang.port(), "GET", "/get_server_info")).json();
+    EXPECT_EQ(info["max_total_num_tokens"], 1600);
+    EXPECT_EQ(info["chunked_prefill_size"], 2048);
+    EXPECT_EQ(info["max_prefill_tokens"], 16384);
+    EXPECT_EQ(
+        (co_await call(unlimited.port(), "GET", "/server_info")).json()["chunked_prefill_size"],
+        -1);
+    const std::string metrics = (co_await call(vllm.port(), "GET", "/metrics")).body;
+    EXPECT_NE(metrics.find(R"(num_gpu_blocks="100")"), std::string::npos) << metrics;
+    for (const char* gauge :
+         {"num_requests_running", "num_requests_waiting", "kv_cache_usage_perc"}) {
+      EXPECT_NE(metrics.find(std::string("\nvllm:") + gauge + "{"), std::string::npos) << gauge;
+    }
+  });
+}
+
 TEST_F(ServerTest, TokenizeAgreesWithUsage) {
   Server& server = start(worker(Engine::Vllm));
   run([&]() -> Task {

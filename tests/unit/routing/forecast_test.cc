@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "routing/forecast.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace baton::routing {
+namespace {
+
+constexpr PrefillSpeed kSpeed{.seconds_per_prompt = 0.01, .seconds_per_token = 1.0 / 10'000};
+
+double total(const PromptFacts& prompt, const RankFacts& rank) {
+  return forecast(prompt, rank).total;
+}
+
+// Prompts and ranks of any kind.
+class Dice {
+ public:
+  double upto(double most) { return std::uniform_real_distribution(0.0, most)(random_); }
+  PromptFacts prompt() {
+    const double tokens = upto(50'000);
+    return {.tokens = tokens, .best_cached = upto(tokens), .in_demand = upto(tokens)};
+  }
+  RankFacts rank(const PromptFacts& prompt) {
+    return {.queue_seconds = upto(10),
+            .cached_tokens = upto(prompt.best_cached),
+            .speed = {.seconds_per_prompt = upto(0.1), .seconds_per_token = 1e-6 + upto(1e-3)},
+            .transfer_seconds = upto(1),
+            .preference = 0.4 + upto(2)};
+  }
+
+ private:
+  std::mt19937_64 random_{20261115};
+};
+
+TEST(ForecastTest, AddsUpQueueComputationAndTransfer) {
+  const Forecast terms =
+      forecast({.tokens = 5'000, .best_cached = 2'000, .in_demand = 0}, {.queue_seconds = 0.25,
+                                                                         .cached_tokens = 2'000,
+                                                                         .speed = kSpeed,
+                                                                         .transfer_seconds = 0.02,
+                                                                         .preference = 1});
+  EXPECT_DOUBLE_EQ(terms.wait, 0.25);
+  EXPECT_DOUBLE_EQ(terms.compute, 0.01 + 0.3);
+  EXPECT_DOUBLE_EQ(terms.transfer, 0.02);
+  EXPECT_DOUBLE_EQ(terms.waste, 0);
+  EXPECT_DOUBLE_EQ(terms.total, 0.25 + 0.31 + 0.02);
+}
+
+TEST(ForecastTest, ComputingWhatAnotherHasWeighsMore) {
+  const PromptFacts prompt{.tokens = 5'000, .best_cached = 4'000, .in_demand = 0};
+  const Forecast terms = forecast(prompt, {.cached_tokens = 1'000, .speed = kSpeed});
+  EXPECT_DOUBLE_EQ(terms.waste, kWasteWeight * 0.3);
+  EXPECT_DOUBLE_EQ(terms.total, 0.01 + 0.4 + kWasteWeight * 0.3);
+}
+
+TEST(ForecastTest, WhatNobodyHasIsNoWaste) {
+  const PromptFacts prompt{.tokens = 5'000, .best_cached = 0, .in_demand = 0};
+  EXPECT_DOUBLE_EQ(forecast(prompt, {.speed = kSpeed}).waste, 0);
+}
+
+TEST(ForecastTest, ACopyOfWhatOthersWantTooIsNoWaste) {
+  PromptFacts prompt{.tokens = 5'000, .best_cached = 4'000, .in_demand = 3'000};
+  const RankFacts rank{.cached_tokens = 0, .speed = kSpeed};
+  EXPECT_DOUBLE_EQ(forecast(prompt, rank).waste, kWasteWeight * 0.1);
+  prompt.in_demand = 4'500;
+  EXPECT_DOUBLE_EQ(forecast(prompt, rank).waste, 0);
+}
+
+TEST(ForecastTest, ConversationStaysWithItsCacheWhereAHotPromptMovesOn) {
+  const RankFacts cached{.queue_seconds = 0.9, .cached_tokens = 6'000, .speed = kSpeed};
+  const RankFacts idle{.queue_seconds = 0, .cached_tokens = 0, .speed = kSpeed};
+  PromptFacts prompt{.tokens = 6'100, .best_cached = 6'000, .in_demand = 0};
+  EXPECT_LT(total(prompt, cached), total(prompt, idle));
+  prompt.in_demand = 6'000;
+  EXPECT_GT(total(prompt, cached), total(prompt, idle));
+}
+
+TEST(ForecastTest, MoreOverlapNeverCostsMore) {
+  Dice dice;
+  for (int i = 0; i < 10'000; ++i) {
+    const PromptFacts prompt = dice.prompt();
+    RankFacts rank = dice.rank(prompt);
+    const double before = total(prompt, rank);
+    rank.cached_tokens += dice.upto(prompt.tokens);
+    EXPECT_LE(total(prompt, rank), before);
+  }
+}
+
+TEST(ForecastTest, MoreOverlapThanAnyOtherNeverCostsMore) {
+  Dice dice;
+  for (int i = 0; i < 10'000; ++i) {
+    PromptFacts prompt = dice.prompt();
+    RankFacts rank = dice.rank(prompt);
+    const double before = total(prompt, rank);
+    rank.cached_tokens = prompt.best_cached =
+        prompt.best_cached + dice.upto(prompt.tokens - prompt.best_cached);
+    EXPECT_LE(total(prompt, rank), before);
+  }
+}
+
+TEST(ForecastTest, LongerQueueOrTransferNeverCostsLess) {
+  Dice dice;
+  for (int i = 0; i < 10'000; ++i) {
+    const PromptFacts prompt = dice.prompt();
+    RankFacts rank = dice.rank(prompt);
+    const double before = total(prompt, rank);
+    rank.queue_seconds += dice.upto(10);
+    const double queued = total(prompt, rank);
+    EXPECT_GE(queued, before);
+    rank.transfer_seconds += dice.upto(1);
+    EXPECT_GE(total(prompt, rank), queued);
+  }
+}
+
+TEST(ForecastTest, SlowerRankNeverCostsLess) {
+  Dice dice;
+  for (int i = 0; i < 10'000; ++i) {
+    const PromptFacts prompt = dice.prompt();
+    RankFacts rank = dice.rank(prompt);
+    const double before = total(prompt, rank);
+    rank.speed.seconds_per_token *= 1 + dice.upto(3);
+    rank.speed.seconds_per_prompt *= 1 + dice.upto(3);
+    EXPECT_GE(total(prompt, rank), before);
+  }
+}
+
+TEST(ForecastTest, PreferenceScalesTheWhole) {
+  const PromptFacts prompt{.tokens = 1'000, .best_cached = 0, .in_demand = 0};
+  RankFacts rank{.queue_seconds = 0.5, .speed = kSpeed};
+  const double plain = total(prompt, rank);
+  rank.preference = 0.5;
+  EXPECT_DOUBLE_EQ(total(prompt, rank), plain / 2);
+}
+
+TEST(ForecastTest, NothingIsNegativeWhereMoreIsCachedThanThePromptHas) {
+  const PromptFacts prompt{.tokens = 100, .best_cached = 128, .in_demand = 0};
+  const Forecast full = forecast(prompt, {.cached_tokens = 128, .speed = kSpeed});
+  EXPECT_DOUBLE_EQ(full.total, kSpeed.seconds_per_prompt);
+  const Forecast none = forecast(prompt, {.queue_seconds = -1, .speed = kSpeed});
+  EXPECT_DOUBLE_EQ(none.wait, 0);
+  EXPECT_DOUBLE_EQ(none.waste, kWasteWeight * 0.01);
+}
+
+TEST(TurnTest, ShorterOnesGoFirst) {
+  EXPECT_LT(turn(0.1, 7), turn(0.2, 7));
+  EXPECT_LT(turn(0.1, 7.1), turn(2, 7));
+}
+
+TEST(TurnTest, AmongEqualsTheFirstGoesFirst) { EXPECT_LT(turn(0.1, 7), turn(0.1, 7.001)); }
+
+TEST(TurnTest, NobodyIsOvertakenForEver) {
+  // Those who come this much later go behind it, however little they need.
+  const double seconds = 4;
+  EXPECT_GT(turn(0, seconds / kPatience + 0.01), turn(seconds, 0));
+}
+
+TEST(HasRoomTest, UntilItHasEnoughToDo) {
+  EXPECT_TRUE(has_room(0));
+  EXPECT_FALSE(has_room(kAheadSeconds));
+  EXPECT_FALSE(has_room(1));
+}
+
+}  // namespace
+}  // namespace baton::routing
