@@ -171,11 +171,14 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
       [](std::size_t) { return true; }, [&random] { return random(); }, weighing_->temperature());
   // No cost is a number where options and loads are absurd: anyone is better than nobody.
   const std::size_t chosen = eligible[picked.value_or(0)];
-  if (wish_.busy && wish_.busy->late &&
-      !routing::has_room(members_->candidates[chosen].load->prefill_seconds(now_))) {
-    return fail(all_busy());
+  const bool late = wish_.busy && wish_.busy->late;
+  if (!late || routing::has_room(members_->candidates[chosen].load->prefill_seconds(now_)))
+    return chosen;
+  if (wish_.busy->awaiting != nullptr) {
+    const auto time = weighing_->load_on(chosen).prefill_time.value_or(std::chrono::nanoseconds(0));
+    *wish_.busy->awaiting = routing::Awaiting(worker(chosen)->load(rank(chosen)), time);
   }
-  return chosen;
+  return fail(all_busy());
 }
 
 template <class Pick>

@@ -143,7 +143,7 @@ Weight Weighing::weigh(std::size_t candidate) const {
     const auto& [worker, rank, load] = members_.candidates[candidate];
     weight.cached_tokens = expected_cached(candidate, weight);
     weight.forecast =
-        routing::forecast(facts_, {.queue_seconds = load->prefill_seconds(now_),
+        routing::forecast(facts_, {.queue_seconds = load->prefill_seconds(now_) + load->awaited_seconds(),
                                    .cached_tokens = static_cast<double>(weight.cached_tokens),
                                    .speed = members_.workers[worker]->pace(rank).speed(),
                                    .transfer_seconds = 0,

@@ -37,8 +37,9 @@ struct BusyLine {
   std::optional<std::uint64_t> tokens;
   std::optional<double> share;
   bool late = false;  // the best one has more than a moment to do
+  // Where the request is to be counted that has to wait for its best one; null: nowhere.
+  routing::Awaiting* awaiting = nullptr;
   bool crossed_by(const Worker& worker, double prefill_tokens) const;
-  bool operator==(const BusyLine&) const = default;
 };
 
 // What one leg of a request asks of its worker. The plain one asks nothing.
