@@ -112,8 +112,7 @@ void add_workload_flags(CLI::App& bench, loadgen::WorkloadOptions& workload) {
       ->capture_default_str();
   bench.add_option("--trace", workload.trace_file,
                    "trace: a file in Mooncake's format [a made-up one of chat traffic]");
-  bench
-      .add_option("--trace-block", workload.trace_block, "trace: tokens for each of its hash_ids")
+  bench.add_option("--trace-block", workload.trace_block, "trace: tokens for each of its hash_ids")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   bench.add_option("--time-scale", workload.time_scale, "trace: how much faster than it was")

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/bench_command.h"
 #include "app/demo_command.h"
+#include "app/explain_command.h"
 #include "app/register_command.h"
 #include "app/serve_command.h"
 #include "app/tokenize_command.h"
@@ -11,6 +12,9 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+
+constexpr const char* kCommands =
+    "serve, workers, explain, register, tokenize, bench, demo and sim";
 
 int main(int argc, char** argv) {
   CLI::App app("Baton: one OpenAI endpoint in front of vLLM, SGLang and TensorRT-LLM servers",
@@ -27,6 +31,8 @@ int main(int argc, char** argv) {
   const CLI::App* demo = baton::app::add_demo_command(app, demo_options);
   baton::app::WorkersOptions workers_options;
   const CLI::App* workers = baton::app::add_workers_command(app, workers_options);
+  baton::app::ExplainOptions explain_options;
+  const CLI::App* explain = baton::app::add_explain_command(app, explain_options);
   baton::app::TokenizeOptions tokenize_options;
   const CLI::App* tokenize = baton::app::add_tokenize_command(app, tokenize_options);
   baton::app::BenchOptions bench_options;
@@ -37,23 +43,18 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
-    if (unknown) {
-      std::fprintf(
-          stderr,
-          "baton: unknown command '%s'; there are serve, workers, register, tokenize, bench, demo "
-          "and sim\n",
-          argv[1]);
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      std::fprintf(stderr, "baton: unknown command '%s'; there are %s\n", argv[1], kCommands);
       return baton::app::kCannotStart;
     }
     return app.exit(problem) == 0 ? 0 : baton::app::kCannotStart;
   }
   if (*serve) return baton::app::run_serve_command(serve_options);
   if (*workers) return baton::app::run_workers_command(workers_options);
+  if (*explain) return baton::app::run_explain_command(explain_options);
   if (*sidecar) return baton::app::run_register_command(register_options);
   if (*tokenize) return baton::app::run_tokenize_command(tokenize_options);
   if (*demo) return baton::app::run_demo_command(demo_options);
   if (*bench) return baton::app::run_bench_command(bench_options);
-  if (*sim) return baton::sim::run_command(sim_options);
-  return 0;
+  return *sim ? baton::sim::run_command(sim_options) : 0;
 }

@@ -5,6 +5,7 @@
 #include "fleet/etcd_source.h"
 #include "front/admin_api.h"
 #include "front/cache_summary.h"
+#include "front/decisions_api.h"
 #include "front/index_api.h"
 #include "front/workers_api.h"
 
@@ -31,6 +32,10 @@ constexpr std::size_t kAdminConnections = 256;
 
 model::Endpoint local_endpoint(const tcp::acceptor& acceptor, const model::Endpoint& asked) {
   return {asked.host, acceptor.local_endpoint().port()};
+}
+
+fleet::Random seeded_random() {
+  return [source = std::mt19937_64(std::random_device()())]() mutable { return source(); };
 }
 
 }  // namespace
@@ -60,7 +65,15 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
       hangup_(control_, SIGHUP),
       timer_(control_),
       admin_source_(services_.fleet),
-      admin_keys_(services_.config.admin_keys) {
+      admin_keys_(services_.config.admin_keys),
+      admin_pool_(control_, deadlines_,
+                  {.connect_timeout = services_.config.timeouts.connect,
+                   .idle_per_worker = 1,
+                   .header_bytes = services_.config.limits.header_bytes}),
+      admin_prompts_(services_.tokenizers, services_.caches, services_.cpu,
+                     pipeline::EngineTokens(admin_pool_, services_.config.limits.response_bytes)),
+      route_query_(services_.fleet, services_.caches, admin_prompts_, services_.ledger,
+                   seeded_random()) {
   // A client that leaves must not end the process. (A terminal that closes does not, either: its
   // SIGHUP has the configuration read again.)
   std::signal(SIGPIPE, SIG_IGN);
@@ -150,13 +163,9 @@ Result<void> Router::start_admin() {
   auto acceptor = front::bind(control_, *config.admin, front::Sharing::First);
   if (!acceptor) return fail(std::move(acceptor.error()));
   admin_address_ = local_endpoint(*acceptor, *config.admin);
-  const auto random = [source = std::mt19937_64(std::random_device()())]() mutable {
-    return source();
-  };
   auto routes = front::admin_routes({.fleet = services_.fleet,
-                                     .ledger = services_.ledger,
+                                     .route_query = route_query_,
                                      .metrics = services_.metrics,
-                                     .random = random,
                                      .sources = [this] { return source_states(); },
                                      .draining = [this] { return services_.draining.load(); }});
   std::ranges::move(front::workers_routes(
@@ -172,6 +181,7 @@ Result<void> Router::start_admin() {
                                          .caches = services_.caches,
                                          .reports = [this] { return feeds_.reports(); }}),
                     std::back_inserter(routes));
+  std::ranges::move(front::decisions_routes(services_.decisions), std::back_inserter(routes));
   admin_routes_.emplace(std::move(routes));
   admin_ = std::make_unique<front::Listener>(
       std::move(*acceptor), deadlines_, tasks_,
@@ -181,7 +191,7 @@ Result<void> Router::start_admin() {
                             .timeouts = config.timeouts,
                             .trust = config.trust,
                             .metrics = services_.http_metrics,
-                            .random = random},
+                            .random = seeded_random()},
       front::Listener::Gate{admin_connections_, kAdminConnections}, nullptr);
   admin_->start();
   return {};
@@ -191,6 +201,7 @@ void Router::run() {
   services_.fleet.on_gone([this](model::WorkerId worker) {
     for (auto& thread : threads_) thread->forget(worker);
     self_test_.forget(worker);
+    admin_pool_.forget(worker);
   });
   health_.start();
   feeds_.start();
@@ -277,6 +288,7 @@ void Router::end() {
   health_.stop();
   feeds_.stop();
   self_test_.stop();
+  admin_pool_.shut_down();
   if (file_) file_->stop();
   for (const auto& source : sources_) source->stop();
   signals_.cancel();

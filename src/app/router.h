@@ -7,6 +7,7 @@
 #include "app/services.h"
 #include "config/config.h"
 #include "core/result.h"
+#include "engine/upstream_pool.h"
 #include "fleet/admin_source.h"
 #include "fleet/file_source.h"
 #include "fleet/source.h"
@@ -17,6 +18,8 @@
 #include "net/deadlines.h"
 #include "net/task_group.h"
 #include "overlap/feeds.h"
+#include "pipeline/prompt_step.h"
+#include "pipeline/route_query.h"
 #include "telemetry/log.h"
 
 #include <boost/asio/io_context.hpp>
@@ -87,6 +90,10 @@ class Router {
   boost::asio::steady_timer timer_;
   fleet::AdminSource admin_source_;
   front::ApiKeys admin_keys_;
+  // For those who ask who would serve a request: it is tokenized as if it were to be served.
+  engine::UpstreamPool admin_pool_;
+  pipeline::PromptStep admin_prompts_;
+  pipeline::RouteQuery route_query_;
   std::optional<front::Routes> admin_routes_;
   std::atomic<std::size_t> admin_connections_{0};
   std::unique_ptr<front::Listener> admin_;

@@ -5,19 +5,15 @@
 #include "app/admin_client.h"
 #include "app/serve_command.h"
 #include "app/workers_table.h"
-#include "config/values.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
-#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <optional>
 #include <string_view>
 #include <sys/ioctl.h>
 #include <thread>
@@ -65,35 +61,6 @@ int refuse(int code, std::string_view what) {
   return code;
 }
 
-Result<model::Endpoint> read_address(const std::string& text) {
-  const std::string url = text.find("://") == std::string::npos ? "http://" + text : text;
-  auto endpoint = config::parse_worker_url(url);
-  if (endpoint) return *std::move(endpoint);
-  return fail(Errc::InvalidRequest, fmt::format("--admin: {}", endpoint.error()));
-}
-
-// The first line that is not empty and no comment, as in the router's own files of keys.
-Result<std::string> read_key(const std::string& path) {
-  if (path.empty()) return std::string();
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    line.erase(line.find_last_not_of(" \t\r") + 1);
-    if (!line.empty() && line.front() != '#') return line;
-  }
-  return fail(Errc::InvalidRequest, fmt::format("--key-file: there is no key in {}", path));
-}
-
-std::string path_of(std::string_view worker) {
-  std::string path = "/workers/";
-  for (const char c : worker) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool safe = std::isalnum(byte) != 0 || std::string_view("-._~:").contains(c);
-    path += safe ? std::string(1, c) : fmt::format("%{:02X}", byte);
-  }
-  return path;
-}
-
 // A number, true, a list … where it reads as one, otherwise text.
 Json value_of(std::string_view text) {
   Json value = Json::parse(text, nullptr, false);
@@ -121,25 +88,17 @@ TableStyle style_of_terminal() {
 
 Result<AdminClient::Answer> ask(AdminClient& client, const WorkersOptions& options) {
   if (options.action == "add") return client.ask("POST", "/workers", new_worker(options));
-  const std::string path = path_of(options.worker);
+  const std::string path = "/workers/" + percent_encoded(options.worker);
   if (options.action == "drain") return client.ask("POST", path + "/drain");
   if (options.action == "undrain") return client.ask("DELETE", path + "/drain");
   if (options.action == "remove") return client.ask("DELETE", path);
   return client.ask("GET", "/workers");
 }
 
-// What the router says is wrong, in its own words.
-std::string refusal_in(const AdminClient::Answer& answer) {
-  const Json json = Json::parse(answer.body, nullptr, false);
-  const auto pointer = Json::json_pointer("/error/message");
-  if (json.is_object() && json.contains(pointer) && json[pointer].is_string()) return json[pointer];
-  return fmt::format("the router answered {}", answer.status);
-}
-
 // What became of the one worker that something was done to.
-std::string outcome_of(const AdminClient::Answer& answer) {
-  const Json worker = Json::parse(answer.body, nullptr, false);
-  if (!worker.is_object()) return answer.body;
+std::string outcome_of(const std::string& answer) {
+  const Json worker = Json::parse(answer, nullptr, false);
+  if (!worker.is_object()) return answer;
   return fmt::format("worker {} ({}) of {} is {}; {} requests run on it\n",
                      worker.value("number", std::uint64_t{0}), worker.value("name", ""),
                      worker.value("model", ""), worker.value("state", ""),
@@ -148,11 +107,10 @@ std::string outcome_of(const AdminClient::Answer& answer) {
 
 // What to print.
 Result<std::string> look(AdminClient& client, const WorkersOptions& options) {
-  const auto answer = ask(client, options);
+  const auto answer = body_of(ask(client, options));
   if (!answer) return fail(answer.error());
-  if (answer->status >= 300) return fail(Errc::InvalidRequest, refusal_in(*answer));
-  if (options.json) return answer->body + "\n";
-  if (options.action.empty()) return workers_table(answer->body, style_of_terminal());
+  if (options.json) return *answer + "\n";
+  if (options.action.empty()) return workers_table(*answer, style_of_terminal());
   return outcome_of(*answer);
 }
 
@@ -205,11 +163,7 @@ void add_actions(CLI::App& command, WorkersOptions& options) {
 CLI::App* add_workers_command(CLI::App& root, WorkersOptions& options) {
   CLI::App* command =
       root.add_subcommand("workers", "Show and change the workers of a running router");
-  command->add_option("--admin", options.admin, "The router's admin address")
-      ->envname("BATON_ADMIN")
-      ->capture_default_str();
-  command->add_option("--key-file", options.key_file,
-                      "File with a key of the router's admin_keys, where it has any");
+  add_admin_flags(*command, options.access);
   command->add_flag("--json", options.json, "Print what the router answers, as JSON");
   command->add_flag("--watch", options.watch, "Draw the table again every second; Ctrl-C ends it");
   command->footer(std::string(kExamples));
@@ -219,18 +173,15 @@ CLI::App* add_workers_command(CLI::App& root, WorkersOptions& options) {
 }
 
 int run_workers_command(const WorkersOptions& options) {
-  auto address = read_address(options.admin);
-  if (!address) return refuse(kCannotStart, address.error().message());
-  auto key = read_key(options.key_file);
-  if (!key) return refuse(kCannotStart, key.error().message());
+  auto client = client_of(options.access);
+  if (!client) return refuse(kCannotStart, client.error().message());
   if (options.watch && !options.action.empty())
     return refuse(kCannotStart, "--watch goes with the table only");
-  AdminClient client(*std::move(address), *std::move(key));
   if (options.watch) {
-    watch(client, options);
+    watch(*client, options);
     return 0;
   }
-  const auto text = look(client, options);
+  const auto text = look(*client, options);
   if (!text) return refuse(kRefused, text.error().message());
   fmt::print("{}", *text);
   return 0;

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "app/admin_access.h"
+
 #include <map>
 #include <string>
 #include <vector>
@@ -13,8 +15,7 @@ class App;
 namespace baton::app {
 
 struct WorkersOptions {
-  std::string admin = "http://127.0.0.1:8081";
-  std::string key_file;
+  AdminAccess access;
   bool json = false;
   bool watch = false;
   std::string action;  // add, drain, undrain or remove; empty: the table

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/workers_table.h"
 
+#include "app/text_table.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -26,12 +28,6 @@ constexpr std::string_view kGap = "  ";
 constexpr std::size_t kLeastReason = 12;
 
 using Row = std::array<std::string, kColumns>;
-
-// What others wrote must not move the cursor.
-std::string plain(std::string text) {
-  std::ranges::replace_if(text, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, ' ');
-  return text;
-}
 
 std::string ago(const Json& seconds) {
   if (!seconds.is_number()) return "never";

@@ -113,7 +113,7 @@ constexpr std::array kKeys{
     Key{"models[].queue.tokens_per_worker", "", "integer", "none", "Prompt tokens waiting for each worker; a request that would cross that is refused."},
     Key{"models[].queue.cached_tokens_per_worker", "", "integer", "none", "The same for tokens that caches have."},
     Key{"models[].queue.patience", "", "duration", "none", "How long a request waits before it is refused; 0s: as long as it takes."},
-    Key{"models[].queue.fair_tenants", "", "boolean", "true", "Whether tenants (x-tenant-id) get equal shares of tokens within a class."},
+    Key{"models[].queue.fair_tenants", "", "boolean", "true", "Whether tenants (x-tenant-id, or API keys) get equal shares of tokens within a class."},
     Key{"models[].queue.follow_tokens", "", "integer", "1024 with policy ttft, else 0", "A prompt of which this many new tokens are being computed for another request waits for that one; 0: it does not."},
     Key{"models[].queue.default_family", "", "string", "none", "The family of requests that name none in x-baton-meta-policy-class."},
     Key{"models[].queue.buckets", "", "list", "none", "Prompts by their new tokens; the first begins at 0."},

@@ -47,6 +47,8 @@ Round::Round(const WorkerSet& set, const Wish& wish)
     weighing_.emplace(set.role_, set.policy_, set.cost_, *set.ledger_, *members_, wish, now_);
 }
 
+model::Policy Round::policy() const { return set_.policy_; }
+
 bool Round::can_serve() const {
   if (wish_.pin) return pinned(*wish_.pin).has_value();
   if (set_.policy_ == model::Policy::Direct) return false;

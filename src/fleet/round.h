@@ -40,6 +40,7 @@ class Round {
   // Null where the policy weighs nothing.
   const Weighing* weighing() const { return weighing_ ? &*weighing_ : nullptr; }
   Time now() const { return now_; }
+  model::Policy policy() const;
 
  private:
   // Why a worker cannot have a request, in the order it is asked. Later reasons are nearer misses.

@@ -44,6 +44,14 @@ Choice::Candidate describe(const Round& round, std::size_t i, const Wish& wish,
   return candidate;
 }
 
+// A session's seat that could not be taken is not one that the policy could pick.
+Choice::By decided_by(const Round& round, const Wish& wish, std::size_t picked) {
+  if (wish.pin) return Choice::By::Name;
+  const bool seated = wish.affinity && wish.affinity->worker == round.worker(picked)->id() &&
+                      wish.affinity->rank.value_or(0) == round.rank(picked);
+  return seated ? Choice::By::Session : Choice::By::Policy;
+}
+
 // The picked one, then the cheapest of the others; so many as somebody reads.
 Choice brief(const Round& round, const Wish& wish, std::size_t picked) {
   constexpr std::size_t kMost = 16;
@@ -58,7 +66,11 @@ Choice brief(const Round& round, const Wish& wish, std::size_t picked) {
   }
   const std::size_t told = std::min(kMost - 1, others.size());
   std::ranges::partial_sort(others, others.begin() + static_cast<std::ptrdiff_t>(told));
-  Choice choice{.picked = 0, .candidates = {}, .of = round.size()};
+  Choice choice{.picked = 0,
+                .candidates = {},
+                .of = round.size(),
+                .by = decided_by(round, wish, picked),
+                .policy = round.policy()};
   choice.candidates.push_back(describe(round, picked, wish, picked));
   for (std::size_t i = 0; i < told; ++i)
     choice.candidates.push_back(describe(round, others[i].second, wish, picked));
@@ -66,6 +78,18 @@ Choice brief(const Round& round, const Wish& wish, std::size_t picked) {
 }
 
 }  // namespace
+
+std::string_view to_string(Choice::By by) {
+  switch (by) {
+    case Choice::By::Name:
+      return "name";
+    case Choice::By::Session:
+      return "session";
+    case Choice::By::Policy:
+      break;
+  }
+  return "policy";
+}
 
 WorkerSet::WorkerSet(model::Role role, model::Policy policy, config::Cost cost,
                      std::shared_ptr<LoadBell> bell)
@@ -131,7 +155,11 @@ Result<Choice> WorkerSet::peek(const Wish& wish, const Random& random) const {
   const Round round(*this, wish);
   const auto chosen = round.choose(random, Round::Turn::Look);
   if (!chosen) return fail(chosen.error());
-  Choice choice{.picked = *chosen, .candidates = {}, .of = round.size()};
+  Choice choice{.picked = *chosen,
+                .candidates = {},
+                .of = round.size(),
+                .by = decided_by(round, wish, *chosen),
+                .policy = policy_};
   for (std::size_t i = 0; i < round.size(); ++i)
     choice.candidates.push_back(describe(round, i, wish, *chosen));
   return choice;

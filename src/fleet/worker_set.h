@@ -35,10 +35,16 @@ struct Choice {
     std::string why_not;           // empty: it can
     std::optional<Weight> weight;  // where the policy weighs prompts
   };
+  // What decided.
+  enum class By : std::uint8_t { Policy, Name, Session };
+
   std::size_t picked;  // of candidates
   std::vector<Candidate> candidates;
   std::size_t of = 0;  // how many there were
+  By by = By::Policy;
+  model::Policy policy = model::Policy::RoundRobin;  // of the workers
 };
+std::string_view to_string(Choice::By by);
 
 // Role. The workers of one role of one namespace of a model, and the policy that picks among them.
 // Confinement. Any thread; add and remove: one at a time.

@@ -3,7 +3,6 @@
 #include "front/admin_api.h"
 
 #include "front/readiness.h"
-#include "pipeline/route_query.h"
 
 #include <string>
 #include <string_view>
@@ -18,6 +17,16 @@ awaitable<void> respond_metrics(Call call, std::string text) {
   wire::Headers headers;
   headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   co_await call.response.respond(200, headers, text);
+}
+
+awaitable<void> tell_route(pipeline::RouteQuery& query, Call call) {
+  auto described = co_await query.describe(std::move(call.head.headers), std::move(call.body),
+                                           call.cancellation);
+  if (described) {
+    co_await respond_json(std::move(call), 200, *std::move(described));
+  } else {
+    co_await respond_error(std::move(call), std::move(described.error()));
+  }
 }
 
 }  // namespace
@@ -43,10 +52,7 @@ std::vector<Route> admin_routes(AdminContext context) {
     return respond_metrics(std::move(call), context.metrics.render());
   };
   const auto route = [context](Call call) {
-    auto described = pipeline::describe_request(context.fleet, context.ledger, call.head.headers,
-                                                std::move(call.body), context.random);
-    if (described) return respond_json(std::move(call), 200, std::move(*described));
-    return respond_error(std::move(call), std::move(described.error()));
+    return tell_route(context.route_query, std::move(call));
   };
   return {
       {"GET", "/health", Access::Open, health},

@@ -5,7 +5,7 @@
 #include "fleet/fleet.h"
 #include "fleet/source.h"
 #include "front/routes.h"
-#include "pipeline/request_record.h"
+#include "pipeline/route_query.h"
 #include "telemetry/metrics.h"
 
 #include <functional>
@@ -16,9 +16,8 @@ namespace baton::front {
 // What the admin API tells of.
 struct AdminContext {
   fleet::Fleet& fleet;
-  pipeline::RequestLedger& ledger;
+  pipeline::RouteQuery& route_query;
   const telemetry::Registry& metrics;
-  fleet::Random random;
   std::function<std::vector<fleet::SourceStatus>()> sources;
   std::function<bool()> draining;  // the process is about to end
 };

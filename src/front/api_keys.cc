@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/api_keys.h"
 
+#include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+
+#include <algorithm>
 
 namespace baton::front {
 namespace {
@@ -22,8 +25,8 @@ ApiKeys::Digest ApiKeys::digest(std::string_view key) {
   return result;
 }
 
-Result<void> ApiKeys::admit(const wire::Headers& headers) const {
-  if (digests_.empty()) return {};
+Result<std::string> ApiKeys::admit(const wire::Headers& headers) const {
+  if (digests_.empty()) return std::string();
   const auto authorization = headers.find("authorization");
   if (!authorization) {
     return fail(Errc::Unauthorized,
@@ -32,12 +35,13 @@ Result<void> ApiKeys::admit(const wire::Headers& headers) const {
   const bool bearer = authorization->size() > kScheme.size() &&
                       wire::equal_ignoring_case(authorization->substr(0, kScheme.size()), kScheme);
   const Digest given = digest(bearer ? authorization->substr(kScheme.size()) : std::string_view());
-  int different = 1;
-  for (const Digest& known : digests_) {
-    different &= static_cast<int>(CRYPTO_memcmp(known.data(), given.data(), given.size()) != 0);
+  std::size_t which = 0;  // from 1
+  for (std::size_t i = 0; i < digests_.size(); ++i) {
+    const bool same = CRYPTO_memcmp(digests_[i].data(), given.data(), given.size()) == 0;
+    which = std::max(which, static_cast<std::size_t>(same) * (i + 1));
   }
-  if (different != 0) return fail(Errc::Unauthorized, "the API key is not valid");
-  return {};
+  if (which == 0) return fail(Errc::Unauthorized, "the API key is not valid");
+  return fmt::format("key {}", which);
 }
 
 }  // namespace baton::front

@@ -20,8 +20,9 @@ class ApiKeys {
   explicit ApiKeys(const std::vector<std::string>& keys);
 
   bool empty() const { return digests_.empty(); }
-  // Everybody, where there are no keys. Otherwise `Authorization: Bearer KEY` must name one.
-  Result<void> admit(const wire::Headers& headers) const;
+  // Everybody, where there are no keys. Otherwise `Authorization: Bearer KEY` must name one, and it
+  // is told which, without telling the key: "key 2". Empty where there are none.
+  Result<std::string> admit(const wire::Headers& headers) const;
 
  private:
   using Digest = std::array<unsigned char, 32>;

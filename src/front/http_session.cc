@@ -98,12 +98,14 @@ awaitable<HttpSession::Next> HttpSession::read_request() {
   co_return co_await tell_options();
 }
 
-Result<const Route*> HttpSession::admit() const {
+Result<const Route*> HttpSession::admit() {
   const wire::RequestHead& head = parser_->head();
   auto route = context_.routes.find(head.method, head.path());
   // A stranger learns nothing of what there is.
   const Access access = route ? (*route)->access : Access::Key;
-  if (auto admitted = admit(access); !admitted) return fail(std::move(admitted.error()));
+  auto admitted = admit(access);
+  if (!admitted) return fail(std::move(admitted.error()));
+  client_ = *std::move(admitted);
   const bool options =
       head.method == "OPTIONS" &&
       (head.target == "*" || !context_.routes.allowed_methods(head.path()).empty());
@@ -115,9 +117,9 @@ Result<const Route*> HttpSession::admit() const {
   return route;
 }
 
-Result<void> HttpSession::admit(Access access) const {
+Result<std::string> HttpSession::admit(Access access) const {
   const wire::Headers& headers = parser_->head().headers;
-  if (access == Access::Open) return {};
+  if (access == Access::Open) return std::string();
   if (access == Access::Key || !context_.keys.empty()) return context_.keys.admit(headers);
   if (!peer_.loopback) {
     return fail(Errc::Forbidden,
@@ -131,7 +133,7 @@ Result<void> HttpSession::admit(Access access) const {
                 "without keys this is not answered to web pages: set admin_keys_file in the "
                 "configuration, and send a key of it as \"Authorization: Bearer KEY\"");
   }
-  return {};
+  return std::string();
 }
 
 awaitable<HttpSession::Next> HttpSession::tell_options() {
@@ -167,6 +169,7 @@ awaitable<void> HttpSession::start(const Route& route, HttpResponse& response,
             std::move(request_id_),
             received_,
             peer_.trusted,
+            std::move(client_),
             response,
             cancellation};
   parser_.reset();

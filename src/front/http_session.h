@@ -81,8 +81,9 @@ class HttpSession : public boost::intrusive::list_base_hook<
   awaitable<std::optional<Error>> read_head();
   awaitable<std::optional<Error>> read_body();
   // Null where the answer is a list of methods.
-  Result<const Route*> admit() const;
-  Result<void> admit(Access access) const;
+  Result<const Route*> admit();
+  // By which key; see ApiKeys::admit.
+  Result<std::string> admit(Access access) const;
   awaitable<bool> dispatch(const Route& route);
   awaitable<void> start(const Route& route, HttpResponse& response, Cancellation& cancellation);
   awaitable<Next> tell_options();
@@ -97,6 +98,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   std::string ahead_;                          // bytes read but not yet parsed
   Cancellation* cancellation_ = nullptr;
   std::string request_id_;
+  std::string client_;  // by its key
   std::chrono::steady_clock::time_point received_;
   Peer peer_;
   bool closing_ = false;

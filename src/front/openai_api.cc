@@ -43,7 +43,8 @@ Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
                            .body = std::move(call.body),
                            .request_id = std::move(call.request_id),
                            .received = call.received,
-                           .trusted = call.trusted});
+                           .trusted = call.trusted,
+                           .client = std::move(call.client)});
     return pipeline.serve(std::move(incoming), call.response, call.cancellation);
   };
 }

@@ -27,6 +27,7 @@ struct Call {
   std::string request_id;
   std::chrono::steady_clock::time_point received;
   routing::Trusted trusted;  // its source may say which workers serve
+  std::string client;        // which key it came with, never the key; empty: without one
   pipeline::ResponseSink& response;
   Cancellation& cancellation;
 };

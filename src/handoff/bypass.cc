@@ -20,6 +20,10 @@ bool little_is_new(const ConditionalPrefill& rule, std::uint64_t prompt, std::ui
   return fresh < rule.max_new_tokens && share < rule.max_new_share;
 }
 
+bool allows(Bypassed decision) {
+  return decision == Bypassed::AllowedGateDisabled || decision == Bypassed::AllowedNotBusy;
+}
+
 }  // namespace
 
 std::string_view to_string(Bypassed decision) {
@@ -38,43 +42,60 @@ std::string_view to_string(Bypassed decision) {
   return "bypass_allowed_decode_not_busy";
 }
 
-bool Selection::prefill_is_busy(double threshold) {
+bool Selection::may_bypass() {
+  const ConditionalPrefill& rule = job_.model->routing().conditional;
+  const bool possible = policy_.disaggregate && policy_.decode_may_prefill && !policy_.required &&
+                        alone_role_ == Role::Decode && !job_.hints->prefill &&
+                        fleet::weighs_prompts(pool_->workers(Role::Decode).policy());
+  if (rule.policy == Bypass::Never || !possible) return false;
+  look_at_prompt();
+  return !known_->shapes.empty();  // somebody knows the prompt's tokens
+}
+
+bool Selection::prefill_is_busy() {
+  const ConditionalPrefill& rule = job_.model->routing().conditional;
+  if (rule.policy != Bypass::PrefillLoad && rule.policy != Bypass::IslOrLoad) return false;
   const auto choice = look(Role::Prefill, prefill_wish());
   if (!choice) return choice.error().code() == Errc::WorkersBusy;
   const fleet::Choice::Candidate& would = choice->candidates[choice->picked];
   const double tokens =
       would.worker->load(would.rank.value_or(0))->prefill_tokens(fleet::Clock::now());
-  return fleet::BusyLine{.tokens = {}, .share = threshold, .late = false}.crossed_by(*would.worker,
-                                                                                     tokens);
+  const fleet::BusyLine line{
+      .tokens = {}, .share = rule.prefill_busy_threshold.value_or(0), .late = false};
+  return line.crossed_by(*would.worker, tokens);
+}
+
+Bypassed Selection::judge_bypass(bool prefill_busy, const fleet::Worker& worker,
+                                 const fleet::Weight& weight) const {
+  const ConditionalPrefill& rule = job_.model->routing().conditional;
+  const bool by_length = rule.policy == Bypass::IslBounding || rule.policy == Bypass::IslOrLoad;
+  if (!prefill_busy && !(by_length && little_is_new(rule, known_->tokens, weight.cached_tokens)))
+    return Bypassed::DeclinedByPolicy;
+  if (!rule.decode_busy_threshold) return Bypassed::AllowedGateDisabled;
+  if (!worker.kv_blocks()) return Bypassed::DeniedBusyUnknown;
+  const double most = *rule.decode_busy_threshold * static_cast<double>(*worker.kv_blocks());
+  return weight.facts.decode_blocks > most ? Bypassed::DeniedBusy : Bypassed::AllowedNotBusy;
+}
+
+std::optional<fleet::Choice> Selection::preview_bypass(std::optional<Bypassed>& decision) {
+  if (!may_bypass()) return std::nullopt;
+  const bool busy = prefill_is_busy();
+  auto choice = look(Role::Decode, alone_wish());
+  if (!choice) return std::nullopt;
+  const fleet::Choice::Candidate& would = choice->candidates[choice->picked];
+  decision = judge_bypass(busy, *would.worker, *would.weight);
+  if (!allows(*decision)) return std::nullopt;
+  return std::move(*choice);
 }
 
 std::optional<fleet::Booking> Selection::bypass(const Counters& counters) {
-  const ConditionalPrefill& rule = job_.model->routing().conditional;
-  const bool possible = policy_.disaggregate && policy_.decode_may_prefill && !policy_.required &&
-                        alone_role_ == Role::Decode && !job_.hints->prefill &&
-                        fleet::weighs_prompts(pool_->workers(Role::Decode).policy());
-  if (rule.policy == Bypass::Never || !possible) return std::nullopt;
-  look_at_prompt();
-  if (known_->shapes.empty()) return std::nullopt;  // nobody knows the prompt's tokens
-  const bool by_load = rule.policy == Bypass::PrefillLoad || rule.policy == Bypass::IslOrLoad;
-  const bool by_length = rule.policy == Bypass::IslBounding || rule.policy == Bypass::IslOrLoad;
-  const bool busy = by_load && prefill_is_busy(rule.prefill_busy_threshold.value_or(0));
-
+  if (!may_bypass()) return std::nullopt;
+  const bool busy = prefill_is_busy();
   std::optional<Bypassed> decision;
   fleet::Wish wish = alone_wish();
   wish.accept = [&](const fleet::Worker& worker, const fleet::Weight& weight) {
-    if (!busy && !(by_length && little_is_new(rule, known_->tokens, weight.cached_tokens))) {
-      decision = Bypassed::DeclinedByPolicy;
-    } else if (!rule.decode_busy_threshold) {
-      decision = Bypassed::AllowedGateDisabled;
-    } else if (!worker.kv_blocks()) {
-      decision = Bypassed::DeniedBusyUnknown;
-    } else {
-      const double most = *rule.decode_busy_threshold * static_cast<double>(*worker.kv_blocks());
-      decision =
-          weight.facts.decode_blocks > most ? Bypassed::DeniedBusy : Bypassed::AllowedNotBusy;
-    }
-    return decision == Bypassed::AllowedGateDisabled || decision == Bypassed::AllowedNotBusy;
+    decision = judge_bypass(busy, worker, weight);
+    return allows(*decision);
   };
   auto booking = book(Role::Decode, std::move(wish), decode_lease_);
   if (decision) {

@@ -92,6 +92,7 @@ class DecisionLog {
   // Ids, the latest first.
   std::vector<std::string> recent(std::size_t most) const;
   std::size_t size() const;
+  std::size_t most() const { return most_; }
 
  private:
   const std::size_t most_;

@@ -84,6 +84,9 @@ struct Job {
   bool continuable = false;
   // How long it may wait for a worker; absent: as configured.
   std::optional<admission::Patience> patience = {};
+  // Who sent it, where that is known: not the key, but which one it was. Clients that wait share by
+  // this, unless the request says for which tenant it is.
+  std::string client = {};
   // How bad the workers may be that it names.
   fleet::Standing worst = fleet::Standing::Spare;
 };

@@ -88,7 +88,7 @@ admission::Request Run::admission_request() const {
   return {.policy_class = named == hints.metadata.end() ? std::string() : named->second,
           .strict_priority = hints.strict_priority.value_or(0),
           .priority_jump = static_cast<double>(std::max(0, hints.priority.value_or(0))),
-          .tenant = hints.tenant,
+          .tenant = hints.tenant.empty() ? job_.client : hints.tenant,
           .prompt_tokens = prompt.tokens,
           .cached_tokens = most_cached_tokens(prompt),
           .lane = pin == nullptr ? std::string() : pin->worker,

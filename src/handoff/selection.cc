@@ -195,12 +195,18 @@ auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>&
   }
 }
 
+fleet::Wish Selection::wish_for(Role role) const {
+  fleet::Wish wish = fleet::wish_for(role, *job_.hints);
+  wish.prompt = known_;
+  if (!job_.hints->cost.empty()) wish.cost = job_.hints->cost.over(job_.model->routing().cost);
+  return wish;
+}
+
 // A request that names one worker means the one that answers; in a hand-off that is not the prefill
 // worker, which then is chosen as always.
 fleet::Wish Selection::prefill_wish() const {
-  fleet::Wish wish = fleet::wish_for(Role::Prefill, *job_.hints);
+  fleet::Wish wish = wish_for(Role::Prefill);
   wish.part = fleet::Part::Prefill;
-  wish.prompt = known_;
   wish.excluded = failed_prefills_;
   const bool only_one_named = wish.pin && job_.hints->decode &&
                               wish.pin->worker == job_.hints->decode->worker &&
@@ -245,6 +251,10 @@ Result<fleet::Booking> Selection::prefill(const std::optional<fleet::BusyLine>& 
 Result<Selection::Preview> Selection::preview() {
   Preview preview;
   look_at_prompt();
+  if (auto bypass = preview_bypass(preview.bypass)) {
+    preview.decode = std::move(*bypass);
+    return preview;
+  }
   if (policy_.disaggregate) {
     auto prefill = first_that_can_be_followed(
         {}, [this](const fleet::Wish& wish) { return look(Role::Prefill, wish); });
@@ -263,9 +273,8 @@ Result<Selection::Preview> Selection::preview() {
 }
 
 fleet::Wish Selection::decode_wish() const {
-  fleet::Wish wish = fleet::wish_for(Role::Decode, *job_.hints);
+  fleet::Wish wish = wish_for(Role::Decode);
   wish.part = fleet::Part::Decode;
-  wish.prompt = known_;
   wish.excluded = failed_decodes_;
   wish.mode = mode_;
   wish.constraints.merge(transfer_);
@@ -277,8 +286,7 @@ Result<fleet::Booking> Selection::decode() {
 }
 
 fleet::Wish Selection::alone_wish() const {
-  fleet::Wish wish = fleet::wish_for(alone_role_, *job_.hints);
-  wish.prompt = known_;
+  fleet::Wish wish = wish_for(alone_role_);
   wish.excluded = failed_decodes_;
   return wish;
 }

@@ -30,6 +30,7 @@ class Selection {
   // Who would be chosen now, without choosing.
   struct Preview {
     std::optional<model::HandoffMode> mode;  // absent: one worker does both
+    std::optional<Bypassed> bypass;          // absent: that is no question
     std::optional<fleet::Choice> prefill;
     std::optional<fleet::Choice> decode;
   };
@@ -71,9 +72,16 @@ class Selection {
   const fleet::Excluded& failed_decodes() const { return failed_decodes_; }
 
  private:
+  // What the request asks of its worker of that role, whatever part it is to do.
+  fleet::Wish wish_for(model::Role role) const;
   fleet::Wish prefill_wish() const;
   fleet::Wish alone_wish() const;
-  bool prefill_is_busy(double threshold);
+  // What of the prompt and the fleet must be so that a decode worker may compute it itself.
+  bool may_bypass();
+  bool prefill_is_busy();
+  Bypassed judge_bypass(bool prefill_busy, const fleet::Worker& worker,
+                        const fleet::Weight& weight) const;
+  std::optional<fleet::Choice> preview_bypass(std::optional<Bypassed>& decision);
   fleet::Wish decode_wish() const;
   // Asks `take` (to book or to look) for what the wish and the session want.
   template <class Take>

@@ -206,21 +206,21 @@ struct BranchTask {
 awaitable<void> serve_branch(BranchTask task, std::shared_ptr<Gathering> all,
                              ModelMetrics& metrics) {
   RequestRecord& record = all->records[task.index];
-  std::optional<Error> error;
   {
     BranchSink sink(all->merger, task.index);
     auto answer = co_await task.handoff.run(std::move(task.job), record.trail, all->together);
     if (answer) {
       auto relayed = co_await relay(*answer, std::move(task.delivery), sink, record, metrics);
-      if (!relayed) error = std::move(relayed.error());
+      if (!relayed) record.error = std::move(relayed.error());
     } else {
-      error = std::move(answer.error());
+      record.error = std::move(answer.error());
     }
   }
-  const std::optional<Error> reason = error;
-  all->merger.branch_ended(std::move(error));
+  if (record.error && record.status == 0) record.status = record.error->http_status();
+  record.trail.page.close(outcome_of(record));
+  all->merger.branch_ended(record.error);
   // The others are of no use without this one.
-  if (reason) all->together.request(*reason);
+  if (record.error) all->together.request(*record.error);
 }
 
 }  // namespace
@@ -242,12 +242,7 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
     job.choice = fan_out.branches[i].choice;
     job.prompt = fan_out.branches[i].prompt;
     const std::size_t prompt = i / fan_out.choices_per_prompt;
-    if (prompt < fan_out.tokens.json.size()) job.token_ids = fan_out.tokens.json[prompt];
-    if (prompt < fan_out.tokens.blocks.size()) {
-      all->records[i].cache_watch =
-          std::make_shared<CacheWatch>(fan_out.caches, fan_out.tokens.blocks[prompt]);
-      job.observer = all->records[i].cache_watch;
-    }
+    know_prompt(job, fan_out.tokens, prompt, fan_out.caches, all->records[i]);
     job.request_id = fmt::format("{}-{}", fan_out.job.request_id, i);
     Delivery branch{.api = delivery.api,
                     .include_usage = delivery.include_usage,
@@ -263,6 +258,7 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
     if (branch.cache_watch && !branch.error) branch.cache_watch->finish(branch.usage);
   }
   record.trail = all->records.front().trail;
+  record.trail.page = {};  // each branch has closed its own
   record.first_token = all->records.front().first_token;
   for (const RequestRecord& branch : all->records) {
     record.events += branch.events;

@@ -32,30 +32,6 @@ engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
   return wanted ? engine::IncludeUsage::Yes : engine::IncludeUsage::No;
 }
 
-// Where nobody has counted a prompt's tokens its length must do: about four bytes make one.
-std::size_t guessed_tokens(const RequestRecord& record) {
-  constexpr std::size_t kBytesPerToken = 4;
-  return record.request_bytes / kBytesPerToken + 1;
-}
-
-// What is said of a request where it is asked why it went where it did.
-handoff::Outcome outcome_of(const RequestRecord& record) {
-  handoff::Outcome outcome{
-      .status = record.status,
-      .error = record.error ? std::string(record.error->info().label) : std::string(),
-      .retries = record.trail.retries,
-      .migrations = record.trail.migrations,
-      .prompt_tokens = {},
-      .cached_tokens = {},
-      .time_to_first_token = {}};
-  if (record.usage) {
-    outcome.prompt_tokens = record.usage->prompt_tokens;
-    outcome.cached_tokens = record.usage->cached_tokens;
-  }
-  if (record.first_token) outcome.time_to_first_token = *record.first_token - record.received;
-  return outcome;
-}
-
 // Most requests have no hints; they share the same none.
 std::shared_ptr<const routing::Hints> shared(routing::Hints hints) {
   static const auto kNone = std::make_shared<const routing::Hints>();
@@ -137,13 +113,11 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
   const PerPrompt per_prompt = (*understood)->branches.empty() ? PerPrompt::No : PerPrompt::Yes;
   auto tokens = co_await prompts_.tokens(job, per_prompt, record, cancellation);
   if (!tokens) co_return fail(std::move(tokens.error()));
+  job.prompt_tokens = estimated_tokens(record);
   job.send_token_ids = tokens->send;
-  if (per_prompt == PerPrompt::No && !tokens->json.empty()) job.token_ids = tokens->json.front();
-  if (per_prompt == PerPrompt::No && !tokens->blocks.empty()) {
-    record.cache_watch = std::make_shared<CacheWatch>(caches_, tokens->blocks.front());
-    job.observer = record.cache_watch;
-  }
-  job.prompt_tokens = record.prompt_length > 0 ? record.prompt_length : guessed_tokens(record);
+  // Branches get their own; a question is answered for the first.
+  if (per_prompt == PerPrompt::No || job.hints->query_only)
+    know_prompt(job, *tokens, 0, caches_, record);
   (*understood)->tokens = *std::move(tokens);
   co_return understood;
 }
@@ -166,8 +140,13 @@ Delivery Pipeline::delivery_for(Understood& understood, bool stream) const {
 awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> understood,
                                                   ResponseSink& sink, RequestRecord& record,
                                                   Cancellation& cancellation) {
-  if (understood->job.hints->query_only)
+  if (understood->job.hints->query_only) {
+    if (!understood->branches.empty()) {
+      understood->job.choice = understood->branches.front().choice;
+      understood->job.prompt = understood->branches.front().prompt;
+    }
     co_return co_await answer_query(understood->job, handoff_.random(), sink, record);
+  }
   Delivery delivery = delivery_for(*understood, record.stream);
   co_return co_await serve_branches(
       {handoff_, tasks_, std::move(understood->job), std::move(understood->branches),
@@ -239,7 +218,8 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
               .request_id = incoming.request_id,
               .hints = shared(std::move(*hints)),
               .counters = metrics.handoff,
-              .patience = *patience},
+              .patience = *patience,
+              .client = std::move(incoming.client)},
       .include_usage = wants_usage(object),
       .branches = std::move(branches),
       .choices = static_cast<std::size_t>(n > 0 ? n : 1),

@@ -36,6 +36,7 @@ struct Incoming {
   std::string request_id;
   std::chrono::steady_clock::time_point received;
   routing::Trusted trusted;  // whether it may say which workers serve
+  std::string client = {};   // which key it came with, never the key; empty: without one
 };
 
 struct Options {

@@ -160,6 +160,22 @@ Made keep(const Task& task, const std::string& key, const std::vector<prompt::To
 
 }  // namespace
 
+std::uint64_t estimated_tokens(const RequestRecord& record) {
+  constexpr std::size_t kBytesPerToken = 4;  // of most texts, about
+  return record.prompt_length > 0 ? record.prompt_length
+                                  : record.request_bytes / kBytesPerToken + 1;
+}
+
+void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prompt,
+                 overlap::Caches& caches, RequestRecord& record) {
+  job.send_token_ids = tokens.send;
+  if (prompt < tokens.json.size()) job.token_ids = tokens.json[prompt];
+  if (prompt >= tokens.blocks.size()) return;
+  record.cache_watch = std::make_shared<CacheWatch>(caches, tokens.blocks[prompt]);
+  job.observer = record.cache_watch;
+  job.prompt_tokens = tokens.blocks[prompt]->tokens;
+}
+
 awaitable<Result<SharedBody>> PromptStep::read(std::string body) {
   if (body.size() <= kCheckedInPlace) co_return engine::ClientBody::parse(std::move(body));
   co_return co_await cpu_.run(

@@ -16,6 +16,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,13 @@ struct PromptTokens {
 };
 
 enum class PerPrompt { No, Yes };
+
+// How long a request's prompts are; a guess where nobody has counted.
+std::uint64_t estimated_tokens(const RequestRecord& record);
+
+// Puts into a job, and into its record, what is known of its prompt: that one of `tokens`.
+void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prompt,
+                 overlap::Caches& caches, RequestRecord& record);
 
 // Role. The step between reading a request and choosing its workers: the body is checked, its chat
 //   template rendered and its text tokenized, off the I/O thread where that takes long.

@@ -129,6 +129,23 @@ std::optional<RequestRecord::Clock::duration> RequestRecord::decode_duration() c
   return last_token - *first_token;
 }
 
+handoff::Outcome outcome_of(const RequestRecord& record) {
+  handoff::Outcome outcome{
+      .status = record.status,
+      .error = record.error ? std::string(record.error->info().label) : std::string(),
+      .retries = record.trail.retries,
+      .migrations = record.trail.migrations,
+      .prompt_tokens = {},
+      .cached_tokens = {},
+      .time_to_first_token = {}};
+  if (record.usage) {
+    outcome.prompt_tokens = record.usage->prompt_tokens;
+    outcome.cached_tokens = record.usage->cached_tokens;
+  }
+  if (record.first_token) outcome.time_to_first_token = *record.first_token - record.received;
+  return outcome;
+}
+
 RequestLedger::RequestLedger(telemetry::Registry& registry, telemetry::Logger& log,
                              bool log_requests)
     : registry_(registry), log_(log), log_requests_(log_requests), unknown_(registry, "unknown") {}

@@ -91,6 +91,9 @@ struct RequestRecord {
   void on_token(ModelMetrics& metrics);
 };
 
+// What is said of a request where it is asked why it went where it did.
+handoff::Outcome outcome_of(const RequestRecord& record);
+
 // Role. Tells what became of requests: metrics always, a log line where they are wanted.
 // Confinement. Any thread.
 // Invariants. Holds the metrics of models that are or were served only, so no client can make their

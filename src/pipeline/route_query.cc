@@ -2,44 +2,26 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/route_query.h"
 
+#include "engine/choice_merge.h"
 #include "engine/client_body.h"
 #include "handoff/selection.h"
+#include "pipeline/choice_json.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace baton::pipeline {
 namespace {
 
 constexpr int kOk = 200;
 
-std::string rank_json(std::optional<std::uint32_t> rank) {
-  return rank ? fmt::format("{}", *rank) : "null";
-}
-
-std::string candidate_json(const fleet::Choice::Candidate& candidate) {
-  return fmt::format(
-      R"({{"worker":{},"dp_rank":{},"load":{},"preference":{},"score":{},"why_not":{}}})",
-      wire::json_quote(candidate.worker->name()), rank_json(candidate.rank), candidate.load,
-      candidate.preference, candidate.score,
-      candidate.why_not.empty() ? "null" : wire::json_quote(candidate.why_not));
-}
-
-std::string choice_json(const std::optional<fleet::Choice>& choice) {
-  if (!choice) return "null";
-  std::string candidates;
-  for (const auto& candidate : choice->candidates) {
-    if (!candidates.empty()) candidates += ',';
-    candidates += candidate_json(candidate);
-  }
-  const auto& picked = choice->candidates[choice->picked];
-  return fmt::format(R"({{"worker":{},"dp_rank":{},"candidates":[{}]}})",
-                     wire::json_quote(picked.worker->name()), rank_json(picked.rank), candidates);
+std::string json_or_null(const std::optional<fleet::Choice>& choice) {
+  return choice ? choice_json(*choice) : "null";
 }
 
 }  // namespace
@@ -47,36 +29,12 @@ std::string choice_json(const std::optional<fleet::Choice>& choice) {
 Result<std::string> describe_route(const handoff::Job& job, const fleet::Random& random) {
   const auto preview = handoff::Selection(job, random).preview();
   if (!preview) return fail(preview.error());
-  return fmt::format(R"({{"object":"route","model":{},"handoff":{},"prefill":{},"decode":{}}})",
-                     wire::json_quote(job.model->name()),
-                     preview->mode ? wire::json_quote(to_string(*preview->mode)) : "null",
-                     choice_json(preview->prefill), choice_json(preview->decode));
-}
-
-Result<std::string> describe_request(fleet::Fleet& fleet, RequestLedger& ledger,
-                                     const wire::Headers& headers, std::string body,
-                                     const fleet::Random& random) {
-  auto parsed = engine::ClientBody::parse(std::move(body));
-  if (!parsed) return fail(std::move(parsed.error()));
-  const wire::JsonObject& object = (*parsed)->object();
-  const std::string name = object.find_string("model").value_or("");
-  const auto model = fleet.find(name);
-  if (!model) {
-    return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", name))
-                    .with_param("model"));
-  }
-  auto hints = routing::read_hints(headers, object, routing::Trusted::Yes, model->session_fields());
-  if (!hints) return fail(std::move(hints.error()));
-  const engine::Api api = object.has("messages") ? engine::Api::Chat : engine::Api::Completions;
-  return describe_route({.model = model,
-                         .api = api,
-                         .body = *parsed,
-                         .by_alias = false,
-                         .headers = {},
-                         .request_id = {},
-                         .hints = std::make_shared<const routing::Hints>(std::move(*hints)),
-                         .counters = ledger.metrics(model->name()).handoff},
-                        random);
+  return fmt::format(
+      R"({{"object":"route","model":{},"prompt_tokens":{},"handoff":{},"bypass":{},"prefill":{},"decode":{}}})",
+      wire::json_quote(job.model->name()), job.prompt_tokens,
+      preview->mode ? wire::json_quote(model::to_string(*preview->mode)) : "null",
+      preview->bypass ? wire::json_quote(handoff::to_string(*preview->bypass)) : "null",
+      json_or_null(preview->prefill), json_or_null(preview->decode));
 }
 
 awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Random& random,
@@ -88,6 +46,48 @@ awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Rando
   record.status = kOk;
   record.response_bytes = route->size();
   co_return co_await sink.respond(kOk, headers, *route);
+}
+
+awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::string body,
+                                                    Cancellation& cancellation) {
+  RequestRecord record;  // of a request that is not served: nobody reads it
+  record.request_bytes = body.size();
+  auto parsed = co_await prompts_.read(std::move(body));
+  if (!parsed) co_return fail(std::move(parsed.error()));
+  const wire::JsonObject& object = (*parsed)->object();
+  const std::string name = object.find_string("model").value_or("");
+  const auto model = fleet_.find(name);
+  if (!model) {
+    co_return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", name))
+                       .with_param("model"));
+  }
+  auto hints = routing::read_hints(headers, object, routing::Trusted::Yes, model->session_fields());
+  if (!hints) co_return fail(std::move(hints.error()));
+  const engine::Api api = object.has("messages") ? engine::Api::Chat : engine::Api::Completions;
+  std::vector<engine::Branch> branches;
+  if (model->disaggregated()) {
+    auto several = engine::branches_of(api, object);
+    if (!several) co_return fail(std::move(several.error()));
+    branches = *std::move(several);
+  }
+  handoff::Job job{.model = model,
+                   .api = api,
+                   .body = *parsed,
+                   .by_alias = false,
+                   .headers = {},
+                   .request_id = {},
+                   .hints = std::make_shared<const routing::Hints>(std::move(*hints)),
+                   .counters = ledger_.metrics(model->name()).handoff};
+  const PerPrompt per_prompt = branches.empty() ? PerPrompt::No : PerPrompt::Yes;
+  auto tokens = co_await prompts_.tokens(job, per_prompt, record, cancellation);
+  if (!tokens) co_return fail(std::move(tokens.error()));
+  job.prompt_tokens = estimated_tokens(record);
+  know_prompt(job, *tokens, 0, caches_, record);
+  if (!branches.empty()) {  // each would be served by itself; this is the first
+    job.choice = branches.front().choice;
+    job.prompt = branches.front().prompt;
+  }
+  co_return describe_route(job, random_);
 }
 
 }  // namespace baton::pipeline

@@ -2,29 +2,53 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/cancellation.h"
 #include "core/result.h"
 #include "fleet/fleet.h"
 #include "handoff/job.h"
+#include "overlap/caches.h"
+#include "pipeline/prompt_step.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
 
 #include <boost/asio/awaitable.hpp>
 
 #include <string>
+#include <utility>
 
 namespace baton::pipeline {
 
-// Who would serve a request, with every candidate and its score, as JSON. Nothing is booked, nothing
-// is sent, nobody's turn is used up.
+// Who would serve a request, with every candidate and its score, as JSON. Nothing is booked, nobody's
+// turn is used up, and nobody is told that the prompt is on its way.
 Result<std::string> describe_route(const handoff::Job& job, const fleet::Random& random);
-
-// The same for a request as a client would send it, asked by somebody whose word counts.
-Result<std::string> describe_request(fleet::Fleet& fleet, RequestLedger& ledger,
-                                     const wire::Headers& headers, std::string body,
-                                     const fleet::Random& random);
 
 // The same as the answer to a client that asked for it instead of for a completion.
 awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Random& random,
                                      ResponseSink& sink, RequestRecord& record);
+
+// Role. Answers who would serve a request that nobody sends: it is understood and tokenized as if it
+//   were to be served.
+// Confinement. One I/O thread.
+class RouteQuery {
+ public:
+  RouteQuery(fleet::Fleet& fleet, overlap::Caches& caches, PromptStep& prompts,
+             RequestLedger& ledger, fleet::Random random)
+      : fleet_(fleet),
+        caches_(caches),
+        prompts_(prompts),
+        ledger_(ledger),
+        random_(std::move(random)) {}
+
+  // Headers and body as a client would send them, asked by somebody whose word counts.
+  awaitable<Result<std::string>> describe(wire::Headers headers, std::string body,
+                                          Cancellation& cancellation);
+
+ private:
+  fleet::Fleet& fleet_;
+  overlap::Caches& caches_;
+  PromptStep& prompts_;
+  RequestLedger& ledger_;
+  fleet::Random random_;
+};
 
 }  // namespace baton::pipeline

@@ -15,6 +15,7 @@ namespace baton::routing {
 namespace {
 
 constexpr double kMaxWeight = 1e6;
+constexpr double kMaxScale = 1000;  // as in the configuration
 
 std::unexpected<Error> invalid(std::string_view field, std::string_view what) {
   return fail(Errc::InvalidRouting, fmt::format("nvext.{} {}", field, what));
@@ -81,15 +82,30 @@ Result<std::vector<std::string>> read_ids(std::string_view json, std::string_vie
   return ids;
 }
 
-Result<double> read_weight(std::string_view json, std::string_view field) {
-  double weight = 0;
+// Nothing where it is no number, or one outside these bounds.
+std::optional<double> read_number(std::string_view json, double least, double most) {
+  double number = 0;
   const char* const end = json.data() + json.size();
-  const auto [stop, error] = std::from_chars(json.data(), end, weight);
-  const bool bounded = weight >= -kMaxWeight && weight <= kMaxWeight;
-  if (stop != end || error != std::errc{} || !bounded) {
-    return invalid(field, "must map taints to numbers from -1000000 to 1000000");
-  }
-  return weight;
+  const auto [stop, error] = std::from_chars(json.data(), end, number);
+  if (stop != end || error != std::errc{} || number < least || number > most) return std::nullopt;
+  return number;
+}
+
+Result<double> read_weight(std::string_view json, std::string_view field) {
+  const auto weight = read_number(json, -kMaxWeight, kMaxWeight);
+  if (!weight) return invalid(field, "must map taints to numbers from -1000000 to 1000000");
+  return *weight;
+}
+
+Result<double> read_scale(std::string_view json, std::string_view field) {
+  const auto scale = read_number(json, 0, kMaxScale);
+  if (!scale) return invalid(field, "must be a number from 0 to 1000");
+  return *scale;
+}
+
+Result<bool> read_boolean(std::string_view json, std::string_view field) {
+  if (json != "true" && json != "false") return invalid(field, "must be true or false");
+  return json == "true";
 }
 
 Result<std::vector<std::pair<std::string, double>>> read_weights(std::string_view json,
@@ -169,6 +185,25 @@ Result<Constraints> read_constraints(std::string_view json, std::string_view fie
   return constraints;
 }
 
+// Into what is there already: of two such objects the second counts.
+Result<void> read_override(const wire::JsonObject& nvext, std::string_view name,
+                           CostOverride& cost) {
+  const auto json = nvext.find(name);
+  if (!json || *json == "null") return {};
+  const auto object = wire::JsonObject::within(*json);
+  if (!object) return invalid(name, "must be an object");
+  const auto read = [&, prefix = fmt::format("{}.", name)](std::string_view field, auto& target,
+                                                           auto reader) {
+    return read_field(*object, prefix, field, target, reader);
+  };
+  Result<void> done = read("overlap_score_credit", cost.overlap_score_credit, read_scale);
+  if (done) done = read("prefill_load_scale", cost.prefill_load_scale, read_scale);
+  if (done) done = read("router_temperature", cost.temperature, read_scale);
+  if (done) done = read("assume_kv_reuse", cost.assume_kv_reuse, read_boolean);
+  if (done) done = read("track_prefill_tokens", cost.track_prefill_tokens, read_boolean);
+  return done;
+}
+
 }  // namespace
 
 Result<std::optional<std::uint32_t>> parse_rank(std::string_view text, std::string_view source) {
@@ -202,6 +237,8 @@ Result<BodyHints> read_body_hints(const wire::JsonObject& body) {
   if (done) done = read("allowed_worker_ids", hints.allowed, read_ids);
   if (done) done = read("routing_constraints", hints.constraints, read_constraints);
   if (done) done = read("annotations", hints.query_only, read_annotations);
+  if (done) done = read_override(*nvext, "router_config_override", hints.cost);
+  if (done) done = read_override(*nvext, "router", hints.cost);
   if (!done) return fail(std::move(done.error()));
   return hints;
 }

@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "routing/constraints.h"
+#include "routing/cost_override.h"
 #include "wire/json_object.h"
 
 #include <cstddef>
@@ -29,6 +30,7 @@ struct BodyHints {
   std::optional<std::uint32_t> prefill_rank;
   std::optional<std::vector<std::string>> allowed;
   Constraints constraints;
+  CostOverride cost;
   bool query_only = false;
 };
 

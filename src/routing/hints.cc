@@ -217,6 +217,7 @@ Result<void> read_choices(RoutingHeaders& headers, const wire::JsonObject& body,
   hints.strict_priority = *strict;
   hints.allowed = std::move(said->allowed);
   hints.constraints = std::move(said->constraints);
+  hints.cost = said->cost;
   hints.query_only = said->query_only;
   hints.tenant = text_of(headers.find(Slot::Tenant)).value_or("");
   hints.request_id = text_of(headers.find(Slot::RequestId)).value_or("");

@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "routing/constraints.h"
+#include "routing/cost_override.h"
 #include "routing/trust.h"
 #include "wire/http_message.h"
 #include "wire/json_object.h"
@@ -39,6 +40,7 @@ struct Hints {
   std::optional<Pin> decode;                        // of the decode leg, or of the only one
   std::optional<std::vector<std::string>> allowed;  // no other worker; none: nobody
   Constraints constraints;
+  CostOverride cost;
   bool query_only = false;  // answer who would serve, and send nothing
   std::optional<std::int32_t> priority;
   std::optional<std::uint32_t> strict_priority;

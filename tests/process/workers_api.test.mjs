@@ -7,7 +7,7 @@ import { ask, chat, checkExact, servedBy, streamed } from './support/ask.mjs';
 import { Call, readStream } from './support/call.mjs';
 import { Router, Sim } from './support/fleet.mjs';
 import { request } from './support/http.mjs';
-import { Process, until } from './support/process.mjs';
+import { Process, runBaton, until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 
 /** One call of the admin address: {status, headers, json}. */
@@ -24,13 +24,8 @@ const workers = async (router, query = '') => (await admin(router, 'GET', `/work
 const gone = (router, sim) =>
   until(`${sim.process.name} is gone`, async () => (await workers(router)).every(({ url }) => url !== sim.worker().url));
 
-/** `baton workers …` to its end: {code, stdout, stderr}. */
-async function batonWorkers(s, args, { expect = 0, env = {} } = {}) {
-  const command = s.adopt(new Process(`baton workers ${args.join(' ')}`, ['workers', ...args], env));
-  command.expectedExit = expect;
-  const { code } = await command.ended();
-  return { code, stdout: command.stdout, stderr: command.stderr };
-}
+/** `baton workers …` to its end. */
+const batonWorkers = (s, args, options) => runBaton(s, ['workers', ...args], options);
 
 scenario('a router without models gets its workers by the admin API', async (s) => {
   const [prefill, decode, other] = await Promise.all(['prefill', 'decode', 'decode'].map((role) => Sim.start(s, { role })));

@@ -92,3 +92,11 @@ export class Process {
     return undefined;
   }
 }
+
+/** `baton …` to its end: {code, stdout, stderr}. */
+export async function runBaton(scenario, args, { expect = 0, env = {} } = {}) {
+  const command = scenario.adopt(new Process(`baton ${args.join(' ')}`, args, env));
+  command.expectedExit = expect;
+  const { code } = await command.ended();
+  return { code, stdout: command.stdout, stderr: command.stderr };
+}

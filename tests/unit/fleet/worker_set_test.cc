@@ -561,5 +561,24 @@ TEST(Peek, OfAPinPicksIt) {
   }
 }
 
+TEST(Peek, TellsWhatDecided) {
+  Workers workers(Policy::LeastLoaded);
+  Worker& a = workers.add();
+  workers.add();
+  const Booking busy(workers.named("a"));
+  EXPECT_EQ(workers.set.peek({}, no_dice)->by, Choice::By::Policy);
+  EXPECT_EQ(workers.set.peek({}, no_dice)->policy, Policy::LeastLoaded);
+  EXPECT_EQ(workers.set.peek(pin("b"), no_dice)->by, Choice::By::Name);
+  Wish wish;
+  wish.affinity = routing::Seat{a.id(), {}};
+  EXPECT_EQ(workers.set.peek(wish, no_dice)->by, Choice::By::Session);
+  Choice told;
+  ASSERT_TRUE(workers.set.book(wish, no_dice, &told));
+  EXPECT_EQ(told.by, Choice::By::Session);
+  EXPECT_EQ(told.policy, Policy::LeastLoaded);
+  a.unreachable(Failure::Unreachable, "gone");
+  EXPECT_EQ(workers.set.peek(wish, no_dice)->by, Choice::By::Policy);
+}
+
 }  // namespace
 }  // namespace baton::fleet

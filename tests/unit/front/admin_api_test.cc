@@ -26,17 +26,20 @@ struct AdminApiTest : test::IoFixture {
       model.workers.push_back(worker);
     }
   }
+  void emplace_fleet() {
+    fleet.emplace(config, metrics, log);
+    route_query.emplace(*fleet, caches, prompts, ledger, [this] { return ++draws; });
+  }
   std::vector<Route> make_routes() {
     return admin_routes({.fleet = *fleet,
-                         .ledger = ledger,
+                         .route_query = *route_query,
                          .metrics = metrics,
-                         .random = [this] { return ++draws; },
                          .sources = [this] { return sources; },
                          .draining = [this] { return draining; }});
   }
   const AnswerRecorder& call(const std::string& method, const std::string& path,
                              const std::string& body, const wire::Headers& headers = {}) {
-    if (!fleet) fleet.emplace(config, metrics, log);
+    if (!fleet) emplace_fleet();
     const Routes routes(make_routes());
     run([&]() -> awaitable<void> {
       co_await call_route(routes, method, path, body, answer, headers);
@@ -54,15 +57,25 @@ struct AdminApiTest : test::IoFixture {
   std::string lines;
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   pipeline::RequestLedger ledger{metrics, log, false};
+  pipeline::Tokenizers tokenizers{std::size_t{1} << 20, metrics};
+  overlap::Caches caches{config::KvIndex(), metrics, log};
+  net::CpuPool cpu{1};
+  engine::UpstreamPool pool{io,
+                            deadlines,
+                            {.connect_timeout = std::chrono::seconds(5),
+                             .idle_per_worker = 1,
+                             .header_bytes = 16 * 1024}};
+  pipeline::PromptStep prompts{tokenizers, caches, cpu, pipeline::EngineTokens(pool, 1024)};
   std::uint64_t draws = 0;
   std::optional<fleet::Fleet> fleet;
+  std::optional<pipeline::RouteQuery> route_query;
   std::vector<fleet::SourceStatus> sources;
   bool draining = false;
   AnswerRecorder answer;
 };
 
 TEST_F(AdminApiTest, AsksMachinesThatLookAfterItForNoKey) {
-  fleet.emplace(config, metrics, log);
+  emplace_fleet();
   const Routes routes(make_routes());
   for (const char* path : {"/health", "/ready", "/metrics", "/v1/models/m/ready"})
     EXPECT_EQ(routes.find("GET", path).value()->access, Access::Open) << path;

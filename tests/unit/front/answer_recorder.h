@@ -50,6 +50,7 @@ inline awaitable<void> call_route(const Routes& routes, std::string method, std:
             .request_id = "id-1",
             .received = std::chrono::steady_clock::now(),
             .trusted = routing::Trusted::No,
+            .client = {},
             .response = answer,
             .cancellation = cancellation};
   co_await route->handler(call);

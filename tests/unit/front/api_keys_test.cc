@@ -7,7 +7,7 @@
 namespace baton::front {
 namespace {
 
-Result<void> admit(const std::vector<std::string>& keys, const char* authorization) {
+Result<std::string> admit(const std::vector<std::string>& keys, const char* authorization) {
   wire::Headers headers;
   if (authorization) headers.add("Authorization", authorization);
   return ApiKeys(keys).admit(headers);
@@ -38,6 +38,17 @@ TEST(ApiKeys, RefuseEverybodyElse) {
   const auto without = admit(keys, nullptr);
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().code(), Errc::Unauthorized);
+}
+
+TEST(ApiKeys, TellWhichOneItWasAndNotTheKey) {
+  const std::vector<std::string> keys{"first", "second", "third"};
+  const std::string second = admit(keys, "Bearer second").value();
+  EXPECT_FALSE(second.empty());
+  EXPECT_EQ(second.find("second"), std::string::npos);
+  EXPECT_EQ(admit(keys, "bearer second").value(), second);
+  EXPECT_NE(admit(keys, "Bearer first").value(), second);
+  EXPECT_NE(admit(keys, "Bearer third").value(), second);
+  EXPECT_EQ(admit({}, "Bearer second").value(), "") << "nobody has checked it";
 }
 
 TEST(ApiKeys, DoNotRepeatWhatWasGiven) {

@@ -55,6 +55,7 @@ struct HttpSessionTest : test::IoFixture {
     bodies.push_back(call.body);
     ids.push_back(call.request_id);
     last_trusted = call.trusted;
+    clients.push_back(call.client);
     co_await call.response.respond(200, {}, call.body);
   }
   awaitable<void> hang(Call call) {
@@ -107,6 +108,7 @@ struct HttpSessionTest : test::IoFixture {
   std::uint64_t draws = 0;
   std::vector<std::string> bodies;
   std::vector<std::string> ids;
+  std::vector<std::string> clients;
   routing::Trusted trusted = routing::Trusted::No;
   bool loopback = false;
   std::optional<routing::Trusted> last_trusted;
@@ -137,6 +139,23 @@ TEST_F(HttpSessionTest, TellsHandlersWhetherTheSourceIsTrusted) {
     receive_until_end();
     run_until([this] { return ended; });
     EXPECT_EQ(last_trusted, source);
+  }
+}
+
+TEST_F(HttpSessionTest, TellsHandlersByWhichKeyAndNotTheKey) {
+  const auto post = [this](const std::string& key) {
+    client->send("POST /echo HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + key +
+                 "\r\nContent-Length: 0\r\n\r\n");
+    receive(clients.size() + 1);
+  };
+  begin({"k-one", "k-two"});
+  for (const char* key : {"k-one", "k-two", "k-one"}) post(key);
+  ASSERT_EQ(clients.size(), 3U);
+  EXPECT_EQ(clients[0], clients[2]);
+  EXPECT_NE(clients[0], clients[1]);
+  for (const std::string& one : clients) {
+    EXPECT_FALSE(one.empty());
+    EXPECT_THAT(one, Not(HasSubstr("k-")));
   }
 }
 

@@ -217,5 +217,37 @@ TEST_F(BypassTest, IsNotWherePrefillIsRequired) {
   EXPECT_EQ(bypassed(), "");
 }
 
+TEST_F(BypassTest, IsForeseen) {
+  prompt(1600).cached(worker("d2"), 1552);
+  const auto little = begin().preview().value();
+  EXPECT_EQ(little.bypass, Bypassed::AllowedGateDisabled);
+  EXPECT_FALSE(little.mode);
+  EXPECT_FALSE(little.prefill);
+  EXPECT_EQ(little.decode->candidates[little.decode->picked].worker->name(), "d2");
+  EXPECT_EQ(worker("d2").in_flight(), 0);
+  prompt(1600).cached(worker("d2"), 480);
+  const auto much = begin().preview().value();
+  EXPECT_EQ(much.bypass, Bypassed::DeclinedByPolicy);
+  EXPECT_TRUE(much.prefill);
+  EXPECT_EQ(
+      metrics.render().find("baton_prefill_bypass_total{decision=\"bypass_allowed_decode_gate_"
+                            "disabled\",model=\"m\"} 1"),
+      std::string::npos)
+      << "nothing was decided";
+}
+
+// prefill-router.md §4.10.
+TEST_F(BypassTest, ARequestMaySayHowItsWorkersAreWeighed) {
+  config.routing.conditional.policy = Bypass::Never;
+  prompt(1600).cached(worker("p2"), 1552);
+  EXPECT_EQ(begin().prefill()->worker().name(), "p2");
+  hints.cost.overlap_score_credit = 0;
+  const fleet::Booking busy = begin().prefill().value();
+  const fleet::Booking other = begin().prefill().value();
+  EXPECT_NE(busy.worker().name(), other.worker().name()) << "what is cached does not count";
+  hints.cost = {};
+  EXPECT_EQ(begin().prefill()->worker().name(), "p2") << "it was for that request only";
+}
+
 }  // namespace
 }  // namespace baton::handoff

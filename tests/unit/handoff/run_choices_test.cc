@@ -8,9 +8,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace baton::handoff {
 namespace {
@@ -109,6 +113,45 @@ TEST_F(RunChoicesTest, WhoeverFindsAllBusyWaitsForItsTurn) {
   EXPECT_EQ(first.trail.waited.queued.count(), 0);
   read_all(second);
   EXPECT_EQ(waiting(), 0U);
+  EXPECT_EQ(in_flight(), 0);
+}
+
+// Whoever sends many requests waits behind its own.
+TEST_F(RunChoicesTest, ClientsWithKeysOfTheirOwnShareTheQueue) {
+  serve_one();
+  struct Named {
+    std::string name;
+    Client client = {};
+  };
+  const auto send = [this](Named& named, const std::string& key, const std::string& tenant = "") {
+    Job made = sized_job(100);
+    made.client = key;
+    auto said = std::make_shared<routing::Hints>();
+    said->tenant = tenant;
+    made.hints = said;
+    begin(named.client, made);
+  };
+  std::vector<std::string> order;
+  const auto serve_next = [&](std::span<Named> all) {
+    worker_.proceed();
+    const auto served = [](const Named& one) { return one.client.answer.has_value(); };
+    run_until([&] { return std::ranges::any_of(all, served); });
+    const auto next = std::ranges::find_if(all, served);
+    order.push_back(next->name);
+    read_all(next->client);
+  };
+  std::array<Named, 1> running{{{"running"}}};
+  send(running[0], "key 1");
+  run_until([this] { return worker_.requests().size() == 1; });
+  std::array<Named, 4> waiting_ones{{{"first"}, {"second"}, {"other key"}, {"named tenant"}}};
+  send(waiting_ones[0], "key 1");
+  send(waiting_ones[1], "key 1");
+  send(waiting_ones[2], "key 2");
+  send(waiting_ones[3], "key 1", "a");  // what a request says counts more than its key
+  run_until([this] { return waiting() == 4; });
+  serve_next(running);
+  for (std::size_t i = 0; i < waiting_ones.size(); ++i) serve_next(waiting_ones);
+  EXPECT_EQ(order.back(), "second") << "the others came later, but it is the flood's second";
   EXPECT_EQ(in_flight(), 0);
 }
 

@@ -10,7 +10,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace baton::pipeline {
 namespace {
@@ -30,9 +34,44 @@ struct RouteQueryTest : handoff::HandoffFixture {
            spec(Engine::Vllm, Role::Decode, {"10.0.0.4", 80})});
   }
   Result<std::string> describe(const std::string& body) {
-    return describe_request(*fleet, ledger, headers, body, random);
+    RouteQuery query(*fleet, caches, prompts, ledger, random);
+    std::optional<Result<std::string>> described;
+    run([&]() -> awaitable<void> {
+      described.emplace(co_await query.describe(headers, body, cancellation));
+    });
+    return *std::move(described);
+  }
+  // Two prefill workers p1 and p2 and a decode worker, all weighed by their caches.
+  void serve_by_cache() {
+    options.policy = model::Policy::Kv;
+    std::vector<model::WorkerSpec> workers;
+    for (const char* name : {"p1", "p2", "d1"}) {
+      const Role role = name[0] == 'p' ? Role::Prefill : Role::Decode;
+      const auto port = static_cast<std::uint16_t>(workers.size() + 1);
+      workers.push_back(spec(Engine::Vllm, role, {"10.0.0.1", port}));
+      workers.back().name = name;
+    }
+    serve(workers);
+    overlap::Caches::Table table;
+    table.plans["m"].shapes = {{.size = 4}};
+    for (const char* name : {"p1", "p2", "d1"}) {
+      const kvindex::Holder holder{fleet->find_worker(name)->id(), 0};
+      table.caches[holder] = std::make_shared<overlap::Cache>(
+          overlap::Cache::Identity{holder, name, name, "m"}, caches.index().join(holder),
+          kvindex::BlockShape{.size = 4});
+    }
+    caches.publish(table);
+  }
+  // As if the prompt had been sent there.
+  void sent(const char* worker, const std::vector<kvindex::TokenId>& prompt) {
+    caches.sent({fleet->find_worker(worker)->id(), 0},
+                overlap::hash_prompt(caches.plan("m"), prompt, ""));
   }
   RequestLedger ledger{metrics, log, false};
+  Tokenizers tokenizers{std::size_t{1} << 20, metrics};
+  overlap::Caches caches{config::KvIndex(), metrics, log};
+  net::CpuPool cpu{1};
+  PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, 1024 * 1024)};
   wire::Headers headers;
   fleet::Random random = [] { return std::uint64_t{0}; };
 };
@@ -137,11 +176,60 @@ TEST_F(RouteQueryTest, FailsAsTheRequestWould) {
   EXPECT_EQ(describe(kBody).error().code(), Errc::NoWorkers);
 }
 
+// A prompt that is known is looked for in the caches, as if it were to be served.
+TEST_F(RouteQueryTest, KnowsThePromptAndWhoHasIt) {
+  serve_by_cache();
+  sent("p2", {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto route = json(describe(R"({"model":"m","prompt":[1,2,3,4,5,6,7,8,9,10]})").value());
+  EXPECT_EQ(route["prompt_tokens"], 10);
+  EXPECT_EQ(route["prefill"]["worker"], "p2");
+  EXPECT_EQ(route["prefill"]["policy"], "kv");
+  const auto candidates = route["prefill"]["candidates"];
+  EXPECT_EQ(candidates[0]["cached_tokens"], 0);
+  EXPECT_EQ(candidates[0]["new_tokens"], 10);
+  EXPECT_EQ(candidates[1]["overlap"]["device"], 2);
+  EXPECT_EQ(candidates[1]["cached_tokens"], 8);
+  EXPECT_EQ(candidates[1]["cost"]["credit"], 2.0);
+  EXPECT_EQ(candidates[1]["score"], candidates[1]["cost"]["total"]);
+  EXPECT_EQ(route["decode"]["candidates"][0]["new_tokens"], 0) << "it computes nothing";
+}
+
+TEST_F(RouteQueryTest, AskingDoesNotMakeAnybodyHaveThePrompt) {
+  serve_by_cache();
+  const std::string body = R"({"model":"m","prompt":[1,2,3,4,5,6,7,8]})";
+  const auto first = json(describe(body).value());
+  const auto again = json(describe(body).value());
+  for (const auto& candidate : again["prefill"]["candidates"]) {
+    EXPECT_EQ(candidate["cached_tokens"], 0);
+    EXPECT_EQ(candidate["prefill_tokens"], 0.0);
+  }
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(RouteQueryTest, OfSeveralPromptsItTellsOfTheFirst) {
+  serve_by_cache();
+  sent("p2", {1, 2, 3, 4});
+  const auto route =
+      json(describe(R"({"model":"m","prompt":[[1,2,3,4,5],[6,7,8,9,10,11]]})").value());
+  EXPECT_EQ(route["prompt_tokens"], 5);
+  EXPECT_EQ(route["prefill"]["worker"], "p2");
+}
+
+TEST_F(RouteQueryTest, FollowsTheWeightsOfWhoeverAsks) {
+  serve_by_cache();
+  sent("p2", {1, 2, 3, 4});
+  const auto route = json(describe(R"({"model":"m","prompt":[1,2,3,4,5],
+      "nvext":{"router_config_override":{"overlap_score_credit":3}}})")
+                              .value());
+  EXPECT_EQ(route["prefill"]["candidates"][1]["cost"]["credit"], 3.0);
+}
+
 TEST_F(RouteQueryTest, IsTheAnswerOfAClientThatAskedForIt) {
   serve_four();
   RecordingSink sink(io);
   RequestRecord record;
-  const handoff::Job asked = job(engine::Api::Completions, kBody);
+  handoff::Job asked = job(engine::Api::Completions, kBody);
+  asked.prompt_tokens = std::string_view(kBody).size() / 4 + 1;  // nobody has counted them
   run([&]() -> awaitable<void> {
     EXPECT_TRUE(co_await answer_query(asked, random, sink, record));
   });

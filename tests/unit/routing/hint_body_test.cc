@@ -141,5 +141,69 @@ TEST(BodyHints, AreBounded) {
       HasSubstr("more than 1024"));
 }
 
+TEST(BodyHints, SayHowWorkersAreWeighed) {
+  for (const char* name : {"router_config_override", "router"}) {
+    const auto cost = accepted(fmt::format(
+                                   R"({{"{}":{{"overlap_score_credit":0.5,"prefill_load_scale":2,
+        "router_temperature":1e-1,"assume_kv_reuse":false,"track_prefill_tokens":true,"other":7}}}})",
+                                   name))
+                          .cost;
+    EXPECT_EQ(cost.overlap_score_credit, 0.5);
+    EXPECT_EQ(cost.prefill_load_scale, 2);
+    EXPECT_EQ(cost.temperature, 0.1);
+    EXPECT_EQ(cost.assume_kv_reuse, false);
+    EXPECT_EQ(cost.track_prefill_tokens, true);
+  }
+  EXPECT_TRUE(accepted(R"({"router_config_override":null,"router":{}})").cost.empty());
+  EXPECT_TRUE(accepted(R"({"router":{"overlap_score_credit":null}})").cost.empty());
+  const auto both = accepted(
+                        R"({"router":{"overlap_score_credit":2},
+                            "router_config_override":{"overlap_score_credit":3,"prefill_load_scale":4}})")
+                        .cost;
+  EXPECT_EQ(both.overlap_score_credit, 2);
+  EXPECT_EQ(both.prefill_load_scale, 4);
+}
+
+TEST(BodyHints, NameWhatCannotBeWeighedBy) {
+  const std::string prefix = "router_config_override";
+  EXPECT_THAT(refused(R"({"router_config_override":7})"), HasSubstr("nvext." + prefix));
+  for (const char* field : {"overlap_score_credit", "prefill_load_scale", "router_temperature"}) {
+    for (const char* value : {"-0.1", "1000.5", "\"1\"", "true", "1e999", "[]"}) {
+      EXPECT_THAT(
+          refused(fmt::format(R"({{"{}":{{"{}":{}}}}})", prefix, field, value)),
+          HasSubstr(fmt::format("nvext.{}.{} must be a number from 0 to 1000", prefix, field)))
+          << value;
+    }
+  }
+  for (const char* field : {"assume_kv_reuse", "track_prefill_tokens"}) {
+    for (const char* value : {"1", "\"true\"", "{}"}) {
+      EXPECT_THAT(refused(fmt::format(R"({{"router":{{"{}":{}}}}})", field, value)),
+                  HasSubstr(fmt::format("nvext.router.{} must be true or false", field)))
+          << value;
+    }
+  }
+}
+
+TEST(CostOverride, LeavesWhatItDoesNotNameAsConfigured) {
+  config::Cost configured;
+  configured.overlap_score_credit_decay = 3;
+  configured.temperature = 4;
+  configured.track_prefill_tokens = false;
+  EXPECT_EQ(CostOverride().over(configured), configured);
+  CostOverride said;
+  said.overlap_score_credit = 0;
+  said.prefill_load_scale = 5;
+  said.temperature = 0;
+  said.assume_kv_reuse = false;
+  said.track_prefill_tokens = true;
+  const config::Cost cost = said.over(configured);
+  EXPECT_EQ(cost.overlap_score_credit, 0);
+  EXPECT_EQ(cost.prefill_load_scale, 5);
+  EXPECT_EQ(cost.temperature, 0);
+  EXPECT_FALSE(cost.assume_kv_reuse);
+  EXPECT_TRUE(cost.track_prefill_tokens);
+  EXPECT_EQ(cost.overlap_score_credit_decay, 3);
+}
+
 }  // namespace
 }  // namespace baton::routing

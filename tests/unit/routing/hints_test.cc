@@ -205,7 +205,8 @@ TEST(Hints, FromTheUntrustedAreLeftOutExceptTheSession) {
                 {"x-baton-parent-session-id", "t"},
                 {"x-baton-session-final", "true"}},
                R"({"nvext":{"annotations":["query_instance_id"],"backend_instance_id":[],)"
-               R"("allowed_worker_ids":[],"routing_constraints":{"required_taints":["a"]}}})",
+               R"("allowed_worker_ids":[],"routing_constraints":{"required_taints":["a"]},)"
+               R"("router":{"overlap_score_credit":0}}})",
                Trusted::No);
   Hints expected;
   expected.session_id = "s";
@@ -230,6 +231,13 @@ TEST(Hints, ABodyFieldThatCannotBeASessionIsLeftToTheEngine) {
   EXPECT_EQ(accepted({}, too_long, Trusted::No, {"user", "session_id"}).session_id, "s");
   EXPECT_EQ(accepted({}, R"({"user":{"id":1}})", Trusted::No, {"user"}).session_id, "");
   EXPECT_EQ(accepted({}, R"({"user":""})", Trusted::No, {"user"}).session_id, "");
+}
+
+TEST(Hints, CarryHowWorkersAreWeighed) {
+  const Hints hints =
+      accepted({}, R"({"nvext":{"router_config_override":{"overlap_score_credit":0.5}}})");
+  EXPECT_EQ(hints.cost.overlap_score_credit, 0.5);
+  EXPECT_NE(hints, Hints{});
 }
 
 }  // namespace
