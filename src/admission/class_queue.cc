@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "admission/class_queue.h"
 
+#include "routing/forecast.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -54,6 +56,8 @@ double ClassQueue::Member::score(double now) const {
       return jump - arrival;
     case QueueOrder::Lcfs:
       return jump + arrival;
+    case QueueOrder::Shortest:
+      return -routing::turn(seconds, arrival - jump);
     case QueueOrder::Wspt:
       break;
   }

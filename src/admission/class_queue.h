@@ -33,7 +33,8 @@ class ClassQueue {
     std::uint32_t strict_priority = 0;
     double jump = 0;
     double arrival = 0;
-    double cost = 1;  // tokens to compute
+    double cost = 1;     // tokens to compute
+    double seconds = 0;  // that takes
     config::QueueOrder order = config::QueueOrder::Fcfs;
 
     double score(double now) const;

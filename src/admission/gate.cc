@@ -179,7 +179,8 @@ Result<void> Gate::queue_up(const std::shared_ptr<Guest>& guest, const Request& 
                     .prompt_tokens = request.prompt_tokens,
                     .cached_tokens = request.cached_tokens,
                     .lane = request.lane,
-                    .arrival = now};
+                    .arrival = now,
+                    .compute_seconds = request.compute_seconds};
   const auto ticket = queue_.add(index, entry, request.workers, now);
   if (!ticket) return fail(refused(ticket.error(), now));
   if (guests_.empty()) drain_.begin(now);

@@ -37,6 +37,7 @@ struct Request {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;   // of those, what the best of its workers has
   std::string lane;                  // see Entry
+  double compute_seconds = 0;        // for what is not cached
   std::size_t workers = 1;           // what the limits are multiplied by
   std::optional<Patience> patience;  // absent: the configured one
 };

@@ -86,6 +86,7 @@ std::expected<Ticket, Refusal> Queue::add(std::size_t policy_class, const Entry&
   place.member.jump = std::max(0.0, entry.priority_jump);
   place.member.arrival = std::chrono::duration<double>(entry.arrival - beginning_).count();
   place.member.cost = static_cast<double>(std::max<std::uint64_t>(1, weight.uncached_tokens));
+  place.member.seconds = entry.compute_seconds;
   wanted.members.add(place.member, fair_tenants_ ? entry.tenant : std::string(), entry.lane,
                      seconds(now));
   wanted.totals.requests += 1;

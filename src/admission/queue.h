@@ -31,6 +31,7 @@ struct Entry {
   // finds all busy, so would the others. Empty: unlike any other.
   std::string lane;
   Clock::time_point arrival;
+  double compute_seconds = 0;  // for what is not cached
 
   std::uint64_t uncached_tokens() const {
     return prompt_tokens > cached_tokens ? prompt_tokens - cached_tokens : 0;

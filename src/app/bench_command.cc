@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/bench_command.h"
 
+#include "app/descriptor_limit.h"
 #include "app/serve_command.h"
 #include "config/values.h"
 #include "loadgen/bench.h"
+#include "loadgen/report.h"
 #include "loadgen/result.h"
 
 #include <CLI/CLI.hpp>
@@ -14,11 +16,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <set>
+#include <span>
 #include <string_view>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
 
@@ -143,16 +148,11 @@ void add_result_flags(CLI::App& bench, Options& load) {
                    "Baton's admin address, for its load per worker over time");
   bench.add_option("--admin-key-file", load.admin_key_file, "Key for it, where it wants one");
   bench.add_option("--output", load.output, "Write the result to this file, as JSON");
+  bench.add_option("--report", load.report,
+                   "Write a page with tables and plots to this file, as HTML");
   bench.add_option("--samples", load.samples, "Requests that the result has one by one")
       ->capture_default_str();
   bench.add_flag("--quiet", load.quiet, "No progress, only the summary");
-}
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 bool write_file(const std::string& path, std::string_view text) {
@@ -172,6 +172,25 @@ unsigned terminal_width() {
   winsize size{};
   ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
   return size.ws_col;
+}
+
+int compare(const BenchOptions& options) {
+  std::vector<Json> results;
+  std::set<std::string> labels;
+  for (const std::string& path : options.results) {
+    auto result = loadgen::read_result(path);
+    if (!result) return refuse(result.error().message());
+    // Runs of one label are told apart by their files.
+    std::string label = result->value("label", "");
+    if (!labels.insert(label).second)
+      label += fmt::format(" ({})", std::filesystem::path(path).stem().string());
+    (*result)["label"] = label;
+    results.push_back(*std::move(result));
+  }
+  fmt::print("{}", loadgen::comparison_text(results));
+  if (options.load.report.empty() || write_file(options.load.report, loadgen::report_html(results)))
+    return 0;
+  return refuse(fmt::format("--report: cannot write {}", options.load.report));
 }
 
 }  // namespace
@@ -200,10 +219,15 @@ CLI::App* add_bench_command(CLI::App& root, BenchOptions& options) {
   add_workload_flags(*bench, load.workload);
   add_load_flags(*bench, load);
   add_result_flags(*bench, load);
+  CLI::App* compare = bench->add_subcommand("compare", "Put results side by side");
+  compare->add_option("results", options.results, "Files that --output wrote")->required();
+  compare->add_option("--report", load.report, "Write them to this file, as HTML");
+  compare->callback([&options] { options.compare = true; });
   return bench;
 }
 
 int run_bench_command(const BenchOptions& options) {
+  if (options.compare) return compare(options);
   const auto plan = loadgen::make_plan(options.load);
   if (!plan) return refuse(plan.error().message());
   std::signal(SIGPIPE, SIG_IGN);
@@ -219,6 +243,9 @@ int run_bench_command(const BenchOptions& options) {
     if (!write_file(options.load.output, text + "\n"))
       return refuse(fmt::format("--output: cannot write {}", options.load.output));
   }
+  if (!options.load.report.empty() &&
+      !write_file(options.load.report, loadgen::report_html(std::span(&result, 1))))
+    return refuse(fmt::format("--report: cannot write {}", options.load.report));
   return outcome->tally.completed + outcome->tally.warmup > 0 ? 0 : kNothingAnswered;
 }
 

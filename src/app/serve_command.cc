@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/serve_command.h"
 
+#include "app/descriptor_limit.h"
 #include "app/logging.h"
 #include "app/router.h"
 #include "config/load.h"
@@ -15,7 +16,6 @@
 
 #include <cstdio>
 #include <string_view>
-#include <sys/resource.h>
 #include <utility>
 
 namespace baton::app {
@@ -36,14 +36,6 @@ std::expected<config::Config, std::vector<config::Problem>> load(const ServeOpti
   if (!options.policy.empty()) overrides.push_back({"policy", options.policy});
   if (options.config_file.empty()) return config::parse("", "command line", overrides);
   return config::load(options.config_file, overrides);
-}
-
-// Every stream needs two descriptors, and the usual soft limit is 1,024.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int refuse(std::string_view what) {

@@ -152,7 +152,7 @@ struct Tokens {
 struct Model {
   std::string name;
   std::vector<std::string> aliases;
-  model::Policy policy = model::Policy::RoundRobin;
+  model::Policy policy = model::Policy::Ttft;
   std::optional<model::Policy> prefill_policy;  // instead of `policy`, for prefill workers
   std::optional<model::Policy> decode_policy;   // instead of `policy`, for decode workers
   model::Disaggregation disaggregation = model::Disaggregation::Auto;

@@ -46,7 +46,7 @@ struct ConditionalPrefill {
   bool operator==(const ConditionalPrefill&) const = default;
 };
 
-enum class QueueOrder : std::uint8_t { Fcfs, Lcfs, Wspt };
+enum class QueueOrder : std::uint8_t { Fcfs, Lcfs, Wspt, Shortest };
 
 // One class of waiting requests.
 struct QueueClass {
@@ -63,7 +63,10 @@ struct QueueClass {
   std::optional<std::size_t> requests_per_worker;
   std::optional<std::uint64_t> tokens_per_worker;         // of the prompts
   std::optional<std::uint64_t> cached_tokens_per_worker;  // of those, what caches have
-  bool queues() const { return busy_tokens || busy_share; }
+  // Also where its best worker has more than a moment to do: rather it waits here, where it can still
+  // go elsewhere.
+  bool late = false;
+  bool queues() const { return busy_tokens || busy_share || late; }
   bool operator==(const QueueClass&) const = default;
 };
 
@@ -82,8 +85,8 @@ struct Queue {
   std::chrono::milliseconds patience{0};  // 0: as long as it takes
   bool fair_tenants = true;               // tenants share by tokens within a class
   // A prompt whose first this many new tokens are being computed for another request waits for them;
-  // 0: it does not.
-  std::uint64_t follow_tokens = 0;
+  // 0: it does not. Absent: as the policy wants it.
+  std::optional<std::uint64_t> follow_tokens;
   bool operator==(const Queue&) const = default;
 };
 

@@ -27,7 +27,7 @@ Parsed<std::uint64_t> parse_tokens(std::string_view text) {
 
 constexpr std::array<std::string_view, 4> kBypasses{"never", "isl_bounding", "prefill_load",
                                                     "isl_or_load"};
-constexpr std::array<std::string_view, 3> kOrders{"fcfs", "lcfs", "wspt"};
+constexpr std::array<std::string_view, 4> kOrders{"fcfs", "lcfs", "wspt", "shortest"};
 
 // The names are in the order of the values.
 template <class Value, const auto& kNames>

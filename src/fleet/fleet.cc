@@ -159,7 +159,7 @@ void Fleet::settle(const Slot& slot) {
   }
   const model::WorkerSpec& spec = said->announcement.spec;
   const auto make = [&] {
-    auto worker = make_worker(spec);
+    auto worker = make_worker(slot.model, spec);
     worker->set_draining(said->announcement.draining);  // before anybody can choose it
     return worker;
   };
@@ -242,8 +242,11 @@ void Fleet::publish() {
   catalog_.set(std::move(catalog));
 }
 
-std::shared_ptr<Worker> Fleet::make_worker(const model::WorkerSpec& spec) {
-  return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_);
+std::shared_ptr<Worker> Fleet::make_worker(const std::string& model,
+                                           const model::WorkerSpec& spec) {
+  auto& siblings = paces_[{model, spec.role}];
+  if (!siblings) siblings = std::make_shared<routing::SiblingPace>();
+  return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_, siblings);
 }
 
 std::map<Slot, Fleet::Seated>::iterator Fleet::find_seat(model::WorkerId id) {
@@ -268,7 +271,7 @@ void Fleet::restarted(model::WorkerId id) {
   if (seated == seats_.end()) return;
   const Slot slot = seated->first;
   Seated old = std::move(seated->second);
-  auto fresh = make_worker(old.worker->spec());
+  auto fresh = make_worker(old.model->name(), old.worker->spec());
   fresh->set_draining(old.worker->draining());
   seat(slot, fresh, "restarted");
   retire(std::move(old));

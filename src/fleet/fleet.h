@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace baton::fleet {
@@ -101,7 +102,7 @@ class Fleet {
   void set_draining(const Seated& seated, bool draining);
   std::shared_ptr<Model> model_for(const std::string& name);
   void publish();
-  std::shared_ptr<Worker> make_worker(const model::WorkerSpec& spec);
+  std::shared_ptr<Worker> make_worker(const std::string& model, const model::WorkerSpec& spec);
   std::map<Slot, Seated>::iterator find_seat(model::WorkerId id);
   void add_metrics();
 
@@ -115,6 +116,8 @@ class Fleet {
   std::vector<Seated> leaving_;
   std::set<Slot> drained_;  // by an operator
   std::uint64_t next_id_ = 1;
+  // What workers of one kind have measured together.
+  std::map<std::pair<std::string, model::Role>, std::shared_ptr<routing::SiblingPace>> paces_;
   std::vector<OnSeated> on_seated_;
   std::vector<OnGone> on_gone_;
   Published<Catalog> catalog_;

@@ -3,6 +3,7 @@
 #include "fleet/round.h"
 
 #include "fleet/worker_set.h"
+#include "routing/forecast.h"
 #include "routing/pick.h"
 
 #include <fmt/format.h>
@@ -169,7 +170,12 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
       eligible.size(), [&](std::size_t i) { return weighing_->weigh(eligible[i]).total; },
       [](std::size_t) { return true; }, [&random] { return random(); }, weighing_->temperature());
   // No cost is a number where options and loads are absurd: anyone is better than nobody.
-  return eligible[picked.value_or(0)];
+  const std::size_t chosen = eligible[picked.value_or(0)];
+  if (wish_.busy && wish_.busy->late &&
+      !routing::has_room(members_->candidates[chosen].load->prefill_seconds(now_))) {
+    return fail(all_busy());
+  }
+  return chosen;
 }
 
 template <class Pick>

@@ -3,6 +3,7 @@
 #include "fleet/weighing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -10,6 +11,9 @@ namespace baton::fleet {
 namespace {
 
 constexpr std::uint32_t kUsualBlock = 16;  // tokens, where nobody says
+// Policy ttft: what a request that runs weighs beside its blocks, and a block in seconds of waiting.
+constexpr double kRequestBlocks = 8;
+constexpr double kDecodeSeconds = 1e-7;
 
 // What the leg is weighed by: the model's options, or the request's own, and what its part rules out.
 config::Cost options_for(model::Policy policy, const config::Cost& model, const Wish& wish) {
@@ -23,6 +27,9 @@ config::Cost options_for(model::Policy policy, const config::Cost& model, const 
     options.track_prefill_tokens = false;
     options.assume_kv_reuse = false;
     options.overlap_score_credit = 0;
+    // Many short answers are as much to do as a few long ones.
+    if (policy == model::Policy::Ttft && options.decode_active_request_weight == 0)
+      options.decode_active_request_weight = kRequestBlocks;
   }
   return options;
 }
@@ -71,6 +78,23 @@ void Weighing::note_shared(const routing::LoadLedger& ledger) {
 }
 
 void Weighing::compare(std::span<const std::uint32_t> eligible) {
+  if (forecasts()) {
+    facts_ = {.tokens = static_cast<double>(tokens_), .best_cached = 0, .in_demand = 0};
+    if (hits_.empty() && shared_.empty()) return;
+    for (const std::uint32_t candidate : eligible) {
+      Weight weight{.leg = leg_on(candidate), .facts = {}, .cost = {}, .forecast = {}};
+      weight.facts = facts_of(candidate, weight.leg);
+      weight.cached_tokens = routing::cached_tokens(options_, weight.leg, weight.facts);
+      facts_.best_cached =
+          std::max(facts_.best_cached, static_cast<double>(expected_cached(candidate, weight)));
+      if (!shared_.empty()) {
+        facts_.in_demand = std::max(
+            facts_.in_demand,
+            static_cast<double>(std::uint64_t{shared_[candidate]} * weight.leg.block_size));
+      }
+    }
+    return;
+  }
   least_prefill_tokens_ = std::numeric_limits<double>::infinity();
   for (const std::uint32_t candidate : eligible) {
     least_prefill_tokens_ =
@@ -112,12 +136,34 @@ routing::SeatFacts Weighing::facts_of(std::size_t candidate, const routing::LegS
 }
 
 Weight Weighing::weigh(std::size_t candidate) const {
-  Weight weight{.leg = leg_on(candidate), .facts = {}, .cost = {}};
+  Weight weight{.leg = leg_on(candidate), .facts = {}, .cost = {}, .forecast = {}};
   weight.facts = facts_of(candidate, weight.leg);
   weight.cached_tokens = routing::cached_tokens(options_, weight.leg, weight.facts);
+  if (forecasts()) {
+    const auto& [worker, rank, load] = members_.candidates[candidate];
+    weight.cached_tokens = expected_cached(candidate, weight);
+    weight.forecast =
+        routing::forecast(facts_, {.queue_seconds = load->prefill_seconds(now_),
+                                   .cached_tokens = static_cast<double>(weight.cached_tokens),
+                                   .speed = members_.workers[worker]->pace(rank).speed(),
+                                   .transfer_seconds = 0,
+                                   .preference = weight.facts.preference});
+    // Between equals the one with less to decode.
+    weight.total = weight.forecast->total +
+                   kDecodeSeconds * (weight.facts.decode_blocks +
+                                     kRequestBlocks * static_cast<double>(weight.facts.requests));
+    return weight;
+  }
   weight.cost = routing::cost_of(options_, weight.leg, weight.facts, least_prefill_tokens_);
   weight.total = weight.cost.total;
   return weight;
+}
+
+// What is on its way there will be cached by the time this prompt's turn comes.
+std::uint64_t Weighing::expected_cached(std::size_t candidate, const Weight& weight) const {
+  if (shared_.empty()) return weight.cached_tokens;
+  const std::uint64_t coming = std::uint64_t{shared_[candidate]} * weight.leg.block_size;
+  return std::max(weight.cached_tokens, std::min(coming, tokens_));
 }
 
 routing::LegLoad Weighing::load_on(std::size_t candidate) const {
@@ -130,8 +176,16 @@ routing::LegLoad Weighing::load_on(std::size_t candidate) const {
                         .expected_output = {},
                         .track_output = options_.track_output_blocks};
   if (computes() && options_.track_prefill_tokens) {
-    const std::uint64_t cached = routing::cached_tokens(options_, leg, facts_of(candidate, leg));
+    const std::uint64_t cached = weigh(candidate).cached_tokens;
     load.prefill_tokens = leg.tokens - std::min(cached, leg.tokens);
+    if (forecasts()) {
+      // Also what is all cached takes its time.
+      load.prefill_tokens = std::max<std::uint64_t>(1, load.prefill_tokens);
+      const auto& [worker, rank, unused] = members_.candidates[candidate];
+      const double seconds = members_.workers[worker]->pace(rank).speed().seconds(
+          static_cast<double>(load.prefill_tokens));
+      load.prefill_time = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+    }
   }
   if (options_.assume_kv_reuse && wish_.prompt) {
     for (const KnownPrompt::Shape& shape : wish_.prompt->shapes) {

@@ -7,10 +7,12 @@
 #include "fleet/members.h"
 #include "fleet/wish.h"
 #include "routing/cost.h"
+#include "routing/forecast.h"
 #include "routing/load_ledger.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,8 +29,9 @@ struct Weight {
   routing::LegSize leg;
   routing::SeatFacts facts;
   std::uint64_t cached_tokens = 0;
-  routing::CostTerms cost;
-  double total = 0;  // the lower the better
+  routing::CostTerms cost;                    // in blocks
+  std::optional<routing::Forecast> forecast;  // in seconds: policy ttft, where a prompt is computed
+  double total = 0;                           // the lower the better
 };
 
 // Role. Weighs candidates for one leg of a request.
@@ -51,6 +54,8 @@ class Weighing {
   std::uint32_t block_size_on(std::size_t candidate) const;
   routing::LegSize leg_on(std::size_t candidate) const;
   routing::SeatFacts facts_of(std::size_t candidate, const routing::LegSize& leg) const;
+  bool forecasts() const { return policy_ == model::Policy::Ttft && computes(); }
+  std::uint64_t expected_cached(std::size_t candidate, const Weight& weight) const;
   void note_hits();
   void note_shared(const routing::LoadLedger& ledger);
 
@@ -62,6 +67,7 @@ class Weighing {
   std::uint64_t tokens_;
   bool decode_worker_;
   double least_prefill_tokens_ = 0;
+  routing::PromptFacts facts_;                 // of the prompt, where it is forecast
   std::vector<const KnownPrompt::Hit*> hits_;  // by candidate; empty: nobody has anything
   std::vector<std::uint32_t> shared_;  // blocks that are active there, by candidate; likewise
 };

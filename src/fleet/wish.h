@@ -36,6 +36,7 @@ enum class Part : std::uint8_t {
 struct BusyLine {
   std::optional<std::uint64_t> tokens;
   std::optional<double> share;
+  bool late = false;  // the best one has more than a moment to do
   bool crossed_by(const Worker& worker, double prefill_tokens) const;
   bool operator==(const BusyLine&) const = default;
 };

@@ -15,18 +15,23 @@ std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
 
 }  // namespace
 
-Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks) : health(options) {
-  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks,
+                       const std::shared_ptr<routing::SiblingPace>& siblings)
+    : health(options) {
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     loads.push_back(std::make_shared<routing::SeatLoad>());
+    paces.push_back(std::make_unique<routing::Pace>(siblings));
+  }
 }
 
-Worker::Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health)
+Worker::Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health,
+               const std::shared_ptr<routing::SiblingPace>& siblings)
     : id_(id),
       spec_(std::move(spec)),
       authority_(spec_.endpoint.to_string()),
       number_(std::to_string(id_.value)),
       taints_(taints_of(spec_)),
-      vitals_(std::make_shared<Vitals>(health, spec_.data_parallel_size)) {}
+      vitals_(std::make_shared<Vitals>(health, spec_.data_parallel_size, siblings)) {}
 
 Worker::Worker(const Worker& before, model::WorkerSpec spec)
     : id_(before.id_),
@@ -93,20 +98,31 @@ Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank)
               nullptr) {}
 
 Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank,
-                 routing::LoadLedger::Entry entry, std::shared_ptr<LoadBell> bell)
-    : worker_(std::move(worker)), rank_(rank), entry_(std::move(entry)), bell_(std::move(bell)) {
+                 routing::LoadLedger::Entry entry, std::shared_ptr<LoadBell> bell,
+                 std::optional<std::uint64_t> computes)
+    : worker_(std::move(worker)),
+      rank_(rank),
+      entry_(std::move(entry)),
+      bell_(std::move(bell)),
+      computes_(computes) {
   trial_ = worker_->vitals_->health.begin_trial();
+  if (computes_) worker_->pace(rank_).sent(Clock::now());
 }
 
 Booking::~Booking() {
   if (!worker_) return;
   if (trial_) worker_->vitals_->health.abandon_trial();
-  entry_.free(Clock::now());
+  const Time now = Clock::now();
+  if (computes_) worker_->pace(rank_).lost(now);
+  entry_.free(now);
   if (bell_) bell_->ring();
 }
 
-void Booking::prefill_completed() {
-  entry_.prefill_completed(Clock::now());
+void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
+  const Time now = Clock::now();
+  if (computes_) worker_->pace(rank_).computed(now, tokens.value_or(*computes_));
+  computes_.reset();
+  entry_.prefill_completed(now);
   if (bell_) bell_->ring();
 }
 

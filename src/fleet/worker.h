@@ -8,6 +8,7 @@
 #include "model/worker.h"
 #include "routing/affinity.h"
 #include "routing/load_ledger.h"
+#include "routing/pace.h"
 #include "routing/seat_load.h"
 
 #include <atomic>
@@ -52,7 +53,9 @@ class Worker {
   // What engines batch where nothing else is said.
   static constexpr std::uint64_t kUsualBatch = 8192;
 
-  Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health);
+  // `siblings`: what others of its kind have measured; null: there are none.
+  Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health,
+         const std::shared_ptr<routing::SiblingPace>& siblings = {});
   // The same engine, of which something else is said now: load, health and number go on.
   // Requires: as many ranks as `before`.
   Worker(const Worker& before, model::WorkerSpec spec);
@@ -73,6 +76,8 @@ class Worker {
   const std::shared_ptr<routing::SeatLoad>& load(std::uint32_t rank) const {
     return vitals_->loads[rank];
   }
+
+  routing::Pace& pace(std::uint32_t rank) const { return *vitals_->paces[rank]; }
 
   const Health& health() const { return vitals_->health; }
   Condition condition() const { return vitals_->health.condition(); }
@@ -127,9 +132,11 @@ class Worker {
   friend class Booking;
   // What outlives a change of what is said of the worker.
   struct Vitals {
-    Vitals(const config::Health& options, std::uint32_t ranks);
+    Vitals(const config::Health& options, std::uint32_t ranks,
+           const std::shared_ptr<routing::SiblingPace>& siblings);
     Health health;
     std::vector<std::shared_ptr<routing::SeatLoad>> loads;  // by rank
+    std::vector<std::unique_ptr<routing::Pace>> paces;      // by rank
     std::atomic<bool> draining{false};
     std::atomic<std::optional<model::Version>> version{};
     std::atomic<std::uint64_t> kv_blocks{0};  // 0: unknown
@@ -153,27 +160,30 @@ class Booking {
   Booking() = default;
   // Counts as a request of which nothing is known. Requires, as the next: rank < worker->ranks().
   explicit Booking(std::shared_ptr<Worker> worker, std::uint32_t rank = 0);
-  // `entry` is what it counts there, `bell` rings when it counts less.
+  // `entry` is what it counts there, `bell` rings when it counts less; `computes`: so many tokens of
+  // a prompt, if any.
   Booking(std::shared_ptr<Worker> worker, std::uint32_t rank, routing::LoadLedger::Entry entry,
-          std::shared_ptr<LoadBell> bell);
+          std::shared_ptr<LoadBell> bell, std::optional<std::uint64_t> computes = {});
   Booking(Booking&& other) noexcept
       : worker_(std::move(other.worker_)),
         rank_(other.rank_),
         trial_(other.trial_),
         entry_(std::move(other.entry_)),
-        bell_(std::move(other.bell_)) {}
+        bell_(std::move(other.bell_)),
+        computes_(std::exchange(other.computes_, std::nullopt)) {}
   Booking& operator=(Booking&& other) noexcept {
     std::swap(worker_, other.worker_);
     std::swap(rank_, other.rank_);
     std::swap(trial_, other.trial_);
     std::swap(entry_, other.entry_);
     std::swap(bell_, other.bell_);
+    std::swap(computes_, other.computes_);
     return *this;
   }
   ~Booking();
 
-  // Its prompt has been computed.
-  void prefill_completed();
+  // Its prompt has been computed; `tokens` of it had to be, if the engine says so.
+  void prefill_completed(std::optional<std::uint64_t> tokens = {});
   // So many tokens of its answer have come.
   void produced(std::uint64_t tokens) { entry_.produced(tokens); }
 
@@ -191,6 +201,7 @@ class Booking {
   bool trial_ = false;  // it shows whether the worker is well again
   routing::LoadLedger::Entry entry_;
   std::shared_ptr<LoadBell> bell_;
+  std::optional<std::uint64_t> computes_;  // until it is done
 };
 
 }  // namespace baton::fleet

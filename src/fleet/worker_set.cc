@@ -117,10 +117,14 @@ Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* 
   if (wish.accept && weighing != nullptr && !wish.accept(*worker, weighing->weigh(*chosen)))
     return fail(Errc::NoEligibleWorker, "the worker that would be chosen is not wanted");
   if (told != nullptr) *told = brief(round, wish, *chosen);
-  auto entry = ledger_->book(
-      {worker->id(), round.rank(*chosen)}, worker->load(round.rank(*chosen)),
-      weighing != nullptr ? weighing->load_on(*chosen) : plain_load(wish, *worker), round.now());
-  return Booking(worker, round.rank(*chosen), std::move(entry), bell_);
+  const std::uint32_t rank = round.rank(*chosen);
+  routing::LegLoad load =
+      weighing != nullptr ? weighing->load_on(*chosen) : plain_load(wish, *worker);
+  const std::optional<std::uint64_t> computes =
+      wish.part == Part::Decode ? std::nullopt : std::optional(load.prefill_tokens);
+  auto entry =
+      ledger_->book({worker->id(), rank}, worker->load(rank), std::move(load), round.now());
+  return Booking(worker, rank, std::move(entry), bell_, computes);
 }
 
 Result<Choice> WorkerSet::peek(const Wish& wish, const Random& random) const {

@@ -44,7 +44,8 @@ bool Selection::prefill_is_busy(double threshold) {
   const fleet::Choice::Candidate& would = choice->candidates[choice->picked];
   const double tokens =
       would.worker->load(would.rank.value_or(0))->prefill_tokens(fleet::Clock::now());
-  return fleet::BusyLine{.tokens = {}, .share = threshold}.crossed_by(*would.worker, tokens);
+  return fleet::BusyLine{.tokens = {}, .share = threshold, .late = false}.crossed_by(*would.worker,
+                                                                                     tokens);
 }
 
 std::optional<fleet::Booking> Selection::bypass(const Counters& counters) {

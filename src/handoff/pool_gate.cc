@@ -12,8 +12,23 @@ PoolGate::PoolGate(const config::Queue& queue, const std::string& model,
     gate_ = std::make_shared<admission::Gate>(queue, std::move(home),
                                               admission::GateMetrics(metrics, model, queue));
   }
-  if (queue.follow_tokens > 0)
-    followers_ = std::make_shared<admission::Followers>(queue.follow_tokens);
+  if (queue.follow_tokens.value_or(0) > 0)
+    followers_ = std::make_shared<admission::Followers>(*queue.follow_tokens);
+}
+
+config::Queue PoolGate::with_defaults(config::Queue queue, model::Policy policy) {
+  constexpr std::uint64_t kFollowed = 1024;
+  const bool forecasts = policy == model::Policy::Ttft;
+  if (forecasts && queue.classes.empty()) {
+    // What is sent to a worker can go nowhere else any more; so nothing is sent before its time, and
+    // what is short first.
+    config::QueueClass& only = queue.classes.emplace_back();
+    only.name = "default";
+    only.order = config::QueueOrder::Shortest;
+    only.late = true;
+  }
+  if (!queue.follow_tokens) queue.follow_tokens = forecasts ? kFollowed : 0;
+  return queue;
 }
 
 PoolGate& PoolGate::of(fleet::Pool& pool, const config::Queue& queue, const std::string& model,

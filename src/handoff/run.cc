@@ -42,6 +42,13 @@ awaitable<void> pause(std::chrono::milliseconds duration) {
   co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
 }
 
+// What the engine says it had to compute.
+std::optional<std::uint64_t> computed_tokens(const std::optional<engine::Usage>& usage) {
+  if (!usage || !usage->cached_tokens || usage->prompt_tokens < *usage->cached_tokens)
+    return std::nullopt;
+  return static_cast<std::uint64_t>(usage->prompt_tokens - *usage->cached_tokens);
+}
+
 Error given_up() { return Error(Errc::EngineFailed, "the leg was given up"); }
 
 // A leg beside the client's flow keeps the run alive until it has ended.
@@ -235,7 +242,7 @@ engine::ClientCall Run::call(const fleet::Worker& worker, engine::Leg leg, const
 }
 
 awaitable<void> Run::prefill_leg() {
-  const fleet::Booking booking = std::move(prefill_booking_);
+  fleet::Booking booking = std::move(prefill_booking_);
   if (prefill_dropped_) {  // before it began
     prefill_failed(given_up(), booking.worker());
     co_return;
@@ -270,6 +277,7 @@ awaitable<void> Run::prefill_leg() {
   worker.succeeded();
   if (trail_) trail_->prefill.end();
   outcome_ = std::move(*outcome);
+  booking.prefill_completed(computed_tokens(outcome_.usage));
   leading_.done();
   if (job_.observer) job_.observer->computed(outcome_.usage);
   if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())

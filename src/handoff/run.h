@@ -89,6 +89,7 @@ class Run : public std::enable_shared_from_this<Run> {
   // Lets `choose` book when it is the request's turn.
   awaitable<Result<fleet::Booking>> admit(Choose choose);
   admission::Request admission_request() const;
+  double compute_seconds() const;
   void note(Waited waited);
   awaitable<void> prefill_leg();
   awaitable<void> decode_leg();

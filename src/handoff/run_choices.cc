@@ -34,10 +34,13 @@ admission::Chain chain_of(const fleet::KnownPrompt& prompt) {
 
 awaitable<Result<fleet::Booking>> Run::admit(Choose choose) {
   const config::Queue& queue = job_.model->routing().queue;
-  if (queue.classes.empty() && queue.follow_tokens == 0) co_return choose({});
+  const model::Policy policy = selection_.first_workers().policy();
+  const bool waits = !queue.classes.empty() || queue.follow_tokens.value_or(0) > 0 ||
+                     policy == model::Policy::Ttft;
+  if (!waits) co_return choose({});
   const auto home = co_await boost::asio::this_coro::executor;
-  PoolGate& pool =
-      PoolGate::of(*selection_.pool(), queue, job_.model->name(), home, handoff_.metrics_);
+  PoolGate& pool = PoolGate::of(*selection_.pool(), PoolGate::with_defaults(queue, policy),
+                                job_.model->name(), home, handoff_.metrics_);
   selection_.look_at_prompt();
   const fleet::KnownPrompt& prompt = selection_.prompt();
   Waited waited;
@@ -59,7 +62,8 @@ awaitable<Result<fleet::Booking>> Run::admit(Choose choose) {
   auto admitted = co_await pool.gate()->enter(
       std::move(request),
       [&](const config::QueueClass& one) -> Result<admission::Attempted> {
-        auto booking = choose(fleet::BusyLine{.tokens = one.busy_tokens, .share = one.busy_share});
+        auto booking = choose(
+            fleet::BusyLine{.tokens = one.busy_tokens, .share = one.busy_share, .late = one.late});
         if (booking) {
           booked = std::move(*booking);
           return admission::Attempted::Taken;
@@ -88,8 +92,19 @@ admission::Request Run::admission_request() const {
           .prompt_tokens = prompt.tokens,
           .cached_tokens = most_cached_tokens(prompt),
           .lane = pin == nullptr ? std::string() : pin->worker,
+          .compute_seconds = compute_seconds(),
           .workers = std::max<std::size_t>(1, selection_.first_workers().size()),
           .patience = job_.patience};
+}
+
+// For what the best cache does not have, as fast as the first of its workers is.
+double Run::compute_seconds() const {
+  const fleet::KnownPrompt& prompt = selection_.prompt();
+  const auto members = selection_.first_workers().members();
+  if (members->workers.empty()) return 0;
+  const std::uint64_t cached = most_cached_tokens(prompt);
+  return members->workers.front()->pace(0).speed().seconds(
+      static_cast<double>(prompt.tokens - std::min(cached, prompt.tokens)));
 }
 
 void Run::note(Waited waited) {

@@ -35,78 +35,97 @@ void Index::leave(Slot slot) {
   state_->slots.close(static_cast<std::uint32_t>(slot));
 }
 
-bool Index::State::bind(Writer writer, Shard& shard, BlockPlace place, NodeNumber above,
-                        const Link& link, Applied& applied, Moved& moved) {
-  EngineMap& names = writer.slot.names;
+void Index::State::give_name(Writer writer, EngineHash name, BlockPlace place,
+                             std::vector<Moved>& moved) {
+  const EngineMap::Entry entry = writer.slot.names.put(name, place);
+  if (!entry) return;
   Aliases& aliases = writer.slot.aliases;
-  EngineMap::Entry* entry = names.find(link.engine);
-  const BlockPlace bound = entry == nullptr ? kNoPlace : entry->place;
-  const auto before =
-      shard.hold(node_of(place), above, writer.number, link.tiers, writer.slot.tally);
-  if (!before) return false;
-  if (bound == place) {
-    std::uint32_t had = tiers_of(*before);
+  const BlockPlace old = entry.place();
+  const std::uint32_t lost =
+      aliases.knows(old) ? aliases.take(name, old, kAllTiers).block_lost : kAllTiers;
+  if (lost != 0) moved.push_back({.place = old, .tiers = lost});
+  entry.set_place(place);
+}
+
+void Index::State::bind_known(Writer writer, Shard& shard, BlockPlace place, EngineHash name,
+                              std::uint32_t tiers, Applied& applied, std::vector<Moved>& moved) {
+  Aliases& aliases = writer.slot.aliases;
+  const EngineMap::Entry entry = writer.slot.names.find(name);
+  const std::uint32_t before =
+      shard.hold(run_of(place), offset_of(place), writer.number, tiers, writer.slot.tally);
+  if (entry && entry.place() == place) {
+    std::uint32_t had = before;
     if (aliases.knows(place)) {
-      had = aliases.tiers(link.engine, place);
-      aliases.extend(link.engine, place, link.tiers);
+      had = aliases.tiers(name, place);
+      aliases.extend(name, place, tiers);
     }
-    ++((had & link.tiers) == link.tiers ? applied.known : applied.done);
-    return true;
+    ++((had & tiers) == tiers ? applied.known : applied.done);
+    return;
   }
-  if (bound != kNoPlace) {
-    moved = {.place = bound, .tiers = kAllTiers};
-    if (aliases.knows(bound)) moved.tiers = aliases.take(link.engine, bound, kAllTiers).block_lost;
-  }
-  if (*before != 0) aliases.add(link.engine, place, link.tiers, tiers_of(*before));
-  if (entry == nullptr) {
-    names.add(link.engine, place);
-  } else {
-    entry->place = place;
-  }
+  give_name(writer, name, place, moved);
+  aliases.add(name, place, tiers, before);
   ++applied.done;
-  return true;
 }
 
-void Index::State::release(Writer writer, BlockPlace place, std::uint32_t tiers) {
-  if (tiers == 0) return;
-  Shard& shard = shards[shard_index(place)];
-  const std::lock_guard hold(shard.lock());
-  shard.release(node_of(place), writer.number, tiers, writer.slot.tally);
+std::uint32_t Index::State::bind(Writer writer, Shard& shard, BlockPlace first, std::uint32_t count,
+                                 std::span<const Link> links, std::uint32_t tiers, Applied& applied,
+                                 std::vector<Moved>& moved) {
+  Shard::Part part{.run = run_of(first), .begin = offset_of(first), .count = count};
+  part.count = shard.free_from(part, writer.number);
+  if (part.count == 0) {
+    bind_known(writer, shard, first, links.front().engine, tiers, applied, moved);
+    return 1;
+  }
+  shard.hold_free(part, writer.number, tiers, writer.slot.tally);
+  for (std::uint32_t i = 0; i < part.count; ++i) {
+    give_name(writer, links[i].engine, first + i, moved);
+  }
+  applied.done += part.count;
+  return part.count;
 }
 
-Applied Index::State::extend(Writer writer, BlockPlace parent, std::span<const Link> links) {
+void Index::State::release(Writer writer, std::span<const Moved> moved) {
+  for (const Moved& block : moved) {
+    Shard& shard = shards[shard_index(block.place)];
+    const std::lock_guard hold(shard.lock());
+    shard.release(run_of(block.place), offset_of(block.place), writer.number, block.tiers,
+                  writer.slot.tally);
+  }
+}
+
+Applied Index::State::extend(Writer writer, BlockPlace& above, std::span<const Link> links,
+                             std::uint32_t tiers) {
   Applied applied;
   const std::size_t number =
-      parent == kNoPlace ? shard_of(links.front().sequence) : shard_index(parent);
+      above == kNoPlace ? shard_of(links.front().sequence) : shard_index(above);
   Shard& shard = shards[number];
-  NodeNumber above = parent == kNoPlace ? kNoNode : node_of(parent);
+  std::vector<Moved> moved;
   while (!links.empty()) {
-    const auto chunk = links.first(std::min(links.size(), kChunk));
+    auto chunk = links.first(std::min(links.size(), kChunk));
     writer.slot.names.reserve(chunk.size());
     for (const Link& link : chunk) writer.slot.names.prefetch(link.engine);
-    Moved moved;
-    std::size_t at = 0;
     {
       const std::lock_guard hold(shard.lock());
-      for (const Link& link : chunk) shard.prefetch_line(link.sequence);
-      for (const Link& link : chunk) shard.prefetch_found(link.sequence);
-      for (; at < chunk.size() && moved.place == kNoPlace; ++at) {
-        NodeNumber node = shard.find(chunk[at].sequence);
-        if (node == kNoNode) node = shard.make(chunk[at].sequence, above);
-        const bool room = node != kNoNode && bind(writer, shard, place_of(number, node), above,
-                                                  chunk[at], applied, moved);
-        if (!room) {
-          if (node != kNoNode) shard.drop_if_bare(node);
-          applied.no_room = static_cast<std::uint32_t>(links.size() - at);
-          links = {};
-          break;
-        }
-        above = node;
+      while (!chunk.empty() && moved.empty()) {
+        const Shard::Part part = above == kNoPlace
+                                     ? shard.place(kNoRun, 0, chunk)
+                                     : shard.place(run_of(above), offset_of(above), chunk);
+        if (part.count == 0) break;
+        const BlockPlace first = place_of(number, part.run, part.begin);
+        const std::uint32_t bound =
+            bind(writer, shard, first, part.count, chunk, tiers, applied, moved);
+        above = first + bound - 1;
+        chunk = chunk.subspan(bound);
+        links = links.subspan(bound);
       }
       shard.publish_bytes();
     }
-    if (moved.place != kNoPlace) release(writer, moved.place, moved.tiers);
-    if (!links.empty()) links = links.subspan(at);
+    if (!chunk.empty() && moved.empty()) {
+      applied.no_room = static_cast<std::uint32_t>(links.size());
+      break;
+    }
+    release(writer, moved);
+    moved.clear();
   }
   return applied;
 }
@@ -120,46 +139,53 @@ Applied Index::store(Slot slot, std::optional<EngineHash> parent, std::span<cons
   BlockPlace place = kNoPlace;
   std::optional<SequenceHash> before;
   if (parent) {
-    const EngineMap::Entry* entry = writer.slot.names.find(*parent);
-    if (entry == nullptr) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
-    place = entry->place;
+    const EngineMap::Entry entry = writer.slot.names.find(*parent);
+    if (!entry) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
+    place = entry.place();
     Shard& shard = state_->shards[shard_index(place)];
     const std::lock_guard hold_shard(shard.lock());
-    before = shard.key(node_of(place));
+    before = shard.sequence(run_of(place), offset_of(place));
   }
-  static thread_local std::vector<State::Link> links;
+  static thread_local std::vector<Link> links;
   links.clear();
   for (const NewBlock& block : blocks) {
     before = before ? next_sequence(*before, block.block) : first_sequence(block.block);
-    links.push_back({.engine = block.engine, .sequence = *before, .tiers = bit_of(tier)});
+    links.push_back({.engine = block.engine, .sequence = *before});
   }
-  const Applied applied = state_->extend(writer, place, links);
+  const Applied applied = state_->extend(writer, place, links, bit_of(tier));
   finish(writer.slot);
   return applied;
 }
 
 Applied Index::restore(Slot slot, std::optional<EngineHash> parent,
                        std::span<const Restored> blocks) {
-  if (blocks.empty()) return {};
   const State::Writer writer{.number = static_cast<std::uint32_t>(slot),
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
   const std::lock_guard hold(writer.slot.mutex);
   BlockPlace place = kNoPlace;
   if (parent) {
-    const EngineMap::Entry* entry = writer.slot.names.find(*parent);
-    if (entry == nullptr) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
-    place = entry->place;
-  }
-  std::vector<State::Link> links;
-  links.reserve(blocks.size());
-  for (const Restored& block : blocks) {
-    const std::uint32_t tiers = block.tiers & kAllTiers;
-    if (tiers == 0) break;  // nobody has it, so nothing can follow
-    links.push_back({.engine = block.engine, .sequence = block.sequence, .tiers = tiers});
+    const EngineMap::Entry entry = writer.slot.names.find(*parent);
+    if (!entry) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
+    place = entry.place();
   }
   Applied applied;
-  if (!links.empty()) applied = state_->extend(writer, place, links);
-  applied.unknown_parent += static_cast<std::uint32_t>(blocks.size() - links.size());
+  std::vector<Link> links;
+  while (!blocks.empty() && applied.no_room == 0) {
+    const std::uint32_t tiers = blocks.front().tiers & kAllTiers;
+    if (tiers == 0) break;  // nobody has it, so nothing can follow
+    links.clear();
+    for (const Restored& block : blocks) {
+      if ((block.tiers & kAllTiers) != tiers) break;
+      links.push_back({.engine = block.engine, .sequence = block.sequence});
+    }
+    const Applied more = state_->extend(writer, place, links, tiers);
+    applied.done += more.done;
+    applied.known += more.known;
+    blocks = blocks.subspan(links.size());
+    if (more.no_room > 0) applied.no_room = more.no_room;
+  }
+  (applied.no_room > 0 ? applied.no_room : applied.unknown_parent) +=
+      static_cast<std::uint32_t>(blocks.size());
   finish(writer.slot);
   return applied;
 }
@@ -169,20 +195,17 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
                                       Action action) {
   std::uint32_t unknown = 0;
   const EngineMap& map = writer.slot.names;
-  std::array<EngineMap::Entry*, kChunk> entries{};
+  std::array<EngineMap::Entry, kChunk> entries;
   for (; !names.empty(); names = names.subspan(std::min(names.size(), kChunk))) {
     const auto chunk = names.first(std::min(names.size(), kChunk));
     // An action may move others' entries, or remove one that is named twice.
     const auto entry_at = [&](std::size_t i) {
-      EngineMap::Entry*& entry = entries[i];
-      if (entry != nullptr && (entry->place == kNoPlace || entry->name() != chunk[i])) {
-        entry = map.find(chunk[i]);
-      }
-      return entry;
+      if (entries[i] && !entries[i].is(chunk[i])) entries[i] = map.find(chunk[i]);
+      return entries[i];
     };
     const auto shard_at = [&](std::size_t i) {
-      const EngineMap::Entry* entry = entry_at(i);
-      return entry == nullptr ? kShards : shard_index(entry->place);
+      const EngineMap::Entry entry = entry_at(i);
+      return entry ? shard_index(entry.place()) : kShards;
     };
     for (const EngineHash name : chunk) map.prefetch(name);
     for (std::size_t i = 0; i < chunk.size(); ++i) entries[i] = map.find(chunk[i]);
@@ -197,14 +220,16 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
       }
       Shard& shard = shards[number];
       const std::lock_guard hold(shard.lock());
-      for (std::size_t k = i; k < end; ++k) shard.prefetch_node(node_of(entries[k]->place));
-      for (std::size_t k = i; k < end; ++k) shard.prefetch_around(node_of(entries[k]->place));
+      for (std::size_t k = i; k < end; ++k) shard.prefetch_run(run_of(entries[k].place()));
+      for (std::size_t k = i; k < end; ++k) {
+        shard.prefetch_parts(run_of(entries[k].place()), offset_of(entries[k].place()));
+      }
       for (; i < end; ++i) {
-        EngineMap::Entry* entry = entry_at(i);
-        if (entry == nullptr) {
-          ++unknown;
+        const EngineMap::Entry entry = entry_at(i);
+        if (entry) {
+          action(shard, chunk[i], entry);
         } else {
-          action(shard, *entry);
+          ++unknown;
         }
       }
       shard.publish_bytes();
@@ -218,11 +243,10 @@ Applied Index::copy(Slot slot, std::span<const EngineHash> blocks, Tier tier) {
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
   const std::lock_guard hold(writer.slot.mutex);
   Applied applied;
+  std::vector<State::Moved> moved;  // nothing ever is: the names mean what they meant
   applied.unknown_parent =
-      state_->for_known(writer, blocks, [&](Shard& shard, EngineMap::Entry& entry) {
-        State::Moved moved;
-        State::bind(writer, shard, entry.place, kNoNode,
-                    {.engine = entry.name(), .sequence = 0, .tiers = bit_of(tier)}, applied, moved);
+      state_->for_known(writer, blocks, [&](Shard& shard, EngineHash name, EngineMap::Entry entry) {
+        State::bind_known(writer, shard, entry.place(), name, bit_of(tier), applied, moved);
       });
   finish(writer.slot);
   return applied;
@@ -237,20 +261,21 @@ Applied Index::remove(Slot slot, std::span<const EngineHash> blocks, Tier tier) 
   EngineMap& names = writer.slot.names;
   Aliases& aliases = writer.slot.aliases;
   const std::uint32_t unknown =
-      state_->for_known(writer, blocks, [&](Shard& shard, EngineMap::Entry& entry) {
-        const BlockPlace place = entry.place;
-        const EngineHash name = entry.name();
-        const bool shared = aliases.knows(place);
-        const std::uint32_t had = shared ? aliases.tiers(name, place)
-                                         : tiers_of(shard.member(node_of(place), writer.number));
-        if ((had & bit) == 0) {
-          ++applied.known;
+      state_->for_known(writer, blocks, [&](Shard& shard, EngineHash name, EngineMap::Entry entry) {
+        const BlockPlace place = entry.place();
+        if (aliases.knows(place)) {
+          const std::uint32_t had = aliases.tiers(name, place);
+          ++((had & bit) == 0 ? applied.known : applied.done);
+          if ((had & bit) == 0) return;
+          if (had == bit) names.erase(entry);
+          shard.release(run_of(place), offset_of(place), writer.number,
+                        aliases.take(name, place, bit).block_lost, writer.slot.tally);
           return;
         }
-        if (had == bit) names.erase(&entry);
-        const std::uint32_t lost = shared ? aliases.take(name, place, bit).block_lost : bit;
-        if (lost != 0) shard.release(node_of(place), writer.number, lost, writer.slot.tally);
-        ++applied.done;
+        const std::uint32_t had =
+            shard.release(run_of(place), offset_of(place), writer.number, bit, writer.slot.tally);
+        ++((had & bit) == 0 ? applied.known : applied.done);
+        if (had == bit) names.erase(entry);
       });
   applied.known += unknown;  // they are not there, as was asked for
   finish(writer.slot);
@@ -261,20 +286,17 @@ void Index::clear(Slot slot) {
   const State::Writer writer{.number = static_cast<std::uint32_t>(slot),
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
   const std::lock_guard hold(writer.slot.mutex);
-  std::vector<BlockPlace> places;
-  places.reserve(writer.slot.names.size());
-  writer.slot.names.for_each([&](EngineHash, BlockPlace place) { places.push_back(place); });
-  std::ranges::sort(places);
-  const auto twice = std::ranges::unique(places);
-  places.erase(twice.begin(), twice.end());
-  for (std::size_t i = 0; i < places.size();) {
-    const std::size_t number = shard_index(places[i]);
-    Shard& shard = state_->shards[number];
+  std::vector<BlockPlace> runs;  // the places of their first blocks
+  runs.reserve(writer.slot.names.size());
+  writer.slot.names.for_each(
+      [&](EngineHash, BlockPlace place) { runs.push_back(place - offset_of(place)); });
+  std::ranges::sort(runs);
+  const auto twice = std::ranges::unique(runs);
+  runs.erase(twice.begin(), twice.end());
+  for (const BlockPlace run : runs) {
+    Shard& shard = state_->shards[shard_index(run)];
     const std::lock_guard hold_shard(shard.lock());
-    const std::size_t end = std::min(places.size(), i + kChunk);
-    for (; i < end && shard_index(places[i]) == number; ++i) {
-      shard.release(node_of(places[i]), writer.number, kAllTiers, writer.slot.tally);
-    }
+    shard.release_all(run_of(run), writer.number, writer.slot.tally);
     shard.publish_bytes();
   }
   writer.slot.names.clear();
@@ -288,6 +310,16 @@ void Index::match(std::span<const SequenceHash> prompt, std::vector<Match>& matc
   const Shard& shard = state_->shards[shard_of(prompt.front())];
   const std::lock_guard hold(shard.lock());
   shard.match(prompt, state_->slots, matches);
+}
+
+std::optional<Match> Index::match_one(Slot slot, std::span<const SequenceHash> prompt) const {
+  if (prompt.empty()) return std::nullopt;
+  const auto number = static_cast<std::uint32_t>(slot);
+  const Shard& shard = state_->shards[shard_of(prompt.front())];
+  const std::lock_guard hold(shard.lock());
+  const auto blocks = shard.match_one(prompt, number);
+  if (blocks.back() == 0) return std::nullopt;
+  return Match{.holder = state_->slots.holder(number), .blocks = blocks};
 }
 
 Index::Holding Index::holding(Slot slot) const {

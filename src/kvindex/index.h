@@ -90,6 +90,10 @@ class Index {
   // Into `matches`, in no order: whoever has at least the first block, in any tier.
   void match(std::span<const SequenceHash> prompt, std::vector<Match>& matches) const;
 
+  // Of whoever has the slot, also if it left meanwhile and another joined; nothing where it has not
+  // even the first block.
+  std::optional<Match> match_one(Slot slot, std::span<const SequenceHash> prompt) const;
+
   struct Holding {
     std::array<std::size_t, kTiers> blocks{};
     std::size_t bytes = 0;  // of what is remembered for this slot alone

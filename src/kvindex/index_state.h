@@ -8,32 +8,21 @@
 
 #include <deque>
 #include <span>
+#include <vector>
 
 namespace baton::kvindex {
 
-inline constexpr unsigned kShardBits = 32 - Slab::kNumberBits;
 inline constexpr std::size_t kShards = std::size_t{1} << kShardBits;
 // The most blocks for which a shard is held at a time: readers wait so long.
-inline constexpr std::size_t kChunk = 64;
+inline constexpr std::size_t kChunk = kMostInRun;
 
 inline std::size_t shard_of(SequenceHash first) {
   return mix(mix(first) >> 32) >> (64 - kShardBits);
-}
-inline std::size_t shard_index(BlockPlace place) { return place >> Slab::kNumberBits; }
-inline NodeNumber node_of(BlockPlace place) { return place & Slab::kNothing; }
-inline BlockPlace place_of(std::size_t shard, NodeNumber node) {
-  return static_cast<BlockPlace>(shard << Slab::kNumberBits) | node;
 }
 
 struct Index::State {
   explicit State(Limits limits);
 
-  // A block with all that is to be known of it.
-  struct Link {
-    EngineHash engine;
-    SequenceHash sequence;
-    std::uint32_t tiers;
-  };
   // One slot, locked, with its parts at hand.
   struct Writer {
     std::uint32_t number;
@@ -45,12 +34,21 @@ struct Index::State {
     std::uint32_t tiers = 0;
   };
 
-  // Links blocks into a chain after `parent` (kNoPlace: the first begins a prompt).
-  Applied extend(Writer writer, BlockPlace parent, std::span<const Link> links);
-  // Of a link that the shard has as `node`; false: no room.
-  static bool bind(Writer writer, Shard& shard, BlockPlace place, NodeNumber above,
-                   const Link& link, Applied& applied, Moved& moved);
-  void release(Writer writer, BlockPlace place, std::uint32_t tiers);
+  // Links blocks into a chain after `above` (kNoPlace: the first begins a prompt), which is the
+  // last of them then.
+  Applied extend(Writer writer, BlockPlace& above, std::span<const Link> links,
+                 std::uint32_t tiers);
+  // Makes the slot hold a part of the links, and returns how many. They are the first of them.
+  static std::uint32_t bind(Writer writer, Shard& shard, BlockPlace first, std::uint32_t count,
+                            std::span<const Link> links, std::uint32_t tiers, Applied& applied,
+                            std::vector<Moved>& moved);
+  // Of a block that the slot has by another name, or by this one.
+  static void bind_known(Writer writer, Shard& shard, BlockPlace place, EngineHash name,
+                         std::uint32_t tiers, Applied& applied, std::vector<Moved>& moved);
+  // Gives the name to a block that it did not mean. What it meant is to be released.
+  static void give_name(Writer writer, EngineHash name, BlockPlace place,
+                        std::vector<Moved>& moved);
+  void release(Writer writer, std::span<const Moved> moved);
   // Calls `action(shard, entry)` for the names that are known, a shard at a time, with its
   // lock held; returns how many are not known.
   template <class Action>
@@ -59,7 +57,8 @@ struct Index::State {
   BlockCount count;
   PageArena arena;
   std::deque<Shard> shards;
-  Slots slots;
+  PageArena name_arena;
+  Slots slots{name_arena};
 };
 
 }  // namespace baton::kvindex

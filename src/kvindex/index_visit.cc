@@ -34,26 +34,25 @@ void Index::visit(Slot slot, const std::function<void(const Held&)>& visitor) co
       by_place.try_emplace(place, list.size());
       list.push_back({.held = {.engine = name}, .place = place});
     });
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      Listed& block = list[i];
-      const Shard& shard = state_->shards[shard_index(block.place)];
+    for (Listed& block : list) {
+      Shard& shard = state_->shards[shard_index(block.place)];
       const std::lock_guard hold_shard(shard.lock());
-      const NodeNumber node = node_of(block.place);
-      block.held.sequence = shard.key(node);
-      block.held.first = shard.is_first(node);
-      const Member member = shard.member(node, number);
+      const RunNumber run = run_of(block.place);
+      const std::uint32_t offset = offset_of(block.place);
+      block.held.sequence = shard.sequence(run, offset);
       block.held.tiers = static_cast<std::uint8_t>(
           state.aliases.knows(block.place) ? state.aliases.tiers(block.held.engine, block.place)
-                                           : tiers_of(member));
-      if ((member & kMayHaveChildren) == 0 || by_place[block.place] != i) continue;
-      shard.for_children(node, [&](NodeNumber child) {
-        const auto found = by_place.find(place_of(shard_index(block.place), child));
-        if (found != by_place.end()) list[found->second].parent = i;
-      });
-    }
-    for (Listed& block : list) {
-      block.parent = list[by_place[block.place]].parent;
-      if (block.parent != kNobody) block.held.parent = list[block.parent].held.engine;
+                                           : shard.tiers(run, offset, number));
+      BlockPlace before = block.place - 1;
+      if (offset == 0) {
+        block.held.first = shard.parent(run) == kNoPlace;
+        if (block.held.first) continue;
+        before = place_of(shard_index(block.place), 0, 0) | shard.parent(run);
+      }
+      const auto found = by_place.find(before);
+      if (found == by_place.end()) continue;
+      block.parent = found->second;
+      block.held.parent = list[found->second].held.engine;
     }
   }
 

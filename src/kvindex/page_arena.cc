@@ -42,6 +42,12 @@ PageArena::~PageArena() {
 
 std::byte* PageArena::take() {
   const std::lock_guard hold(mutex_);
+  pages_.fetch_add(1, std::memory_order_relaxed);
+  if (!spare_.empty()) {
+    std::byte* page = spare_.back();
+    spare_.pop_back();
+    return page;
+  }
   if (free_.empty()) {
     std::byte* chunk = map(kChunkPages * kPageBytes);
     chunks_.push_back(chunk);
@@ -49,15 +55,21 @@ std::byte* PageArena::take() {
   }
   std::byte* page = free_.back();
   free_.pop_back();
-  pages_.fetch_add(1, std::memory_order_relaxed);
   return page;
 }
 
 void PageArena::give(std::byte* page) {
+  {
+    const std::lock_guard hold(mutex_);
+    pages_.fetch_sub(1, std::memory_order_relaxed);
+    if (spare_.size() < kMostSpare) {
+      spare_.push_back(page);
+      return;
+    }
+  }
   madvise(page, kPageBytes, MADV_DONTNEED);
   const std::lock_guard hold(mutex_);
   free_.push_back(page);
-  pages_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 std::byte* allocate_array(std::size_t bytes) {

@@ -9,7 +9,8 @@
 
 namespace baton::kvindex {
 
-// Role. Memory in pages of one size, given back to the system page by page.
+// Role. Memory in pages of one size, given back to the system page by page; all but a few, for
+//   which somebody will ask again soon.
 // Confinement. Any thread.
 // Lifetime. Outlives its pages' users; the addresses are reused, and returned at the end.
 class PageArena {
@@ -28,10 +29,12 @@ class PageArena {
 
  private:
   static constexpr std::size_t kChunkPages = 256;
+  static constexpr std::size_t kMostSpare = 32;
 
   std::mutex mutex_;
   std::vector<std::byte*> chunks_;
-  std::vector<std::byte*> free_;
+  std::vector<std::byte*> free_;       // the system has their memory
+  std::vector<std::byte*> spare_;      // we have it still
   std::atomic<std::size_t> pages_{0};  // in use
 };
 

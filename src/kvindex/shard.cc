@@ -2,148 +2,192 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvindex/shard.h"
 
+#include <cstring>
+
 namespace baton::kvindex {
+namespace {
+
+constexpr std::size_t kLess = static_cast<std::size_t>(-1);
+
+// How many of the links are the run's blocks from `begin` on.
+std::uint32_t same(const Run& run, std::uint32_t begin, std::span<const Link> links) {
+  const auto most =
+      static_cast<std::uint32_t>(std::min<std::size_t>(run.length - begin, links.size()));
+  std::uint32_t count = 0;
+  while (count < most && run.sequences[begin + count] == links[count].sequence) ++count;
+  return count;
+}
+
+}  // namespace
 
 Shard::Shard(PageArena& arena, BlockCount& count)
-    : count_(count), nodes_(arena), table_(arena, nodes_), sets_(arena) {
+    : count_(count), runs_(arena), table_(arena, runs_), pool_(arena) {
   publish_bytes();
 }
 
-void Shard::prefetch_around(NodeNumber node) const {
-  const Node& block = nodes_[node];
-  table_.prefetch_line(block.key);
-  sets_.prefetch(block.members);
-  const NodeNumber neighbour = block.prev & ~Node::kIsParent;
-  if (neighbour != kNoNode) __builtin_prefetch(&nodes_[neighbour]);
+Shard::Part Shard::place(RunNumber above, std::uint32_t above_offset, std::span<const Link> links) {
+  if (above != kNoRun) {
+    const Run& run = runs_[above];
+    const std::uint32_t begin = above_offset + 1;
+    const std::uint32_t count = same(run, begin, links);
+    if (count > 0) return {.run = above, .begin = begin, .count = count};
+  }
+  const RunNumber found = table_.find(links.front().sequence);
+  if (found != kNoRun) {
+    return {.run = found, .begin = 0, .count = same(runs_[found], 0, links)};
+  }
+  if (above != kNoRun && runs_[above].length == above_offset + 1 &&
+      runs_[above].length < kMostInRun) {
+    return append(above, links);
+  }
+  return make_run(above, above_offset, links);
 }
 
-NodeNumber Shard::make(SequenceHash key, NodeNumber parent) {
-  if (!count_.take()) return kNoNode;
-  const NodeNumber made = nodes_.take();
-  if (made != kNoNode) {
-    Node& block = nodes_[made];
-    block = {.key = key,
-             .first_child = kNoNode,
-             .next = kNoNode,
-             .prev = parent | Node::kIsParent,
-             .members = 0};
+void Shard::write(Run& run, std::span<const Link> links) {
+  for (const Link& link : links) {
+    run.sequences[run.length] = link.sequence;
+    run.holders()[run.length] = 0;
+    run.children()[run.length] = 0;
+    ++run.length;
+  }
+}
+
+Shard::Part Shard::append(RunNumber number, std::span<const Link> links) {
+  Run& run = runs_[number];
+  const auto wanted = std::min<std::size_t>(links.size(), kMostInRun - run.length);
+  const std::uint32_t count = count_.take(static_cast<std::uint32_t>(wanted));
+  const Part part{.run = number, .begin = run.length, .count = count};
+  if (run.length + count > run.room) set_room(run, run.length + count);
+  write(run, links.first(count));
+  return part;
+}
+
+Shard::Part Shard::make_run(RunNumber above, std::uint32_t above_offset,
+                            std::span<const Link> links) {
+  const auto wanted = static_cast<std::uint32_t>(std::min<std::size_t>(links.size(), kMostInRun));
+  const std::uint32_t count = count_.take(wanted);
+  if (count == 0) return {};
+  const RunNumber made = runs_.take();
+  if (made != kNoRun) {
+    Run& run = runs_[made];
+    run.key = links.front().sequence;
     if (table_.insert(made)) {
-      if (parent == kNoNode) return made;
-      block.next = nodes_[parent].first_child;
-      nodes_[parent].first_child = made;
-      if (block.next != kNoNode) nodes_[block.next].prev = made;
-      return made;
+      run.parent = above == kNoRun ? kNoPlace : place_of(0, above, above_offset);
+      run.length = 0;
+      run.room = 0;
+      Stretches(run, pool_).open();
+      set_room(run, count);
+      write(run, links.first(count));
+      if (above != kNoRun) ++runs_[above].children()[above_offset];
+      return {.run = made, .begin = 0, .count = count};
     }
-    nodes_.give(made);
+    runs_.give(made);
   }
-  count_.known.fetch_sub(1, std::memory_order_relaxed);
-  return kNoNode;
+  count_.give(count);
+  return {};
 }
 
-void Shard::drop_if_bare(NodeNumber node) {
-  while (node != kNoNode) {
-    Node& block = nodes_[node];
-    if (block.members != 0 || block.first_child != kNoNode) return;
-    NodeNumber parent = kNoNode;
-    if ((block.prev & Node::kIsParent) == 0) {
-      nodes_[block.prev].next = block.next;
-    } else {
-      parent = block.prev & ~Node::kIsParent;
-      if (parent != kNoNode) nodes_[parent].first_child = block.next;
+// Moves a run's blocks to where there is room for so many, and little more.
+void Shard::set_room(Run& run, std::uint32_t blocks) {
+  const ArrayPool::Array array = pool_.take(blocks * kCellBytes);
+  const Run old = run;
+  run.sequences = reinterpret_cast<SequenceHash*>(array.memory);
+  run.cells_ref = array.ref;
+  run.room = static_cast<std::uint8_t>(std::min<std::size_t>(array.bytes / kCellBytes, kMostInRun));
+  if (old.room == 0) return;
+  std::memcpy(run.sequences, old.sequences, old.length * sizeof(SequenceHash));
+  std::memcpy(run.holders(), old.holders(), old.length * sizeof(std::uint32_t));
+  std::memcpy(run.children(), old.children(), old.length * sizeof(std::uint32_t));
+  pool_.give(reinterpret_cast<std::byte*>(old.sequences), old.cells_ref);
+}
+
+// Drops the blocks at the end of a run that nobody holds and nothing follows, and with the last
+// the run itself; then those before it.
+void Shard::drop_bare(RunNumber number) {
+  while (true) {
+    Run& run = runs_[number];
+    const std::uint32_t* holders = run.holders();
+    const std::uint32_t* children = run.children();
+    const std::uint32_t before = run.length;
+    while (run.length > 0 && holders[run.length - 1] == 0 && children[run.length - 1] == 0) {
+      --run.length;
     }
-    if (block.next != kNoNode) nodes_[block.next].prev = block.prev;
-    table_.erase(node);
-    nodes_.give(node);
-    count_.known.fetch_sub(1, std::memory_order_relaxed);
-    node = parent;
+    if (run.length == before) return;
+    count_.give(before - run.length);
+    if (run.length > 0) {
+      if (run.length < run.room / 2) set_room(run, run.length + run.length / 4);
+      return;
+    }
+    table_.erase(number);
+    Stretches(run, pool_).close();
+    pool_.give(reinterpret_cast<std::byte*>(run.sequences), run.cells_ref);
+    const BlockPlace parent = run.parent;
+    runs_.give(number);
+    if (parent == kNoPlace) return;
+    number = run_of(parent);
+    --runs_[number].children()[offset_of(parent)];
   }
 }
 
-std::optional<Member> Shard::hold(NodeNumber node, NodeNumber parent, std::uint32_t slot,
-                                  std::uint32_t tiers, Tally& tally) {
-  Node& block = nodes_[node];
-  const Member old = sets_.find(block.members, slot);
-  if (old != 0) {
-    const Member now = with_tiers(old, tiers_of(old) | tiers);
-    if (now == old) return old;
-    sets_.replace(block.members, now);
-    tally.count_tiers(tiers_of(old), tiers_of(now));
-    if (reach_of(now) != reach_of(old) && (now & kMayHaveChildren) != 0) {
-      spread(node, slot, reach_of(now), tally);
-    }
-    return old;
-  }
-
-  std::uint32_t before = 0;
-  if (parent != kNoNode) {
-    const Member held = sets_.find(nodes_[parent].members, slot);
-    before = held == 0 ? kNoReach : reach_of(held);
-    if (held != 0 && (held & kMayHaveChildren) == 0) {
-      sets_.replace(nodes_[parent].members, held | kMayHaveChildren);
-    }
-  }
-  const bool first = block.members == 0;
-  Member now = make_member(slot, tiers, before);
-  // Blocks that follow may have waited for this one.
-  const bool awaited = tally.cut_off > 0 && block.first_child != kNoNode;
-  if (awaited) now |= kMayHaveChildren;
-  if (!sets_.add(block.members, now)) return std::nullopt;
-  if (first) Tally::add(held_, 1);
-  if (before == kNoReach) ++tally.cut_off;
-  tally.count_tiers(0, tiers);
-  Tally::add(tally.memberships, 1);
-  if (awaited) spread(node, slot, reach_of(now), tally);
-  return 0;
+void Shard::hold_free(const Part& part, std::uint32_t slot, std::uint32_t tiers, Tally& tally) {
+  std::uint32_t* holders = runs_[part.run].holders() + part.begin;
+  std::size_t fresh = 0;
+  for (std::uint32_t i = 0; i < part.count; ++i) fresh += holders[i]++ == 0 ? 1 : 0;
+  Tally::add(held_, fresh);
+  stretches(part.run).add(slot, part.begin, part.begin + part.count, tiers);
+  tally.count_tiers(0, tiers, part.count);
+  Tally::add(tally.memberships, part.count);
 }
 
-void Shard::release(NodeNumber node, std::uint32_t slot, std::uint32_t tiers, Tally& tally) {
-  Node& block = nodes_[node];
-  const Member old = sets_.find(block.members, slot);
-  const std::uint32_t left = tiers_of(old) & ~tiers;
-  tally.count_tiers(tiers_of(old), left);
-  if (left != 0) {
-    const Member now = with_tiers(old, left);
-    sets_.replace(block.members, now);
-    if (reach_of(now) != reach_of(old) && (now & kMayHaveChildren) != 0) {
-      spread(node, slot, reach_of(now), tally);
-    }
-    return;
+std::uint32_t Shard::hold(RunNumber run, std::uint32_t offset, std::uint32_t slot,
+                          std::uint32_t tiers, Tally& tally) {
+  Stretches list = stretches(run);
+  const std::uint32_t before = list.tiers(slot, offset);
+  if (before == 0) {
+    hold_free({.run = run, .begin = offset, .count = 1}, slot, tiers, tally);
+  } else if ((before | tiers) != before) {
+    list.set_tiers(slot, offset, before | tiers);
+    tally.count_tiers(before, before | tiers, 1);
   }
-  sets_.remove(block.members, slot);
-  Tally::add(tally.memberships, static_cast<std::size_t>(-1));
-  if (reach_before(old) == kNoReach) --tally.cut_off;
-  if (block.members == 0) Tally::add(held_, static_cast<std::size_t>(-1));
-  if ((old & kMayHaveChildren) != 0 && reach_of(old) != kNoReach) {
-    spread(node, slot, kNoReach, tally);
-  }
-  drop_if_bare(node);
+  return before;
 }
 
-// The slot must reach so far now for all up to `node`: tells the blocks that follow.
-void Shard::spread(NodeNumber node, std::uint32_t slot, std::uint32_t reach, Tally& tally) {
-  if (nodes_[node].first_child == kNoNode) return;
-  fronts_.assign(1, {.node = node, .reach = reach});
-  while (!fronts_.empty()) {
-    const Front front = fronts_.back();
-    fronts_.pop_back();
-    for (NodeNumber child = nodes_[front.node].first_child; child != kNoNode;
-         child = nodes_[child].next) {
-      Node& block = nodes_[child];
-      const Member old = sets_.find(block.members, slot);
-      if (old == 0 || reach_before(old) == front.reach) continue;
-      const Member now = with_reach_before(old, front.reach);
-      sets_.replace(block.members, now);
-      if (reach_before(old) == kNoReach) --tally.cut_off;
-      if (front.reach == kNoReach) ++tally.cut_off;
-      if (reach_of(now) != reach_of(old) && (now & kMayHaveChildren) != 0) {
-        fronts_.push_back({.node = child, .reach = reach_of(now)});
-      }
-    }
+std::uint32_t Shard::release(RunNumber run, std::uint32_t offset, std::uint32_t slot,
+                             std::uint32_t tiers, Tally& tally) {
+  Stretches list = stretches(run);
+  const std::uint32_t before = list.tiers(slot, offset);
+  const std::uint32_t left = before & ~tiers;
+  if (left == before) return before;
+  list.set_tiers(slot, offset, left);
+  tally.count_tiers(before, left, 1);
+  if (left != 0) return before;
+  Tally::add(tally.memberships, kLess);
+  if (--runs_[run].holders()[offset] == 0) {
+    Tally::add(held_, kLess);
+    drop_bare(run);
   }
+  return before;
+}
+
+void Shard::release_all(RunNumber run, std::uint32_t slot, Tally& tally) {
+  Stretches list = stretches(run);
+  std::uint32_t* holders = runs_[run].holders();
+  for (const Stretch& stretch : list.of(slot)) {
+    const std::uint32_t count = stretch.end - stretch.begin;
+    std::size_t last = 0;
+    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
+      last += --holders[i] == 0 ? 1 : 0;
+    }
+    Tally::add(held_, -last);
+    tally.count_tiers(stretch.tiers, 0, count);
+    Tally::add(tally.memberships, -std::size_t{count});
+  }
+  list.remove_all(slot);
+  drop_bare(run);
 }
 
 void Shard::publish_bytes() {
-  bytes_.store(sizeof(*this) + table_.bytes() + sets_.bytes(), std::memory_order_relaxed);
+  bytes_.store(sizeof(*this) + table_.bytes() + pool_.bytes(), std::memory_order_relaxed);
 }
 
 }  // namespace baton::kvindex

@@ -2,16 +2,17 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "kvindex/block_table.h"
+#include "kvindex/array_pool.h"
 #include "kvindex/fair_lock.h"
 #include "kvindex/index.h"
-#include "kvindex/member_sets.h"
-#include "kvindex/node.h"
+#include "kvindex/run.h"
+#include "kvindex/run_table.h"
 #include "kvindex/slots.h"
+#include "kvindex/stretches.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,20 +23,30 @@ struct BlockCount {
   std::size_t most;
   std::atomic<std::size_t> known{0};  // held, or leading to one that is
 
-  bool take() {
+  // As many of those wanted as there is room for.
+  std::uint32_t take(std::uint32_t wanted) {
     std::size_t now = known.load(std::memory_order_relaxed);
     while (now < most) {
-      if (known.compare_exchange_weak(now, now + 1, std::memory_order_relaxed)) return true;
+      const std::size_t given = std::min<std::size_t>(wanted, most - now);
+      if (known.compare_exchange_weak(now, now + given, std::memory_order_relaxed)) {
+        return static_cast<std::uint32_t>(given);
+      }
     }
-    return false;
+    return 0;
   }
+  void give(std::size_t blocks) { known.fetch_sub(blocks, std::memory_order_relaxed); }
 };
 
-// Role. All prompts that begin with some blocks: a tree of blocks, found by their hashes.
+// A block with all that is to be known of it.
+struct Link {
+  EngineHash engine;
+  SequenceHash sequence;
+};
+
+// Role. All prompts that begin with some blocks: a tree of runs, found by their first blocks.
 // Confinement. Whoever holds its lock.
-// Invariants. Along a path no holder's reach falls: so the holders of a block that have all that
-//   comes before it are among those of the block before. A block lives while it has members or
-//   children.
+// Invariants. A block is in one run only. It lives while it is held or others follow it; a block's
+//   place stays the same meanwhile.
 class Shard {
  public:
   Shard(PageArena& arena, BlockCount& count);
@@ -44,41 +55,52 @@ class Shard {
 
   FairLock& lock() const { return lock_; }
 
-  void prefetch_line(SequenceHash key) const { table_.prefetch_line(key); }
-  void prefetch_found(SequenceHash key) const { table_.prefetch_node(key); }
-  void prefetch_node(NodeNumber node) const { __builtin_prefetch(&nodes_[node]); }
-  // Requires: prefetch_node() has done its work. What a removal will touch.
-  void prefetch_around(NodeNumber node) const;
+  // Blocks that follow each other in one run.
+  struct Part {
+    RunNumber run = kNoRun;
+    std::uint32_t begin = 0;
+    std::uint32_t count = 0;
+  };
+  // Finds the first of the links that follow `above` (kNoRun: they begin a prompt), as many as are
+  // in one run; or makes them, if the first is not there. None: there is no room. What is made is
+  // to be held at once.
+  Part place(RunNumber above, std::uint32_t above_offset, std::span<const Link> links);
 
-  NodeNumber find(SequenceHash key) const { return table_.find(key); }
-  SequenceHash key(NodeNumber node) const { return nodes_[node].key; }
-  // kNoNode when there is no room. parent: kNoNode for a first block.
-  NodeNumber make(SequenceHash key, NodeNumber parent);
-  // Undoes make() where nobody came to hold it.
-  void drop_if_bare(NodeNumber node);
-
-  // 0 where the slot does not hold it.
-  Member member(NodeNumber node, std::uint32_t slot) const {
-    return sets_.find(nodes_[node].members, slot);
+  SequenceHash sequence(RunNumber run, std::uint32_t offset) const {
+    return runs_[run].sequences[offset];
   }
-  // The slot has the block in these tiers as well. Returns what it was before (0: not a member),
-  // or nothing when there is no room. parent: the block before it, kNoNode for a first block.
-  std::optional<Member> hold(NodeNumber node, NodeNumber parent, std::uint32_t slot,
-                             std::uint32_t tiers, Tally& tally);
-  // The slot has it in these tiers no more.
-  void release(NodeNumber node, std::uint32_t slot, std::uint32_t tiers, Tally& tally);
+  // The shard is that of any place but kNoPlace.
+  BlockPlace parent(RunNumber run) const { return runs_[run].parent; }
 
-  bool is_first(NodeNumber node) const { return nodes_[node].prev == (kNoNode | Node::kIsParent); }
-  template <class Visitor>
-  void for_children(NodeNumber node, Visitor visitor) const {
-    for (NodeNumber child = nodes_[node].first_child; child != kNoNode;
-         child = nodes_[child].next) {
-      visitor(child);
-    }
+  std::uint32_t free_from(const Part& part, std::uint32_t slot) {
+    return stretches(part.run).free_from(slot, part.begin, part.begin + part.count);
+  }
+  // Requires: the slot has none of them.
+  void hold_free(const Part& part, std::uint32_t slot, std::uint32_t tiers, Tally& tally);
+  // The tiers that the slot has a block in.
+  std::uint32_t tiers(RunNumber run, std::uint32_t offset, std::uint32_t slot) {
+    return stretches(run).tiers(slot, offset);
+  }
+  // The slot has a block in these tiers as well. Returns those it had it in before.
+  std::uint32_t hold(RunNumber run, std::uint32_t offset, std::uint32_t slot, std::uint32_t tiers,
+                     Tally& tally);
+  // The slot has it in these tiers no more. Returns those it had it in before.
+  std::uint32_t release(RunNumber run, std::uint32_t offset, std::uint32_t slot,
+                        std::uint32_t tiers, Tally& tally);
+  void release_all(RunNumber run, std::uint32_t slot, Tally& tally);
+
+  // For a release() to come: first the run, then what it leads to.
+  void prefetch_run(RunNumber run) const { __builtin_prefetch(&runs_[run]); }
+  void prefetch_parts(RunNumber run, std::uint32_t offset) const {
+    const Run& it = runs_[run];
+    __builtin_prefetch(it.holders() + offset);
+    __builtin_prefetch(it.stretches);
   }
 
   void match(std::span<const SequenceHash> prompt, const Slots& slots,
              std::vector<Match>& matches) const;
+  std::array<std::uint32_t, kTiers> match_one(std::span<const SequenceHash> prompt,
+                                              std::uint32_t slot) const;
 
   // Any thread.
   std::size_t held() const { return held_.load(std::memory_order_relaxed); }
@@ -88,18 +110,19 @@ class Shard {
  private:
   friend class Matcher;
 
-  void spread(NodeNumber node, std::uint32_t slot, std::uint32_t reach, Tally& tally);
+  Stretches stretches(RunNumber run) { return {runs_[run], pool_}; }
+  Part find_first(SequenceHash sequence, std::span<const Link> links) const;
+  Part append(RunNumber run, std::span<const Link> links);
+  Part make_run(RunNumber above, std::uint32_t above_offset, std::span<const Link> links);
+  static void write(Run& run, std::span<const Link> links);
+  void set_room(Run& run, std::uint32_t blocks);
+  void drop_bare(RunNumber run);
 
   mutable FairLock lock_;
   BlockCount& count_;
-  NodeSlab nodes_;
-  BlockTable table_;
-  MemberSets sets_;
-  struct Front {
-    NodeNumber node;
-    std::uint32_t reach;
-  };
-  std::vector<Front> fronts_;  // spread()'s, kept for the next time
+  RunSlab runs_;
+  RunTable table_;
+  ArrayPool pool_;
   std::atomic<std::size_t> held_{0};
   std::atomic<std::size_t> bytes_{0};
 };

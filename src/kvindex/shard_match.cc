@@ -4,211 +4,190 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 #include <ranges>
 
 namespace baton::kvindex {
 namespace {
 
-// From so few blocks on, the way down from one to the next is shorter than halving.
-constexpr std::uint32_t kWalk = 32;
-// How many parts a long prompt is cut into at first.
-constexpr std::uint32_t kParts = 32;
+// How many of the prompt's blocks are the run's. Equal blocks follow equal blocks only.
+std::uint32_t same(const Run& run, std::span<const SequenceHash> prompt) {
+  const auto most = std::min<std::size_t>(run.length, prompt.size());
+  if (run.sequences[most - 1] == prompt[most - 1]) return static_cast<std::uint32_t>(most);
+  const auto places = std::views::iota(std::size_t{0}, most);
+  const auto differs = std::ranges::partition_point(
+      places, [&](std::size_t at) { return run.sequences[at] == prompt[at]; });
+  return static_cast<std::uint32_t>(differs - places.begin());
+}
 
-// Where a slot's match is, for the length of one call; kept by each thread, so that a call needs
-// no memory of its own.
-class Places {
- public:
-  void begin() {
-    if (++round_ == 0) {
-      std::ranges::fill(places_, Place{});
-      round_ = 1;
-    }
-  }
-  // The slot's place if it has one, else `fresh`, which is its place from now on.
-  std::uint32_t find_or_set(std::uint32_t slot, std::uint32_t fresh) {
-    if (slot >= places_.size()) places_.resize(slot + slot / 2 + 64);
-    Place& place = places_[slot];
-    if (place.round != round_) place = {.round = round_, .index = fresh};
-    return place.index;
-  }
+// How much of a prompt's blocks in a run a slot has: with the reach (the farthest tier that it
+// takes) that it came with.
+struct Progress {
+  std::uint32_t reach;
+  std::uint32_t blocks = 0;
 
- private:
-  struct Place {
-    std::uint32_t round = 0;
-    std::uint32_t index = 0;
-  };
-  std::vector<Place> places_;
-  std::uint32_t round_ = 0;
+  // The slot's next stretch. `ends(tier, blocks)`: so far it has the run's blocks in this tier and
+  // nearer ones. False: it does not go on.
+  template <class Ends>
+  bool pass(const Stretch& stretch, std::uint32_t count, Ends ends) {
+    if (stretch.begin != blocks || blocks == count) return false;
+    const auto near = static_cast<std::uint32_t>(std::countr_zero(unsigned{stretch.tiers}));
+    for (; reach < near; ++reach) ends(reach, blocks);
+    blocks = std::min<std::uint32_t>(stretch.end, count);
+    return true;
+  }
 };
 
 }  // namespace
 
-// Role. One match: finds the depths where holders drop out, and reads the holders only there.
+// Role. One match: goes down the runs of a prompt with those holders that have all up to there.
 class Matcher {
  public:
-  Matcher(const Shard& shard, std::span<const SequenceHash> prompt, const Slots& slots,
-          std::vector<Match>& matches)
-      : shard_(shard), prompt_(prompt), slots_(slots), matches_(matches) {}
+  Matcher(const Shard& shard, std::span<const SequenceHash> prompt)
+      : shard_(shard), prompt_(prompt) {}
 
-  void run();
+  // Calls `visit(run, depth, count)` for each run of the prompt, where it begins and how many of
+  // its blocks are the prompt's, for as long as it says so.
+  template <class Visit>
+  void walk(Visit visit) const {
+    std::size_t depth = 0;
+    while (depth < prompt_.size()) {
+      const RunNumber found = shard_.table_.find(prompt_[depth]);
+      if (found == kNoRun) return;
+      // Most likely it is full, and the next one begins behind it.
+      if (depth + kMostInRun < prompt_.size()) {
+        shard_.table_.prefetch_line(prompt_[depth + kMostInRun]);
+      }
+      const Run& run = shard_.runs_[found];
+      const std::uint32_t count = same(run, prompt_.subspan(depth));
+      if (!visit(run, static_cast<std::uint32_t>(depth), count)) return;
+      depth += count;
+    }
+  }
+
+  void all(const Slots& slots, std::vector<Match>& matches) const;
+  std::array<std::uint32_t, kTiers> one(std::uint32_t slot) const;
 
  private:
-  struct Step {
-    std::uint32_t depth = 0;
-    NodeNumber node = kNoNode;
-    std::uint32_t score = 0;
-  };
-  struct Scratch {
-    std::vector<Step> runs;
-    Places places;
+  // A slot that has all blocks so far.
+  struct Alive {
+    std::uint32_t slot;
+    std::uint32_t match;
+    std::uint32_t reach;
   };
 
-  Step step_to(std::uint32_t depth, NodeNumber node) const {
-    return {.depth = depth,
-            .node = node,
-            .score = node == kNoNode ? 0 : shard_.sets_.score(shard_.nodes_[node].members)};
+  static void begin(const Run& run, const Slots& slots, std::vector<Alive>& alive,
+                    std::vector<Match>& matches);
+  // Whether two runs have the same stretches, and so the same holders drop out of both.
+  static bool alike(const Run& run, const Run& other) {
+    return run.stretch_count == other.stretch_count &&
+           std::memcmp(run.stretches, other.stretches, run.stretch_count * sizeof(Stretch)) == 0;
   }
-  Step look(std::uint32_t depth) const { return step_to(depth, shard_.find(prompt_[depth])); }
-  NodeNumber child_of(NodeNumber node, std::uint32_t depth) const;
-  Step after(const Step& step) const {
-    return step_to(step.depth + 1, child_of(step.node, step.depth + 1));
-  }
-  void walk(const Step& low, const Step& high);
-  void refine(const Step& low, const Step& high);
-  void give(Member member, std::uint32_t length);
-  void assign(const MemberSets::View& run, const MemberSets::View& deeper, std::uint32_t length);
-  // Whether all members have all of the prefix in the nearest tier.
-  static bool all_near(const MemberSets::View& set) {
-    return set.score == kNoReach * set.members.size();
-  }
-
-  static Scratch& scratch() {
-    static thread_local Scratch scratch;
-    return scratch;
-  }
+  static void pass(const Run& run, std::uint32_t depth, std::uint32_t count,
+                   std::vector<Alive>& alive, std::vector<Match>& matches);
 
   const Shard& shard_;
   std::span<const SequenceHash> prompt_;
-  const Slots& slots_;
-  std::vector<Match>& matches_;
 };
 
-// The block at `depth`, which follows `node`: often its first child.
-NodeNumber Matcher::child_of(NodeNumber node, std::uint32_t depth) const {
-  const NodeNumber child = shard_.nodes_[node].first_child;
-  if (child != kNoNode && shard_.nodes_[child].key == prompt_[depth]) return child;
-  return shard_.find(prompt_[depth]);
-}
-
-// Notes the last block of every stretch of equal holders from `low` up to, without, `high`.
-void Matcher::refine(const Step& low, const Step& high) {
-  if (low.score == high.score) return;
-  if (high.depth - low.depth > kWalk) {
-    const Step middle = look(low.depth + (high.depth - low.depth) / 2);
-    refine(low, middle);
-    refine(middle, high);
-    return;
-  }
-  walk(low, high);
-}
-
-void Matcher::walk(const Step& low, const Step& high) {
-  // All blocks before the first score, so that their sets come into the cache together.
-  std::array<NodeNumber, kWalk> nodes{};
-  std::uint32_t count = 0;
-  NodeNumber node = low.node;
-  for (std::uint32_t depth = low.depth + 1; depth < high.depth && node != kNoNode; ++depth) {
-    node = child_of(node, depth);
-    if (node != kNoNode) shard_.sets_.prefetch(shard_.nodes_[node].members);
-    nodes[count++] = node;
-  }
-  Step at = low;
-  for (std::uint32_t i = 0; i <= count && at.score > 0; ++i) {
-    const Step next = i < count ? step_to(at.depth + 1, nodes[i]) : high;
-    if (next.score != at.score) scratch().runs.push_back(at);
-    at = next;
+// All that have the first block.
+void Matcher::begin(const Run& run, const Slots& slots, std::vector<Alive>& alive,
+                    std::vector<Match>& matches) {
+  for (const Stretch& stretch : run.all_stretches()) {
+    if (stretch.begin > 0) continue;
+    alive.push_back(
+        {.slot = stretch.slot, .match = static_cast<std::uint32_t>(matches.size()), .reach = 0});
+    matches.push_back({.holder = slots.holder(stretch.slot)});
   }
 }
 
-void Matcher::give(Member member, std::uint32_t length) {
-  const std::uint32_t reach = reach_of(member);
-  if (reach == kNoReach) return;
-  const auto fresh = static_cast<std::uint32_t>(matches_.size());
-  const std::uint32_t index = scratch().places.find_or_set(slot_of(member), fresh);
-  if (index == fresh) matches_.push_back({.holder = slots_.holder(slot_of(member))});
-  for (std::size_t tier = reach; tier < kTiers; ++tier) {
-    std::uint32_t& blocks = matches_[index].blocks[tier];
-    if (blocks == 0) blocks = length;
+// Both lists are ordered by slot. Whoever has not all of the run's blocks is left behind.
+void Matcher::pass(const Run& run, std::uint32_t depth, std::uint32_t count,
+                   std::vector<Alive>& alive, std::vector<Match>& matches) {
+  const Stretch* at = run.stretches;
+  const Stretch* const end = at + run.stretch_count;
+  std::size_t kept = 0;
+  for (const Alive& slot : alive) {
+    if (at != end && at->slot < slot.slot) {
+      ++at;
+      // Far away: many have blocks here that have not those before.
+      if (at != end && at->slot < slot.slot) {
+        at = std::ranges::lower_bound(at, end, slot.slot, {}, &Stretch::slot);
+      }
+    }
+    if (at != end && at->slot == slot.slot && at->begin == 0 && at->end >= count &&
+        (at->tiers & 1) != 0) {
+      alive[kept++] = slot;
+      ++at;
+      continue;
+    }
+    auto& blocks = matches[slot.match].blocks;
+    Progress progress{.reach = slot.reach};
+    const auto ends = [&](std::uint32_t tier, std::uint32_t length) {
+      blocks[tier] = depth + length;
+    };
+    while (at != end && at->slot == slot.slot && progress.pass(*at, count, ends)) ++at;
+    if (progress.blocks == count) {
+      alive[kept++] = {.slot = slot.slot, .match = slot.match, .reach = progress.reach};
+    } else {
+      for (; progress.reach < kTiers; ++progress.reach) ends(progress.reach, progress.blocks);
+    }
+  }
+  alive.resize(kept);
+}
+
+void Matcher::all(const Slots& slots, std::vector<Match>& matches) const {
+  static thread_local std::vector<Alive> alive;  // kept for the next call
+  alive.clear();
+  std::uint32_t reached = 0;
+  const Run* before = nullptr;  // the run before, if all that have blocks in it have all of them
+  std::uint32_t before_count = 0;
+  walk([&](const Run& run, std::uint32_t depth, std::uint32_t count) {
+    if (depth == 0) begin(run, slots, alive, matches);
+    reached = depth + count;
+    if (before != nullptr && count <= before_count && alike(run, *before)) return true;
+    pass(run, depth, count, alive, matches);
+    before = alive.size() == run.stretch_count ? &run : nullptr;
+    before_count = count;
+    return !alive.empty();
+  });
+  for (const Alive& slot : alive) {
+    auto& blocks = matches[slot.match].blocks;
+    std::fill(blocks.begin() + slot.reach, blocks.end(), reached);
   }
 }
 
-// Gives their lengths to the holders of a run that have not the same in the next deeper one.
-void Matcher::assign(const MemberSets::View& run, const MemberSets::View& deeper,
-                     std::uint32_t length) {
-  const std::size_t gone = run.members.size() - std::min(deeper.members.size(), run.members.size());
-  if (all_near(run) && all_near(deeper) && gone < run.members.size() / 8) {
-    // The deeper ones are among these, so each that is not stands where the two begin to differ.
-    std::size_t from = 0;
-    for (std::size_t passed = 0; passed < gone; ++passed) {
-      const auto same = [&](std::size_t at) {
-        return at - passed < deeper.members.size() &&
-               slot_of(run.members[at]) == slot_of(deeper.members[at - passed]);
-      };
-      const auto places = std::views::iota(from, run.members.size());
-      from = *std::ranges::partition_point(places, same);
-      give(run.members[from++], length);
+std::array<std::uint32_t, kTiers> Matcher::one(std::uint32_t slot) const {
+  std::array<std::uint32_t, kTiers> blocks{};
+  std::uint32_t reach = 0;
+  std::uint32_t reached = 0;
+  walk([&](const Run& run, std::uint32_t depth, std::uint32_t count) {
+    const auto list = run.all_stretches();
+    Progress progress{.reach = reach};
+    for (const auto *at = std::ranges::lower_bound(list, slot, {}, &Stretch::slot).operator->();
+         at != list.data() + list.size() && at->slot == slot &&
+         progress.pass(
+             *at, count,
+             [&](std::uint32_t tier, std::uint32_t length) { blocks[tier] = depth + length; });
+         ++at) {
     }
-    return;
-  }
-  std::size_t at = 0;
-  for (const Member member : run.members) {
-    while (at < deeper.members.size() && slot_of(deeper.members[at]) < slot_of(member)) ++at;
-    if (at < deeper.members.size() && (deeper.members[at] ^ member) >> 2 == 0) continue;
-    give(member, length);
-  }
-}
-
-void Matcher::run() {
-  auto& runs = scratch().runs;
-  runs.clear();
-  Step low = look(0);
-  const auto last = static_cast<std::uint32_t>(prompt_.size() - 1);
-  const std::uint32_t stride = std::max(1U, (last + kParts - 1) / kParts);
-  if (last > kWalk && low.score > 0) {
-    for (std::uint32_t depth = stride; depth <= last; depth += stride) {
-      shard_.prefetch_line(prompt_[depth]);
-    }
-    for (std::uint32_t depth = stride; depth <= last; depth += stride) {
-      shard_.prefetch_found(prompt_[depth]);
-    }
-  }
-  if (last <= kWalk) {
-    while (low.depth < last && low.score > 0) {
-      const Step next = after(low);
-      if (next.score != low.score) runs.push_back(low);
-      low = next;
-    }
-  } else {
-    while (low.depth < last && low.score > 0) {
-      const Step high = look(std::min(last, low.depth + stride));
-      refine(low, high);
-      low = high;
-    }
-  }
-  if (low.score > 0) runs.push_back(low);
-
-  scratch().places.begin();
-  MemberSets::View deeper;
-  for (std::size_t i = runs.size(); i-- > 0;) {
-    const auto members = shard_.sets_.view(shard_.nodes_[runs[i].node].members);
-    assign(members, deeper, runs[i].depth + 1);
-    deeper = members;
-  }
+    reach = progress.reach;
+    reached = depth + progress.blocks;
+    return progress.blocks == count;
+  });
+  std::fill(blocks.begin() + reach, blocks.end(), reached);
+  return blocks;
 }
 
 void Shard::match(std::span<const SequenceHash> prompt, const Slots& slots,
                   std::vector<Match>& matches) const {
-  Matcher(*this, prompt, slots, matches).run();
+  Matcher(*this, prompt).all(slots, matches);
+}
+
+std::array<std::uint32_t, kTiers> Shard::match_one(std::span<const SequenceHash> prompt,
+                                                   std::uint32_t slot) const {
+  return Matcher(*this, prompt).one(slot);
 }
 
 }  // namespace baton::kvindex

@@ -8,11 +8,13 @@
 
 namespace baton::kvindex {
 
-Slab::Slab(PageArena& arena, std::size_t item_bytes)
+// The last page would have the number that means nothing, so it is never opened.
+Slab::Slab(PageArena& arena, std::size_t item_bytes, Numbering numbering)
     : arena_(arena),
       item_bytes_(item_bytes),
-      per_page_(static_cast<std::uint16_t>(
-          std::min<std::size_t>(PageArena::kPageBytes / item_bytes, kIndexMask))) {}
+      numbering_(numbering),
+      per_page_(static_cast<std::uint16_t>(std::min<std::size_t>(
+          PageArena::kPageBytes / item_bytes, std::size_t{1} << numbering.index_bits))) {}
 
 Slab::~Slab() {
   for (std::byte* memory : memory_) {
@@ -39,7 +41,7 @@ std::uint32_t Slab::open_page() {
     vacant_.pop_back();
   } else {
     page = static_cast<std::uint32_t>(memory_.size());
-    if (page >> (kNumberBits - kIndexBits) != 0) return kNothing;
+    if ((page + 1) >> (numbering_.number_bits - numbering_.index_bits) != 0) return kNothing;
     memory_.push_back(nullptr);
     pages_.emplace_back();
     if (partial_.size() * 64 <= page) partial_.push_back(0);
@@ -68,17 +70,17 @@ std::uint32_t Slab::take() {
     index = page.fresh++;
   }
   if (++page.used == per_page_) set_partial(number, false);
-  return number << kIndexBits | index;
+  return number << numbering_.index_bits | index;
 }
 
 void Slab::give(std::uint32_t number) {
-  const std::uint32_t at = number >> kIndexBits;
+  const std::uint32_t at = number >> numbering_.index_bits;
   Page& page = pages_[at];
   if (page.used == per_page_) set_partial(at, true);
-  const auto index = static_cast<std::uint16_t>(number & kIndexMask);
-  std::memcpy(memory_[at] + index * item_bytes_, &page.free, sizeof page.free);
-  page.free = index;
-  if (--page.used > 0 || partial_count_ == 1) return;
+  const auto item = static_cast<std::uint16_t>(index(number));
+  std::memcpy(memory_[at] + item * item_bytes_, &page.free, sizeof page.free);
+  page.free = item;
+  if (--page.used > 0) return;
   set_partial(at, false);
   arena_.give(memory_[at]);
   memory_[at] = nullptr;

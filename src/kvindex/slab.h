@@ -10,18 +10,22 @@
 
 namespace baton::kvindex {
 
-// Role. Items of one size, named by numbers of 26 bits.
+// Role. Items of one size, named by numbers of 26 bits or less.
 // Confinement. One thread at a time.
 // Invariants. New items go where others are, the lowest page first, so that pages run empty and
-//   are given back; one empty page is kept for the next item.
+//   are given back.
 class Slab {
  public:
-  static constexpr unsigned kIndexBits = 10;
-  static constexpr unsigned kNumberBits = 26;
-  static constexpr std::uint32_t kNothing = (1U << kNumberBits) - 1;
+  // The lower bits of a number say which item of its page it is.
+  struct Numbering {
+    unsigned index_bits = 10;
+    unsigned number_bits = 26;
+  };
+  static constexpr std::uint32_t kNothing = (1U << 26) - 1;
 
   // Requires: 16 <= item_bytes <= kPageBytes, a multiple of 4.
-  Slab(PageArena& arena, std::size_t item_bytes);
+  Slab(PageArena& arena, std::size_t item_bytes) : Slab(arena, item_bytes, Numbering()) {}
+  Slab(PageArena& arena, std::size_t item_bytes, Numbering numbering);
   ~Slab();
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
@@ -30,15 +34,12 @@ class Slab {
   std::uint32_t take();
   void give(std::uint32_t number);
 
-  std::byte* page(std::uint32_t number) const { return memory_[number >> kIndexBits]; }
+  std::byte* page(std::uint32_t page) const { return memory_[page]; }
   std::byte* at(std::uint32_t number) const {
-    return page(number) + (number & kIndexMask) * item_bytes_;
+    return page(number >> numbering_.index_bits) + index(number) * item_bytes_;
   }
-  // Which item of its page.
-  static std::uint32_t index(std::uint32_t number) { return number & kIndexMask; }
 
  private:
-  static constexpr std::uint32_t kIndexMask = (1U << kIndexBits) - 1;
   static constexpr std::uint16_t kEnd = 0xFFFF;
 
   struct Page {
@@ -47,11 +48,15 @@ class Slab {
     std::uint16_t free = kEnd;  // the first of those given back; each holds the next
   };
 
+  std::uint32_t index(std::uint32_t number) const {
+    return number & ((1U << numbering_.index_bits) - 1);
+  }
   std::uint32_t open_page();
   void set_partial(std::uint32_t page, bool partial);
 
   PageArena& arena_;
   std::size_t item_bytes_;
+  Numbering numbering_;
   std::uint16_t per_page_;
   std::vector<std::byte*> memory_;  // of each page, null for those given back
   std::vector<Page> pages_;

@@ -24,7 +24,7 @@ std::uint32_t Slots::open(Holder holder) {
     ++fresh_;
   }
   place(slot).holder = holder;
-  place(slot).state = std::make_unique<SlotState>();
+  place(slot).state = std::make_unique<SlotState>(arena_);
   return slot;
 }
 

@@ -5,7 +5,6 @@
 #include "kvindex/aliases.h"
 #include "kvindex/engine_map.h"
 #include "kvindex/index.h"
-#include "kvindex/member_sets.h"
 
 #include <array>
 #include <atomic>
@@ -21,22 +20,24 @@ struct Tally {
   std::array<std::atomic<std::size_t>, kTiers> blocks{};
   std::atomic<std::size_t> memberships{0};
   std::atomic<std::size_t> bytes{0};
-  // Blocks that count for nothing, because one before them is missing.
-  std::size_t cut_off = 0;
 
   static void add(std::atomic<std::size_t>& figure, std::size_t difference) {
     figure.store(figure.load(std::memory_order_relaxed) + difference, std::memory_order_relaxed);
   }
-  // Tiers that a membership has lost and won.
-  void count_tiers(std::uint32_t before, std::uint32_t after) {
+  // Tiers that some memberships have lost and won.
+  void count_tiers(std::uint32_t before, std::uint32_t after, std::size_t count) {
     for (std::uint32_t changed = before ^ after; changed != 0; changed &= changed - 1) {
       const auto tier = static_cast<std::size_t>(std::countr_zero(changed));
-      add(blocks[tier], (after >> tier & 1) != 0 ? 1 : static_cast<std::size_t>(-1));
+      add(blocks[tier], (after >> tier & 1) != 0 ? count : -count);
     }
   }
 };
 
+inline constexpr std::uint32_t kMostSlots = 1U << 23;
+
 struct SlotState {
+  explicit SlotState(PageArena& arena) : names(arena) {}
+
   // Held by whoever changes or lists what the slot holds.
   std::mutex mutex;
   EngineMap names;
@@ -49,7 +50,8 @@ struct SlotState {
 //   membership seen under its shard's lock is one.
 class Slots {
  public:
-  Slots() = default;
+  // Outlived by the arena. What the slots take of it counts as theirs.
+  explicit Slots(PageArena& arena) : arena_(arena) {}
   ~Slots();
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
@@ -75,6 +77,7 @@ class Slots {
     return (*chunks_[slot / kPerChunk].load(std::memory_order_acquire))[slot % kPerChunk];
   }
 
+  PageArena& arena_;
   mutable std::mutex mutex_;
   std::array<std::atomic<Chunk*>, kMostSlots / kPerChunk> chunks_{};
   std::uint32_t fresh_ = 0;  // slots from here on have never been used

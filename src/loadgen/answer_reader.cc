@@ -22,14 +22,14 @@ std::string name_in(const wire::Headers& headers, std::string_view field) {
 }
 
 // The code of an error, or its type where it has none; short, for it becomes a name in the result.
-std::string code_of(const wire::JsonObject& object) {
+std::optional<std::string> code_of(const wire::JsonObject& object) {
   const auto error = object.find_object("error");
   const wire::JsonObject& said = error ? *error : object;
   for (const std::string_view key : {"code", "type"}) {
     if (const auto text = said.find_string(key)) return text->substr(0, kNameBytes);
     if (const auto number = said.find_integer(key)) return std::to_string(*number);
   }
-  return "error";
+  return std::nullopt;
 }
 
 std::uint64_t count_of(const wire::JsonObject& object, std::string_view key) {
@@ -65,8 +65,9 @@ void AnswerReader::on_body(std::string_view bytes) {
     if (error_body_.size() >= kErrorBytes) return;
     error_body_ += bytes.substr(0, kErrorBytes - error_body_.size());
     if (status_ == 200) return;
-    if (const auto object = wire::JsonObject::parse(error_body_))
-      error_ = fmt::format("http_{} {}", status_, code_of(*object));
+    const auto object = wire::JsonObject::parse(error_body_);
+    if (const auto code = object ? code_of(*object) : std::nullopt)
+      error_ = fmt::format("http_{} {}", status_, *code);
     return;
   }
   events_reader_.feed(bytes);
@@ -87,7 +88,7 @@ void AnswerReader::on_event(std::string_view data) {
     return;
   }
   if (const auto error = object->find("error"); error && *error != "null") {
-    error_ = code_of(*object);
+    error_ = code_of(*object).value_or("error_event");
     return;
   }
   if (const auto choices = object->find("choices")) {

@@ -82,6 +82,19 @@ Result<std::string> choose_model(const Plan& plan, const Server& server) {
           plan.options.url, page.error().message()));
 }
 
+Result<std::optional<Server>> find_admin(const Options& options) {
+  if (options.admin.empty()) return std::nullopt;
+  auto server = find_server(options.admin, options.admin_key_file, "", {});
+  if (!server) return fail(server.error());
+  if (const auto page = get(*server, "/metrics"); !page) {
+    return fail(Errc::EngineUnreachable,
+                fmt::format("--admin {} has no /metrics ({}): give the router's admin address, or "
+                            "leave it out",
+                            options.admin, page.error().message()));
+  }
+  return *std::move(server);
+}
+
 // Role. Watches over a run from the main thread: its end, its signals, the router's own figures.
 // Confinement. One thread.
 class Conductor {
@@ -210,21 +223,15 @@ Result<Outcome> run_bench(const Plan& plan, Progress::Style style, unsigned widt
   const auto server =
       find_server(options.url, options.api_key_file, options.ca_file, options.headers);
   if (!server) return fail(server.error());
-  std::optional<Server> admin;
-  if (!options.admin.empty()) {
-    auto found = find_server(options.admin, options.admin_key_file, "", {});
-    if (!found) return fail(found.error());
-    admin = *std::move(found);
-    if (const auto page = get(*admin, "/metrics"); !page) {
-      return fail(
-          Errc::EngineUnreachable,
-          fmt::format(
-              "--admin {} has no /metrics ({}): give the router's admin address, or leave it out",
-              options.admin, page.error().message()));
-    }
-  }
+  const auto admin = find_admin(options);
+  if (!admin) return fail(admin.error());
   const auto model = choose_model(plan, *server);
   if (!model) return fail(model.error());
+  std::vector<std::pair<std::string, std::string>> known_workers;
+  if (*admin) {
+    // Whoever may not ask measures only the workers that answer.
+    if (const auto answer = get(**admin, "/workers")) known_workers = read_workers(*answer, *model);
+  }
 
   const RequestBody bodies(plan, *model);
   Budget budget(plan.requests);
@@ -238,10 +245,11 @@ Result<Outcome> run_bench(const Plan& plan, Progress::Style style, unsigned widt
   Goal goal{.requests = plan.requests, .duration = plan.duration};
   if (const auto size = (*workload)->size())
     goal.requests = goal.requests ? std::min(*goal.requests, *size) : *size;
-  Conductor conductor(run, Progress(style, goal, width), tell, admin ? &*admin : nullptr);
+  Conductor conductor(run, Progress(style, goal, width), tell, *admin ? &**admin : nullptr);
   conductor.conduct();
   return Outcome{.tally = conductor.tally(),
                  .fleet = conductor.fleet(),
+                 .known_workers = std::move(known_workers),
                  .model = *model,
                  .started_at = started_at,
                  .elapsed = Clock::now() - run.start,

@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "loadgen/fleet_history.h"
 
+#include "wire/json_array.h"
+#include "wire/json_object.h"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -65,6 +68,22 @@ FleetMoment read_metrics(std::string_view page, double at_seconds) {
       workers[{label_of(sample->labels, "role"), worker}] += sample->value;
   }
   return moment;
+}
+
+std::vector<std::pair<std::string, std::string>> read_workers(std::string_view answer,
+                                                              std::string_view model) {
+  std::vector<std::pair<std::string, std::string>> found;
+  const auto object = wire::JsonObject::parse(answer);
+  const auto list = object ? object->find("workers") : std::nullopt;
+  if (!list) return found;
+  for (const std::string_view element : wire::elements(*list, kMostWorkers)) {
+    const auto worker = wire::JsonObject::within(element);
+    const auto name = worker ? worker->find_string("name") : std::nullopt;
+    if (!name || worker->find_string("model") != model) continue;
+    const bool prefill = worker->find_string("role") == "prefill";
+    found.emplace_back(prefill ? "prefill" : "decode", *name);
+  }
+  return found;
 }
 
 void FleetHistory::add(FleetMoment moment) {

@@ -24,6 +24,10 @@ struct FleetMoment {
 // What concerns workers in a page of Prometheus' text; everything else is passed over.
 FleetMoment read_metrics(std::string_view page, double at_seconds);
 
+// Role (aggregated workers decode) and name of each worker of a model in the answer of GET /workers.
+std::vector<std::pair<std::string, std::string>> read_workers(std::string_view answer,
+                                                              std::string_view model);
+
 // Role. What was said over a run, every second or, of a long one, less often.
 // Confinement. One thread.
 // Invariants. At most kMost moments, evenly spread.

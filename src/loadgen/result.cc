@@ -183,9 +183,12 @@ Json series_json(const Series& series) {
   return {{"width_s", series.width().count()}, {"points", std::move(points)}};
 }
 
-Json workers_json(const Tally& tally) {
+Json workers_json(const Outcome& outcome) {
+  auto workers = outcome.tally.workers;
+  // Who got nothing counts as well.
+  for (const auto& known : outcome.known_workers) workers.try_emplace(known);
   Json list = Json::array();
-  for (const auto& [who, load] : tally.workers) {
+  for (const auto& [who, load] : workers) {
     list.push_back(
         {{"role", who.first},
          {"name", who.second},
@@ -276,12 +279,15 @@ Json fleet_json(const FleetHistory& fleet) {
       for (const auto& [who, value] : workers) gauges[gauge].try_emplace(who, Json::array());
     }
   }
+  // Without KV events nothing is reported, which is not the same as no hits.
+  const bool reported =
+      fleet.moments().back().reported_cached > fleet.moments().front().reported_cached;
   const FleetMoment* before = nullptr;
   for (const FleetMoment& moment : fleet.moments()) {
     times.push_back(rounded(moment.at_seconds));
     const double prompt = before ? moment.prompt_tokens - before->prompt_tokens : 0;
     const double cached = before ? moment.reported_cached - before->reported_cached : 0;
-    hits.push_back(prompt > 0 && cached >= 0 ? share(cached, prompt) : Json());
+    hits.push_back(reported && prompt > 0 && cached >= 0 ? share(cached, prompt) : Json());
     before = &moment;
     for (auto& [gauge, workers] : gauges) {
       const auto said = moment.gauges.find(gauge);
@@ -308,7 +314,7 @@ Json fleet_json(const FleetHistory& fleet) {
 
 Json result_json(const Plan& plan, const Outcome& outcome) {
   const Tally& tally = outcome.tally;
-  Json workers = workers_json(tally);
+  Json workers = workers_json(outcome);
   Json balance = balance_json(workers);
   return {{"format", kFormat},
           {"version", kFormatVersion},

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace baton::loadgen {
 
@@ -18,8 +20,10 @@ namespace baton::loadgen {
 struct Outcome {
   Tally tally;
   FleetHistory fleet;
+  // Those that the router says it has: role (prefill or decode) and name.
+  std::vector<std::pair<std::string, std::string>> known_workers;
   std::string model;
-  std::chrono::system_clock::time_point started_at;
+  std::chrono::system_clock::time_point started_at{};
   std::chrono::nanoseconds elapsed{0};
   bool interrupted = false;
 };

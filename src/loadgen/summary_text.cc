@@ -31,7 +31,7 @@ std::string summary_text(const Json& result) {
   const Json& requests = summary.at("requests");
   std::string text;
   const auto row = [&text](std::string_view name, const std::string& value) {
-    fmt::format_to(std::back_inserter(text), "{:<14}{}\n", name, value);
+    fmt::format_to(std::back_inserter(text), "{:<18}{}\n", name, value);
   };
   row("requests",
       fmt::format("{} completed, {} refused, {} failed of {} sent in {:.1f} s",

@@ -15,29 +15,30 @@ namespace {
 using Speaker = Piece::Speaker;
 
 // Keys of pieces: what they are of, so that no two kinds share a key by chance.
-enum Kind : std::uint64_t { kLengths = 1, kPrompt, kPrefix, kDocument, kBlock, kTail };
+enum class Use : std::uint64_t { Lengths = 1, Prompt, Prefix, Document, Block, Tail };
 
 class MadeUp : public Workload {
  public:
   explicit MadeUp(const WorkloadOptions& options) : options_(options) {}
 
  protected:
-  std::uint64_t key(Kind kind, std::uint64_t a, std::uint64_t b = 0) const {
-    return mixed({options_.seed, kind, a, b});
+  std::uint64_t key(Use use, std::uint64_t a, std::uint64_t b = 0) const {
+    return mixed({options_.seed, static_cast<std::uint64_t>(use), a, b});
   }
-  Draw draw(std::uint64_t number) const { return Draw(key(kLengths, number)); }
+  Draw draw(std::uint64_t number) const { return Draw(key(Use::Lengths, number)); }
   std::uint32_t varied(Draw& draw, std::uint32_t tokens) const {
     if (options_.spread == 0) return tokens;
     const double share = 1 + options_.spread * (2 * draw.unit() - 1);
     return std::max(1U, static_cast<std::uint32_t>(static_cast<double>(tokens) * share + 0.5));
   }
   Piece own(std::uint64_t number, std::uint32_t tokens, std::uint64_t turn = 0) const {
-    return {.speaker = Speaker::User, .key = key(kPrompt, number, turn), .tokens = tokens};
+    return {.speaker = Speaker::User, .key = key(Use::Prompt, number, turn), .tokens = tokens};
   }
   std::vector<Piece> system_prompt(std::uint64_t group) const {
     if (options_.prefix_tokens == 0) return {};
-    return {
-        {.speaker = Speaker::System, .key = key(kPrefix, group), .tokens = options_.prefix_tokens}};
+    return {{.speaker = Speaker::System,
+             .key = key(Use::Prefix, group),
+             .tokens = options_.prefix_tokens}};
   }
   const WorkloadOptions options_;
 };
@@ -97,7 +98,7 @@ class HotDocument final : public MadeUp {
     Turn turn;
     if (drawn.chance(options_.hot_share)) {
       turn.says.push_back({.speaker = Speaker::System,
-                           .key = key(kDocument, 0),
+                           .key = key(Use::Document, 0),
                            .tokens = options_.document_tokens});
       turn.says.push_back(own(number, varied(drawn, options_.input_tokens)));
     } else {
@@ -128,7 +129,8 @@ class Replay final : public MadeUp {
 
   std::optional<std::uint64_t> size() const override { return trace_.size(); }
   std::optional<std::chrono::microseconds> begins(std::uint64_t number) const override {
-    const double scaled = trace_[number].at_ms * 1000 / options_.time_scale;
+    constexpr double kLatest = 1e15;  // some thirty years: enough, and it fits
+    const double scaled = std::min(trace_[number].at_ms * 1000 / options_.time_scale, kLatest);
     return std::chrono::microseconds(static_cast<std::int64_t>(scaled));
   }
   Conversation conversation(std::uint64_t number) const override {
@@ -137,12 +139,13 @@ class Replay final : public MadeUp {
     std::uint32_t left = request.input_length;
     for (const std::uint64_t id : request.hash_ids) {
       const std::uint32_t tokens = std::min(left, options_.trace_block);
-      turn.says.push_back({.speaker = Speaker::User, .key = key(kBlock, id), .tokens = tokens});
+      turn.says.push_back({.speaker = Speaker::User, .key = key(Use::Block, id), .tokens = tokens});
       left -= tokens;
     }
     // What no id speaks of is nobody else's.
     if (left > 0)
-      turn.says.push_back({.speaker = Speaker::User, .key = key(kTail, number), .tokens = left});
+      turn.says.push_back(
+          {.speaker = Speaker::User, .key = key(Use::Tail, number), .tokens = left});
     return {number, {std::move(turn)}};
   }
 

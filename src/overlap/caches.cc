@@ -109,10 +109,8 @@ Caches::Told Caches::told(const PromptBlocks& prompt, Holder holder) const {
   const auto hashes =
       std::ranges::find(prompt.by_shape, cache->shape(), &PromptBlocks::Hashes::shape);
   if (hashes == prompt.by_shape.end()) return {};
-  std::vector<Match> matches;
-  index_.match(hashes->sequence, matches);
-  const auto match = std::ranges::find(matches, holder, &Match::holder);
-  Told told{.blocks = match == matches.end() ? 0 : match->blocks.back(),
+  const auto match = index_.match_one(cache->slot(), hashes->sequence);
+  Told told{.blocks = match && match->holder == holder ? match->blocks.back() : 0,
             .of = static_cast<std::uint32_t>(hashes->sequence.size()),
             .tokens = 0,
             .most = 0,

@@ -122,7 +122,7 @@ export class Router {
     router.process = scenario.adopt(
       new Process(
         'router',
-        ['serve', '--config', router.configFile.path, '--ready-file', file('ready'), '--admin-ready-file', file('admin')],
+        ['serve', '--config', router.configFile.path, '--policy', 'round_robin', '--ready-file', file('ready'), '--admin-ready-file', file('admin')],
         env,
       ),
     );

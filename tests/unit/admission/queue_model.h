@@ -137,6 +137,8 @@ class QueueModel {
         return jump - arrival;
       case config::QueueOrder::Lcfs:
         return jump + arrival;
+      case config::QueueOrder::Shortest:
+        return -(waiting.entry.compute_seconds + 0.3 * (arrival - jump));
       case config::QueueOrder::Wspt:
         break;
     }

@@ -89,6 +89,23 @@ TEST(Queue, LastComeCanBeFirstServed) {
   EXPECT_EQ(line.drain(10), (std::vector{third, second, first}));
 }
 
+TEST(Queue, WhatTakesLeastGoesFirstButNotForEver) {
+  Line line(with({named("all", QueueOrder::Shortest)}));
+  const auto taking = [](double seconds, double arrival) {
+    Entry entry = of(10, arrival);
+    entry.compute_seconds = seconds;
+    return entry;
+  };
+  const Ticket long_one = line.add(taking(3, 0));
+  const Ticket short_one = line.add(taking(0.1, 5));
+  // Ten seconds of waiting make up for three of computing.
+  const Ticket late_short = line.add(taking(0.1, 10));
+  Entry urgent = taking(3, 10);
+  urgent.priority_jump = 20;
+  const Ticket jumper = line.add(urgent);
+  EXPECT_EQ(line.drain(20), (std::vector{jumper, short_one, long_one, late_short}));
+}
+
 TEST(Queue, ShortestFirstWeighsNewTokensAgainstTheTimeWaited) {
   Line line(with({named("all", QueueOrder::Wspt)}));
   Entry cached = of(1000, 0);

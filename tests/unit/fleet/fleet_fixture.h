@@ -37,6 +37,7 @@ inline std::size_t occurrences(const std::string& text, std::string_view wanted)
 struct FleetTest : testing::Test {
   config::Model& add_model(std::string name, std::vector<model::WorkerSpec> workers) {
     config::Model& model = config.models.emplace_back();
+    model.policy = model::Policy::RoundRobin;  // so that a test knows who is next
     model.name = std::move(name);
     model.workers = std::move(workers);
     return model;

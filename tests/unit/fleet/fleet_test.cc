@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
 
+#include "support/plain_model.h"
 #include "unit/fleet/fleet_fixture.h"
 
 #include <algorithm>
@@ -133,7 +134,7 @@ TEST_F(ChangingFleet, AModelThatIsNotConfiguredIsThereAsLongAsItHasWorkers) {
 }
 
 TEST_F(ChangingFleet, AConfiguredModelStaysWithoutWorkers) {
-  config::Model options;
+  config::Model options = test::model_in_turn();
   options.name = "m";
   options.aliases = {"alias"};
   fleet().configure({options});
@@ -314,7 +315,7 @@ TEST_F(ChangingFleet, AWorkerMayMoveToAnotherNamespace) {
 }
 
 TEST_F(ChangingFleet, OtherOptionsOfAModelKeepItsWorkers) {
-  config::Model options;
+  config::Model options = test::model_in_turn();
   options.name = "m";
   options.workers = {worker(1, Role::Prefill), worker(2, Role::Decode)};
   fleet().configure({options});
@@ -349,7 +350,7 @@ TEST_F(ChangingFleet, OtherOptionsOfAModelKeepItsWorkers) {
 }
 
 TEST_F(ChangingFleet, TheSameConfigurationAgainChangesNothing) {
-  config::Model options;
+  config::Model options = test::model_in_turn();
   options.name = "m";
   options.workers = {worker(1, Role::Decode)};
   fleet().configure({options});
@@ -363,7 +364,7 @@ TEST_F(ChangingFleet, TheSameConfigurationAgainChangesNothing) {
 }
 
 TEST_F(ChangingFleet, AConfigurationWithoutAModelLeavesThoseOfOtherSources) {
-  config::Model options;
+  config::Model options = test::model_in_turn();
   options.name = "m";
   options.retries = 9;
   options.workers = {worker(1, Role::Decode)};

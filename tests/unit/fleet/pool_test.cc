@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/pool.h"
 
+#include "support/plain_model.h"
 #include "unit/fleet/fleet_fixture.h"
 
 #include <utility>
@@ -28,7 +29,7 @@ struct PoolTest : testing::Test {
     return made;
   }
 
-  config::Model options;
+  config::Model options = test::model_in_turn();
   telemetry::Registry metrics;
   std::string lines;
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};

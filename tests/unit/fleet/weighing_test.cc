@@ -248,37 +248,58 @@ TEST_F(WeighingTest, AHerdSpreads) {
   }
 }
 
-TEST(Members, AreFoundByTheirSeat) {
-  auto one = make_worker(1, worker(1, Role::Decode));
-  model::WorkerSpec spec = worker(2, Role::Decode);
-  spec.data_parallel_size = 2;
-  auto two = make_worker(2, std::move(spec));
-  const Members members({one, two});
-  ASSERT_EQ(members.candidates.size(), 3U);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(members.find(members.seat(i)), i);
-  EXPECT_EQ(members.find(routing::SeatKey{two->id(), 2}), std::nullopt);
-  EXPECT_EQ(Members().find(routing::SeatKey{two->id(), 0}), std::nullopt);
+TEST_F(WeighingTest, TtftGoesWhereTheFirstTokenComesSoonest) {
+  serve(Policy::Ttft, Role::Prefill, {}, 2);
+  // b is measured to be ten times as fast as a.
+  Time now{};
+  for (int i = 0; i < 200; ++i) {
+    for (const auto& [name, milliseconds] : {std::pair("a", 100), std::pair("b", 10)}) {
+      routing::Pace& pace = set->find(name)->pace(0);
+      pace.sent(now);
+      pace.computed(now + std::chrono::milliseconds(milliseconds), 1000);
+    }
+    now += std::chrono::seconds(1);
+  }
+  const Booking first = book(wish_with(prompt_of(100)));
+  EXPECT_EQ(first.worker().name(), "b");
+  // Until b has so much to do that a is sooner, all go there.
+  std::vector<Booking> running;
+  std::size_t to_b = 0;
+  for (std::uint64_t i = 2; running.empty() || running.back().worker().name() == "b"; ++i, ++to_b) {
+    ASSERT_LT(i, 100U);
+    running.push_back(book(wish_with(prompt_of(100, i))));
+  }
+  EXPECT_GE(to_b, 5U);
+  EXPECT_LE(to_b, 20U);
+  EXPECT_GT(load("b").prefill_seconds(Clock::now()), 0);
 }
 
-TEST(LoadBell, RingsForItsOneListener) {
-  struct Listener : LoadListener {
-    explicit Listener(int& rung) : rung_(rung) {}
-    void load_fell() override { ++rung_; }
-    int& rung_;
-  };
-  LoadBell bell;
-  bell.ring();
-  int rung = 0;
-  int made = 0;
-  const auto make = [&] {
-    ++made;
-    return std::make_unique<Listener>(rung);
-  };
-  LoadListener& first = bell.listener(make);
-  EXPECT_EQ(&bell.listener(make), &first);
-  EXPECT_EQ(made, 1);
-  bell.ring();
-  EXPECT_EQ(rung, 1);
+TEST_F(WeighingTest, TtftCountsWhatIsOnItsWayAsCached) {
+  serve(Policy::Ttft, Role::Prefill, {}, 2);
+  const Booking first = book(wish_with(prompt_of(100, 1, 90)));
+  Choice why{.picked = 9, .candidates = {}};
+  const auto second = set->book(wish_with(prompt_of(100, 2, 90)), random, &why);
+  ASSERT_TRUE(second);
+  for (const auto& candidate : why.candidates) {
+    const bool same = candidate.worker->name() == first.worker().name();
+    EXPECT_EQ(candidate.weight->cached_tokens, same ? 90 * kBlock : 0);
+    ASSERT_TRUE(candidate.weight->forecast);
+  }
+}
+
+TEST_F(WeighingTest, WhoeverBindsLateWaitsForTheBestWorker) {
+  serve(Policy::Ttft, Role::Prefill, {}, 2);
+  Wish wish = wish_with(prompt_of(1000));
+  wish.busy = BusyLine{.tokens = {}, .share = {}, .late = true};
+  Booking first = book(wish);
+  wish.prompt = prompt_of(1000, 2);
+  const Booking second = book(wish);
+  EXPECT_NE(first.worker().name(), second.worker().name());
+  wish.prompt = prompt_of(1, 3);
+  EXPECT_EQ(set->book(wish, random).error().code(), Errc::WorkersBusy);
+  const std::string freed = first.worker().name();
+  first.prefill_completed();
+  EXPECT_EQ(book(wish).worker().name(), freed);
 }
 
 }  // namespace

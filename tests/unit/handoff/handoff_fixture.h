@@ -5,6 +5,7 @@
 #include "handoff/handoff.h"
 #include "support/fake_engine.h"
 #include "support/io_fixture.h"
+#include "support/plain_model.h"
 #include "telemetry/log.h"
 
 #include <nlohmann/json.hpp>
@@ -126,7 +127,7 @@ struct HandoffFixture : test::IoFixture {
   engine::ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5),
                                     .idle = std::chrono::seconds(5)};
   std::chrono::milliseconds grace = std::chrono::seconds(5);
-  config::Model options;
+  config::Model options = test::model_in_turn();
   config::Config config;
   telemetry::Registry metrics;
   std::string lines;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/selection.h"
 
+#include "support/plain_model.h"
 #include "telemetry/log.h"
 
 #include <gmock/gmock.h>
@@ -76,7 +77,7 @@ struct SelectionTest : testing::Test {
     return choice ? choice->candidates[choice->picked].worker->name() : "none";
   }
 
-  config::Model config;
+  config::Model config = test::model_in_turn();
   telemetry::Registry metrics;
   std::string lines;
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};

@@ -12,23 +12,24 @@ namespace {
 
 TEST(EngineMap, IsLikeAMap) {
   std::mt19937_64 chance(5);
-  EngineMap map;
+  PageArena arena;
+  EngineMap map(arena);
   std::map<std::uint64_t, BlockPlace> model;
   for (int i = 0; i < 200'000; ++i) {
     // Few names at first, then many, then few again.
     const std::uint64_t names = i < 20'000 ? 30 : i < 150'000 ? 20'000 : 100;
     const std::uint64_t name = chance() % names << (i % 2 == 0 ? 0 : 40);
-    EngineMap::Entry* found = map.find(name);
+    const EngineMap::Entry found = map.find(name);
     const auto wanted = model.find(name);
-    ASSERT_EQ(found != nullptr, wanted != model.end());
-    if (found != nullptr) ASSERT_EQ(found->place, wanted->second);
-    if (found != nullptr && chance() % 2 == 0) {
+    ASSERT_EQ(static_cast<bool>(found), wanted != model.end());
+    if (found) ASSERT_EQ(found.place(), wanted->second);
+    if (found && chance() % 2 == 0) {
       map.erase(found);
       model.erase(wanted);
       map.shrink();
-    } else if (found == nullptr) {
+    } else if (!found) {
       map.reserve(1);
-      map.add(name, static_cast<BlockPlace>(i));
+      map.put(name, static_cast<BlockPlace>(i));
       model[name] = static_cast<BlockPlace>(i);
     }
     ASSERT_EQ(map.size(), model.size());
@@ -38,11 +39,30 @@ TEST(EngineMap, IsLikeAMap) {
   EXPECT_EQ(listed, model);
 }
 
+TEST(EngineMap, FindsNamesMadeToBelongToOneLine) {
+  PageArena arena;
+  EngineMap map(arena);
+  // The inverse of mix()'s factor: the hashes of these names are small numbers.
+  std::uint64_t inverse = 1;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - 0x9E3779B97F4A7C15U * inverse;
+  ASSERT_EQ(mix(inverse), 1U);
+  constexpr std::uint32_t kNames = 6000;
+  map.reserve(kNames);
+  for (std::uint32_t i = 0; i < kNames; ++i) ASSERT_FALSE(map.put(i * inverse, i));
+  for (std::uint32_t i = 0; i < kNames; i += 2) map.erase(map.find(i * inverse));
+  for (std::uint32_t i = 0; i < kNames; ++i) {
+    const EngineMap::Entry found = map.find(i * inverse);
+    ASSERT_EQ(static_cast<bool>(found), i % 2 == 1);
+    if (found) ASSERT_EQ(found.place(), i);
+  }
+}
+
 TEST(EngineMap, TakesLittleMoreThanItsNames) {
-  EngineMap map;
+  PageArena arena;
+  EngineMap map(arena);
   for (std::uint64_t name = 0; name < 100'000; ++name) {
     map.reserve(1);
-    map.add(name, 1);
+    map.put(name, 1);
     if (name > 10'000) ASSERT_LT(map.bytes(), name * 20);
   }
   while (map.size() > 100) {

@@ -60,11 +60,21 @@ class Trial {
       index_.match(prompt, found_);
       std::ranges::sort(found_, {}, &Match::holder);
       ASSERT_EQ(found_, model_.match(prompt));
+      check_each(prompt);
     }
     const Slot slot = any_slot();
     ASSERT_EQ(index_.holding(slot).blocks, model_.holding(slot));
     ASSERT_EQ(index_.size().blocks, model_.blocks());
     ASSERT_EQ(index_.size().memberships, model_.memberships());
+  }
+
+  void check_each(std::span<const SequenceHash> prompt) const {
+    std::vector<Match> each;
+    for (const Slot slot : slots_) {
+      if (const auto match = index_.match_one(slot, prompt)) each.push_back(*match);
+    }
+    std::ranges::sort(each, {}, &Match::holder);
+    ASSERT_EQ(each, found_);
   }
 
   void check_list() {

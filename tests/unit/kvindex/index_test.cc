@@ -179,8 +179,7 @@ TEST(Index, GivesBackWhatItNoLongerNeeds) {
   EXPECT_GT(full.bytes, empty + 3'000'000);
   for (const Slot slot : slots) index.clear(slot);
   EXPECT_EQ(index.size().blocks, 0U);
-  // A page or two remain for each shard.
-  EXPECT_LT(index.size().bytes, empty + 8'000'000);
+  EXPECT_LT(index.size().bytes, empty + 100'000);
   EXPECT_EQ(index.holding(slots[0]).bytes, 0U);
 }
 

@@ -48,6 +48,8 @@ TEST(Slab, GivesPagesBack) {
     for (int i = 0; i < 800; ++i) numbers[static_cast<std::size_t>(i)] = slab.take();
     EXPECT_EQ(arena.bytes(), 100 * PageArena::kPageBytes);
     for (const std::uint32_t number : numbers) slab.give(number);
+    EXPECT_EQ(arena.bytes(), 0U);
+    slab.take();
     EXPECT_EQ(arena.bytes(), PageArena::kPageBytes);
   }
   EXPECT_EQ(arena.bytes(), 0U);

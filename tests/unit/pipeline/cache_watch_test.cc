@@ -88,6 +88,23 @@ class CacheWatchTest : public testing::Test {
   std::map<std::uint64_t, std::shared_ptr<fleet::Worker>> workers;
 };
 
+TEST_F(CacheWatchTest, TellsWhoHasTheBeginning) {
+  store(1, 3);
+  store(2, 5, 1);
+  const auto known = watch().known();
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->tokens, kPromptTokens);
+  ASSERT_EQ(known->shapes.size(), 1U);
+  EXPECT_EQ(known->shapes[0].block_size, kShape.size);
+  EXPECT_EQ(known->shapes[0].chain->size(), 5U);
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> blocks;
+  for (const auto& hit : known->hits) {
+    blocks[{hit.seat.worker.value, hit.seat.rank}] = hit.device;
+    EXPECT_EQ(hit.host + hit.disk, 0U);
+  }
+  EXPECT_EQ(blocks, (decltype(blocks){{{1, 0}, 3}, {{2, 1}, 5}}));
+}
+
 TEST_F(CacheWatchTest, ComparesWhatWasToldWithTheAnswersUsage) {
   store(1, 3);
   CacheWatch followed = watch();

@@ -78,6 +78,18 @@ TEST_F(PromptStepTest, AModelWithoutTokenizerGoesOnWithoutTokens) {
   EXPECT_FALSE(record.tokenize_time);
 }
 
+TEST_F(PromptStepTest, PromptsThatComeAsIdsNeedNoTokenizer) {
+  configure({});
+  ask(Api::Completions, R"({"model":"m","prompt":[1,2,3]})");
+  EXPECT_EQ(record.tokens, TokenSource::Client);
+  EXPECT_EQ(record.prompt_length, 3U);
+  EXPECT_THAT(json(), IsEmpty());  // they are in the body already
+  record = {};
+  ask(Api::Completions, R"({"model":"m","prompt":["a","b"]})");
+  EXPECT_EQ(record.tokens, TokenSource::Off);
+  EXPECT_EQ(record.prompt_length, 0U);
+}
+
 TEST_F(PromptStepTest, AChatIsRenderedAndTokenized) {
   configure(local());
   ask(Api::Chat, kChat);

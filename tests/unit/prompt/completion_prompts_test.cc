@@ -18,6 +18,20 @@ Result<std::vector<CompletionPrompt>> prompts_of(std::string_view json) {
 
 using Prompts = std::vector<CompletionPrompt>;
 
+TEST(CompletionPrompts, ThatAreAllIdsAreKnownWithoutATokenizer) {
+  const auto given = [](const std::string& text) {
+    return given_token_ids(wire::JsonObject::parse(text).value());
+  };
+  EXPECT_EQ(given(R"({"prompt":[1,2]})"), (std::vector<TokenIds>{{1, 2}}));
+  EXPECT_EQ(given(R"({"prompt":[[1,2],[3]]})"), (std::vector<TokenIds>{{1, 2}, {3}}));
+  for (const std::string_view text :
+       {R"({"prompt":"text"})", R"({"prompt":["text"]})", R"({"prompt":[[1],"text"]})",
+        R"({"prompt":[]})", R"({"prompt":[[1],[]]})", R"({"prompt":[-1]})", R"({})",
+        R"({"prompt":[1,2],"suffix":"s"})", R"({"prompt":[1],"truncate_prompt_tokens":1})"}) {
+    EXPECT_TRUE(given(std::string(text)).empty()) << text;
+  }
+}
+
 TEST(CompletionPrompts, AreTextIdsOrAListOfEither) {
   EXPECT_EQ(prompts_of(R"("a\nb é")").value(), Prompts{std::string("a\nb é")});
   EXPECT_EQ(prompts_of("\"\"").value(), Prompts{std::string()});

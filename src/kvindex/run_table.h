@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "kvindex/node.h"
+#include "kvindex/run.h"
 #include "kvindex/slab.h"
 
 #include <array>
@@ -17,25 +17,25 @@
 
 namespace baton::kvindex {
 
-// Role. Finds a shard's nodes by their keys: four bytes for each, in segments of a kilobyte.
+// Role. Finds a shard's runs by their keys: four bytes for each, in segments of a kilobyte.
 // Confinement. One thread at a time.
-// Invariants. No call touches more than a segment or two, however many nodes there are, save for
-//   the directory of segments (eight bytes for some 150 nodes), which doubles and halves. A segment
-//   is a row of cache lines with room for 15 nodes each; what does not fit into its own line goes
+// Invariants. No call touches more than a segment or two, however many runs there are, save for
+//   the directory of segments (eight bytes for some 150 runs), which doubles and halves. A segment
+//   is a row of cache lines with room for 15 runs each; what does not fit into its own line goes
 //   to the next, and the lines it passed over count it, so that nobody else's key is read when it
 //   goes.
-class BlockTable {
+class RunTable {
  public:
-  BlockTable(PageArena& arena, const NodeSlab& nodes);
+  RunTable(PageArena& arena, const RunSlab& runs);
 
-  NodeNumber find(SequenceHash key) const;
-  // Requires: no node with that key is in it. False: too many keys of the same bits, not taken.
-  bool insert(NodeNumber node);
-  void erase(NodeNumber node);
+  RunNumber find(SequenceHash key) const;
+  // Requires: no run with that key is in it. False: too many keys of the same bits, not taken.
+  bool insert(RunNumber run);
+  void erase(RunNumber run);
 
-  // For a find() to come: fetches the line where the search begins; then the node, by that line.
+  // For a find() to come: fetches the line where the search begins; then the run, by that line.
   void prefetch_line(SequenceHash key) const;
-  void prefetch_node(SequenceHash key) const;
+  void prefetch_run(SequenceHash key) const;
 
   std::size_t bytes() const { return directory_.capacity() * sizeof(directory_[0]); }
 
@@ -50,7 +50,7 @@ class BlockTable {
   static constexpr std::uint32_t kEmpty = 0xFFFFFFFF;
 
   struct alignas(64) Line {
-    std::array<std::uint32_t, kPerLine> entries;  // node, and some bits of its hash
+    std::array<std::uint32_t, kPerLine> entries;  // run, and some bits of its hash
     std::uint8_t passed;                          // how many belong here and are further on
     std::uint8_t detail;                          // see Segment
     std::uint16_t half;
@@ -79,13 +79,13 @@ class BlockTable {
   // Other bits than those that name the segment.
   static std::uint32_t line_of(std::uint64_t hash) { return hash >> 32 & (kLines - 1); }
   static std::uint32_t tag_of(std::uint64_t hash) { return hash >> 36 & kTagMask; }
-  static void put(Segment& segment, std::uint64_t hash, NodeNumber node);
+  static void put(Segment& segment, std::uint64_t hash, RunNumber run);
   void move_all(Segment& from, Segment& low, Segment& high, std::uint64_t bit) const;
   void point(std::size_t place, unsigned depth, Segment* segment);
   bool split(std::size_t place);
   void join(std::size_t place);
 
-  const NodeSlab& nodes_;
+  const RunSlab& runs_;
   Slab slab_;
   std::vector<Segment*> directory_;  // by the first depth_ bits of the hash
   unsigned depth_ = 0;
@@ -94,7 +94,7 @@ class BlockTable {
 };
 
 #if defined(__SSE2__)
-inline unsigned BlockTable::Line::like(std::uint32_t mask, std::uint32_t wanted) const {
+inline unsigned RunTable::Line::like(std::uint32_t mask, std::uint32_t wanted) const {
   const auto* words = reinterpret_cast<const __m128i*>(this);
   const __m128i masks = _mm_set1_epi32(static_cast<int>(mask));
   const __m128i wants = _mm_set1_epi32(static_cast<int>(wanted));
@@ -106,7 +106,7 @@ inline unsigned BlockTable::Line::like(std::uint32_t mask, std::uint32_t wanted)
   return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(first, second))) & kEntries;
 }
 #else
-inline unsigned BlockTable::Line::like(std::uint32_t mask, std::uint32_t wanted) const {
+inline unsigned RunTable::Line::like(std::uint32_t mask, std::uint32_t wanted) const {
   unsigned found = 0;
   for (unsigned i = 0; i < kPerLine; ++i) {
     found |= static_cast<unsigned>((entries[i] & mask) == wanted) << i;
@@ -115,8 +115,8 @@ inline unsigned BlockTable::Line::like(std::uint32_t mask, std::uint32_t wanted)
 }
 #endif
 
-inline NodeNumber BlockTable::find(SequenceHash key) const {
-  if (directory_.empty()) return kNoNode;
+inline RunNumber RunTable::find(SequenceHash key) const {
+  if (directory_.empty()) return kNoRun;
   const std::uint64_t hash = mix(key);
   const Segment& segment = *directory_[place_of(hash)];
   std::uint32_t at = line_of(hash);
@@ -124,15 +124,15 @@ inline NodeNumber BlockTable::find(SequenceHash key) const {
     const Line& line = segment.lines[at];
     for (unsigned found = line.like(kTagMask, tag_of(hash)); found != 0; found &= found - 1) {
       const std::uint32_t entry = line.entries[static_cast<std::size_t>(std::countr_zero(found))];
-      if (entry != kEmpty && nodes_[entry >> kTagBits].key == key) return entry >> kTagBits;
+      if (entry != kEmpty && runs_[entry >> kTagBits].key == key) return entry >> kTagBits;
     }
     if (line.passed == 0) break;
     at = (at + 1) % kLines;
   }
-  return kNoNode;
+  return kNoRun;
 }
 
-inline void BlockTable::prefetch_line(SequenceHash key) const {
+inline void RunTable::prefetch_line(SequenceHash key) const {
   if (directory_.empty()) return;
   const std::uint64_t hash = mix(key);
   const Segment& segment = *directory_[place_of(hash)];
@@ -140,14 +140,14 @@ inline void BlockTable::prefetch_line(SequenceHash key) const {
   __builtin_prefetch(&segment.lines[0]);  // has the count, for an insertion or removal
 }
 
-inline void BlockTable::prefetch_node(SequenceHash key) const {
+inline void RunTable::prefetch_run(SequenceHash key) const {
   if (directory_.empty()) return;
   const std::uint64_t hash = mix(key);
   const Line& line = directory_[place_of(hash)]->lines[line_of(hash)];
   const unsigned found = line.like(kTagMask, tag_of(hash));
   if (found == 0) return;
   const std::uint32_t entry = line.entries[static_cast<std::size_t>(std::countr_zero(found))];
-  if (entry != kEmpty) __builtin_prefetch(&nodes_[entry >> kTagBits]);
+  if (entry != kEmpty) __builtin_prefetch(&runs_[entry >> kTagBits]);
 }
 
 }  // namespace baton::kvindex

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "kvindex/block_table.h"
+#include "kvindex/run_table.h"
 
 #include <algorithm>
 
 namespace baton::kvindex {
 
-BlockTable::BlockTable(PageArena& arena, const NodeSlab& nodes)
-    : nodes_(nodes), slab_(arena, sizeof(Segment)) {}
+RunTable::RunTable(PageArena& arena, const RunSlab& runs)
+    : runs_(runs), slab_(arena, sizeof(Segment)) {}
 
-BlockTable::Segment* BlockTable::new_segment(unsigned depth) {
+RunTable::Segment* RunTable::new_segment(unsigned depth) {
   const std::uint32_t number = slab_.take();
   if (number == Slab::kNothing) return nullptr;
   auto* segment = reinterpret_cast<Segment*>(slab_.at(number));
@@ -26,20 +26,20 @@ BlockTable::Segment* BlockTable::new_segment(unsigned depth) {
   return segment;
 }
 
-void BlockTable::free_segment(Segment* segment) {
+void RunTable::free_segment(Segment* segment) {
   --at_depth_[segment->depth()];
   --segments_;
   slab_.give(segment->number());
 }
 
-void BlockTable::put(Segment& segment, std::uint64_t hash, NodeNumber node) {
+void RunTable::put(Segment& segment, std::uint64_t hash, RunNumber run) {
   std::uint32_t at = line_of(hash);
   while (true) {  // there is room: a segment is split before it is full
     Line& line = segment.lines[at];
     const unsigned empty = line.like(kEmpty, kEmpty);
     if (empty != 0) {
       line.entries[static_cast<std::size_t>(std::countr_zero(empty))] =
-          node << kTagBits | tag_of(hash);
+          run << kTagBits | tag_of(hash);
       ++segment.count();
       return;
     }
@@ -48,8 +48,8 @@ void BlockTable::put(Segment& segment, std::uint64_t hash, NodeNumber node) {
   }
 }
 
-bool BlockTable::insert(NodeNumber node) {
-  const std::uint64_t hash = mix(nodes_[node].key);
+bool RunTable::insert(RunNumber run) {
+  const std::uint64_t hash = mix(runs_[run].key);
   if (directory_.empty()) {
     Segment* first = new_segment(0);
     if (first == nullptr) return false;
@@ -58,13 +58,13 @@ bool BlockTable::insert(NodeNumber node) {
   while (directory_[place_of(hash)]->count() >= kMost) {
     if (!split(place_of(hash))) return false;
   }
-  put(*directory_[place_of(hash)], hash, node);
+  put(*directory_[place_of(hash)], hash, run);
   return true;
 }
 
-void BlockTable::erase(NodeNumber node) {
-  const std::uint64_t hash = mix(nodes_[node].key);
-  const std::uint32_t wanted = node << kTagBits | tag_of(hash);
+void RunTable::erase(RunNumber run) {
+  const std::uint64_t hash = mix(runs_[run].key);
+  const std::uint32_t wanted = run << kTagBits | tag_of(hash);
   const std::size_t place = place_of(hash);
   Segment& segment = *directory_[place];
   std::uint32_t at = line_of(hash);
@@ -81,30 +81,30 @@ void BlockTable::erase(NodeNumber node) {
   if (--segment.count() <= kFew) join(place);
 }
 
-void BlockTable::move_all(Segment& from, Segment& low, Segment& high, std::uint64_t bit) const {
+void RunTable::move_all(Segment& from, Segment& low, Segment& high, std::uint64_t bit) const {
   for (const Line& line : from.lines) {
     for (const std::uint32_t entry : line.entries) {
-      if (entry != kEmpty) __builtin_prefetch(&nodes_[entry >> kTagBits]);
+      if (entry != kEmpty) __builtin_prefetch(&runs_[entry >> kTagBits]);
     }
   }
   for (const Line& line : from.lines) {
     for (const std::uint32_t entry : line.entries) {
       if (entry == kEmpty) continue;
-      const std::uint64_t hash = mix(nodes_[entry >> kTagBits].key);
+      const std::uint64_t hash = mix(runs_[entry >> kTagBits].key);
       put((hash & bit) != 0 ? high : low, hash, entry >> kTagBits);
     }
   }
 }
 
 // Makes all places whose first `depth` bits are those of `place` lead to the segment.
-void BlockTable::point(std::size_t place, unsigned depth, Segment* segment) {
+void RunTable::point(std::size_t place, unsigned depth, Segment* segment) {
   const unsigned shift = depth_ - depth;
   const std::size_t first = place >> shift << shift;
   std::fill_n(directory_.begin() + static_cast<std::ptrdiff_t>(first), std::size_t{1} << shift,
               segment);
 }
 
-bool BlockTable::split(std::size_t place) {
+bool RunTable::split(std::size_t place) {
   Segment* old = directory_[place];
   const unsigned depth = old->depth();
   if (depth == depth_) {
@@ -130,7 +130,7 @@ bool BlockTable::split(std::size_t place) {
   return true;
 }
 
-void BlockTable::join(std::size_t place) {
+void RunTable::join(std::size_t place) {
   Segment* segment = directory_[place];
   const unsigned depth = segment->depth();
   if (depth == 0) {

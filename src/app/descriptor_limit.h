@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+namespace baton::app {
+
+// As many descriptors as this process may have: every stream needs one or two, and the usual soft
+// limit is 1,024.
+void raise_descriptor_limit();
+
+}  // namespace baton::app

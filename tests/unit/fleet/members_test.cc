@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "fleet/members.h"
+
+#include "unit/fleet/fleet_fixture.h"
+
+namespace baton::fleet {
+namespace {
+
+TEST(Members, AreFoundByTheirSeat) {
+  auto one = make_worker(1, worker(1, model::Role::Decode));
+  model::WorkerSpec spec = worker(2, model::Role::Decode);
+  spec.data_parallel_size = 2;
+  auto two = make_worker(2, std::move(spec));
+  const Members members({one, two});
+  ASSERT_EQ(members.candidates.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(members.find(members.seat(i)), i);
+  EXPECT_EQ(members.find(routing::SeatKey{two->id(), 2}), std::nullopt);
+  EXPECT_EQ(Members().find(routing::SeatKey{two->id(), 0}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace baton::fleet
