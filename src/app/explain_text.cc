@@ -90,9 +90,9 @@ std::vector<std::size_t> by_score(const Json& candidates, std::size_t picked) {
     const Json& one = candidates.at(i);
     const Json& score = one.at("score");
     return std::tuple(i != picked, one.at("why_not").is_string(),
-                      score.is_number() ? score.get<double>() : HUGE_VAL);
+                      score.is_number() ? score.get<double>() : HUGE_VAL, i);
   };
-  std::ranges::stable_sort(order, {}, key);
+  std::ranges::sort(order, {}, key);
   return order;
 }
 
@@ -123,6 +123,7 @@ const Terms& forecast_terms() {
       "forecast",
       {{"wait", "WAIT"}, {"compute", "COMPUTE"}, {"transfer", "TRANSFER"}, {"waste", "WASTE"}},
       "FORECAST",
+      3,
       kForecastLegend};
   return kTerms;
 }

@@ -54,6 +54,8 @@ struct Wish {
   // Where its session has been served; taken if it can be. The booking's seat tells.
   std::optional<routing::Seat> affinity;
   Part part = Part::Both;
+  // Whether anybody will see when its prompt has been computed: not where only a whole answer comes.
+  bool observed = true;
   std::shared_ptr<const KnownPrompt> prompt;  // null: nothing is known of it
   std::optional<BusyLine> busy;               // whoever has crossed it cannot have the request now
   // Asked of the one that would be chosen, where the policy weighs: false, and nobody is.

@@ -6,13 +6,13 @@
 #include "routing/block_weight.h"
 #include "routing/prefill_backlog.h"
 
-#include <utility>
-#include <memory>
-#include <chrono>
 #include <atomic>
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace baton::routing {
 
