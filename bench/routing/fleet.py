@@ -4,9 +4,9 @@
 import contextlib
 import http.client
 import json
-import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +19,7 @@ MODEL = "bench"
 PREFILL_WORKERS = DECODE_WORKERS = 4
 BLOCK_SIZE = 16
 BATCHED_TOKENS = 1024         # 8192 at an eighth of the length, as all else
-DECODE_STEP_MS = 20
+DECODE_STEP_MS = 5
 PREFILL_STEP_MS = 1           # what a step costs beside its tokens
 TRANSFER_MS, TRANSFER_MS_PER_BLOCK = 2, 0.01
 HEARD_TIMEOUT_S = 15
@@ -88,15 +88,6 @@ class Engine(Process):
         return {"url": f"http://127.0.0.1:{self.port}", "engine": "vllm", "role": self.role,
                 "id": self.name, "kv_events": self.events, "kv_replay": self.replay}
 
-    def counters(self):
-        """Prompt tokens that it was asked for, and those of them that it had."""
-        text = get(self.port, "/metrics")
-        read = lambda name: sum(float(value) for value in re.findall(
-            rf"^vllm:{name}\{{[^}}]*\}} (\S+)$", text, re.M))
-        return {"prompt_tokens": read("prompt_tokens_total"),
-                "cached_tokens": read("prefix_cache_hits_total"),
-                "requests": float(re.search(r"^sim_requests (\d+)$", text, re.M)[1])}
-
 
 class Fleet:
     """Simulated engines and one router."""
@@ -138,9 +129,6 @@ class Fleet:
             time.sleep(0.05)
         raise Failure("the router does not listen to all simulated engines")
 
-    def prefill_counters(self):
-        return [engine.counters() for engine in self.engines if engine.role == "prefill"]
-
     def cpu_seconds(self):
         return {"router": self.router.cpu_seconds(),
                 "engines": sum(engine.cpu_seconds() for engine in self.engines)}
@@ -159,6 +147,38 @@ def running(*arguments, **more):
         yield fleet
     finally:
         fleet.stop()
+
+
+class Disturbance:
+    """How much of the time somebody who wanted to run could not: a thread that sleeps for a moment and looks
+    how late it wakes up. Engines that are late simulate a slower engine."""
+
+    MOMENT_S = 0.002
+
+    def __init__(self):
+        self.late, self.over = 0.0, threading.Event()
+        self.thread = threading.Thread(target=self.look, daemon=True)
+
+    def look(self):
+        self.begun = time.monotonic()
+        while not self.over.is_set():
+            before = time.monotonic()
+            time.sleep(self.MOMENT_S)
+            # Waking up takes a little in any case.
+            self.late += max(0.0, time.monotonic() - before - 2 * self.MOMENT_S)
+        self.ended = time.monotonic()
+
+    @contextlib.contextmanager
+    def watched(self):
+        self.thread.start()
+        try:
+            yield self
+        finally:
+            self.over.set()
+            self.thread.join()
+
+    def share(self):
+        return self.late / (self.ended - self.begun)
 
 
 def bench(baton, folder, port, flags, timeout):

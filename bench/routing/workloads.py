@@ -135,7 +135,7 @@ def multi_turn(seed, count, rate):
             entry = request(history, len(history) * BLOCK, rng.randrange(4, 40))
             entry["at"] = when
             entries.append(entry)
-            when += 0.8 + rng.expovariate(1 / 1.2)
+            when += 0.4 + rng.expovariate(1 / 0.6)
         at += rng.expovariate(rate / 6.5)
     # From where as many conversations end as begin.
     entries.sort(key=lambda entry: entry["at"])
@@ -195,24 +195,53 @@ def long_and_short(seed, count, rate):
 
 # ---- what a workload costs ----------------------------------------------------------------------
 
-def least_work(entries, cache_tokens):
-    """Prompt tokens that must be computed where all caches are one: a request finds whatever was sent before
-    it and is still among the `cache_tokens` used last."""
-    room = cache_tokens // BLOCK
-    cache = {}  # in order of use
-    computed = 0
-    for entry in entries:
+class Cache:
+    """A prefix cache of which the least recently used blocks go first."""
+
+    def __init__(self, tokens):
+        self.room = tokens // BLOCK
+        self.blocks = {}  # in order of use
+
+    def new_tokens(self, entry):
         full = (entry["input_length"] - 1) // BLOCK
         hits = 0
-        while hits < full and entry["hash_ids"][hits] in cache:
+        while hits < full and entry["hash_ids"][hits] in self.blocks:
             hits += 1
-        computed += entry["input_length"] - hits * BLOCK
+        return entry["input_length"] - hits * BLOCK
+
+    def use(self, entry):
         for block in reversed(entry["hash_ids"]):  # a prefix outlives what follows it
-            cache.pop(block, None)
-            cache[block] = True
-        while len(cache) > room:
-            del cache[next(iter(cache))]
-    return computed
+            self.blocks.pop(block, None)
+            self.blocks[block] = True
+        while len(self.blocks) > self.room:
+            del self.blocks[next(iter(self.blocks))]
+
+
+def least_work(entries, workers, cache_tokens, skip):
+    """Prompt tokens for each request after the first `skip` that a policy which knows all caches, and does
+    not care about time, has computed: each prompt goes to whoever has most of it, of those who are not
+    ahead of the least busy worker by more than eight average prompts."""
+    caches = [Cache(cache_tokens) for _ in range(workers)]
+    done = [0] * workers
+    slack = 8 * sum(entry["input_length"] for entry in entries) / len(entries)
+    computed = 0
+    for number, entry in enumerate(entries):
+        least = min(done)
+        new, chosen = min((cache.new_tokens(entry), worker) for worker, cache in enumerate(caches)
+                          if done[worker] <= least + slack)
+        caches[chosen].use(entry)
+        done[chosen] += new
+        if number >= skip:
+            computed += new
+    return computed / (len(entries) - skip)
+
+
+def warm_up_slowly(entries, count, factor):
+    """The first `count` requests come `factor` times slower, so that caches fill before anybody waits."""
+    begun = entries[count]["at"]
+    for number, entry in enumerate(entries):
+        entry["at"] = entry["at"] * factor if number < count else entry["at"] + begun * (factor - 1)
+    return entries
 
 
 def write(entries, path):

@@ -3,6 +3,7 @@
 #include "fleet/fleet.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace baton::fleet {
@@ -49,15 +50,52 @@ Fleet::Fleet(const config::Config& config, telemetry::Registry& metrics, telemet
 }
 
 void Fleet::add_metrics() {
+  using Loads = std::map<telemetry::Labels, std::int64_t>;
+  // The sum over its ranks; who leaves and who comes may be at the same address.
+  const auto add = [](Loads& loads, telemetry::Labels labels, const Worker& worker, auto of) {
+    std::int64_t& load = loads[std::move(labels)];
+    for (std::uint32_t rank = 0; rank < worker.ranks(); ++rank) load += of(*worker.load(rank));
+  };
+  const auto role_of = [](const Member& one) {
+    return std::string(model::to_string(one.worker->spec().role));
+  };
   metrics_.collect("baton_worker_in_flight", "Requests running on a worker now.",
-                   [this](const telemetry::Registry::Emit& emit) {
-                     // Who leaves and who comes may be at the same address.
-                     std::map<telemetry::Labels, std::int64_t> loads;
+                   [=, this](const telemetry::Registry::Emit& emit) {
+                     Loads loads;
                      for (const Member& one : members()) {
-                       loads[{{"model", one.model->name()},
-                              {"worker", one.worker->authority()},
-                              {"role", std::string(model::to_string(one.worker->spec().role))}}] +=
-                           one.worker->in_flight();
+                       add(loads,
+                           {{"model", one.model->name()},
+                            {"worker", one.worker->authority()},
+                            {"role", role_of(one)}},
+                           *one.worker,
+                           [](const routing::SeatLoad& load) { return load.requests(); });
+                     }
+                     for (const auto& [labels, load] : loads) emit(labels, load);
+                   });
+  metrics_.collect(
+      "baton_worker_prefill_tokens", "Prompt tokens a worker has yet to compute, as booked.",
+      [=, this](const telemetry::Registry::Emit& emit) {
+        Loads loads;
+        for (const Member& one : members()) {
+          add(loads,
+              {{"model", one.model->name()},
+               {"worker", one.worker->authority()},
+               {"role", role_of(one)}},
+              *one.worker, [](const routing::SeatLoad& load) { return load.prefill_tokens(); });
+        }
+        for (const auto& [labels, load] : loads) emit(labels, load);
+      });
+  metrics_.collect("baton_worker_decode_blocks", "KV blocks of the requests that run on a worker.",
+                   [=, this](const telemetry::Registry::Emit& emit) {
+                     Loads loads;
+                     for (const Member& one : members()) {
+                       add(loads,
+                           {{"model", one.model->name()},
+                            {"worker", one.worker->authority()},
+                            {"role", role_of(one)}},
+                           *one.worker, [](const routing::SeatLoad& load) {
+                             return static_cast<std::int64_t>(std::llround(load.decode_blocks()));
+                           });
                      }
                      for (const auto& [labels, load] : loads) emit(labels, load);
                    });

@@ -12,7 +12,9 @@ Members::Members(std::vector<std::shared_ptr<Worker>> of) : workers(std::move(of
   for (const auto& worker : workers) most = std::max(most, worker->ranks());
   for (std::uint32_t rank = 0; rank < most; ++rank) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      if (rank < workers[i]->ranks()) candidates.push_back({i, rank, workers[i]->load(rank).get()});
+      if (rank < workers[i]->ranks())
+        candidates.push_back(
+            {i, rank, workers[i]->spec().block_size.value_or(0), workers[i]->load(rank).get()});
     }
   }
 }

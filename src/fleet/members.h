@@ -24,6 +24,7 @@ class Members {
   struct Candidate {
     std::size_t worker = 0;  // of workers
     std::uint32_t rank = 0;
+    std::uint32_t block_size = 0;             // as was said; 0: nobody has
     const routing::SeatLoad* load = nullptr;  // the worker's
   };
 

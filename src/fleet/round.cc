@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -103,7 +105,7 @@ Result<std::size_t> Round::choose(const Random& random, Turn turn) const {
     return fail(unavailable(
         Errc::NoWorkers, fmt::format("the model has no {} worker", model::to_string(set_.role_))));
   }
-  if (wish_.pin) return pinned(*wish_.pin);
+  if (wish_.pin) return weighed(pinned(*wish_.pin));
   if (set_.policy_ == model::Policy::Direct && wish_.whatever_policy) {
     for (std::size_t i = 0; i < count; ++i) {
       if (refusal(*worker(i)) == Refusal::None) return i;
@@ -116,7 +118,7 @@ Result<std::size_t> Round::choose(const Random& random, Turn turn) const {
                             model::to_string(set_.role_), set_.worker_header()));
   }
   if (wish_.affinity) {
-    if (const auto seat = seated(*wish_.affinity)) return *seat;
+    if (const auto seat = seated(*wish_.affinity)) return weighed(*seat);
   }
   if (weighing_) return choose_by_weight(random);
   const auto dice = [&random] { return random(); };  // by reference: a copy would repeat itself
@@ -145,18 +147,45 @@ bool Round::is_busy(std::size_t i) const {
          wish_.busy->crossed_by(*worker(i), members_->candidates[i].load->prefill_tokens(now_));
 }
 
+bool Round::is_crowded(std::size_t i) const {
+  return is_busy(i) || (wish_.busy && wish_.busy->late &&
+                        !routing::has_room(members_->candidates[i].load->prefill_seconds(now_)));
+}
+
 Error Round::all_busy() const {
   return unavailable(Errc::WorkersBusy,
                      fmt::format("every {} worker that may have the request is busy",
                                  model::to_string(set_.role_)));
 }
 
+Result<std::size_t> Round::weighed(Result<std::size_t> only) const {
+  if (only && weighing_) {
+    const auto candidate = static_cast<std::uint32_t>(*only);
+    weighing_->compare({&candidate, 1});
+  }
+  return only;
+}
+
 Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   const auto worst = best_standing();
   if (!worst) return fail(none_eligible());
   const bool plain = asks_nothing_of_workers(wish_) && wish_.excluded.empty();
-  std::vector<std::uint32_t> eligible;
-  eligible.reserve(size());
+  const auto cheapest = [&](std::span<const std::uint32_t> among) -> std::size_t {
+    weighing_->compare(among);
+    const auto picked = routing::pick_cheapest(
+        among.size(), [&](std::size_t i) { return weighing_->weigh(among[i]).total; },
+        [](std::size_t) { return true; }, [&random] { return random(); }, weighing_->temperature());
+    // No cost is a number where options and loads are absurd: anyone is better than nobody.
+    return among[picked.value_or(0)];
+  };
+  std::vector<std::uint32_t> eligible(size());
+  std::iota(eligible.begin(), eligible.end(), 0U);
+  if (plain && !wish_.busy) {
+    // Mostly all are well: then it is cheaper to look at the health of one than of thousands.
+    const std::size_t chosen = cheapest(eligible);
+    if (worker(chosen)->standing(now_) == Standing::Good) return chosen;
+  }
+  eligible.clear();
   bool anybody = false;
   for (std::size_t i = 0; i < size(); ++i) {
     const Worker& one = *worker(i);
@@ -167,17 +196,15 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   // The best may have gone down in this moment.
   if (!anybody) return fail(none_eligible());
   if (eligible.empty()) return fail(all_busy());
-  weighing_->compare(eligible);
-  const auto picked = routing::pick_cheapest(
-      eligible.size(), [&](std::size_t i) { return weighing_->weigh(eligible[i]).total; },
-      [](std::size_t) { return true; }, [&random] { return random(); }, weighing_->temperature());
-  // No cost is a number where options and loads are absurd: anyone is better than nobody.
-  const std::size_t chosen = eligible[picked.value_or(0)];
-  if (wish_.busy && wish_.busy->late &&
-      !routing::has_room(members_->candidates[chosen].load->prefill_seconds(now_))) {
-    return fail(all_busy());
+  const std::size_t chosen = cheapest(eligible);
+  const bool late = wish_.busy && wish_.busy->late;
+  if (!late || routing::has_room(members_->candidates[chosen].load->prefill_seconds(now_)))
+    return chosen;
+  if (wish_.busy->awaiting != nullptr) {
+    const auto time = weighing_->load_on(chosen).prefill_time.value_or(std::chrono::nanoseconds(0));
+    *wish_.busy->awaiting = routing::Awaiting(worker(chosen)->load(rank(chosen)), time);
   }
-  return chosen;
+  return fail(all_busy());
 }
 
 template <class Pick>
@@ -235,7 +262,7 @@ Result<std::size_t> Round::pinned(const routing::Pin& pin) const {
   }
   if (found != Refusal::None) return refused();
   const std::size_t chosen = *index_of(*worker, rank);
-  if (is_busy(chosen)) {
+  if (is_crowded(chosen)) {
     return fail(unavailable(Errc::WorkersBusy, fmt::format("{} is asked for, and is busy", who)));
   }
   if (wish_.affinity) {
@@ -293,7 +320,7 @@ std::optional<std::size_t> Round::seated(const routing::Seat& seat) const {
     if (!seat.rank && worker->ranks() > 1) return std::nullopt;
     const auto found = index_of(*worker, seat.rank.value_or(0));
     // A session is better served elsewhere than late.
-    return found && is_busy(*found) ? std::nullopt : found;
+    return found && is_crowded(*found) ? std::nullopt : found;
   }
   return std::nullopt;
 }

@@ -37,6 +37,8 @@ class Round {
   std::size_t size() const { return members_->candidates.size(); }
   std::string why_not(const Worker& worker) const;
   bool is_busy(std::size_t i) const;
+  // It is, or has more than a moment to do where requests bind late.
+  bool is_crowded(std::size_t i) const;
   // Null where the policy weighs nothing.
   const Weighing* weighing() const { return weighing_ ? &*weighing_ : nullptr; }
   Time now() const { return now_; }
@@ -57,6 +59,8 @@ class Round {
   template <class Pick>
   std::optional<std::size_t> choose_by_preference(Pick pick, Standing worst) const;
   Result<std::size_t> choose_by_weight(const Random& random) const;
+  // The same one, so that it can be told what it costs.
+  Result<std::size_t> weighed(Result<std::size_t> only) const;
   Error none_eligible() const;
   Error all_busy() const;
   std::optional<std::size_t> seated(const routing::Seat& seat) const;

@@ -95,6 +95,7 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
     }
     return;
   }
+  if (options_.overlap_score_credit_decay == 0) return;  // nobody asks for the least
   least_prefill_tokens_ = std::numeric_limits<double>::infinity();
   for (const std::uint32_t candidate : eligible) {
     least_prefill_tokens_ =
@@ -104,7 +105,7 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
 
 std::uint32_t Weighing::block_size_on(std::size_t candidate) const {
   if (!hits_.empty() && hits_[candidate] != nullptr) return hits_[candidate]->block_size;
-  if (const auto said = members_.worker(candidate)->spec().block_size) return *said;
+  if (const auto said = members_.candidates[candidate].block_size; said != 0) return said;
   if (wish_.prompt && !wish_.prompt->shapes.empty()) return wish_.prompt->shapes.front().block_size;
   return kUsualBlock;
 }
@@ -140,14 +141,14 @@ Weight Weighing::weigh(std::size_t candidate) const {
   weight.facts = facts_of(candidate, weight.leg);
   weight.cached_tokens = routing::cached_tokens(options_, weight.leg, weight.facts);
   if (forecasts()) {
-    const auto& [worker, rank, load] = members_.candidates[candidate];
+    const auto& [worker, rank, block_size, load] = members_.candidates[candidate];
     weight.cached_tokens = expected_cached(candidate, weight);
-    weight.forecast =
-        routing::forecast(facts_, {.queue_seconds = load->prefill_seconds(now_),
-                                   .cached_tokens = static_cast<double>(weight.cached_tokens),
-                                   .speed = members_.workers[worker]->pace(rank).speed(),
-                                   .transfer_seconds = 0,
-                                   .preference = weight.facts.preference});
+    weight.forecast = routing::forecast(
+        facts_, {.queue_seconds = load->prefill_seconds(now_) + load->awaited_seconds(),
+                 .cached_tokens = static_cast<double>(weight.cached_tokens),
+                 .speed = members_.workers[worker]->pace(rank).speed(),
+                 .transfer_seconds = 0,
+                 .preference = weight.facts.preference});
     // Between equals the one with less to decode.
     weight.total = weight.forecast->total +
                    kDecodeSeconds * (weight.facts.decode_blocks +
@@ -181,7 +182,7 @@ routing::LegLoad Weighing::load_on(std::size_t candidate) const {
     if (forecasts()) {
       // Also what is all cached takes its time.
       load.prefill_tokens = std::max<std::uint64_t>(1, load.prefill_tokens);
-      const auto& [worker, rank, unused] = members_.candidates[candidate];
+      const auto& [worker, rank, block_size, unused] = members_.candidates[candidate];
       const double seconds = members_.workers[worker]->pace(rank).speed().seconds(
           static_cast<double>(load.prefill_tokens));
       load.prefill_time = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));

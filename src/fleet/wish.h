@@ -37,8 +37,9 @@ struct BusyLine {
   std::optional<std::uint64_t> tokens;
   std::optional<double> share;
   bool late = false;  // the best one has more than a moment to do
+  // Where the request is to be counted that has to wait for its best one; null: nowhere.
+  routing::Awaiting* awaiting = nullptr;
   bool crossed_by(const Worker& worker, double prefill_tokens) const;
-  bool operator==(const BusyLine&) const = default;
 };
 
 // What one leg of a request asks of its worker. The plain one asks nothing.
@@ -53,6 +54,8 @@ struct Wish {
   // Where its session has been served; taken if it can be. The booking's seat tells.
   std::optional<routing::Seat> affinity;
   Part part = Part::Both;
+  // Whether anybody will see when its prompt has been computed: not where only a whole answer comes.
+  bool observed = true;
   std::shared_ptr<const KnownPrompt> prompt;  // null: nothing is known of it
   std::optional<BusyLine> busy;               // whoever has crossed it cannot have the request now
   // Asked of the one that would be chosen, where the policy weighs: false, and nobody is.

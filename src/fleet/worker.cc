@@ -123,7 +123,8 @@ void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
   if (computes_) worker_->pace(rank_).computed(now, tokens.value_or(*computes_));
   computes_.reset();
   entry_.prefill_completed(now);
-  if (bell_) bell_->ring();
+  // Its end changes nothing any more for those who wait.
+  if (const auto bell = std::exchange(bell_, nullptr)) bell->ring();
 }
 
 }  // namespace baton::fleet

@@ -58,7 +58,10 @@ Choice brief(const Round& round, const Wish& wish, std::size_t picked) {
   const Weighing* const weighing = round.weighing();
   std::vector<std::pair<double, std::size_t>> others;
   others.reserve(round.size());
-  for (std::size_t i = 0; i < round.size(); ++i) {
+  // Of a large fleet a sample will do: this is for somebody who may never ask.
+  constexpr std::size_t kLookedAt = 256;
+  const std::size_t step = (round.size() + kLookedAt - 1) / kLookedAt;
+  for (std::size_t i = 0; i < round.size(); i += step) {
     if (i == picked) continue;
     const double cost =
         weighing != nullptr ? weighing->weigh(i).total : static_cast<double>(round.load(i));
@@ -144,11 +147,14 @@ Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* 
   const std::uint32_t rank = round.rank(*chosen);
   routing::LegLoad load =
       weighing != nullptr ? weighing->load_on(*chosen) : plain_load(wish, *worker);
-  const std::optional<std::uint64_t> computes =
-      wish.part == Part::Decode ? std::nullopt : std::optional(load.prefill_tokens);
+  const std::optional<std::uint64_t> computes = wish.part == Part::Decode || !wish.observed
+                                                    ? std::nullopt
+                                                    : std::optional(load.prefill_tokens);
   auto entry =
       ledger_->book({worker->id(), rank}, worker->load(rank), std::move(load), round.now());
-  return Booking(worker, rank, std::move(entry), bell_, computes);
+  // Who computes nothing holds up nobody who waits.
+  return Booking(worker, rank, std::move(entry), wish.part == Part::Decode ? nullptr : bell_,
+                 computes);
 }
 
 Result<Choice> WorkerSet::peek(const Wish& wish, const Random& random) const {

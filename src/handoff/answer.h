@@ -8,6 +8,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,8 @@ class Answer {
 
   // A byte of the body has come: the KV cache was there.
   void first_token();
+  // So many tokens have come.
+  void produced(std::uint64_t tokens);
   // The answer is complete.
   void finished();
   // The answer has taken a turn that another worker could not follow.

@@ -57,6 +57,7 @@ awaitable<Result<void>> Answer::begin() { return run_->begin(); }
 std::optional<std::string>& Answer::whole() { return run_->whole(); }
 engine::Exchange& Answer::stream() { return run_->stream(); }
 void Answer::first_token() { run_->first_token(); }
+void Answer::produced(std::uint64_t tokens) { run_->produced(tokens); }
 void Answer::finished() { run_->finished(); }
 void Answer::forbid_migration() { run_->forbid_migration(); }
 awaitable<Result<void>> Answer::recover(Error error, const engine::Progress* progress) {

@@ -18,6 +18,7 @@ PoolGate::PoolGate(const config::Queue& queue, const std::string& model,
 
 config::Queue PoolGate::with_defaults(config::Queue queue, model::Policy policy) {
   constexpr std::uint64_t kFollowed = 1024;
+  constexpr std::size_t kMostWaiting = 1000;
   const bool forecasts = policy == model::Policy::Ttft;
   if (forecasts && queue.classes.empty()) {
     // What is sent to a worker can go nowhere else any more; so nothing is sent before its time, and
@@ -26,6 +27,7 @@ config::Queue PoolGate::with_defaults(config::Queue queue, model::Policy policy)
     only.name = "default";
     only.order = config::QueueOrder::Shortest;
     only.late = true;
+    only.requests_per_worker = kMostWaiting;
   }
   if (!queue.follow_tokens) queue.follow_tokens = forecasts ? kFollowed : 0;
   return queue;

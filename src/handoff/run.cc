@@ -167,6 +167,7 @@ void Run::leave() {
   }
   decode_exchange_.reset();
   decode_booking_ = {};
+  if (prefill_exchange_ == nullptr) leading_ = {};
 }
 
 void Run::first_token() {
@@ -297,6 +298,8 @@ awaitable<void> Run::decode_leg() {
   const fleet::Worker& worker = decode_booking_.worker();
   if (trail_) trail_->decode.begin(decode_booking_);
   if (alone && job_.observer) job_.observer->computing(decode_booking_);
+  // Nobody will see when the prompt has been computed: those who wait for it need not.
+  if (alone && !selection_.streams()) leading_.done();
   decode_exchange_ = std::make_unique<engine::Exchange>(
       handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
       handoff_.options_.timeouts);
@@ -391,6 +394,7 @@ awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worke
 }
 
 void Run::prefill_failed(Error error, fleet::Worker& worker) {
+  leading_ = {};
   const Failure failure = judge(error);
   if (!prefill_dropped_) {
     prefill_error_ = std::move(error);

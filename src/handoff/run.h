@@ -47,6 +47,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::optional<std::string>& whole() { return whole_; }
   engine::Exchange& stream() { return *decode_exchange_; }
   void first_token();
+  void produced(std::uint64_t tokens) { decode_booking_.produced(tokens); }
   void finished();
   void forbid_migration() { machine_.forbid_migration(); }
   awaitable<Result<void>> recover(Error error, const engine::Progress* progress);

@@ -13,21 +13,29 @@
 namespace baton::handoff {
 namespace {
 
-// What the best cache has of the prompt.
-std::uint64_t most_cached_tokens(const fleet::KnownPrompt& prompt) {
+// What the best cache of those workers has of the prompt.
+std::uint64_t most_cached_tokens(const fleet::KnownPrompt& prompt,
+                                 const fleet::WorkerSet& workers) {
+  const auto members = workers.members();
   std::uint64_t most = 0;
   for (const fleet::KnownPrompt::Hit& hit : prompt.hits) {
+    if (!members->find(hit.seat)) continue;
     const std::uint64_t blocks = std::uint64_t{hit.device} + hit.host + hit.disk;
     most = std::max(most, blocks * hit.block_size);
   }
   return std::min(most, prompt.tokens);
 }
 
-admission::Chain chain_of(const fleet::KnownPrompt& prompt) {
+admission::Chain chain_of(const fleet::KnownPrompt& prompt, std::uint64_t cached) {
   const fleet::KnownPrompt::Shape& shape = prompt.shapes.front();
   return {.hashes = *shape.chain,
-          .cached = most_cached_tokens(prompt) / shape.block_size,
+          .cached = cached / shape.block_size,
           .block_tokens = shape.block_size};
+}
+
+// Anybody of the pool may have it.
+bool goes_anywhere(const routing::Hints& hints) {
+  return !hints.prefill && !hints.decode && !hints.allowed && hints.constraints.required.empty();
 }
 
 }  // namespace
@@ -37,17 +45,22 @@ awaitable<Result<fleet::Booking>> Run::admit(Choose choose) {
   const model::Policy policy = selection_.first_workers().policy();
   const bool waits = !queue.classes.empty() || queue.follow_tokens.value_or(0) > 0 ||
                      policy == model::Policy::Ttft;
-  if (!waits) co_return choose({});
+  // Who was let through once need not queue again for another attempt.
+  if (!waits || machine_.attempts() > 1) co_return choose({});
   const auto home = co_await boost::asio::this_coro::executor;
   PoolGate& pool = PoolGate::of(*selection_.pool(), PoolGate::with_defaults(queue, policy),
                                 job_.model->name(), home, handoff_.metrics_);
   selection_.look_at_prompt();
   const fleet::KnownPrompt& prompt = selection_.prompt();
   Waited waited;
-  if (pool.followers() && machine_.attempts() == 1 && !prompt.shapes.empty() &&
+  const auto patience = job_.patience ? job_.patience->at_most : std::nullopt;
+  const bool hasty = patience && patience->count() == 0;
+  if (pool.followers() && !hasty && goes_anywhere(*job_.hints) && !prompt.shapes.empty() &&
       prompt.shapes.front().chain) {
+    using Clock = admission::Followers::Clock;
     auto joined = co_await pool.followers()->join(
-        chain_of(prompt), admission::Followers::Clock::time_point::max(), cancellation_);
+        chain_of(prompt, most_cached_tokens(prompt, selection_.first_workers())),
+        patience ? Clock::now() + *patience : Clock::time_point::max(), cancellation_);
     if (!joined) co_return fail(std::move(joined.error()));
     leading_ = std::move(joined->leading);
     waited.followed = joined->waited;
@@ -59,11 +72,16 @@ awaitable<Result<fleet::Booking>> Run::admit(Choose choose) {
   }
   admission::Request request = admission_request();
   std::optional<fleet::Booking> booked;
+  std::optional<routing::Awaiting> awaiting;
   auto admitted = co_await pool.gate()->enter(
       std::move(request),
       [&](const config::QueueClass& one) -> Result<admission::Attempted> {
-        auto booking = choose(
-            fleet::BusyLine{.tokens = one.busy_tokens, .share = one.busy_share, .late = one.late});
+        awaiting.reset();  // it does not wait for itself
+        awaiting.emplace();
+        auto booking = choose(fleet::BusyLine{.tokens = one.busy_tokens,
+                                              .share = one.busy_share,
+                                              .late = one.late,
+                                              .awaiting = &*awaiting});
         if (booking) {
           booked = std::move(*booking);
           return admission::Attempted::Taken;
@@ -85,13 +103,16 @@ admission::Request Run::admission_request() const {
   const fleet::KnownPrompt& prompt = selection_.prompt();
   const auto named = hints.metadata.find("policy-class");
   const routing::Pin* const pin = selection_.first_pin();
+  // Where one of these finds all busy, all of them do; but for those who wait for their best one.
+  const bool plain = !job_.model->routing().queue.classes.empty() && goes_anywhere(hints) &&
+                     hints.session_id.empty();
   return {.policy_class = named == hints.metadata.end() ? std::string() : named->second,
           .strict_priority = hints.strict_priority.value_or(0),
           .priority_jump = static_cast<double>(std::max(0, hints.priority.value_or(0))),
           .tenant = hints.tenant.empty() ? job_.client : hints.tenant,
           .prompt_tokens = prompt.tokens,
-          .cached_tokens = most_cached_tokens(prompt),
-          .lane = pin == nullptr ? std::string() : pin->worker,
+          .cached_tokens = most_cached_tokens(prompt, selection_.first_workers()),
+          .lane = pin != nullptr ? pin->worker : std::string(plain ? "*" : ""),
           .compute_seconds = compute_seconds(),
           .workers = std::max<std::size_t>(1, selection_.first_workers().size()),
           .patience = job_.patience};
@@ -102,7 +123,7 @@ double Run::compute_seconds() const {
   const fleet::KnownPrompt& prompt = selection_.prompt();
   const auto members = selection_.first_workers().members();
   if (members->workers.empty()) return 0;
-  const std::uint64_t cached = most_cached_tokens(prompt);
+  const std::uint64_t cached = most_cached_tokens(prompt, selection_.first_workers());
   return members->workers.front()->pace(0).speed().seconds(
       static_cast<double>(prompt.tokens - std::min(cached, prompt.tokens)));
 }

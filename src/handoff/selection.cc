@@ -103,6 +103,10 @@ void Selection::look_at_prompt() {
   if (auto known = job_.observer->known()) known_ = std::move(known);
 }
 
+bool Selection::streams() const {
+  return job_.body && job_.body->object().find_bool("stream").value_or(false);
+}
+
 const fleet::WorkerSet& Selection::first_workers() const {
   return pool_->workers(policy_.disaggregate ? Role::Prefill : alone_role_);
 }
@@ -127,7 +131,9 @@ auto Selection::ask(Role role, fleet::Wish wish, Take take) {
     if (taken || another_way || taken.error().code() != Errc::NoWorkers) break;
     if (worse == fleet::Standing::Down && absence_is_told) break;
     wish.worst = worse;
-    if (auto last = take(wish)) taken = std::move(last);
+    // Whoever is busy now can be waited for.
+    auto last = take(wish);
+    if (last || last.error().code() == Errc::WorkersBusy) taken = std::move(last);
   }
   return taken;
 }
@@ -233,7 +239,8 @@ auto Selection::anywhere(Find find) {
   for (const auto& other : *pools) {
     if (other == home) continue;
     move_to(other, usual_alone_role(*other));
-    if (auto elsewhere = find()) return elsewhere;
+    auto elsewhere = find();
+    if (elsewhere || elsewhere.error().code() == Errc::WorkersBusy) return elsewhere;
   }
   move_to(home, role_at_home);
   return found;
@@ -287,6 +294,7 @@ Result<fleet::Booking> Selection::decode() {
 
 fleet::Wish Selection::alone_wish() const {
   fleet::Wish wish = wish_for(alone_role_);
+  wish.observed = streams();
   wish.excluded = failed_decodes_;
   return wish;
 }

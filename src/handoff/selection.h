@@ -53,6 +53,8 @@ class Selection {
   // What is known of the prompt; asked anew for each choice.
   const fleet::KnownPrompt& prompt() const { return *known_; }
   void look_at_prompt();
+  // The answer comes token by token.
+  bool streams() const;
   // Who is asked first: the workers that compute prompts.
   const fleet::WorkerSet& first_workers() const;
   const routing::Pin* first_pin() const;

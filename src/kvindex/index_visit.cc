@@ -34,9 +34,15 @@ void Index::visit(Slot slot, const std::function<void(const Held&)>& visitor) co
       by_place.try_emplace(place, list.size());
       list.push_back({.held = {.engine = name}, .place = place});
     });
-    for (Listed& block : list) {
+    // A shard is held for many names at once: to ask for it anew takes a turn of the others.
+    std::unique_lock<FairLock> hold_shard;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      Listed& block = list[i];
       Shard& shard = state_->shards[shard_index(block.place)];
-      const std::lock_guard hold_shard(shard.lock());
+      if (hold_shard.mutex() != &shard.lock() || i % kChunk == 0) {
+        if (hold_shard.owns_lock()) hold_shard.unlock();
+        hold_shard = std::unique_lock(shard.lock());
+      }
       const RunNumber run = run_of(block.place);
       const std::uint32_t offset = offset_of(block.place);
       block.held.sequence = shard.sequence(run, offset);

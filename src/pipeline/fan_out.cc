@@ -242,6 +242,8 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
     job.choice = fan_out.branches[i].choice;
     job.prompt = fan_out.branches[i].prompt;
     const std::size_t prompt = i / fan_out.choices_per_prompt;
+    // Of all prompts together, its share.
+    job.prompt_tokens = fan_out.job.prompt_tokens * fan_out.choices_per_prompt / count + 1;
     know_prompt(job, fan_out.tokens, prompt, fan_out.caches, all->records[i]);
     job.request_id = fmt::format("{}-{}", fan_out.job.request_id, i);
     Delivery branch{.api = delivery.api,

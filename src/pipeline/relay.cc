@@ -83,6 +83,7 @@ class StreamRelay {
       while (!failure) {
         const std::string_view events = judge.take(self->reader_, *piece);
         if (judge.begun()) answer.first_token();
+        answer.produced(self->record_.events);
         if (!events.empty()) {
           if (auto written = co_await self->write(events); !written) co_return written;
         }

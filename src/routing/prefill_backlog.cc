@@ -16,7 +16,9 @@ std::int64_t nanoseconds_of(Time time) {
 
 void PrefillBacklog::add(Prompt& prompt, Time now) {
   const std::lock_guard lock(mutex_);
-  at(now);
+  const std::int64_t moment = at(now);
+  // However late the oldest is: what comes now has not begun.
+  current_.oldest_since = std::max(current_.oldest_since, moment - current_.duration);
   prompt.previous_ = newest_;
   prompt.next_ = nullptr;
   (newest_ != nullptr ? newest_->next_ : oldest_) = &prompt;
@@ -69,7 +71,10 @@ double PrefillBacklog::seconds(Time now) const {
   std::int64_t done = 0;
   if (seen.oldest_duration != kUnmodelled) {
     const auto elapsed = std::max<std::int64_t>(0, nanoseconds_of(now) - seen.oldest_since);
-    done = std::min(elapsed, seen.unmodelled == 0 ? seen.duration : seen.oldest_duration);
+    const std::int64_t most = seen.unmodelled == 0 ? seen.duration : seen.oldest_duration;
+    // Where all should be done and nothing is, it will be as late again: a rank that stands still
+    // must not look idle.
+    done = elapsed <= most ? elapsed : 2 * most - elapsed;
   }
   return std::chrono::duration<double>(std::chrono::nanoseconds(seen.duration - done)).count();
 }

@@ -7,9 +7,12 @@
 #include "routing/prefill_backlog.h"
 
 #include <atomic>
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace baton::routing {
 
@@ -44,15 +47,48 @@ class alignas(64) SeatLoad {
   double prefill_tokens(Time now) const { return backlog_.tokens(now); }
   // Of prefill still to do, as predicted when it was booked; 0 where nothing is modelled.
   double prefill_seconds(Time now) const { return backlog_.seconds(now); }
+  // Of prefill that is not booked there yet: what waits elsewhere for this rank to have time.
+  double awaited_seconds() const {
+    constexpr double kNanosecond = 1e-9;
+    return static_cast<double>(awaited_.load(std::memory_order_relaxed)) * kNanosecond;
+  }
   // Active ones, equal beginnings once; output blocks by weight.
   double decode_blocks() const { return in_blocks(decode_.load(std::memory_order_relaxed)); }
 
  private:
   friend class LoadLedger;
+  friend class Awaiting;
 
   std::atomic<std::int64_t> requests_{0};
   std::atomic<BlockWeight> decode_{0};
   PrefillBacklog backlog_;
+  std::atomic<std::int64_t> awaited_{0};  // nanoseconds
+};
+
+// Role. Says that a prompt waits for a rank to have time, so that others see the line: for as long as
+//   this lives.
+// Confinement. One thread at a time.
+class Awaiting {
+ public:
+  Awaiting() = default;  // nothing is awaited
+  Awaiting(std::shared_ptr<SeatLoad> load, std::chrono::nanoseconds time)
+      : load_(std::move(load)), time_(time.count()) {
+    load_->awaited_.fetch_add(time_, std::memory_order_relaxed);
+  }
+  Awaiting(Awaiting&& other) noexcept
+      : load_(std::exchange(other.load_, nullptr)), time_(other.time_) {}
+  Awaiting& operator=(Awaiting&& other) noexcept {
+    std::swap(load_, other.load_);
+    std::swap(time_, other.time_);
+    return *this;
+  }
+  ~Awaiting() {
+    if (load_) load_->awaited_.fetch_sub(time_, std::memory_order_relaxed);
+  }
+
+ private:
+  std::shared_ptr<SeatLoad> load_;
+  std::int64_t time_ = 0;
 };
 
 }  // namespace baton::routing

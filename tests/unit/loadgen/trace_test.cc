@@ -56,6 +56,13 @@ TEST(Trace, TakesNoMoreIdsThanThePromptHasBlocks) {
   EXPECT_THAT(trace->front().hash_ids, ElementsAre(1));
 }
 
+TEST(Trace, AnIdStandsForAsManyTokensAsIsSaid) {
+  constexpr const char* kLine =
+      R"({"timestamp":0,"input_length":130,"output_length":1,"hash_ids":[1,2,3,4]})";
+  EXPECT_THAT(parse_trace(kLine)->front().hash_ids, ElementsAre(1));
+  EXPECT_THAT(parse_trace(kLine, 64)->front().hash_ids, ElementsAre(1, 2, 3));
+}
+
 TEST(Trace, SaysWhichLineIsWrongAndWhy) {
   constexpr const char* kGood =
       R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[]})";

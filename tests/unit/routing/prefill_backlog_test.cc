@@ -61,8 +61,25 @@ TEST(PrefillBacklog, NeverFallsBelowZero) {
   Prompt prompt = modelled(100, 10s);
   backlog.add(prompt, kStart);
   EXPECT_DOUBLE_EQ(backlog.tokens(kStart + 11s), 0);
-  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 1h), 0);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 10s), 0);
   backlog.remove(prompt, kStart + 11s);
+}
+
+TEST(PrefillBacklog, OfARankThatStandsStillDoesNotLookDone) {
+  PrefillBacklog backlog;
+  Prompt first = modelled(100, 1s);
+  backlog.add(first, kStart);
+  // It is late, and will be as late again.
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 61s), 60);
+  // What comes now has not begun, however late the first is.
+  Prompt second = modelled(500, 5s);
+  backlog.add(second, kStart + 61s);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 61s), 5);
+  EXPECT_DOUBLE_EQ(backlog.tokens(kStart + 61s), 500);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 70s), 4);
+  backlog.remove(first, kStart + 70s);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 70s), 5);
+  backlog.remove(second, kStart + 70s);
 }
 
 TEST(PrefillBacklog, LetsTimeBeyondTheOldestCountForTheNextWhereAllAreModelled) {
@@ -99,7 +116,7 @@ TEST(PrefillBacklog, DecaysOnlyTheOldestWhereSomeAreNotModelled) {
   EXPECT_DOUBLE_EQ(backlog.tokens(kStart + 5s), 140);
   EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 5s), 8);
   EXPECT_DOUBLE_EQ(backlog.tokens(kStart + 20s), 90);
-  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 20s), 3);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 20s), 13);  // ten seconds late
   // The oldest is one that is not modelled: nothing decays.
   backlog.remove(first, kStart + 20s);
   EXPECT_DOUBLE_EQ(backlog.tokens(kStart + 1h), 90);
@@ -192,6 +209,9 @@ class Recount {
  public:
   void add(const Prompt& prompt, Time now) {
     if (prompts_.empty()) since_ = now;
+    std::chrono::nanoseconds before{0};
+    for (const Prompt& each : prompts_) before += each.duration.value_or(0ns);
+    since_ = std::max(since_, now - before);
     prompts_.push_back(prompt);
   }
   void remove(std::size_t i, Time now) {
@@ -217,7 +237,8 @@ class Recount {
     for (const Prompt& prompt : prompts_) all += prompt.duration.value_or(0ns);
     std::chrono::nanoseconds done{0};
     if (!prompts_.empty() && prompts_[0].duration) {
-      done = std::min(now - since_, all_modelled() ? all : *prompts_[0].duration);
+      const std::chrono::nanoseconds most = all_modelled() ? all : *prompts_[0].duration;
+      done = now - since_ <= most ? now - since_ : 2 * most - (now - since_);
     }
     return std::chrono::duration<double>(all - done).count();
   }
