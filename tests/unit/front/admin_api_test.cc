@@ -19,6 +19,7 @@ struct AdminApiTest : test::IoFixture {
   void serve(std::string name, std::vector<Role> roles) {
     config::Model& model = config.models.emplace_back();
     model.name = std::move(name);
+    model.policy = model::Policy::RoundRobin;  // no dice
     for (const Role role : roles) {
       model::WorkerSpec worker;
       worker.endpoint = {"127.0.0.1", static_cast<std::uint16_t>(model.workers.size() + 1)};
