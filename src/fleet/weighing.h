@@ -56,6 +56,7 @@ class Weighing {
   routing::SeatFacts facts_of(std::size_t candidate, const routing::LegSize& leg) const;
   bool forecasts() const { return policy_ == model::Policy::Ttft && computes(); }
   std::uint64_t expected_cached(std::size_t candidate, const Weight& weight) const;
+  double spared_tokens(std::uint64_t cached) const;
   void note_hits();
   void note_shared(const routing::LoadLedger& ledger);
 
@@ -68,6 +69,7 @@ class Weighing {
   bool decode_worker_;
   double least_prefill_tokens_ = 0;
   routing::PromptFacts facts_;                 // of the prompt, where it is forecast
+  double sharers_ = 0;                         // ranks where a prompt with the same beginning runs
   std::vector<const KnownPrompt::Hit*> hits_;  // by candidate; empty: nobody has anything
   std::vector<std::uint32_t> shared_;  // blocks that are active there, by candidate; likewise
 };
