@@ -80,7 +80,6 @@ void Weighing::note_shared(const routing::LoadLedger& ledger) {
 void Weighing::compare(std::span<const std::uint32_t> eligible) {
   if (forecasts()) {
     facts_ = {.tokens = static_cast<double>(tokens_), .best_cached = 0, .in_demand = 0};
-    sharers_ = 0;
     if (hits_.empty() && shared_.empty()) return;
     for (const std::uint32_t candidate : eligible) {
       Weight weight{.leg = leg_on(candidate), .facts = {}, .cost = {}, .forecast = {}};
@@ -89,7 +88,6 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
       facts_.best_cached =
           std::max(facts_.best_cached, static_cast<double>(expected_cached(candidate, weight)));
       if (shared_.empty() || shared_[candidate] == 0) continue;
-      ++sharers_;
       facts_.in_demand =
           std::max(facts_.in_demand,
                    static_cast<double>(std::uint64_t{shared_[candidate]} * weight.leg.block_size));
@@ -169,13 +167,12 @@ std::uint64_t Weighing::expected_cached(std::size_t candidate, const Weight& wei
   return std::max(weight.cached_tokens, std::min(coming, tokens_));
 }
 
-// A beginning that is wanted here and there at once is worth a copy: its price is shared by those who
-// want it. What only one rank is computing or has is rather waited for.
+// What another rank has or is computing is rather waited for than computed again: a copy must save a
+// little more than it costs.
 double Weighing::spared_tokens(std::uint64_t cached) const {
-  constexpr double kPrice = 1.25;  // a copy must pay a little more than it saves
+  constexpr double kPrice = 1.05;
   const double common = std::min(facts_.in_demand, facts_.best_cached);
-  const double to_copy = std::max(0.0, common - static_cast<double>(cached));
-  return to_copy * (1 - kPrice / std::max(1.0, sharers_));
+  return (1 - kPrice) * std::max(0.0, common - static_cast<double>(cached));
 }
 
 routing::LegLoad Weighing::load_on(std::size_t candidate) const {

@@ -69,7 +69,6 @@ class Weighing {
   bool decode_worker_;
   double least_prefill_tokens_ = 0;
   routing::PromptFacts facts_;                 // of the prompt, where it is forecast
-  double sharers_ = 0;                         // ranks where a prompt with the same beginning runs
   std::vector<const KnownPrompt::Hit*> hits_;  // by candidate; empty: nobody has anything
   std::vector<std::uint32_t> shared_;  // blocks that are active there, by candidate; likewise
 };
