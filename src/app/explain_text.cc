@@ -123,7 +123,7 @@ const Terms& forecast_terms() {
       "forecast",
       {{"wait", "WAIT"}, {"compute", "COMPUTE"}, {"transfer", "TRANSFER"}, {"waste", "WASTE"}},
       "FORECAST",
-      3,
+      6,
       kForecastLegend};
   return kTerms;
 }

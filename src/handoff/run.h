@@ -91,6 +91,7 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<Result<fleet::Booking>> admit(Choose choose);
   admission::Request admission_request() const;
   double compute_seconds() const;
+  std::size_t tries() const;
   void note(Waited waited);
   awaitable<void> prefill_leg();
   awaitable<void> decode_leg();

@@ -134,8 +134,10 @@ void Run::note(Waited waited) {
   trail_->waited = std::move(waited);
 }
 
+// A decode leg that is repeated or moved is no new attempt at the hand-off, but one more try.
+std::size_t Run::tries() const { return 1 + machine_.retries() + machine_.migrations(); }
+
 void Run::begin_attempt() {
-  selection_.begin_attempt(machine_.attempts());
   leading_ = {};
   outcome_ = {};
   handed_off_ = prefill_dropped_ = false;
@@ -149,6 +151,7 @@ void Run::begin_attempt() {
 
 awaitable<void> Run::choose_prefill() {
   begin_attempt();
+  selection_.begin_attempt(tries());
   if (machine_.attempts() == 1) {
     if (auto bypass = selection_.bypass(job_.counters)) {
       decode_booking_ = std::move(*bypass);
@@ -199,6 +202,7 @@ awaitable<void> Run::choose_prefill() {
 
 awaitable<void> Run::choose_decode() {
   const bool alone = !machine_.handing_off();
+  selection_.begin_attempt(tries());
   decode_dropped_ = streaming_ = false;
   if (alone && std::exchange(bypassed_, false)) {  // it is chosen already
     tell({Event::DecodeChosen});

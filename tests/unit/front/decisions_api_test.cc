@@ -107,7 +107,10 @@ TEST_F(DecisionsApiTest, OfARequestThatStillRunsThereIsNoOutcome) {
 }
 
 TEST_F(DecisionsApiTest, OfAFailureItTellsTheError) {
-  decisions->open("id", "m", 1).close({.status = 429, .error = "queue_full"});
+  handoff::Outcome refused;
+  refused.status = 429;
+  refused.error = "queue_full";
+  decisions->open("id", "m", 1).close(refused);
   const Json outcome = get("/v1/decisions/id")["outcome"];
   EXPECT_EQ(outcome["status"], 429);
   EXPECT_EQ(outcome["error"], "queue_full");
