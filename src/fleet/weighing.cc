@@ -87,11 +87,10 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
       weight.cached_tokens = routing::cached_tokens(options_, weight.leg, weight.facts);
       facts_.best_cached =
           std::max(facts_.best_cached, static_cast<double>(expected_cached(candidate, weight)));
-      if (!shared_.empty()) {
-        facts_.in_demand = std::max(
-            facts_.in_demand,
-            static_cast<double>(std::uint64_t{shared_[candidate]} * weight.leg.block_size));
-      }
+      if (shared_.empty() || shared_[candidate] == 0) continue;
+      facts_.in_demand =
+          std::max(facts_.in_demand,
+                   static_cast<double>(std::uint64_t{shared_[candidate]} * weight.leg.block_size));
     }
     return;
   }
@@ -145,7 +144,8 @@ Weight Weighing::weigh(std::size_t candidate) const {
     weight.cached_tokens = expected_cached(candidate, weight);
     weight.forecast = routing::forecast(
         facts_, {.queue_seconds = load->prefill_seconds(now_) + load->awaited_seconds(),
-                 .cached_tokens = static_cast<double>(weight.cached_tokens),
+                 .cached_tokens = static_cast<double>(weight.cached_tokens) +
+                                  spared_tokens(weight.cached_tokens),
                  .speed = members_.workers[worker]->pace(rank).speed(),
                  .transfer_seconds = 0,
                  .preference = weight.facts.preference});
@@ -165,6 +165,14 @@ std::uint64_t Weighing::expected_cached(std::size_t candidate, const Weight& wei
   if (shared_.empty()) return weight.cached_tokens;
   const std::uint64_t coming = std::uint64_t{shared_[candidate]} * weight.leg.block_size;
   return std::max(weight.cached_tokens, std::min(coming, tokens_));
+}
+
+// What another rank has or is computing is rather waited for than computed again: a copy must save a
+// little more than it costs.
+double Weighing::spared_tokens(std::uint64_t cached) const {
+  constexpr double kPrice = 1.05;
+  const double common = std::min(facts_.in_demand, facts_.best_cached);
+  return (1 - kPrice) * std::max(0.0, common - static_cast<double>(cached));
 }
 
 routing::LegLoad Weighing::load_on(std::size_t candidate) const {

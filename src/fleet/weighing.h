@@ -56,6 +56,7 @@ class Weighing {
   routing::SeatFacts facts_of(std::size_t candidate, const routing::LegSize& leg) const;
   bool forecasts() const { return policy_ == model::Policy::Ttft && computes(); }
   std::uint64_t expected_cached(std::size_t candidate, const Weight& weight) const;
+  double spared_tokens(std::uint64_t cached) const;
   void note_hits();
   void note_shared(const routing::LoadLedger& ledger);
 

@@ -7,7 +7,7 @@
 namespace baton::routing {
 
 Forecast forecast(const PromptFacts& prompt, const RankFacts& rank) {
-  const double cached = std::clamp(rank.cached_tokens, 0.0, prompt.tokens);
+  const double cached = std::min(rank.cached_tokens, prompt.tokens);
   const double best = std::min(prompt.best_cached, prompt.tokens);
   const double wasted = std::max(0.0, best - std::max(cached, prompt.in_demand));
   Forecast terms{.wait = std::max(0.0, rank.queue_seconds),

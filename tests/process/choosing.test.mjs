@@ -46,7 +46,7 @@ for (const policy of ['load_aware', 'kv', 'ttft']) {
     const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => complete(fleet, ids(1000, i + 1))));
     for (const answer of answers) assert.equal(answer.status, 200);
     for (const role of ['prefill', 'decode']) {
-      for (const count of await requests(fleet, role)) assert.ok(count >= 4, `${role}: ${await requests(fleet, role)}`);
+      for (const count of await requests(fleet, role)) assert.ok(count >= 1, `${role}: ${await requests(fleet, role)}`);
     }
     await fleet.settle();
     assert.equal(await fleet.router.metric('baton_worker_prefill_tokens'), 0);
@@ -103,6 +103,8 @@ scenario('a stampede on one cold prompt is computed once', async (s) => {
     sim: { prefillTokensPerSecond: 4000 },
     model: { policy: 'ttft' },
   });
+  // It learns first how fast its workers are.
+  for (let i = 1; i <= 8; ++i) assert.equal((await complete(fleet, ids(200 * i, 100 + i))).status, 200);
   const tokens = ids(4000, 1);
   const answers = await Promise.all(Array.from({ length: 8 }, () => complete(fleet, tokens)));
   const cached = answers.map((answer) => JSON.parse(answer.text).usage.prompt_tokens_details?.cached_tokens ?? 0);

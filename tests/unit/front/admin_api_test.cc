@@ -18,6 +18,7 @@ using testing::HasSubstr;
 struct AdminApiTest : test::IoFixture {
   void serve(std::string name, std::vector<Role> roles) {
     config::Model& model = config.models.emplace_back();
+    model.policy = model::Policy::RoundRobin;  // so that a test knows who is next
     model.name = std::move(name);
     model.policy = model::Policy::RoundRobin;  // no dice
     for (const Role role : roles) {
