@@ -20,7 +20,6 @@ struct AdminApiTest : test::IoFixture {
     config::Model& model = config.models.emplace_back();
     model.policy = model::Policy::RoundRobin;  // so that a test knows who is next
     model.name = std::move(name);
-    model.policy = model::Policy::RoundRobin;  // no dice
     for (const Role role : roles) {
       model::WorkerSpec worker;
       worker.endpoint = {"127.0.0.1", static_cast<std::uint16_t>(model.workers.size() + 1)};
