@@ -83,7 +83,7 @@ scenario('whoever does not want to wait is told so, whoever leaves is gone', asy
     sim: { prefillTokensPerSecond: 1000 },
     model: { policy: 'kv', queue: { busy_tokens: 0 } },
   });
-  const running = complete(fleet, ids(1500, 1));
+  const running = complete(fleet, ids(4000, 1));
   await until('the first is being computed', async () => (await fleet.router.metric('baton_worker_prefill_tokens')) > 0);
   const hasty = await complete(fleet, ids(100, 2), { 'x-baton-queue': 'fail-fast' });
   assert.equal(hasty.status, 503);
