@@ -68,7 +68,7 @@ constexpr std::array kKeys{
     Key{"probe.enabled", "--probe.enabled", "boolean", "true", "Whether a worker is asked at registration what it is, and refused where that contradicts what was said of it."},
     Key{"probe.self_test", "--probe.self-test", "boolean", "false", "Whether a prefill and a decode worker must first pass one tiny hand-off."},
     Key{"kv_index.source", "--kv-index.source", "one of auto, events, decisions, off", "auto", "How Baton knows what workers' KV caches hold: events where they come and else its own decisions, only events, only decisions, or not at all."},
-    Key{"kv_index.blocks", "--kv-index.blocks", "integer", "16000000", "KV blocks remembered at once, of all workers; about 50 bytes each."},
+    Key{"kv_index.blocks", "--kv-index.blocks", "integer", "16000000", "KV blocks remembered at once, of all workers; about 33 bytes each, and 16 for every further worker that has it."},
     Key{"kv_index.decision_ttl", "--kv-index.decision-ttl", "duration", "2m", "Without events: how long a worker is believed to keep what it was sent, from its last use."},
     Key{"kv_index.prediction_ttl", "--kv-index.prediction-ttl", "duration", "5s", "With events: how long a worker is believed to be about to store what it was sent; 0s: not at all."},
     Key{"kv_index.silence", "--kv-index.silence", "duration", "30s", "How long a worker that serves requests may send no event before Baton goes by decisions for it, and says so."},

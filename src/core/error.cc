@@ -86,7 +86,7 @@ constexpr std::array kTable{
               "`raw_isl_tokens` or `cached_tokens`), what waits (`current`) and the `limit`; `Retry-After` is how "
               "long the queue will take, from 1 to 60 seconds."},
     ErrorInfo{Errc::QueueTimeout, 503, "overloaded_error", "queue_timeout", Fault::Us, false,
-              "No worker had time before the request's patience was over (`x-baton-queue`, `nvext.queue` or "
+              "No worker had time before the request's patience was over (`x-baton-queue` or "
               "`queue.patience`); `Retry-After` as above."},
     ErrorInfo{Errc::WorkersBusy, 503, "overloaded_error", "workers_busy", Fault::Us, false,
               "Every worker for this request is busy, and it may not wait: it said `fail-fast`, or nobody of its "

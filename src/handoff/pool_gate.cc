@@ -33,11 +33,14 @@ config::Queue PoolGate::with_defaults(config::Queue queue, model::Policy policy)
   return queue;
 }
 
-PoolGate& PoolGate::of(fleet::Pool& pool, const config::Queue& queue, const std::string& model,
-                       boost::asio::any_io_executor home, telemetry::Registry& metrics) {
+PoolGate& PoolGate::of(fleet::Pool& pool, const config::Queue& queue, model::Policy policy,
+                       const std::string& model, boost::asio::any_io_executor home,
+                       telemetry::Registry& metrics) {
   // Nobody else listens to a pool.
-  return static_cast<PoolGate&>(pool.bell().listener(
-      [&] { return std::make_unique<PoolGate>(queue, model, std::move(home), metrics); }));
+  return static_cast<PoolGate&>(pool.bell().listener([&] {
+    return std::make_unique<PoolGate>(with_defaults(queue, policy), model, std::move(home),
+                                      metrics);
+  }));
 }
 
 }  // namespace baton::handoff

@@ -25,8 +25,9 @@ class PoolGate final : public fleet::LoadListener {
            telemetry::Registry& metrics);
 
   // That of the pool; made by the first who asks.
-  static PoolGate& of(fleet::Pool& pool, const config::Queue& queue, const std::string& model,
-                      boost::asio::any_io_executor home, telemetry::Registry& metrics);
+  static PoolGate& of(fleet::Pool& pool, const config::Queue& queue, model::Policy policy,
+                      const std::string& model, boost::asio::any_io_executor home,
+                      telemetry::Registry& metrics);
   // What is configured, and what the policy that chooses prefill workers adds where nothing is.
   static config::Queue with_defaults(config::Queue queue, model::Policy policy);
 

@@ -89,8 +89,8 @@ class Run : public std::enable_shared_from_this<Run> {
   using Choose = std::function<Result<fleet::Booking>(const std::optional<fleet::BusyLine>&)>;
   // Lets `choose` book when it is the request's turn.
   awaitable<Result<fleet::Booking>> admit(Choose choose);
-  admission::Request admission_request() const;
-  double compute_seconds() const;
+  admission::Request admission_request(std::uint64_t cached) const;
+  double compute_seconds(std::uint64_t tokens) const;
   std::size_t tries() const;
   void note(Waited waited);
   awaitable<void> prefill_leg();

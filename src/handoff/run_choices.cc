@@ -46,12 +46,13 @@ awaitable<Result<fleet::Booking>> Run::admit(Choose choose) {
   const bool waits = !queue.classes.empty() || queue.follow_tokens.value_or(0) > 0 ||
                      policy == model::Policy::Ttft;
   // Who was let through once need not queue again for another attempt.
-  if (!waits || machine_.attempts() > 1) co_return choose({});
+  if (!waits || tries() > 1) co_return choose({});
   const auto home = co_await boost::asio::this_coro::executor;
-  PoolGate& pool = PoolGate::of(*selection_.pool(), PoolGate::with_defaults(queue, policy),
-                                job_.model->name(), home, handoff_.metrics_);
+  PoolGate& pool =
+      PoolGate::of(*selection_.pool(), queue, policy, job_.model->name(), home, handoff_.metrics_);
   selection_.look_at_prompt();
   const fleet::KnownPrompt& prompt = selection_.prompt();
+  std::uint64_t cached = most_cached_tokens(prompt, selection_.first_workers());
   Waited waited;
   const auto patience = job_.patience ? job_.patience->at_most : std::nullopt;
   const bool hasty = patience && patience->count() == 0;
@@ -59,18 +60,21 @@ awaitable<Result<fleet::Booking>> Run::admit(Choose choose) {
       prompt.shapes.front().chain) {
     using Clock = admission::Followers::Clock;
     auto joined = co_await pool.followers()->join(
-        chain_of(prompt, most_cached_tokens(prompt, selection_.first_workers())),
-        patience ? Clock::now() + *patience : Clock::time_point::max(), cancellation_);
+        chain_of(prompt, cached), patience ? Clock::now() + *patience : Clock::time_point::max(),
+        cancellation_);
     if (!joined) co_return fail(std::move(joined.error()));
     leading_ = std::move(joined->leading);
     waited.followed = joined->waited;
-    if (joined->followed) selection_.look_at_prompt();
+    if (joined->followed) {
+      selection_.look_at_prompt();
+      cached = most_cached_tokens(selection_.prompt(), selection_.first_workers());
+    }
   }
   if (!pool.gate()) {
     note(std::move(waited));
     co_return choose({});
   }
-  admission::Request request = admission_request();
+  admission::Request request = admission_request(cached);
   std::optional<fleet::Booking> booked;
   std::optional<routing::Awaiting> awaiting;
   auto admitted = co_await pool.gate()->enter(
@@ -98,7 +102,7 @@ awaitable<Result<fleet::Booking>> Run::admit(Choose choose) {
   co_return std::move(*booked);
 }
 
-admission::Request Run::admission_request() const {
+admission::Request Run::admission_request(std::uint64_t cached) const {
   const routing::Hints& hints = *job_.hints;
   const fleet::KnownPrompt& prompt = selection_.prompt();
   const auto named = hints.metadata.find("policy-class");
@@ -111,25 +115,22 @@ admission::Request Run::admission_request() const {
           .priority_jump = static_cast<double>(std::max(0, hints.priority.value_or(0))),
           .tenant = hints.tenant.empty() ? job_.client : hints.tenant,
           .prompt_tokens = prompt.tokens,
-          .cached_tokens = most_cached_tokens(prompt, selection_.first_workers()),
+          .cached_tokens = cached,
           .lane = pin != nullptr ? pin->worker : std::string(plain ? "*" : ""),
-          .compute_seconds = compute_seconds(),
+          .compute_seconds = compute_seconds(prompt.tokens - std::min(cached, prompt.tokens)),
           .workers = std::max<std::size_t>(1, selection_.first_workers().size()),
           .patience = job_.patience};
 }
 
-// For what the best cache does not have, as fast as the first of its workers is.
-double Run::compute_seconds() const {
-  const fleet::KnownPrompt& prompt = selection_.prompt();
+// For so many new tokens, as fast as the first of its workers is.
+double Run::compute_seconds(std::uint64_t tokens) const {
   const auto members = selection_.first_workers().members();
   if (members->workers.empty()) return 0;
-  const std::uint64_t cached = most_cached_tokens(prompt, selection_.first_workers());
-  return members->workers.front()->pace(0).speed().seconds(
-      static_cast<double>(prompt.tokens - std::min(cached, prompt.tokens)));
+  return members->workers.front()->pace(0).speed().seconds(static_cast<double>(tokens));
 }
 
 void Run::note(Waited waited) {
-  if (!trail_ || machine_.attempts() > 1) return;
+  if (!trail_ || tries() > 1) return;
   trail_->page.waited(waited);
   trail_->waited = std::move(waited);
 }

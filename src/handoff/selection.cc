@@ -94,6 +94,7 @@ Selection::Selection(const Job& job, const fleet::Random& random)
 }
 
 void Selection::look_at_prompt() {
+  looked_ = true;
   const auto weighs = [this](Role role) {
     return fleet::weighs_prompts(pool_->workers(role).policy());
   };
@@ -247,7 +248,8 @@ auto Selection::anywhere(Find find) {
 }
 
 Result<fleet::Booking> Selection::prefill(const std::optional<fleet::BusyLine>& busy) {
-  look_at_prompt();
+  if (!looked_) look_at_prompt();
+  looked_ = false;
   return anywhere([&] {
     return first_that_can_be_followed(busy, [this](const fleet::Wish& wish) {
       return book(Role::Prefill, wish, prefill_lease_);
@@ -300,7 +302,8 @@ fleet::Wish Selection::alone_wish() const {
 }
 
 Result<fleet::Booking> Selection::alone(const std::optional<fleet::BusyLine>& busy) {
-  look_at_prompt();
+  if (!looked_) look_at_prompt();
+  looked_ = false;
   return anywhere([&] {
     fleet::Wish wish = alone_wish();
     wish.busy = busy;
@@ -314,6 +317,7 @@ Result<fleet::Booking> Selection::releaser(fleet::Pool& pool, model::HandoffMode
   fleet::WorkerSet& decodes = pool.workers(Role::Decode);
   fleet::Wish wish;
   wish.whatever_policy = true;
+  wish.part = fleet::Part::Decode;
   wish.mode = mode;
   wish.constraints = transfer;
   wish.excluded = excluded;

@@ -52,7 +52,7 @@ class Selection {
   void begin_attempt(std::size_t number) { attempt_ = number; }
   // What is known of the prompt; asked anew for each choice.
   const fleet::KnownPrompt& prompt() const { return *known_; }
-  void look_at_prompt();
+  void look_at_prompt();  // one look serves one choice
   // The answer comes token by token.
   bool streams() const;
   // Who is asked first: the workers that compute prompts.
@@ -103,6 +103,7 @@ class Selection {
   std::shared_ptr<fleet::Pool> pool_;  // where it is served
   Policy policy_;
   std::shared_ptr<const fleet::KnownPrompt> known_;
+  bool looked_ = false;  // and nobody has been chosen since
   DecisionLog::Page page_;
   std::size_t attempt_ = 1;
   model::Role alone_role_ = model::Role::Decode;

@@ -149,6 +149,10 @@ TEST_F(BypassTest, AFullDecodeWorkerDoesNotTakeIt) {
   EXPECT_EQ(decision(), "bypass_allowed_decode_not_busy");
   // The blocks of equal prompts count once, so the second has room as well.
   EXPECT_NE(bypassed(), "");
+  prompt(3200).cached(worker("d1"), 3200);
+  observer->cached(worker("d2"), 3200);
+  EXPECT_EQ(bypassed(), "");  // 200 blocks are too many for either
+  EXPECT_EQ(decision(), "bypass_denied_decode_busy");
 }
 
 TEST_F(BypassTest, TwoAtOnceNeverTakeTheSamePlace) {

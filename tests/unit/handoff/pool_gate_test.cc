@@ -12,7 +12,7 @@ namespace {
 
 struct PoolGateTest : testing::Test {
   PoolGate& gate(const config::Queue& queue) {
-    return PoolGate::of(*pool, queue, "m", io.get_executor(), metrics);
+    return PoolGate::of(*pool, queue, model::Policy::Kv, "m", io.get_executor(), metrics);
   }
 
   boost::asio::io_context io;
