@@ -337,6 +337,7 @@ for (const [place, one] of HANDOFFS.entries()) {
     seats.slice(1, PER_ROLE).forEach((seat) => (seat.keepsItsWord = true));
     const models = [{ name: 'demo', retries: 3, migration: 3, workers: seats.map((seat) => seat.spec) }];
     const router = await Router.start(s, { threads: 2, timeouts: TIMEOUTS, models }, ENVIRONMENT);
+    await router.allUp();
     const counted = async (metric) => router.metric(metric);
 
     const calmly = new Tally();

@@ -51,7 +51,7 @@ async function startFleet(s, mode, counts, { flags = {}, model = {}, config = {}
   fleet.router = await Router.start(s, {
     threads: 1, models: [{ name: 'demo', disaggregation: 'required', workers, ...model }], ...config,
   });
-  await fleet.router.ready();
+  await fleet.router.allUp();
   return fleet;
 }
 

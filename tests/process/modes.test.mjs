@@ -26,8 +26,11 @@ async function startWithoutPrefill(s, model, engine = 'vllm') {
   const prefill = { url: `http://127.0.0.1:${port}`, engine, role: 'prefill' };
   const workers = [prefill, decode.worker()];
   const router = await Router.start(s, { models: [{ name: 'demo', workers, ...model }] });
+  const address = `127.0.0.1:${port}`;
+  // Until then it might be asked: a worker not heard of yet is better than none.
+  await until('the router knows that it is not there', async () => (await router.workerAt({ address }))?.state === 'unreachable');
   const startPrefill = () => Sim.start(s, { engine, role: 'prefill', port });
-  return { router, decode, startPrefill, address: `127.0.0.1:${port}` };
+  return { router, decode, startPrefill, address };
 }
 
 async function kill(sim) {

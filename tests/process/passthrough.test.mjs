@@ -42,13 +42,16 @@ async function fleetOfFakes(s, config = {}) {
   const prefill = await FakeEngine.start(s);
   const decode = await FakeEngine.start(s);
   const models = [{ name: 'demo', workers: [prefill.worker('prefill'), decode.worker('decode')] }];
-  return { prefill, decode, router: await Router.start(s, { models, ...config }) };
+  const router = await Router.start(s, { models, ...config });
+  await router.allUp();
+  return { prefill, decode, router };
 }
 
 scenario('bytes of the body', async (s) => {
   const { prefill, decode, router } = await fleetOfFakes(s);
   const whole = await FakeEngine.start(s);
   const alone = await Router.start(s, { models: [{ name: 'demo', workers: [whole.worker()] }] });
+  await alone.allUp();
   for (const [name, body] of Object.entries(BODIES)) {
     await s.step(`${name}, aggregated`, async () => {
       const answer = await request(alone.address, { path: CHAT, body });
@@ -142,6 +145,7 @@ scenario('headers', async (s) => {
   await s.step('a key for the router stays with the router', async () => {
     const models = [{ name: 'demo', workers: [prefill.worker('prefill'), decode.worker('decode')] }];
     const guarded = await Router.start(s, { models, api_keys: ['sk-router'] });
+    await guarded.allUp();
     assert.equal((await call({ Authorization: 'Bearer sk-router' }, guarded.address)).status, 200);
     for (const leg of legs()) assert.equal(leg.headers.authorization, undefined);
     await until('a log', () => guarded.process.stderr.length > 0);

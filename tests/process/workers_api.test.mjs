@@ -131,6 +131,7 @@ scenario('a worker that is drained ends what it has begun, gets nothing new, and
 scenario('a worker of the configuration can be drained and taken back, but not removed', async (s) => {
   const sims = await Promise.all([1, 2].map(() => Sim.start(s)));
   const router = await Router.start(s, { models: [{ name: 'demo', workers: sims.map((sim) => sim.worker()) }] });
+  await router.allUp();
   const path = `/workers/${sims[0].address}`;
   for (const [method, body] of [['DELETE'], ['PATCH', { role: 'decode' }]]) {
     const refused = await admin(router, method, path, { body });
