@@ -77,8 +77,8 @@ void Traffic::caches(Store store) const {
   }
 }
 
-BatonDecider::BatonDecider(const Traffic& traffic)
-    : caches_(config::KvIndex(), metrics_, log_), set_(model::Role::Prefill, model::Policy::Kv) {
+BatonDecider::BatonDecider(const Traffic& traffic, model::Policy policy)
+    : caches_(config::KvIndex(), metrics_, log_), set_(model::Role::Prefill, policy) {
   overlap::Caches::Table table;
   std::vector<kvindex::Slot> slots;
   for (std::size_t i = 0; i < traffic.workers; ++i) {

@@ -52,12 +52,12 @@ struct Traffic {
   std::vector<TokenId> conversation(std::size_t number) const;
 };
 
-// As Baton does it: what workers hold by their events, and the policy `kv`.
+// As Baton does it: what workers hold by their events, and a policy that weighs prompts.
 class BatonDecider {
  public:
   using Booked = fleet::Booking;
 
-  explicit BatonDecider(const Traffic& traffic);
+  BatonDecider(const Traffic& traffic, model::Policy policy);
   Booked preload(const std::vector<TokenId>& prompt);
 
   Hashes hash(const std::vector<TokenId>& prompt) const;

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <deque>
 #include <exception>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,8 +50,8 @@ void print_row(std::string_view who, std::string_view what, std::size_t workers,
 
 // So many requests run at any time: for each that begins, the oldest ends.
 template <class Decider>
-void measure(std::string_view who, const Traffic& traffic, std::size_t decisions) {
-  Decider decider(traffic);
+void measure(std::string_view who, const Traffic& traffic, std::size_t decisions,
+             Decider& decider) {
   std::deque<typename Decider::Booked> running;
   const std::size_t at_once = kActivePerWorker * traffic.workers;
   Latencies hash, look_up, book, all, remember;
@@ -97,10 +98,15 @@ int main(int argc, char** argv) {
     const std::size_t workers = std::strtoul(argv[1], nullptr, 10);
     const std::size_t decisions = std::strtoul(argv[2], nullptr, 10);
     const Traffic traffic(workers);
-    fmt::print(stderr, "  {} workers: Baton\n", workers);
-    measure<BatonDecider>("Baton", traffic, decisions);
+    for (const auto policy : {baton::model::Policy::Kv, baton::model::Policy::Ttft}) {
+      const std::string who = fmt::format("Baton, {}", baton::model::to_string(policy));
+      fmt::print(stderr, "  {} workers: {}\n", workers, who);
+      BatonDecider decider(traffic, policy);
+      measure(who, traffic, decisions, decider);
+    }
     fmt::print(stderr, "  {} workers: naive\n", workers);
-    measure<NaiveDecider>("naive", traffic, std::min<std::size_t>(decisions, 200));
+    NaiveDecider naive(traffic);
+    measure("naive", traffic, std::min<std::size_t>(decisions, 200), naive);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_decide: {}\n", error.what());
     return 1;

@@ -99,6 +99,7 @@ constexpr std::array kKeys{
     Key{"models[].cost.disk_cache_hit_weight", "", "number", "0.25", "The same for disk and for storage outside."},
     Key{"models[].cost.temperature", "", "number", "0", "0 takes the cheapest worker; more spreads requests over the costlier ones."},
     Key{"models[].cost.track_prefill_tokens", "", "boolean", "true", "Whether prompts being computed count as load."},
+    Key{"models[].cost.prefill_load_model", "", "one of none, measured", "none", "How prompts being computed become less to do: all at once when the first token comes, or as time goes by, at the speed the worker has shown. Policy ttft always measures."},
     Key{"models[].cost.track_output_blocks", "", "boolean", "false", "Whether the blocks of answers count as they grow."},
     Key{"models[].cost.assume_kv_reuse", "", "boolean", "true", "Whether prompts that begin alike count their common blocks once."},
     Key{"models[].conditional_prefill.policy", "", "one of never, isl_bounding, prefill_load, isl_or_load", "never", "When a decode worker computes a prompt itself: never, where little of it is new to that worker, where prefill is busy, or either."},

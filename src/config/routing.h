@@ -13,6 +13,12 @@
 // worker, and who waits. Where a value is not given, the defaults below are those of the reference.
 namespace baton::config {
 
+// How prompts that are being computed become less to do.
+enum class PrefillLoadModel : std::uint8_t {
+  None,      // all at once, when the first token comes
+  Measured,  // as time goes by, at the speed that the worker has shown
+};
+
 // What the policies kv and load_aware weigh. In KV blocks.
 struct Cost {
   double overlap_score_credit = 1.0;  // for a block on the device; 0: caches do not count
@@ -24,6 +30,7 @@ struct Cost {
   double shared_cache_multiplier = 0.0;  // 0 to 1
   double temperature = 0.0;              // 0: the cheapest one
   bool track_prefill_tokens = true;
+  PrefillLoadModel prefill_load_model = PrefillLoadModel::None;  // ttft always measures
   bool track_output_blocks = false;
   bool assume_kv_reuse = true;  // false: blocks of prompts with equal beginnings count each
   bool operator==(const Cost&) const = default;

@@ -27,6 +27,7 @@ Parsed<std::uint64_t> parse_tokens(std::string_view text) {
 
 constexpr std::array<std::string_view, 4> kBypasses{"never", "isl_bounding", "prefill_load",
                                                     "isl_or_load"};
+constexpr std::array<std::string_view, 2> kLoadModels{"none", "measured"};
 constexpr std::array<std::string_view, 4> kOrders{"fcfs", "lcfs", "wspt", "shortest"};
 
 // The names are in the order of the values.
@@ -39,6 +40,10 @@ std::optional<Value> named(std::string_view name) {
 
 Parsed<Bypass> parse_bypass(std::string_view text) {
   return parse_choice<Bypass>(text, named<Bypass, kBypasses>, kBypasses);
+}
+
+Parsed<PrefillLoadModel> parse_load_model(std::string_view text) {
+  return parse_choice<PrefillLoadModel>(text, named<PrefillLoadModel, kLoadModels>, kLoadModels);
 }
 
 Parsed<QueueOrder> parse_order(std::string_view text) {
@@ -56,6 +61,7 @@ Cost read_cost(const Section& model) {
   section.read("disk_cache_hit_weight", cost.disk_cache_hit_weight, parse_share);
   section.read("temperature", cost.temperature, parse_scale);
   section.read("track_prefill_tokens", cost.track_prefill_tokens, parse_boolean);
+  section.read("prefill_load_model", cost.prefill_load_model, parse_load_model);
   section.read("track_output_blocks", cost.track_output_blocks, parse_boolean);
   section.read("assume_kv_reuse", cost.assume_kv_reuse, parse_boolean);
   return cost;

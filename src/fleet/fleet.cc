@@ -50,55 +50,38 @@ Fleet::Fleet(const config::Config& config, telemetry::Registry& metrics, telemet
 }
 
 void Fleet::add_metrics() {
-  using Loads = std::map<telemetry::Labels, std::int64_t>;
-  // The sum over its ranks; who leaves and who comes may be at the same address.
-  const auto add = [](Loads& loads, telemetry::Labels labels, const Worker& worker, auto of) {
-    std::int64_t& load = loads[std::move(labels)];
-    for (std::uint32_t rank = 0; rank < worker.ranks(); ++rank) load += of(*worker.load(rank));
+  using Named = std::vector<std::pair<std::string, std::string (*)(const Member&)>>;
+  // The sum over a worker's ranks; who leaves and who comes may be at the same address.
+  const auto summed = [this](Named named, std::int64_t (*of)(const routing::SeatLoad&)) {
+    return [this, named = std::move(named), of](const telemetry::Registry::Emit& emit) {
+      std::map<telemetry::Labels, std::int64_t> loads;
+      for (const Member& one : members()) {
+        telemetry::Labels labels;
+        for (const auto& [name, value] : named) labels.emplace_back(name, value(one));
+        std::int64_t& load = loads[std::move(labels)];
+        for (std::uint32_t rank = 0; rank < one.worker->ranks(); ++rank)
+          load += of(*one.worker->load(rank));
+      }
+      for (const auto& [labels, load] : loads) emit(labels, load);
+    };
   };
-  const auto role_of = [](const Member& one) {
+  const auto model = [](const Member& one) { return one.model->name(); };
+  const auto server = [](const Member& one) { return one.worker->authority(); };
+  const auto role = [](const Member& one) {
     return std::string(model::to_string(one.worker->spec().role));
   };
   metrics_.collect("baton_worker_in_flight", "Requests running on a worker now.",
-                   [=, this](const telemetry::Registry::Emit& emit) {
-                     Loads loads;
-                     for (const Member& one : members()) {
-                       add(loads,
-                           {{"model", one.model->name()},
-                            {"worker", one.worker->authority()},
-                            {"role", role_of(one)}},
-                           *one.worker,
-                           [](const routing::SeatLoad& load) { return load.requests(); });
-                     }
-                     for (const auto& [labels, load] : loads) emit(labels, load);
-                   });
-  metrics_.collect(
-      "baton_worker_prefill_tokens", "Prompt tokens a worker has yet to compute, as booked.",
-      [=, this](const telemetry::Registry::Emit& emit) {
-        Loads loads;
-        for (const Member& one : members()) {
-          add(loads,
-              {{"model", one.model->name()},
-               {"worker", one.worker->authority()},
-               {"role", role_of(one)}},
-              *one.worker, [](const routing::SeatLoad& load) { return load.prefill_tokens(); });
-        }
-        for (const auto& [labels, load] : loads) emit(labels, load);
-      });
+                   summed({{"model", model}, {"worker", server}, {"role", role}},
+                          [](const routing::SeatLoad& load) { return load.requests(); }));
+  metrics_.collect("baton_worker_prefill_tokens",
+                   "Prompt tokens a worker has yet to compute, as booked.",
+                   summed({{"model", model}, {"worker", server}, {"role", role}},
+                          [](const routing::SeatLoad& load) { return load.prefill_tokens(); }));
   metrics_.collect("baton_worker_decode_blocks", "KV blocks of the requests that run on a worker.",
-                   [=, this](const telemetry::Registry::Emit& emit) {
-                     Loads loads;
-                     for (const Member& one : members()) {
-                       add(loads,
-                           {{"model", one.model->name()},
-                            {"worker", one.worker->authority()},
-                            {"role", role_of(one)}},
-                           *one.worker, [](const routing::SeatLoad& load) {
-                             return static_cast<std::int64_t>(std::llround(load.decode_blocks()));
-                           });
-                     }
-                     for (const auto& [labels, load] : loads) emit(labels, load);
-                   });
+                   summed({{"model", model}, {"worker", server}, {"role", role}},
+                          [](const routing::SeatLoad& load) {
+                            return static_cast<std::int64_t>(std::llround(load.decode_blocks()));
+                          }));
   metrics_.collect("baton_workers", "Workers, by what they are now.",
                    [this](const telemetry::Registry::Emit& emit) {
                      const Time now = Clock::now();
@@ -282,9 +265,12 @@ void Fleet::publish() {
 
 std::shared_ptr<Worker> Fleet::make_worker(const std::string& model,
                                            const model::WorkerSpec& spec) {
-  auto& siblings = paces_[{model, spec.role}];
-  if (!siblings) siblings = std::make_shared<routing::SiblingPace>();
-  return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_, siblings);
+  const auto [kind, is_new] = siblings_.try_emplace({model, spec.role});
+  if (is_new) {
+    kind->second = {.pace = std::make_shared<routing::SiblingPace>(),
+                    .transfers = std::make_shared<routing::TransferPace>()};
+  }
+  return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_, kind->second);
 }
 
 std::map<Slot, Fleet::Seated>::iterator Fleet::find_seat(model::WorkerId id) {

@@ -117,7 +117,7 @@ class Fleet {
   std::set<Slot> drained_;  // by an operator
   std::uint64_t next_id_ = 1;
   // What workers of one kind have measured together.
-  std::map<std::pair<std::string, model::Role>, std::shared_ptr<routing::SiblingPace>> paces_;
+  std::map<std::pair<std::string, model::Role>, Worker::Siblings> siblings_;
   std::vector<OnSeated> on_seated_;
   std::vector<OnGone> on_gone_;
   Published<Catalog> catalog_;

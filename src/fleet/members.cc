@@ -9,12 +9,22 @@ namespace baton::fleet {
 
 Members::Members(std::vector<std::shared_ptr<Worker>> of) : workers(std::move(of)) {
   std::uint32_t most = 0;
-  for (const auto& worker : workers) most = std::max(most, worker->ranks());
+  std::size_t all = 0;
+  for (const auto& worker : workers) {
+    most = std::max(most, worker->ranks());
+    all += worker->ranks();
+  }
+  candidates.reserve(all);
   for (std::uint32_t rank = 0; rank < most; ++rank) {
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      if (rank < workers[i]->ranks())
-        candidates.push_back(
-            {i, rank, workers[i]->spec().block_size.value_or(0), workers[i]->load(rank).get()});
+      const Worker& worker = *workers[i];
+      if (rank >= worker.ranks()) continue;
+      candidates.push_back({.seat = {worker.id(), rank},
+                            .worker = static_cast<std::uint32_t>(i),
+                            .block_size = worker.spec().block_size.value_or(0),
+                            .load = worker.load(rank).get(),
+                            .pace = &worker.pace(rank),
+                            .transfers = &worker.transfers()});
     }
   }
 }
@@ -30,11 +40,11 @@ std::shared_ptr<Worker> Members::find(std::string_view name) const {
   return nullptr;
 }
 
-std::optional<std::size_t> Members::find(routing::SeatKey seat) const {
+std::optional<std::size_t> Members::look_up(routing::SeatKey seat) const {
   std::call_once(index_->made, [this] {
     index_->by_seat.reserve(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i)
-      index_->by_seat.emplace(this->seat(i), static_cast<std::uint32_t>(i));
+      index_->by_seat.emplace(candidates[i].seat, static_cast<std::uint32_t>(i));
   });
   const auto found = index_->by_seat.find(seat);
   if (found == index_->by_seat.end()) return std::nullopt;

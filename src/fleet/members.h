@@ -3,7 +3,9 @@
 #pragma once
 
 #include "fleet/worker.h"
+#include "routing/pace.h"
 #include "routing/seat_load.h"
+#include "routing/transfer_pace.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -21,11 +23,15 @@ namespace baton::fleet {
 // Confinement. Any thread; it does not change.
 class Members {
  public:
+  // What is looked at for each prompt lies together here: there may be thousands. What it points to is
+  // the worker's.
   struct Candidate {
-    std::size_t worker = 0;  // of workers
-    std::uint32_t rank = 0;
-    std::uint32_t block_size = 0;             // as was said; 0: nobody has
-    const routing::SeatLoad* load = nullptr;  // the worker's
+    routing::SeatKey seat;
+    std::uint32_t worker = 0;      // of workers
+    std::uint32_t block_size = 0;  // as was said; 0: nobody has
+    const routing::SeatLoad* load = nullptr;
+    const routing::Pace* pace = nullptr;
+    const routing::TransferPace* transfers = nullptr;
   };
 
   Members() = default;
@@ -37,13 +43,14 @@ class Members {
   const std::shared_ptr<Worker>& worker(std::size_t candidate) const {
     return workers[candidates[candidate].worker];
   }
-  routing::SeatKey seat(std::size_t candidate) const {
-    return {worker(candidate)->id(), candidates[candidate].rank};
-  }
   // By name, host:port or number; null where there is none.
   std::shared_ptr<Worker> find(std::string_view name) const;
-  // The candidate that sits there; nothing where it is none of these.
-  std::optional<std::size_t> find(routing::SeatKey seat) const;
+  // The candidate that sits there; nothing where it is none of these. Who asks for many mostly knows
+  // where to look first.
+  std::optional<std::size_t> find(routing::SeatKey seat, std::size_t guess = 0) const {
+    if (guess < candidates.size() && candidates[guess].seat == seat) return guess;
+    return look_up(seat);
+  }
 
  private:
   // Made when it is first wanted: a large fleet changes often, and not every policy wants it.
@@ -51,6 +58,8 @@ class Members {
     std::once_flag made;
     boost::unordered_flat_map<routing::SeatKey, std::uint32_t, routing::SeatKeyHash> by_seat;
   };
+  std::optional<std::size_t> look_up(routing::SeatKey seat) const;
+
   std::shared_ptr<Index> index_ = std::make_shared<Index>();
 };
 

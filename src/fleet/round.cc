@@ -46,10 +46,9 @@ Error unavailable(Errc code, std::string message) {
 Round::Round(const WorkerSet& set, const Wish& wish)
     : set_(set), wish_(wish), members_(set.members()), now_(Clock::now()) {
   if (weighs_prompts(set.policy_))
-    weighing_.emplace(set.role_, set.policy_, set.cost_, *set.ledger_, *members_, wish, now_);
+    weighing_.emplace(set.role_, set.policy_, set.cost_, *set.ledger_, set.popularity_, *members_,
+                      wish, now_);
 }
-
-model::Policy Round::policy() const { return set_.policy_; }
 
 bool Round::can_serve() const {
   if (wish_.pin) return pinned(*wish_.pin).has_value();
@@ -173,17 +172,18 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   const auto cheapest = [&](std::span<const std::uint32_t> among) -> std::size_t {
     weighing_->compare(among);
     const auto picked = routing::pick_cheapest(
-        among.size(), [&](std::size_t i) { return weighing_->weigh(among[i]).total; },
+        among.size(), [&](std::size_t i) { return weighing_->total(among[i]); },
         [](std::size_t) { return true; }, [&random] { return random(); }, weighing_->temperature());
     // No cost is a number where options and loads are absurd: anyone is better than nobody.
     return among[picked.value_or(0)];
   };
   std::vector<std::uint32_t> eligible(size());
   std::iota(eligible.begin(), eligible.end(), 0U);
-  if (plain && !wish_.busy) {
+  // Whoever only binds late finds nobody too busy.
+  if (plain && (!wish_.busy || !wish_.busy->draws_a_line())) {
     // Mostly all are well: then it is cheaper to look at the health of one than of thousands.
     const std::size_t chosen = cheapest(eligible);
-    if (worker(chosen)->standing(now_) == Standing::Good) return chosen;
+    if (worker(chosen)->standing(now_) == Standing::Good) return unless_late(chosen);
   }
   eligible.clear();
   bool anybody = false;
@@ -196,7 +196,10 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   // The best may have gone down in this moment.
   if (!anybody) return fail(none_eligible());
   if (eligible.empty()) return fail(all_busy());
-  const std::size_t chosen = cheapest(eligible);
+  return unless_late(cheapest(eligible));
+}
+
+Result<std::size_t> Round::unless_late(std::size_t chosen) const {
   const bool late = wish_.busy && wish_.busy->late;
   if (!late || routing::has_room(members_->candidates[chosen].load->prefill_seconds(now_)))
     return chosen;

@@ -32,7 +32,7 @@ class Round {
   bool can_serve() const;
 
   const std::shared_ptr<Worker>& worker(std::size_t i) const { return members_->worker(i); }
-  std::uint32_t rank(std::size_t i) const { return members_->candidates[i].rank; }
+  std::uint32_t rank(std::size_t i) const { return members_->candidates[i].seat.rank; }
   std::int64_t load(std::size_t i) const { return members_->candidates[i].load->requests(); }
   std::size_t size() const { return members_->candidates.size(); }
   std::string why_not(const Worker& worker) const;
@@ -42,7 +42,6 @@ class Round {
   // Null where the policy weighs nothing.
   const Weighing* weighing() const { return weighing_ ? &*weighing_ : nullptr; }
   Time now() const { return now_; }
-  model::Policy policy() const;
 
  private:
   // Why a worker cannot have a request, in the order it is asked. Later reasons are nearer misses.
@@ -59,6 +58,8 @@ class Round {
   template <class Pick>
   std::optional<std::size_t> choose_by_preference(Pick pick, Standing worst) const;
   Result<std::size_t> choose_by_weight(const Random& random) const;
+  // The same one, unless it is to be waited for.
+  Result<std::size_t> unless_late(std::size_t chosen) const;
   // The same one, so that it can be told what it costs.
   Result<std::size_t> weighed(Result<std::size_t> only) const;
   Error none_eligible() const;

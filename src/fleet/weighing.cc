@@ -10,7 +10,6 @@
 namespace baton::fleet {
 namespace {
 
-constexpr std::uint32_t kUsualBlock = 16;  // tokens, where nobody says
 // Policy ttft: what a request that runs weighs beside its blocks, and a block in seconds of waiting.
 constexpr double kRequestBlocks = 8;
 constexpr double kDecodeSeconds = 1e-7;
@@ -34,6 +33,12 @@ config::Cost options_for(model::Policy policy, const config::Cost& model, const 
   return options;
 }
 
+routing::SeatFacts overlap_of(const KnownPrompt::Hit& hit) {
+  return {.device = static_cast<double>(hit.device),
+          .host = static_cast<double>(hit.host),
+          .disk = static_cast<double>(hit.disk)};
+}
+
 std::uint64_t blocks_of(std::uint64_t tokens, std::uint32_t block_size) {
   return (tokens + block_size - 1) / block_size;
 }
@@ -41,57 +46,106 @@ std::uint64_t blocks_of(std::uint64_t tokens, std::uint32_t block_size) {
 }  // namespace
 
 Weighing::Weighing(model::Role role, model::Policy policy, const config::Cost& options,
-                   const routing::LoadLedger& ledger, const Members& members, const Wish& wish,
-                   Time now)
+                   const routing::LoadLedger& ledger, const routing::Popularity& popularity,
+                   const Members& members, const Wish& wish, Time now)
     : policy_(policy),
       options_(options_for(policy, options, wish)),
+      popularity_(popularity),
       members_(members),
       wish_(wish),
       now_(now),
       tokens_(wish.prompt ? wish.prompt->tokens : 0),
-      decode_worker_(role == model::Role::Decode) {
+      decode_worker_(role == model::Role::Decode),
+      usual_block_(wish.prompt && !wish.prompt->shapes.empty()
+                       ? wish.prompt->shapes.front().block_size
+                       : Worker::kUsualBlock) {
+  facts_.tokens = static_cast<double>(tokens_);
   if (!wish_.prompt) return;
   if (options_.overlap_score_credit > 0 && policy_ != model::Policy::LoadAware) note_hits();
-  if (options_.assume_kv_reuse) note_shared(ledger);
+  if (options_.assume_kv_reuse) note_active(ledger);
+  if (forecasts() && !found_.empty()) note_cached();
 }
 
 void Weighing::note_hits() {
   if (wish_.prompt->hits.empty()) return;
-  hits_.assign(members_.candidates.size(), nullptr);
+  found_.resize(members_.candidates.size());
+  std::size_t next = 0;
   for (const KnownPrompt::Hit& hit : wish_.prompt->hits) {
-    if (const auto candidate = members_.find(hit.seat)) hits_[*candidate] = &hit;
+    const auto candidate = members_.find(hit.seat, next);
+    if (!candidate) continue;
+    found_[*candidate].hit = &hit;
+    next = *candidate + 1;  // caches are mostly told of in the same order
   }
 }
 
-void Weighing::note_shared(const routing::LoadLedger& ledger) {
+void Weighing::note_active(const routing::LoadLedger& ledger) {
   std::vector<std::pair<routing::SeatKey, std::uint32_t>> active;
   for (const KnownPrompt::Shape& shape : wish_.prompt->shapes) {
     if (!shape.chain) continue;
     ledger.shared(*shape.chain, active);
     if (active.empty()) continue;
-    shared_.resize(members_.candidates.size());
+    found_.resize(members_.candidates.size());
+    std::size_t next = 0;
     for (const auto& [seat, blocks] : active) {
-      if (const auto candidate = members_.find(seat))
-        shared_[*candidate] = std::max(shared_[*candidate], blocks);
+      const auto candidate = members_.find(seat, next);
+      if (!candidate) continue;
+      std::uint32_t& most = found_[*candidate].active;
+      most = std::max(most, blocks);
+      next = *candidate + 1;
     }
+  }
+}
+
+// What is on its way somewhere will be cached there by the time this prompt's turn comes.
+void Weighing::note_cached() {
+  cached_.resize(found_.size());
+  std::uint64_t longest = 0;  // in tokens
+  std::uint32_t longest_block = 0;
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    const auto& [hit, active] = found_[i];
+    if (hit == nullptr && active == 0) continue;
+    const routing::LegSize leg = leg_on(i);
+    std::uint64_t held = active;
+    double cached = static_cast<double>(active) * leg.block_size;
+    if (hit != nullptr) {
+      held = std::max<std::uint64_t>(held, std::uint64_t{hit->device} + hit->host + hit->disk);
+      const bool on_device = hit->host == 0 && hit->disk == 0;
+      cached = std::max(cached, on_device ? static_cast<double>(hit->device) * leg.block_size
+                                          : static_cast<double>(routing::cached_tokens(
+                                                options_, leg, overlap_of(*hit))));
+    }
+    cached_[i] = std::min(cached, facts_.tokens);
+    if (held * leg.block_size <= longest) continue;
+    longest = held * leg.block_size;
+    longest_block = leg.block_size;
+  }
+  for (const KnownPrompt::Shape& shape : wish_.prompt->shapes) {
+    if (shape.block_size != longest_block || !shape.chain || shape.chain->empty()) continue;
+    const std::size_t blocks = std::min<std::size_t>(longest / longest_block, shape.chain->size());
+    if (blocks > 0) beginning_ = (*shape.chain)[blocks - 1];
   }
 }
 
 void Weighing::compare(std::span<const std::uint32_t> eligible) {
   if (forecasts()) {
-    facts_ = {.tokens = static_cast<double>(tokens_), .best_cached = 0, .in_demand = 0};
-    if (hits_.empty() && shared_.empty()) return;
+    if (cached_.empty()) return;
+    facts_.best_cached = 0;
+    for (const std::uint32_t candidate : eligible)
+      facts_.best_cached = std::max(facts_.best_cached, cached_[candidate]);
+    const double rate = beginning_ ? popularity_.per_second(*beginning_, now_) : 0;
+    facts_.copy_share = 1;
+    if (rate == 0 || facts_.best_cached == 0) return;
+    // Who lacks the last few blocks has it, too.
+    constexpr double kNearlyAll = 0.9;
+    std::size_t holders = 0;
+    double seconds = 0;
     for (const std::uint32_t candidate : eligible) {
-      Weight weight{.leg = leg_on(candidate), .facts = {}, .cost = {}, .forecast = {}};
-      weight.facts = facts_of(candidate, weight.leg);
-      weight.cached_tokens = routing::cached_tokens(options_, weight.leg, weight.facts);
-      facts_.best_cached =
-          std::max(facts_.best_cached, static_cast<double>(expected_cached(candidate, weight)));
-      if (shared_.empty() || shared_[candidate] == 0) continue;
-      facts_.in_demand =
-          std::max(facts_.in_demand,
-                   static_cast<double>(std::uint64_t{shared_[candidate]} * weight.leg.block_size));
+      if (cached_[candidate] < kNearlyAll * facts_.best_cached) continue;
+      if (holders++ > 0) continue;  // the others are taken for as fast as the first
+      seconds =
+          members_.candidates[candidate].pace->speed().seconds(facts_.tokens - facts_.best_cached);
     }
+    facts_.copy_share = routing::copy_share(rate, seconds, static_cast<double>(holders));
     return;
   }
   if (options_.overlap_score_credit_decay == 0) return;  // nobody asks for the least
@@ -103,10 +157,9 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
 }
 
 std::uint32_t Weighing::block_size_on(std::size_t candidate) const {
-  if (!hits_.empty() && hits_[candidate] != nullptr) return hits_[candidate]->block_size;
-  if (const auto said = members_.candidates[candidate].block_size; said != 0) return said;
-  if (wish_.prompt && !wish_.prompt->shapes.empty()) return wish_.prompt->shapes.front().block_size;
-  return kUsualBlock;
+  if (!found_.empty() && found_[candidate].hit != nullptr) return found_[candidate].hit->block_size;
+  const std::uint32_t said = members_.candidates[candidate].block_size;
+  return said != 0 ? said : usual_block_;
 }
 
 routing::LegSize Weighing::leg_on(std::size_t candidate) const {
@@ -116,43 +169,55 @@ routing::LegSize Weighing::leg_on(std::size_t candidate) const {
           .decode_worker = decode_worker_};
 }
 
+double Weighing::preference_of(std::size_t candidate) const {
+  if (wish_.constraints.preferred.empty()) return 1;
+  return wish_.constraints.preference(members_.worker(candidate)->taints());
+}
+
+// With the prompt's own.
+double Weighing::decode_blocks_on(std::size_t candidate, std::uint32_t block_size) const {
+  std::uint64_t own = blocks_of(tokens_, block_size);
+  if (!found_.empty()) own -= std::min<std::uint64_t>(own, found_[candidate].active);
+  return members_.candidates[candidate].load->decode_blocks() + static_cast<double>(own);
+}
+
 routing::SeatFacts Weighing::facts_of(std::size_t candidate, const routing::LegSize& leg) const {
   const routing::SeatLoad& load = *members_.candidates[candidate].load;
-  routing::SeatFacts facts{
-      .prefill_tokens = load.prefill_tokens(now_),
-      .decode_blocks = load.decode_blocks(),
-      .requests = load.requests(),
-      .preference = wish_.constraints.preferred.empty()
-                        ? 1
-                        : wish_.constraints.preference(members_.worker(candidate)->taints())};
-  std::uint64_t own = blocks_of(leg.tokens, leg.block_size);
-  if (!shared_.empty()) own -= std::min<std::uint64_t>(own, shared_[candidate]);
-  facts.decode_blocks += static_cast<double>(own);
-  if (hits_.empty() || hits_[candidate] == nullptr) return facts;
-  facts.device = hits_[candidate]->device;
-  facts.host = hits_[candidate]->host;
-  facts.disk = hits_[candidate]->disk;
+  const bool has_some = !found_.empty() && found_[candidate].hit != nullptr;
+  routing::SeatFacts facts = has_some ? overlap_of(*found_[candidate].hit) : routing::SeatFacts();
+  facts.prefill_tokens = load.prefill_tokens(now_);
+  facts.decode_blocks = decode_blocks_on(candidate, leg.block_size);
+  facts.requests = load.requests();
+  facts.preference = preference_of(candidate);
   return facts;
+}
+
+routing::Forecast Weighing::forecast_on(std::size_t candidate) const {
+  const Members::Candidate& seat = members_.candidates[candidate];
+  return routing::forecast(
+      facts_,
+      {.queue_seconds = seat.load->prefill_seconds(now_) + seat.load->awaited_seconds(),
+       .cached_tokens = cached_.empty() ? 0 : cached_[candidate],
+       .speed = seat.pace->speed(),
+       .transfer_seconds = wish_.part == Part::Prefill ? seat.transfers->seconds(facts_.tokens) : 0,
+       .preference = preference_of(candidate)});
+}
+
+// Between equals the one with less to decode.
+double Weighing::forecast_total(const routing::Forecast& forecast, double decode_blocks,
+                                std::int64_t requests) const {
+  return forecast.total +
+         kDecodeSeconds * (decode_blocks + kRequestBlocks * static_cast<double>(requests));
 }
 
 Weight Weighing::weigh(std::size_t candidate) const {
   Weight weight{.leg = leg_on(candidate), .facts = {}, .cost = {}, .forecast = {}};
   weight.facts = facts_of(candidate, weight.leg);
-  weight.cached_tokens = routing::cached_tokens(options_, weight.leg, weight.facts);
+  weight.cached_tokens = cached_on(candidate);
   if (forecasts()) {
-    const auto& [worker, rank, block_size, load] = members_.candidates[candidate];
-    weight.cached_tokens = expected_cached(candidate, weight);
-    weight.forecast = routing::forecast(
-        facts_, {.queue_seconds = load->prefill_seconds(now_) + load->awaited_seconds(),
-                 .cached_tokens = static_cast<double>(weight.cached_tokens) +
-                                  spared_tokens(weight.cached_tokens),
-                 .speed = members_.workers[worker]->pace(rank).speed(),
-                 .transfer_seconds = 0,
-                 .preference = weight.facts.preference});
-    // Between equals the one with less to decode.
-    weight.total = weight.forecast->total +
-                   kDecodeSeconds * (weight.facts.decode_blocks +
-                                     kRequestBlocks * static_cast<double>(weight.facts.requests));
+    weight.forecast = forecast_on(candidate);
+    weight.total =
+        forecast_total(*weight.forecast, weight.facts.decode_blocks, weight.facts.requests);
     return weight;
   }
   weight.cost = routing::cost_of(options_, weight.leg, weight.facts, least_prefill_tokens_);
@@ -160,19 +225,21 @@ Weight Weighing::weigh(std::size_t candidate) const {
   return weight;
 }
 
-// What is on its way there will be cached by the time this prompt's turn comes.
-std::uint64_t Weighing::expected_cached(std::size_t candidate, const Weight& weight) const {
-  if (shared_.empty()) return weight.cached_tokens;
-  const std::uint64_t coming = std::uint64_t{shared_[candidate]} * weight.leg.block_size;
-  return std::max(weight.cached_tokens, std::min(coming, tokens_));
+double Weighing::total(std::size_t candidate) const {
+  if (forecasts()) {
+    return forecast_total(forecast_on(candidate),
+                          decode_blocks_on(candidate, block_size_on(candidate)),
+                          members_.candidates[candidate].load->requests());
+  }
+  const routing::LegSize leg = leg_on(candidate);
+  return routing::cost_of(options_, leg, facts_of(candidate, leg), least_prefill_tokens_).total;
 }
 
-// What another rank has or is computing is rather waited for than computed again: a copy must save a
-// little more than it costs.
-double Weighing::spared_tokens(std::uint64_t cached) const {
-  constexpr double kPrice = 1.05;
-  const double common = std::min(facts_.in_demand, facts_.best_cached);
-  return (1 - kPrice) * std::max(0.0, common - static_cast<double>(cached));
+// Tokens of the prompt that the candidate need not compute.
+std::uint64_t Weighing::cached_on(std::size_t candidate) const {
+  if (forecasts()) return cached_.empty() ? 0 : static_cast<std::uint64_t>(cached_[candidate]);
+  if (found_.empty() || found_[candidate].hit == nullptr) return 0;
+  return routing::cached_tokens(options_, leg_on(candidate), overlap_of(*found_[candidate].hit));
 }
 
 routing::LegLoad Weighing::load_on(std::size_t candidate) const {
@@ -185,13 +252,11 @@ routing::LegLoad Weighing::load_on(std::size_t candidate) const {
                         .expected_output = {},
                         .track_output = options_.track_output_blocks};
   if (computes() && options_.track_prefill_tokens) {
-    const std::uint64_t cached = weigh(candidate).cached_tokens;
-    load.prefill_tokens = leg.tokens - std::min(cached, leg.tokens);
-    if (forecasts()) {
-      // Also what is all cached takes its time.
-      load.prefill_tokens = std::max<std::uint64_t>(1, load.prefill_tokens);
-      const auto& [worker, rank, block_size, unused] = members_.candidates[candidate];
-      const double seconds = members_.workers[worker]->pace(rank).speed().seconds(
+    load.prefill_tokens = leg.tokens - std::min(cached_on(candidate), leg.tokens);
+    // Also what is all cached takes its time.
+    if (forecasts()) load.prefill_tokens = std::max<std::uint64_t>(1, load.prefill_tokens);
+    if (forecasts() || options_.prefill_load_model == config::PrefillLoadModel::Measured) {
+      const double seconds = members_.candidates[candidate].pace->speed().seconds(
           static_cast<double>(load.prefill_tokens));
       load.prefill_time = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
     }

@@ -15,17 +15,16 @@ std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
 
 }  // namespace
 
-Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks,
-                       const std::shared_ptr<routing::SiblingPace>& siblings)
-    : health(options) {
+Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks, const Siblings& siblings)
+    : health(options), transfers(siblings.transfers) {
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     loads.push_back(std::make_shared<routing::SeatLoad>());
-    paces.push_back(std::make_unique<routing::Pace>(siblings));
+    paces.push_back(std::make_unique<routing::Pace>(siblings.pace));
   }
 }
 
 Worker::Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health,
-               const std::shared_ptr<routing::SiblingPace>& siblings)
+               const Siblings& siblings)
     : id_(id),
       spec_(std::move(spec)),
       authority_(spec_.endpoint.to_string()),
@@ -106,25 +105,38 @@ Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank,
       bell_(std::move(bell)),
       computes_(computes) {
   trial_ = worker_->vitals_->health.begin_trial();
-  if (computes_) worker_->pace(rank_).sent(Clock::now());
 }
 
 Booking::~Booking() {
   if (!worker_) return;
   if (trial_) worker_->vitals_->health.abandon_trial();
   const Time now = Clock::now();
-  if (computes_) worker_->pace(rank_).lost(now);
+  if (computes_ && sent_) worker_->pace(rank_).lost(now);
   entry_.free(now);
   if (bell_) bell_->ring();
 }
 
+void Booking::sent() {
+  if (std::exchange(sent_, true)) return;
+  if (computes_) worker_->pace(rank_).sent(Clock::now());
+}
+
 void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
   const Time now = Clock::now();
-  if (computes_) worker_->pace(rank_).computed(now, tokens.value_or(*computes_));
+  if (computes_ && sent_) worker_->pace(rank_).computed(now, tokens.value_or(*computes_));
   computes_.reset();
   entry_.prefill_completed(now);
   // Its end changes nothing any more for those who wait.
   if (const auto bell = std::exchange(bell_, nullptr)) bell->ring();
+}
+
+Transfer::Transfer(const Booking& booking, std::uint64_t tokens)
+    : worker_(booking.worker_), tokens_(tokens), begun_(Clock::now()) {}
+
+void Transfer::arrived() {
+  const auto worker = std::exchange(worker_, nullptr);
+  if (!worker) return;
+  worker->transfers().took(tokens_, std::chrono::duration<double>(Clock::now() - begun_).count());
 }
 
 }  // namespace baton::fleet

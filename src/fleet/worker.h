@@ -10,6 +10,7 @@
 #include "routing/load_ledger.h"
 #include "routing/pace.h"
 #include "routing/seat_load.h"
+#include "routing/transfer_pace.h"
 
 #include <atomic>
 #include <chrono>
@@ -52,10 +53,19 @@ class Worker {
  public:
   // What engines batch where nothing else is said.
   static constexpr std::uint64_t kUsualBatch = 8192;
+  // Tokens of a KV block, likewise.
+  static constexpr std::uint32_t kUsualBlock = 16;
 
-  // `siblings`: what others of its kind have measured; null: there are none.
+  // What the workers of one kind have measured together; null: it is the only one.
+  struct Siblings {
+    std::shared_ptr<routing::SiblingPace> pace = {};
+    std::shared_ptr<routing::TransferPace> transfers = {};
+  };
+
   Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health,
-         const std::shared_ptr<routing::SiblingPace>& siblings = {});
+         const Siblings& siblings);
+  Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health)
+      : Worker(id, std::move(spec), health, Siblings()) {}
   // The same engine, of which something else is said now: load, health and number go on.
   // Requires: as many ranks as `before`.
   Worker(const Worker& before, model::WorkerSpec spec);
@@ -78,6 +88,7 @@ class Worker {
   }
 
   routing::Pace& pace(std::uint32_t rank) const { return *vitals_->paces[rank]; }
+  routing::TransferPace& transfers() const { return vitals_->transfers; }
 
   const Health& health() const { return vitals_->health; }
   Condition condition() const { return vitals_->health.condition(); }
@@ -132,11 +143,11 @@ class Worker {
   friend class Booking;
   // What outlives a change of what is said of the worker.
   struct Vitals {
-    Vitals(const config::Health& options, std::uint32_t ranks,
-           const std::shared_ptr<routing::SiblingPace>& siblings);
+    Vitals(const config::Health& options, std::uint32_t ranks, const Siblings& siblings);
     Health health;
     std::vector<std::shared_ptr<routing::SeatLoad>> loads;  // by rank
     std::vector<std::unique_ptr<routing::Pace>> paces;      // by rank
+    routing::TransferPace transfers;
     std::atomic<bool> draining{false};
     std::atomic<std::optional<model::Version>> version{};
     std::atomic<std::uint64_t> kv_blocks{0};  // 0: unknown
@@ -170,7 +181,8 @@ class Booking {
         trial_(other.trial_),
         entry_(std::move(other.entry_)),
         bell_(std::move(other.bell_)),
-        computes_(std::exchange(other.computes_, std::nullopt)) {}
+        computes_(std::exchange(other.computes_, std::nullopt)),
+        sent_(other.sent_) {}
   Booking& operator=(Booking&& other) noexcept {
     std::swap(worker_, other.worker_);
     std::swap(rank_, other.rank_);
@@ -178,10 +190,13 @@ class Booking {
     std::swap(entry_, other.entry_);
     std::swap(bell_, other.bell_);
     std::swap(computes_, other.computes_);
+    std::swap(sent_, other.sent_);
     return *this;
   }
   ~Booking();
 
+  // It is being sent to the worker. What is given back before has cost the worker nothing.
+  void sent();
   // Its prompt has been computed; `tokens` of it had to be, if the engine says so.
   void prefill_completed(std::optional<std::uint64_t> tokens = {});
   // So many tokens of its answer have come.
@@ -196,12 +211,32 @@ class Booking {
   routing::Seat seat() const { return {worker_->id(), rank()}; }
 
  private:
+  friend class Transfer;
+
   std::shared_ptr<Worker> worker_;
   std::uint32_t rank_ = 0;
   bool trial_ = false;  // it shows whether the worker is well again
   routing::LoadLedger::Entry entry_;
   std::shared_ptr<LoadBell> bell_;
   std::optional<std::uint64_t> computes_;  // until it is done
+  bool sent_ = false;
+};
+
+// Role. A prompt on its way from the prefill worker that has computed it to the first token of the
+//   worker that decodes it.
+// Confinement. One thread at a time.
+class Transfer {
+ public:
+  Transfer() = default;  // nothing is on its way
+  // From now on. Requires: booking is of the prefill worker.
+  Transfer(const Booking& booking, std::uint64_t tokens);
+  // The first token is there; what is told again counts once.
+  void arrived();
+
+ private:
+  std::shared_ptr<Worker> worker_;
+  std::uint64_t tokens_ = 0;
+  Time begun_;
 };
 
 }  // namespace baton::fleet

@@ -12,8 +12,7 @@ namespace {
 
 // What a leg counts where nobody weighs: the tokens that are known, and nothing of what caches have.
 routing::LegLoad plain_load(const Wish& wish, const Worker& worker) {
-  constexpr std::uint32_t kUsualBlock = 16;
-  const std::uint32_t block_size = worker.spec().block_size.value_or(kUsualBlock);
+  const std::uint32_t block_size = worker.spec().block_size.value_or(Worker::kUsualBlock);
   const std::uint64_t tokens = wish.prompt ? wish.prompt->tokens : 0;
   routing::LegLoad load;
   load.prefill_tokens = wish.part == Part::Decode ? 0 : tokens;
@@ -52,32 +51,25 @@ Choice::By decided_by(const Round& round, const Wish& wish, std::size_t picked) 
   return seated ? Choice::By::Session : Choice::By::Policy;
 }
 
-// The picked one, then the cheapest of the others; so many as somebody reads.
-Choice brief(const Round& round, const Wish& wish, std::size_t picked) {
+// Adds the cheapest of those that were not picked; so many as somebody reads.
+void add_others(Choice& choice, const Round& round, const Wish& wish, std::size_t picked) {
   constexpr std::size_t kMost = 16;
   const Weighing* const weighing = round.weighing();
   std::vector<std::pair<double, std::size_t>> others;
-  others.reserve(round.size());
   // Of a large fleet a sample will do: this is for somebody who may never ask.
   constexpr std::size_t kLookedAt = 256;
   const std::size_t step = (round.size() + kLookedAt - 1) / kLookedAt;
+  others.reserve(round.size() / step + 1);
   for (std::size_t i = 0; i < round.size(); i += step) {
     if (i == picked) continue;
     const double cost =
-        weighing != nullptr ? weighing->weigh(i).total : static_cast<double>(round.load(i));
+        weighing != nullptr ? weighing->total(i) : static_cast<double>(round.load(i));
     others.emplace_back(cost, i);
   }
   const std::size_t told = std::min(kMost - 1, others.size());
   std::ranges::partial_sort(others, others.begin() + static_cast<std::ptrdiff_t>(told));
-  Choice choice{.picked = 0,
-                .candidates = {},
-                .of = round.size(),
-                .by = decided_by(round, wish, picked),
-                .policy = round.policy()};
-  choice.candidates.push_back(describe(round, picked, wish, picked));
   for (std::size_t i = 0; i < told; ++i)
     choice.candidates.push_back(describe(round, others[i].second, wish, picked));
-  return choice;
 }
 
 }  // namespace
@@ -143,7 +135,13 @@ Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* 
   const Weighing* const weighing = round.weighing();
   if (wish.accept && weighing != nullptr && !wish.accept(*worker, weighing->weigh(*chosen)))
     return fail(Errc::NoEligibleWorker, "the worker that would be chosen is not wanted");
-  if (told != nullptr) *told = brief(round, wish, *chosen);
+  if (told != nullptr) {
+    *told = {.picked = 0,
+             .candidates = {describe(round, *chosen, wish, *chosen)},
+             .of = round.size(),
+             .by = decided_by(round, wish, *chosen),
+             .policy = policy_};
+  }
   const std::uint32_t rank = round.rank(*chosen);
   routing::LegLoad load =
       weighing != nullptr ? weighing->load_on(*chosen) : plain_load(wish, *worker);
@@ -153,8 +151,14 @@ Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* 
   auto entry =
       ledger_->book({worker->id(), rank}, worker->load(rank), std::move(load), round.now());
   // Who computes nothing holds up nobody who waits.
-  return Booking(worker, rank, std::move(entry), wish.part == Part::Decode ? nullptr : bell_,
-                 computes);
+  Booking booking(worker, rank, std::move(entry), wish.part == Part::Decode ? nullptr : bell_,
+                  computes);
+  // The others have not changed by this, and nobody need wait until they are written down.
+  if (lock.owns_lock()) lock.unlock();
+  if (weighing != nullptr && weighing->beginning())
+    popularity_.came(*weighing->beginning(), round.now());
+  if (told != nullptr) add_others(*told, round, wish, *chosen);
+  return booking;
 }
 
 Result<Choice> WorkerSet::peek(const Wish& wish, const Random& random) const {

@@ -12,6 +12,7 @@
 #include "fleet/wish.h"
 #include "fleet/worker.h"
 #include "routing/load_ledger.h"
+#include "routing/popularity.h"
 #include "routing/selector.h"
 
 #include <cstdint>
@@ -88,6 +89,7 @@ class WorkerSet {
   model::Policy policy_;
   config::Cost cost_;
   std::shared_ptr<routing::LoadLedger> ledger_;
+  routing::Popularity popularity_;
   std::shared_ptr<LoadBell> bell_;
   std::mutex choosing_;  // what is weighed and booked is one step
   Published<Members> members_;

@@ -174,6 +174,7 @@ void Run::first_token() {
   if (std::exchange(streaming_, true)) return;
   decode_booking_.worker().progressed();
   decode_booking_.prefill_completed();
+  if (handed_off_) transfer_.arrived();
   leading_.done();
   tell({Event::FirstToken});
   if (gone_) count_waste();
@@ -252,6 +253,7 @@ awaitable<void> Run::prefill_leg() {
   fleet::Worker& worker = booking.worker();
   const ModeRules& rules = rules_of(*mode_);
   const engine::Dialect& dialect = engine::dialect_of(*mode_);
+  booking.sent();
   if (trail_) trail_->prefill.begin(booking);
   if (job_.observer) job_.observer->computing(booking);
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
@@ -279,6 +281,7 @@ awaitable<void> Run::prefill_leg() {
   if (trail_) trail_->prefill.end();
   outcome_ = std::move(*outcome);
   booking.prefill_completed(computed_tokens(outcome_.usage));
+  if (selection_.streams()) transfer_ = fleet::Transfer(booking, job_.prompt_tokens);
   leading_.done();
   if (job_.observer) job_.observer->computed(outcome_.usage);
   if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
@@ -296,6 +299,7 @@ awaitable<void> Run::decode_leg() {
   }
   const bool alone = !machine_.handing_off();
   const fleet::Worker& worker = decode_booking_.worker();
+  decode_booking_.sent();
   if (trail_) trail_->decode.begin(decode_booking_);
   if (alone && job_.observer) job_.observer->computing(decode_booking_);
   // Nobody will see when the prompt has been computed: those who wait for it need not.

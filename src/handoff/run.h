@@ -124,6 +124,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::optional<model::HandoffMode> mode_;
   std::optional<model::WorkerId> prefill_worker_;
   fleet::Booking prefill_booking_;  // until its leg begins
+  fleet::Transfer transfer_;        // from the end of that leg to the first token
   fleet::Booking decode_booking_;
   bool bypassed_ = false;                         // which was chosen to do both
   admission::Leading leading_;                    // others wait for this prompt

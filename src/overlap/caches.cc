@@ -3,7 +3,7 @@
 #include "overlap/caches.h"
 
 #include <algorithm>
-#include <ranges>
+#include <limits>
 #include <utility>
 
 namespace baton::overlap {
@@ -50,52 +50,73 @@ Caches::Caches(const config::KvIndex& settings, telemetry::Registry& metrics,
 
 HashPlan Caches::plan(std::string_view model) const {
   if (settings_.source == config::IndexSource::Off) return {};
-  const auto table = table_.get();
-  const auto found = table->plans.find(model);
-  return found == table->plans.end() ? HashPlan() : found->second;
+  const auto known = known_.get();
+  const auto found = known->plans.find(model);
+  return found == known->plans.end() ? HashPlan() : found->second;
+}
+
+const Caches::Known::Entry* Caches::Known::find(Holder holder, std::size_t guess) const {
+  if (guess < caches.size() && caches[guess].holder == holder) return &caches[guess];
+  const auto found = numbers.find(holder);
+  return found == numbers.end() ? nullptr : &caches[found->second];
+}
+
+void Caches::publish(Table table) {
+  Known known{.caches = {}, .numbers = {}, .plans = std::move(table.plans)};
+  known.caches.reserve(table.caches.size());
+  known.numbers.reserve(table.caches.size());
+  for (auto& [holder, cache] : table.caches) {
+    known.numbers.emplace(holder, static_cast<std::uint32_t>(known.caches.size()));
+    known.caches.push_back({holder, std::move(cache)});
+  }
+  known_.set(std::move(known));
 }
 
 std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
+  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  static thread_local std::vector<Match> matches;       // both are kept for the next call
+  static thread_local std::vector<std::uint32_t> told;  // by number: which of `overlaps` it is
   std::vector<Overlap> overlaps;
-  const auto table = table_.get();
+  const auto known = known_.get();
   const auto now = Clock::now();
-  std::vector<Match> matches;
+  told.assign(known->caches.size(), kNone);
   for (const PromptBlocks::Hashes& hashes : prompt.by_shape) {
-    const auto first = static_cast<std::ptrdiff_t>(overlaps.size());
-    index_.match(hashes.sequence, matches);
-    for (const Match& match : matches) {
-      const auto found = table->caches.find(match.holder);
-      if (found == table->caches.end() || found->second->shape() != hashes.shape) continue;
-      Overlap overlap{.holder = match.holder,
-                      .block_size = hashes.shape.size,
-                      .blocks = {},
-                      .told = match.blocks.back(),
-                      .source = found->second->trusted(settings_.source)};
-      if (overlap.source == Trusted::Events) merge(match, overlap);
-      overlaps.push_back(overlap);
-    }
-    const auto told = static_cast<std::ptrdiff_t>(overlaps.size());
-    std::ranges::sort(overlaps.begin() + first, overlaps.end(), {}, &Overlap::holder);
-    const auto add = [&](kvindex::DecisionMemory& memory, Trusted source) {
-      memory.match(hashes.sequence, now, matches);
+    // Calls visit(match, number, trusted) for each that cuts its blocks so.
+    const auto each_match = [&](auto visit) {
+      std::size_t next = 0;
       for (const Match& match : matches) {
-        const auto cache = table->caches.find(match.holder);
-        if (cache == table->caches.end() || cache->second->shape() != hashes.shape ||
-            cache->second->trusted(settings_.source) != source)
-          continue;
-        const auto end = overlaps.begin() + told;
-        auto known = std::ranges::lower_bound(overlaps.begin() + first, end, match.holder, {},
-                                              &Overlap::holder);
-        if (known == end || known->holder != match.holder) {
+        const Known::Entry* const entry = known->find(match.holder, next);
+        if (entry == nullptr) continue;
+        next = static_cast<std::size_t>(entry - known->caches.data()) + 1;
+        if (entry->cache->shape() != hashes.shape) continue;
+        visit(match, next - 1, entry->cache->trusted(settings_.source));
+      }
+    };
+    index_.match(hashes.sequence, matches);
+    overlaps.reserve(overlaps.size() + matches.size());
+    each_match([&](const Match& match, std::size_t number, Trusted source) {
+      told[number] = static_cast<std::uint32_t>(overlaps.size());
+      overlaps.push_back({.holder = match.holder,
+                          .block_size = hashes.shape.size,
+                          .blocks = {},
+                          .told = match.blocks.back(),
+                          .source = source});
+      if (source == Trusted::Events) merge(match, overlaps.back());
+    });
+    const auto add = [&](kvindex::DecisionMemory& memory, Trusted trusted) {
+      memory.match(hashes.sequence, now, matches);
+      each_match([&](const Match& match, std::size_t number, Trusted source) {
+        if (source != trusted) return;
+        if (told[number] == kNone) {
+          told[number] = static_cast<std::uint32_t>(overlaps.size());
           overlaps.push_back({.holder = match.holder,
                               .block_size = hashes.shape.size,
                               .blocks = {},
                               .told = 0,
                               .source = source});
-          known = overlaps.end() - 1;
         }
-        merge(match, *known);
-      }
+        merge(match, overlaps[told[number]]);
+      });
     };
     add(decisions_, Trusted::Decisions);
     if (settings_.prediction_ttl.count() > 0) add(predictions_, Trusted::Events);
@@ -186,18 +207,17 @@ void Caches::compare(Cache& cache, const TruthMeter::Sample& sample) {
 }
 
 std::vector<std::shared_ptr<Cache>> Caches::all() const {
-  const auto table = table_.get();
+  const auto known = known_.get();
   std::vector<std::shared_ptr<Cache>> caches;
-  caches.reserve(table->caches.size());
-  for (const auto& cache : table->caches | std::views::values) caches.push_back(cache);
-  std::ranges::sort(caches, {}, [](const auto& cache) { return cache->identity().holder; });
+  caches.reserve(known->caches.size());
+  for (const Known::Entry& entry : known->caches) caches.push_back(entry.cache);
   return caches;
 }
 
 std::shared_ptr<Cache> Caches::find(Holder holder) const {
-  const auto table = table_.get();
-  const auto found = table->caches.find(holder);
-  return found == table->caches.end() ? nullptr : found->second;
+  const auto known = known_.get();
+  const Known::Entry* const entry = known->find(holder, 0);
+  return entry == nullptr ? nullptr : entry->cache;
 }
 
 void Caches::forget(Holder holder) {

@@ -91,15 +91,27 @@ class Caches {
 
   // For Feeds, on the control thread.
   struct Table {
-    // Looked up for each holder of each prompt.
-    boost::unordered_flat_map<kvindex::Holder, std::shared_ptr<Cache>, HolderHash> caches;
+    std::map<kvindex::Holder, std::shared_ptr<Cache>> caches;
     std::map<std::string, HashPlan, std::less<>> plans;  // by model
   };
-  void publish(Table table) { table_.set(std::move(table)); }
+  void publish(Table table);
   // Its decisions go; its events are the feed's business.
   void forget(kvindex::Holder holder);
 
  private:
+  // A table whose holders have numbers: thousands are looked up for each prompt, mostly in order.
+  struct Known {
+    struct Entry {
+      kvindex::Holder holder;
+      std::shared_ptr<Cache> cache;
+    };
+    std::vector<Entry> caches;  // by number
+    boost::unordered_flat_map<kvindex::Holder, std::uint32_t, HolderHash> numbers;
+    std::map<std::string, HashPlan, std::less<>> plans;  // by model
+
+    // Null: there is none. `guess`: the number to try first.
+    const Entry* find(kvindex::Holder holder, std::size_t guess) const;
+  };
   struct Doubt {
     kvindex::Holder holder;
     Computed what;
@@ -113,7 +125,7 @@ class Caches {
   kvindex::Index index_;
   mutable kvindex::DecisionMemory decisions_;    // of caches without events
   mutable kvindex::DecisionMemory predictions_;  // of those with: what is about to be stored
-  Published<Table> table_;
+  Published<Known> known_;
   std::mutex mutex_;
   std::deque<Doubt> doubts_;  // under mutex_; oldest first
 };

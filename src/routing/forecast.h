@@ -4,14 +4,15 @@
 
 #include "routing/pace.h"
 
+#include <algorithm>
+
 namespace baton::routing {
 
 // What of one prompt matters for the forecast, the same for all candidates. In tokens.
 struct PromptFacts {
   double tokens = 0;
   double best_cached = 0;  // of its beginning, where most of it is cached
-  // Of its beginning, what a prompt that is under way on any rank begins with too.
-  double in_demand = 0;
+  double copy_share = 1;   // see copy_share()
 };
 
 // What is known of one candidate.
@@ -39,9 +40,30 @@ struct Forecast {
 // so many more.
 inline constexpr double kWasteWeight = 4;
 
-// A copy of what others want too at this moment is no waste: it serves them next time. So a hot
-// beginning spreads as soon as waiting for it takes longer than computing it once more.
-Forecast forecast(const PromptFacts& prompt, const RankFacts& rank);
+// How long a copy in a cache is of use, and from which share of the time of those who have it on one
+// more is no waste at all.
+inline constexpr double kCopySeconds = 60;
+inline constexpr double kPressed = 0.25;
+
+// What part of its price one more copy of a prompt's beginning is charged with. Who comes alone pays
+// all of it. Where many come who begin so, each would pay a part; but only as far as those who have the
+// copy are pressed for time: as long as they manage, another copy serves nobody.
+// `per_second`: how many come who begin so; `holder_seconds`: what one takes on a rank that has the
+// beginning; `holders`: how many ranks have it.
+double copy_share(double per_second, double holder_seconds, double holders);
+
+inline Forecast forecast(const PromptFacts& prompt, const RankFacts& rank) {
+  const double cached = std::min(rank.cached_tokens, prompt.tokens);
+  const double wasted = std::max(0.0, std::min(prompt.best_cached, prompt.tokens) - cached);
+  Forecast terms{.wait = std::max(0.0, rank.queue_seconds),
+                 .compute = rank.speed.seconds(prompt.tokens - cached),
+                 .transfer = rank.transfer_seconds,
+                 .waste = kWasteWeight * rank.speed.seconds_per_token * wasted * prompt.copy_share,
+                 .preference = rank.preference,
+                 .total = 0};
+  terms.total = (terms.wait + terms.compute + terms.transfer + terms.waste) * terms.preference;
+  return terms;
+}
 
 // Where a rank has more to do than this, a prompt had better wait in the router: what is sent is
 // bound to its rank and its place in the engine's line, and better ones may turn up for both. Enough

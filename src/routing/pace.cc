@@ -86,8 +86,6 @@ void SiblingPace::add(double prompts, double tokens, double seconds) {
 
 Pace::Pace(std::shared_ptr<SiblingPace> siblings) : siblings_(std::move(siblings)) {}
 
-PrefillSpeed Pace::speed() const { return measured() ? speed_.load() : prior(); }
-
 void Pace::sent(Time now) {
   const std::lock_guard lock(mutex_);
   if (outstanding_++ == 0) since_ = now;

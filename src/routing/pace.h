@@ -110,7 +110,7 @@ class Pace {
   void lost(Time now);
 
   // Its own, or while it has none its siblings'.
-  PrefillSpeed speed() const;
+  PrefillSpeed speed() const { return measured() ? speed_.load() : prior(); }
   bool measured() const { return measured_.load(std::memory_order_acquire); }
 
  private:

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -69,6 +70,10 @@ class PrefillBacklog {
   };
 
   Summary read() const;
+  static void wait_for_writer();
+  static std::int64_t nanoseconds_of(Time time) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+  }
   // The following require: mutex_ is held.
   void publish();
   void start_oldest();
@@ -81,5 +86,49 @@ class PrefillBacklog {
   Prompt* oldest_ = nullptr;
   Prompt* newest_ = nullptr;
 };
+
+// Here, since they are asked of thousands of ranks for each prompt.
+inline double PrefillBacklog::tokens(Time now) const {
+  const Summary seen = read();
+  const auto all = static_cast<double>(seen.tokens);
+  if (seen.oldest_duration == kUnmodelled) return all;
+  const auto oldest = static_cast<double>(seen.oldest_tokens);
+  if (seen.oldest_duration == 0) return all - oldest;
+  const auto elapsed = std::max<std::int64_t>(0, nanoseconds_of(now) - seen.oldest_since);
+  const double done =
+      oldest * (static_cast<double>(elapsed) / static_cast<double>(seen.oldest_duration));
+  return all - std::min(done, seen.unmodelled == 0 ? all : oldest);
+}
+
+inline double PrefillBacklog::seconds(Time now) const {
+  const Summary seen = read();
+  std::int64_t done = 0;
+  if (seen.oldest_duration != kUnmodelled) {
+    const auto elapsed = std::max<std::int64_t>(0, nanoseconds_of(now) - seen.oldest_since);
+    const std::int64_t most = seen.unmodelled == 0 ? seen.duration : seen.oldest_duration;
+    // Where all should be done and nothing is, it will be as late again: a rank that stands still
+    // must not look idle.
+    done = elapsed <= most ? elapsed : 2 * most - elapsed;
+  }
+  return std::chrono::duration<double>(std::chrono::nanoseconds(seen.duration - done)).count();
+}
+
+inline PrefillBacklog::Summary PrefillBacklog::read() const {
+  // Each word is read with acquire and written with release: who sees a new one also sees that the
+  // counter has moved.
+  constexpr int kSpins = 100;
+  for (int spins = 0;; ++spins) {
+    if (spins >= kSpins) wait_for_writer();
+    const std::uint32_t version = words_.version.load(std::memory_order_acquire);
+    if (version % 2 != 0) continue;
+    const Summary seen{.tokens = words_.tokens.load(std::memory_order_acquire),
+                       .duration = words_.duration.load(std::memory_order_acquire),
+                       .unmodelled = words_.unmodelled.load(std::memory_order_acquire),
+                       .oldest_tokens = words_.oldest_tokens.load(std::memory_order_acquire),
+                       .oldest_duration = words_.oldest_duration.load(std::memory_order_acquire),
+                       .oldest_since = words_.oldest_since.load(std::memory_order_acquire)};
+    if (words_.version.load(std::memory_order_relaxed) == version) return seen;
+  }
+}
 
 }  // namespace baton::routing

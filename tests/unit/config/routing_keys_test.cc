@@ -35,7 +35,7 @@ TEST(RoutingKeys, CostsAreRead) {
                         "prefill_load_scale: 2, decode_active_request_weight: 3.5, "
                         "host_cache_hit_weight: 1, disk_cache_hit_weight: 0, temperature: 0.2, "
                         "track_prefill_tokens: false, track_output_blocks: true, "
-                        "assume_kv_reuse: false}")
+                        "prefill_load_model: measured, assume_kv_reuse: false}")
                         .cost;
   Cost expected;
   expected.overlap_score_credit = 0.5;
@@ -46,6 +46,7 @@ TEST(RoutingKeys, CostsAreRead) {
   expected.disk_cache_hit_weight = 0;
   expected.temperature = 0.2;
   expected.track_prefill_tokens = false;
+  expected.prefill_load_model = PrefillLoadModel::Measured;
   expected.track_output_blocks = true;
   expected.assume_kv_reuse = false;
   EXPECT_EQ(cost, expected);
@@ -53,6 +54,8 @@ TEST(RoutingKeys, CostsAreRead) {
               says("baton.yaml:3: models[0].cost.host_cache_hit_weight", "from 0 to 1"));
   EXPECT_THAT(refused(model_with_key("cost: {temperature: -1}")),
               says("baton.yaml:3: models[0].cost.temperature", "from 0 to 1000"));
+  EXPECT_THAT(refused(model_with_key("cost: {prefill_load_model: aic}")),
+              says("baton.yaml:3: models[0].cost.prefill_load_model", "none, measured"));
   EXPECT_THAT(refused(model_with_key("cost: {temprature: 1}")),
               says("baton.yaml:3: models[0].cost", "did you mean temperature?"));
 }

@@ -14,7 +14,10 @@ TEST(Members, AreFoundByTheirSeat) {
   auto two = make_worker(2, std::move(spec));
   const Members members({one, two});
   ASSERT_EQ(members.candidates.size(), 3U);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(members.find(members.seat(i)), i);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const std::size_t guess : {0UZ, 1UZ, 2UZ, 3UZ})
+      EXPECT_EQ(members.find(members.candidates[i].seat, guess), i);
+  }
   EXPECT_EQ(members.find(routing::SeatKey{two->id(), 2}), std::nullopt);
   EXPECT_EQ(Members().find(routing::SeatKey{two->id(), 0}), std::nullopt);
 }

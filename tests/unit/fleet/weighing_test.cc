@@ -287,6 +287,118 @@ TEST_F(WeighingTest, TtftCountsWhatIsOnItsWayAsCached) {
   }
 }
 
+// Of a prompt of 110 blocks of which `a` has 100: what computing it on `b` wastes, in seconds.
+struct HotBeginningTest : WeighingTest {
+  HotBeginningTest() { serve(Policy::Ttft, Role::Prefill, {}, 2); }
+  Wish wish(std::uint64_t family, std::uint64_t common = 0) {
+    auto prompt = prompt_of(110, family, common);
+    prompt->hits.push_back({.seat = seat("a"), .block_size = kBlock, .device = 100});
+    return wish_with(prompt);
+  }
+  double waste(std::uint64_t family) {
+    const auto choice = set->peek(wish(family), random);
+    EXPECT_TRUE(choice);
+    for (const auto& candidate : choice->candidates) {
+      if (candidate.worker->name() == "b") return candidate.weight->forecast->waste;
+    }
+    return -1;
+  }
+  const double all = routing::kWasteWeight * routing::kUnmeasuredSpeed.seconds_per_token * 1600;
+};
+
+TEST_F(HotBeginningTest, WhoComesAlonePaysForAllOfACopy) {
+  EXPECT_DOUBLE_EQ(waste(1), all);
+  // Looking makes nothing popular.
+  for (int i = 0; i < 1000; ++i) waste(1);
+  EXPECT_DOUBLE_EQ(waste(1), all);
+}
+
+TEST_F(HotBeginningTest, WhatManyWaitForMayBeComputedOnceMore) {
+  for (int i = 0; i < 400; ++i) book(wish(1));
+  EXPECT_LT(waste(1), all / 10);
+  EXPECT_DOUBLE_EQ(waste(2), all);
+}
+
+TEST_F(HotBeginningTest, SpreadsBeforeOthersDo) {
+  // How many go to the one that has their beginning before the other one is better.
+  const auto until_it_spreads = [this](bool alike) {
+    std::vector<Booking> running;
+    for (std::uint64_t i = 2; i < 1000; ++i) {
+      running.push_back(book(wish(i, alike ? 100 : 0)));
+      if (running.back().worker().name() == "b") break;
+    }
+    return running.size();
+  };
+  const std::size_t different = until_it_spreads(false);
+  EXPECT_LT(until_it_spreads(true), different);
+}
+
+TEST_F(HotBeginningTest, WhatNobodyHasIsNoWaste) {
+  const auto choice = set->peek(wish_with(prompt_of(110)), random);
+  ASSERT_TRUE(choice);
+  for (const auto& candidate : choice->candidates) EXPECT_EQ(candidate.weight->forecast->waste, 0);
+}
+
+TEST_F(WeighingTest, TotalsAreThoseOfTheWeights) {
+  for (const Policy policy : {Policy::Kv, Policy::LoadAware, Policy::Ttft}) {
+    serve(policy, Role::Prefill, {}, 4);
+    const Booking first = book(wish_with(prompt_of(50, 1, 30)));
+    auto prompt = prompt_of(60, 2, 30);
+    prompt->hits.push_back({.seat = seat("c"), .block_size = kBlock, .device = 9, .host = 3});
+    prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 7});
+    prompt->hits.push_back({.seat = {{99}, 0}, .block_size = kBlock, .device = 60});
+    const Wish wish = wish_with(prompt);
+    const routing::Popularity popularity;
+    Weighing weighing(Role::Prefill, policy, {}, set->ledger(), popularity, *set->members(), wish,
+                      Clock::now());
+    const std::vector<std::uint32_t> all{0, 1, 2, 3};
+    weighing.compare(all);
+    for (const std::uint32_t i : all) EXPECT_EQ(weighing.total(i), weighing.weigh(i).total);
+  }
+}
+
+TEST_F(WeighingTest, FartherPrefillWorkersTakeLonger) {
+  serve(Policy::Ttft, Role::Prefill, {}, 2);
+  for (int i = 0; i < 20; ++i) set->find("a")->transfers().took(1600, 0.05);
+  for (int i = 0; i < 20; ++i) set->find("b")->transfers().took(1600, 0.01);
+  EXPECT_EQ(book(wish_with(prompt_of(100))).worker().name(), "b");
+  // Whoever answers itself hands nothing on.
+  const auto choice = set->peek(wish_with(prompt_of(100), Part::Both), random);
+  ASSERT_TRUE(choice);
+  for (const auto& candidate : choice->candidates)
+    EXPECT_EQ(candidate.weight->forecast->transfer, 0);
+}
+
+TEST_F(WeighingTest, WhatIsMeasuredBecomesLessToDoAsTimeGoesBy) {
+  for (const auto model : {config::PrefillLoadModel::None, config::PrefillLoadModel::Measured}) {
+    config::Cost cost;
+    cost.prefill_load_model = model;
+    serve(Policy::Kv, Role::Prefill, cost, 1);
+    const Booking booking = book(wish_with(prompt_of(100)));
+    const Time later = Clock::now() + std::chrono::seconds(10);
+    EXPECT_EQ(load("a").prefill_tokens(later),
+              model == config::PrefillLoadModel::None ? 100 * kBlock : 0);
+  }
+}
+
+TEST_F(WeighingTest, WhatIsGivenBackBeforeItWasSentBlursNoMeasurement) {
+  serve(Policy::Ttft, Role::Prefill, {}, 1);
+  Booking sent = book(wish_with(prompt_of(100, 1)));
+  sent.sent();
+  book(wish_with(prompt_of(100, 2)));
+  sent.prefill_completed();
+  EXPECT_TRUE(set->find("a")->pace(0).measured());
+}
+
+TEST_F(WeighingTest, WhatFailedBlursTheNextMeasurement) {
+  serve(Policy::Ttft, Role::Prefill, {}, 1);
+  Booking sent = book(wish_with(prompt_of(100, 1)));
+  sent.sent();
+  book(wish_with(prompt_of(100, 2))).sent();
+  sent.prefill_completed();
+  EXPECT_FALSE(set->find("a")->pace(0).measured());
+}
+
 TEST_F(WeighingTest, WhoeverBindsLateWaitsForTheBestWorker) {
   serve(Policy::Ttft, Role::Prefill, {}, 2);
   Wish wish = wish_with(prompt_of(1000));

@@ -236,6 +236,17 @@ TEST(AmendedWorker, IsTheSameEngine) {
   EXPECT_EQ(after->in_flight(), 1);
 }
 
+TEST(WorkerTransfer, IsLearnedFromHandoffs) {
+  const auto worker = make_worker(7, spec("h", 1));
+  const Booking booking(worker);
+  Transfer().arrived();
+  for (int i = 0; i < 20; ++i) {
+    Transfer transfer(booking, 1000);
+    EXPECT_EQ(worker->transfers().seconds(1000) > 0, i >= 5) << i;
+    transfer.arrived();
+  }
+}
+
 TEST_F(WorkerLoad, IsAddressedByHostAndPort) {
   EXPECT_EQ(worker->authority(), "127.0.0.1:8001");
   EXPECT_EQ(other->authority(), "[::1]:8002");

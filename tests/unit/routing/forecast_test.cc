@@ -21,7 +21,7 @@ class Dice {
   double upto(double most) { return std::uniform_real_distribution(0.0, most)(random_); }
   PromptFacts prompt() {
     const double tokens = upto(50'000);
-    return {.tokens = tokens, .best_cached = upto(tokens), .in_demand = upto(tokens)};
+    return {.tokens = tokens, .best_cached = upto(tokens), .copy_share = upto(1)};
   }
   RankFacts rank(const PromptFacts& prompt) {
     return {.queue_seconds = upto(10),
@@ -37,11 +37,11 @@ class Dice {
 
 TEST(ForecastTest, AddsUpQueueComputationAndTransfer) {
   const Forecast terms =
-      forecast({.tokens = 5'000, .best_cached = 2'000, .in_demand = 0}, {.queue_seconds = 0.25,
-                                                                         .cached_tokens = 2'000,
-                                                                         .speed = kSpeed,
-                                                                         .transfer_seconds = 0.02,
-                                                                         .preference = 1});
+      forecast({.tokens = 5'000, .best_cached = 2'000}, {.queue_seconds = 0.25,
+                                                         .cached_tokens = 2'000,
+                                                         .speed = kSpeed,
+                                                         .transfer_seconds = 0.02,
+                                                         .preference = 1});
   EXPECT_DOUBLE_EQ(terms.wait, 0.25);
   EXPECT_DOUBLE_EQ(terms.compute, 0.01 + 0.3);
   EXPECT_DOUBLE_EQ(terms.transfer, 0.02);
@@ -50,32 +50,63 @@ TEST(ForecastTest, AddsUpQueueComputationAndTransfer) {
 }
 
 TEST(ForecastTest, ComputingWhatAnotherHasWeighsMore) {
-  const PromptFacts prompt{.tokens = 5'000, .best_cached = 4'000, .in_demand = 0};
+  const PromptFacts prompt{.tokens = 5'000, .best_cached = 4'000};
   const Forecast terms = forecast(prompt, {.cached_tokens = 1'000, .speed = kSpeed});
   EXPECT_DOUBLE_EQ(terms.waste, kWasteWeight * 0.3);
   EXPECT_DOUBLE_EQ(terms.total, 0.01 + 0.4 + kWasteWeight * 0.3);
 }
 
 TEST(ForecastTest, WhatNobodyHasIsNoWaste) {
-  const PromptFacts prompt{.tokens = 5'000, .best_cached = 0, .in_demand = 0};
+  const PromptFacts prompt{.tokens = 5'000, .best_cached = 0};
   EXPECT_DOUBLE_EQ(forecast(prompt, {.speed = kSpeed}).waste, 0);
 }
 
-TEST(ForecastTest, ACopyOfWhatOthersWantTooIsNoWaste) {
-  PromptFacts prompt{.tokens = 5'000, .best_cached = 4'000, .in_demand = 3'000};
+TEST(ForecastTest, OfACopyOthersWantTooOnlyAShareIsWaste) {
+  PromptFacts prompt{.tokens = 5'000, .best_cached = 4'000, .copy_share = 0.25};
   const RankFacts rank{.cached_tokens = 0, .speed = kSpeed};
   EXPECT_DOUBLE_EQ(forecast(prompt, rank).waste, kWasteWeight * 0.1);
-  prompt.in_demand = 4'500;
+  prompt.copy_share = 0;
   EXPECT_DOUBLE_EQ(forecast(prompt, rank).waste, 0);
 }
 
 TEST(ForecastTest, ConversationStaysWithItsCacheWhereAHotPromptMovesOn) {
   const RankFacts cached{.queue_seconds = 0.9, .cached_tokens = 6'000, .speed = kSpeed};
   const RankFacts idle{.queue_seconds = 0, .cached_tokens = 0, .speed = kSpeed};
-  PromptFacts prompt{.tokens = 6'100, .best_cached = 6'000, .in_demand = 0};
+  PromptFacts prompt{.tokens = 6'100, .best_cached = 6'000, .copy_share = copy_share(0, 0.02, 1)};
   EXPECT_LT(total(prompt, cached), total(prompt, idle));
-  prompt.in_demand = 6'000;
+  prompt.copy_share = copy_share(40, 0.02, 1);
   EXPECT_GT(total(prompt, cached), total(prompt, idle));
+}
+
+TEST(CopyShareTest, WhoComesAlonePaysForAllOfACopy) {
+  EXPECT_DOUBLE_EQ(copy_share(0, 0.5, 1), 1);
+  EXPECT_DOUBLE_EQ(copy_share(0, 0.5, 0), 1);
+}
+
+TEST(CopyShareTest, WhatIsPopularButCheapDoesNotSpread) {
+  // A hundred per second, which take a hundredth of one rank's time.
+  EXPECT_GT(copy_share(100, 0.0001, 1), 0.95);
+}
+
+TEST(CopyShareTest, WhatTakesAQuarterOfItsHoldersTimeIsNearlyFree) {
+  EXPECT_NEAR(copy_share(100, kPressed / 100, 1), 0, 0.001);
+  EXPECT_NEAR(copy_share(100, 4 * kPressed / 100, 4), 0, 0.001);
+  EXPECT_NEAR(copy_share(100, kPressed / 100, 2), 0.5, 0.001);
+}
+
+TEST(CopyShareTest, MorePressureNeverMakesACopyDearer) {
+  Dice dice;
+  for (int i = 0; i < 10'000; ++i) {
+    const double rate = dice.upto(100);
+    const double seconds = dice.upto(0.1);
+    const double holders = 1 + dice.upto(10);
+    const double before = copy_share(rate, seconds, holders);
+    EXPECT_GE(before, 0);
+    EXPECT_LE(before, 1);
+    EXPECT_LE(copy_share(rate + dice.upto(10), seconds, holders), before);
+    EXPECT_LE(copy_share(rate, seconds + dice.upto(0.1), holders), before);
+    EXPECT_LE(copy_share(rate, seconds, 1 + dice.upto(holders - 1)), before);
+  }
 }
 
 TEST(ForecastTest, MoreOverlapNeverCostsMore) {
@@ -128,7 +159,7 @@ TEST(ForecastTest, SlowerRankNeverCostsLess) {
 }
 
 TEST(ForecastTest, PreferenceScalesTheWhole) {
-  const PromptFacts prompt{.tokens = 1'000, .best_cached = 0, .in_demand = 0};
+  const PromptFacts prompt{.tokens = 1'000, .best_cached = 0};
   RankFacts rank{.queue_seconds = 0.5, .speed = kSpeed};
   const double plain = total(prompt, rank);
   rank.preference = 0.5;
@@ -136,7 +167,7 @@ TEST(ForecastTest, PreferenceScalesTheWhole) {
 }
 
 TEST(ForecastTest, NothingIsNegativeWhereMoreIsCachedThanThePromptHas) {
-  const PromptFacts prompt{.tokens = 100, .best_cached = 128, .in_demand = 0};
+  const PromptFacts prompt{.tokens = 100, .best_cached = 128};
   const Forecast full = forecast(prompt, {.cached_tokens = 128, .speed = kSpeed});
   EXPECT_DOUBLE_EQ(full.total, kSpeed.seconds_per_prompt);
   const Forecast none = forecast(prompt, {.queue_seconds = -1, .speed = kSpeed});
