@@ -108,6 +108,12 @@ Result<Polled> Applier::apply_trtllm(std::string_view json, std::uint32_t rank) 
   return fail(read.error());
 }
 
+void Applier::adopt(const Applier& other) {
+  if (!state_->writer.adopt(other.state_->writer)) return;
+  state_->filter = other.state_->filter;
+  state_->trtllm.adopt(other.state_->trtllm);
+}
+
 void Applier::forget() {
   state_->trtllm.forget();
   state_->filter.forget();
@@ -116,6 +122,8 @@ void Applier::forget() {
 const Tally& Applier::tally() const { return state_->tally; }
 
 std::optional<kvindex::BlockShape> Applier::shape() const { return state_->writer.shape(); }
+
+std::uint64_t Applier::refused_size() const { return state_->writer.refused_size(); }
 
 bool Applier::resumable() const {
   return state_->writer.all_plain() && state_->filter.knows_nothing_special();

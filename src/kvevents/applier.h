@@ -39,7 +39,7 @@ struct Polled {
 //   came before it in the batch stays applied.
 class Applier {
  public:
-  // `block_size`: nothing: that of the first store.
+  // `block_size`: as configured, others are refused; nothing: that of the first store.
   Applier(kvindex::Index& index, kvindex::Slot slot, std::optional<std::uint32_t> block_size);
   ~Applier();
 
@@ -48,12 +48,16 @@ class Applier {
   // The answer to TensorRT-LLM's POST /kv_cache_events, which has all ranks' entries: only those of
   // `rank`. One that names none is of the first.
   Result<Polled> apply_trtllm(std::string_view json, std::uint32_t rank);
+  // Requires: nothing was applied yet. What the other has heard so far holds here as well.
+  void adopt(const Applier& other);
   // Nothing that was said so far counts any more: the slot is cleared.
   void forget();
 
   const Tally& tally() const;
   // Nothing before the first store.
   std::optional<kvindex::BlockShape> shape() const;
+  // That blocks had which were refused, because another size is configured; 0: none were.
+  std::uint64_t refused_size() const;
   // See FeedStatus.
   bool resumable() const;
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvevents/block_writer.h"
 
+#include "kvindex/snapshot.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -88,6 +90,17 @@ BlockWriter::BlockWriter(kvindex::Index& index, kvindex::Slot slot,
                          std::optional<std::uint32_t> block_size, Tally& tally)
     : index_(index), slot_(slot), configured_size_(block_size), tally_(tally) {}
 
+bool BlockWriter::adopt(const BlockWriter& other) {
+  if (configured_size_ && other.shape_ && other.shape_->size != *configured_size_) return false;
+  shape_ = other.shape_;
+  seeds_ = other.seeds_;
+  const Applied applied =
+      kvindex::restore_blocks(index_, slot_, kvindex::list_blocks(index_.list(other.slot_)));
+  tally_.stored += applied.done;
+  count(Skipped::NoRoom, applied.no_room);
+  return true;
+}
+
 void BlockWriter::count(Skipped reason, std::uint64_t how_many) {
   tally_.skipped[static_cast<std::size_t>(reason)] += how_many;
 }
@@ -95,8 +108,12 @@ void BlockWriter::count(Skipped reason, std::uint64_t how_many) {
 // Whether its blocks are of the shape that the others have.
 bool BlockWriter::fits(const Event& event) const {
   if (event.block_size == 0 || event.block_size > kLargestBlock) return false;
-  if (configured_size_ && event.block_size != *configured_size_) return false;
   return !shape_ || *shape_ == shape_of(event);
+}
+
+void BlockWriter::refuse_size(std::uint64_t size, std::uint64_t blocks) {
+  refused_size_ = size;
+  count(Skipped::BlockSize, blocks);
 }
 
 // Nothing where it is not certain.
@@ -112,6 +129,8 @@ std::optional<std::uint64_t> BlockWriter::seed_for(const BlockNamespace& name_sp
 void BlockWriter::store(const Event& event, Tier tier) {
   if (event.hashes.empty()) return;
   if (event.tokens.empty()) return copy(event.hashes, tier);
+  if (configured_size_ && event.block_size != *configured_size_)
+    return refuse_size(event.block_size, event.hashes.size());
   if (!fits(event)) return count(Skipped::BlockSize, event.hashes.size());
   // llm-d's simulator says 0 for none.
   const auto parent = event.parent == EngineHash{0} ? std::nullopt : event.parent;

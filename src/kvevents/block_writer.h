@@ -26,6 +26,9 @@ class BlockWriter {
   BlockWriter(kvindex::Index& index, kvindex::Slot slot, std::optional<std::uint32_t> block_size,
               Tally& tally);
 
+  // Requires: it has written nothing yet, and nothing waits in the other. False where the other's
+  // blocks are of a size that is not wanted here.
+  bool adopt(const BlockWriter& other);
   void store(const Event& event, kvindex::Tier tier);
   void copy(std::span<const kvindex::EngineHash> blocks, kvindex::Tier tier);
   // Takes effect with the next call of any other kind.
@@ -37,6 +40,10 @@ class BlockWriter {
   void forget();
 
   std::optional<std::uint32_t> configured_size() const { return configured_size_; }
+  // That a store had last, instead of the configured one; 0: none had.
+  std::uint64_t refused_size() const { return refused_size_; }
+  // Blocks of another size than the configured one came.
+  void refuse_size(std::uint64_t size, std::uint64_t blocks);
   // As the stores so far have it.
   std::optional<kvindex::BlockShape> shape() const { return shape_; }
   // No block was hashed with a seed that those that follow it need.
@@ -54,6 +61,7 @@ class BlockWriter {
   kvindex::Slot slot_;
   std::optional<std::uint32_t> configured_size_;
   Tally& tally_;
+  std::uint64_t refused_size_ = 0;
   std::optional<kvindex::BlockShape> shape_;
   SeedMemory seeds_;
   std::vector<kvindex::EngineHash> removed_;  // not yet from the index

@@ -73,6 +73,7 @@ void FeedReader::garbled() {
 void FeedReader::apply(std::span<const std::byte> payload, Sequence::Origin origin) {
   const auto head = applier_.apply_batch(payload);
   broken_ = !head.has_value();
+  if (applier_.refused_size() != refused_size_) report_size();
   if (head) {
     if (origin == Sequence::Origin::Live) {
       const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
@@ -84,6 +85,14 @@ void FeedReader::apply(std::span<const std::byte> payload, Sequence::Origin orig
   damaged_ = true;
   applier_.forget();
   unreadable(head.error().message());
+}
+
+void FeedReader::report_size() {
+  refused_size_ = applier_.refused_size();
+  context_.log.warning("feed_block_size", {{"worker", spec_.name},
+                                           {"rank", std::int64_t{spec_.holder.rank}},
+                                           {"configured", std::int64_t{*spec_.block_size}},
+                                           {"told", number(refused_size_)}});
 }
 
 void FeedReader::forget() {
@@ -128,8 +137,11 @@ FeedStatus FeedReader::status() const {
 
 void FeedReader::show() {
   FeedStatus status = this->status();
-  const std::lock_guard lock(cell_.mutex);
-  cell_.status = std::move(status);
+  {
+    const std::lock_guard lock(cell_.mutex);
+    cell_.status = std::move(status);
+  }
+  context_.changes.note(cell_, spec_.holder);
 }
 
 void FeedReader::follow_up() {

@@ -16,9 +16,42 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 #include <zmq.hpp>
 
 namespace baton::kvevents {
+
+// A feed's status, where any thread reads it.
+struct StatusCell {
+  std::mutex mutex;
+  FeedStatus status;
+  bool noted = false;  // among those that have changed
+};
+
+// Role. Whose status has changed since somebody last asked.
+// Confinement. Any thread.
+// Invariants. Nobody is in it twice.
+class StatusChanges {
+ public:
+  void note(StatusCell& cell, kvindex::Holder holder) {
+    {
+      const std::lock_guard lock(cell.mutex);
+      if (std::exchange(cell.noted, true)) return;
+    }
+    const std::lock_guard lock(mutex_);
+    holders_.push_back(holder);
+  }
+  // What each of them says is to be read after its cell was told that it is not noted any more.
+  std::vector<kvindex::Holder> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(holders_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<kvindex::Holder> holders_;  // under mutex_
+};
 
 // What the readers of a thread share. Outlives them.
 struct FeedContext {
@@ -27,12 +60,7 @@ struct FeedContext {
   FeedThread::Options options;
   zmq::context_t zmq = make_context();
   Readiness readiness = {};
-};
-
-// A feed's status, where any thread reads it.
-struct StatusCell {
-  std::mutex mutex;
-  FeedStatus status;
+  StatusChanges changes = {};
 };
 
 // Role. One feed: its batches in their order into the index, with replays for what is missing, and
@@ -78,6 +106,7 @@ class FeedReader final : public Source, private Sequence::Sink {
   FeedState state() const;
   void follow_up();
   void report();
+  void report_size();
   void tend_replay(Clock::time_point now);
   void ask(Clock::time_point now);
   void attempt_failed(Clock::time_point now);
@@ -106,8 +135,9 @@ class FeedReader final : public Source, private Sequence::Sink {
   bool damaged_ = false;  // since one could not
   std::uint64_t unreadable_ = 0;
   std::uint64_t garbled_ = 0;
-  bool opened_ = false;  // said so
-  bool lived_ = false;   // said so
+  std::uint64_t refused_size_ = 0;  // said so
+  bool opened_ = false;             // said so
+  bool lived_ = false;              // said so
   Sequence::Counts reported_;
   std::optional<Sequence::Counts> repairing_;  // as they were when a gap was found
   Gate gap_gate_;

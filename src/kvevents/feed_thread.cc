@@ -69,6 +69,7 @@ void FeedThread::open(FeedSpec spec, kvindex::Slot slot) {
     const std::lock_guard lock(state_->mutex);
     state_->cells[spec.holder] = cell;
   }
+  state_->context.changes.note(*cell, spec.holder);
   state_->post([state = state_.get(), spec = std::move(spec), slot, cell = std::move(cell)] {
     state->open(spec, slot, cell);
   });
@@ -96,15 +97,33 @@ std::vector<FeedStatus> FeedThread::statuses() const {
   return statuses;
 }
 
-void FeedThread::while_quiet(
-    const std::function<void(const std::vector<FeedStatus>& statuses)>& work) {
+std::vector<FeedStatus> FeedThread::changed() {
+  std::vector<std::shared_ptr<StatusCell>> cells;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (const kvindex::Holder holder : state_->context.changes.take()) {
+      const auto found = state_->cells.find(holder);
+      if (found != state_->cells.end()) cells.push_back(found->second);
+    }
+  }
+  std::vector<FeedStatus> statuses;
+  statuses.reserve(cells.size());
+  for (const auto& cell : cells) {
+    const std::lock_guard lock(cell->mutex);
+    cell->noted = false;
+    statuses.push_back(cell->status);
+  }
+  return statuses;
+}
+
+void FeedThread::while_quiet(kvindex::Holder holder,
+                             const std::function<void(const FeedStatus*)>& work) {
   state_
-      ->post([this, &work] {
-        std::vector<FeedStatus> statuses;
-        statuses.reserve(state_->open_feeds.size());
-        for (const auto& [holder, feed] : state_->open_feeds)
-          statuses.push_back(feed.reader->status());
-        work(statuses);
+      ->post([this, holder, &work] {
+        const auto feed = state_->open_feeds.find(holder);
+        if (feed == state_->open_feeds.end()) return work(nullptr);
+        const FeedStatus status = feed->second.reader->status();
+        work(&status);
       })
       .get();
 }

@@ -35,9 +35,11 @@ class FeedThread {
   // When it returns, nothing of the feed is applied any more. What was stays in the index.
   void close(kvindex::Holder holder);
   std::vector<FeedStatus> statuses() const;
-  // Between two batches, on the feed's thread; returns when it is done. The index and the positions
-  // in `statuses` are of one moment.
-  void while_quiet(const std::function<void(const std::vector<FeedStatus>& statuses)>& work);
+  // Those that have changed since it was last asked.
+  std::vector<FeedStatus> changed();
+  // Between two batches, on the feed's thread; returns when it is done. The index and the status are
+  // of one moment; null: there is no such feed.
+  void while_quiet(kvindex::Holder holder, const std::function<void(const FeedStatus*)>& work);
 
  private:
   struct State;

@@ -80,6 +80,7 @@ void Inlet::failed(std::string_view error) {
 }
 
 void Inlet::close() {
+  if (socket_ && !bound_) stop_monitor(*socket_);
   for (auto* socket : {&socket_, &monitor_}) {
     if (!*socket) continue;
     context_.readiness.remove(descriptor(**socket), *this);

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::size_t kEvents = 256;
 constexpr std::int64_t kLongestWaitMs = 60'000;
+// However many are ready, whoever woke us is soon heard.
+constexpr std::size_t kTurns = 16;
 
 }  // namespace
 
@@ -80,7 +82,7 @@ void Readiness::run_once() {
     }
   }
   // One's work may remove others, so nobody is looked up before it is his turn.
-  for (std::size_t turns = ready_.size(); turns > 0 && !ready_.empty(); --turns) {
+  for (std::size_t turns = std::min(ready_.size(), kTurns); turns > 0 && !ready_.empty(); --turns) {
     Source* source = ready_.front();
     ready_.pop_front();
     queued_.erase(source);

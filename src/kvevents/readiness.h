@@ -46,7 +46,8 @@ class Readiness {
   // The one time at which the source is called; nothing: never.
   void set_time(Source& source, std::optional<Time> time);
 
-  // Waits until somebody is ready or his time has come, and lets each of them work once.
+  // Waits until somebody is ready or his time has come, and lets some of them work once, those first
+  // who have been ready for longest.
   void run_once();
   // Any thread: run_once() returns soon.
   void wake();

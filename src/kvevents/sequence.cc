@@ -13,6 +13,9 @@ namespace {
 // Of how many batches it is known what they were. An engine repeats none; what lies between us and
 // it repeats the last few at most.
 constexpr std::size_t kRecent = 64;
+// Of a replay's: those that were published as well come late, when as many as queues hold were
+// before them.
+constexpr std::size_t kReplayed = 131'072;
 // A batch may be published and lost while a replay is being answered, so one that brought nothing
 // is repeated once.
 constexpr unsigned kStalled = 2;
@@ -183,9 +186,20 @@ void Sequence::take(Position batch, std::span<const std::byte> payload, Origin o
     lose(batch.sequence - position_->sequence - 1);
   sink_.apply(payload, origin);
   position_ = batch;
-  recent_.push_back(batch);
-  if (recent_.size() > kRecent) recent_.pop_front();
+  remember(batch, origin);
   if (origin == Origin::Replay) ++counts_.replayed;
+}
+
+// What is published comes in its order: behind the first that is new there are no copies of what a
+// replay had brought before.
+void Sequence::remember(Position batch, Origin origin) {
+  if (!recent_.empty() && batch.sequence <= recent_.back().sequence) recent_.clear();
+  recent_.push_back(batch);
+  const std::size_t most = origin == Origin::Live ? kRecent : kReplayed;
+  if (recent_.size() <= most) return;
+  const bool many = recent_.size() > 2 * most;
+  recent_.erase(recent_.begin(), recent_.end() - static_cast<std::ptrdiff_t>(most));
+  if (many) recent_.shrink_to_fit();
 }
 
 void Sequence::take_first_held() {
@@ -236,7 +250,8 @@ void Sequence::restart_with(Position batch, std::span<const std::byte> payload) 
 }
 
 bool Sequence::repeats(Position batch) const {
-  return std::ranges::find(recent_, batch) != recent_.end();
+  const auto known = std::ranges::lower_bound(recent_, batch.sequence, {}, &Position::sequence);
+  return known != recent_.end() && *known == batch;
 }
 
 }  // namespace baton::kvevents

@@ -102,12 +102,14 @@ class Sequence {
   // Of the batches between the position and that one, those that are not held either.
   void lose_until(std::optional<std::uint64_t> sequence);
   void lose(std::uint64_t batches);
+  void remember(Position batch, Origin origin);
   bool repeats(Position batch) const;
 
   Options options_;
   Sink& sink_;
   std::optional<Position> position_;
-  std::deque<Position> recent_;  // applied last, to tell repetitions from a new beginning
+  // Applied last, to tell repetitions from a new beginning. In their order.
+  std::deque<Position> recent_;
   std::optional<Fetch> fetch_;
   std::map<std::uint64_t, Held> held_;
   std::size_t held_bytes_ = 0;

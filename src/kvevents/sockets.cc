@@ -76,11 +76,17 @@ Result<zmq::socket_t> make_monitor(zmq::context_t& context, const std::string& m
   try {
     zmq::socket_t socket(context, zmq::socket_type::pair);
     socket.set(zmq::sockopt::linger, 0);
+    // ZeroMQ tells it from the thread that serves all sockets, and waits where there is no room.
+    socket.set(zmq::sockopt::rcvhwm, 0);
     socket.connect(monitor);
     return socket;
   } catch (const zmq::error_t& error) {
     return fail(describe("cannot watch the connection", monitor, error));
   }
+}
+
+void stop_monitor(zmq::socket_t& subscriber) {
+  zmq_socket_monitor(subscriber.handle(), nullptr, 0);
 }
 
 Result<zmq::socket_t> make_replay(zmq::context_t& context, const std::string& endpoint,

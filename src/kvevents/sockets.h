@@ -28,6 +28,9 @@ Result<zmq::socket_t> make_subscriber(zmq::context_t& context, const std::string
                                       const std::string& monitor);
 // Of the connections of a subscriber that was given the same name for it.
 Result<zmq::socket_t> make_monitor(zmq::context_t& context, const std::string& monitor);
+// Before either is closed: a subscriber goes on closing in ZeroMQ's threads, and if it had something
+// to tell and nobody listened any more, these would wait for ever.
+void stop_monitor(zmq::socket_t& subscriber);
 // Asks a replay socket for everything from that number on.
 Result<zmq::socket_t> make_replay(zmq::context_t& context, const std::string& endpoint,
                                   std::uint64_t from);

@@ -35,6 +35,15 @@ void TrtllmApplier::forget() {
   last_id_.reset();
   window_ = 0;
   size_.reset();
+  in_use_ = false;
+}
+
+void TrtllmApplier::adopt(const TrtllmApplier& other) {
+  last_id_ = other.last_id_;
+  window_ = other.window_;
+  size_ = other.size_;
+  in_use_ = other.in_use_;
+  partial_ = other.partial_;
 }
 
 void TrtllmApplier::follow(std::uint64_t id, Polled& polled) {
@@ -47,6 +56,19 @@ void TrtllmApplier::follow(std::uint64_t id, Polled& polled) {
   }
   last_id_ = id;
   polled.last_id = id;
+}
+
+// A cache that blocks were in already is made when a process begins.
+void TrtllmApplier::heed_creation(const TrtllmEntry& entry, Polled& polled) {
+  if (entry.type != TrtllmEntry::Type::Created) {
+    in_use_ = true;
+    return;
+  }
+  if (!in_use_) return;
+  const auto id = last_id_;
+  forget();
+  last_id_ = id;
+  ++polled.restarts;
 }
 
 // The largest window is that of the layers that see all of a prompt.
@@ -72,6 +94,7 @@ void TrtllmApplier::apply(TrtllmEntry& entry, Polled& polled) {
     case Decoded::Event:
       break;
   }
+  heed_creation(entry, polled);
   if (!of_main_window(entry)) {
     if (entry.type != TrtllmEntry::Type::Created) writer_.count(Skipped::NotMainAttention);
     return;
@@ -122,7 +145,12 @@ void TrtllmApplier::store(TrtllmEntry& entry) {
     if (partial_.size() == kMostPartial) partial_.clear();
     partial_.insert(event.hashes.back());
   } else if (complete < blocks) {
-    writer_.count(Skipped::BlockSize, blocks - complete);
+    const std::uint32_t size = entry.block_tokens[complete];
+    if (writer_.configured_size()) {
+      writer_.refuse_size(size, blocks - complete);
+    } else {
+      writer_.count(Skipped::BlockSize, blocks - complete);
+    }
   }
   if (complete == 0) return;
   event.hashes.resize(complete);

@@ -26,9 +26,12 @@ class TrtllmApplier {
   // Requires: an entry of the writer's rank.
   void apply(TrtllmEntry& entry, Polled& polled);
   void forget();
+  // All but the blocks.
+  void adopt(const TrtllmApplier& other);
 
  private:
   void follow(std::uint64_t id, Polled& polled);
+  void heed_creation(const TrtllmEntry& entry, Polled& polled);
   bool of_main_window(const TrtllmEntry& entry);
   void drop_blocks();
   void store(TrtllmEntry& entry);
@@ -40,6 +43,7 @@ class TrtllmApplier {
   BlockWriter& writer_;
   std::optional<std::uint64_t> last_id_;
   std::uint64_t window_ = 0;
+  bool in_use_ = false;                // the cache, since it was made
   std::optional<std::uint32_t> size_;  // tokens in a block, where not configured
   boost::unordered_flat_set<kvindex::EngineHash> partial_;
 };

@@ -21,8 +21,9 @@ void finish(SlotState& slot) {
 
 }  // namespace
 
-Index::State::State(Limits limits) : count{.most = limits.blocks} {
-  for (std::size_t i = 0; i < kShards; ++i) shards.emplace_back(arena, count);
+Index::State::State(Limits limits)
+    : blocks{.most = limits.blocks}, all_names{.most = limits.memberships} {
+  for (std::size_t i = 0; i < kShards; ++i) shards.emplace_back(arena, blocks);
 }
 
 Index::Index(Limits limits) : state_(std::make_unique<State>(limits)) {}
@@ -95,6 +96,22 @@ void Index::State::release(Writer writer, std::span<const Moved> moved) {
 
 Applied Index::State::extend(Writer writer, BlockPlace& above, std::span<const Link> links,
                              std::uint32_t tiers) {
+  const std::size_t before = writer.slot.names.size();
+  const std::uint32_t room = all_names.take(static_cast<std::uint32_t>(links.size()));
+  const Applied applied = chain(writer, above, links, tiers, before + room);
+  all_names.give(before + room - writer.slot.names.size());
+  return applied;
+}
+
+Applied Index::State::chain(Writer writer, BlockPlace& above, std::span<const Link> links,
+                            std::uint32_t tiers, std::size_t most_names) {
+  const EngineMap& map = writer.slot.names;
+  // How many of the links can be named: where there is no room, one that has its name already.
+  const auto nameable = [&](std::span<const Link> of) {
+    const std::size_t room = most_names - map.size();
+    if (room >= of.size()) return of.size();
+    return room > 0 || !map.find(of.front().engine) ? room : 1;
+  };
   Applied applied;
   const std::size_t number =
       above == kNoPlace ? shard_of(links.front().sequence) : shard_index(above);
@@ -107,9 +124,12 @@ Applied Index::State::extend(Writer writer, BlockPlace& above, std::span<const L
     {
       const std::lock_guard hold(shard.lock());
       while (!chunk.empty() && moved.empty()) {
-        const Shard::Part part = above == kNoPlace
-                                     ? shard.place(kNoRun, 0, chunk)
-                                     : shard.place(run_of(above), offset_of(above), chunk);
+        const auto named = chunk.first(nameable(chunk));
+        const RunNumber run = above == kNoPlace ? kNoRun : run_of(above);
+        const std::uint32_t offset = above == kNoPlace ? 0 : offset_of(above);
+        if (named.empty()) break;
+        Shard::Part part = shard.find(run, offset, named);
+        if (part.count == 0) part = shard.make(run, offset, named);
         if (part.count == 0) break;
         const BlockPlace first = place_of(number, part.run, part.begin);
         const std::uint32_t bound =
@@ -260,6 +280,7 @@ Applied Index::remove(Slot slot, std::span<const EngineHash> blocks, Tier tier) 
   Applied applied;
   EngineMap& names = writer.slot.names;
   Aliases& aliases = writer.slot.aliases;
+  const std::size_t before = names.size();
   const std::uint32_t unknown =
       state_->for_known(writer, blocks, [&](Shard& shard, EngineHash name, EngineMap::Entry entry) {
         const BlockPlace place = entry.place();
@@ -278,6 +299,7 @@ Applied Index::remove(Slot slot, std::span<const EngineHash> blocks, Tier tier) 
         if (had == bit) names.erase(entry);
       });
   applied.known += unknown;  // they are not there, as was asked for
+  state_->all_names.give(before - names.size());
   finish(writer.slot);
   return applied;
 }
@@ -299,6 +321,7 @@ void Index::clear(Slot slot) {
     shard.release_all(run_of(run), writer.number, writer.slot.tally);
     shard.publish_bytes();
   }
+  state_->all_names.give(writer.slot.names.size());
   writer.slot.names.clear();
   writer.slot.aliases.clear();
   finish(writer.slot);
@@ -330,6 +353,10 @@ Index::Holding Index::holding(Slot slot) const {
   }
   holding.bytes = tally.bytes.load(std::memory_order_relaxed);
   return holding;
+}
+
+Index::Limits Index::limits() const {
+  return {.blocks = state_->blocks.most, .memberships = state_->all_names.most};
 }
 
 Index::Size Index::size() const {

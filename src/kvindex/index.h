@@ -45,7 +45,8 @@ struct Applied {
   // They follow a block that the holder does not have, or are to be copied and it does not have
   // them: left out.
   std::uint32_t unknown_parent = 0;
-  std::uint32_t no_room = 0;  // beyond the most blocks, or after one that is: left out
+  // Beyond the most blocks or memberships, or after one that is: left out.
+  std::uint32_t no_room = 0;
   bool operator==(const Applied&) const = default;
 };
 
@@ -56,6 +57,9 @@ struct Match {
   std::array<std::uint32_t, kTiers> blocks{};
   bool operator==(const Match&) const = default;
 };
+
+// Of the most blocks: how many holders each may have, on average, before memberships are the limit.
+inline constexpr std::size_t kMembershipsPerBlock = 8;
 
 // Role. Who holds which prefix of a prompt.
 // Confinement. Any thread may match(), visit() and ask for figures. What changes a slot is called by
@@ -71,6 +75,9 @@ class Index {
     // Different ones; more are not taken up. Those count as well that nobody holds but that lead
     // to one that somebody does.
     std::size_t blocks = 16'000'000;
+    // Pairs of a block and a holder; what an engine calls one of its blocks beside its first name
+    // for it counts like one. More are not taken up.
+    std::size_t memberships = kMembershipsPerBlock * blocks;
   };
   explicit Index(Limits limits);
   ~Index();
@@ -105,6 +112,7 @@ class Index {
     std::size_t bytes = 0;        // of all of it
   };
   Size size() const;
+  Limits limits() const;
 
   // Everything a slot holds, each block after its predecessor where the slot has that.
   struct Held {
@@ -116,6 +124,22 @@ class Index {
     std::uint8_t tiers = 0;  // bit t: in tier t
     bool operator==(const Held&) const = default;
   };
+  // What a slot held at one moment; to be put in order when there is time for it.
+  class Listing {
+   public:
+    void visit(const std::function<void(const Held&)>& visitor) const;
+
+   private:
+    friend class Index;
+    struct Block {
+      Held held;  // without its parent
+      std::uint32_t place;
+      std::uint32_t before = 0;  // its parent's place
+    };
+    std::vector<Block> blocks_;  // by place
+  };
+  // Whoever writes the slot waits meanwhile.
+  Listing list(Slot slot) const;
   void visit(Slot slot, const std::function<void(const Held&)>& visitor) const;
 
   // As store(), of what visit() gave. A block whose parent has gone cannot come back this way: where

@@ -12,13 +12,8 @@
 
 namespace baton::kvindex {
 
-inline constexpr std::size_t kShards = std::size_t{1} << kShardBits;
 // The most blocks for which a shard is held at a time: readers wait so long.
 inline constexpr std::size_t kChunk = kMostInRun;
-
-inline std::size_t shard_of(SequenceHash first) {
-  return mix(mix(first) >> 32) >> (64 - kShardBits);
-}
 
 struct Index::State {
   explicit State(Limits limits);
@@ -35,10 +30,11 @@ struct Index::State {
   };
 
   // Links blocks into a chain after `above` (kNoPlace: the first begins a prompt), which is the
-  // last of them then.
+  // last of them then. Takes room for their names; what is not used of it goes back.
   Applied extend(Writer writer, BlockPlace& above, std::span<const Link> links,
                  std::uint32_t tiers);
   // Makes the slot hold a part of the links, and returns how many. They are the first of them.
+  // Requires: room for the names of all, or of the first.
   static std::uint32_t bind(Writer writer, Shard& shard, BlockPlace first, std::uint32_t count,
                             std::span<const Link> links, std::uint32_t tiers, Applied& applied,
                             std::vector<Moved>& moved);
@@ -49,12 +45,16 @@ struct Index::State {
   static void give_name(Writer writer, EngineHash name, BlockPlace place,
                         std::vector<Moved>& moved);
   void release(Writer writer, std::span<const Moved> moved);
+  // The same as extend(), with room for so many names of the slot.
+  Applied chain(Writer writer, BlockPlace& above, std::span<const Link> links, std::uint32_t tiers,
+                std::size_t most_names);
   // Calls `action(shard, entry)` for the names that are known, a shard at a time, with its
   // lock held; returns how many are not known.
   template <class Action>
   std::uint32_t for_known(Writer writer, std::span<const EngineHash> names, Action action);
 
-  BlockCount count;
+  Capped blocks;     // held, or leading to one that is
+  Capped all_names;  // of all slots
   PageArena arena;
   std::deque<Shard> shards;
   PageArena name_arena;

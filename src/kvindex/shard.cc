@@ -20,12 +20,13 @@ std::uint32_t same(const Run& run, std::uint32_t begin, std::span<const Link> li
 
 }  // namespace
 
-Shard::Shard(PageArena& arena, BlockCount& count)
+Shard::Shard(PageArena& arena, Capped& count)
     : count_(count), runs_(arena), table_(arena, runs_), pool_(arena) {
   publish_bytes();
 }
 
-Shard::Part Shard::place(RunNumber above, std::uint32_t above_offset, std::span<const Link> links) {
+Shard::Part Shard::find(RunNumber above, std::uint32_t above_offset,
+                        std::span<const Link> links) const {
   if (above != kNoRun) {
     const Run& run = runs_[above];
     const std::uint32_t begin = above_offset + 1;
@@ -33,9 +34,11 @@ Shard::Part Shard::place(RunNumber above, std::uint32_t above_offset, std::span<
     if (count > 0) return {.run = above, .begin = begin, .count = count};
   }
   const RunNumber found = table_.find(links.front().sequence);
-  if (found != kNoRun) {
-    return {.run = found, .begin = 0, .count = same(runs_[found], 0, links)};
-  }
+  if (found == kNoRun) return {};
+  return {.run = found, .begin = 0, .count = same(runs_[found], 0, links)};
+}
+
+Shard::Part Shard::make(RunNumber above, std::uint32_t above_offset, std::span<const Link> links) {
   if (above != kNoRun && runs_[above].length == above_offset + 1 &&
       runs_[above].length < kMostInRun) {
     return append(above, links);

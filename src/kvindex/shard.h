@@ -18,10 +18,10 @@
 
 namespace baton::kvindex {
 
-// How many different blocks there are in all shards, and the most there may be.
-struct BlockCount {
+// How many there are of something, and the most there may be.
+struct Capped {
   std::size_t most;
-  std::atomic<std::size_t> known{0};  // held, or leading to one that is
+  std::atomic<std::size_t> known{0};
 
   // As many of those wanted as there is room for.
   std::uint32_t take(std::uint32_t wanted) {
@@ -34,8 +34,15 @@ struct BlockCount {
     }
     return 0;
   }
-  void give(std::size_t blocks) { known.fetch_sub(blocks, std::memory_order_relaxed); }
+  void give(std::size_t count) { known.fetch_sub(count, std::memory_order_relaxed); }
 };
+
+inline constexpr std::size_t kShards = std::size_t{1} << kShardBits;
+
+// By a prompt's first block.
+inline std::size_t shard_of(SequenceHash first) {
+  return mix(mix(first) >> 32) >> (64 - kShardBits);
+}
 
 // A block with all that is to be known of it.
 struct Link {
@@ -49,7 +56,8 @@ struct Link {
 //   place stays the same meanwhile.
 class Shard {
  public:
-  Shard(PageArena& arena, BlockCount& count);
+  // `count`: of different blocks in all shards, held or leading to one that is.
+  Shard(PageArena& arena, Capped& count);
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
@@ -62,9 +70,11 @@ class Shard {
     std::uint32_t count = 0;
   };
   // Finds the first of the links that follow `above` (kNoRun: they begin a prompt), as many as are
-  // in one run; or makes them, if the first is not there. None: there is no room. What is made is
-  // to be held at once.
-  Part place(RunNumber above, std::uint32_t above_offset, std::span<const Link> links);
+  // in one run. None: the first is not there.
+  Part find(RunNumber above, std::uint32_t above_offset, std::span<const Link> links) const;
+  // Makes the first of them, as many as fit into one run. None: there is no room. They are to be
+  // held at once. Requires: find() found none.
+  Part make(RunNumber above, std::uint32_t above_offset, std::span<const Link> links);
 
   SequenceHash sequence(RunNumber run, std::uint32_t offset) const {
     return runs_[run].sequences[offset];
@@ -111,7 +121,6 @@ class Shard {
   friend class Matcher;
 
   Stretches stretches(RunNumber run) { return {runs_[run], pool_}; }
-  Part find_first(SequenceHash sequence, std::span<const Link> links) const;
   Part append(RunNumber run, std::span<const Link> links);
   Part make_run(RunNumber above, std::uint32_t above_offset, std::span<const Link> links);
   static void write(Run& run, std::span<const Link> links);
@@ -119,7 +128,7 @@ class Shard {
   void drop_bare(RunNumber run);
 
   mutable FairLock lock_;
-  BlockCount& count_;
+  Capped& count_;
   RunSlab runs_;
   RunTable table_;
   ArrayPool pool_;

@@ -100,9 +100,9 @@ std::string_view read_blocks(Reader& reader, std::uint32_t count,
 
 }  // namespace
 
-std::vector<Index::Held> list_blocks(const Index& index, Slot slot) {
+std::vector<Index::Held> list_blocks(const Index::Listing& listing) {
   std::vector<Index::Held> blocks;
-  index.visit(slot, [&](const Index::Held& held) { blocks.push_back(held); });
+  listing.visit([&](const Index::Held& held) { blocks.push_back(held); });
   return blocks;
 }
 

@@ -30,7 +30,7 @@ struct HolderSnapshot {
   bool operator==(const HolderSnapshot&) const = default;
 };
 
-std::vector<Index::Held> list_blocks(const Index& index, Slot slot);
+std::vector<Index::Held> list_blocks(const Index::Listing& listing);
 // Puts back what list_blocks() gave. Left out, and counted as unknown_parent: blocks whose parent
 // had gone, and what follows them.
 Applied restore_blocks(Index& index, Slot slot, std::span<const Index::Held> blocks);

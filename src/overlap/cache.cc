@@ -54,9 +54,11 @@ bool Cache::compare(const TruthMeter::Sample& sample) {
   return believed_.exchange(meter_.believed()) != meter_.believed();
 }
 
-void Cache::expect_events(Clock::time_point sent, Clock::time_point now) {
+bool Cache::expect_events(Clock::time_point sent, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (!events_due_) events_due_ = Due{.sent = sent, .since = now};
+  if (events_due_) return false;
+  events_due_ = Due{.sent = sent, .since = now};
+  return true;
 }
 
 std::optional<Clock::time_point> Cache::overdue_since(std::optional<Clock::time_point> last) {

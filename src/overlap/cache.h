@@ -66,8 +66,8 @@ class Cache {
   // judgement of the feed is another one now.
   bool compare(const TruthMeter::Sample& sample);
   // A prompt that was sent then has been computed, and must have left new blocks in the cache: an
-  // event has come since, or is due.
-  void expect_events(Clock::time_point sent, Clock::time_point now);
+  // event has come since, or is due. Whether that is new.
+  bool expect_events(Clock::time_point sent, Clock::time_point now);
   // Since when events have been due, of which the last came at `last`; nothing where none are.
   std::optional<Clock::time_point> overdue_since(std::optional<Clock::time_point> last);
 

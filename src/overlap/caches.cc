@@ -20,15 +20,6 @@ constexpr std::chrono::milliseconds kOnTheWay{500};
 // More are not judged: they keep prompts in memory.
 constexpr std::size_t kMostDoubts = 1'024;
 
-// On an I/O thread: of a prompt beyond this length (16,384 tokens in blocks of 16) only the beginning
-// is remembered, so that others need not wait.
-constexpr std::size_t kMostRemembered = 1024;
-
-std::span<const kvindex::SequenceHash> first_blocks(
-    const std::vector<kvindex::SequenceHash>& sequence) {
-  return std::span(sequence).first(std::min(sequence.size(), kMostRemembered));
-}
-
 // What both say, whichever is more.
 void merge(const Match& match, Overlap& overlap) {
   for (std::size_t tier = 0; tier < kvindex::kTiers; ++tier)
@@ -151,14 +142,16 @@ void Caches::sent(Holder holder, const PromptBlocks& prompt) {
   const auto hashes =
       std::ranges::find(prompt.by_shape, cache->shape(), &PromptBlocks::Hashes::shape);
   if (hashes == prompt.by_shape.end()) return;
-  (predicted ? predictions_ : decisions_)
-      .remember(holder, first_blocks(hashes->sequence), Clock::now());
+  (predicted ? predictions_ : decisions_).remember(holder, hashes->sequence, Clock::now());
 }
 
 void Caches::computed(Holder holder, const Computed& what) {
   const auto cache = find(holder);
   if (!cache || cache->health() == FeedHealth::None) return;
-  if (what.fills_blocks) cache->expect_events(what.sent, Clock::now());
+  if (what.fills_blocks && cache->expect_events(what.sent, Clock::now())) {
+    const std::lock_guard lock(mutex_);
+    expecting_.push_back(holder);
+  }
   // A feed that says nothing is not wrong: that it is silent is said elsewhere.
   if (!what.reported || cache->health() != FeedHealth::Live) return;
   const TruthMeter::Sample sample{.least = std::min(what.told_before, what.told_after),
@@ -171,6 +164,8 @@ void Caches::computed(Holder holder, const Computed& what) {
 }
 
 void Caches::settle(Clock::time_point now) {
+  decisions_.tidy(now);
+  predictions_.tidy(now);
   std::vector<Doubt> due;
   {
     const std::lock_guard lock(mutex_);
@@ -188,6 +183,11 @@ void Caches::settle(Clock::time_point now) {
                      .most = std::max({what.told_before, what.told_after, by_now}),
                      .reported = *what.reported});
   }
+}
+
+std::vector<Holder> Caches::take_expecting() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(expecting_, {});
 }
 
 void Caches::compare(Cache& cache, const TruthMeter::Sample& sample) {

@@ -81,8 +81,10 @@ class Caches {
     Clock::time_point sent = {};
   };
   void computed(kvindex::Holder holder, const Computed& what);
-  // Judges what could not be judged at once. To be called now and then.
+  // Judges what could not be judged at once, and forgets what is over. To be called now and then.
   void settle(Clock::time_point now);
+  // Whose events have become due since it was last asked.
+  std::vector<kvindex::Holder> take_expecting();
 
   kvindex::Index& index() { return index_; }
   const kvindex::Index& index() const { return index_; }
@@ -127,7 +129,8 @@ class Caches {
   mutable kvindex::DecisionMemory predictions_;  // of those with: what is about to be stored
   Published<Known> known_;
   std::mutex mutex_;
-  std::deque<Doubt> doubts_;  // under mutex_; oldest first
+  std::deque<Doubt> doubts_;                // under mutex_; oldest first
+  std::vector<kvindex::Holder> expecting_;  // under mutex_; each once, unless events came between
 };
 
 }  // namespace baton::overlap

@@ -2,11 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/result.h"
 #include "engine/upstream_pool.h"
 #include "fleet/worker.h"
 #include "kvevents/applier.h"
 #include "kvevents/feed.h"
 #include "kvindex/index.h"
+#include "model/worker.h"
 #include "telemetry/log.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -23,39 +25,60 @@
 
 namespace baton::overlap {
 
-// Role. Asks one TensorRT-LLM server for its KV events again and again, and applies those of all its
-//   ranks.
+// Role. Asks one TensorRT-LLM server for its KV events again and again, and applies them for all
+//   workers that it is, which are as many as it has models: an answer empties the server's buffer, so
+//   nobody else may ask.
 // Confinement. The control thread.
 // Lifetime. Shared with the coroutine that asks; close() ends that. The index and the pool outlive
 //   it.
+// Invariants. All listeners have heard the same. It asks less often while nothing happens.
 class EventPoll : public std::enable_shared_from_this<EventPoll> {
  public:
-  // `slots`: of its ranks, in order. Nobody else writes them until close().
   EventPoll(boost::asio::io_context& io, engine::UpstreamPool& pool, telemetry::Logger& log,
-            std::shared_ptr<const fleet::Worker> worker, kvindex::Index& index,
-            std::span<const kvindex::Slot> slots, std::optional<std::uint32_t> block_size);
+            kvindex::Index& index);
 
+  // `slots`: of its ranks, in order. Nobody else writes them until it has left. What others of the
+  // server have heard already holds for it, too.
+  void join(std::shared_ptr<const fleet::Worker> worker, std::span<const kvindex::Slot> slots,
+            std::optional<std::uint32_t> block_size);
+  // The last one's leaving closes it.
+  void leave(model::WorkerId worker);
+
+  // Requires: somebody has joined.
   boost::asio::awaitable<void> run();
   void close();
-  // Of a rank.
-  const kvevents::FeedStatus& status(std::uint32_t rank) const { return ranks_[rank].status; }
+  bool closed() const { return closed_; }
+  std::vector<kvevents::FeedStatus> statuses() const;
+  // Null for who does not listen.
+  const kvevents::FeedStatus* status(kvindex::Holder holder) const;
 
  private:
   struct Rank {
     std::unique_ptr<kvevents::Applier> applier;
     kvevents::FeedStatus status;
+    std::uint64_t refused_size = 0;  // said so
+  };
+  struct Listener {
+    std::shared_ptr<const fleet::Worker> worker;
+    std::vector<Rank> ranks;
   };
 
   // How long to wait before the next question.
   boost::asio::awaitable<std::chrono::milliseconds> ask();
   void apply(const std::string& answer);
+  // How many events it had.
+  Result<std::uint64_t> apply(Listener& listener, const std::string& answer);
+  void report_size(const Listener& listener, Rank& rank);
+  // Who was there is gone, and so is what it held.
+  static void forget(Rank& rank);
   void failed(std::string_view why);
 
   engine::UpstreamPool& pool_;
   telemetry::Logger& log_;
-  std::shared_ptr<const fleet::Worker> worker_;
+  kvindex::Index& index_;
   boost::asio::steady_timer timer_;
-  std::vector<Rank> ranks_;
+  std::vector<Listener> listeners_;
+  std::chrono::milliseconds pause_;
   unsigned failures_ = 0;  // in a row
   bool closed_ = false;
 };

@@ -42,6 +42,11 @@ void Caches::add_metrics(telemetry::Registry& metrics) {
   metrics.collect(
       "baton_kv_index_limit", "Most KV blocks that are remembered at once.",
       [this](const Emit& emit) { emit({}, static_cast<std::int64_t>(settings_.blocks)); });
+  metrics.collect("baton_kv_index_membership_limit",
+                  "Most pairs of a KV block and a rank that are remembered at once.",
+                  [this](const Emit& emit) {
+                    emit({}, static_cast<std::int64_t>(index_.limits().memberships));
+                  });
   metrics.collect(
       "baton_kv_caches", "Ranks of workers, by what is believed of their KV caches.",
       [this](const Emit& emit) {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
-#include <set>
+#include <ranges>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +22,8 @@ using kvevents::FeedStatus;
 using kvindex::Holder;
 
 constexpr std::chrono::milliseconds kRound{250};
+// Workers, in a round in which none has come or gone.
+constexpr std::size_t kLookedAt = 256;
 // A thread reads more than a million events a second: few are enough for any fleet.
 constexpr std::size_t kCoresPerThread = 8;
 constexpr std::size_t kMostThreads = 4;
@@ -70,9 +72,13 @@ void Feeds::start() {
     tasks_.spawn(snapshot_->run());
   }
   // What is waiting is looked at at once.
-  fleet_.on_seated([this](const auto&, const std::string&) { timer_.cancel(); });
+  fleet_.on_seated([this](const auto&, const std::string&) {
+    fleet_changed_ = true;
+    timer_.cancel();
+  });
   fleet_.on_gone([this](model::WorkerId id) {
     pool_.forget(id);
+    fleet_changed_ = true;
     timer_.cancel();
   });
   tasks_.spawn(watch());
@@ -104,21 +110,79 @@ awaitable<void> Feeds::watch() {
 }
 
 void Feeds::reconcile() {
+  if (fleet_changed_) {
+    look_at_fleet();
+  } else {
+    look_at_some();
+  }
+  look_at_feeds();
+  caches_.settle(Clock::now());
+  if (!table_changed_) return;
+  publish();
+  table_changed_ = false;
+}
+
+void Feeds::look_at_fleet() {
+  members_ = fleet_.members();
+  unasked_.clear();
+  next_member_ = 0;
   std::set<Holder> present;
-  for (const fleet::Fleet::Member& member : fleet_.members()) {
-    const model::WorkerId id = member.worker->id();
-    for (std::uint32_t rank = 0; rank < member.worker->ranks(); ++rank) present.insert({id, rank});
-    join(member, facts_(id));
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const fleet::Worker& worker = *members_[i].worker;
+    for (std::uint32_t rank = 0; rank < worker.ranks(); ++rank) present.insert({worker.id(), rank});
+    const engine::Facts* facts = facts_(worker.id());
+    if (facts == nullptr) unasked_.push_back(i);
+    join(members_[i], facts);
   }
   for (auto at = listeners_.begin(); at != listeners_.end();)
     at = present.contains(at->first) ? std::next(at) : leave(at);
-  const Statuses known = statuses();
-  for (auto& [holder, listener] : listeners_) {
-    const auto status = known.find(holder);
-    judge(listener, status == known.end() ? nullptr : &status->second);
+  fleet_changed_ = false;
+}
+
+void Feeds::look_at_some() {
+  const std::size_t first = unasked_.size() > kLookedAt ? unasked_.size() - kLookedAt : 0;
+  std::rotate(unasked_.begin(), unasked_.begin() + static_cast<std::ptrdiff_t>(first),
+              unasked_.end());
+  std::erase_if(unasked_, [this, left = kLookedAt](std::size_t at) mutable {
+    if (left == 0) return false;
+    --left;
+    const engine::Facts* facts = facts_(members_[at].worker->id());
+    if (facts != nullptr) join(members_[at], facts);
+    return facts != nullptr;
+  });
+  for (std::size_t i = 0; i < std::min(kLookedAt, members_.size()); ++i) {
+    const fleet::Fleet::Member& member = members_[next_member_];
+    next_member_ = (next_member_ + 1) % members_.size();
+    join(member, facts_(member.worker->id()));
   }
-  caches_.settle(Clock::now());
-  publish();
+}
+
+void Feeds::look_at_feeds() {
+  for (const auto& thread : threads_) {
+    for (FeedStatus& status : thread->changed()) {
+      const auto listener = listeners_.find(status.holder);
+      if (listener == listeners_.end() || listener->second.thread != thread.get()) continue;
+      listener->second.status = std::move(status);
+      judge(listener->second);
+    }
+  }
+  for (const auto& poll : polls_ | std::views::values) {
+    for (const FeedStatus& status : poll->statuses()) {
+      const auto listener = listeners_.find(status.holder);
+      if (listener == listeners_.end() || listener->second.poll != poll) continue;
+      listener->second.status = status;
+      judge(listener->second);
+    }
+  }
+  // That nothing comes is no change: who should be heard is looked at until it is.
+  for (const Holder holder : caches_.take_expecting()) awaited_.insert(holder);
+  std::erase_if(awaited_, [this](const Holder& holder) {
+    const auto listener = listeners_.find(holder);
+    if (listener == listeners_.end()) return true;
+    if (!listener->second.status) return false;
+    judge(listener->second);
+    return !listener->second.cache->overdue_since(listener->second.status->last_batch);
+  });
 }
 
 void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts) {
@@ -141,57 +205,66 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
                                          .thread = nullptr,
                                          .poll = {},
                                          .shape_told = false,
-                                         .adapter = {}})
+                                         .adapter = {},
+                                         .status = {}})
                .first;
+      table_changed_ = true;
     }
     Listener& listener = at->second;
     FeedPlan plan = wanted ? plan_feed(worker.spec(), facts, rank) : FeedPlan();
     // What it said of itself holds until it says something else.
     if (wanted && facts == nullptr && plan.way == FeedPlan::Way::None && !worker.spec().kv_feed)
       plan = listener.plan;
-    if (facts != nullptr) listener.adapter = adapter_of(facts, member.model->name());
+    if (facts != nullptr) {
+      auto adapter = adapter_of(facts, member.model->name());
+      table_changed_ = table_changed_ || adapter != listener.adapter;
+      listener.adapter = std::move(adapter);
+    }
     if (plan != listener.plan) {
       stop_listening(listener);
+      listener.plan = {};
       caches_.index().clear(listener.cache->slot());
-      listen(listener, worker, plan, facts);
+      listen(listener, worker, plan);
     }
-    if (!listener.shape_told) listener.cache->set_shape(block_shape(worker.spec(), facts));
-    polls = polls || (plan.way == FeedPlan::Way::Poll && !listener.poll);
+    if (!listener.shape_told) set_shape(listener, block_shape(worker.spec(), facts));
+    polls = polls || (plan.way == FeedPlan::Way::Poll &&
+                      (!listener.poll || listener.poll->status(holder) == nullptr));
   }
-  if (polls) poll(member.worker, facts);
+  if (polls) poll(member.worker);
 }
 
-void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan,
-                   const engine::Facts* facts) {
-  listener.plan = plan;
+void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan) {
   listener.shape_told = false;
-  if (plan.way != FeedPlan::Way::Subscribe) return;
+  if (plan.way != FeedPlan::Way::Subscribe) {
+    listener.plan = plan;
+    return;
+  }
   const Holder holder = listener.cache->identity().holder;
-  listener.thread = &thread_of(plan.events);
-  std::optional<std::uint32_t> block_size = plan.block_size;
-  if (!block_size && facts != nullptr) block_size = facts->block_size;
-  const auto resume = take_up(listener, plan, block_size);
-  listener.thread->open({.holder = holder,
-                         .name = worker.name(),
-                         .authority = worker.authority(),
-                         .engine = worker.spec().engine,
-                         .events = plan.events,
-                         .replay = plan.replay,
-                         .topic = plan.topic,
-                         .block_size = block_size,
-                         .resume = resume},
-                        listener.cache->slot());
+  kvevents::FeedThread& thread = thread_of(plan.events);
+  const auto resume = take_up(listener, plan);
+  thread.open({.holder = holder,
+               .name = worker.name(),
+               .authority = worker.authority(),
+               .engine = worker.spec().engine,
+               .events = plan.events,
+               .replay = plan.replay,
+               .topic = plan.topic,
+               .block_size = plan.block_size,
+               .resume = resume},
+              listener.cache->slot());
+  // Now, and not before: what could not be opened is tried again.
+  listener.thread = &thread;
+  listener.plan = plan;
 }
 
-std::optional<kvevents::Position> Feeds::take_up(Listener& listener, const FeedPlan& plan,
-                                                 std::optional<std::uint32_t> block_size) {
+std::optional<kvevents::Position> Feeds::take_up(Listener& listener, const FeedPlan& plan) {
   // Only who repeats the last batch shows that it is the same engine still.
   if (!snapshot_ || plan.replay.empty()) return std::nullopt;
   Cache& cache = *listener.cache;
   const auto saved = snapshot_->claim(listener.saved_as, cache.identity().holder.rank);
-  if (!saved || (block_size && *block_size != saved->shape.size)) return std::nullopt;
+  if (!saved || (plan.block_size && *plan.block_size != saved->shape.size)) return std::nullopt;
   kvindex::restore_blocks(caches_.index(), cache.slot(), saved->blocks);
-  cache.set_shape(saved->shape);
+  set_shape(listener, saved->shape);
   listener.shape_told = true;
   return kvevents::Position{.sequence = saved->position.sequence,
                             .payload_hash = saved->position.payload_hash};
@@ -207,29 +280,39 @@ std::vector<SnapshotKeeper::Source> Feeds::to_save() const {
                        .shape = listener.cache->shape(),
                        .worker = listener.saved_as});
   }
-  std::ranges::sort(sources, {}, &SnapshotKeeper::Source::thread);
   return sources;
 }
 
-// One for all ranks, whose events come in one answer.
-void Feeds::poll(const std::shared_ptr<fleet::Worker>& worker, const engine::Facts* facts) {
+// One for all that is at an address: an answer has the events of all ranks, and nobody gets them
+// again, whichever of the server's models they are asked for.
+void Feeds::poll(const std::shared_ptr<fleet::Worker>& worker) {
   std::vector<kvindex::Slot> slots;
-  for (std::uint32_t rank = 0; rank < worker->ranks(); ++rank)
-    slots.push_back(listeners_.at({worker->id(), rank}).cache->slot());
-  const auto asks = std::make_shared<EventPoll>(io_, pool_, log_, worker, caches_.index(), slots,
-                                                worker->spec().block_size || facts == nullptr
-                                                    ? worker->spec().block_size
-                                                    : facts->block_size);
+  for (std::uint32_t rank = 0; rank < worker->ranks(); ++rank) {
+    Listener& listener = listeners_.at({worker->id(), rank});
+    stop_listening(listener);
+    slots.push_back(listener.cache->slot());
+    caches_.index().clear(slots.back());
+  }
+  auto& asks = polls_[worker->authority()];
+  const bool fresh = !asks;
+  if (fresh) asks = std::make_shared<EventPoll>(io_, pool_, log_, caches_.index());
+  asks->join(worker, slots, worker->spec().block_size);
   for (std::uint32_t rank = 0; rank < worker->ranks(); ++rank)
     listeners_.at({worker->id(), rank}).poll = asks;
-  tasks_.spawn(asks->run());
+  if (fresh) tasks_.spawn(asks->run());
 }
 
+// What it could say, and what was said of it, no longer counts.
 void Feeds::stop_listening(Listener& listener) {
-  if (listener.thread != nullptr) listener.thread->close(listener.cache->identity().holder);
-  if (listener.poll) listener.poll->close();
+  const Cache::Identity& identity = listener.cache->identity();
+  if (listener.thread != nullptr) listener.thread->close(identity.holder);
+  if (listener.poll) {
+    listener.poll->leave(identity.holder.worker);
+    if (listener.poll->closed()) polls_.erase(identity.authority);
+  }
   listener.thread = nullptr;
   listener.poll.reset();
+  listener.status.reset();
   listener.cache->set_health(FeedHealth::None);
 }
 
@@ -237,27 +320,22 @@ Feeds::Listeners::iterator Feeds::leave(Listeners::iterator at) {
   stop_listening(at->second);
   caches_.index().leave(at->second.cache->slot());
   caches_.forget(at->first);
+  table_changed_ = true;
   return listeners_.erase(at);
 }
 
-Feeds::Statuses Feeds::statuses() const {
-  Statuses statuses;
-  for (const auto& thread : threads_) {
-    for (FeedStatus& status : thread->statuses())
-      statuses.emplace(status.holder, std::move(status));
-  }
-  for (const auto& [holder, listener] : listeners_) {
-    if (listener.poll) statuses.emplace(holder, listener.poll->status(holder.rank));
-  }
-  return statuses;
+void Feeds::set_shape(Listener& listener, kvindex::BlockShape shape) {
+  if (listener.cache->shape() == shape) return;
+  listener.cache->set_shape(shape);
+  table_changed_ = true;
 }
 
 // Whether what the feed says can be used, and what its blocks look like.
-void Feeds::judge(Listener& listener, const FeedStatus* status) {
-  if (status == nullptr) return;
+void Feeds::judge(Listener& listener) {
   Cache& cache = *listener.cache;
+  const FeedStatus* status = &*listener.status;
   if (status->shape) {
-    cache.set_shape(*status->shape);
+    set_shape(listener, *status->shape);
     listener.shape_told = true;
   }
   const auto overdue = cache.overdue_since(status->last_batch);
@@ -311,7 +389,13 @@ kvevents::FeedThread& Feeds::thread_of(const std::string& endpoint) {
 }
 
 std::vector<Feeds::Report> Feeds::reports() const {
-  const Statuses known = statuses();
+  std::map<Holder, FeedStatus> known;
+  for (const auto& thread : threads_) {
+    for (FeedStatus& status : thread->statuses()) known.emplace(status.holder, std::move(status));
+  }
+  for (const auto& poll : polls_ | std::views::values) {
+    for (const FeedStatus& status : poll->statuses()) known.emplace(status.holder, status);
+  }
   std::vector<Report> reports;
   for (const auto& [holder, listener] : listeners_) {
     const auto status = known.find(holder);

@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,29 +61,31 @@ class Feeds {
   struct Listener {
     std::shared_ptr<Cache> cache;
     FeedPlan plan;
-    std::string saved_as;                    // see SnapshotKeeper
-    kvevents::FeedThread* thread = nullptr;  // Subscribe
-    std::shared_ptr<EventPoll> poll;         // Poll
-    bool shape_told = false;                 // by its events, or by what was saved of them
-    std::string adapter;                     // that its model is, as the engine last said
+    std::string saved_as;                        // see SnapshotKeeper
+    kvevents::FeedThread* thread = nullptr;      // Subscribe
+    std::shared_ptr<EventPoll> poll;             // Poll
+    bool shape_told = false;                     // by its events, or by what was saved of them
+    std::string adapter;                         // that its model is, as the engine last said
+    std::optional<kvevents::FeedStatus> status;  // when it was last looked at
   };
   using Listeners = std::map<kvindex::Holder, Listener>;
-  using Statuses = std::map<kvindex::Holder, kvevents::FeedStatus>;
 
   boost::asio::awaitable<void> watch();
   void reconcile();
+  // Of those who are there some at a time: what they say of themselves changes without a word.
+  void look_at_fleet();
+  void look_at_some();
+  void look_at_feeds();
   void join(const fleet::Fleet::Member& member, const engine::Facts* facts);
-  void listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan,
-              const engine::Facts* facts);
+  void listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan);
   // From what was saved; up to where it reaches.
-  std::optional<kvevents::Position> take_up(Listener& listener, const FeedPlan& plan,
-                                            std::optional<std::uint32_t> block_size);
+  std::optional<kvevents::Position> take_up(Listener& listener, const FeedPlan& plan);
   std::vector<SnapshotKeeper::Source> to_save() const;
-  void poll(const std::shared_ptr<fleet::Worker>& worker, const engine::Facts* facts);
+  void poll(const std::shared_ptr<fleet::Worker>& worker);
   void stop_listening(Listener& listener);
   Listeners::iterator leave(Listeners::iterator at);
-  Statuses statuses() const;
-  void judge(Listener& listener, const kvevents::FeedStatus* status);
+  void judge(Listener& listener);
+  void set_shape(Listener& listener, kvindex::BlockShape shape);
   void publish();
   kvevents::FeedThread& thread_of(const std::string& endpoint);
   void add_metrics(telemetry::Registry& metrics);
@@ -97,6 +100,13 @@ class Feeds {
   boost::asio::steady_timer timer_;
   std::vector<std::unique_ptr<kvevents::FeedThread>> threads_;
   Listeners listeners_;
+  std::map<std::string, std::shared_ptr<EventPoll>> polls_;  // by authority
+  std::vector<fleet::Fleet::Member> members_;                // when the fleet last changed
+  std::vector<std::size_t> unasked_;  // of members_: those who have said nothing of themselves yet
+  std::size_t next_member_ = 0;       // to be looked at
+  bool fleet_changed_ = true;
+  bool table_changed_ = true;               // so it is to be published
+  std::set<kvindex::Holder> awaited_;       // events of theirs are due
   std::optional<SnapshotKeeper> snapshot_;  // nothing: nothing is saved
   bool stopped_ = false;
 };

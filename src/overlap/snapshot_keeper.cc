@@ -24,8 +24,6 @@ using Emit = telemetry::Registry::Emit;
 
 // A worker that does not come for so long is not waited for.
 constexpr std::chrono::minutes kUnclaimed{10};
-// The feeds of a thread wait while so many of them are listed.
-constexpr std::size_t kListedAtOnce = 16;
 
 std::int64_t count_blocks(std::span<const HolderSnapshot> holders) {
   std::size_t blocks = 0;
@@ -33,22 +31,24 @@ std::int64_t count_blocks(std::span<const HolderSnapshot> holders) {
   return static_cast<std::int64_t>(blocks);
 }
 
-// Requires: all of one thread.
-void list(const kvindex::Index& index, std::span<const SnapshotKeeper::Source> sources,
+// The feeds of a thread wait meanwhile: they are listed one at a time, and put in order afterwards.
+void list(const kvindex::Index& index, const SnapshotKeeper::Source& source,
           std::vector<HolderSnapshot>& holders) {
-  sources.front().thread->while_quiet([&](const std::vector<FeedStatus>& statuses) {
-    for (const SnapshotKeeper::Source& source : sources) {
-      // Whose feed has been closed meanwhile may have lost its slot.
-      const auto status = std::ranges::find(statuses, source.holder, &FeedStatus::holder);
-      if (status == statuses.end() || !status->position || !status->resumable) continue;
-      holders.push_back({.worker = source.worker,
-                         .rank = source.holder.rank,
-                         .position = {.sequence = status->position->sequence,
-                                      .payload_hash = status->position->payload_hash},
-                         .shape = status->shape.value_or(source.shape),
-                         .blocks = kvindex::list_blocks(index, source.slot)});
-    }
+  std::optional<FeedStatus> at;
+  kvindex::Index::Listing listing;
+  source.thread->while_quiet(source.holder, [&](const FeedStatus* status) {
+    // Whose feed has been closed meanwhile may have lost its slot.
+    if (status == nullptr || !status->position || !status->resumable) return;
+    at = *status;
+    listing = index.list(source.slot);
   });
+  if (!at) return;
+  holders.push_back(
+      {.worker = source.worker,
+       .rank = source.holder.rank,
+       .position = {.sequence = at->position->sequence, .payload_hash = at->position->payload_hash},
+       .shape = at->shape.value_or(source.shape),
+       .blocks = kvindex::list_blocks(listing)});
 }
 
 }  // namespace
@@ -127,14 +127,7 @@ bool SnapshotKeeper::save(const std::vector<Source>& sources, const Unclaimed& u
   const std::lock_guard lock(saving_);
   if (over_) return false;
   std::vector<HolderSnapshot> holders;
-  for (std::span<const Source> rest(sources); !rest.empty();) {
-    const auto other = std::ranges::find_if(
-        rest, [&](const Source& source) { return source.thread != rest.front().thread; });
-    const auto of_thread = static_cast<std::size_t>(other - rest.begin());
-    const std::size_t count = std::min(of_thread, kListedAtOnce);
-    list(index_, rest.first(count), holders);
-    rest = rest.subspan(count);
-  }
+  for (const Source& source : sources) list(index_, source, holders);
   for (const auto& holder : unclaimed | std::views::values) holders.push_back(*holder);
   const auto bytes = write_snapshot_file(settings_.snapshot, holders);
   if (!bytes) {

@@ -118,7 +118,7 @@ class Player {
   }
 
   void compare_list(std::uint32_t at) {
-    const auto listed = list_blocks(index_, slots_[at]);
+    const auto listed = list_blocks(index_.list(slots_[at]));
     require(listed.size() == model_.list(slots_[at]).size(), "all that is held is listed");
     for (const Index::Held& held : listed) {
       const auto& block = model_.list(slots_[at]).at(held.engine);

@@ -63,7 +63,7 @@ class FeedThreadTest : public testing::Test {
   FeedStatus status(std::size_t which = 0) const { return feeds->statuses().at(which); }
   Blocks blocks(kvindex::Holder holder) {
     Blocks blocks;
-    feeds->while_quiet([&](const auto&) {
+    feeds->while_quiet({}, [&](const auto*) {
       index.visit(slots.at(holder),
                   [&](const kvindex::Index::Held& held) { blocks.insert(held.engine); });
     });
@@ -73,7 +73,7 @@ class FeedThreadTest : public testing::Test {
   // The log, read where nobody writes it.
   std::string logged() {
     std::string copy;
-    feeds->while_quiet([&](const auto&) { copy = out; });
+    feeds->while_quiet({}, [&](const auto*) { copy = out; });
     return copy;
   }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -79,6 +80,22 @@ TEST(Readiness, WhoHasMoreToDoGoesOnWithoutFurtherNotice) {
   for (int i = 0; i < 3; ++i) readiness.run_once();
   EXPECT_EQ(busy.worked, 3);
   EXPECT_EQ(calm.worked, 1);
+}
+
+// So that commands to a thread of thousands of busy feeds are heard soon.
+TEST(Readiness, WhereManyAreReadyTheyTakeTurns) {
+  Readiness readiness;
+  std::deque<Bell> bells;
+  for (int i = 0; i < 100; ++i) bells.emplace_back(readiness).wanted = 1'000;
+  const auto worked = [&] {
+    int all = 0;
+    for (const Bell& bell : bells) all += bell.worked;
+    return all;
+  };
+  readiness.run_once();
+  EXPECT_LT(worked(), 50);
+  while (worked() < 1'000) readiness.run_once();
+  for (const Bell& bell : bells) EXPECT_GE(bell.worked, 9);
 }
 
 TEST(Readiness, WhoIsRemovedByAnotherDoesNotWork) {

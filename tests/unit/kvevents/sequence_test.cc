@@ -89,6 +89,32 @@ TEST_F(SequenceTest, RepetitionsAreDropped) {
   EXPECT_EQ(sequence.counts().duplicates, 2U);
 }
 
+// Thousands of batches may be on their way to us when a replay overtakes them.
+TEST_F(SequenceTest, WhatWasReplayedIsKnownAgainWhenItComesLate) {
+  const Sequence& sequence = replayable();
+  const auto payload = [](std::uint64_t number) { return "batch " + std::to_string(number); };
+  live(0, payload(0));
+  live(2, payload(2));
+  for (std::uint64_t number = 0; number <= 20'000; ++number) replayed(number, payload(number));
+  sequence_->replay_done();
+  for (std::uint64_t number = 3; number <= 20'001; ++number) live(number, payload(number));
+  EXPECT_EQ(sequence.counts().restarts, 0U);
+  EXPECT_EQ(sequence.counts().duplicates, 19'998U);
+  EXPECT_EQ(sequence.position()->sequence, 20'001U);
+  EXPECT_EQ(table.batches.size(), 20'002U);
+}
+
+TEST_F(SequenceTest, ANewEngineAfterALongReplayIsNoticed) {
+  const Sequence& sequence = replayable();
+  live(500, "late");
+  for (std::uint64_t number = 0; number <= 500; ++number)
+    replayed(number, number == 500 ? "late" : "batch " + std::to_string(number));
+  sequence_->replay_done();
+  live(0, "of another engine");
+  EXPECT_EQ(sequence.counts().restarts, 1U);
+  EXPECT_THAT(table.batches, ElementsAre("of another engine"));
+}
+
 TEST_F(SequenceTest, TheSameNumberWithAnotherPayloadIsANewEngine) {
   const Sequence& sequence = alone();
   live(0, "a");

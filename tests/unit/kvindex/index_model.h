@@ -21,7 +21,8 @@ class IndexModel {
   // From so many on, the most blocks are never reached in a test.
   static constexpr std::size_t kUnbounded = 1'000'000;
 
-  explicit IndexModel(std::size_t most = kUnbounded) : most_(most) {}
+  explicit IndexModel(std::size_t most = kUnbounded, std::size_t most_names = kUnbounded)
+      : most_(most), most_names_(most_names) {}
 
   void join(Slot slot, Holder holder) { slots_[slot].holder = holder; }
   void leave(Slot slot) { slots_.erase(slot); }
@@ -45,6 +46,10 @@ class IndexModel {
       const SequenceHash sequence =
           before ? next_sequence(*before, blocks[i].block) : first_sequence(blocks[i].block);
       if (most_ < kUnbounded && !known().contains(sequence) && known().size() >= most_) {
+        applied.no_room = static_cast<std::uint32_t>(blocks.size() - i);
+        break;
+      }
+      if (most_names_ < kUnbounded && !held.contains(blocks[i].engine) && names() >= most_names_) {
         applied.no_room = static_cast<std::uint32_t>(blocks.size() - i);
         break;
       }
@@ -158,6 +163,12 @@ class IndexModel {
     return tiers;
   }
 
+  std::size_t names() const {
+    std::size_t count = 0;
+    for (const auto& [slot, state] : slots_) count += state.blocks.size();
+    return count;
+  }
+
   std::set<SequenceHash> held() const {
     std::set<SequenceHash> sequences;
     for (const auto& [slot, state] : slots_) {
@@ -179,6 +190,7 @@ class IndexModel {
   }
 
   std::size_t most_;
+  std::size_t most_names_;
   std::map<Slot, State> slots_;
   std::map<SequenceHash, SequenceHash> parents_;  // of every block ever stored
 };

@@ -20,7 +20,8 @@ struct Mixture {
   std::uint32_t tiers = 1;         // how many are used
   std::uint32_t engine_names = 0;  // 0: a block's name follows from its prefix; else that many
   std::size_t most = IndexModel::kUnbounded;
-  std::uint32_t kinds = 3;  // of blocks that may follow one
+  std::size_t most_names = IndexModel::kUnbounded;  // of all slots
+  std::uint32_t kinds = 3;                          // of blocks that may follow one
   std::size_t depth = 24;
   int steps_between_checks = 1;
 };
@@ -28,7 +29,10 @@ struct Mixture {
 class Trial {
  public:
   Trial(const Mixture& mixture, std::uint32_t seed)
-      : mixture_(mixture), chance_(seed), index_({.blocks = mixture.most}), model_(mixture.most) {
+      : mixture_(mixture),
+        chance_(seed),
+        index_({.blocks = mixture.most, .memberships = mixture.most_names}),
+        model_(mixture.most, mixture.most_names) {
     for (std::uint32_t i = 0; i < 8; ++i) join();
   }
 
@@ -211,6 +215,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mixture{.name = "FewNames", .tiers = 3, .engine_names = 40},
         Mixture{.name = "ManyNames", .tiers = 2, .engine_names = 4000},
         Mixture{.name = "Capped", .tiers = 2, .most = 60},
+        Mixture{.name = "CappedNames", .tiers = 2, .most_names = 150},
+        Mixture{.name = "CappedFewNames", .tiers = 3, .engine_names = 40, .most_names = 100},
+        Mixture{.name = "CappedBoth", .tiers = 2, .most = 60, .most_names = 150},
         Mixture{.name = "Deep", .kinds = 1, .depth = 160, .steps_between_checks = 5},
         Mixture{
             .name = "DeepTiers", .tiers = 4, .kinds = 2, .depth = 100, .steps_between_checks = 9}),

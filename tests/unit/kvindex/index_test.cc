@@ -164,6 +164,32 @@ TEST(Index, TakesNoMoreBlocksThanItMay) {
   EXPECT_EQ(index.store(slot, {}, Chain(2, 1).blocks, Tier::Device), (Applied{.done = 1}));
 }
 
+TEST(Index, TakesNoMoreMembershipsThanItMay) {
+  Index index({.blocks = 100, .memberships = 250});
+  const Chain chain(1, 100);
+  std::vector<Slot> slots;
+  for (std::uint64_t i = 1; i <= 4; ++i) slots.push_back(index.join(worker(i)));
+  EXPECT_EQ(index.store(slots[0], {}, chain.blocks, Tier::Device), (Applied{.done = 100}));
+  EXPECT_EQ(index.store(slots[1], {}, chain.blocks, Tier::Device), (Applied{.done = 100}));
+  EXPECT_EQ(index.store(slots[2], {}, chain.blocks, Tier::Device),
+            (Applied{.done = 50, .no_room = 50}));
+  EXPECT_EQ(index.store(slots[3], {}, chain.blocks, Tier::Device), (Applied{.no_room = 100}));
+  EXPECT_EQ(index.size().memberships, 250U);
+  // What somebody has already is said again, or of another tier, without more room.
+  EXPECT_EQ(index.store(slots[0], {}, chain.blocks, Tier::Device), (Applied{.known = 100}));
+  EXPECT_EQ(index.store(slots[0], {}, chain.blocks, Tier::Host), (Applied{.done = 100}));
+  // New names for it take room.
+  auto renamed = chain.blocks;
+  for (NewBlock& block : renamed) block.engine += 1'000'000;
+  EXPECT_EQ(index.store(slots[0], {}, renamed, Tier::Device), (Applied{.no_room = 100}));
+  index.leave(slots[1]);
+  EXPECT_EQ(index.store(slots[3], {}, chain.blocks, Tier::Device), (Applied{.done = 100}));
+}
+
+TEST(Index, EightHoldersOfEachBlockFitUnlessSomethingElseIsSaid) {
+  EXPECT_EQ(Index({.blocks = 100}).limits().memberships, 800U);
+}
+
 TEST(Index, GivesBackWhatItNoLongerNeeds) {
   Index index({});
   std::vector<Slot> slots;

@@ -60,7 +60,7 @@ std::vector<HolderSnapshot> example() {
            .rank = 1,
            .position = {.sequence = 77, .payload_hash = 99},
            .shape = {.size = 64, .bigram = true},
-           .blocks = list_blocks(index, slot)},
+           .blocks = list_blocks(index.list(slot))},
           {.worker = "", .rank = 0, .position = {}, .shape = {.size = 1}, .blocks = {}}};
 }
 
@@ -83,12 +83,12 @@ TEST(Snapshot, ARestoredIndexIsLikeTheOldOne) {
     Index old({});
     const Slot slot = old.join(kHolder);
     fill(old, slot, seed);
-    const auto blocks = list_blocks(old, slot);
+    const auto blocks = list_blocks(old.list(slot));
     Index restored({});
     const Slot again = restored.join(kHolder);
     EXPECT_EQ(restore_blocks(restored, again, blocks),
               (Applied{.done = static_cast<std::uint32_t>(blocks.size())}));
-    EXPECT_EQ(by_name(list_blocks(restored, again)), by_name(blocks));
+    EXPECT_EQ(by_name(list_blocks(restored.list(again))), by_name(blocks));
     EXPECT_EQ(restored.holding(again).blocks, old.holding(slot).blocks);
 
     std::mt19937 chance(seed);
@@ -119,7 +119,7 @@ TEST(Snapshot, LeavesOutWhatFollowsAHole) {
   index.remove(slot, std::array<EngineHash, 1>{3}, Tier::Device);
   Index restored({});
   const Slot again = restored.join(kHolder);
-  EXPECT_EQ(restore_blocks(restored, again, list_blocks(index, slot)),
+  EXPECT_EQ(restore_blocks(restored, again, list_blocks(index.list(slot))),
             (Applied{.done = 2, .unknown_parent = 2}));
 }
 

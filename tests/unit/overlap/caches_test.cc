@@ -167,6 +167,16 @@ TEST_F(CachesTest, DecisionsCountWhereThereAreNoEvents) {
   EXPECT_EQ(match(prompt(40)).size(), 1U);
 }
 
+TEST_F(CachesTest, LongPromptsAreRememberedWhole) {
+  make();
+  join(holder(1), FeedHealth::None);
+  const PromptBlocks long_prompt = prompt(20'000);
+  caches->sent(holder(1), long_prompt);
+  const auto overlaps = match(long_prompt);
+  ASSERT_EQ(overlaps.size(), 1U);
+  EXPECT_EQ(overlaps[0].blocks.back(), 5'000U);
+}
+
 TEST_F(CachesTest, OfAFeedThatWentSilentOnlyDecisionsCount) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
@@ -333,6 +343,8 @@ TEST_F(CachesTest, MetricsShowCachesAndTruth) {
   const std::string text = metrics.render();
   EXPECT_THAT(text, HasSubstr("baton_kv_index_blocks 5\n"));
   EXPECT_THAT(text, HasSubstr("baton_kv_index_memberships 5\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_index_limit 16000000\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_index_membership_limit 128000000\n"));
   EXPECT_THAT(text, HasSubstr("source=\"events\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("source=\"decisions\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("tier=\"device\"} 5\n"));

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <optional>
 #include <string>
 #include <zmq.hpp>
@@ -126,6 +127,26 @@ TEST_F(FeedsTest, BlocksOfAnotherSizeThanIsSaidNowAreForgotten) {
   run_until([&] { return world->blocks().empty(); });
   const auto skipped = static_cast<std::size_t>(kvevents::Skipped::BlockSize);
   run_until([&] { return world->status().tally.skipped[skipped] == 1; });
+  EXPECT_THAT(end(), AllOf(HasSubstr("feed_block_size"), HasSubstr("\"configured\":64"),
+                           HasSubstr("\"told\":1")));
+}
+
+// What it says of itself is a guess that the first event ends, and binds nobody.
+TEST_F(FeedsTest, BlocksAreAsTheEventsSayWhateverTheEngineSaysOfItself) {
+  begin();
+  FakePublisher publisher;
+  // The facts are there when the feed is opened.
+  const auto id = world->announce(spec_of(publisher));
+  engine::Facts facts;
+  facts.block_size = 64;
+  world->facts[id] = facts;
+  wait_for(FeedHealth::Waiting);
+  EXPECT_EQ(world->cache()->shape().size, 64U);
+  ASSERT_TRUE(publisher.await_subscriber());
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  EXPECT_THAT(world->blocks(), ElementsAre(1));
+  EXPECT_EQ(world->cache()->shape().size, 1U);
 }
 
 TEST_F(FeedsTest, AsksTheEngineWhereItPublishes) {
@@ -335,6 +356,43 @@ TEST_F(FeedsTest, TensorRtLlmIsAskedForItsEvents) {
   EXPECT_EQ(world->feeds.reports()[0].plan.way, FeedPlan::Way::Poll);
   ASSERT_TRUE(world->feeds.reports()[0].status);
   EXPECT_EQ(world->feeds.reports()[0].status->position->sequence, 0U);
+}
+
+// Each of them would take the other's events away.
+TEST_F(FeedsTest, AServerOfTwoModelsIsAskedOnceForBoth) {
+  std::atomic<int> asked = 0;
+  const test::FakeEngine engine([&](test::FakePeer& peer) {
+    while (peer.read_request()) {
+      const int id = asked++;
+      peer.write(test::response(
+          200, id > 0 ? "[]"
+                      : R"([{"event_id":0,"data":{"type":"stored","parent_hash":null,"blocks":[)"
+                        R"({"type":"stored_block","block_hash":7,"tokens":[{"token_id":1}]}]}}])"));
+    }
+  });
+  begin();
+  model::WorkerSpec spec;
+  spec.endpoint = engine.endpoint();
+  spec.engine = model::Engine::Trtllm;
+  world->fleet.announce(fleet::Origin::Admin, "one", {.model = "m", .spec = spec});
+  world->fleet.announce(fleet::Origin::Admin, "two", {.model = "n", .spec = spec});
+  const auto held = [&] {
+    std::vector<std::size_t> blocks;
+    for (const auto& cache : world->caches.all())
+      blocks.push_back(world->caches.index().holding(cache->slot()).blocks[0]);
+    return blocks;
+  };
+  run_until([&] { return held() == std::vector<std::size_t>{1, 1}; });
+  EXPECT_THAT(held(), ElementsAre(1, 1));
+  for (const auto& report : world->feeds.reports()) EXPECT_TRUE(report.status->position);
+  EXPECT_EQ(engine.connections(), 1U);
+  // One that leaves does not end it for the other.
+  world->fleet.withdraw(fleet::Origin::Admin, "one");
+  world->fleet.sweep();
+  run_until([&] { return held().size() == 1; });
+  const int before = asked;
+  run_until([&] { return asked > before + 1; });
+  EXPECT_THAT(held(), ElementsAre(1));
 }
 
 TEST_F(FeedsTest, AnEngineWithoutEventsIsBrokenAndGoesByDecisions) {
