@@ -254,6 +254,7 @@ awaitable<void> Run::prefill_leg() {
   const engine::Dialect& dialect = engine::dialect_of(*mode_);
   if (trail_) trail_->prefill.begin(booking);
   if (job_.observer) job_.observer->computing(booking);
+  leading_.counted();
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   prefill_exchange_ = &exchange;
@@ -298,6 +299,7 @@ awaitable<void> Run::decode_leg() {
   const fleet::Worker& worker = decode_booking_.worker();
   if (trail_) trail_->decode.begin(decode_booking_);
   if (alone && job_.observer) job_.observer->computing(decode_booking_);
+  if (alone) leading_.counted();
   // Nobody will see when the prompt has been computed: those who wait for it need not.
   if (alone && !selection_.streams()) leading_.done();
   decode_exchange_ = std::make_unique<engine::Exchange>(
