@@ -38,10 +38,31 @@ struct ClassQueue::Line {
 };
 
 struct ClassQueue::Lane {
-  std::string name;
+  Awaited awaited;
   Tournament<Line> lines;  // those with somebody who is not aside
   std::unordered_map<Tenant*, std::unique_ptr<Line>> by_tenant;
-  std::uint64_t passed_in = 0;  // which round
+  Line* best = nullptr;
+  std::uint64_t tried_in = 0;  // which round
+  std::size_t passes = 0;      // in this round
+  bool closed = false;         // for this round
+  bool races = false;
+  bool listed = false;               // among those to be reset
+  double tried = 0;                  // when it last was, or came to be
+  std::list<Lane*>::iterator age{};  // but that of newcomers
+
+  bool of_newcomers() const { return awaited.what.empty(); }
+  double settle(double now) {
+    best = lines.best(now);
+    return lines.until();
+  }
+  bool ahead_of(const Lane& other, double now) const {
+    return passes != other.passes ? passes < other.passes : best->ahead_of(*other.best, now);
+  }
+  double overtaken_by(const Lane& other, double now) const {
+    return passes != other.passes ? kForever : best->overtaken_by(*other.best, now);
+  }
+
+  std::size_t slot = 0;
 };
 
 struct ClassQueue::Tenant {
@@ -111,13 +132,14 @@ ClassQueue::Tenant& ClassQueue::tenant(const std::string& name) {
   return *found;
 }
 
-void ClassQueue::add(Member& member, const std::string& tenant_name, const std::string& lane_name,
-                     double now) {
-  Tenant& owner = tenant(tenant_name);
-  auto& lane = lanes_[lane_name];
+ClassQueue::Line& ClassQueue::line_of(Tenant& owner, const Awaited& said, double now) {
+  const Awaited awaited = said.what.empty() ? Awaited() : said;
+  auto& lane = lanes_[awaited];
   if (!lane) {
     lane = std::make_unique<Lane>();
-    lane->name = lane_name;
+    lane->awaited = awaited;
+    lane->tried = now;
+    if (!lane->of_newcomers()) lane->age = lanes_by_age_.insert(lanes_by_age_.end(), lane.get());
   }
   auto& line = lane->by_tenant[&owner];
   if (!line) {
@@ -126,11 +148,35 @@ void ClassQueue::add(Member& member, const std::string& tenant_name, const std::
     line->lane = lane.get();
     owner.lines.push_back(line.get());
   }
+  return *line;
+}
+
+void ClassQueue::enter(Member& member, Line& line, double now) {
+  member.line = &line;
+  ++line.waiting;
+  if (!line.lane->of_newcomers()) return;
+  member.tried = now;
+  member.age = newcomers_.insert(newcomers_.end(), &member);
+}
+
+void ClassQueue::add(Member& member, const std::string& tenant_name, const Awaited& awaited,
+                     double now) {
   member.order = order_;
-  member.line = line.get();
-  ++line->waiting;
+  enter(member, line_of(tenant(tenant_name), awaited, now), now);
   ++size_;
   race(member, now);
+}
+
+void ClassQueue::refresh(Lane& lane, double now) {
+  const bool has_anybody = lane.lines.size() > 0 && !lane.closed;
+  if (has_anybody && lane.races) {
+    race_.changed(lane, now);
+  } else if (has_anybody) {
+    race_.join(lane, now);
+  } else if (lane.races) {
+    race_.leave(lane, now);
+  }
+  lane.races = has_anybody;
 }
 
 void ClassQueue::race(Member& member, double now) {
@@ -142,6 +188,7 @@ void ClassQueue::race(Member& member, double now) {
   } else {
     line.lane->lines.changed(line, now);
   }
+  refresh(*line.lane, now);
 }
 
 void ClassQueue::withdraw(Member& member, double now) {
@@ -152,6 +199,28 @@ void ClassQueue::withdraw(Member& member, double now) {
   } else {
     line.lane->lines.changed(line, now);
   }
+  refresh(*line.lane, now);
+}
+
+void ClassQueue::put_aside(Member& member, double now) {
+  withdraw(member, now);
+  member.aside = true;
+  aside_.push_back(&member);
+}
+
+// Requires: it does not race.
+void ClassQueue::leave_line(Member& member) {
+  Line& line = *member.line;
+  Lane& lane = *line.lane;
+  if (lane.of_newcomers()) newcomers_.erase(member.age);
+  if (--line.waiting > 0) return;
+  Tenant& owner = *line.tenant;
+  std::erase(owner.lines, &line);
+  lane.by_tenant.erase(&owner);
+  if (!lane.by_tenant.empty()) return;
+  if (!lane.of_newcomers()) lanes_by_age_.erase(lane.age);
+  if (lane.listed) std::erase(tried_lanes_, &lane);
+  lanes_.erase(Awaited(lane.awaited));
 }
 
 void ClassQueue::take_out(Member& member, double now) {
@@ -161,13 +230,8 @@ void ClassQueue::take_out(Member& member, double now) {
     withdraw(member, now);
   }
   --size_;
-  Line& line = *member.line;
-  if (--line.waiting > 0) return;
-  Tenant& owner = *line.tenant;
-  Lane& lane = *line.lane;
-  std::erase(owner.lines, &line);
-  lane.by_tenant.erase(&owner);
-  if (lane.by_tenant.empty()) lanes_.erase(std::string(lane.name));
+  Tenant& owner = *member.line->tenant;
+  leave_line(member);
   if (owner.lines.empty()) dismiss(owner);
   if (size_ > 0) return;
   // clear() would keep their buckets
@@ -187,8 +251,11 @@ void ClassQueue::charge(Tenant& tenant, double cost, double now) {
   auto counter = counters_.extract(tenant.served);
   counter.value() += cost;
   tenant.served = counters_.insert(std::move(counter));
+  if (tenants_.size() == 1) return;  // nobody to compare it with
   for (Line* line : tenant.lines) {
-    if (line->members.size() > 0) line->lane->lines.changed(*line, now);
+    if (line->members.size() == 0) continue;
+    line->lane->lines.changed(*line, now);
+    refresh(*line->lane, now);
   }
 }
 
@@ -206,33 +273,88 @@ void ClassQueue::dismiss(Tenant& tenant) {
 }
 
 ClassQueue::Member* ClassQueue::first(double now) {
-  Line* first = nullptr;
-  for (const auto& [name, lane] : lanes_) {
-    if (lane->passed_in == round_) continue;
-    Line* line = lane->lines.best(now);
-    if (line && (!first || line->ahead_of(*first, now))) first = line;
-  }
-  return first ? first->best : nullptr;
+  const Lane* const lane = race_.best(now);
+  return lane ? lane->best->best : nullptr;
 }
 
-void ClassQueue::pass(Member& member, double now) {
-  Lane& lane = *member.line->lane;
-  if (!lane.name.empty()) {
-    lane.passed_in = round_;
-    return;
+ClassQueue::Untried ClassQueue::longest_untried_lane(double now) {
+  // No more are passed by here than a round tries: the others of a lane may all be aside.
+  for (Lane* const lane : lanes_by_age_) {
+    const Line* const line = lane->tried_in == round_ ? nullptr : lane->lines.best(now);
+    if (line) return {.member = line->best, .since = lane->tried};
   }
+  return {};
+}
+
+ClassQueue::Untried ClassQueue::longest_untried_newcomer() const {
+  for (Member* const member : newcomers_) {
+    if (!member->aside) return {.member = member, .since = member->tried};
+  }
+  return {};
+}
+
+void ClassQueue::pass(Member& member, const Awaited& awaited, double now) {
   if (member.aside) return;
-  withdraw(member, now);
-  member.aside = true;
-  aside_.push_back(&member);
+  Line& line = *member.line;
+  Lane& lane = *line.lane;
+  const bool moves = !awaited.what.empty() && awaited != lane.awaited;
+  if (moves) {
+    Tenant& owner = *line.tenant;
+    put_aside(member, now);
+    // Before it leaves, so that nothing is forgotten of its tenant.
+    Line& next = line_of(owner, awaited, now);
+    leave_line(member);
+    enter(member, next, now);
+  } else if (lane.of_newcomers()) {
+    put_aside(member, now);
+    member.tried = now;
+    newcomers_.splice(newcomers_.end(), newcomers_, member.age);
+  } else {
+    tried(lane, now);
+    if (lane.awaited.surely) {
+      close(lane, now);
+    } else {
+      ++lane.passes;
+      put_aside(member, now);
+    }
+  }
+}
+
+void ClassQueue::tried(Lane& lane, double now) {
+  lane.tried_in = round_;
+  lane.tried = now;
+  lanes_by_age_.splice(lanes_by_age_.end(), lanes_by_age_, lane.age);
+  if (!std::exchange(lane.listed, true)) tried_lanes_.push_back(&lane);
+}
+
+void ClassQueue::close(Lane& lane, double now) {
+  lane.closed = true;
+  if (!std::exchange(lane.listed, true)) tried_lanes_.push_back(&lane);
+  refresh(lane, now);
+}
+
+void ClassQueue::bar_newcomers(double now) {
+  if (const auto found = lanes_.find(Awaited()); found != lanes_.end()) close(*found->second, now);
+}
+
+bool ClassQueue::newcomer(const Member& member) const { return member.line->lane->of_newcomers(); }
+
+std::size_t ClassQueue::passes_before(const Member& member) const {
+  return member.line->lane->passes;
 }
 
 bool ClassQueue::passed(const Member& member) const {
-  return member.aside || member.line->lane->passed_in == round_;
+  const Lane& lane = *member.line->lane;
+  return member.aside || (lane.tried_in == round_ && lane.awaited.surely);
 }
 
 void ClassQueue::begin_round(double now) {
   ++round_;
+  for (Lane* const lane : std::exchange(tried_lanes_, {})) {
+    lane->listed = lane->closed = false;
+    lane->passes = 0;
+    refresh(*lane, now);
+  }
   for (Member* member : std::exchange(aside_, {})) race(*member, now);
 }
 

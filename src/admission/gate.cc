@@ -31,15 +31,20 @@ config::Queue with_a_class(config::Queue config) {
 // once it is in the queue.
 class Gate::Guest {
  public:
-  Guest(boost::asio::any_io_executor home, const Attempt& attempt, std::size_t policy_class)
-      : waiter(std::move(home)), policy_class(policy_class), attempt_(&attempt) {}
+  Guest(boost::asio::any_io_executor home, const Attempt& attempt, std::size_t policy_class,
+        bool hasty)
+      : waiter(std::move(home)), policy_class(policy_class), hasty(hasty), attempt_(&attempt) {}
 
   // Home. What came of its turn.
-  Answer try_now(const config::QueueClass& its_class) {
+  Answer try_now(const config::QueueClass& its_class, Chance chance) {
     if (!attempt_ || outcome_ || thrown_) return Answer::Gone;
     try {
-      Result<Attempted> tried = (*attempt_)(its_class);
-      if (tried && *tried == Attempted::Busy) return Answer::Busy;
+      Result<Tried> tried = (*attempt_)(its_class, chance);
+      if (tried && tried->what != Attempted::Taken) {
+        follows = tried->what == Attempted::Follows;
+        awaits = std::move(tried->awaits);
+        return Answer::Busy;
+      }
       settle(std::move(tried));
     } catch (...) {
       thrown_ = std::current_exception();
@@ -48,26 +53,29 @@ class Gate::Guest {
     return outcome_ && *outcome_ ? Answer::Taken : Answer::Gone;
   }
   // Home.
-  void settle(Result<Attempted> outcome) {
+  void settle(Result<Tried> outcome) {
     if (!outcome_) outcome_ = std::move(outcome);
     waiter.ring();
   }
   // Home. What it asked for goes with its coroutine.
   void leave() { attempt_ = nullptr; }
-  std::optional<Result<Attempted>> outcome() {
+  std::optional<Result<Tried>> outcome() {
     if (thrown_) std::rethrow_exception(thrown_);
     return std::move(outcome_);
   }
 
   Waiter waiter;
   const std::size_t policy_class;
+  const bool hasty;      // it wants a try, but not to wait
+  bool follows = false;  // home: it waits for another request
+  Awaited awaits;        // home: what the last try found it to wait for
   Ticket ticket = 0;
   Totals weight;
   std::size_t ahead = 0;
 
  private:
   const Attempt* attempt_;
-  std::optional<Result<Attempted>> outcome_;
+  std::optional<Result<Tried>> outcome_;
   std::exception_ptr thrown_;
 };
 
@@ -79,12 +87,14 @@ class Gate::Offer {
   Offer(Offer&&) = default;
   Offer& operator=(Offer&&) = delete;
   ~Offer() {
-    if (gate_) gate_->answer(*guest_, Answer::Gone);
+    if (gate_) gate_->answer(*guest_, Answer::Gone, {});
   }
 
   void operator()() {
     const auto gate = std::move(gate_);
-    gate->answer(*guest_, guest_->try_now(gate->config_.classes[guest_->policy_class]));
+    const Answer answer = guest_->try_now(gate->config_.classes[guest_->policy_class],
+                                          guest_->hasty ? Chance::Last : Chance::Usual);
+    gate->answer(*guest_, answer, guest_->awaits);
   }
 
  private:
@@ -128,61 +138,85 @@ awaitable<Result<Admitted>> Gate::enter(Request request, Attempt attempt,
   const std::size_t index = classes_.resolve(request.policy_class, uncached);
   const config::QueueClass& its_class = config_.classes[index];
   Admitted admitted{.policy_class = its_class.name};
+  if (!request.patience) request.patience = Patience::configured(config_.patience);
+  const auto& at_most = request.patience->at_most;
+  const bool hasty = at_most && at_most->count() == 0;
+  const auto guest =
+      std::make_shared<Guest>(co_await boost::asio::this_coro::executor, attempt, index, hasty);
 
   std::optional<std::uint64_t> tried_at;  // what had changed by then
-  if (waiting_of_class_[index].load() == 0) {
+  const auto try_now = [&](Chance chance) {
     tried_at = changes_.load();
-    const Result<Attempted> tried = attempt(its_class);
-    if (!tried) co_return fail(tried.error());
-    if (*tried == Attempted::Taken) {
-      if (its_class.queues()) metrics_.classes[index].seconds->observe(0);
-      co_return admitted;
+    return guest->try_now(its_class, chance);
+  };
+  const Clock::time_point arrival = Clock::now();
+  // Where nobody waits for workers those who wait, for each other, have no better right.
+  if (waiting_of_class_[index].load() == 0 || !its_class.queues()) {
+    try_now(hasty ? Chance::Last : Chance::Usual);
+  } else if (!hasty && request.follows) {
+    const std::uint64_t changes = changes_.load();
+    if (auto leader = request.follows()) {
+      tried_at = changes;
+      guest->follows = true;
+      guest->awaits = std::move(*leader);
     }
   }
-
-  const Clock::time_point arrival = Clock::now();
-  if (!request.patience) request.patience = Patience::configured(config_.patience);
-  const auto guest =
-      std::make_shared<Guest>(co_await boost::asio::this_coro::executor, attempt, index);
-  if (const auto queued = queue_up(guest, request, tried_at); !queued)
-    co_return fail(queued.error());
-  const Place place(*this, *guest);
-  const auto& at_most = request.patience->at_most;
-  const bool until_told = !at_most || at_most->count() == 0;
-  co_await guest->waiter.sleep(until_told ? Clock::time_point::max() : arrival + *at_most,
-                               cancellation);
-
-  const Clock::time_point now = Clock::now();
-  if (const auto outcome = guest->outcome()) {
+  auto outcome = guest->outcome();
+  if (!outcome) {
+    auto queued = queue_up(guest, request, tried_at);
+    if (!queued && guest->follows) {
+      // There is no room to wait for another: it computes for itself.
+      guest->follows = false;
+      try_now(Chance::Last);
+      outcome = guest->outcome();
+      if (!outcome) queued = queue_up(guest, request, tried_at);
+    }
+    if (!outcome && !queued) co_return fail(told(std::move(queued.error())));
+  }
+  if (outcome) {
     if (!*outcome) co_return fail(outcome->error());
-    admitted.waited = now - arrival;
-    admitted.ahead = guest->ahead;
-    metrics_.classes[index].seconds->observe(
-        std::chrono::duration<double>(admitted.waited).count());
+    if (its_class.queues()) metrics_.classes[index].seconds->observe(0);
     co_return admitted;
   }
-  if (cancellation.requested()) co_return fail(cancellation.reason());
-  co_return fail(timed_out(index, now));
+
+  const Place place(*this, *guest);
+  const bool until_told = !at_most || hasty;
+  co_await guest->waiter.sleep(until_told ? Clock::time_point::max() : arrival + *at_most,
+                               cancellation);
+  const Clock::time_point now = Clock::now();
+  outcome = guest->outcome();
+  if (!outcome && cancellation.requested()) co_return fail(cancellation.reason());
+  if (!outcome && guest->follows) {  // it would rather have waited, but need not
+    guest->try_now(its_class, Chance::Last);
+    outcome = guest->outcome();
+  }
+  if (!outcome) co_return fail(timed_out(index, now));
+  if (!*outcome) co_return fail(outcome->error());
+  admitted.waited = now - arrival;
+  admitted.ahead = guest->ahead;
+  metrics_.classes[index].seconds->observe(std::chrono::duration<double>(admitted.waited).count());
+  co_return admitted;
 }
 
-Result<void> Gate::queue_up(const std::shared_ptr<Guest>& guest, const Request& request,
-                            std::optional<std::uint64_t> tried_at) {
+std::expected<void, Gate::Denial> Gate::queue_up(const std::shared_ptr<Guest>& guest,
+                                                 const Request& request,
+                                                 std::optional<std::uint64_t> tried_at) {
   const Clock::time_point now = Clock::now();
   const std::size_t index = guest->policy_class;
-  const bool hasty = request.patience->at_most && request.patience->at_most->count() == 0;
+  const bool may_wait = config_.classes[index].queues() || guest->follows;
   const std::scoped_lock lock(mutex_);
-  if (!config_.classes[index].queues() || (hasty && tried_at)) return fail(busy(index, now));
+  if (!may_wait || (guest->hasty && tried_at)) return std::unexpected(busy(index, now));
   guest->ahead = queue_.totals(index).requests;
   const Entry entry{.strict_priority = request.strict_priority,
                     .priority_jump = request.priority_jump,
                     .tenant = request.tenant,
                     .prompt_tokens = request.prompt_tokens,
                     .cached_tokens = request.cached_tokens,
-                    .lane = request.lane,
+                    .awaits = guest->awaits.what.empty() ? request.awaits : guest->awaits,
                     .arrival = now,
                     .compute_seconds = request.compute_seconds};
   const auto ticket = queue_.add(index, entry, request.workers, now);
-  if (!ticket) return fail(refused(ticket.error(), now));
+  if (!ticket) return std::unexpected(refused(ticket.error(), now));
   if (guests_.empty()) drain_.begin(now);
   guest->ticket = *ticket;
   guest->weight = {.requests = 1,
@@ -197,11 +231,11 @@ Result<void> Gate::queue_up(const std::shared_ptr<Guest>& guest, const Request& 
   const std::uint64_t changes = changes_.load();
   const bool known_busy =
       tried_at ? *tried_at == changes : queue_.passed(*ticket) && round_changes_ == changes;
-  if (hasty && known_busy) {
+  if (guest->hasty && known_busy) {
     forget(*guest);
-    return fail(busy(index, now));
+    return std::unexpected(busy(index, now));
   }
-  if (hasty) hasty_.push_back({*ticket, round_});
+  if (guest->hasty) hasty_.push_back({*ticket, round_});
   if (!known_busy) wake(now);
   if (!std::exchange(rechecking_, true)) recheck_later();
   return {};
@@ -256,14 +290,15 @@ void Gate::turn_away_the_hasty(Clock::time_point now) {
       continue;
     }
     const std::shared_ptr<Guest> guest = found->second;
-    boost::asio::post(guest->waiter.home(),
-                      [guest, why = busy(guest->policy_class, now)] { guest->settle(fail(why)); });
+    boost::asio::post(guest->waiter.home(), [guest, why = told(busy(guest->policy_class, now))] {
+      guest->settle(fail(why));
+    });
     forget(*guest);
   }
   hasty_ = std::move(kept);
 }
 
-void Gate::answer(Guest& guest, Answer answer) {
+void Gate::answer(Guest& guest, Answer answer, const Awaited& awaits) {
   const Clock::time_point now = Clock::now();
   const std::scoped_lock lock(mutex_);
   switch (answer) {
@@ -273,7 +308,7 @@ void Gate::answer(Guest& guest, Answer answer) {
       forget(guest);
       break;
     case Answer::Busy:
-      queue_.pass(guest.ticket, now);
+      queue_.pass(guest.ticket, awaits, now);
       break;
     case Answer::Gone:
       forget(guest);
@@ -308,27 +343,31 @@ std::chrono::seconds Gate::come_again_in(Clock::time_point now) const {
   return drain_.time_for(tokens, now);
 }
 
-Error Gate::refused(const Refusal& refusal, Clock::time_point now) {
-  metrics_.turned_away(static_cast<Turned>(refusal.kind));
-  const std::string_view kind = to_string(refusal.kind);
-  return Error(
-             Errc::QueueFull,
-             fmt::format("every worker for this request is busy, and the queue of class \"{}\" is "
-                         "full ({} of {} {} wait); try again later",
-                         refusal.policy_class, refusal.current, refusal.limit, kind))
-      .with_retry_after(come_again_in(now))
-      .with_figures(fmt::format(
-          R"({{"policy_class":{},"limit_kind":"{}","current":{},"limit":{}}})",
-          wire::json_quote(refusal.policy_class), kind, refusal.current, refusal.limit));
+Error Gate::told(Denial denial) const {
+  metrics_.turned_away(denial.why);
+  return std::move(denial.error);
 }
 
-Error Gate::busy(std::size_t policy_class, Clock::time_point now) {
-  metrics_.turned_away(Turned::Busy);
-  return Error(Errc::WorkersBusy,
-               fmt::format("every worker for this request is busy, and it may not wait (class "
-                           "\"{}\"); try again later, or let it wait",
-                           config_.classes[policy_class].name))
-      .with_retry_after(come_again_in(now));
+Gate::Denial Gate::refused(const Refusal& refusal, Clock::time_point now) const {
+  const std::string_view kind = to_string(refusal.kind);
+  return {static_cast<Turned>(refusal.kind),
+          Error(Errc::QueueFull,
+                fmt::format("every worker for this request is busy, and the queue of class \"{}\" "
+                            "is full ({} of {} {} wait); try again later",
+                            refusal.policy_class, refusal.current, refusal.limit, kind))
+              .with_retry_after(come_again_in(now))
+              .with_figures(fmt::format(
+                  R"({{"policy_class":{},"limit_kind":"{}","current":{},"limit":{}}})",
+                  wire::json_quote(refusal.policy_class), kind, refusal.current, refusal.limit))};
+}
+
+Gate::Denial Gate::busy(std::size_t policy_class, Clock::time_point now) const {
+  return {Turned::Busy,
+          Error(Errc::WorkersBusy,
+                fmt::format("every worker for this request is busy, and it may not wait (class "
+                            "\"{}\"); try again later, or let it wait",
+                            config_.classes[policy_class].name))
+              .with_retry_after(come_again_in(now))};
 }
 
 Error Gate::timed_out(std::size_t policy_class, Clock::time_point now) {

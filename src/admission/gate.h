@@ -18,12 +18,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace baton::admission {
@@ -36,17 +38,26 @@ struct Request {
   std::string tenant;
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;   // of those, what the best of its workers has
-  std::string lane;                  // see Entry
+  Awaited awaits;                    // as far as that is known
   double compute_seconds = 0;        // for what is not cached
   std::size_t workers = 1;           // what the limits are multiplied by
   std::optional<Patience> patience;  // absent: the configured one
+  // Asked where others wait already: whom it follows, if anybody. Then it need not be tried.
+  std::function<std::optional<Awaited>()> follows;
 };
 
-// What came of trying to book: Busy is that every worker the request may go to has enough to do. An
-// error is what waiting does not help against.
-enum class Attempted { Taken, Busy };
+// What came of trying to book. Busy: every worker the request may go to has enough to do. Follows:
+// another one computes what it would have to. An error is what waiting does not help against.
+enum class Attempted { Taken, Busy, Follows };
+struct Tried {
+  Tried(Attempted what, Awaited awaits = {}) : what(what), awaits(std::move(awaits)) {}
+  Attempted what;
+  Awaited awaits;  // what it waits for now; empty: as before
+};
+// Usual: it may follow another. Last: it cannot wait, and goes now or never.
+enum class Chance { Usual, Last };
 // Run on the caller's own thread, as often as it is the request's turn; not a coroutine.
-using Attempt = std::function<Result<Attempted>(const config::QueueClass& policy_class)>;
+using Attempt = std::function<Result<Tried>(const config::QueueClass& policy_class, Chance chance)>;
 
 struct Admitted {
   std::string policy_class;
@@ -93,16 +104,22 @@ class Gate : public std::enable_shared_from_this<Gate> {
     std::uint64_t since;  // the round that was on when it came
   };
 
-  Error refused(const Refusal& refusal, Clock::time_point now);
-  Error busy(std::size_t policy_class, Clock::time_point now);
+  // Why somebody may not wait; counted where it is told.
+  struct Denial {
+    Turned why;
+    Error error;
+  };
+  Denial refused(const Refusal& refusal, Clock::time_point now) const;
+  Denial busy(std::size_t policy_class, Clock::time_point now) const;
+  Error told(Denial denial) const;
   Error timed_out(std::size_t policy_class, Clock::time_point now);
   std::chrono::seconds come_again_in(Clock::time_point now) const;
 
-  Result<void> queue_up(const std::shared_ptr<Guest>& guest, const Request& request,
-                        std::optional<std::uint64_t> tried_at);
+  std::expected<void, Denial> queue_up(const std::shared_ptr<Guest>& guest, const Request& request,
+                                       std::optional<std::uint64_t> tried_at);
   void let_go(Guest& guest);
   enum class Answer { Taken, Busy, Gone };
-  void answer(Guest& guest, Answer answer);
+  void answer(Guest& guest, Answer answer, const Awaited& awaits);
 
   // Requires: mutex_ is held.
   void wake(Clock::time_point now);

@@ -87,7 +87,7 @@ std::expected<Ticket, Refusal> Queue::add(std::size_t policy_class, const Entry&
   place.member.arrival = std::chrono::duration<double>(entry.arrival - beginning_).count();
   place.member.cost = static_cast<double>(std::max<std::uint64_t>(1, weight.uncached_tokens));
   place.member.seconds = entry.compute_seconds;
-  wanted.members.add(place.member, fair_tenants_ ? entry.tenant : std::string(), entry.lane,
+  wanted.members.add(place.member, fair_tenants_ ? entry.tenant : std::string(), entry.awaits,
                      seconds(now));
   wanted.totals.requests += 1;
   wanted.totals.prompt_tokens += weight.prompt_tokens;
@@ -97,18 +97,52 @@ std::expected<Ticket, Refusal> Queue::add(std::size_t policy_class, const Entry&
 }
 
 void Queue::begin_round(Clock::time_point now) {
-  passes_ = 0;
+  in_order_ = by_age_ = {};
   trial_ = turn_;
   for (PolicyClass& each : classes_) each.members.begin_round(seconds(now));
 }
 
-std::optional<Ticket> Queue::next(Clock::time_point now) {
-  if (passes_ >= kLookAhead) return std::nullopt;
+std::optional<Ticket> Queue::next(Clock::time_point time) {
+  const double now = seconds(time);
+  if (in_order_.all < kInOrder) {
+    aged_ = false;
+    if (const auto ticket = next_in_order(now)) return ticket;
+  }
+  if (by_age_.all >= kByAge) return std::nullopt;
+  aged_ = true;
+  return next_by_age(now);
+}
+
+std::optional<Ticket> Queue::next_by_age(double now) {
+  ClassQueue::Untried longest;
+  const auto consider = [&longest](const ClassQueue::Untried& other) {
+    if (other.member && (!longest.member || other.since < longest.since)) longest = other;
+  };
+  for (PolicyClass& each : classes_) {
+    consider(each.members.longest_untried_lane(now));
+    if (by_age_.newcomers < kByAge / 2) consider(each.members.longest_untried_newcomer());
+  }
+  return longest.member ? std::optional(longest.member->ticket) : std::nullopt;
+}
+
+std::optional<Ticket> Queue::next_in_order(double now) {
+  if (in_order_.newcomers >= kInOrder / 2) {
+    for (PolicyClass& each : classes_) each.members.bar_newcomers(now);
+  }
   std::vector<ClassQueue::Member*> firsts;
   firsts.reserve(classes_.size());
-  for (PolicyClass& each : classes_) firsts.push_back(each.members.first(seconds(now)));
-  if (std::ranges::all_of(firsts, [](const auto* first) { return first == nullptr; }))
-    return std::nullopt;
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  for (PolicyClass& each : classes_) {
+    firsts.push_back(each.members.first(now));
+    if (firsts.back()) fewest = std::min(fewest, each.members.passes_before(*firsts.back()));
+  }
+  if (fewest == std::numeric_limits<std::size_t>::max()) return std::nullopt;
+  std::vector<bool> nobody(firsts.size());
+  for (std::size_t i = 0; i < firsts.size(); ++i) {
+    nobody[i] = firsts[i] == nullptr;
+    // The first of each lane of all classes, before the second of any.
+    if (firsts[i] && classes_[i].members.passes_before(*firsts[i]) > fewest) firsts[i] = nullptr;
+  }
   while (true) {
     for (std::size_t visits = 0; visits < classes_.size(); ++visits) {
       if (const ClassQueue::Member* first = firsts[trial_.of]) {
@@ -116,7 +150,7 @@ std::optional<Ticket> Queue::next(Clock::time_point now) {
         if (!std::exchange(trial_.granted, true)) deficit += quantum_of(classes_[trial_.of].config);
         if (cost_of(*first) <= deficit) return first->ticket;
       }
-      end_turn(firsts[trial_.of] == nullptr);
+      end_turn(nobody[trial_.of]);
     }
     grant_in_bulk(firsts);
   }
@@ -159,13 +193,15 @@ void Queue::taken(Ticket ticket, Clock::time_point now) {
   forget(ticket);
 }
 
-void Queue::pass(Ticket ticket, Clock::time_point now) {
+void Queue::pass(Ticket ticket, const Awaited& awaited, Clock::time_point now) {
   const auto found = places_.find(ticket);
   if (found == places_.end()) return;
-  ++passes_;
   Place& place = found->second;
   PolicyClass& its = classes_[place.policy_class];
-  its.members.pass(place.member, seconds(now));
+  Passes& counted = aged_ ? by_age_ : in_order_;
+  ++counted.all;
+  if (its.members.newcomer(place.member)) ++counted.newcomers;
+  its.members.pass(place.member, awaited, seconds(now));
   its.passed_cost = cost_of(place.member);
 }
 

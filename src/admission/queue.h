@@ -27,9 +27,7 @@ struct Entry {
   std::string tenant;
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;  // of those
-  // Requests of a class with the same lane can go to the same workers, so that where one of them
-  // finds all busy, so would the others. Empty: unlike any other.
-  std::string lane;
+  Awaited awaits;
   Clock::time_point arrival;
   double compute_seconds = 0;  // for what is not cached
 
@@ -66,11 +64,14 @@ struct Totals {
 // Invariants. A class whose turn it is keeps it, and what it may still spend, until it has spent it,
 //   is empty, or somebody else was served because all of its own were passed over. A class that
 //   empties loses what it had not spent. A limit is never crossed, but by one request that is larger
-//   than the limit and alone.
+//   than the limit and alone. Who is not among the first in order has its turn by age: of N lanes
+//   each is tried in one of N / kByAge rounds, whatever is before it.
 class Queue {
  public:
-  // In a round so many are passed over at most.
-  static constexpr std::size_t kLookAhead = 64;
+  // In a round so many are passed over at most: in order, and then those who were left untried the
+  // longest. Half of either may be newcomers.
+  static constexpr std::size_t kInOrder = 48;
+  static constexpr std::size_t kByAge = 16;
 
   // Requires: there is a class.
   Queue(const config::Queue& config, Clock::time_point now);
@@ -86,10 +87,11 @@ class Queue {
   std::optional<Ticket> next(Clock::time_point now);
   // These do nothing where the ticket's holder has left.
   void taken(Ticket ticket, Clock::time_point now);
-  void pass(Ticket ticket, Clock::time_point now);    // with its lane, for this round
+  // For this round; see ClassQueue.
+  void pass(Ticket ticket, const Awaited& awaited, Clock::time_point now);
   void remove(Ticket ticket, Clock::time_point now);  // unserved
 
-  // Whether it has been passed over in this round, be it with its lane.
+  // Whether it is known from this round that it would be passed over.
   bool passed(Ticket ticket) const;
   const Totals& totals(std::size_t policy_class) const { return classes_[policy_class].totals; }
   std::size_t size() const { return places_.size(); }
@@ -113,7 +115,15 @@ class Queue {
     std::vector<std::uint64_t> deficits;
   };
 
+  // So many have been passed over in this round, and of those so many newcomers.
+  struct Passes {
+    std::size_t all = 0;
+    std::size_t newcomers = 0;
+  };
+
   double seconds(Clock::time_point time);
+  std::optional<Ticket> next_in_order(double now);
+  std::optional<Ticket> next_by_age(double now);
   std::optional<Refusal> refuse(const PolicyClass& wanted, const Totals& weight,
                                 std::size_t workers) const;
   void end_turn(bool nobody_to_try);
@@ -128,7 +138,9 @@ class Queue {
   std::unordered_map<Ticket, Place> places_;
   Turn turn_;   // as of the last who was served
   Turn trial_;  // and where the round has come to since
-  std::size_t passes_ = 0;
+  Passes in_order_;
+  Passes by_age_;
+  bool aged_ = false;  // the last turn was given by age
 };
 
 }  // namespace baton::admission

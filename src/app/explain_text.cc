@@ -199,8 +199,10 @@ std::string role_of(const std::string& part) {
 std::string decision_text(const Json& decision) {
   const Json& choice = decision.at("choice");
   const auto attempt = decision.at("attempt").get<std::int64_t>();
-  return fmt::format("\n{}: {} ({}{})\n{}", role_of(decision.at("part")), seat_of(choice),
+  const std::string why = text_of(decision.at("given_back"));
+  return fmt::format("\n{}: {} ({}{})\n{}{}", role_of(decision.at("part")), seat_of(choice),
                      how(choice), attempt > 1 ? fmt::format(", attempt {}", attempt) : "",
+                     why.empty() ? "" : fmt::format("But it did not get the request: {}.\n", why),
                      table_of(choice, terms_of(choice)));
 }
 

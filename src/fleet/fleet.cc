@@ -238,7 +238,9 @@ std::shared_ptr<Model> Fleet::model_for(const std::string& name) {
   config::Model options;
   options.name = name;
   if (configured != configured_.end()) options = *configured;
-  auto model = std::make_shared<Model>(options, metrics_, log_);
+  auto& bell = bells_[name];
+  if (!bell) bell = std::make_shared<LoadBell>();
+  auto model = std::make_shared<Model>(options, metrics_, log_, bell);
   models_.emplace(name, model);
   return model;
 }
@@ -249,6 +251,7 @@ void Fleet::publish() {
     return named.second->pools()->empty() &&
            std::ranges::find(configured_, named.first, &config::Model::name) == configured_.end();
   });
+  std::erase_if(bells_, [this](const auto& named) { return !models_.contains(named.first); });
   Catalog catalog;
   for (const config::Model& model : configured_) catalog.models.push_back(models_.at(model.name));
   for (const auto& [name, model] : models_) {

@@ -111,6 +111,7 @@ class Fleet {
   const config::Health health_;
   std::vector<config::Model> configured_;
   std::map<std::string, std::shared_ptr<Model>, std::less<>> models_;  // by name
+  std::map<std::string, std::shared_ptr<LoadBell>> bells_;  // by model; outlive its options
   Roster roster_;
   std::map<Slot, Seated> seats_;
   std::vector<Seated> leaving_;

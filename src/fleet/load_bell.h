@@ -2,10 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/published.h"
+
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <utility>
+#include <vector>
 
 namespace baton::fleet {
 
@@ -17,30 +19,32 @@ class LoadListener {
   virtual void load_fell() = 0;
 };
 
-// Role. Rings for the one listener of a pool.
+// Role. Rings for those who wait for the workers of a model, also for those who came before its
+//   options were changed.
 // Confinement. Any thread.
-// Lifetime. Shared by the pool and its bookings.
+// Lifetime. Shared by the fleet, the model's pools and their bookings; its listeners are their pools'.
 class LoadBell {
  public:
   void ring() const {
-    if (LoadListener* const listener = ringing_.load(std::memory_order_acquire))
-      listener->load_fell();
-  }
-  // The pool's listener, made by `make` where it has none yet; it stays as long as the bell.
-  template <class Make>
-  LoadListener& listener(Make make) {
-    const std::lock_guard lock(mutex_);
-    if (!listener_) {
-      listener_ = make();
-      ringing_.store(listener_.get(), std::memory_order_release);
+    if (!any_.load(std::memory_order_acquire)) return;
+    const auto listeners = listeners_.get();
+    for (const auto& one : *listeners) {
+      if (const auto listener = one.lock()) listener->load_fell();
     }
-    return *listener_;
+  }
+  void add(const std::shared_ptr<LoadListener>& listener) {
+    const std::lock_guard lock(adding_);
+    auto listeners = *listeners_.get();
+    std::erase_if(listeners, [](const auto& one) { return one.expired(); });
+    listeners.push_back(listener);
+    listeners_.set(std::move(listeners));
+    any_.store(true, std::memory_order_release);
   }
 
  private:
-  std::mutex mutex_;
-  std::unique_ptr<LoadListener> listener_;  // under mutex_; once made it stays
-  std::atomic<LoadListener*> ringing_{nullptr};
+  std::mutex adding_;
+  Published<std::vector<std::weak_ptr<LoadListener>>> listeners_;
+  std::atomic<bool> any_{false};  // there is one, or was
 };
 
 }  // namespace baton::fleet

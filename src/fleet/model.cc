@@ -25,11 +25,14 @@ bool has(const Pool& pool, model::WorkerId id) {
 
 }  // namespace
 
-Model::Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log)
+Model::Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log,
+             std::shared_ptr<LoadBell> bell)
     : options_(config),
       metrics_(metrics),
       log_(log),
-      nobody_(std::make_shared<Pool>(config, std::string(model::kDefaultNamespace), metrics, log)),
+      bell_(std::move(bell)),
+      nobody_(std::make_shared<Pool>(config, std::string(model::kDefaultNamespace), metrics, log,
+                                     bell_)),
       prefill_sessions_(config.affinity.ttl, config.affinity.sessions),
       decode_sessions_(config.affinity.ttl, config.affinity.sessions) {
   options_.workers.clear();
@@ -41,7 +44,7 @@ std::shared_ptr<Pool> Model::add(const std::shared_ptr<Worker>& worker) {
   if (!home) {
     home = name_space == nobody_->name()
                ? nobody_
-               : std::make_shared<Pool>(options_, name_space, metrics_, log_);
+               : std::make_shared<Pool>(options_, name_space, metrics_, log_, bell_);
     Pools pools = *pools_.get();
     pools.insert(std::ranges::upper_bound(pools, name_space, {}, &Pool::name), home);
     home->add(worker);

@@ -26,7 +26,9 @@ class Model {
  public:
   using Pools = std::vector<std::shared_ptr<Pool>>;
 
-  Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log);
+  // `bell`: that of the models before it of the same name, if there were any.
+  Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log,
+        std::shared_ptr<LoadBell> bell = std::make_shared<LoadBell>());
 
   const std::string& name() const { return options_.name; }
   const std::vector<std::string>& aliases() const { return options_.aliases; }
@@ -66,6 +68,7 @@ class Model {
   config::Model options_;  // without the workers
   telemetry::Registry& metrics_;
   telemetry::Logger& log_;
+  std::shared_ptr<LoadBell> bell_;
   std::shared_ptr<Pool> nobody_;
   Published<Pools> pools_;  // by name
   routing::AffinityTable prefill_sessions_;

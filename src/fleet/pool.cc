@@ -7,12 +7,13 @@
 namespace baton::fleet {
 
 Pool::Pool(const config::Model& model, std::string name_space, telemetry::Registry& metrics,
-           telemetry::Logger& log)
+           telemetry::Logger& log, std::shared_ptr<LoadBell> bell)
     : model_(model.name),
       name_(std::move(name_space)),
       disaggregation_(model.disaggregation),
       metrics_(metrics),
       log_(log),
+      bell_(std::move(bell)),
       prefill_(model::Role::Prefill, model.prefill_policy.value_or(model.policy),
                model.routing.cost, bell_),
       decode_(model::Role::Decode, model.decode_policy.value_or(model.policy), model.routing.cost,

@@ -4,12 +4,14 @@
 
 #include "config/config.h"
 #include "fleet/lifecycle.h"
+#include "fleet/load_bell.h"
 #include "fleet/worker_set.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -21,8 +23,9 @@ namespace baton::fleet {
 // Lifetime. Shared: a request keeps the pool it is served by.
 class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
  public:
+  // `bell` is the model's.
   Pool(const config::Model& model, std::string name_space, telemetry::Registry& metrics,
-       telemetry::Logger& log);
+       telemetry::Logger& log, std::shared_ptr<LoadBell> bell = std::make_shared<LoadBell>());
 
   const std::string& name() const { return name_; }
   void add(const std::shared_ptr<Worker>& worker);
@@ -42,8 +45,23 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   // Empty where it can serve; otherwise what is missing.
   std::string why_not_ready() const;
 
-  // Rings when a worker of it has less to do, comes, or changes.
+  // Rings when a worker of the model has less to do, comes, or changes.
   LoadBell& bell() const { return *bell_; }
+  // The pool's own listener to that; null where nobody has made it yet.
+  std::shared_ptr<LoadListener> listener() const {
+    const std::lock_guard lock(mutex_);
+    return listener_;
+  }
+  // The same, made by `make` where it has none.
+  template <class Make>
+  std::shared_ptr<LoadListener> listener(Make make) {
+    const std::lock_guard lock(mutex_);
+    if (!listener_) {
+      listener_ = make();
+      bell_->add(listener_);
+    }
+    return listener_;
+  }
 
   void changed(const Worker& worker, const Health::Change& change) override;
   // A worker has become what its condition does not tell: joined, left, draining.
@@ -57,7 +75,9 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   const model::Disaggregation disaggregation_;
   telemetry::Registry& metrics_;
   telemetry::Logger& log_;
-  const std::shared_ptr<LoadBell> bell_ = std::make_shared<LoadBell>();
+  const std::shared_ptr<LoadBell> bell_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<LoadListener> listener_;  // under mutex_; once made it stays
   WorkerSet prefill_;
   WorkerSet decode_;
   WorkerSet aggregated_;

@@ -203,6 +203,8 @@ Result<std::size_t> Round::unless_late(std::size_t chosen) const {
   const bool late = wish_.busy && wish_.busy->late;
   if (!late || routing::has_room(members_->candidates[chosen].load->prefill_seconds(now_)))
     return chosen;
+  if (wish_.busy->favourite != nullptr)
+    *wish_.busy->favourite = routing::SeatKey{worker(chosen)->id(), rank(chosen)};
   if (wish_.busy->awaiting != nullptr) {
     const auto time = weighing_->load_on(chosen).prefill_time.value_or(std::chrono::nanoseconds(0));
     *wish_.busy->awaiting = routing::Awaiting(worker(chosen)->load(rank(chosen)), time);

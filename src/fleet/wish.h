@@ -39,6 +39,8 @@ struct BusyLine {
   bool late = false;  // the best one has more than a moment to do
   // Where the request is to be counted that has to wait for its best one; null: nowhere.
   routing::Awaiting* awaiting = nullptr;
+  // Gets who that is; null: nobody wants to know.
+  std::optional<routing::SeatKey>* favourite = nullptr;
   // Somebody could have crossed it.
   bool draws_a_line() const { return tokens || share; }
   bool crossed_by(const Worker& worker, double prefill_tokens) const;

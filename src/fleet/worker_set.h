@@ -62,6 +62,7 @@ class WorkerSet {
   void remove(const Worker& worker);
   bool empty() const { return size() == 0; }
   std::size_t size() const { return members()->workers.size(); }
+  model::Role role() const { return role_; }
   model::Policy policy() const { return policy_; }
   const routing::LoadLedger& ledger() const { return *ledger_; }
   std::shared_ptr<const Members> members() const { return members_.get(); }

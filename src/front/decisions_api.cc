@@ -61,9 +61,9 @@ std::string_view name_of(fleet::Part part) {
 }
 
 std::string decision_json(const handoff::Decision& decision) {
-  return fmt::format(R"({{"part":"{}","attempt":{},"at":{},"choice":{}}})", name_of(decision.part),
-                     decision.attempt, time_json(decision.at),
-                     pipeline::choice_json(decision.choice));
+  return fmt::format(R"({{"part":"{}","attempt":{},"at":{},"given_back":{},"choice":{}}})",
+                     name_of(decision.part), decision.attempt, time_json(decision.at),
+                     text_or_null(decision.given_back), pipeline::choice_json(decision.choice));
 }
 
 std::string waited_json(const handoff::Waited& waited) {

@@ -71,7 +71,14 @@ void DecisionLog::Page::waited(Waited waited) {
 void DecisionLog::Page::chosen(Decision decision) {
   if (!decided_) return;
   const std::lock_guard lock(log_->mutex_);
-  if (decided_->decisions.size() < kMostChoices) decided_->decisions.push_back(std::move(decision));
+  written_ = decided_->decisions.size() < kMostChoices;
+  if (written_) decided_->decisions.push_back(std::move(decision));
+}
+
+void DecisionLog::Page::given_back(std::string_view why) {
+  if (!decided_ || !written_) return;
+  const std::lock_guard lock(log_->mutex_);
+  decided_->decisions.back().given_back = why;
 }
 
 void DecisionLog::Page::close(Outcome outcome) {

@@ -25,6 +25,7 @@ struct Decision {
   std::size_t attempt = 1;
   std::chrono::system_clock::time_point at;
   fleet::Choice choice;
+  std::string given_back = {};  // why the worker did not get the request after all; empty: it did
 };
 
 // How long a request waited before its first worker was chosen, and why.
@@ -77,6 +78,8 @@ class DecisionLog {
     void bypass(std::string_view label);
     void waited(Waited waited);
     void chosen(Decision decision);
+    // The worker chosen last does not get the request.
+    void given_back(std::string_view why);
     void close(Outcome outcome);
 
    private:
@@ -85,6 +88,7 @@ class DecisionLog {
         : log_(&log), decided_(std::move(decided)) {}
     DecisionLog* log_ = nullptr;
     std::shared_ptr<Decided> decided_;  // under the log's lock
+    bool written_ = false;              // the last choice was
   };
 
   Page open(std::string request_id, std::string model, std::uint64_t prompt_tokens);

@@ -116,6 +116,8 @@ struct Trail {
   std::size_t retries = 0;
   std::size_t migrations = 0;
   Waited waited;  // before its first worker was chosen
+  bool bypassed =
+      false;  // the decode worker computes the prompt, where a prefill worker could have
   DecisionLog::Page page;
 };
 

@@ -7,13 +7,14 @@
 namespace baton::handoff {
 
 PoolGate::PoolGate(const config::Queue& queue, const std::string& model,
-                   boost::asio::any_io_executor home, telemetry::Registry& metrics) {
-  if (!queue.classes.empty()) {
-    gate_ = std::make_shared<admission::Gate>(queue, std::move(home),
-                                              admission::GateMetrics(metrics, model, queue));
-  }
-  if (queue.follow_tokens.value_or(0) > 0)
-    followers_ = std::make_shared<admission::Followers>(*queue.follow_tokens);
+                   boost::asio::any_io_executor home, telemetry::Registry& metrics)
+    : gate_(std::make_shared<admission::Gate>(queue, std::move(home),
+                                              admission::GateMetrics(metrics, model, queue))) {
+  if (queue.follow_tokens.value_or(0) == 0) return;
+  const auto wake = [gate = std::weak_ptr(gate_)] {
+    if (const auto waiting = gate.lock()) waiting->changed();
+  };
+  followers_ = std::make_shared<admission::Followers>(*queue.follow_tokens, wake);
 }
 
 config::Queue PoolGate::with_defaults(config::Queue queue, model::Policy policy) {
@@ -30,17 +31,25 @@ config::Queue PoolGate::with_defaults(config::Queue queue, model::Policy policy)
     only.requests_per_worker = kMostWaiting;
   }
   if (!queue.follow_tokens) queue.follow_tokens = forecasts ? kFollowed : 0;
+  // Nobody waits for workers there; but whoever follows another has to be somewhere.
+  if (queue.classes.empty() && *queue.follow_tokens > 0)
+    queue.classes.emplace_back().name = "default";
   return queue;
 }
 
-PoolGate& PoolGate::of(fleet::Pool& pool, const config::Queue& queue, model::Policy policy,
-                       const std::string& model, boost::asio::any_io_executor home,
-                       telemetry::Registry& metrics) {
+std::shared_ptr<PoolGate> PoolGate::of(fleet::Pool& pool, const config::Queue& queue,
+                                       model::Policy policy, const std::string& model,
+                                       boost::asio::any_io_executor home,
+                                       telemetry::Registry& metrics) {
   // Nobody else listens to a pool.
-  return static_cast<PoolGate&>(pool.bell().listener([&] {
-    return std::make_unique<PoolGate>(with_defaults(queue, policy), model, std::move(home),
+  return std::static_pointer_cast<PoolGate>(pool.listener([&] {
+    return std::make_shared<PoolGate>(with_defaults(queue, policy), model, std::move(home),
                                       metrics);
   }));
+}
+
+std::shared_ptr<PoolGate> PoolGate::find(const fleet::Pool& pool) {
+  return std::static_pointer_cast<PoolGate>(pool.listener());
 }
 
 }  // namespace baton::handoff

@@ -16,28 +16,30 @@
 
 namespace baton::handoff {
 
-// Role. Who waits for the workers of one pool. It hears when they have less to do.
+// Role. Who waits for the workers of one pool, and for each other. It hears when they have less to do.
 // Confinement. Any thread.
-// Lifetime. Owned by the pool's bell: as long as anything is booked there.
+// Lifetime. Shared by the pool and whoever waits there.
 class PoolGate final : public fleet::LoadListener {
  public:
   PoolGate(const config::Queue& queue, const std::string& model, boost::asio::any_io_executor home,
            telemetry::Registry& metrics);
 
   // That of the pool; made by the first who asks.
-  static PoolGate& of(fleet::Pool& pool, const config::Queue& queue, model::Policy policy,
-                      const std::string& model, boost::asio::any_io_executor home,
-                      telemetry::Registry& metrics);
+  static std::shared_ptr<PoolGate> of(fleet::Pool& pool, const config::Queue& queue,
+                                      model::Policy policy, const std::string& model,
+                                      boost::asio::any_io_executor home,
+                                      telemetry::Registry& metrics);
+  // The same; null where nobody has asked yet, and so nobody waits.
+  static std::shared_ptr<PoolGate> find(const fleet::Pool& pool);
   // What is configured, and what the policy that chooses prefill workers adds where nothing is.
+  // Without classes nobody ever waits.
   static config::Queue with_defaults(config::Queue queue, model::Policy policy);
 
-  // Null where nobody waits.
-  const std::shared_ptr<admission::Gate>& gate() const { return gate_; }
+  admission::Gate& gate() const { return *gate_; }
+  // Null where nobody follows another.
   const std::shared_ptr<admission::Followers>& followers() const { return followers_; }
 
-  void load_fell() override {
-    if (gate_) gate_->changed();
-  }
+  void load_fell() override { gate_->changed(); }
 
  private:
   std::shared_ptr<admission::Gate> gate_;

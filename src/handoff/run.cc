@@ -256,6 +256,7 @@ awaitable<void> Run::prefill_leg() {
   booking.sent();
   if (trail_) trail_->prefill.begin(booking);
   if (job_.observer) job_.observer->computing(booking);
+  leading_.counted();
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   prefill_exchange_ = &exchange;
@@ -302,6 +303,7 @@ awaitable<void> Run::decode_leg() {
   decode_booking_.sent();
   if (trail_) trail_->decode.begin(decode_booking_);
   if (alone && job_.observer) job_.observer->computing(decode_booking_);
+  if (alone) leading_.counted();
   // Nobody will see when the prompt has been computed: those who wait for it need not.
   if (alone && !selection_.streams()) leading_.done();
   decode_exchange_ = std::make_unique<engine::Exchange>(

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "admission/followers.h"
-#include "admission/gate.h"
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/dialect.h"
 #include "engine/exchange.h"
 #include "engine/token_ids.h"
 #include "fleet/fleet.h"
+#include "handoff/entrance.h"
 #include "handoff/handoff.h"
 #include "handoff/job.h"
 #include "handoff/machine.h"
@@ -19,7 +19,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,11 +85,8 @@ class Run : public std::enable_shared_from_this<Run> {
   void begin_attempt();
   awaitable<void> choose_prefill();
   awaitable<void> choose_decode();
-  using Choose = std::function<Result<fleet::Booking>(const std::optional<fleet::BusyLine>&)>;
   // Lets `choose` book when it is the request's turn.
-  awaitable<Result<fleet::Booking>> admit(Choose choose);
-  admission::Request admission_request(std::uint64_t cached) const;
-  double compute_seconds(std::uint64_t tokens) const;
+  awaitable<Result<fleet::Booking>> admit(Entrance::Choose choose);
   std::size_t tries() const;
   void note(Waited waited);
   awaitable<void> prefill_leg();
@@ -126,7 +122,8 @@ class Run : public std::enable_shared_from_this<Run> {
   fleet::Booking prefill_booking_;  // until its leg begins
   fleet::Transfer transfer_;        // from the end of that leg to the first token
   fleet::Booking decode_booking_;
-  bool bypassed_ = false;                         // which was chosen to do both
+  bool admitted_ = false;                         // it has been let through
+  bool bypassed_ = false;                         // the decode worker was chosen to do both
   admission::Leading leading_;                    // others wait for this prompt
   engine::Exchange* prefill_exchange_ = nullptr;  // while that leg runs
   std::unique_ptr<engine::Exchange> decode_exchange_;

@@ -1,132 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 // How a run gets its workers: when it is admitted, and whom it books.
+#include "handoff/entrance.h"
 #include "handoff/pool_gate.h"
 #include "handoff/run.h"
 
 #include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace baton::handoff {
-namespace {
-
-// What the best cache of those workers has of the prompt.
-std::uint64_t most_cached_tokens(const fleet::KnownPrompt& prompt,
-                                 const fleet::WorkerSet& workers) {
-  const auto members = workers.members();
-  std::uint64_t most = 0;
-  for (const fleet::KnownPrompt::Hit& hit : prompt.hits) {
-    if (!members->find(hit.seat)) continue;
-    const std::uint64_t blocks = std::uint64_t{hit.device} + hit.host + hit.disk;
-    most = std::max(most, blocks * hit.block_size);
-  }
-  return std::min(most, prompt.tokens);
-}
-
-admission::Chain chain_of(const fleet::KnownPrompt& prompt, std::uint64_t cached) {
-  const fleet::KnownPrompt::Shape& shape = prompt.shapes.front();
-  return {.hashes = *shape.chain,
-          .cached = cached / shape.block_size,
-          .block_tokens = shape.block_size};
-}
-
-// Anybody of the pool may have it.
-bool goes_anywhere(const routing::Hints& hints) {
-  return !hints.prefill && !hints.decode && !hints.allowed && hints.constraints.required.empty();
-}
-
-}  // namespace
-
-awaitable<Result<fleet::Booking>> Run::admit(Choose choose) {
-  const config::Queue& queue = job_.model->routing().queue;
-  const model::Policy policy = selection_.first_workers().policy();
-  const bool waits = !queue.classes.empty() || queue.follow_tokens.value_or(0) > 0 ||
-                     policy == model::Policy::Ttft;
+awaitable<Result<fleet::Booking>> Run::admit(Entrance::Choose choose) {
   // Who was let through once need not queue again for another attempt.
-  if (!waits || tries() > 1) co_return choose({});
+  if (!Entrance::may_wait(job_, selection_) || admitted_ || tries() > 1) co_return choose({});
   const auto home = co_await boost::asio::this_coro::executor;
-  PoolGate& pool =
-      PoolGate::of(*selection_.pool(), queue, policy, job_.model->name(), home, handoff_.metrics_);
-  selection_.look_at_prompt();
-  const fleet::KnownPrompt& prompt = selection_.prompt();
-  std::uint64_t cached = most_cached_tokens(prompt, selection_.first_workers());
-  Waited waited;
-  const auto patience = job_.patience ? job_.patience->at_most : std::nullopt;
-  const bool hasty = patience && patience->count() == 0;
-  if (pool.followers() && !hasty && goes_anywhere(*job_.hints) && !prompt.shapes.empty() &&
-      prompt.shapes.front().chain) {
-    using Clock = admission::Followers::Clock;
-    auto joined = co_await pool.followers()->join(
-        chain_of(prompt, cached), patience ? Clock::now() + *patience : Clock::time_point::max(),
-        cancellation_);
-    if (!joined) co_return fail(std::move(joined.error()));
-    leading_ = std::move(joined->leading);
-    waited.followed = joined->waited;
-    if (joined->followed) {
-      selection_.look_at_prompt();
-      cached = most_cached_tokens(selection_.prompt(), selection_.first_workers());
-    }
-  }
-  if (!pool.gate()) {
-    note(std::move(waited));
-    co_return choose({});
-  }
-  admission::Request request = admission_request(cached);
-  std::optional<fleet::Booking> booked;
-  std::optional<routing::Awaiting> awaiting;
-  auto admitted = co_await pool.gate()->enter(
+  const auto pool = selection_.pool();  // until its turn comes it may have been moved elsewhere
+  Entrance entrance(
+      job_, selection_,
+      PoolGate::of(*pool, job_.model->routing().queue, selection_.first_workers().policy(),
+                   job_.model->name(), home, handoff_.metrics_),
+      std::move(choose));
+  admission::Request request = entrance.request();
+  auto admitted = co_await entrance.gate().enter(
       std::move(request),
-      [&](const config::QueueClass& one) -> Result<admission::Attempted> {
-        awaiting.reset();  // it does not wait for itself
-        awaiting.emplace();
-        auto booking = choose(fleet::BusyLine{.tokens = one.busy_tokens,
-                                              .share = one.busy_share,
-                                              .late = one.late,
-                                              .awaiting = &*awaiting});
-        if (booking) {
-          booked = std::move(*booking);
-          return admission::Attempted::Taken;
-        }
-        if (booking.error().code() == Errc::WorkersBusy) return admission::Attempted::Busy;
-        return fail(std::move(booking.error()));
+      [&entrance](const config::QueueClass& one, admission::Chance chance) {
+        return entrance.attempt(one, chance);
       },
       cancellation_);
   if (!admitted) co_return fail(std::move(admitted.error()));
-  waited.policy_class = std::move(admitted->policy_class);
-  waited.queued = admitted->waited;
-  waited.ahead = admitted->ahead;
-  note(std::move(waited));
-  co_return std::move(*booked);
-}
-
-admission::Request Run::admission_request(std::uint64_t cached) const {
-  const routing::Hints& hints = *job_.hints;
-  const fleet::KnownPrompt& prompt = selection_.prompt();
-  const auto named = hints.metadata.find("policy-class");
-  const routing::Pin* const pin = selection_.first_pin();
-  // Where one of these finds all busy, all of them do; but for those who wait for their best one.
-  const bool plain = !job_.model->routing().queue.classes.empty() && goes_anywhere(hints) &&
-                     hints.session_id.empty();
-  return {.policy_class = named == hints.metadata.end() ? std::string() : named->second,
-          .strict_priority = hints.strict_priority.value_or(0),
-          .priority_jump = static_cast<double>(std::max(0, hints.priority.value_or(0))),
-          .tenant = hints.tenant.empty() ? job_.client : hints.tenant,
-          .prompt_tokens = prompt.tokens,
-          .cached_tokens = cached,
-          .lane = pin != nullptr ? pin->worker : std::string(plain ? "*" : ""),
-          .compute_seconds = compute_seconds(prompt.tokens - std::min(cached, prompt.tokens)),
-          .workers = std::max<std::size_t>(1, selection_.first_workers().size()),
-          .patience = job_.patience};
-}
-
-// For so many new tokens, as fast as the first of its workers is.
-double Run::compute_seconds(std::uint64_t tokens) const {
-  const auto members = selection_.first_workers().members();
-  if (members->workers.empty()) return 0;
-  return members->workers.front()->pace(0).speed().seconds(static_cast<double>(tokens));
+  admitted_ = true;
+  note(entrance.waited(std::move(*admitted)));
+  leading_ = std::move(entrance.leading());
+  co_return std::move(entrance.booked());
 }
 
 void Run::note(Waited waited) {
@@ -147,7 +53,10 @@ void Run::begin_attempt() {
   ticket_->request_id = machine_.attempts() == 1
                             ? job_.request_id
                             : fmt::format("{}-r{}", job_.request_id, machine_.attempts() - 1);
-  if (trail_) trail_->prefill = {};
+  if (trail_) {
+    trail_->prefill = {};
+    trail_->bypassed = false;
+  }
 }
 
 awaitable<void> Run::choose_prefill() {
@@ -157,6 +66,7 @@ awaitable<void> Run::choose_prefill() {
     if (auto bypass = selection_.bypass(job_.counters)) {
       decode_booking_ = std::move(*bypass);
       bypassed_ = true;
+      if (trail_) trail_->bypassed = true;
       tell({Event::NoPrefill});
       co_return;
     }
@@ -187,6 +97,7 @@ awaitable<void> Run::choose_prefill() {
   }
   if (!peer) {
     const fleet::Booking given_up = std::move(prefill_booking_);
+    selection_.given_back(peer.error().message());
     prefill_failed(std::move(peer.error()), given_up.worker());
     co_return;
   }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace baton::handoff {
@@ -117,6 +118,13 @@ const routing::Pin* Selection::first_pin() const {
   return pin ? &*pin : nullptr;
 }
 
+std::optional<routing::Seat> Selection::first_seat() const {
+  const std::string& session = job_.hints->session_id;
+  routing::AffinityTable& sessions =
+      job_.model->affinity(policy_.disaggregate ? Role::Prefill : alone_role_);
+  return session.empty() || !sessions.enabled() ? std::nullopt : sessions.find(session);
+}
+
 template <class Take>
 auto Selection::ask(Role role, fleet::Wish wish, Take take) {
   const std::string& session = job_.hints->session_id;
@@ -177,13 +185,20 @@ auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>&
   while (true) {
     auto taken = take(wish);
     using Taken = decltype(taken);
-    if (!taken) return unfit ? Taken(fail(std::move(*unfit))) : std::move(taken);
+    constexpr bool kBooks = std::is_same_v<Taken, Result<fleet::Booking>>;
+    // Who is busy behind one that cannot be followed is waited for.
+    if (!taken && (!unfit || taken.error().code() == Errc::WorkersBusy)) return taken;
+    if (!taken) return Taken(fail(std::move(*unfit)));
     const fleet::Worker& worker = worker_of(*taken);
+    const auto give_back = [&](const Error& why) {
+      if (kBooks) given_back(why.message());
+      return Taken(fail(why));
+    };
     // Nothing is sent before it is known that the other half can follow.
-    auto transfer = routing::transfer_constraints(worker.spec());
-    if (!transfer) return Taken(fail(std::move(transfer.error())));
+    const auto transfer = routing::transfer_constraints(worker.spec());
+    if (!transfer) return give_back(transfer.error());
     mode_ = worker.spec().mode();
-    transfer_ = std::move(*transfer);
+    transfer_ = *transfer;
     fleet::Wish second = decode_wish();
     if (!job_.hints->session_id.empty())
       second.affinity = job_.model->affinity(Role::Decode).find(job_.hints->session_id);
@@ -194,8 +209,8 @@ auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>&
     if (!rules_of(*mode_).keeps_blocks) second.worst = fleet::Standing::Down;
     const auto follower = decodes.peek(second, random_);
     if (follower) return taken;
-    if (wish.pin || follower.error().code() == Errc::InvalidRouting)
-      return Taken(fail(follower.error()));
+    auto refused = give_back(follower.error());
+    if (wish.pin || follower.error().code() == Errc::InvalidRouting) return refused;
     unfit = Error(Errc::NoEligibleWorker, follower.error().message())
                 .with_retry_after(std::chrono::seconds(1));
     wish.excluded.push_back(worker.id());
@@ -257,19 +272,33 @@ Result<fleet::Booking> Selection::prefill(const std::optional<fleet::BusyLine>& 
   });
 }
 
+bool Selection::passes_by_prefill(const Error& why) const {
+  return why.code() == Errc::NoWorkers && !policy_.required && policy_.decode_may_prefill;
+}
+
+Result<fleet::Choice> Selection::look_first(const std::optional<fleet::BusyLine>& busy) {
+  if (policy_.disaggregate) {
+    auto prefill = first_that_can_be_followed(
+        busy, [this](const fleet::Wish& wish) { return look(Role::Prefill, wish); });
+    if (prefill || !passes_by_prefill(prefill.error())) return prefill;
+  }
+  fleet::Wish wish = alone_wish();
+  wish.busy = busy;
+  return look(alone_role_, wish);
+}
+
 Result<Selection::Preview> Selection::preview() {
   Preview preview;
   look_at_prompt();
   if (auto bypass = preview_bypass(preview.bypass)) {
     preview.decode = std::move(*bypass);
+    preview.bypasses = true;
     return preview;
   }
   if (policy_.disaggregate) {
     auto prefill = first_that_can_be_followed(
         {}, [this](const fleet::Wish& wish) { return look(Role::Prefill, wish); });
-    const bool passes_by = !prefill && prefill.error().code() == Errc::NoWorkers &&
-                           !policy_.required && policy_.decode_may_prefill;
-    if (!prefill && !passes_by) return fail(std::move(prefill.error()));
+    if (!prefill && !passes_by_prefill(prefill.error())) return fail(std::move(prefill.error()));
     if (prefill) {
       preview.mode = mode_;
       preview.prefill = std::move(*prefill);

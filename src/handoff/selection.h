@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace baton::handoff {
 
@@ -31,10 +32,13 @@ class Selection {
   struct Preview {
     std::optional<model::HandoffMode> mode;  // absent: one worker does both
     std::optional<Bypassed> bypass;          // absent: that is no question
+    bool bypasses = false;                   // that says yes
     std::optional<fleet::Choice> prefill;
     std::optional<fleet::Choice> decode;
   };
   Result<Preview> preview();
+  // Who of the first workers would be, as in prefill() or alone().
+  Result<fleet::Choice> look_first(const std::optional<fleet::BusyLine>& busy);
 
   // A prefill worker that some decode worker can follow. `busy`: none that has crossed that line
   // (WorkersBusy where all have), here and for alone().
@@ -50,6 +54,8 @@ class Selection {
   void explain_to(DecisionLog::Page page) { page_ = std::move(page); }
   DecisionLog::Page& page() { return page_; }
   void begin_attempt(std::size_t number) { attempt_ = number; }
+  // The worker chosen last does not get it after all.
+  void given_back(std::string_view why) { page_.given_back(why); }
   // What is known of the prompt; asked anew for each choice.
   const fleet::KnownPrompt& prompt() const { return *known_; }
   void look_at_prompt();  // one look serves one choice
@@ -58,6 +64,8 @@ class Selection {
   // Who is asked first: the workers that compute prompts.
   const fleet::WorkerSet& first_workers() const;
   const routing::Pin* first_pin() const;
+  // Where its session has been served by such a worker.
+  std::optional<routing::Seat> first_seat() const;
   // Anyone who can take over what a prefill worker of that mode pinned; rather one that has failed
   // before, or does not answer now, than nobody.
   Result<fleet::Booking> releaser(fleet::Pool& pool, model::HandoffMode mode,
@@ -78,6 +86,8 @@ class Selection {
   fleet::Wish wish_for(model::Role role) const;
   fleet::Wish prefill_wish() const;
   fleet::Wish alone_wish() const;
+  // Nobody is there to prefill, and it can be done without.
+  bool passes_by_prefill(const Error& why) const;
   // What of the prompt and the fleet must be so that a decode worker may compute it itself.
   bool may_bypass();
   bool prefill_is_busy();

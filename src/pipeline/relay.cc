@@ -36,6 +36,7 @@ Result<void> judge_whole(std::string_view text) {
 }
 
 void add_trail(wire::Headers& headers, const RequestRecord& record, bool tell_workers) {
+  if (record.trail.bypassed) headers.add("X-Bypass-Remote-Prefill", "true");
   if (!tell_workers) return;
   headers.add("X-Baton-Request-Id", record.id);
   if (!record.trail.prefill.worker.empty())

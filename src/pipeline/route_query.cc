@@ -4,6 +4,7 @@
 
 #include "engine/choice_merge.h"
 #include "engine/client_body.h"
+#include "handoff/entrance.h"
 #include "handoff/selection.h"
 #include "pipeline/choice_json.h"
 #include "wire/json_object.h"
@@ -20,6 +21,17 @@ namespace {
 
 constexpr int kOk = 200;
 
+std::string waits_json(const handoff::Waits& waits) {
+  using For = handoff::Waits::For;
+  if (waits.what == For::Worker) {
+    return fmt::format(R"({{"kind":"worker","worker":{},"dp_rank":{},"ahead":{}}})",
+                       wire::json_quote(waits.worker->name()),
+                       waits.rank ? fmt::format("{}", *waits.rank) : "null", waits.ahead);
+  }
+  return fmt::format(R"({{"kind":"{}","worker":null,"dp_rank":null,"ahead":{}}})",
+                     waits.what == For::Request ? "request" : "workers", waits.ahead);
+}
+
 std::string json_or_null(const std::optional<fleet::Choice>& choice) {
   return choice ? choice_json(*choice) : "null";
 }
@@ -27,14 +39,18 @@ std::string json_or_null(const std::optional<fleet::Choice>& choice) {
 }  // namespace
 
 Result<std::string> describe_route(const handoff::Job& job, const fleet::Random& random) {
-  const auto preview = handoff::Selection(job, random).preview();
+  handoff::Selection selection(job, random);
+  const auto preview = selection.preview();
   if (!preview) return fail(preview.error());
+  // Who is to compute a prompt in passing does not queue for it.
+  const auto waits = preview->bypasses ? std::nullopt : handoff::Entrance::foresee(job, selection);
   return fmt::format(
-      R"({{"object":"route","model":{},"prompt_tokens":{},"handoff":{},"bypass":{},"prefill":{},"decode":{}}})",
+      R"({{"object":"route","model":{},"prompt_tokens":{},"handoff":{},"bypass":{},"waits":{},"waits_for":{},"prefill":{},"decode":{}}})",
       wire::json_quote(job.model->name()), job.prompt_tokens,
       preview->mode ? wire::json_quote(model::to_string(*preview->mode)) : "null",
       preview->bypass ? wire::json_quote(handoff::to_string(*preview->bypass)) : "null",
-      json_or_null(preview->prefill), json_or_null(preview->decode));
+      waits.has_value(), waits ? waits_json(*waits) : "null", json_or_null(preview->prefill),
+      json_or_null(preview->decode));
 }
 
 awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Random& random,

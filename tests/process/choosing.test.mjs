@@ -111,3 +111,44 @@ scenario('a stampede on one cold prompt is computed once', async (s) => {
   assert.equal(cached.filter((count) => count < 2000).length, 1, `cached: ${cached}`);
   await fleet.settle();
 });
+
+scenario('a busy prefill worker leaves a prompt to the decode worker, and the answer says so', async (s) => {
+  const fleet = await Fleet.start(s, {
+    counts: { prefill: 1, decode: 1 },
+    sim: { prefillTokensPerSecond: 1000 },
+    model: { policy: 'kv', conditional_prefill: { policy: 'prefill_load', prefill_busy_threshold: 0 } },
+  });
+  const running = complete(fleet, ids(2000, 1));
+  await until('the first is being computed', async () => (await fleet.router.metric('baton_worker_prefill_tokens')) > 0);
+  const bypassing = await complete(fleet, ids(100, 2));
+  assert.equal(bypassing.status, 200);
+  assert.equal(bypassing.headers['x-bypass-remote-prefill'], 'true');
+  const handedOff = await running;
+  assert.equal(handedOff.status, 200);
+  assert.equal(handedOff.headers['x-bypass-remote-prefill'], undefined);
+  assert.deepEqual(await requests(fleet, 'prefill'), [1]);
+  await fleet.settle();
+});
+
+scenario('who asks for a route is told whether the request would wait', async (s) => {
+  const fleet = await Fleet.start(s, {
+    counts: { prefill: 1, decode: 1 },
+    sim: { prefillTokensPerSecond: 1000 },
+    model: { policy: 'kv', queue: { busy_tokens: 0 } },
+  });
+  const route = async () =>
+    JSON.parse(
+      (await request(fleet.router.admin, {
+        path: '/v1/route',
+        body: JSON.stringify({ model: 'demo', prompt: ids(100, 2), max_tokens: 2 }),
+      })).text,
+    );
+  assert.equal((await route()).waits, false);
+  const running = complete(fleet, ids(2000, 1));
+  await until('the first is being computed', async () => (await fleet.router.metric('baton_worker_prefill_tokens')) > 0);
+  const busy = await route();
+  assert.equal(busy.waits, true);
+  assert.equal(busy.waits_for.kind, 'workers');
+  assert.equal((await running).status, 200);
+  await fleet.settle();
+});

@@ -34,7 +34,7 @@ TEST(ClassQueue, KnowsWhoIsFirstWhileTimePasses) {
           members.emplace_back(of(ticket, now, 1 + static_cast<double>(random() % 20)));
       member.jump = static_cast<double>(random() % 4);
       member.order = QueueOrder::Wspt;
-      queue.add(member, "", "", now);
+      queue.add(member, "", {}, now);
     } else if (random() % 3 == 0) {
       const auto gone = std::next(members.begin(), static_cast<std::ptrdiff_t>(random() % 5));
       queue.remove(*gone, now);
@@ -62,17 +62,17 @@ TEST(ClassQueue, WhoIsPassedOverAloneComesBackAtItsPlace) {
   ClassQueue queue(QueueOrder::Fcfs);
   Member first = of(1, 0, 1);
   Member second = of(2, 1, 1);
-  queue.add(first, "", "", 1);
-  queue.add(second, "", "", 1);
-  queue.pass(first, 1);
+  queue.add(first, "", {}, 1);
+  queue.add(second, "", {}, 1);
+  queue.pass(first, {}, 1);
   EXPECT_TRUE(queue.passed(first));
   EXPECT_FALSE(queue.passed(second));
   EXPECT_EQ(queue.first(1), &second);
-  queue.pass(second, 1);
+  queue.pass(second, {}, 1);
   EXPECT_EQ(queue.first(1), nullptr);
   queue.begin_round(2);
   EXPECT_EQ(queue.first(2), &first);
-  queue.pass(first, 2);
+  queue.pass(first, {}, 2);
   queue.remove(first, 2);  // aside as it is
   queue.begin_round(3);
   EXPECT_EQ(queue.first(3), &second);
@@ -83,18 +83,18 @@ TEST(ClassQueue, ForgivesDebtsRatherThanRememberAllTenants) {
   ClassQueue queue(QueueOrder::Fcfs);
   // One tenant always waits; each of many others is served once and leaves with a debt.
   Member resident = of(1, 0, 1);
-  queue.add(resident, "resident", "", 0);
+  queue.add(resident, "resident", {}, 0);
   constexpr std::uint64_t kMany = 20'000;
   for (std::uint64_t i = 0; i < kMany; ++i) {
     Member visitor = of(i + 2, 1, 100);
-    queue.add(visitor, "visitor " + std::to_string(i), "", 1);
+    queue.add(visitor, "visitor " + std::to_string(i), {}, 1);
     queue.serve(visitor, 1);
   }
   // The last of them owes, the first no more.
   Member last = of(kMany + 2, 0, 1);
   Member early = of(kMany + 3, 1, 1);
-  queue.add(last, "visitor " + std::to_string(kMany - 1), "", 1);
-  queue.add(early, "visitor 0", "", 1);
+  queue.add(last, "visitor " + std::to_string(kMany - 1), {}, 1);
+  queue.add(early, "visitor 0", {}, 1);
   queue.serve(*queue.first(1), 1);  // the resident
   EXPECT_EQ(queue.first(1), &early);
   queue.remove(last, 1);

@@ -2,136 +2,132 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "admission/follow_table.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
-#include <set>
+#include <vector>
 
 namespace baton::admission {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using Standing = FollowTable::Standing;
 using End = FollowTable::End;
 
 // A prompt of the beginning that `family` names and then, from `fork` on, its own blocks.
-Chain chain(std::uint64_t family, std::size_t fork, std::uint64_t own, std::size_t blocks = 20,
-            std::size_t cached = 0) {
-  Chain made;
+std::vector<std::uint64_t> prompt(std::uint64_t family, std::size_t fork, std::uint64_t own,
+                                  std::size_t blocks = 20) {
+  std::vector<std::uint64_t> made;
   for (std::size_t i = 0; i < blocks; ++i)
-    made.hashes.push_back((family << 32) + (i < fork ? 0 : own << 16) + i);
-  made.cached = cached;
-  made.block_tokens = 16;
+    made.push_back((family << 32) + (i < fork ? 0 : own << 16) + i);
   return made;
 }
 
-TEST(FollowTable, OneLeadsAndTheRestFollow) {
+Chain chain(const std::vector<std::uint64_t>& hashes, std::size_t cached = 0) {
+  return {.hashes = hashes, .cached = cached, .block_tokens = 16};
+}
+
+TEST(FollowTable, OneLeadsAndTheRestFindIt) {
   FollowTable table(100);  // seven blocks
-  const Member leader = table.join(chain(1, 10, 1));
-  const Member same = table.join(chain(1, 10, 1));
-  const Member enough = table.join(chain(1, 7, 2));
-  const Member too_little = table.join(chain(1, 6, 3));
-  const Member another = table.join(chain(2, 10, 1));
-  EXPECT_EQ(table.standing(leader), Standing::Leads);
-  EXPECT_EQ(table.standing(same), Standing::Follows);
-  EXPECT_EQ(table.standing(enough), Standing::Follows);
-  EXPECT_EQ(table.standing(too_little), Standing::Leads);
-  EXPECT_EQ(table.standing(another), Standing::Leads);
-  EXPECT_THAT(table.finish(leader, End::Succeeded).free, ElementsAre(same, enough));
-  EXPECT_EQ(table.standing(same), Standing::Free);
+  const Leader leader = *table.lead(chain(prompt(1, 10, 1)));
+  EXPECT_EQ(table.find(chain(prompt(1, 10, 1))), leader);
+  EXPECT_EQ(table.find(chain(prompt(1, 7, 2))), leader);
+  EXPECT_EQ(table.find(chain(prompt(1, 6, 3))), std::nullopt);
+  EXPECT_EQ(table.find(chain(prompt(2, 10, 1))), std::nullopt);
+  EXPECT_EQ(table.lead(chain(prompt(1, 10, 1))).error(), leader);
+  table.finish(leader, End::Succeeded);
+  EXPECT_EQ(table.find(chain(prompt(1, 10, 1))), std::nullopt);
+  EXPECT_NE(*table.lead(chain(prompt(1, 10, 1))), leader);
 }
 
 TEST(FollowTable, WhatIsCachedIsNotWaitedFor) {
   FollowTable table(100);
-  const Member leader = table.join(chain(1, 10, 1));
+  const Leader leader = *table.lead(chain(prompt(1, 10, 1)));
   // Of the ten that they have in common it needs three.
-  EXPECT_EQ(table.standing(table.join(chain(1, 10, 2, 20, 7))), Standing::Leads);
+  EXPECT_EQ(table.find(chain(prompt(1, 10, 2), 7)), std::nullopt);
   // A part of what the leader computes has come into the cache since; of the rest there is enough.
-  EXPECT_EQ(table.standing(table.join(chain(1, 10, 1, 20, 5))), Standing::Follows);
-  EXPECT_EQ(table.standing(table.join(chain(1, 10, 1, 20, 14))),
-            Standing::Free);  // six blocks are left: too few for anybody to wait for
-  table.finish(leader, End::Succeeded);
+  EXPECT_EQ(table.find(chain(prompt(1, 10, 1), 5)), leader);
+  // Six blocks are left: too few for anybody to wait for.
+  EXPECT_EQ(table.find(chain(prompt(1, 10, 1), 14)), std::nullopt);
+  EXPECT_EQ(*table.lead(chain(prompt(1, 10, 1), 14)), 0U);
 }
 
 TEST(FollowTable, ShortPromptsAreNotRemembered) {
   FollowTable table(100);
-  EXPECT_EQ(table.join(chain(1, 6, 1, 6)), 0U);
+  EXPECT_EQ(*table.lead(chain(prompt(1, 6, 1, 6))), 0U);
   EXPECT_EQ(table.blocks(), 0U);
   FollowTable off(0);
-  EXPECT_EQ(off.join(chain(1, 20, 1)), 0U);
+  EXPECT_EQ(*off.lead(chain(prompt(1, 20, 1))), 0U);
   EXPECT_EQ(off.blocks(), 0U);
 }
 
-TEST(FollowTable, TheFirstFollowerOfOneThatFailedLeadsTheOthers) {
+TEST(FollowTable, WhoFollowsHearsWhetherItsLeaderSucceeded) {
   FollowTable table(100);
-  const Member leader = table.join(chain(1, 20, 1));
-  const Member first = table.join(chain(1, 12, 2));
-  const Member second = table.join(chain(1, 10, 3));
-  const Member third = table.join(chain(1, 20, 1));
-  const auto moves = table.finish(leader, End::Failed);
-  EXPECT_THAT(moves.free, IsEmpty());
-  EXPECT_THAT(moves.promoted, ElementsAre(first));
-  EXPECT_EQ(table.standing(second), Standing::Follows);
-  EXPECT_EQ(table.standing(third), Standing::Follows);
-  EXPECT_THAT(table.finish(first, End::Succeeded).free, ElementsAre(second, third));
-}
-
-TEST(FollowTable, WhoHasLeftIsNotPromoted) {
-  FollowTable table(100);
-  const Member leader = table.join(chain(1, 20, 1));
-  const Member first = table.join(chain(1, 20, 1));
-  const Member second = table.join(chain(1, 20, 1));
-  table.leave(first);
-  EXPECT_THAT(table.finish(leader, End::Failed).promoted, ElementsAre(second));
-  EXPECT_THAT(table.finish(first, End::Failed).promoted, IsEmpty());
+  const Leader good = *table.lead(chain(prompt(1, 20, 1)));
+  const Leader bad = *table.lead(chain(prompt(2, 20, 1)));
+  EXPECT_FALSE(table.followed(good));
+  const auto of_good = table.follow(good);
+  EXPECT_EQ(table.follow(good), of_good);
+  const auto of_bad = table.follow(bad);
+  EXPECT_NE(of_bad->first, of_good->first);
+  EXPECT_TRUE(table.followed(good));
+  EXPECT_FALSE(of_good->succeeded);
+  table.finish(good, End::Succeeded);
+  table.finish(bad, End::Failed);
+  EXPECT_TRUE(of_good->succeeded);
+  EXPECT_FALSE(of_bad->succeeded);
+  EXPECT_FALSE(table.followed(good));
+  // One of those who followed leads the others, who need not hear of it.
+  const Leader next = *table.lead(chain(prompt(2, 20, 1)), of_bad);
+  EXPECT_TRUE(table.followed(next));
+  EXPECT_EQ(table.follow(next), of_bad);
+  table.finish(next, End::Succeeded);
+  EXPECT_TRUE(of_bad->succeeded);
 }
 
 TEST(FollowTable, RemembersABoundedNumberOfBlocks) {
   FollowTable table(16);
-  std::vector<Member> leaders;
-  for (std::uint64_t i = 1; i <= 1100; ++i) leaders.push_back(table.lead(chain(i, 2000, 1, 2000)));
+  std::vector<Leader> leaders;
+  for (std::uint64_t i = 1; i <= 1100; ++i)
+    leaders.push_back(*table.lead(chain(prompt(i, 2000, 1, 2000))));
   EXPECT_EQ(table.blocks(), FollowTable::kMost);
   table.finish(leaders[0], End::Succeeded);
   EXPECT_EQ(table.blocks(), FollowTable::kMost - FollowTable::kMostOfOne);
-  for (const Member leader : leaders) table.finish(leader, End::Failed);
+  for (const Leader leader : leaders) table.finish(leader, End::Failed);
   EXPECT_EQ(table.blocks(), 0U);
 }
 
-TEST(FollowTable, EverybodyGoesOnInTheEnd) {
+// Whatever comes and goes: who is found leads, and what he computes is what is asked for.
+TEST(FollowTable, FindsWhoLeadsAndNobodyElse) {
   std::mt19937_64 random(2);
   FollowTable table(64);
-  std::set<Member> leading;
-  std::set<Member> following;
-  const auto end = [&](Member leader, End how) {
-    leading.erase(leader);
-    const auto moves = table.finish(leader, how);
-    for (const Member member : moves.free) EXPECT_EQ(following.erase(member), 1U);
-    for (const Member member : moves.promoted) {
-      EXPECT_EQ(following.erase(member), 1U);
-      leading.insert(member);
-    }
-  };
+  std::map<Leader, std::vector<std::uint64_t>> leading;
   for (int step = 0; step < 50'000; ++step) {
-    const auto what = random() % 10;
-    if (what < 5) {
-      const Member member =
-          table.join(chain(1 + random() % 5, random() % 20, 1 + random() % 5, 20, random() % 4));
-      (table.standing(member) == Standing::Leads ? leading : following).insert(member);
-    } else if (what < 8 && !leading.empty()) {
-      end(*std::next(leading.begin(), static_cast<std::ptrdiff_t>(random() % leading.size())),
-          random() % 2 == 0 ? End::Succeeded : End::Failed);
-    } else if (!following.empty()) {
-      const Member gone = *following.begin();
-      table.leave(gone);
-      following.erase(gone);
+    if (random() % 10 < 6 || leading.empty()) {
+      const auto hashes = prompt(1 + random() % 5, random() % 20, 1 + random() % 5);
+      const Chain wanted = chain(hashes, random() % 4);
+      const auto found = table.find(wanted);
+      const auto led = table.lead(wanted);
+      ASSERT_EQ(led.has_value(), !found);
+      if (led) {
+        leading[*led] = hashes;
+        ASSERT_EQ(table.find(wanted), *led);
+        continue;
+      }
+      ASSERT_EQ(led.error(), *found);
+      ASSERT_TRUE(leading.contains(*found));
+      const std::size_t decisive = wanted.cached + 3;  // 64 tokens are four blocks
+      ASSERT_EQ(leading[*found][decisive], hashes[decisive]);
+    } else {
+      const auto ended =
+          std::next(leading.begin(), static_cast<std::ptrdiff_t>(random() % leading.size()));
+      table.finish(ended->first, random() % 2 == 0 ? End::Succeeded : End::Failed);
+      leading.erase(ended);
     }
-    ASSERT_EQ(table.following(), following.size());
-    for (const Member member : leading) ASSERT_EQ(table.standing(member), Standing::Leads);
   }
-  while (!leading.empty()) end(*leading.begin(), End::Failed);
-  EXPECT_THAT(following, IsEmpty());
+  while (!leading.empty()) {
+    table.finish(leading.begin()->first, End::Failed);
+    leading.erase(leading.begin());
+  }
   EXPECT_EQ(table.blocks(), 0U);
 }
 

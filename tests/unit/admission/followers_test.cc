@@ -2,149 +2,297 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "admission/followers.h"
 
+#include "admission/gate.h"
 #include "io_threads.h"
 #include "support/io_fixture.h"
 
 #include <boost/asio/detached.hpp>
+#include <gmock/gmock.h>
 
 #include <array>
 #include <atomic>
 #include <list>
 #include <memory>
 #include <random>
+#include <vector>
 
 namespace baton::admission {
 namespace {
 
-using Clock = Followers::Clock;
-constexpr Clock::time_point kNever = Clock::time_point::max();
+using testing::ElementsAre;
+using testing::IsEmpty;
 
-Chain prompt(std::uint64_t family, std::size_t blocks = 20) {
-  Chain made;
-  for (std::size_t i = 0; i < blocks; ++i) made.hashes.push_back((family << 32) + i);
-  made.block_tokens = 16;
+std::vector<std::uint64_t> prompt(std::uint64_t family, std::size_t blocks = 20) {
+  std::vector<std::uint64_t> made;
+  for (std::size_t i = 0; i < blocks; ++i) made.push_back((family << 32) + i);
   return made;
 }
 
-class FollowersTest : public test::IoFixture {
+Chain chain(const std::vector<std::uint64_t>& hashes) {
+  return {.hashes = hashes, .cached = 0, .block_tokens = 16};
+}
+
+struct FollowersTest : testing::Test {
+  int changes = 0;
+  std::shared_ptr<Followers> followers = std::make_shared<Followers>(100, [this] { ++changes; });
+};
+
+TEST_F(FollowersTest, WhoIsBookedLeads) {
+  EXPECT_FALSE(followers->find(chain(prompt(1))));
+  auto leading = followers->lead(chain(prompt(1)));
+  ASSERT_TRUE(leading && *leading);
+  const auto first = followers->find(chain(prompt(1)));
+  const auto second = followers->find(chain(prompt(1)));
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->awaits(), second->awaits());
+  EXPECT_FALSE(first->over());
+  EXPECT_FALSE(followers->find(chain(prompt(2))));
+  // Who was booked in the same moment follows.
+  const auto other = followers->lead(chain(prompt(1)));
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().awaits(), first->awaits());
+  leading->done();
+  EXPECT_TRUE(first->over());
+  EXPECT_FALSE(*leading);
+  EXPECT_FALSE(followers->find(chain(prompt(1))));
+  EXPECT_EQ(followers->blocks(), 0U);
+}
+
+TEST_F(FollowersTest, ItIsToldWhenThoseWhoFollowAreToLookAgain) {
+  {
+    auto alone = followers->lead(chain(prompt(1)));
+    alone->counted();
+  }
+  EXPECT_EQ(changes, 0) << "nobody followed";
+  {
+    auto leading = followers->lead(chain(prompt(1)));
+    const auto follower = followers->find(chain(prompt(1)));
+    leading->counted();
+    EXPECT_EQ(changes, 1);
+    leading = {};  // it fails
+    EXPECT_EQ(changes, 2);
+    EXPECT_FALSE(follower->over());
+  }
+  EXPECT_EQ(changes, 2);
+}
+
+TEST_F(FollowersTest, WhatIsTooShortIsNotWaitedFor) {
+  const auto leading = followers->lead(chain(prompt(1, 3)));
+  ASSERT_TRUE(leading);
+  EXPECT_FALSE(*leading);
+  EXPECT_EQ(followers->blocks(), 0U);
+}
+
+// A gate, and requests that follow each other there.
+class FollowingTest : public test::IoFixture {
  protected:
   struct Visit {
-    std::optional<Result<Joined>> outcome;
+    std::optional<Result<Admitted>> outcome;
     Cancellation cancellation;
-    bool leads() const { return outcome && *outcome && (*outcome)->leading; }
-    bool followed() const { return outcome && *outcome && (*outcome)->followed; }
+    Leading leading;
+    std::optional<Following> following;
+    int tries = 0;
+    bool served() const { return outcome && *outcome; }
   };
 
-  Visit& come(Chain chain, Clock::time_point deadline = kNever) {
+  void TearDown() override {
+    for (Visit& visit : visits) visit.cancellation.request(Error(Errc::ClientGone, "left"));
+    poll();
+  }
+  void open(config::QueueClass only) {
+    config.classes = {std::move(only)};
+    gate = std::make_shared<Gate>(config, home.get_executor(), GateMetrics(registry, "m", config));
+  }
+  static config::QueueClass queueing() {
+    config::QueueClass made;
+    made.name = "all";
+    made.busy_tokens = 1;
+    return made;
+  }
+
+  Visit& come(std::uint64_t family, Request request = {}) {
     Visit& visit = visits.emplace_back();
-    start([this, &visit, chain = std::move(chain), deadline]() -> test::awaitable<void> {
-      visit.outcome = co_await followers->join(chain, deadline, visit.cancellation);
+    request.prompt_tokens = 320;
+    request.follows = [this, &visit, family]() -> std::optional<Awaited> {
+      visit.following = followers->find(chain(prompt(family)));
+      return visit.following ? std::optional(visit.following->awaits()) : std::nullopt;
+    };
+    start([this, &visit, family, request]() -> test::awaitable<void> {
+      visit.outcome = co_await gate->enter(
+          request,
+          [&](const config::QueueClass&, Chance chance) { return attempt(visit, family, chance); },
+          visit.cancellation);
     });
     poll();
     return visit;
+  }
+  Result<Tried> attempt(Visit& visit, std::uint64_t family, Chance chance) {
+    ++visit.tries;
+    const auto hashes = prompt(family);
+    const bool may_follow =
+        chance == Chance::Usual && !(visit.following && visit.following->over());
+    if (may_follow) {
+      if (auto found = followers->find(chain(hashes))) {
+        visit.following = std::move(found);
+        return Tried(Attempted::Follows, visit.following->awaits());
+      }
+    }
+    if (places == 0) return Tried(Attempted::Busy);
+    auto led = followers->lead(chain(hashes), visit.following);
+    if (!led && may_follow) return Tried(Attempted::Follows, led.error().awaits());
+    if (led) visit.leading = std::move(*led);
+    --places;
+    return Tried(Attempted::Taken);
   }
   void poll() {
     io.restart();
     io.poll();
   }
-  static Leading& leading(Visit& visit) { return (*visit.outcome)->leading; }
+  std::size_t served() const {
+    return static_cast<std::size_t>(std::ranges::count_if(visits, &Visit::served));
+  }
 
-  std::shared_ptr<Followers> followers = std::make_shared<Followers>(100);
+  telemetry::Registry registry;
+  boost::asio::io_context home;  // of the recheck timer: it never runs
+  config::Queue config;
+  std::shared_ptr<Gate> gate;
+  std::shared_ptr<Followers> followers =
+      std::make_shared<Followers>(100, [this] { gate->changed(); });
   std::list<Visit> visits;
+  int places = 1'000'000;
 };
 
-TEST_F(FollowersTest, AStampedeIsLedByOne) {
-  Visit& leader = come(prompt(1));
-  EXPECT_TRUE(leader.leads());
-  EXPECT_FALSE(leader.followed());
+TEST_F(FollowingTest, AStampedeIsLedByOne) {
+  open(queueing());
+  Visit& leader = come(1);
+  EXPECT_TRUE(leader.served());
+  for (int i = 0; i < 100; ++i) come(1);
+  EXPECT_EQ(gate->waiting(), 100U);
+  EXPECT_TRUE(come(2).served());
+  EXPECT_EQ(served(), 2U);
+  leader.leading.done();
+  poll();
+  EXPECT_EQ(served(), 102U);
+  EXPECT_EQ(gate->waiting(), 0U);
+}
+
+TEST_F(FollowingTest, AnArrivalThatFollowsDisturbsNobody) {
+  open(queueing());
+  const Visit& leader = come(1);
+  Visit& first = come(1);
+  places = 0;
+  Visit& busy = come(2);
+  const int tries = first.tries + busy.tries;
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(come(1).tries, 0);
+  EXPECT_EQ(first.tries + busy.tries, tries);
+  EXPECT_TRUE(leader.served());
+}
+
+TEST_F(FollowingTest, WhoWaitsForAWorkerIsNotFollowed) {
+  open(queueing());
+  places = 0;
+  Visit& first = come(1);
+  Visit& second = come(1);
+  places = 1;
+  gate->changed();
+  poll();
+  EXPECT_TRUE(first.served());
+  EXPECT_TRUE(first.leading);
+  EXPECT_FALSE(second.served());
+  places = 10;
+  gate->changed();
+  poll();
+  EXPECT_FALSE(second.served()) << "it follows the first";
+  first.leading.done();
+  poll();
+  EXPECT_TRUE(second.served());
+}
+
+TEST_F(FollowingTest, WhereALeaderFailsOneOfItsFollowersLeadsTheOthers) {
+  open(queueing());
+  Visit& leader = come(1);
   std::vector<Visit*> rest;
-  for (int i = 0; i < 100; ++i) rest.push_back(&come(prompt(1)));
-  EXPECT_EQ(followers->waiting(), 100U);
-  Visit& other = come(prompt(2));
-  EXPECT_TRUE(other.leads());
-  leading(leader).done();
-  EXPECT_FALSE(leader.leads());
+  for (int i = 0; i < 200; ++i) rest.push_back(&come(1));
+  rest[0]->cancellation.request(Error(Errc::ClientGone, "left"));
   poll();
-  for (const Visit* visit : rest) {
-    EXPECT_TRUE(visit->followed());
-    EXPECT_FALSE(visit->leads());
-  }
-  EXPECT_EQ(followers->waiting(), 0U);
+  EXPECT_EQ(gate->waiting(), 199U);
+  leader.leading = {};
+  poll();
+  EXPECT_EQ(served(), 2U);
+  EXPECT_TRUE(rest[1]->leading);
+  EXPECT_EQ(gate->waiting(), 198U);
+  rest[1]->leading = {};
+  poll();
+  EXPECT_EQ(served(), 3U);
+  EXPECT_TRUE(rest[2]->leading);
+  EXPECT_LE(rest[150]->tries, 1) << "one is told for all";
+  rest[2]->leading.done();
+  poll();
+  EXPECT_EQ(served(), 200U);
 }
 
-TEST_F(FollowersTest, WhenALeaderFailsOneTakesItsPlace) {
-  Visit& leader = come(prompt(1));
-  Visit& first = come(prompt(1));
-  Visit& second = come(prompt(1));
-  leading(leader) = {};
+TEST_F(FollowingTest, WhereNobodyWaitsForWorkersOneMayStillFollow) {
+  config::QueueClass never = queueing();
+  never.busy_tokens.reset();
+  open(never);
+  Visit& leader = come(1);
+  Visit& follower = come(1);
+  EXPECT_EQ(gate->waiting(), 1U);
+  EXPECT_TRUE(come(2).served());
+  leader.leading.done();
   poll();
-  EXPECT_TRUE(first.leads());
-  EXPECT_TRUE(first.followed());
-  EXPECT_FALSE(second.outcome);
-  leading(first).done();
-  poll();
-  EXPECT_TRUE(second.followed());
-  EXPECT_FALSE(second.leads());
+  EXPECT_TRUE(follower.served());
 }
 
-TEST_F(FollowersTest, WhoIsCancelledIsGoneAtOnceAndLeadsNobody) {
-  Visit& leader = come(prompt(1));
-  Visit& first = come(prompt(1));
-  Visit& second = come(prompt(1));
-  Visit& third = come(prompt(1));
-  first.cancellation.request(Error(Errc::ClientGone, "left"));
-  poll();
-  ASSERT_TRUE(first.outcome);
-  EXPECT_EQ(first.outcome->error().code(), Errc::ClientGone);
-  EXPECT_EQ(followers->waiting(), 2U);
-  leading(leader) = {};  // the second is promoted, and leaves before it hears of it
-  second.cancellation.request(Error(Errc::ClientGone, "left"));
-  poll();
-  EXPECT_EQ(second.outcome->error().code(), Errc::ClientGone);
-  EXPECT_TRUE(third.leads());
+TEST_F(FollowingTest, WhoMayNotWaitDoesNotFollow) {
+  open(queueing());
+  const Visit& leader = come(1);
+  Request hasty;
+  hasty.patience = Patience::none();
+  EXPECT_TRUE(come(1, hasty).served());
+  EXPECT_TRUE(leader.served());
 }
 
-TEST_F(FollowersTest, NobodyWaitsLongerThanHeSaid) {
-  Visit& leader = come(prompt(1));
-  Visit& visit = come(prompt(1), Clock::now() + std::chrono::milliseconds(5));
-  run_until([&] { return visit.outcome.has_value(); });
-  EXPECT_TRUE(visit.followed());
-  EXPECT_FALSE(visit.leads());
-  EXPECT_GE((*visit.outcome)->waited, std::chrono::milliseconds(4));
-  EXPECT_TRUE(leader.leads());
-  EXPECT_EQ(followers->waiting(), 0U);
+TEST_F(FollowingTest, WhenPatienceEndsItGoesAlone) {
+  open(queueing());
+  const Visit& leader = come(1);
+  Request impatient;
+  impatient.patience = Patience{.at_most = std::chrono::milliseconds(5)};
+  Visit& follower = come(1, impatient);
+  EXPECT_FALSE(follower.outcome);
+  run_until([&] { return follower.outcome.has_value(); });
+  EXPECT_TRUE(follower.served());
+  EXPECT_TRUE(leader.served());
+  EXPECT_EQ(gate->waiting(), 0U);
 }
 
-TEST_F(FollowersTest, WhoLeadsWithoutWaitingIsFollowedToo) {
-  Leading lead = followers->lead(prompt(1));
-  Visit& visit = come(prompt(1));
-  EXPECT_FALSE(visit.outcome);
-  lead.done();
-  poll();
-  EXPECT_TRUE(visit.followed());
-  EXPECT_FALSE(followers->lead(prompt(1, 3)));  // too short for anybody to wait for
-  EXPECT_EQ(followers->blocks(), 0U);
-}
-
-TEST_F(FollowersTest, AnExecutorThatEndsTakesItsFollowersAlong) {
-  Visit& leader = come(prompt(1));
-  Cancellation cancellation;
-  auto doomed = std::make_unique<boost::asio::io_context>();
-  boost::asio::co_spawn(*doomed, followers->join(prompt(1), kNever, cancellation),
-                        boost::asio::detached);
-  doomed->poll();
-  Visit& last = come(prompt(1));
-  EXPECT_EQ(followers->waiting(), 2U);
-  leading(leader) = {};  // one is promoted that will never hear of it
-  doomed.reset();
-  poll();
-  EXPECT_TRUE(last.leads());
+TEST_F(FollowingTest, WhereThereIsNoRoomToWaitItGoesAloneAndIsNotTurnedAway) {
+  config::QueueClass small = queueing();
+  small.requests_per_worker = 1;
+  open(small);
+  const Visit& leader = come(1);
+  const Visit& follower = come(1);
+  EXPECT_FALSE(follower.outcome);
+  EXPECT_TRUE(come(1).served());
+  EXPECT_THAT(registry.render(),
+              testing::HasSubstr(R"(baton_queue_refused_total{model="m",reason="requests"} 0)"));
+  places = 0;
+  const Visit& refused = come(1);
+  ASSERT_TRUE(refused.outcome);
+  EXPECT_EQ(refused.outcome->error().code(), Errc::QueueFull);
+  EXPECT_TRUE(leader.served());
 }
 
 TEST(FollowersThreads, OneLeadsAtATimeAndAllGoOn) {
   constexpr int kClients = 60;
   constexpr int kVisits = 100;
-  const auto followers = std::make_shared<Followers>(100);
+  telemetry::Registry registry;
+  boost::asio::io_context never_run;  // so that nobody is rescued by the recheck timer
+  config::Queue config;
+  config.classes.emplace_back().name = "all";
+  const auto gate =
+      std::make_shared<Gate>(config, never_run.get_executor(), GateMetrics(registry, "m", config));
+  const auto followers = std::make_shared<Followers>(100, [gate] { gate->changed(); });
   std::array<std::atomic<int>, 3> leaders{};
   std::atomic<int> ended{0};
   std::atomic<bool> together{false};
@@ -165,20 +313,35 @@ TEST(FollowersThreads, OneLeadsAtATimeAndAllGoOn) {
               },
               boost::asio::detached);
         }
-        auto joined = co_await followers->join(prompt(family), kNever, *cancellation);
+        Leading leading;
+        std::optional<Following> following;
+        const auto hashes = prompt(family);
+        const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Tried> {
+          if (following && following->over()) return Tried(Attempted::Taken);
+          following = followers->find(chain(hashes));
+          if (following) return Tried(Attempted::Follows, following->awaits());
+          auto led = followers->lead(chain(hashes), following);
+          if (!led) {
+            following = led.error();
+            return Tried(Attempted::Follows, following->awaits());
+          }
+          leading = std::move(*led);
+          return Tried(Attempted::Taken);
+        };
+        const auto admitted = co_await gate->enter(Request(), attempt, *cancellation);
         ++ended;
-        if (!joined || !joined->leading) continue;
+        if (!admitted || !leading) continue;
         if (++leaders[family] != 1) together = true;
         for (std::uint64_t steps = random() % 4; steps > 0; --steps) co_await step_back();
         --leaders[family];
-        if (random() % 2 == 0) joined->leading.done();
+        if (random() % 2 == 0) leading.done();
       }
     });
   }
-  EXPECT_TRUE(threads.all_ended()) << followers->waiting() << " wait for ever";
+  EXPECT_TRUE(threads.all_ended()) << gate->waiting() << " wait for ever";
   EXPECT_EQ(ended, kClients * kVisits);
   EXPECT_FALSE(together);
-  EXPECT_EQ(followers->waiting(), 0U);
+  EXPECT_EQ(gate->waiting(), 0U);
   EXPECT_EQ(followers->blocks(), 0U);
 }
 

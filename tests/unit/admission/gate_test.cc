@@ -48,8 +48,8 @@ class GateTest : public test::IoFixture {
   Visit& come(Request request, std::string name = {}) {
     Visit& visit = visits.emplace_back();
     if (request.prompt_tokens == 0) request.prompt_tokens = 10;
-    const auto attempt = [this, &visit, name,
-                          lane = request.lane](const config::QueueClass&) -> Result<Attempted> {
+    const auto attempt = [this, &visit, name, lane = request.awaits.what](
+                             const config::QueueClass&, Chance) -> Result<Attempted> {
       ++visit.tries;
       if (broken.contains(name)) return fail(Errc::NoEligibleWorker, "nobody for " + name);
       for (auto& [worker, places] : free) {
@@ -69,7 +69,7 @@ class GateTest : public test::IoFixture {
   Visit& come(std::string name) { return come(Request(), std::move(name)); }
   static Request pinned(std::string worker) {
     Request made;
-    made.lane = std::move(worker);
+    made.awaits.what = std::move(worker);
     return made;
   }
   static Request patient(milliseconds at_most) {
@@ -172,7 +172,7 @@ TEST_F(GateTest, ALaneThatIsKnownToBeBusyIsNotTriedForEachNewcomer) {
 TEST_F(GateTest, AChangeBetweenTheTryAndTheQueueIsNotLost) {
   open();
   Visit& visit = visits.emplace_back();
-  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+  const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Attempted> {
     if (++visit.tries > 1) return Attempted::Taken;
     gate->changed();  // just after it has looked; nobody waits yet
     return Attempted::Busy;
@@ -188,7 +188,7 @@ TEST_F(GateTest, AChangeBetweenTheTryAndTheQueueIsNotLost) {
 TEST_F(GateTest, AChangeDuringAnOfferIsNotLost) {
   open();
   Visit& visit = visits.emplace_back();
-  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+  const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Attempted> {
     if (++visit.tries > 2) return Attempted::Taken;
     if (visit.tries == 2) gate->changed();
     return Attempted::Busy;
@@ -220,7 +220,7 @@ TEST_F(GateTest, AnExceptionEndsItsOwnRequestOnly) {
   open();
   bool thrown = false;
   bool now = false;
-  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+  const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Attempted> {
     if (now) throw std::runtime_error("a bug");
     return Attempted::Busy;
   };
@@ -368,7 +368,7 @@ TEST_F(GateTest, AnExecutorThatEndsTakesItsWaitersAlong) {
   Cancellation cancellation;  // outlives its listeners
   auto doomed = std::make_unique<boost::asio::io_context>();
   int tries = 0;
-  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+  const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Attempted> {
     ++tries;
     return Attempted::Busy;
   };
@@ -397,7 +397,7 @@ TEST_F(GateTest, CancelledBeforeItComesItIsNotTried) {
   start([&]() -> test::awaitable<void> {
     visit.outcome = co_await gate->enter(
         Request(),
-        [&](const config::QueueClass&) -> Result<Attempted> {
+        [&](const config::QueueClass&, Chance) -> Result<Attempted> {
           ++visit.tries;
           return Attempted::Taken;
         },

@@ -50,9 +50,9 @@ awaitable<void> visit(std::shared_ptr<Gate> gate, Workers& workers, std::uint64_
   request.prompt_tokens = 1 + random() % 100;
   request.tenant = std::to_string(random() % 3);
   const std::size_t pin = random() % 6;  // three of them are no worker's
-  if (pin < 3) request.lane = std::to_string(pin);
+  if (pin < 3) request.awaits.what = std::to_string(pin);
   std::size_t taken = 0;
-  const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+  const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Attempted> {
     for (std::size_t worker = 0; worker < 3; ++worker) {
       if (pin < 3 && pin != worker) continue;
       if (!workers.take(worker)) continue;
@@ -126,7 +126,7 @@ TEST(GateThreads, WhoGoesLeavesNothingBehind) {
               },
               boost::asio::detached);
         }
-        const auto attempt = [&](const config::QueueClass&) -> Result<Attempted> {
+        const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Attempted> {
           int left = places.load();
           while (left > 0) {
             if (places.compare_exchange_weak(left, left - 1)) return Attempted::Taken;
@@ -160,7 +160,7 @@ TEST(GateThreads, ACrowdTakesLittleMemoryAndGivesItBack) {
   {
     std::deque<Cancellation> cancellations(kCrowd);
     boost::asio::io_context io{1};
-    const auto attempt = [](const config::QueueClass&) -> Result<Attempted> {
+    const auto attempt = [](const config::QueueClass&, Chance) -> Result<Attempted> {
       return Attempted::Busy;
     };
     for (std::size_t i = 0; i < kCrowd; ++i) {
@@ -168,7 +168,7 @@ TEST(GateThreads, ACrowdTakesLittleMemoryAndGivesItBack) {
       request.policy_class = i % 2 == 0 ? "a" : "b";
       request.prompt_tokens = i;
       request.tenant = "tenant " + std::to_string(i % 1000);
-      request.lane = "*";
+      request.awaits.what = "*";
       boost::asio::co_spawn(io, gate->enter(request, attempt, cancellations[i]),
                             boost::asio::detached);
     }

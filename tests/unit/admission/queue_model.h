@@ -32,7 +32,7 @@ class QueueModel {
     passed_cost_.resize(config_.classes.size());
   }
 
-  void add(Ticket ticket, std::size_t policy_class, Entry entry) {
+  void add(Ticket ticket, std::size_t policy_class, Entry entry, Clock::time_point now) {
     if (!config_.fair_tenants) entry.tenant.clear();
     std::map<std::string, double>& served = served_[policy_class];
     std::optional<double> least;
@@ -47,27 +47,45 @@ class QueueModel {
       if (!least) served.clear();
       served[entry.tenant] = std::max(served[entry.tenant], least.value_or(0));
     }
-    all_.push_back({ticket, policy_class, std::move(entry)});
+    if (entry.awaits.what.empty()) entry.awaits = {};
+    const Lane key{policy_class, entry.awaits};
+    if (!lanes_.contains(key)) lanes_[key].tried = {seconds(now), ++sequence_};
+    all_.push_back({ticket, policy_class, std::move(entry), {seconds(now), ++sequence_}});
   }
 
   void begin_round() {
     trial_ = committed_;
-    passed_.clear();
-    passed_lanes_.clear();
-    passes_ = 0;
+    aside_.clear();
+    for (auto& [key, lane] : lanes_) lane = {.tried = lane.tried, .passes = 0, .in_round = false};
+    in_order_ = by_age_ = {};
   }
 
   std::optional<Ticket> next(Clock::time_point now) {
-    if (passes_ >= Queue::kLookAhead) return std::nullopt;
+    aged_ = false;
+    if (in_order_.first < Queue::kInOrder) {
+      if (const auto ticket = next_in_order(now)) return ticket;
+    }
+    if (by_age_.first >= Queue::kByAge) return std::nullopt;
+    aged_ = true;
+    return next_by_age(now);
+  }
+
+  std::optional<Ticket> next_in_order(Clock::time_point now) {
     std::vector<const Waiting*> firsts;
-    for (std::size_t i = 0; i < config_.classes.size(); ++i) firsts.push_back(first(i, now));
-    if (std::ranges::count(firsts, nullptr) == std::ranges::ssize(firsts)) return std::nullopt;
+    std::optional<std::size_t> fewest;
+    for (std::size_t i = 0; i < config_.classes.size(); ++i) {
+      firsts.push_back(first(i, now));
+      if (!firsts[i]) continue;
+      const std::size_t passes = lane_of(*firsts[i]).passes;
+      fewest = std::min(fewest.value_or(passes), passes);
+    }
+    if (!fewest) return std::nullopt;
     while (true) {
       const std::size_t i = trial_.of;
-      if (firsts[i]) {
+      if (firsts[i] && lane_of(*firsts[i]).passes == *fewest) {
         if (!std::exchange(trial_.granted, true)) trial_.deficits[i] += config_.classes[i].quantum;
         if (cost(*firsts[i]) <= trial_.deficits[i]) return firsts[i]->ticket;
-      } else {
+      } else if (!firsts[i]) {
         trial_.deficits[i] =
             std::min(trial_.deficits[i], std::max(passed_cost_[i], config_.classes[i].quantum));
       }
@@ -85,36 +103,65 @@ class QueueModel {
     remove(ticket);
   }
 
-  void pass(Ticket ticket) {
-    ++passes_;
-    const Waiting& waiting = find(ticket);
-    passed_.insert(ticket);
+  void pass(Ticket ticket, Awaited awaited, Clock::time_point now) {
+    Waiting& waiting = find(ticket);
     passed_cost_[waiting.policy_class] = cost(waiting);
-    if (!waiting.entry.lane.empty())
-      passed_lanes_.emplace(waiting.policy_class, waiting.entry.lane);
+    auto& counted = aged_ ? by_age_ : in_order_;
+    ++counted.first;
+    if (newcomer(waiting)) ++counted.second;
+    const Stamp stamp{seconds(now), ++sequence_};
+    const Lane key{waiting.policy_class, waiting.entry.awaits};
+    if (!awaited.what.empty() && awaited != waiting.entry.awaits) {
+      waiting.entry.awaits = awaited;
+      const Lane next{waiting.policy_class, awaited};
+      if (!lanes_.contains(next)) lanes_[next].tried = stamp;
+      aside_.insert(ticket);
+      forget_lane(key);
+    } else if (newcomer(waiting)) {
+      waiting.tried = stamp;
+      aside_.insert(ticket);
+    } else {
+      LaneState& lane = lanes_[key];
+      lane.in_round = true;
+      lane.tried = stamp;
+      if (awaited_surely(waiting)) return;
+      ++lane.passes;
+      aside_.insert(ticket);
+    }
   }
 
   void remove(Ticket ticket) {
     const std::size_t policy_class = find(ticket).policy_class;
-    const std::string lane = find(ticket).entry.lane;
+    const Lane key{policy_class, find(ticket).entry.awaits};
     std::erase_if(all_, [ticket](const Waiting& waiting) { return waiting.ticket == ticket; });
     const auto same_class = [&](const Waiting& waiting) {
       return waiting.policy_class == policy_class;
     };
     if (std::ranges::none_of(all_, same_class))
       committed_.deficits[policy_class] = trial_.deficits[policy_class] = 0;
-    // Who comes into a lane that nobody is in is the first to be tried there.
-    if (std::ranges::none_of(all_, [&](const Waiting& waiting) {
-          return same_class(waiting) && waiting.entry.lane == lane;
-        }))
-      passed_lanes_.erase({policy_class, lane});
+    forget_lane(key);
   }
 
  private:
+  using Stamp = std::pair<double, std::uint64_t>;
   struct Waiting {
     Ticket ticket;
     std::size_t policy_class;
     Entry entry;
+    Stamp tried;  // of a newcomer
+  };
+  struct Lane {
+    std::size_t policy_class;
+    Awaited awaited;
+    bool operator<(const Lane& other) const {
+      return std::tie(policy_class, awaited.what, awaited.surely) <
+             std::tie(other.policy_class, other.awaited.what, other.awaited.surely);
+    }
+  };
+  struct LaneState {
+    Stamp tried = {};
+    std::size_t passes = 0;
+    bool in_round = false;  // it was tried
   };
   struct Turn {
     std::size_t of = 0;
@@ -125,13 +172,55 @@ class QueueModel {
   static std::uint64_t cost(const Waiting& waiting) {
     return std::max<std::uint64_t>(1, waiting.entry.uncached_tokens());
   }
-  const Waiting& find(Ticket ticket) const {
-    return *std::ranges::find(all_, ticket, &Waiting::ticket);
+  Waiting& find(Ticket ticket) { return *std::ranges::find(all_, ticket, &Waiting::ticket); }
+  static double seconds(Clock::time_point time) {
+    return std::chrono::duration<double>(time.time_since_epoch()).count();
+  }
+  static bool newcomer(const Waiting& waiting) { return waiting.entry.awaits.what.empty(); }
+  static bool awaited_surely(const Waiting& waiting) { return waiting.entry.awaits.surely; }
+  const LaneState& lane_of(const Waiting& waiting) {
+    return lanes_[{waiting.policy_class, waiting.entry.awaits}];
+  }
+  bool may_be_tried(const Waiting& waiting) {
+    if (aside_.contains(waiting.ticket)) return false;
+    if (newcomer(waiting)) return true;
+    return !(lane_of(waiting).in_round && awaited_surely(waiting));
+  }
+  // Who comes into a lane that nobody is in is the first to be tried there.
+  void forget_lane(const Lane& key) {
+    if (std::ranges::none_of(all_, [&](const Waiting& waiting) {
+          return waiting.policy_class == key.policy_class && waiting.entry.awaits == key.awaited;
+        }))
+      lanes_.erase(key);
+  }
+
+  std::optional<Ticket> next_by_age(Clock::time_point now) {
+    std::optional<std::pair<double, Ticket>> longest;
+    const auto consider = [&longest](const std::optional<std::pair<Stamp, Ticket>>& other) {
+      if (other && (!longest || other->first.first < longest->first))
+        longest = {other->first.first, other->second};
+    };
+    for (std::size_t i = 0; i < config_.classes.size(); ++i) {
+      std::optional<std::pair<Stamp, Ticket>> lane;
+      std::optional<std::pair<Stamp, Ticket>> alone;
+      for (const Waiting& waiting : all_) {
+        if (waiting.policy_class != i || !may_be_tried(waiting)) continue;
+        if (newcomer(waiting)) {
+          if (!alone || waiting.tried < alone->first) alone = {waiting.tried, waiting.ticket};
+        } else if (!lane_of(waiting).in_round) {
+          const Waiting* const best = first(i, now, &waiting.entry.awaits);
+          if (!lane || lane_of(waiting).tried < lane->first)
+            lane = {lane_of(waiting).tried, best->ticket};
+        }
+      }
+      consider(lane);
+      if (by_age_.second < Queue::kByAge / 2) consider(alone);
+    }
+    return longest ? std::optional(longest->second) : std::nullopt;
   }
   double score(const Waiting& waiting, double now) const {
     const double jump = std::max(0.0, waiting.entry.priority_jump);
-    const double arrival =
-        std::chrono::duration<double>(waiting.entry.arrival.time_since_epoch()).count();
+    const double arrival = seconds(waiting.entry.arrival);
     switch (config_.classes[waiting.policy_class].order) {
       case config::QueueOrder::Fcfs:
         return jump - arrival;
@@ -144,16 +233,19 @@ class QueueModel {
     }
     return (1 + jump + (now - arrival)) / static_cast<double>(cost(waiting));
   }
-  const Waiting* first(std::size_t policy_class, Clock::time_point time) {
-    const double now = std::chrono::duration<double>(time.time_since_epoch()).count();
+  const Waiting* first(std::size_t policy_class, Clock::time_point time,
+                       const Awaited* only = nullptr) {
+    const double now = seconds(time);
     const auto key = [&](const Waiting& waiting) {
-      return std::tuple(waiting.entry.strict_priority, -served_[policy_class][waiting.entry.tenant],
+      return std::tuple(-static_cast<double>(lane_of(waiting).passes),
+                        waiting.entry.strict_priority, -served_[policy_class][waiting.entry.tenant],
                         score(waiting, now), -static_cast<double>(waiting.ticket));
     };
+    const bool barred = !only && in_order_.second >= Queue::kInOrder / 2;
     const Waiting* best = nullptr;
     for (const Waiting& waiting : all_) {
-      if (waiting.policy_class != policy_class || passed_.contains(waiting.ticket) ||
-          passed_lanes_.contains({policy_class, waiting.entry.lane}))
+      if (waiting.policy_class != policy_class || !may_be_tried(waiting) ||
+          (barred && newcomer(waiting)) || (only && waiting.entry.awaits != *only))
         continue;
       if (!best || key(waiting) > key(*best)) best = &waiting;
     }
@@ -166,9 +258,12 @@ class QueueModel {
   Turn committed_;
   Turn trial_;
   std::vector<std::uint64_t> passed_cost_;
-  std::set<Ticket> passed_;
-  std::set<std::pair<std::size_t, std::string>> passed_lanes_;
-  std::size_t passes_ = 0;
+  std::set<Ticket> aside_;
+  std::map<Lane, LaneState> lanes_;               // where somebody is
+  std::pair<std::size_t, std::size_t> in_order_;  // passes, and those of newcomers
+  std::pair<std::size_t, std::size_t> by_age_;
+  bool aged_ = false;
+  std::uint64_t sequence_ = 0;
 };
 
 }  // namespace baton::admission

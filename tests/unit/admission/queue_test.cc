@@ -34,7 +34,7 @@ config::Queue with(std::vector<config::QueueClass> classes) {
 Entry of(std::uint64_t tokens, double arrival = 0, std::string lane = {}) {
   Entry made;
   made.prompt_tokens = tokens;
-  made.lane = std::move(lane);
+  made.awaits.what = std::move(lane);
   made.arrival = at(arrival);
   return made;
 }
@@ -148,15 +148,22 @@ TEST(Queue, DoesWhatItsRulesSayWhateverHappens) {
                                      pick(2) == 0 ? 1 : 1 + pick(300)));
     }
     config.fair_tenants = pick(3) != 0;
+    // Few lanes or more than a round can try; and little or much is passed over.
+    const std::uint64_t lanes = pick(2) ? 4 : 150;
+    const std::uint64_t serving = pick(2) ? 2 : 40;
+    const auto awaited = [&] {
+      return Awaited{.what = std::to_string(pick(lanes)), .surely = pick(2) == 0};
+    };
     Queue queue(config, at(0));
     QueueModel model(config);
     std::vector<Ticket> all;
     double now = 0;
-    for (int step = 0; step < 800; ++step) {
+    for (int step = 0; step < 1500; ++step) {
       now += static_cast<double>(pick(1000)) / 1024;
-      const auto what = pick(10);
+      const auto what = pick(serving == 2 ? 10 : 40);  // rounds are short, or go on to their end
       if (what < 5) {
-        Entry entry = of(pick(4) == 0 ? 0 : pick(500), now, pick(2) ? "" : std::to_string(pick(3)));
+        Entry entry = of(pick(4) == 0 ? 0 : pick(500), now);
+        entry.awaits = pick(2) ? Awaited() : awaited();
         entry.cached_tokens = pick(3) == 0 ? pick(entry.prompt_tokens + 10) : 0;
         entry.tenant = std::to_string(pick(4));
         entry.strict_priority = static_cast<std::uint32_t>(pick(8) == 0 ? pick(3) : 0);
@@ -164,7 +171,7 @@ TEST(Queue, DoesWhatItsRulesSayWhateverHappens) {
         const std::size_t policy_class = pick(classes);
         const auto ticket = queue.add(policy_class, entry, 1, at(now));
         ASSERT_TRUE(ticket);
-        model.add(*ticket, policy_class, entry);
+        model.add(*ticket, policy_class, entry, at(now));
         all.push_back(*ticket);
       } else if (what < 6 && !all.empty()) {
         const std::size_t index = pick(all.size());
@@ -178,10 +185,10 @@ TEST(Queue, DoesWhatItsRulesSayWhateverHappens) {
         const auto next = queue.next(at(now));
         ASSERT_EQ(next, model.next(at(now))) << "run " << run << ", step " << step;
         if (!next) continue;
-        if (pick(2) == 0) {
-          queue.pass(*next, at(now));
-          model.pass(*next);
-          EXPECT_TRUE(queue.passed(*next));
+        if (pick(serving) != 0) {
+          const Awaited told = pick(2) ? Awaited() : awaited();
+          queue.pass(*next, told, at(now));
+          model.pass(*next, told, at(now));
         } else {
           queue.taken(*next, at(now));
           model.taken(*next);
@@ -213,7 +220,7 @@ TEST(Queue, ClassesShareByTheirQuanta) {
     const auto [policy_class, tokens] = what[ticket];
     line.queue.taken(ticket, at(now));
     served[policy_class] += static_cast<double>(tokens);
-    while (const auto busy = line.queue.next(at(now))) line.queue.pass(*busy, at(now));
+    while (const auto busy = line.queue.next(at(now))) line.queue.pass(*busy, {}, at(now));
     add(policy_class, now);
   }
   const double all = std::accumulate(served.begin(), served.end(), 0.0);
@@ -241,10 +248,10 @@ TEST(Queue, NobodyWaitsBehindOneWhoseWorkerIsBusy) {
   const Ticket last = line.add(of(10, 2, "worker 2"));
   line.queue.begin_round(at(3));
   EXPECT_EQ(line.queue.next(at(3)), pinned[0]);
-  line.queue.pass(pinned[0], at(3));
+  line.queue.pass(pinned[0], {}, at(3));
   EXPECT_TRUE(line.queue.passed(pinned[999]));
   EXPECT_EQ(line.queue.next(at(3)), alone);
-  line.queue.pass(alone, at(3));
+  line.queue.pass(alone, {}, at(3));
   EXPECT_EQ(line.queue.next(at(3)), last);
   line.queue.taken(last, at(3));
   EXPECT_EQ(line.queue.next(at(3)), std::nullopt);
@@ -253,16 +260,95 @@ TEST(Queue, NobodyWaitsBehindOneWhoseWorkerIsBusy) {
   EXPECT_EQ(line.queue.next(at(4)), pinned[0]);
 }
 
-TEST(Queue, ARoundPassesOverABoundedNumber) {
+// Passes over whoever is offered a turn, until nobody is; each says what it waits for.
+template <class Waits>
+std::vector<Ticket> pass_all(Queue& queue, double now, Waits waits_for) {
+  std::vector<Ticket> tried;
+  queue.begin_round(at(now));
+  while (const auto ticket = queue.next(at(now))) {
+    tried.push_back(*ticket);
+    queue.pass(*ticket, waits_for(*ticket), at(now));
+  }
+  return tried;
+}
+
+Awaited rank(std::uint64_t number) {
+  return {.what = "rank " + std::to_string(number), .surely = false};
+}
+
+TEST(Queue, ARoundPassesOverABoundedNumberAndHalfOfThemNewcomers) {
   Line line(with({named("all")}));
   for (int i = 0; i < 1000; ++i) line.add(of(10, i));
-  line.queue.begin_round(at(2000));
-  std::size_t passes = 0;
-  while (const auto ticket = line.queue.next(at(2000))) {
-    line.queue.pass(*ticket, at(2000));
-    ++passes;
+  std::set<Ticket> in_lanes;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    Entry entry = of(10, 1000);
+    entry.awaits = rank(i);
+    in_lanes.insert(line.add(entry));
   }
-  EXPECT_EQ(passes, Queue::kLookAhead);
+  const auto tried = pass_all(line.queue, 2000, [](Ticket) { return Awaited(); });
+  EXPECT_EQ(tried.size(), Queue::kInOrder + Queue::kByAge);
+  EXPECT_EQ(std::ranges::count_if(tried, [&](Ticket one) { return in_lanes.contains(one); }),
+            std::ptrdiff_t{(Queue::kInOrder + Queue::kByAge) / 2});
+}
+
+TEST(Queue, OneIsTriedForAllWhoWaitForTheSame) {
+  Line line(with({named("all")}));
+  std::vector<Ticket> fans;
+  for (int i = 0; i < 1000; ++i) fans.push_back(line.add(of(10, i)));
+  const auto their_rank = [](Ticket) { return rank(1); };
+  // Until all of them have been told.
+  for (std::size_t round = 0; round < fans.size() / Queue::kByAge; ++round)
+    pass_all(line.queue, 1000, their_rank);
+  const Ticket behind = line.add(of(10, 1001));
+  line.queue.begin_round(at(1002));
+  EXPECT_EQ(line.queue.next(at(1002)), fans[0]);
+  line.queue.pass(fans[0], rank(1), at(1002));
+  EXPECT_EQ(line.queue.next(at(1002)), behind);
+  // Who else waits for that rank may think otherwise by now, but comes after the first of each lane.
+  line.queue.pass(behind, rank(2), at(1002));
+  EXPECT_EQ(line.queue.next(at(1002)), fans[1]);
+  // Who has another favourite now does not stand for those he leaves.
+  line.queue.pass(fans[1], rank(2), at(1002));
+  EXPECT_EQ(line.queue.next(at(1002)), fans[2]);
+  line.queue.taken(fans[2], at(1002));
+  line.queue.begin_round(at(1003));
+  EXPECT_EQ(line.queue.next(at(1003)), fans[0]);
+  line.queue.pass(fans[0], rank(1), at(1003));
+  EXPECT_EQ(line.queue.next(at(1003)), fans[1]);  // the first of the other lane, now
+}
+
+TEST(Queue, EachLaneHasItsTurnHoweverManyAreBeforeIt) {
+  constexpr std::uint64_t kLanes = 500;
+  Line line(with({named("a"), named("b")}));
+  std::map<Ticket, std::uint64_t> waits_for;
+  for (std::uint64_t i = 0; i < 3 * kLanes; ++i) {
+    const Ticket ticket = line.add(of(10, static_cast<double>(i)), i % 2);
+    waits_for[ticket] = i % kLanes;
+  }
+  const auto told = [&](Ticket ticket) { return rank(waits_for[ticket]); };
+  double now = 2000;
+  for (int round = 0; round < 200; ++round) pass_all(line.queue, ++now, told);
+  // All know what they wait for. In so many rounds somebody is tried for each rank.
+  std::set<std::uint64_t> tried;
+  for (std::uint64_t round = 0; round <= 2 * kLanes / Queue::kByAge; ++round) {
+    for (const Ticket ticket : pass_all(line.queue, ++now, told)) tried.insert(waits_for[ticket]);
+  }
+  EXPECT_EQ(tried.size(), kLanes);
+}
+
+TEST(Queue, ABusyFavouriteOfOneClassLeavesTriesToTheOthers) {
+  Line line(with({named("a", QueueOrder::Fcfs, 1000), named("b", QueueOrder::Fcfs, 1)}));
+  for (int i = 0; i < 200; ++i) {
+    Entry entry = of(1, i);
+    entry.awaits = rank(1);
+    line.add(entry, 0);
+  }
+  Entry other = of(1, 300);
+  other.awaits = rank(2);
+  const Ticket of_b = line.add(other, 1);
+  line.queue.begin_round(at(400));
+  line.queue.pass(*line.queue.next(at(400)), rank(1), at(400));
+  EXPECT_EQ(line.queue.next(at(400)), of_b);
 }
 
 TEST(Queue, ABusyClassHasItsTurnWhenItsWorkersHaveTime) {
@@ -280,7 +366,7 @@ TEST(Queue, ABusyClassHasItsTurnWhenItsWorkersHaveTime) {
         break;
       }
       EXPECT_EQ(*ticket, a[0]);
-      line.queue.pass(*ticket, at(1));
+      line.queue.pass(*ticket, {}, at(1));
     }
   }
   // Then they take turns: it has not been saving up meanwhile.
@@ -406,7 +492,7 @@ TEST(Queue, ACrowdIsServedAndForgotten) {
   for (std::size_t i = 0; i < kCrowd; ++i) {
     Entry entry = from("tenant " + std::to_string(random() % 10'000), 1 + random() % 2000,
                        static_cast<double>(i) / 1000);
-    entry.lane = i % 3 == 0 ? "" : std::to_string(random() % 50);
+    if (i % 3 != 0) entry.awaits.what = std::to_string(random() % 50);
     line.add(entry, i % 2);
   }
   EXPECT_EQ(line.queue.size(), kCrowd);

@@ -62,7 +62,11 @@ Json decided(const std::vector<Json>& choices) {
             {"decisions", Json::array()},
             {"outcome", nullptr}};
   for (const Json& one : choices)
-    json["decisions"].push_back({{"part", "prefill"}, {"attempt", 1}, {"at", ""}, {"choice", one}});
+    json["decisions"].push_back({{"part", "prefill"},
+                                 {"attempt", 1},
+                                 {"at", ""},
+                                 {"given_back", nullptr},
+                                 {"choice", one}});
   return json;
 }
 
@@ -159,6 +163,15 @@ TEST(Explanation, TellsOfNamesSessionsRanksAndAttempts) {
               HasSubstr("Prefill and decode: w1 rank 3 (the request names it, attempt 2)\n"));
   json["decisions"][0]["choice"]["by"] = "session";
   EXPECT_THAT(text_of(json), HasSubstr("its session was served there"));
+}
+
+TEST(Explanation, TellsWhoDidNotGetTheRequestAfterAll) {
+  Json json = decided({choice({candidate("w1", 0, 1)}), choice({candidate("w2", 0, 1)})});
+  EXPECT_THAT(text_of(json), Not(HasSubstr("did not get")));
+  json["decisions"][0]["given_back"] = "no decode worker could follow";
+  EXPECT_THAT(text_of(json),
+              HasSubstr("Prefill: w1 (policy kv)\nBut it did not get the request: no decode worker "
+                        "could follow.\n"));
 }
 
 TEST(Explanation, TellsOfWaiting) {

@@ -68,6 +68,7 @@ TEST_F(DecisionsApiTest, TellsAllThatWasDecidedAboutARequest) {
   page.bypass("bypass_denied_decode_busy");
   page.waited({.policy_class = "batch", .ahead = 4, .queued = 12'345'678ns, .followed = 2ms});
   page.chosen(decision(fleet::Part::Prefill, 1));
+  page.given_back("no \"decode\" worker could follow");
   page.chosen(decision(fleet::Part::Decode, 1));
   page.chosen(decision(fleet::Part::Both, 2));
   page.close({.status = 200,
@@ -88,7 +89,9 @@ TEST_F(DecisionsApiTest, TellsAllThatWasDecidedAboutARequest) {
                                             "followed_ms":2.0})"));
   ASSERT_EQ(told["decisions"].size(), 3U);
   EXPECT_EQ(told["decisions"][0]["part"], "prefill");
+  EXPECT_EQ(told["decisions"][0]["given_back"], "no \"decode\" worker could follow");
   EXPECT_EQ(told["decisions"][1]["part"], "decode");
+  EXPECT_TRUE(told["decisions"][1]["given_back"].is_null());
   EXPECT_EQ(told["decisions"][2]["part"], "both");
   EXPECT_EQ(told["decisions"][2]["attempt"], 2);
   EXPECT_EQ(told["decisions"][0]["at"], "2026-11-15T10:00:00.007Z");

@@ -38,6 +38,23 @@ TEST(DecisionLog, TellsWhatWasDecided) {
   EXPECT_FALSE(log.find("id-2"));
 }
 
+TEST(DecisionLog, TellsWhoDidNotGetTheRequestAfterAll) {
+  DecisionLog log(10);
+  DecisionLog::Page page = log.open("id-1", "m", 0);
+  page.given_back("nobody was chosen yet");
+  page.chosen({});
+  page.given_back("another was quicker");
+  page.chosen({});
+  const auto decided = log.find("id-1");
+  ASSERT_EQ(decided->decisions.size(), 2U);
+  EXPECT_EQ(decided->decisions[0].given_back, "another was quicker");
+  EXPECT_EQ(decided->decisions[1].given_back, "");
+  // Of a choice that is not remembered nothing else is told.
+  for (int i = 0; i < 100; ++i) page.chosen({});
+  page.given_back("the last");
+  EXPECT_EQ(log.find("id-1")->decisions.back().given_back, "");
+}
+
 TEST(DecisionLog, ForgetsTheOldest) {
   DecisionLog log(3);
   for (int i = 0; i < 5; ++i) log.open("id-" + std::to_string(i), "m", 0);
@@ -64,6 +81,7 @@ TEST(DecisionLog, OfNothingKeepsNothing) {
   DecisionLog::Page page = log.open("id-1", "m", 0);
   EXPECT_FALSE(page);
   page.chosen({});
+  page.given_back("why");
   page.close({});
   EXPECT_EQ(log.size(), 0U);
 }

@@ -2,16 +2,25 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/pool_gate.h"
 
+#include "fleet/fleet.h"
 #include "telemetry/log.h"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace baton::handoff {
 namespace {
 
 struct PoolGateTest : testing::Test {
-  PoolGate& gate(const config::Queue& queue) {
+  std::shared_ptr<PoolGate> gate(const config::Queue& queue) {
     return PoolGate::of(*pool, queue, model::Policy::Kv, "m", io.get_executor(), metrics);
   }
 
@@ -24,21 +33,103 @@ struct PoolGateTest : testing::Test {
 };
 
 TEST_F(PoolGateTest, IsOneForAPool) {
+  EXPECT_EQ(PoolGate::find(*pool), nullptr);
   config::Queue queue;
   queue.classes.emplace_back().name = "default";
   queue.classes[0].busy_tokens = 0;
-  PoolGate& first = gate(queue);
-  EXPECT_TRUE(first.gate());
-  EXPECT_FALSE(first.followers());
-  EXPECT_EQ(&gate(queue), &first);
+  const auto first = gate(queue);
+  EXPECT_FALSE(first->followers());
+  EXPECT_EQ(gate(queue), first);
+  EXPECT_EQ(PoolGate::find(*pool), first);
   pool->bell().ring();  // nobody waits
 }
 
-TEST_F(PoolGateTest, WithoutClassesNobodyWaitsThere) {
+TEST_F(PoolGateTest, ThoseWhoFollowAreTriedAgainWhenTheirLeaderEnds) {
   config::Queue queue;
-  queue.follow_tokens = 100;
-  EXPECT_FALSE(gate(queue).gate());
-  EXPECT_TRUE(gate(queue).followers());
+  queue.follow_tokens = 16;
+  const auto made = gate(queue);
+  const std::vector<std::uint64_t> hashes{1, 2, 3};
+  const admission::Chain chain{.hashes = hashes, .cached = 0, .block_tokens = 16};
+  auto leading = made->followers()->lead(chain);
+  ASSERT_TRUE(leading);
+  std::optional<Result<admission::Admitted>> outcome;
+  Cancellation cancellation;
+  const auto attempt = [&](const config::QueueClass&, admission::Chance) {
+    const auto leader = made->followers()->find(chain);
+    return Result<admission::Tried>(
+        leader ? admission::Tried(admission::Attempted::Follows, leader->awaits())
+               : admission::Tried(admission::Attempted::Taken));
+  };
+  boost::asio::co_spawn(
+      io,
+      [&]() -> boost::asio::awaitable<void> {
+        outcome = co_await made->gate().enter({}, attempt, cancellation);
+      },
+      boost::asio::detached);
+  io.poll();
+  EXPECT_EQ(made->gate().waiting(), 1U);
+  leading->done();
+  io.poll();
+  EXPECT_TRUE(outcome && *outcome);
+}
+
+// Requests that wait by the old options are served by what those who came by the new ones give back.
+TEST_F(PoolGateTest, WhoWaitsAtAReloadHearsOfWhatIsServedAfterIt) {
+  config::Config config;
+  config::Model& options = config.models.emplace_back();
+  options.name = "m";
+  options.policy = model::Policy::Kv;
+  config::QueueClass& one = options.routing.queue.classes.emplace_back();
+  one.name = "default";
+  one.busy_tokens = 0;
+  model::WorkerSpec& spec = options.workers.emplace_back();
+  spec.endpoint = {"127.0.0.1", 1};
+  spec.role = model::Role::Aggregated;
+  fleet::Fleet fleet(config, metrics, log);
+  const fleet::Random dice = [] { return std::uint64_t{0}; };
+  const auto prompt = std::make_shared<fleet::KnownPrompt>();
+  prompt->tokens = 100;
+  const auto book = [&](fleet::Pool& from) {
+    fleet::Wish wish;
+    wish.prompt = prompt;
+    wish.busy = fleet::BusyLine{.tokens = 0, .share = {}};
+    return from.workers(model::Role::Aggregated).book(wish, dice);
+  };
+
+  const auto before = fleet.find("m")->choose({}, dice);
+  boost::asio::io_context never_run;  // so that nobody is rescued by the recheck timer
+  const auto old_gate = PoolGate::of(*before, options.routing.queue, options.policy, "m",
+                                     never_run.get_executor(), metrics);
+  config.models[0].routing.queue.classes[0].order = config::QueueOrder::Lcfs;
+  fleet.configure(config.models);
+  const auto after = fleet.find("m")->choose({}, dice);
+  ASSERT_NE(before, after);
+  auto running = book(*after);
+  ASSERT_TRUE(running);
+
+  std::optional<Result<admission::Admitted>> outcome;
+  std::optional<fleet::Booking> booked;
+  Cancellation cancellation;
+  boost::asio::co_spawn(
+      io,
+      [&]() -> boost::asio::awaitable<void> {
+        outcome = co_await old_gate->gate().enter(
+            {},
+            [&](const config::QueueClass&, admission::Chance) -> Result<admission::Tried> {
+              auto tried = book(*before);
+              if (!tried) return admission::Tried(admission::Attempted::Busy);
+              booked = std::move(*tried);
+              return admission::Tried(admission::Attempted::Taken);
+            },
+            cancellation);
+      },
+      boost::asio::detached);
+  io.poll();
+  EXPECT_FALSE(outcome);
+  running->prefill_completed();
+  io.restart();
+  io.poll();
+  EXPECT_TRUE(outcome && *outcome);
 }
 
 TEST(QueueDefaults, AreThePolicys) {
@@ -51,6 +142,12 @@ TEST(QueueDefaults, AreThePolicys) {
   EXPECT_TRUE(late.classes[0].queues());
   EXPECT_EQ(late.classes[0].order, config::QueueOrder::Shortest);
   EXPECT_GT(late.follow_tokens, 0U);
+  // Who only follows needs a place, but does not wait for workers.
+  config::Queue follow;
+  follow.follow_tokens = 100;
+  const config::Queue following = PoolGate::with_defaults(follow, model::Policy::Kv);
+  ASSERT_EQ(following.classes.size(), 1U);
+  EXPECT_FALSE(following.classes[0].queues());
 }
 
 TEST(QueueDefaults, LeaveWhatIsConfigured) {

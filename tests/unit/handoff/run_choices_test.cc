@@ -247,6 +247,34 @@ TEST_F(RunChoicesTest, AStampedeFollowsItsFirst) {
   read_all(other);
 }
 
+// Whoever was let through need not queue again, also where it goes on alone.
+TEST_F(RunChoicesTest, AFallbackDoesNotQueueAgain) {
+  config::QueueClass one;
+  one.name = "default";
+  one.busy_tokens = 0;
+  options.routing.queue.classes = {one};
+  options.on_prefill_failure = model::OnPrefillFailure::Fallback;
+  FakeEngine prefill(test::always(response(500, R"({"error":"out of memory"})")));
+  serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, worker_.endpoint()}});
+  fleet::Wish wish;
+  auto prompt = std::make_shared<fleet::KnownPrompt>();
+  prompt->tokens = 1000;
+  wish.prompt = prompt;
+  const auto busy =
+      fleet->find("m")->pool("default")->workers(Role::Decode).book(wish, handoff->random());
+  ASSERT_TRUE(busy);
+  worker_.proceed();
+  Client client;
+  Job wanted = sized_job(100);
+  wanted.patience = admission::Patience::none();
+  begin(client, wanted);
+  wait_for(client);
+  ASSERT_TRUE(*client.answer) << client.answer->error().message();
+  read_all(client);
+  EXPECT_GE(prefill.requests().size(), 1U);
+  EXPECT_EQ(worker_.requests().size(), 1U);
+}
+
 TEST_F(RunChoicesTest, WhyIsRemembered) {
   options.policy = model::Policy::Kv;
   serve(Engine::Vllm, {{Role::Aggregated, worker_.endpoint()}});
@@ -282,6 +310,7 @@ TEST_F(RunChoicesTest, ADecodeWorkerThatHasThePromptServesAlone) {
   wait_for(client);
   ASSERT_TRUE(*client.answer);
   EXPECT_FALSE((*client.answer)->handed_off());
+  EXPECT_TRUE(client.trail.bypassed);
   read_all(client);
   EXPECT_EQ(prefill.requests().size(), 0U);
   EXPECT_EQ(worker_.requests().size(), 1U);

@@ -398,6 +398,35 @@ TEST_F(Topology, PassesAPrefillWorkerOverThatNoDecodeCouldFollow) {
   EXPECT_EQ(in_flight(), 0);
 }
 
+TEST_F(Topology, WaitsForABusyOneBehindOneThatNoDecodeCouldFollow) {
+  add_prefill("r1");
+  add_prefill("r2");
+  add_decode("r2");
+  const fleet::BusyLine busy{.tokens = 0, .share = {}};
+  begin();
+  job->prompt_tokens = 100;
+  selection.emplace(*job, random);
+  auto running = selection->prefill(busy);
+  ASSERT_EQ(name(running), "p2");
+  Selection later(*job, random);
+  EXPECT_EQ(code(later.prefill(busy)), Errc::WorkersBusy);
+  running = fail(Errc::Internal, "ended");
+  EXPECT_EQ(name(later.prefill(busy)), "p2");
+}
+
+TEST_F(Topology, OfAWorkerThatWasGivenBackIsTold) {
+  add_prefill("r1");
+  add_prefill("r2");
+  add_decode("r2");
+  DecisionLog decisions(10);
+  begin().explain_to(decisions.open("id-1", "m", 0));
+  const auto booking = selection->prefill();
+  const auto decided = decisions.find("id-1");
+  ASSERT_EQ(decided->decisions.size(), 2U);
+  EXPECT_THAT(decided->decisions[0].given_back, HasSubstr("rack=r1"));
+  EXPECT_EQ(decided->decisions[1].given_back, "");
+}
+
 TEST_F(Topology, DoesNotPassOverAPrefillWorkerThatIsAskedFor) {
   add_prefill("r1");
   add_prefill("r2");

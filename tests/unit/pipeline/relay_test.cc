@@ -3,6 +3,7 @@
 #include "pipeline/relay.h"
 
 #include "unit/handoff/handoff_fixture.h"
+#include "unit/handoff/known_prompt_stub.h"
 #include "unit/pipeline/recording_sink.h"
 
 #include <fmt/format.h>
@@ -54,6 +55,7 @@ struct RelayTest : handoff::HandoffFixture {
     start([this, continuable]() -> awaitable<void> {
       handoff::Job wanted = job(engine::Api::Completions, request);
       wanted.continuable = continuable;
+      wanted.observer = observer;
       Delivery delivery{.api = engine::Api::Completions,
                         .include_usage = engine::IncludeUsage::No,
                         .response_bytes = 1000,
@@ -87,6 +89,7 @@ struct RelayTest : handoff::HandoffFixture {
 
   std::string request = R"({"model":"m","prompt":"p","max_tokens":9,"stream":true})";
   bool tell_workers = false;
+  std::shared_ptr<handoff::PromptObserver> observer;
   ModelMetrics model_metrics{metrics, "m"};
   RequestRecord record;
   std::optional<RecordingSink> sink;
@@ -102,11 +105,30 @@ TEST_F(RelayTest, PassesASoundStreamOnByteForByte) {
   EXPECT_EQ(sink->status, 200);
   EXPECT_EQ(sink->headers.find("content-type"), "text/event-stream");
   EXPECT_FALSE(sink->headers.find("server"));
+  EXPECT_FALSE(sink->headers.find("x-bypass-remote-prefill"));
   EXPECT_EQ(record.status, 200);
   EXPECT_EQ(record.events, 3U);
   EXPECT_EQ(record.response_bytes, events.size());
   ASSERT_TRUE(record.usage);
   EXPECT_EQ(record.usage->completion_tokens, 2);
+}
+
+TEST_F(RelayTest, SaysThatTheDecodeWorkerComputedThePromptItself) {
+  FakeEngine decode([](FakePeer& peer) {
+    while (peer.read_request()) peer.write(kHead + chunk(kToken + kFinish + kDone) + "0\r\n\r\n");
+  });
+  FakeEngine prefill(test::always(test::response(200, "{}")));
+  options.policy = model::Policy::Kv;
+  options.routing.conditional.policy = config::Bypass::IslBounding;
+  serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
+  const auto prompt = std::make_shared<handoff::KnownPromptStub>(1600);
+  prompt->cached(worker(decode.endpoint()), 1584);
+  observer = prompt;
+  begin_relay(true);
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->headers.find("x-bypass-remote-prefill"), "true");
+  EXPECT_EQ(prefill.requests().size(), 0U);
 }
 
 TEST_F(RelayTest, GivesTheSameWhereverTheBytesAreCut) {

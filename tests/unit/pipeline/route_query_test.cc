@@ -114,6 +114,49 @@ TEST_F(RouteQueryTest, HasTheLoadInItsScores) {
   EXPECT_EQ(candidates[1]["score"], 1.0);
 }
 
+TEST_F(RouteQueryTest, SaysWhetherTheRequestWouldWaitAndForWhat) {
+  config::QueueClass& one = options.routing.queue.classes.emplace_back();
+  one.name = "default";
+  one.busy_tokens = 0;
+  serve_by_cache();
+  const auto idle = json(describe(kBody).value());
+  EXPECT_EQ(idle["waits"], false);
+  EXPECT_TRUE(idle["waits_for"].is_null());
+  auto prompt = std::make_shared<fleet::KnownPrompt>();
+  prompt->tokens = 100;
+  fleet::Wish wish;
+  wish.prompt = prompt;
+  fleet::WorkerSet& prefills = fleet->find("m")->pool("default")->workers(Role::Prefill);
+  const auto first = prefills.book(wish, random);
+  const auto second = prefills.book(wish, random);
+  ASSERT_NE(first->worker().name(), second->worker().name());
+  const auto busy = json(describe(kBody).value());
+  EXPECT_EQ(busy["waits"], true);
+  EXPECT_EQ(busy["waits_for"],
+            json(R"({"kind":"workers","worker":null,"dp_rank":null,"ahead":0})"));
+  EXPECT_FALSE(busy["prefill"].is_null()) << "who it would be, were there time";
+}
+
+TEST_F(RouteQueryTest, SaysWhichWorkerTheRequestWouldWaitFor) {
+  options.policy = model::Policy::Ttft;
+  model::WorkerSpec only = spec(Engine::Vllm, Role::Aggregated, {"10.0.0.1", 80});
+  only.name = "a1";
+  only.data_parallel_size = 2;
+  serve({only});
+  auto prompt = std::make_shared<fleet::KnownPrompt>();
+  prompt->tokens = 1'000'000;
+  fleet::Wish wish;
+  wish.prompt = prompt;
+  fleet::WorkerSet& workers = fleet->find("m")->pool("default")->workers(Role::Aggregated);
+  const auto first = workers.book(wish, random);
+  const auto second = workers.book(wish, random);
+  const auto route = json(describe(kBody).value());
+  EXPECT_EQ(route["waits"], true);
+  EXPECT_EQ(route["waits_for"]["kind"], "worker");
+  EXPECT_EQ(route["waits_for"]["worker"], "a1");
+  EXPECT_EQ(route["waits_for"]["dp_rank"], route["decode"]["dp_rank"]);
+}
+
 TEST_F(RouteQueryTest, SaysWhyACandidateCannot) {
   serve_four();
   fleet->find_worker("10.0.0.1:80")->unreachable(fleet::Failure::Unreachable, "gone");

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "handoff/entrance.h"
+
+#include "admission/classes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace baton::handoff {
+namespace {
+
+using admission::Attempted;
+using admission::Awaited;
+using admission::Chance;
+using admission::Tried;
+
+// What the best cache of those workers has of the prompt.
+std::uint64_t most_cached_tokens(const Selection& selection) {
+  const fleet::KnownPrompt& prompt = selection.prompt();
+  const auto members = selection.first_workers().members();
+  std::uint64_t most = 0;
+  for (const fleet::KnownPrompt::Hit& hit : prompt.hits) {
+    if (!members->find(hit.seat)) continue;
+    const std::uint64_t blocks = std::uint64_t{hit.device} + hit.host + hit.disk;
+    most = std::max(most, blocks * hit.block_size);
+  }
+  return std::min(most, prompt.tokens);
+}
+
+// Anybody of the pool may have it.
+bool goes_anywhere(const routing::Hints& hints) {
+  return !hints.prefill && !hints.decode && !hints.allowed && hints.constraints.required.empty();
+}
+
+// What it could follow another by, as its prompt was last looked at; nothing where it follows nobody.
+std::optional<admission::Chain> chain_of(const Job& job, const Selection& selection) {
+  const fleet::KnownPrompt& prompt = selection.prompt();
+  if (!goes_anywhere(*job.hints) || prompt.shapes.empty() || !prompt.shapes.front().chain)
+    return std::nullopt;
+  const fleet::KnownPrompt::Shape& shape = prompt.shapes.front();
+  return admission::Chain{.hashes = *shape.chain,
+                          .cached = most_cached_tokens(selection) / shape.block_size,
+                          .block_tokens = shape.block_size};
+}
+
+std::string seat_name(model::WorkerId worker, std::uint32_t rank) {
+  return fmt::format("{}/{}", worker.value, rank);
+}
+
+// Requests with the same of this can go to the same workers.
+Awaited choice_of(const Job& job, const Selection& selection) {
+  const fleet::WorkerSet& workers = selection.first_workers();
+  const routing::Hints& hints = *job.hints;
+  if (const routing::Pin* const pin = selection.first_pin()) {
+    const auto worker = workers.find(pin->worker);
+    const std::uint32_t rank = pin->rank.value_or(0);
+    return {.what = worker ? "only " + seat_name(worker->id(), rank) : "only " + pin->worker};
+  }
+  std::string what(model::to_string(workers.role()));
+  if (const auto seat = selection.first_seat())
+    what += fmt::format(" rather {}", seat_name(seat->worker, seat->rank.value_or(0)));
+  for (const std::string& taint : hints.constraints.required)
+    what += fmt::format(" with {}", taint);
+  if (hints.allowed) what += fmt::format(" of {}", fmt::join(*hints.allowed, ","));
+  return {.what = std::move(what)};
+}
+
+std::string policy_class_of(const routing::Hints& hints) {
+  const auto named = hints.metadata.find("policy-class");
+  return named == hints.metadata.end() ? std::string() : named->second;
+}
+
+std::optional<fleet::BusyLine> busy_line(const config::QueueClass& one) {
+  if (!one.queues()) return std::nullopt;
+  return fleet::BusyLine{.tokens = one.busy_tokens,
+                         .share = one.busy_share,
+                         .late = one.late,
+                         .awaiting = nullptr,
+                         .favourite = nullptr};
+}
+
+// For so many new tokens, as fast as the first of its workers is.
+double compute_seconds(const Selection& selection, std::uint64_t tokens) {
+  const auto members = selection.first_workers().members();
+  if (members->workers.empty()) return 0;
+  return members->workers.front()->pace(0).speed().seconds(static_cast<double>(tokens));
+}
+
+}  // namespace
+
+bool Entrance::may_wait(const Job& job, const Selection& selection) {
+  const config::Queue& queue = job.model->routing().queue;
+  return !queue.classes.empty() || queue.follow_tokens.value_or(0) > 0 ||
+         selection.first_workers().policy() == model::Policy::Ttft;
+}
+
+std::optional<Waits> Entrance::foresee(const Job& job, Selection& selection) {
+  if (!may_wait(job, selection)) return std::nullopt;
+  const config::Queue queue =
+      PoolGate::with_defaults(job.model->routing().queue, selection.first_workers().policy());
+  const fleet::KnownPrompt& prompt = selection.prompt();
+  const std::size_t its_class = admission::Classes(queue).resolve(
+      policy_class_of(*job.hints), prompt.tokens - most_cached_tokens(selection));
+  const auto gate = PoolGate::find(*selection.pool());
+  Waits waits;
+  if (gate) waits.ahead = gate->gate().totals(its_class).requests;
+  const auto chain = chain_of(job, selection);
+  if (gate && gate->followers() && chain && gate->followers()->find(*chain)) {
+    waits.what = Waits::For::Request;
+    return waits;
+  }
+  auto line = busy_line(queue.classes[its_class]);
+  if (!line) return std::nullopt;
+  std::optional<routing::SeatKey> favourite;
+  line->favourite = &favourite;
+  const auto first = selection.look_first(line);
+  if (first || first.error().code() != Errc::WorkersBusy) return std::nullopt;
+  if (!favourite) return waits;
+  const auto members = selection.first_workers().members();
+  const auto found = std::ranges::find(members->workers, favourite->worker, &fleet::Worker::id);
+  if (found == members->workers.end()) return waits;
+  waits.what = Waits::For::Worker;
+  waits.worker = *found;
+  if ((*found)->ranks() > 1) waits.rank = favourite->rank;
+  return waits;
+}
+
+Entrance::Entrance(const Job& job, Selection& selection, std::shared_ptr<PoolGate> gate,
+                   Choose choose)
+    : job_(job), selection_(selection), gate_(std::move(gate)), choose_(std::move(choose)) {}
+
+admission::Request Entrance::request() {
+  selection_.look_at_prompt();
+  seen_ = true;
+  const routing::Hints& hints = *job_.hints;
+  const fleet::KnownPrompt& prompt = selection_.prompt();
+  const std::uint64_t cached = most_cached_tokens(selection_);
+  // Those who wait for their best one are told which that is.
+  const bool late =
+      job_.model->routing().queue.classes.empty() && selection_.first_pin() == nullptr;
+  return {.policy_class = policy_class_of(hints),
+          .strict_priority = hints.strict_priority.value_or(0),
+          .priority_jump = static_cast<double>(std::max(0, hints.priority.value_or(0))),
+          .tenant = hints.tenant.empty() ? job_.client : hints.tenant,
+          .prompt_tokens = prompt.tokens,
+          .cached_tokens = cached,
+          .awaits = late ? Awaited() : choice_of(job_, selection_),
+          .compute_seconds = compute_seconds(selection_, prompt.tokens - cached),
+          .workers = std::max<std::size_t>(1, selection_.first_workers().size()),
+          .patience = job_.patience,
+          .follows = [this] { return leader(); }};
+}
+
+bool Entrance::may_follow(Chance chance) const {
+  return chance == Chance::Usual && followed_ < admission::Followers::kLongest &&
+         !(following_ && following_->over());
+}
+
+Awaited Entrance::follow(admission::Following following) {
+  follows_since_ = Clock::now();
+  following_ = std::move(following);
+  return following_->awaits();
+}
+
+std::optional<Awaited> Entrance::leader() {
+  if (!gate_->followers()) return std::nullopt;
+  const auto chain = chain_of(job_, selection_);
+  if (!chain) return std::nullopt;
+  auto found = gate_->followers()->find(*chain);
+  if (!found) return std::nullopt;
+  seen_ = false;
+  return follow(std::move(*found));
+}
+
+Result<Tried> Entrance::attempt(const config::QueueClass& one, Chance chance) {
+  if (const auto since = std::exchange(follows_since_, std::nullopt))
+    followed_ += Clock::now() - *since;
+  awaiting_.reset();  // it does not wait for itself
+  if (!std::exchange(seen_, false)) selection_.look_at_prompt();
+  const auto chain = gate_->followers() ? chain_of(job_, selection_) : std::nullopt;
+  // The prompt's own, whatever is looked at meanwhile.
+  const auto hashes = chain ? selection_.prompt().shapes.front().chain : nullptr;
+  if (chain && may_follow(chance)) {
+    if (auto found = gate_->followers()->find(*chain))
+      return Tried(Attempted::Follows, follow(std::move(*found)));
+  }
+  awaiting_.emplace();
+  std::optional<routing::SeatKey> favourite;
+  auto line = busy_line(one);
+  if (line) {
+    line->awaiting = &*awaiting_;
+    line->favourite = &favourite;
+  }
+  auto booking = choose_(line);
+  if (!booking) {
+    if (booking.error().code() != Errc::WorkersBusy) return fail(std::move(booking.error()));
+    return Tried(
+        Attempted::Busy,
+        favourite ? Awaited{.what = seat_name(favourite->worker, favourite->rank), .surely = false}
+                  : Awaited());
+  }
+  if (chain) {
+    auto led = gate_->followers()->lead(*chain, following_);
+    if (!led && may_follow(chance)) {
+      selection_.given_back("another request was booked to compute the same in this moment");
+      return Tried(Attempted::Follows, follow(std::move(led.error())));
+    }
+    if (led) leading_ = std::move(*led);
+  }
+  booked_ = std::move(*booking);
+  return Tried(Attempted::Taken);
+}
+
+Waited Entrance::waited(admission::Admitted admitted) const {
+  Waited waited;
+  waited.policy_class = std::move(admitted.policy_class);
+  waited.ahead = admitted.ahead;
+  waited.followed = followed_;
+  waited.queued = admitted.waited - std::min(admitted.waited, followed_);
+  return waited;
+}
+
+}  // namespace baton::handoff

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "handoff/entrance.h"
+
+#include "unit/handoff/handoff_fixture.h"
+#include "unit/handoff/known_prompt_stub.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace baton::handoff {
+namespace {
+
+using admission::Attempted;
+using admission::Awaited;
+using admission::Chance;
+using admission::Tried;
+
+constexpr const char* kRequest = R"({"model":"m","prompt":"p","stream":true})";
+
+struct EntranceTest : HandoffFixture {
+  // One request at the gate, as it is tried by the test.
+  struct Visitor {
+    Visitor(EntranceTest& test, Job wanted)
+        : job(std::move(wanted)),
+          dice([&test] { return ++test.draws; }),
+          selection(job, dice),
+          entrance(job, selection, test.gate(selection),
+                   [this](const std::optional<fleet::BusyLine>& busy) {
+                     auto booking = selection.alone(busy);
+                     if (when_booked) when_booked();
+                     return booking;
+                   }) {
+      selection.explain_to(test.decisions.open(job.request_id, "m", job.prompt_tokens));
+    }
+    Tried attempt(Chance chance = Chance::Usual) {
+      return entrance.attempt(its_class, chance).value();
+    }
+
+    Job job;
+    fleet::Random dice;
+    Selection selection;
+    Entrance entrance;
+    config::QueueClass its_class;
+    std::function<void()> when_booked;
+  };
+
+  void serve_two(model::Policy policy) {
+    options.policy = policy;
+    model::WorkerSpec first = spec(Engine::Vllm, Role::Aggregated, {"10.0.0.1", 80});
+    first.name = "a1";
+    model::WorkerSpec second = spec(Engine::Vllm, Role::Aggregated, {"10.0.0.2", 80});
+    second.name = "a2";
+    second.data_parallel_size = 2;
+    serve({first, second});
+  }
+  std::shared_ptr<PoolGate> gate(const Selection& selection) {
+    return PoolGate::of(*selection.pool(), options.routing.queue,
+                        selection.first_workers().policy(), "m", io.get_executor(), metrics);
+  }
+  std::unique_ptr<Visitor> visitor(const std::string& id = "id-1", std::uint64_t tokens = 4096) {
+    Job wanted = job(engine::Api::Completions, kRequest);
+    wanted.request_id = id;
+    wanted.prompt_tokens = tokens;
+    wanted.observer = std::make_shared<KnownPromptStub>(tokens);
+    return std::make_unique<Visitor>(*this, std::move(wanted));
+  }
+  void wait_where_busy(std::uint64_t tokens) {
+    config::QueueClass& one = options.routing.queue.classes.emplace_back();
+    one.name = "default";
+    one.busy_tokens = tokens;
+  }
+  std::optional<Waits> foresee(Visitor& visitor) {
+    visitor.selection.look_at_prompt();
+    return Entrance::foresee(visitor.job, visitor.selection);
+  }
+};
+
+TEST_F(EntranceTest, WhoIsBookedLeadsAndTheNextFollows) {
+  options.routing.queue.follow_tokens = 1024;
+  serve_two(model::Policy::Kv);
+  const auto leader = visitor("leader");
+  EXPECT_EQ(leader->attempt().what, Attempted::Taken);
+  EXPECT_TRUE(leader->entrance.leading());
+  const auto follower = visitor("follower");
+  const auto other = visitor("other");
+  const Tried tried = follower->attempt();
+  EXPECT_EQ(tried.what, Attempted::Follows);
+  EXPECT_EQ(other->entrance.request().follows(), tried.awaits);
+  EXPECT_EQ(in_flight(), 1);
+  leader->entrance.leading() = {};  // it has failed
+  EXPECT_EQ(follower->attempt().what, Attempted::Taken);
+  EXPECT_TRUE(follower->entrance.leading());
+  EXPECT_EQ(other->attempt().awaits, tried.awaits) << "who followed one follows the other";
+  follower->entrance.leading().done();
+  EXPECT_EQ(other->attempt().what, Attempted::Taken);
+  const Waited waited =
+      other->entrance.waited({.policy_class = "c", .waited = std::chrono::hours(1)});
+  EXPECT_GT(waited.followed.count(), 0);
+  EXPECT_EQ(waited.followed + waited.queued, std::chrono::hours(1));
+}
+
+TEST_F(EntranceTest, WhoCannotWaitDoesNotFollow) {
+  options.routing.queue.follow_tokens = 1024;
+  serve_two(model::Policy::Kv);
+  const auto leader = visitor("leader");
+  leader->attempt();
+  const auto hasty = visitor("hasty");
+  EXPECT_EQ(hasty->attempt(Chance::Last).what, Attempted::Taken);
+  EXPECT_FALSE(hasty->entrance.leading());
+}
+
+// Two threads may book for the same prompt in the same moment.
+TEST_F(EntranceTest, WhoWasBookedSecondGivesItBackAndSaysSo) {
+  options.routing.queue.follow_tokens = 1024;
+  serve_two(model::Policy::Kv);
+  const auto first = visitor("first");
+  const auto second = visitor("second");
+  second->when_booked = [&] { first->attempt(); };
+  EXPECT_EQ(second->attempt().what, Attempted::Follows);
+  EXPECT_EQ(in_flight(), 1);
+  const auto decided = decisions.find("second");
+  ASSERT_EQ(decided->decisions.size(), 1U);
+  EXPECT_THAT(decided->decisions[0].given_back, testing::HasSubstr("another request"));
+  EXPECT_EQ(decisions.find("first")->decisions[0].given_back, "");
+}
+
+TEST_F(EntranceTest, WhoCanGoToTheSameWorkersWaitsForTheSame) {
+  wait_where_busy(0);
+  serve_two(model::Policy::Kv);
+  const auto awaits = [this](routing::Hints wanted) {
+    hints = std::move(wanted);
+    return visitor()->entrance.request().awaits.what;
+  };
+  const auto pinned = [](std::string worker, std::optional<std::uint32_t> rank = {}) {
+    routing::Hints made;
+    made.decode = routing::Pin{std::move(worker), rank};
+    return made;
+  };
+  routing::Hints allowed;
+  allowed.allowed = {"a1"};
+  routing::Hints required;
+  required.constraints.required = {"fast"};
+  EXPECT_EQ(awaits({}), awaits({}));
+  EXPECT_NE(awaits({}), awaits(allowed));
+  EXPECT_NE(awaits({}), awaits(required));
+  EXPECT_EQ(awaits(pinned("a1")), awaits(pinned("10.0.0.1:80")));
+  EXPECT_NE(awaits(pinned("a1")), awaits(pinned("a2", 0)));
+  EXPECT_NE(awaits(pinned("a2", 1)), awaits(pinned("a2", 0)));
+}
+
+TEST_F(EntranceTest, ForeseesThatItGoesAtOnce) {
+  serve_two(model::Policy::RoundRobin);
+  const auto never = visitor();
+  EXPECT_FALSE(Entrance::may_wait(never->job, never->selection));
+  EXPECT_FALSE(foresee(*never));
+}
+
+TEST_F(EntranceTest, ForeseesThatItWaitsForWorkers) {
+  wait_where_busy(0);
+  options.policy = model::Policy::Kv;
+  serve({spec(Engine::Vllm, Role::Aggregated, {"10.0.0.1", 80})});
+  const auto first = visitor("first");
+  EXPECT_TRUE(Entrance::may_wait(first->job, first->selection));
+  EXPECT_FALSE(foresee(*first));
+  first->its_class = options.routing.queue.classes[0];
+  ASSERT_EQ(first->attempt().what, Attempted::Taken);
+  const auto second = visitor("second");
+  const auto waits = foresee(*second);
+  ASSERT_TRUE(waits);
+  EXPECT_EQ(waits->what, Waits::For::Workers);
+  EXPECT_EQ(waits->ahead, 0U);
+  second->its_class = options.routing.queue.classes[0];
+  EXPECT_EQ(second->attempt().what, Attempted::Busy) << "as was foreseen";
+  EXPECT_EQ(in_flight(), 1);
+}
+
+TEST_F(EntranceTest, ForeseesThatItWaitsForItsBestWorker) {
+  options.policy = model::Policy::Ttft;
+  serve({spec(Engine::Vllm, Role::Aggregated, {"10.0.0.1", 80})});
+  const auto first = visitor("first", 1'000'000);
+  ASSERT_EQ(first->attempt().what, Attempted::Taken);
+  const auto second = visitor("second", 100);
+  const auto waits = foresee(*second);
+  ASSERT_TRUE(waits);
+  EXPECT_EQ(waits->what, Waits::For::Worker);
+  EXPECT_EQ(waits->worker->name(), "10.0.0.1:80");
+  EXPECT_FALSE(waits->rank);
+  second->its_class.late = true;
+  const Tried tried = second->attempt();
+  EXPECT_EQ(tried.what, Attempted::Busy);
+  EXPECT_EQ(tried.awaits.what, std::to_string(waits->worker->id().value) + "/0");
+}
+
+TEST_F(EntranceTest, ForeseesThatItFollows) {
+  options.routing.queue.follow_tokens = 1024;
+  serve_two(model::Policy::Kv);
+  const auto leader = visitor("leader");
+  leader->attempt();
+  const auto follower = visitor("follower");
+  const auto waits = foresee(*follower);
+  ASSERT_TRUE(waits);
+  EXPECT_EQ(waits->what, Waits::For::Request);
+}
+
+}  // namespace
+}  // namespace baton::handoff
