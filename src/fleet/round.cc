@@ -172,7 +172,12 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   const auto cheapest = [&](std::span<const std::uint32_t> among) -> std::size_t {
     weighing_->compare(among);
     const auto picked = routing::pick_cheapest(
-        among.size(), [&](std::size_t i) { return weighing_->total(among[i]); },
+        among.size(),
+        [&](std::size_t i) {
+          constexpr std::size_t kAhead = 8;
+          if (i + kAhead < among.size()) weighing_->fetch(among[i + kAhead]);
+          return weighing_->total(among[i]);
+        },
         [](std::size_t) { return true; }, [&random] { return random(); }, weighing_->temperature());
     // No cost is a number where options and loads are absurd: anyone is better than nobody.
     return among[picked.value_or(0)];

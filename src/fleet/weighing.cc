@@ -58,7 +58,8 @@ Weighing::Weighing(model::Role role, model::Policy policy, const config::Cost& o
       decode_worker_(role == model::Role::Decode),
       usual_block_(wish.prompt && !wish.prompt->shapes.empty()
                        ? wish.prompt->shapes.front().block_size
-                       : Worker::kUsualBlock) {
+                       : Worker::kUsualBlock),
+      usual_blocks_(blocks_of(tokens_, usual_block_)) {
   facts_.tokens = static_cast<double>(tokens_);
   if (!wish_.prompt) return;
   if (options_.overlap_score_credit > 0 && policy_ != model::Policy::LoadAware) note_hits();
@@ -176,7 +177,7 @@ double Weighing::preference_of(std::size_t candidate) const {
 
 // With the prompt's own.
 double Weighing::decode_blocks_on(std::size_t candidate, std::uint32_t block_size) const {
-  std::uint64_t own = blocks_of(tokens_, block_size);
+  std::uint64_t own = block_size == usual_block_ ? usual_blocks_ : blocks_of(tokens_, block_size);
   if (!found_.empty()) own -= std::min<std::uint64_t>(own, found_[candidate].active);
   return members_.candidates[candidate].load->decode_blocks() + static_cast<double>(own);
 }
@@ -233,6 +234,15 @@ double Weighing::total(std::size_t candidate) const {
   }
   const routing::LegSize leg = leg_on(candidate);
   return routing::cost_of(options_, leg, facts_of(candidate, leg), least_prefill_tokens_).total;
+}
+
+void Weighing::fetch(std::size_t candidate) const {
+  const Members::Candidate& seat = members_.candidates[candidate];
+  if (!forecasts())
+    return __builtin_prefetch(seat.load);  // its first line is all that is asked for
+  seat.load->fetch();
+  __builtin_prefetch(seat.pace);
+  if (wish_.part == Part::Prefill) __builtin_prefetch(seat.transfers);
 }
 
 // Tokens of the prompt that the candidate need not compute.

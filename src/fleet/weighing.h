@@ -49,6 +49,8 @@ class Weighing {
   Weight weigh(std::size_t candidate) const;
   // The same as weigh().total, and cheaper: for all of thousands.
   double total(std::size_t candidate) const;
+  // Has what total() will look at brought near: where it lies, waiting for it is most of the work.
+  void fetch(std::size_t candidate) const;
   double temperature() const { return options_.temperature; }
   // What the leg will put on that candidate.
   routing::LegLoad load_on(std::size_t candidate) const;
@@ -86,7 +88,8 @@ class Weighing {
   Time now_;
   std::uint64_t tokens_;
   bool decode_worker_;
-  std::uint32_t usual_block_;  // of those of whom nobody says it
+  std::uint32_t usual_block_;   // of those of whom nobody says it
+  std::uint64_t usual_blocks_;  // of the prompt, there
   double least_prefill_tokens_ = 0;
   routing::PromptFacts facts_;  // of the prompt, where it is forecast
   std::vector<Found> found_;    // by candidate; empty: nobody has anything

@@ -96,9 +96,12 @@ void Matcher::begin(const Run& run, const Slots& slots, std::vector<Alive>& aliv
                     std::vector<Match>& matches) {
   for (const Stretch& stretch : run.all_stretches()) {
     if (stretch.begin > 0) continue;
-    alive.push_back(
-        {.slot = stretch.slot, .match = static_cast<std::uint32_t>(matches.size()), .reach = 0});
-    matches.push_back({.holder = slots.holder(stretch.slot)});
+    // Written where they stay: thousands of temporaries would cost more than all the rest.
+    Alive& slot = alive.emplace_back();
+    slot.slot = stretch.slot;
+    slot.match = static_cast<std::uint32_t>(matches.size());
+    slot.reach = 0;
+    matches.emplace_back().holder = slots.holder(stretch.slot);
   }
 }
 

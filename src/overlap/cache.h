@@ -56,6 +56,9 @@ class Cache {
   kvindex::BlockShape shape() const { return shape_.load(std::memory_order_relaxed); }
   void set_shape(kvindex::BlockShape shape) { shape_.store(shape, std::memory_order_relaxed); }
 
+  // Has brought near what shape() and trusted() look at: they will be asked in a moment.
+  void fetch() const { __builtin_prefetch(&shape_); }
+
   FeedHealth health() const { return health_.load(std::memory_order_relaxed); }
   // What it was before.
   FeedHealth set_health(FeedHealth health) { return health_.exchange(health); }

@@ -64,6 +64,7 @@ void Caches::publish(Table table) {
 }
 
 std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
+  constexpr std::size_t kAhead = 8;  // to be fetched, before it is their turn
   constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   static thread_local std::vector<Match> matches;       // both are kept for the next call
   static thread_local std::vector<std::uint32_t> told;  // by number: which of `overlaps` it is
@@ -79,6 +80,7 @@ std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
         const Known::Entry* const entry = known->find(match.holder, next);
         if (entry == nullptr) continue;
         next = static_cast<std::size_t>(entry - known->caches.data()) + 1;
+        if (next + kAhead < known->caches.size()) known->caches[next + kAhead].cache->fetch();
         if (entry->cache->shape() != hashes.shape) continue;
         visit(match, next - 1, entry->cache->trusted(settings_.source));
       }
@@ -87,12 +89,13 @@ std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
     overlaps.reserve(overlaps.size() + matches.size());
     each_match([&](const Match& match, std::size_t number, Trusted source) {
       told[number] = static_cast<std::uint32_t>(overlaps.size());
-      overlaps.push_back({.holder = match.holder,
-                          .block_size = hashes.shape.size,
-                          .blocks = {},
-                          .told = match.blocks.back(),
-                          .source = source});
-      if (source == Trusted::Events) merge(match, overlaps.back());
+      // Written where it stays: thousands of temporaries would cost more than all the rest.
+      Overlap& overlap = overlaps.emplace_back();
+      overlap.holder = match.holder;
+      overlap.block_size = hashes.shape.size;
+      if (source == Trusted::Events) overlap.blocks = match.blocks;
+      overlap.told = match.blocks.back();
+      overlap.source = source;
     });
     const auto add = [&](kvindex::DecisionMemory& memory, Trusted trusted) {
       memory.match(hashes.sequence, now, matches);

@@ -34,11 +34,13 @@ std::shared_ptr<const fleet::KnownPrompt> CacheWatch::known() const {
     const auto upto = [&overlap](Tier tier) {
       return overlap.blocks[static_cast<std::size_t>(tier)];
     };
-    known->hits.push_back({.seat = {overlap.holder.worker, overlap.holder.rank},
-                           .block_size = overlap.block_size,
-                           .device = upto(Tier::Device),
-                           .host = upto(Tier::Host) - upto(Tier::Device),
-                           .disk = upto(Tier::External) - upto(Tier::Host)});
+    // Written where it stays: thousands of temporaries would cost more than all the rest.
+    fleet::KnownPrompt::Hit& hit = known->hits.emplace_back();
+    hit.seat = {overlap.holder.worker, overlap.holder.rank};
+    hit.block_size = overlap.block_size;
+    hit.device = upto(Tier::Device);
+    hit.host = upto(Tier::Host) - upto(Tier::Device);
+    hit.disk = upto(Tier::External) - upto(Tier::Host);
   }
   return known;
 }

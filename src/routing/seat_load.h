@@ -54,6 +54,11 @@ class alignas(64) SeatLoad {
   }
   // Active ones, equal beginnings once; output blocks by weight.
   double decode_blocks() const { return in_blocks(decode_.load(std::memory_order_relaxed)); }
+  // Has it brought near: it will be looked at in a moment.
+  void fetch() const {
+    __builtin_prefetch(&requests_);
+    __builtin_prefetch(&awaited_);
+  }
 
  private:
   friend class LoadLedger;
