@@ -136,13 +136,7 @@ scenario('who asks for a route is told whether the request would wait', async (s
     sim: { prefillTokensPerSecond: 1000 },
     model: { policy: 'kv', queue: { busy_tokens: 0 } },
   });
-  const route = async () =>
-    JSON.parse(
-      (await request(fleet.router.admin, {
-        path: '/v1/route',
-        body: JSON.stringify({ model: 'demo', prompt: ids(100, 2), max_tokens: 2 }),
-      })).text,
-    );
+  const route = () => fleet.router.route({ model: 'demo', prompt: ids(100, 2), max_tokens: 2 });
   assert.equal((await route()).waits, false);
   const running = complete(fleet, ids(2000, 1));
   await until('the first is being computed', async () => (await fleet.router.metric('baton_worker_prefill_tokens')) > 0);
