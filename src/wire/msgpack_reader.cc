@@ -6,6 +6,10 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace baton::wire {
 namespace {
 
@@ -83,6 +87,37 @@ constexpr auto kLayouts = [] {
   layouts[kUnsigned32] = {.length = 5, .shift = 24, .mask = 0xffffffff};
   return layouts;
 }();
+
+// Bytes whose lengths are told at once, as if a value began at each of them.
+constexpr std::size_t kWindow = 64;
+
+#if defined(__SSE2__)
+// 0: not of a small unsigned number.
+void tell_lengths(const std::byte* from, std::array<std::uint8_t, kWindow>& lengths) {
+  for (std::size_t at = 0; at < kWindow; at += sizeof(__m128i)) {
+    const __m128i tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
+    const auto where = [](__m128i which, std::uint8_t length) {
+      return _mm_and_si128(which, _mm_set1_epi8(static_cast<char>(length)));
+    };
+    const auto tagged = [&](std::uint8_t tag) {
+      return where(_mm_cmpeq_epi8(tags, _mm_set1_epi8(static_cast<char>(tag))),
+                   kLayouts[tag].length);
+    };
+    const __m128i fixed = where(_mm_cmpgt_epi8(tags, _mm_set1_epi8(-1)), kLayouts[0].length);
+    const __m128i small = _mm_or_si128(tagged(kUnsigned8), tagged(kUnsigned8 + 1));
+    const __m128i all = _mm_or_si128(_mm_or_si128(fixed, small), tagged(kUnsigned32));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(lengths.data() + at), all);
+  }
+}
+#else
+void tell_lengths(const std::byte* from, std::array<std::uint8_t, kWindow>& lengths) {
+  for (std::size_t at = 0; at < kWindow; ++at)
+    lengths[at] = kLayouts[static_cast<std::uint8_t>(from[at])].length;
+}
+#endif
+
+// By length.
+constexpr std::array<std::uint32_t, 6> kMasks{0, 0x7f, 0xff, 0xffff, 0, 0xffffffff};
 
 }  // namespace
 
@@ -272,7 +307,21 @@ bool MsgpackReader::skip() {
 
 std::uint32_t MsgpackReader::read_u32s(std::uint32_t* out, std::uint32_t count) {
   std::uint32_t done = 0;
-  // Without branches on the width, which nobody can foresee.
+  // Without branches on the width, which nobody can foresee; and what is waited for from one number
+  // to the next is the length alone.
+  std::array<std::uint8_t, kWindow> lengths;
+  while (count - done >= kWindow / 2 && left() >= kWindow + sizeof(std::uint64_t)) {
+    tell_lengths(at_, lengths);
+    std::size_t at = 0;
+    while (at < kWindow && done < count && lengths[at] != 0) {
+      const std::size_t length = lengths[at];
+      out[done++] = static_cast<std::uint32_t>(load_big_endian(at_ + at) >> (64 - 8 * length)) &
+                    kMasks[length];
+      at += length;
+    }
+    at_ += at;
+    if (at < kWindow) break;
+  }
   while (done < count && left() >= sizeof(std::uint64_t)) {
     const Layout layout = kLayouts[tag()];
     if (layout.length == 0) break;
