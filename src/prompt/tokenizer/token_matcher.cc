@@ -2,21 +2,38 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/token_matcher.h"
 
+#include "core/byte_block.h"
+
 #include <algorithm>
 
 namespace baton::prompt {
+namespace {
+
+// Up to so many bytes are looked for in sixteen bytes of text at once.
+constexpr std::size_t kFew = 8;
+
+}  // namespace
 
 void TokenMatcher::add(std::string_view pattern, TokenId id) {
-  const bool first = empty();
   patterns_.add(pattern, id);
-  auto& begins = begins_[static_cast<unsigned char>(pattern.front())];
-  if (begins == 0) only_begin_ = first ? std::optional(pattern.front()) : std::nullopt;
-  begins = 1;
+  const auto begin = static_cast<unsigned char>(pattern.front());
+  if (begins_[begin] == 0) few_begins_.push_back(begin);
+  begins_[begin] = 1;
 }
 
 std::size_t TokenMatcher::next_candidate(std::string_view text, std::size_t from) const {
   // Most vocabularies have "<|…|>" and nothing else.
-  if (only_begin_) return std::min(text.find(*only_begin_, from), text.size());
+  if (few_begins_.size() == 1) {
+    return std::min(text.find(static_cast<char>(few_begins_[0]), from), text.size());
+  }
+  if (few_begins_.size() <= kFew) {
+    for (; text.size() - from >= sizeof(ByteBlock); from += sizeof(ByteBlock)) {
+      const ByteBlock bytes = load_block(text.data() + from);
+      auto hits = bytes == few_begins_[0];
+      for (std::size_t at = 1; at < few_begins_.size(); ++at) hits |= bytes == few_begins_[at];
+      if (const std::size_t first = first_hit(hits); first < sizeof bytes) return from + first;
+    }
+  }
   const auto begins = [&](std::size_t at) { return begins_[static_cast<unsigned char>(text[at])]; };
   while (from + 8 <= text.size() &&
          (begins(from) | begins(from + 1) | begins(from + 2) | begins(from + 3) | begins(from + 4) |

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace baton::prompt {
 
@@ -35,7 +36,7 @@ class TokenMatcher {
 
   ByteTrie patterns_;
   std::array<std::uint8_t, 256> begins_ = {};  // 1: a pattern begins with the byte
-  std::optional<char> only_begin_;             // where all patterns begin with the same
+  std::vector<std::uint8_t> few_begins_;       // the same bytes, while they are few
 };
 
 }  // namespace baton::prompt
