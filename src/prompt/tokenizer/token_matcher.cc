@@ -2,37 +2,41 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/tokenizer/token_matcher.h"
 
-#include "core/byte_block.h"
-
 #include <algorithm>
 
 namespace baton::prompt {
-namespace {
-
-// Up to so many bytes are looked for in sixteen bytes of text at once.
-constexpr std::size_t kFew = 8;
-
-}  // namespace
 
 void TokenMatcher::add(std::string_view pattern, TokenId id) {
   patterns_.add(pattern, id);
   const auto begin = static_cast<unsigned char>(pattern.front());
-  if (begins_[begin] == 0) few_begins_.push_back(begin);
+  if (begins_[begin] != 0) return;
   begins_[begin] = 1;
+  all_begins_.push_back(begin);
+  for (std::size_t at = 0; at < kFew; ++at) {
+    few_begins_[at] = ByteBlock{} + all_begins_[std::min(at, all_begins_.size() - 1)];
+  }
+}
+
+template <std::size_t kCount>
+std::size_t TokenMatcher::skip_blocks(std::string_view text, std::size_t from) const {
+  for (; text.size() - from >= sizeof(ByteBlock); from += sizeof(ByteBlock)) {
+    const ByteBlock bytes = load_block(text.data() + from);
+    auto hits = bytes == few_begins_[0];
+    for (std::size_t at = 1; at < kCount; ++at) hits |= bytes == few_begins_[at];
+    if (const std::size_t first = first_hit(hits); first < sizeof bytes) return from + first;
+  }
+  return from;
 }
 
 std::size_t TokenMatcher::next_candidate(std::string_view text, std::size_t from) const {
   // Most vocabularies have "<|…|>" and nothing else.
-  if (few_begins_.size() == 1) {
-    return std::min(text.find(static_cast<char>(few_begins_[0]), from), text.size());
+  if (all_begins_.size() == 1) {
+    return std::min(text.find(static_cast<char>(all_begins_[0]), from), text.size());
   }
-  if (few_begins_.size() <= kFew) {
-    for (; text.size() - from >= sizeof(ByteBlock); from += sizeof(ByteBlock)) {
-      const ByteBlock bytes = load_block(text.data() + from);
-      auto hits = bytes == few_begins_[0];
-      for (std::size_t at = 1; at < few_begins_.size(); ++at) hits |= bytes == few_begins_[at];
-      if (const std::size_t first = first_hit(hits); first < sizeof bytes) return from + first;
-    }
+  if (all_begins_.size() <= kFew / 2) {
+    from = skip_blocks<kFew / 2>(text, from);
+  } else if (all_begins_.size() <= kFew) {
+    from = skip_blocks<kFew>(text, from);
   }
   const auto begins = [&](std::size_t at) { return begins_[static_cast<unsigned char>(text[at])]; };
   while (from + 8 <= text.size() &&
