@@ -26,7 +26,7 @@ constexpr std::size_t kStride = std::size_t{64} << 10;
 constexpr std::size_t kStretch = 128;
 // Shorter ones end at one in so many tokens, and lines at one in so many line ends.
 constexpr std::uint32_t kOneTokenIn = 4;
-constexpr std::uint32_t kOneLineIn = 8;
+constexpr std::uint32_t kOneLineIn = 2;
 // Tokens are rarely shorter than this on average.
 constexpr std::size_t kBytesPerToken = 4;
 
@@ -109,8 +109,8 @@ class Tokenizer::Run {
 
   static std::size_t first_lines(std::string_view text) {
     const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    for (std::size_t line = text.find('\n'); line < text.size() && text.size() - line > 2;
-         line = text.find('\n', line + 1)) {
+    for (std::size_t line = text.find('\n', SegmentCache::kShortest);
+         line < text.size() && text.size() - line > 2; line = text.find('\n', line + 1)) {
       const char* const behind = text.data() + line + 1;
       if (!is_letter(behind[0]) && !(behind[0] == ' ' && is_letter(behind[1]))) continue;
       if (is_chosen(text.substr(0, line), kOneLineIn)) return line + 1;
