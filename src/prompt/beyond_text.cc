@@ -11,7 +11,7 @@ namespace baton::prompt {
 std::string beyond_text(const wire::JsonObject& body) {
   const auto sent = body.find("messages");
   if (!sent) return {};
-  const auto messages = jinja::value_from_json(*sent);
+  const auto messages = jinja::value_within_json(*sent);
   if (!messages) return {};
   auto conversation = conversation_of(*messages, ContentFormat::Text);
   return conversation ? std::move(conversation->inexact) : std::string();

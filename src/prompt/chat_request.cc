@@ -35,7 +35,7 @@ constexpr std::string_view kNotVariables[] = {"conversation",     "tokenize",
 // A member of the body; nullopt where it is absent or null.
 Result<std::optional<Value>> member(const wire::JsonObject& body, std::string_view key) {
   if (!is_given(body, key)) return std::nullopt;
-  auto value = jinja::value_from_json(*body.find(key));
+  auto value = jinja::value_within_json(*body.find(key));
   if (!value) return refuse(std::string(key), value.error().message());
   return std::move(*value);
 }
@@ -146,6 +146,7 @@ Result<ChatRequest> chat_request(const wire::JsonObject& body) {
   if (!messages) return fail(messages.error());
   if (!*messages) return refuse("messages", "is missing");
   request.messages = std::move(**messages);
+  request.message_bytes = body.find("messages")->size();
   for (const auto read : {read_tools, read_variables, read_flags}) {
     if (auto done = read(body, request); !done) return fail(done.error());
   }

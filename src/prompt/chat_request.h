@@ -7,14 +7,17 @@
 #include "prompt/tokenizer/tokenizer.h"
 #include "wire/json_object.h"
 
+#include <cstddef>
 #include <string>
 
 namespace baton::prompt {
 
 // Role. What the body of a chat request asks of its template and tokenizer.
 // Confinement. One thread.
+// Lifetime. The body's text outlives it.
 struct ChatRequest {
   jinja::Value messages;                      // as they were sent
+  std::size_t message_bytes = 0;              // of JSON
   jinja::Value tools = jinja::Value::none();  // as the template sees them; None: there are none
   jinja::Value documents = jinja::Value::none();
   jinja::Dict kwargs;  // further variables of the template

@@ -43,9 +43,21 @@ Value flattened(const Value& content) {
   return joined;
 }
 
+// Most messages are just this, and need no rebuilding.
+bool is_role_and_text(const Dict& message) {
+  if (message.size() != 2) return false;
+  const Dict::Entry& first = message.entries()[0];
+  const Dict::Entry& second = message.entries()[1];
+  return first.key.as_string() == "role" && first.value.is_string() &&
+         first.value.as_string() != "developer" && second.key.as_string() == "content" &&
+         second.value.is_string();
+}
+
 class ConversationReader {
  public:
-  explicit ConversationReader(ContentFormat format) : format_(format) {}
+  ConversationReader(ContentFormat format, std::size_t messages) : format_(format) {
+    conversation_.messages.reserve(messages);
+  }
 
   Result<void> add(const Value& value);
   Conversation finish() && { return std::move(conversation_); }
@@ -82,6 +94,10 @@ Result<void> ConversationReader::add(const Value& value) {
   const std::size_t index = conversation_.messages.size();
   if (!value.is_dict()) return refuse(fmt::format("messages[{}]", index), "must be an object");
   const Dict& message = value.as_dict();
+  if (format_ == ContentFormat::Text && is_role_and_text(message)) {
+    conversation_.messages.push_back(value);
+    return {};
+  }
   const Value* const role = message.find("role"sv);
   if (!role || !role->is_string()) {
     return refuse(fmt::format("messages[{}].role", index), "must be a string");
@@ -116,7 +132,7 @@ Result<void> ConversationReader::add(const Value& value) {
 
 Result<Conversation> conversation_of(const Value& messages, ContentFormat format) {
   if (!messages.is_list()) return refuse("messages", "must be a list");
-  ConversationReader reader(format);
+  ConversationReader reader(format, messages.as_list().size());
   for (const Value& message : messages.as_list()) {
     if (auto added = reader.add(message); !added) return fail(added.error());
   }

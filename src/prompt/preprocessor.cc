@@ -36,22 +36,21 @@ std::string vllm_only(const ChatRequest& request, const wire::JsonObject& body) 
        {"tool_choice", "reasoning_effort", "continue_final_message", "add_generation_prompt"}) {
     if (is_given(body, field)) return fmt::format("{} is read differently by each engine", field);
   }
-  const auto member = [](const jinja::Value& message, std::string_view key) {
-    const jinja::Value* const found = message.as_dict().find(key);
-    return found != nullptr ? *found : jinja::Value::none();
-  };
   const jinja::List& messages = request.messages.as_list();
   for (const jinja::Value& message : messages) {
-    if (member(message, "content").is_list())
+    const jinja::Dict& members = message.as_dict();
+    const jinja::Value* const content = members.find("content");
+    if (content && content->is_list())
       return "content in parts is joined differently by each engine";
+    if (content && members.size() == 2) continue;  // and the role
     for (const std::string_view key : {"tool_calls", "reasoning", "reasoning_content", "name"}) {
-      if (!member(message, key).is_none())
+      if (find_present(members, key))
         return fmt::format("{} of a message is kept differently by each engine", key);
     }
   }
   if (messages.empty()) return {};
-  const jinja::Value role = member(messages.back(), "role");
-  if (role.is_string() && role.as_string() == "assistant")
+  const jinja::Value* const role = messages.back().as_dict().find("role");
+  if (role && role->is_string() && role->as_string() == "assistant")
     return "a conversation that ends with an answer is continued differently by each engine";
   return {};
 }
@@ -111,7 +110,7 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
   }
   auto text = chosen->program->render(
       template_variables(special_tokens, request, std::move(conversation->messages)),
-      {.now = occasion.now, .stop = occasion.stop});
+      {.now = occasion.now, .stop = occasion.stop, .expected_bytes = request.message_bytes});
   if (text && request.continue_final_message) text = cut_at_tag(std::move(*text), final_text);
   std::string inexact =
       request.inexact.empty() ? std::move(conversation->inexact) : request.inexact;

@@ -28,10 +28,10 @@ std::optional<JsonObject> JsonObject::within(std::string_view text) {
   while (text[at] != '}') {
     Member member;
     member.begin = at;
-    const std::size_t key_end = skip_value(text, at);
-    member.key = text.substr(at + 1, key_end - at - 2);
-    member.escaped = member.key.contains('\\');
-    const std::size_t colon = skip_space(text, key_end);
+    const StringAt key = string_at(text, at);
+    member.key = key.raw;
+    member.escaped = key.escaped;
+    const std::size_t colon = skip_space(text, key.end);
     member.value = skip_space(text, colon + 1);
     member.end = skip_value(text, member.value);
     object.members_.push_back(member);

@@ -2,26 +2,22 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "wire/json_text.h"
 
+#include "core/byte_block.h"
 #include "wire/json_object.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 
 namespace baton::wire {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// Past the string whose opening quote is at `at`.
-std::size_t skip_string(std::string_view text, std::size_t at) {
-  std::size_t quote = text.find('"', at + 1);
-  while (quote != text.npos) {
-    std::size_t before = quote;
-    while (text[before - 1] == '\\') --before;
-    if ((quote - before) % 2 == 0) return quote + 1;
-    quote = text.find('"', quote + 1);
-  }
-  return text.size();
+// Where the first quote or backslash is; the size of a block where there is none.
+std::size_t first_special(ByteBlock bytes) {
+  return first_hit((bytes == std::uint8_t{'"'}) | (bytes == std::uint8_t{'\\'}));
 }
 
 // Past the object or array that opens at `at`.
@@ -30,7 +26,7 @@ std::size_t skip_nested(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     switch (text[at]) {
       case '"':
-        at = skip_string(text, at);
+        at = string_at(text, at).end;
         continue;
       case '{':
       case '[':
@@ -48,25 +44,33 @@ std::size_t skip_nested(std::string_view text, std::size_t at) {
   return at;
 }
 
-void append_utf8(std::string& out, std::uint32_t point) {
+// The write_ functions return the place behind what they wrote.
+
+char* write_text(char* to, std::string_view text) {
+  std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
+char* write_utf8(char* to, std::uint32_t point) {
   const auto tail = [point](unsigned shift) {
     return static_cast<char>(0x80 | ((point >> shift) & 0x3f));
   };
   if (point < 0x80) {
-    out += static_cast<char>(point);
+    *to++ = static_cast<char>(point);
   } else if (point < 0x800) {
-    out += static_cast<char>(0xc0 | (point >> 6));
-    out += tail(0);
+    *to++ = static_cast<char>(0xc0 | (point >> 6));
+    *to++ = tail(0);
   } else if (point < 0x10000) {
-    out += static_cast<char>(0xe0 | (point >> 12));
-    out += tail(6);
-    out += tail(0);
+    *to++ = static_cast<char>(0xe0 | (point >> 12));
+    *to++ = tail(6);
+    *to++ = tail(0);
   } else {
-    out += static_cast<char>(0xf0 | (point >> 18));
-    out += tail(12);
-    out += tail(6);
-    out += tail(0);
+    *to++ = static_cast<char>(0xf0 | (point >> 18));
+    *to++ = tail(12);
+    *to++ = tail(6);
+    *to++ = tail(0);
   }
+  return to;
 }
 
 bool is_high_surrogate(std::uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
@@ -78,24 +82,20 @@ std::uint32_t hex_unit(std::string_view digits) {
   return unit;
 }
 
-// Reads the `\uXXXX` at `at`, and its second half where there is one. Returns the position past it.
-std::size_t append_unicode_escape(std::string& out, std::string_view raw, std::size_t at) {
+// Reads the `\uXXXX` at `at`, and its second half where there is one; `at` goes past it.
+char* write_unicode_escape(char* to, std::string_view raw, std::size_t& at) {
   constexpr std::size_t kEscape = 6;
   const std::uint32_t unit = hex_unit(raw.substr(at + 2, 4));
   at += kEscape;
   if (is_high_surrogate(unit) && raw.substr(at, 2) == "\\u") {
     const std::uint32_t second = hex_unit(raw.substr(at + 2, 4));
     if (is_low_surrogate(second)) {
-      append_utf8(out, 0x10000 + ((unit - 0xd800) << 10) + (second - 0xdc00));
-      return at + kEscape;
+      at += kEscape;
+      return write_utf8(to, 0x10000 + ((unit - 0xd800) << 10) + (second - 0xdc00));
     }
   }
-  if (is_high_surrogate(unit) || is_low_surrogate(unit)) {
-    out += kReplacement;
-  } else {
-    append_utf8(out, unit);
-  }
-  return at;
+  if (is_high_surrogate(unit) || is_low_surrogate(unit)) return write_text(to, kReplacement);
+  return write_utf8(to, unit);
 }
 
 char simple_escape(char c) {
@@ -169,28 +169,71 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
   return found == text.npos ? text.size() : found;
 }
 
+std::size_t plain_size(std::string_view text) {
+  std::size_t at = 0;
+  for (; text.size() - at >= sizeof(ByteBlock); at += sizeof(ByteBlock)) {
+    const ByteBlock bytes = load_block(text.data() + at);
+    if (const std::size_t first = first_special(bytes); first < sizeof bytes) return at + first;
+  }
+  while (at < text.size() && text[at] != '"' && text[at] != '\\') ++at;
+  return at;
+}
+
+StringAt string_at(std::string_view text, std::size_t at) {
+  const std::size_t begin = at + 1;
+  bool escaped = false;
+  for (at = begin + plain_size(text.substr(begin)); at < text.size() && text[at] == '\\';) {
+    escaped = true;
+    at = std::min(at + 2, text.size());
+    at += plain_size(text.substr(at));
+  }
+  return {.raw = text.substr(begin, at - begin),
+          .escaped = escaped,
+          .end = std::min(at + 1, text.size())};
+}
+
 std::size_t skip_value(std::string_view text, std::size_t at) {
-  if (text[at] == '"') return skip_string(text, at);
+  if (text[at] == '"') return string_at(text, at).end;
   if (text[at] == '{' || text[at] == '[') return skip_nested(text, at);
   const auto end = text.find_first_of(",}] \t\r\n", at);
   return end == text.npos ? text.size() : end;
 }
 
-std::string unescape(std::string_view raw) {
-  std::string out;
-  out.reserve(raw.size());
-  std::size_t at = 0;
-  while (at < raw.size()) {
-    const auto backslash = raw.find('\\', at);
-    out += raw.substr(at, backslash - at);
-    if (backslash == raw.npos) break;
-    if (raw[backslash + 1] == 'u') {
-      at = append_unicode_escape(out, raw, backslash);
+char* unescape_to(char* to, std::string_view text, std::size_t& at) {
+  while (at < text.size()) {
+    if (text.size() - at >= sizeof(ByteBlock)) {
+      // There is room for the whole block, and what follows its first special byte is written over.
+      const ByteBlock bytes = load_block(text.data() + at);
+      std::memcpy(to, &bytes, sizeof bytes);
+      const std::size_t size = first_special(bytes);
+      to += size;
+      at += size;
+      if (size == sizeof bytes) continue;
+    } else if (text[at] != '"' && text[at] != '\\') {
+      *to++ = text[at++];
+      continue;
+    }
+    if (text[at] == '"') {
+      ++at;
+      break;
+    }
+    if (text[at + 1] == 'u') {
+      to = write_unicode_escape(to, text, at);
     } else {
-      out += simple_escape(raw[backslash + 1]);
-      at = backslash + 2;
+      *to++ = simple_escape(text[at + 1]);
+      at += 2;
     }
   }
+  return to;
+}
+
+std::string unescape(std::string_view raw) {
+  std::string out;
+  // No escape is shorter than what it stands for.
+  out.resize_and_overwrite(raw.size(), [raw](char* to, std::size_t) {
+    std::size_t at = 0;
+    return unescape_to(to, raw, at) - to;
+  });
   return out;
 }
 

@@ -68,7 +68,10 @@ std::string without_numbers(std::string_view text) {
   return plain;
 }
 
-simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view text) {
+enum class Wanted { Object, Any };
+
+simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view text,
+                                Wanted wanted) {
   simdjson::dom::element root;
   auto error = parser.parse(text.data(), text.size()).get(root);
   // simdjson also refuses numbers that fit no C++ type; an engine may well take them.
@@ -76,17 +79,17 @@ simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view 
     const std::string plain = without_numbers(text);
     error = parser.parse(plain).get(root);
   }
-  if (error) return error;
+  if (error || wanted == Wanted::Any) return error;
   return root.is_object() ? simdjson::SUCCESS : simdjson::INCORRECT_TYPE;
 }
 
-simdjson::error_code check(std::string_view text) {
+simdjson::error_code check(std::string_view text, Wanted wanted) {
   if (text.size() > kKeptParserText) {
     simdjson::dom::parser parser;
-    return check_with(parser, text);
+    return check_with(parser, text, wanted);
   }
   thread_local simdjson::dom::parser parser;
-  return check_with(parser, text);
+  return check_with(parser, text, wanted);
 }
 
 // Takes everything but the place of the first fault.
@@ -147,21 +150,31 @@ std::string_view explain(simdjson::error_code error) {
   }
 }
 
+Error fault_in(std::string_view what, std::string_view text, simdjson::error_code error) {
+  const auto offset = locate_fault(text);
+  return {Errc::InvalidJson,
+          fmt::format("{} is not valid JSON: {}{}", what, explain(error),
+                      offset ? fmt::format(" (at byte {})", *offset) : std::string())};
+}
+
 }  // namespace
 
 Result<void> validate_json_object(std::string_view text) {
   if (skip_space(text, 0) == text.size()) {
     return fail(Errc::InvalidJson, "request body is empty");
   }
-  const auto error = check(text);
+  const auto error = check(text, Wanted::Object);
   if (!error) return {};
   if (error == simdjson::INCORRECT_TYPE) {
     return fail(Errc::InvalidJson, "request body must be a JSON object");
   }
-  const auto offset = locate_fault(text);
-  return fail(Errc::InvalidJson,
-              fmt::format("request body is not valid JSON: {}{}", explain(error),
-                          offset ? fmt::format(" (at byte {})", *offset) : std::string()));
+  return fail(fault_in("request body", text, error));
+}
+
+Result<void> validate_json(std::string_view text) {
+  const auto error = check(text, Wanted::Any);
+  if (!error) return {};
+  return fail(fault_in("the text", text, error));
 }
 
 }  // namespace baton::wire

@@ -1,54 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/jinja/value.h"
-
-#include <simdjson.h>
+#include "wire/json_text.h"
 
 #include <charconv>
-#include <cmath>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 
 namespace baton::prompt::jinja {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
+// Short strings are copied: that takes no memory of its own, and pointing to one saves nothing.
+constexpr std::size_t kWorthPointing = 16;
+constexpr std::size_t kUsualMembers = 4;
 
-std::unexpected<Error> bad(std::string_view why) {
-  return fail(Errc::InvalidJson, "The text is not JSON: " + std::string(why) + ".");
-}
+enum class Strings { Copied, Pointed };
 
-std::string_view digits_at(std::string_view text) {
-  return text.substr(0, text.find_first_not_of("0123456789"));
-}
-
-// Python's rules for a JSON number: an integer unless it has a fraction or an exponent.
-Result<Value> number(std::string_view token) {
-  while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\t' ||
-                            token.back() == '\r')) {
-    token.remove_suffix(1);
-  }
-  std::string_view rest = token;
-  if (rest.starts_with('-')) rest.remove_prefix(1);
-  const auto whole = digits_at(rest);
-  if (whole.empty() || (whole.size() > 1 && whole[0] == '0')) return bad("a number is malformed");
-  rest.remove_prefix(whole.size());
-  const bool integer = rest.empty();
-  if (rest.starts_with('.')) {
-    const auto fraction = digits_at(rest.substr(1));
-    if (fraction.empty()) return bad("a number is malformed");
-    rest.remove_prefix(1 + fraction.size());
-  }
-  if (rest.starts_with('e') || rest.starts_with('E')) {
-    rest.remove_prefix(1);
-    if (rest.starts_with('+') || rest.starts_with('-')) rest.remove_prefix(1);
-    const auto exponent = digits_at(rest);
-    if (exponent.empty()) return bad("a number is malformed");
-    rest.remove_prefix(exponent.size());
-  }
-  if (!rest.empty()) return bad("a number is malformed");
-  const char* end = token.data() + token.size();
-  if (integer) {
+// An integer unless it has a fraction or an exponent.
+Value number(std::string_view token) {
+  const char* const end = token.data() + token.size();
+  if (token.find_first_of(".eE") == std::string_view::npos) {
     std::int64_t value = 0;
     if (std::from_chars(token.data(), end, value).ec == std::errc()) return Value(value);
     return Value::big_integer(std::string(token));
@@ -61,103 +34,131 @@ Result<Value> number(std::string_view token) {
   return Value(value);
 }
 
-Result<Value> convert(ondemand::value value, std::size_t depth);
+// Role. Makes values of a text that is known to be valid JSON.
+// Confinement. One thread.
+class Reader {
+ public:
+  Reader(std::string_view json, Strings strings) : json_(json), strings_(strings) {}
 
-Result<Value> convert_array(ondemand::array array, std::size_t depth) {
-  List items;
-  for (auto element : array) {
-    ondemand::value item;
-    if (const auto error = element.get(item)) return bad(simdjson::error_message(error));
-    auto converted = convert(item, depth + 1);
-    if (!converted) return converted;
-    items.push_back(*std::move(converted));
+  // Nothing where it is nested too deep.
+  std::optional<Value> read(std::size_t depth = 1) {
+    if (depth > kMaxNesting) return std::nullopt;
+    skip_space();
+    switch (json_[at_]) {
+      case '[':
+        return list(depth);
+      case '{':
+        return dict(depth);
+      case '"':
+        return string();
+      case 't':
+        at_ += 4;
+        return Value(true);
+      case 'f':
+        at_ += 5;
+        return Value(false);
+      case 'n':
+        at_ += 4;
+        return Value::none();
+      default:
+        break;
+    }
+    const std::size_t begin = std::exchange(at_, wire::skip_value(json_, at_));
+    return number(json_.substr(begin, at_ - begin));
   }
-  return Value(std::move(items));
-}
 
-Result<Value> convert_object(ondemand::object object, std::size_t depth) {
-  Dict entries;
-  for (auto member : object) {
-    ondemand::field field;
-    if (const auto error = std::move(member).get(field)) return bad(simdjson::error_message(error));
-    std::string_view key;
-    if (const auto error = field.unescaped_key().get(key)) {
-      return bad(simdjson::error_message(error));
+ private:
+  void skip_space() {
+    while (json_[at_] == ' ' || json_[at_] == '\n' || json_[at_] == '\r' || json_[at_] == '\t') {
+      ++at_;
     }
-    Value name(key);
-    auto converted = convert(field.value(), depth + 1);
-    if (!converted) return converted;
-    entries.set(std::move(name), *std::move(converted));
   }
-  return Value(std::move(entries));
-}
+  // Over the comma or the bracket that comes next; whether it was the bracket.
+  bool closes(char bracket) {
+    skip_space();
+    return json_[at_++] == bracket;
+  }
+  bool is_empty(char bracket) {
+    ++at_;
+    skip_space();
+    if (json_[at_] != bracket) return false;
+    ++at_;
+    return true;
+  }
 
-Result<Value> convert(ondemand::value value, std::size_t depth) {
-  if (depth > kMaxNesting) return bad("it is nested too deep");
-  ondemand::json_type type{};
-  if (const auto error = value.type().get(type)) return bad(simdjson::error_message(error));
-  const auto read = [&](auto& into) { return value.get(into); };
-  switch (type) {
-    case ondemand::json_type::array: {
-      ondemand::array array;
-      if (const auto error = read(array)) return bad(simdjson::error_message(error));
-      return convert_array(array, depth);
-    }
-    case ondemand::json_type::object: {
-      ondemand::object object;
-      if (const auto error = read(object)) return bad(simdjson::error_message(error));
-      return convert_object(object, depth);
-    }
-    case ondemand::json_type::string: {
-      std::string_view text;
-      if (const auto error = read(text)) return bad(simdjson::error_message(error));
-      return Value(text);
-    }
-    case ondemand::json_type::boolean: {
-      bool truth = false;
-      if (const auto error = read(truth)) return bad(simdjson::error_message(error));
-      return Value(truth);
-    }
-    case ondemand::json_type::null: {
-      bool null = false;
-      if (value.is_null().get(null) != simdjson::SUCCESS || !null) return bad("a word is unknown");
-      return Value::none();
-    }
-    case ondemand::json_type::number:
-      // Read by hand, because integers may have any length; simdjson skips it when it goes on.
-      return number(value.raw_json_token());
+  std::optional<Value> list(std::size_t depth) {
+    List items;
+    if (is_empty(']')) return Value(std::move(items));
+    do {
+      auto item = read(depth + 1);
+      if (!item) return std::nullopt;
+      items.push_back(*std::move(item));
+    } while (!closes(']'));
+    return Value(std::move(items));
   }
-  return bad("a value is unknown");
+
+  std::optional<Value> dict(std::size_t depth) {
+    Dict entries;
+    if (is_empty('}')) return Value(std::move(entries));
+    entries.reserve(kUsualMembers);
+    do {
+      skip_space();
+      Value key = string();
+      closes(':');
+      auto value = read(depth + 1);
+      if (!value) return std::nullopt;
+      entries.set(std::move(key), *std::move(value));
+    } while (!closes('}'));
+    return Value(std::move(entries));
+  }
+
+  // Strings that are not as they were sent go into memory that all of them share.
+  Value string() {
+    const std::size_t begin = at_ + 1;
+    const std::size_t size = wire::plain_size(json_.substr(begin));
+    if (json_[begin + size] == '"') {
+      at_ = begin + size + 1;
+      return text(json_.substr(begin, size));
+    }
+    char* const to = room(json_.size() - begin);
+    at_ = begin;
+    room_ = wire::unescape_to(to, json_, at_);
+    const std::string_view unescaped(to, static_cast<std::size_t>(room_ - to));
+    return Value::text(make<Text>(memory_, unescaped));
+  }
+  Value text(std::string_view raw) {
+    if (raw.size() < kWorthPointing) return Value(raw);
+    if (strings_ == Strings::Pointed) return Value::text(make<Text>(Ref<const Object>(), raw));
+    return Value(std::string(raw));
+  }
+  char* room(std::size_t rest) {
+    if (!memory_) {
+      memory_ = make<TextMemory>(rest);
+      room_ = memory_->data();
+    }
+    return room_;
+  }
+
+  std::string_view json_;
+  Strings strings_;
+  std::size_t at_ = 0;
+  Ref<TextMemory> memory_;
+  char* room_ = nullptr;
+};
+
+Result<Value> read(std::string_view json, Strings strings) {
+  auto value = Reader(json, strings).read();
+  if (!value) return fail(Errc::InvalidJson, "The text is nested too deep.");
+  return *std::move(value);
 }
 
 }  // namespace
 
 Result<Value> value_from_json(std::string_view json) {
-  // As the one element of an array, a text that is a bare number or word reads like any other.
-  std::string wrapped;
-  wrapped.reserve(json.size() + 2 + simdjson::SIMDJSON_PADDING);
-  wrapped += '[';
-  wrapped += json;
-  wrapped += ']';
-  ondemand::parser parser;
-  ondemand::document document;
-  const simdjson::padded_string_view padded(wrapped.data(), wrapped.size(), wrapped.capacity());
-  if (const auto error = parser.allocate(wrapped.size(), kMaxNesting + 4)) {
-    return bad(simdjson::error_message(error));
-  }
-  if (const auto error = parser.iterate(padded).get(document)) {
-    return bad(simdjson::error_message(error));
-  }
-  ondemand::array array;
-  if (const auto error = document.get_array().get(array)) {
-    return bad(simdjson::error_message(error));
-  }
-  auto whole = convert_array(array, 0);
-  if (!whole) return whole;
-  if (whole->as_list().size() != 1 ||
-      document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-    return bad("there is more than one value");
-  return whole->as_list()[0];
+  if (auto valid = wire::validate_json(json); !valid) return fail(std::move(valid.error()));
+  return read(json, Strings::Copied);
 }
+
+Result<Value> value_within_json(std::string_view json) { return read(json, Strings::Pointed); }
 
 }  // namespace baton::prompt::jinja

@@ -30,7 +30,9 @@ Run::Run(const Dict& variables, const Circumstances& circumstances)
       limits_(circumstances.limits),
       now_(circumstances.now),
       stop_(circumstances.stop),
-      stack_base_(static_cast<const char*>(__builtin_frame_address(0))) {}
+      stack_base_(static_cast<const char*>(__builtin_frame_address(0))) {
+  whole_.reserve(std::min(circumstances.expected_bytes, limits_.output_bytes));
+}
 
 Run::~Run() {
   for (const auto& kept : kept_) kept->slots.clear();

@@ -5,6 +5,7 @@
 #include "prompt/jinja/objects.h"
 #include "prompt/jinja/template.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -79,11 +80,17 @@ class Run {
   // While it lives, output goes into a text of its own.
   class Capture {
    public:
-    explicit Capture(Run& run) : run_(run), outer_(run.out_) { run.out_ = &text_; }
+    explicit Capture(Run& run) : run_(run), outer_(run.out_) {
+      text_.reserve(run.usual_capture_);
+      run.out_ = &text_;
+    }
     ~Capture() { run_.out_ = outer_; }
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
-    Value take() { return run_.text(std::move(text_)); }
+    Value take() {
+      run_.usual_capture_ = std::min(text_.size(), kMostReserved);
+      return run_.text(std::move(text_));
+    }
 
    private:
     Run& run_;
@@ -124,6 +131,8 @@ class Run {
   void check();
   [[noreturn]] void too_long() const;
 
+  static constexpr std::size_t kMostReserved = 4096;
+
   const Dict& variables_;
   const Limits limits_;
   const std::chrono::system_clock::time_point now_;
@@ -135,6 +144,7 @@ class Run {
   std::size_t steps_ = 0;
   std::size_t next_check_ = 0;
   std::size_t produced_bytes_ = 0;
+  std::size_t usual_capture_ = 0;  // what the last one had
   std::size_t depth_ = 0;
   std::vector<Ref<Activation>> kept_;
   std::vector<Ref<NamespaceObject>> namespaces_;

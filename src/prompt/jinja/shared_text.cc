@@ -29,8 +29,7 @@ std::size_t Text::offset(std::size_t index) const {
 Ref<Text> Text::piece(std::size_t begin, std::size_t size) const {
   const std::string_view part = view_.substr(begin, size);
   if (part.size() < kWorthSharing) return make<Text>(std::string(part));
-  auto whole = whole_ ? whole_ : Ref<const Text>::share(this);
-  return make<Text>(std::move(whole), part);
+  return make<Text>(owner_ ? owner_ : Ref<const Object>::share(this), part);
 }
 
 }  // namespace baton::prompt::jinja

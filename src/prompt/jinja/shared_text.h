@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +14,8 @@ namespace baton::prompt::jinja {
 
 // Role. A payload that values share.
 // Confinement. The count is atomic; what is in the object is up to its kind.
-// Lifetime. Ends with the last reference. It is made with one, which Ref adopts.
+// Lifetime. Ends with the last reference. It is made with one, which Ref adopts. What is kept for
+//   ever is not counted, so that threads which share it do not wait for each other.
 class Object {
  public:
   explicit Object(std::uint32_t nesting = 0) : nesting_(nesting) {}
@@ -23,12 +25,21 @@ class Object {
 
   // How deep the containers in it are nested: what frees or prints it goes that deep.
   std::uint32_t nesting() const { return nesting_; }
-  void retain() const noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
-  void release() const noexcept {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  void retain() const noexcept {
+    if (references_.load(std::memory_order_relaxed) == kForEver) return;
+    references_.fetch_add(1, std::memory_order_relaxed);
   }
+  void release() const noexcept {
+    // Nobody else can get hold of what has a single reference.
+    const std::uint32_t references = references_.load(std::memory_order_acquire);
+    if (references == kForEver) return;
+    if (references == 1 || references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  // Requires: no other thread has it yet.
+  void keep_for_ever() { references_.store(kForEver, std::memory_order_relaxed); }
 
  private:
+  static constexpr std::uint32_t kForEver = 0xFFFF'FFFF;
   mutable std::atomic<std::uint32_t> references_ = 1;
   const std::uint32_t nesting_;
 };
@@ -76,13 +87,24 @@ Ref<T> make(Args&&... args) {
   return Ref<T>::adopt(new T(std::forward<Args>(args)...));
 }
 
-// Role. Immutable UTF-8 text, its own or a piece of another's.
+// Role. Memory that texts point into. Confinement. Filled by one thread, before others see it.
+class TextMemory final : public Object {
+ public:
+  explicit TextMemory(std::size_t size) : memory_(std::make_unique_for_overwrite<char[]>(size)) {}
+  char* data() const { return memory_.get(); }
+
+ private:
+  std::unique_ptr<char[]> memory_;
+};
+
+// Role. Immutable UTF-8 text: its own, a piece of another's, or somebody's who outlives it.
 // Confinement. Any thread.
 // Invariants. Positions and lengths that templates see are code points, not bytes.
 class Text final : public Object {
  public:
   explicit Text(std::string text) : own_(std::move(text)), view_(own_) {}
-  Text(Ref<const Text> whole, std::string_view piece) : whole_(std::move(whole)), view_(piece) {}
+  // A piece of what `owner` keeps; without an owner, what it points to has to outlive it.
+  Text(Ref<const Object> owner, std::string_view piece) : owner_(std::move(owner)), view_(piece) {}
 
   std::string_view view() const { return view_; }
   std::size_t length() const;  // in code points, counted once
@@ -94,7 +116,7 @@ class Text final : public Object {
 
  private:
   std::string own_;
-  Ref<const Text> whole_;
+  Ref<const Object> owner_;
   std::string_view view_;
   mutable std::atomic<std::size_t> length_ = kUncounted;
   static constexpr std::size_t kUncounted = static_cast<std::size_t>(-1);

@@ -25,6 +25,7 @@ struct Limits {
 struct Circumstances {
   std::chrono::system_clock::time_point now;  // for strftime_now, in the process's time zone
   std::stop_token stop = {};                  // ClientGone where it was stopped
+  std::size_t expected_bytes = 0;             // of output, as far as that is known
   Limits limits = {};
 };
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 
 namespace baton::prompt::jinja {
@@ -23,11 +24,53 @@ constexpr std::uint16_t kElement = 3;    // the same
 constexpr std::size_t kScanned = 12;
 constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
+// Role. Words that conversations are full of, made once for all of them.
+// Confinement. Immutable; any thread.
+class CommonWords {
+ public:
+  // Null where it is none of them.
+  static Text* find(std::string_view text) {
+    static const CommonWords words;
+    if (text.size() < 2) return nullptr;
+    Text* const word = words.table_[place_of(text)];
+    return word != nullptr && word->view() == text ? word : nullptr;
+  }
+
+ private:
+  static constexpr std::string_view kWords[] = {
+      "role",       "content",    "user",         "assistant",  "system",      "tool",
+      "developer",  "type",       "text",         "function",   "name",        "id",
+      "arguments",  "tool_calls", "tool_call_id", "parameters", "description", "string",
+      "properties", "required",   "object"};
+  static constexpr std::size_t kPlaces = 64;
+
+  CommonWords() {
+    for (const std::string_view word : kWords) {
+      Text*& place = table_[place_of(word)];
+      place = make<Text>(std::string(word)).detach();
+      place->keep_for_ever();
+    }
+  }
+  // Found by trying: no two of the words meet.
+  static std::size_t place_of(std::string_view text) {
+    const auto second = static_cast<unsigned char>(text[1]);
+    const auto last = static_cast<unsigned char>(text.back());
+    return (second + last * 2U + text.size() * 9) % kPlaces;
+  }
+
+  std::array<Text*, kPlaces> table_ = {};
+};
+
+Object* shared_or_new(std::string_view text) {
+  if (Text* const word = CommonWords::find(text)) return word;
+  return make<Text>(std::string(text)).detach();
+}
+
 }  // namespace
 
 Value::Value(std::string text)
     : kind_(Kind::String), object_(make<Text>(std::move(text)).detach()) {}
-Value::Value(std::string_view text) : Value(std::string(text)) {}
+Value::Value(std::string_view text) : kind_(Kind::String), object_(shared_or_new(text)) {}
 Value::Value(List items)
     : kind_(Kind::List), object_(make<ListObject>(std::move(items)).detach()) {}
 Value::Value(Dict entries)

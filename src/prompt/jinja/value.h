@@ -196,5 +196,8 @@ class Dict {
 // in the place of the first, integers of any length keep their digits. Text that is not JSON, or is
 // nested deeper than kMaxNesting, is an InvalidJson.
 Result<Value> value_from_json(std::string_view json);
+// The same for a text that is known to be valid JSON and that outlives the value, which points to
+// strings in it.
+Result<Value> value_within_json(std::string_view json);
 
 }  // namespace baton::prompt::jinja

@@ -56,6 +56,9 @@ class StepsPreTokenizer : public PreTokenizer {
   }
 
   bool byte_level() const override { return byte_level_; }
+  bool cuts_behind_lines() const override {
+    return steps_.size() == 1 && steps_[0]->cuts_behind_lines();
+  }
 
  private:
   std::vector<std::unique_ptr<const SplitStep>> steps_;

@@ -70,6 +70,7 @@ const char* skip_space(const Ahead& text, const char* place) {
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 struct Gpt2Rules {
   static constexpr bool kCoversAll = true;
+  static constexpr bool kCutsBehindLines = false;  // of several line ends, the last is left alone
   const char* next(const Ahead& text, const char* place) const {
     if (const char* end = skip_contraction<false>(text, place)) {
       return end;
@@ -118,6 +119,7 @@ struct SharedRules {
 template <KindSet kWord>
 struct Cl100kRules {
   static constexpr bool kCoversAll = true;
+  static constexpr bool kCutsBehindLines = true;
   bool contractions;
   SharedRules<kWord> shared;
 
@@ -142,6 +144,7 @@ struct Cl100kRules {
 // every letter and mark but lower case, W every one but upper and title case.
 struct O200kRules {
   static constexpr bool kCoversAll = true;
+  static constexpr bool kCutsBehindLines = true;
   bool contractions;
   SharedRules<kAnyLetter> shared;
 
@@ -207,6 +210,7 @@ struct O200kRules {
 // and symbols | lines and spaces. Numbers and some more are in none of them.
 struct DeepSeekRules {
   static constexpr bool kCoversAll = false;
+  static constexpr bool kCutsBehindLines = true;
   static constexpr KindSet kMarks = kAnyPunctuation | kAnySymbol;
   static constexpr KindSet kWord = kLettersAndMarks;
 
@@ -264,6 +268,7 @@ class Scanner : public Matcher {
   }
 
   bool covers_all() const override { return Rules::kCoversAll; }
+  bool cuts_behind_lines() const override { return Rules::kCutsBehindLines; }
 
  private:
   template <class Found>

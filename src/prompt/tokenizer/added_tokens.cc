@@ -32,6 +32,17 @@ std::size_t space_at_start(std::string_view text) {
   return length;
 }
 
+// Also in the way that some vocabularies write it.
+bool is_space(std::string_view text) {
+  constexpr char32_t kSpaceMark = 0x2581;
+  while (!text.empty()) {
+    const auto [code, size] = decode_utf8(text.data());
+    if (code != kSpaceMark && !white_space().contains(code)) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 bool is_word_character(const char* at) {
   const char32_t code = decode_utf8(at).code;
   const bool joins = code == 0x200C || code == 0x200D;  // Rust's \w has these two as well
@@ -78,8 +89,11 @@ void AddedTokens::finish(const Normalizer* normalizer) {
 
 void AddedTokens::look_for(TokenId id, const Normalizer* normalizer) {
   const AddedToken& token = tokens_.at(id);
+  if (token.single_word || token.lstrip || token.rstrip) look_around_ = true;
   if (!token.normalized) {
     raw_.add(token.content, id);
+    if (borders_.size() <= id) borders_.resize(id + 1);
+    borders_[id] = !is_space(token.content);
     return;
   }
   std::string buffer;
@@ -93,12 +107,14 @@ void AddedTokens::cut(std::string_view text, const TokenMatcher& matcher,
                       std::vector<Part>& parts) const {
   std::size_t done = 0;
   for (auto match = matcher.find(text, 0); match; match = matcher.find(text, match->end)) {
-    const AddedToken& token = tokens_.at(match->id);
-    if (token.single_word && inside_word(text, *match)) continue;
     std::size_t begin = match->begin;
     std::size_t end = match->end;
-    if (token.lstrip) begin -= space_at_end(text.substr(0, begin));
-    if (token.rstrip) end += space_at_start(text.substr(end));
+    if (look_around_) {
+      const AddedToken& token = tokens_.at(match->id);
+      if (token.single_word && inside_word(text, *match)) continue;
+      if (token.lstrip) begin -= space_at_end(text.substr(0, begin));
+      if (token.rstrip) end += space_at_start(text.substr(end));
+    }
     if (done < begin) parts.push_back({text.substr(done, begin - done), std::nullopt});
     parts.push_back({text.substr(match->begin, match->end - match->begin), match->id});
     // White space that the last token took along may hold a token of its own; the library then

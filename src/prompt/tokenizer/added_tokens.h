@@ -54,6 +54,11 @@ class AddedTokens {
     cut(text, normalized_, parts);
   }
   bool any_normalized() const { return !normalized_.empty(); }
+  // Tokens found in a text as it came do not look at what is around them, so that parts of it have
+  // the same tokens on their own, if they are cut at the end of a token.
+  bool find_alone() const { return !look_around_; }
+  // A token that is more than white space: a good place to cut.
+  bool is_border(TokenId id) const { return id < borders_.size() && borders_[id]; }
 
   std::optional<TokenId> find(std::string_view content) const;
   // As decoding shows it: a token that is looked for in normalized text is normalized itself.
@@ -73,6 +78,8 @@ class AddedTokens {
   std::vector<TokenId> order_;
   std::set<std::string, std::less<>> specials_;
   TokenId highest_ = 0;
+  std::vector<bool> borders_;  // by id
+  bool look_around_ = false;   // some of them
   TokenMatcher raw_;
   TokenMatcher normalized_;
 };

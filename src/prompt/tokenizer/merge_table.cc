@@ -10,6 +10,7 @@ namespace baton::prompt {
 namespace {
 
 constexpr std::size_t kFewestSlots = 16;
+constexpr std::size_t kFilterBits = 8;  // of each slot
 // Room is made at once for as many merges as any real file has; more of them make it grow.
 constexpr std::size_t kMostExpected = std::size_t{1} << 22;
 
@@ -23,21 +24,27 @@ MergeTable::MergeTable(std::size_t expected) {
 void MergeTable::grow(std::size_t slots) {
   const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots));
   mask_ = slots - 1;
+  filter_.assign(slots * kFilterBits / 64, 0);
+  filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots * kFilterBits));
+  size_ = 0;
   for (const Slot& slot : old) {
-    if (slot.key == kEmpty) continue;
-    std::size_t at = hash(slot.key) & mask_;
-    while (slots_[at].key != kEmpty) at = (at + 1) & mask_;
-    slots_[at] = slot;
+    if (slot.key != kEmpty) put(slot.key, slot.merge);
   }
 }
 
 void MergeTable::set(TokenId left, TokenId right, Merge merge) {
   if ((size_ + 1) * 3 > slots_.size() * 2) grow(slots_.size() * 2);
-  const std::uint64_t key = key_of(left, right);
-  std::size_t at = hash(key) & mask_;
+  put(key_of(left, right), merge);
+}
+
+void MergeTable::put(std::uint64_t key, Merge merge) {
+  const std::uint64_t mixed = mix(key);
+  std::size_t at = place_of(mixed);
   while (slots_[at].key != kEmpty && slots_[at].key != key) at = (at + 1) & mask_;
   if (slots_[at].key == kEmpty) ++size_;
   slots_[at] = {.key = key, .merge = merge};
+  const std::uint64_t bit = mixed >> filter_shift_;
+  filter_[bit / 64] |= std::uint64_t{1} << bit % 64;
 }
 
 }  // namespace baton::prompt

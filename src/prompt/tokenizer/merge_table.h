@@ -29,7 +29,9 @@ class MergeTable {
   // A rank of kNever where the two do not merge.
   Merge find(TokenId left, TokenId right) const {
     const std::uint64_t key = key_of(left, right);
-    for (std::size_t at = hash(key) & mask_;; at = (at + 1) & mask_) {
+    const std::uint64_t mixed = mix(key);
+    if (!may_have(mixed)) return {};
+    for (std::size_t at = place_of(mixed);; at = (at + 1) & mask_) {
       const Slot& slot = slots_[at];
       if (slot.key == key || slot.key == kEmpty) return slot.merge;
     }
@@ -54,14 +56,23 @@ class MergeTable {
   static std::uint64_t key_of(TokenId left, TokenId right) {
     return std::uint64_t{left} << 32 | right;
   }
-  static std::size_t hash(std::uint64_t key) {
-    key *= 0x9E37'79B9'7F4A'7C15ULL;
-    return static_cast<std::size_t>(key ^ key >> 32);
+  static std::uint64_t mix(std::uint64_t key) { return key * 0x9E37'79B9'7F4A'7C15ULL; }
+  std::size_t place_of(std::uint64_t mixed) const {
+    return static_cast<std::size_t>(mixed ^ mixed >> 32) & mask_;
+  }
+  bool may_have(std::uint64_t mixed) const {
+    const std::uint64_t bit = mixed >> filter_shift_;
+    return (filter_[bit / 64] >> bit % 64 & 1U) != 0;
   }
   void grow(std::size_t slots);
+  void put(std::uint64_t key, Merge merge);
 
   std::vector<Slot> slots_;
   std::size_t mask_ = 0;
+  // Eight bits for each slot, so small that it stays near: most pairs that are asked for do not
+  // merge, and are told so without a look at the table itself.
+  std::vector<std::uint64_t> filter_;
+  unsigned filter_shift_ = 0;
   std::size_t size_ = 0;
 };
 

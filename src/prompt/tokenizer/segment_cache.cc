@@ -31,6 +31,9 @@ struct Segment {
   std::uint64_t hash;
   Place place;
 
+  std::span<const TokenId> tokens() const {
+    return {reinterpret_cast<const TokenId*>(memory.get()), token_count};
+  }
   std::string_view text() const {
     return {reinterpret_cast<const char*>(memory.get()) + token_count * sizeof(TokenId), text_size};
   }
@@ -103,12 +106,8 @@ bool SegmentCache::append_known(std::string_view text, Place place, TokenIds& id
   ++shard.hits;
   shard.hit_bytes += text.size();
   shard.used.splice(shard.used.begin(), shard.used, *found);
-  const std::size_t before = ids.size();
-  ids.resize(before + (*found)->token_count);
-  if ((*found)->token_count > 0) {
-    std::memcpy(ids.data() + before, (*found)->memory.get(),
-                (*found)->token_count * sizeof(TokenId));
-  }
+  const std::span<const TokenId> tokens = (*found)->tokens();
+  ids.insert(ids.end(), tokens.begin(), tokens.end());
   return true;
 }
 

@@ -13,9 +13,9 @@
 
 namespace baton::prompt {
 
-// Role. Remembers the tokens of segments: stretches of text between two added tokens. No token
-//   reaches across such a border, so what a segment gives depends on nothing but its own text, and
-//   a conversation's next turn costs what is new in it.
+// Role. Remembers the tokens of segments: stretches of text that are cut where no token reaches
+//   across, so that what a segment gives depends on nothing but its own text, and a conversation's
+//   next turn costs what is new in it.
 // Confinement. Any thread; locks are held for a look-up or an insertion.
 // Invariants. A hit is decided by comparing the whole text, never by a hash alone. What it holds
 //   stays under the bound it was made with. It is kept in parts by hash; of a part, the longest
@@ -30,7 +30,7 @@ class SegmentCache {
   };
 
   // Shorter texts are not worth the look-up.
-  static constexpr std::size_t kShortest = 16;
+  static constexpr std::size_t kShortest = 64;
 
   explicit SegmentCache(std::size_t max_bytes);
   ~SegmentCache();

@@ -7,16 +7,37 @@
 namespace baton::prompt {
 
 void TokenMatcher::add(std::string_view pattern, TokenId id) {
-  const bool first = empty();
   patterns_.add(pattern, id);
-  auto& begins = begins_[static_cast<unsigned char>(pattern.front())];
-  if (begins == 0) only_begin_ = first ? std::optional(pattern.front()) : std::nullopt;
-  begins = 1;
+  const auto begin = static_cast<unsigned char>(pattern.front());
+  if (begins_[begin] != 0) return;
+  begins_[begin] = 1;
+  all_begins_.push_back(begin);
+  for (std::size_t at = 0; at < kFew; ++at) {
+    few_begins_[at] = ByteBlock{} + all_begins_[std::min(at, all_begins_.size() - 1)];
+  }
+}
+
+template <std::size_t kCount>
+std::size_t TokenMatcher::skip_blocks(std::string_view text, std::size_t from) const {
+  for (; text.size() - from >= sizeof(ByteBlock); from += sizeof(ByteBlock)) {
+    const ByteBlock bytes = load_block(text.data() + from);
+    auto hits = bytes == few_begins_[0];
+    for (std::size_t at = 1; at < kCount; ++at) hits |= bytes == few_begins_[at];
+    if (const std::size_t first = first_hit(hits); first < sizeof bytes) return from + first;
+  }
+  return from;
 }
 
 std::size_t TokenMatcher::next_candidate(std::string_view text, std::size_t from) const {
   // Most vocabularies have "<|…|>" and nothing else.
-  if (only_begin_) return std::min(text.find(*only_begin_, from), text.size());
+  if (all_begins_.size() == 1) {
+    return std::min(text.find(static_cast<char>(all_begins_[0]), from), text.size());
+  }
+  if (all_begins_.size() <= kFew / 2) {
+    from = skip_blocks<kFew / 2>(text, from);
+  } else if (all_begins_.size() <= kFew) {
+    from = skip_blocks<kFew>(text, from);
+  }
   const auto begins = [&](std::size_t at) { return begins_[static_cast<unsigned char>(text[at])]; };
   while (from + 8 <= text.size() &&
          (begins(from) | begins(from + 1) | begins(from + 2) | begins(from + 3) | begins(from + 4) |

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/byte_block.h"
 #include "prompt/tokenizer/byte_trie.h"
 #include "prompt/tokenizer/token.h"
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace baton::prompt {
 
@@ -31,11 +33,18 @@ class TokenMatcher {
   bool empty() const { return patterns_.empty(); }
 
  private:
+  // Up to so many bytes are looked for in sixteen bytes of text at once.
+  static constexpr std::size_t kFew = 8;
+
   std::size_t next_candidate(std::string_view text, std::size_t from) const;
+  // At or behind `from`, and not behind the next candidate. Looks for the first kCount of the few.
+  template <std::size_t kCount>
+  std::size_t skip_blocks(std::string_view text, std::size_t from) const;
 
   ByteTrie patterns_;
-  std::array<std::uint8_t, 256> begins_ = {};  // 1: a pattern begins with the byte
-  std::optional<char> only_begin_;             // where all patterns begin with the same
+  std::array<std::uint8_t, 256> begins_ = {};    // 1: a pattern begins with the byte
+  std::vector<std::uint8_t> all_begins_;         // the same bytes
+  std::array<ByteBlock, kFew> few_begins_ = {};  // the same, if they are few; else any of them
 };
 
 }  // namespace baton::prompt

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <string>
 #include <string_view>
 
@@ -13,8 +14,9 @@ namespace baton::prompt {
 namespace {
 
 Result<ChatRequest> read(std::string_view members) {
-  const std::string body =
-      std::string(R"({"model":"m","messages":[])") + std::string(members) + "}";
+  static std::deque<std::string> bodies;  // requests point to them
+  const std::string& body = bodies.emplace_back(std::string(R"({"model":"m","messages":[])") +
+                                                std::string(members) + "}");
   return chat_request(wire::JsonObject::parse(body).value());
 }
 std::string kwargs_of(std::string_view members) {

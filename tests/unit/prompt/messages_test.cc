@@ -24,6 +24,20 @@ TEST(Messages, KeepRoleAndContentAndDropWhatEnginesDrop) {
             R"({"role":"alien","content":""}])");
 }
 
+TEST(Messages, OfNothingButRoleAndTextAreNotRebuilt) {
+  const jinja::Value messages =
+      from_json(R"([{"role":"user","content":"u"},{"role":"tool","content":"t"},
+                    {"content":"c","role":"user"},{"role":"developer","content":"d"},
+                    {"role":"user","content":null}])");
+  const jinja::List same = conversation_of(messages, ContentFormat::Text).value().messages;
+  EXPECT_EQ(same[0].object(), messages.as_list()[0].object());
+  EXPECT_EQ(same[1].object(), messages.as_list()[1].object());
+  EXPECT_EQ(shown(same),
+            R"([{"role":"user","content":"u"},{"role":"tool","content":"t"},)"
+            R"({"role":"user","content":"c"},{"role":"developer","content":"d","tools":null},)"
+            R"({"role":"user","content":""}])");
+}
+
 TEST(Messages, OfAssistantsKeepToolCallsAndReasoning) {
   EXPECT_EQ(
       reshaped(R"([{"role":"assistant","content":null,"refusal":null,"reasoning_content":"why",

@@ -178,6 +178,24 @@ TEST(JsonObject, TakesEightMebibytesOfMessages) {
   EXPECT_NE(refusal(text), "accepted");
 }
 
+// Strings of every length with a quote or a backslash at every place.
+TEST(JsonObject, FindsTheEndsOfStrings) {
+  for (std::size_t length = 0; length < 40; ++length) {
+    for (std::size_t at = 0; at < length; ++at) {
+      for (const char c : {'"', '\\', '\n', 'x'}) {
+        std::string expected(length, '.');
+        expected[at] = c;
+        const std::string text =
+            "{\"a\":" + json_quote(expected) + ",\"b\":[" + json_quote(expected) + "],\"c\":1}";
+        const auto object = parsed(text);
+        ASSERT_EQ(object.find_string("a"), expected);
+        ASSERT_EQ(object.find("b"), "[" + json_quote(expected) + "]");
+        ASSERT_EQ(object.find("c"), "1");
+      }
+    }
+  }
+}
+
 TEST(JsonQuote, EscapesWhatMustBe) {
   EXPECT_EQ(json_quote(""), "\"\"");
   EXPECT_EQ(json_quote("a\"b\\c/\n\r\t\x01\x1f"), R"("a\"b\\c/\n\r\t\u0001\u001f")");

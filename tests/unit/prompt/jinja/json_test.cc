@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "prompt/jinja/printing.h"
 #include "unit/prompt/jinja/rendering.h"
 
 namespace baton::prompt::jinja {
@@ -68,6 +69,21 @@ TEST(Json, RefusesWhatIsNoJson) {
   }
 }
 
+TEST(Json, PointsToStringsWithinATextThatStays) {
+  const std::string text =
+      R"( { "plain" : "a text that is long enough" , "escaped":"a \"text\" that is not as it was",)"
+      R"("list":[ 1 ,-2.5e1, true,false , null,[],{ },"\u00e9" ]} )";
+  const Value value = value_within_json(text).value();
+  EXPECT_EQ(str(value), str(value_from_json(text).value()));
+  EXPECT_EQ(
+      str(value),
+      "{'plain': 'a text that is long enough', 'escaped': 'a \"text\" that is not as it was', "
+      "'list': [1, -25.0, True, False, None, [], {}, 'é']}");
+  EXPECT_EQ(value.as_dict().find("plain")->as_string().data(), text.data() + text.find("a text"));
+  EXPECT_NE(value_from_json(text)->as_dict().find("plain")->as_string().data(),
+            text.data() + text.find("a text"));
+}
+
 TEST(Json, BoundsHowDeepItGoes) {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
@@ -75,6 +91,8 @@ TEST(Json, BoundsHowDeepItGoes) {
   EXPECT_TRUE(value_from_json(nested(kMaxNesting)));
   EXPECT_FALSE(value_from_json(nested(kMaxNesting + 1)));
   EXPECT_FALSE(value_from_json(std::string(100'000, '[')));
+  EXPECT_TRUE(value_within_json(nested(kMaxNesting)));
+  EXPECT_FALSE(value_within_json(nested(kMaxNesting + 1)));
 }
 
 }  // namespace

@@ -32,6 +32,24 @@ TEST(Text, SharesLongPiecesAndCopiesShortOnes) {
   EXPECT_EQ(small->view(), "aaa");
 }
 
+TEST(Text, PointsToWhatOutlivesIt) {
+  const std::string outside(100, 'o');
+  Ref<Text> piece;
+  {
+    const auto text = make<Text>(Ref<const Object>(), outside);
+    EXPECT_EQ(text->view().data(), outside.data());
+    piece = text->piece(10, 80);
+  }
+  EXPECT_EQ(piece->view().data(), outside.data() + 10);
+}
+
+TEST(Text, IsNotCountedWhereItIsKeptForEver) {
+  Text kept("kept");  // a release too many would free what was never allocated
+  kept.keep_for_ever();
+  for (int i = 0; i < 3; ++i) kept.release();
+  EXPECT_EQ(Ref<Text>::share(&kept)->view(), "kept");
+}
+
 TEST(Text, OutlivesTheTextItIsAPieceOf) {
   Ref<Text> piece;
   {

@@ -33,6 +33,22 @@ TEST(TokenMatcher, FindsNothingInItsAbsence) {
   EXPECT_FALSE(matcher.find("a long text with < and <s but not the token", 0));
 }
 
+TEST(TokenMatcher, FindsAPatternAtAnyPlace) {
+  for (const std::string_view begins : {"<", "<[", "<[#@!%", "<[#@!%&*()+="}) {
+    TokenMatcher matcher;
+    for (const char begin : begins) matcher.add(std::string(1, begin) + "x", 1);
+    for (std::size_t at = 0; at < 60; ++at) {
+      std::string text(60, '.');
+      text += begins.back();
+      text.insert(at, std::string(1, begins.back()) + "x");
+      const auto match = matcher.find(text, 0);
+      ASSERT_TRUE(match);
+      ASSERT_EQ(match->begin, at);
+      ASSERT_FALSE(matcher.find(text, at + 1));
+    }
+  }
+}
+
 TEST(TokenMatcher, LetsTheFirstOfEqualPatternsCount) {
   TokenMatcher matcher;
   matcher.add("x", 1);

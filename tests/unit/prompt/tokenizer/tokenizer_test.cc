@@ -131,6 +131,78 @@ TEST(Tokenizer, GivesTheSameTokensFromTheCache) {
   }
 }
 
+// A byte-level file that is cut at lines, with a token that is made of white space and one that
+// another one begins with.
+SmallFile file_with_lines() {
+  SmallFile file = byte_level_file();
+  const auto token = [](int id, std::string_view content, bool special) {
+    return R"({"id":)" + std::to_string(id) + R"(,"content":")" + std::string(content) +
+           R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":)" +
+           (special ? "true}" : "false}");
+  };
+  file.added_tokens = "[" + token(261, "<|end|>", true) + "," + token(262, "<|end|>a", true) + "," +
+                      token(263, "\\t\\t", false) + "," + token(264, "<user>", false) + "]";
+  file.pre_tokenizer =
+      R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)"
+      R"("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|)"
+      R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},)"
+      R"("behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,)"
+      R"("trim_offsets":true,"use_regex":false}]})";
+  return file;
+}
+
+// Conversations of short and long messages that lose their beginning, get another one, or have
+// something put in front of their last message.
+TEST(Tokenizer, GivesTheSameTokensFromTheCacheWhateverComesBefore) {
+  std::mt19937 random(11);
+  const auto message = [&] {
+    std::string text;
+    for (std::size_t words = random() % 120; words > 0; --words) {
+      constexpr std::string_view kWords[] = {
+          "hello",   " hello", " he",  "hell", "\n",     "\n\n",  "\t", "\t\t", "<|end|>", " x",
+          "\nhello", ".\n",    "\n a", "'s",   "<user>", "<|end", "a",  "12",   " ",       "\r\n"};
+      text += kWords[random() % std::size(kWords)];
+    }
+    return text;
+  };
+  const auto tokenizer = make(file_with_lines());
+  SegmentCache cache(1 << 18);
+  for (int conversation = 0; conversation < 30; ++conversation) {
+    std::vector<std::string> said;
+    for (int turn = 0; turn < 12; ++turn) {
+      said.push_back(message());
+      if (said.size() > 1 && random() % 5 == 0) said.erase(said.begin());
+      if (random() % 5 == 0) said.front() = message();
+      std::string text;
+      for (const std::string& one : said) {
+        if (&one == &said.back()) text += said.front() + "\n\n";
+        text += one + (random() % 2 == 0 ? "<|end|>" : "<user>");
+      }
+      const auto ids = tokenizer->encode(text, {.add_special = AddSpecial::No, .cache = &cache});
+      ASSERT_TRUE(ids);
+      ASSERT_EQ(*ids, ids_of(*tokenizer, text)) << text;
+    }
+  }
+  const auto stats = cache.stats();
+  EXPECT_GT(stats.hits, stats.misses / 2);
+}
+
+// What a template puts in front of the last message must not cost the rest of it.
+TEST(Tokenizer, FindsLinesAgainBehindAnotherBeginning) {
+  const auto tokenizer = make(file_with_lines());
+  SegmentCache cache(1 << 20);
+  std::string text;
+  for (int line = 0; line < 400; ++line)
+    text += "hello hello " + std::to_string(line * 7919) + "\n";
+  const auto encode = [&](const std::string& what) {
+    ASSERT_TRUE(tokenizer->encode(what, {.cache = &cache}));
+  };
+  encode(text);
+  EXPECT_EQ(cache.stats().hits, 0U);
+  encode("other words" + text);
+  EXPECT_GT(cache.stats().hit_bytes, text.size() / 2);
+}
+
 TEST(Tokenizer, CanBeUsedByThreadsAtOnce) {
   const auto tokenizer = make(byte_fallback_file());
   std::string text;
