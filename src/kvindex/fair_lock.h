@@ -26,7 +26,9 @@ class FairLock {
   }
 
   void unlock() {
-    serving_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    // Sequentially consistent, which a release would not be: libstdc++ skips the notification where it
+    // sees nobody asleep, and a store that is not visible yet lets one fall asleep behind its back.
+    serving_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     serving_.notify_all();
   }
 
