@@ -30,7 +30,10 @@ std::expected<Leader, Leader> FollowTable::lead(const Chain& chain, std::shared_
   if (!first) return Leader{0};
   if (const auto other = find(chain)) return std::unexpected(*other);
   Named& named = leaders_[++last_];
-  named.pack = std::move(pack);
+  if (pack && pack->led_by == 0) {
+    pack->led_by = last_;
+    named.pack = std::move(pack);
+  }
   const std::size_t end = std::min(chain.hashes.size(), *first + kMostOfOne);
   for (std::size_t i = *first; i < end && leader_of_.size() < kMost; ++i) {
     if (leader_of_.emplace(chain.hashes[i], last_).second) named.hashes.push_back(chain.hashes[i]);
@@ -52,7 +55,10 @@ bool FollowTable::followed(Leader leader) const {
 void FollowTable::finish(Leader leader, End end) {
   const auto ended = leaders_.extract(leader);
   if (!ended) return;
-  if (end == End::Succeeded && ended.mapped().pack) ended.mapped().pack->succeeded = true;
+  if (const auto& pack = ended.mapped().pack) {
+    pack->led_by = 0;
+    pack->succeeded = end == End::Succeeded;
+  }
   for (const std::uint64_t hash : ended.mapped().hashes) leader_of_.erase(hash);
   // clear() would keep their buckets.
   if (leader_of_.empty()) leader_of_ = decltype(leader_of_)();

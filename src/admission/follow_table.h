@@ -27,6 +27,7 @@ struct Chain {
 struct Pack {
   explicit Pack(Leader first) : first(first) {}
   const Leader first;                  // which no other pack has
+  Leader led_by = first;               // 0: it has failed; the table's
   std::atomic<bool> succeeded{false};  // there is nothing to wait for any more
 };
 
@@ -46,7 +47,7 @@ class FollowTable {
   // Who computes the beginning of this prompt now.
   std::optional<Leader> find(const Chain& chain) const;
   // It computes it from now on; 0: it has too little that others could wait for. Or who does already.
-  // `pack`: whose leader has failed, if it was one of those.
+  // `pack`: one of whom it was. They follow it, if their leader has failed and nobody leads them yet.
   std::expected<Leader, Leader> lead(const Chain& chain, std::shared_ptr<Pack> pack = {});
   enum class End { Succeeded, Failed };
   // Somebody waits for it. Requires: it leads.

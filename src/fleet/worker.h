@@ -197,6 +197,9 @@ class Booking {
 
   // It is being sent to the worker. What is given back before has cost the worker nothing.
   void sent();
+  // It is given back by somebody who found that it is of no use: nobody is told that there is room. There
+  // was before, and whoever made room by that for themselves would be told of it for ever.
+  void withdraw() { bell_.reset(); }
   // Its prompt has been computed; `tokens` of it had to be, if the engine says so.
   void prefill_completed(std::optional<std::uint64_t> tokens = {});
   // So many tokens of its answer have come.

@@ -71,8 +71,12 @@ void DecisionLog::Page::waited(Waited waited) {
 void DecisionLog::Page::chosen(Decision decision) {
   if (!decided_) return;
   const std::lock_guard lock(log_->mutex_);
-  written_ = decided_->decisions.size() < kMostChoices;
-  if (written_) decided_->decisions.push_back(std::move(decision));
+  auto& decisions = decided_->decisions;
+  // What came last is how it ended: of too many, those before it make room.
+  if (decisions.size() == kMostChoices && !decisions.back().given_back.empty())
+    decisions.pop_back();
+  written_ = decisions.size() < kMostChoices;
+  if (written_) decisions.push_back(std::move(decision));
 }
 
 void DecisionLog::Page::given_back(std::string_view why) {

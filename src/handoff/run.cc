@@ -282,7 +282,7 @@ awaitable<void> Run::prefill_leg() {
   if (trail_) trail_->prefill.end();
   outcome_ = std::move(*outcome);
   booking.prefill_completed(computed_tokens(outcome_.usage));
-  if (selection_.streams()) transfer_ = fleet::Transfer(booking, job_.prompt_tokens);
+  if (selection_.streams() && !streaming_) transfer_ = fleet::Transfer(booking, job_.prompt_tokens);
   leading_.done();
   if (job_.observer) job_.observer->computed(outcome_.usage);
   if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
@@ -412,6 +412,7 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
 }
 
 void Run::decode_failed(Error error) {
+  transfer_ = {};  // the next one would be given its time, too
   Failure failure = judge(error);
   // A kept connection may have died of what it was sent, and only the next one was refused.
   if (decode_exchange_ && decode_exchange_->replayed()) failure.untouched = false;

@@ -48,6 +48,7 @@ void Run::begin_attempt() {
   leading_ = {};
   outcome_ = {};
   handed_off_ = prefill_dropped_ = false;
+  transfer_ = {};
   ticket_ = std::make_unique<engine::HandoffTicket>();
   // The legs of an attempt share their id; a new attempt must not meet what is left of the last.
   ticket_->request_id = machine_.attempts() == 1

@@ -191,7 +191,10 @@ auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>&
     if (!taken) return Taken(fail(std::move(*unfit)));
     const fleet::Worker& worker = worker_of(*taken);
     const auto give_back = [&](const Error& why) {
-      if (kBooks) given_back(why.message());
+      if constexpr (kBooks) {
+        taken->withdraw();
+        given_back(why.message());
+      }
       return Taken(fail(why));
     };
     // Nothing is sent before it is known that the other half can follow.

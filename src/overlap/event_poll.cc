@@ -21,7 +21,8 @@ using std::chrono::milliseconds;
 
 // The engine keeps a ring of events and drops the oldest: not so seldom that it overflows.
 constexpr milliseconds kPause{100};
-constexpr milliseconds kIdlePause{1'000};
+// Nor so seldom that what it tells comes too late for those who compare it with answers (Caches::settle).
+constexpr milliseconds kIdlePause{300};
 constexpr milliseconds kLongestPause{5'000};
 constexpr unsigned kMostDoublings = 6;
 constexpr milliseconds kPatience{5'000};
@@ -131,7 +132,7 @@ Result<std::uint64_t> EventPoll::apply(Listener& listener, const std::string& an
     const auto polled = rank.applier->apply_trtllm(answer, status.holder.rank);
     status.tally = rank.applier->tally();
     if (!polled) return fail(polled.error());
-    if (rank.applier->refused_size() != rank.refused_size) report_size(listener, rank);
+    if (rank.refused_size == 0 && rank.applier->refused_size() != 0) report_size(listener, rank);
     status.shape = rank.applier->shape();
     status.lost += polled->lost;
     status.gaps += polled->lost > 0 ? 1 : 0;

@@ -293,10 +293,12 @@ void Feeds::poll(const std::shared_ptr<fleet::Worker>& worker) {
     slots.push_back(listener.cache->slot());
     caches_.index().clear(slots.back());
   }
-  auto& asks = polls_[worker->authority()];
-  const bool fresh = !asks;
-  if (fresh) asks = std::make_shared<EventPoll>(io_, pool_, log_, caches_.index());
+  const auto known = polls_.find(worker->authority());
+  const bool fresh = known == polls_.end();
+  const auto asks =
+      fresh ? std::make_shared<EventPoll>(io_, pool_, log_, caches_.index()) : known->second;
   asks->join(worker, slots, worker->spec().block_size);
+  if (fresh) polls_.emplace(worker->authority(), asks);
   for (std::uint32_t rank = 0; rank < worker->ranks(); ++rank)
     listeners_.at({worker->id(), rank}).poll = asks;
   if (fresh) tasks_.spawn(asks->run());
@@ -308,7 +310,9 @@ void Feeds::stop_listening(Listener& listener) {
   if (listener.thread != nullptr) listener.thread->close(identity.holder);
   if (listener.poll) {
     listener.poll->leave(identity.holder.worker);
-    if (listener.poll->closed()) polls_.erase(identity.authority);
+    const auto known = polls_.find(identity.authority);
+    if (listener.poll->closed() && known != polls_.end() && known->second == listener.poll)
+      polls_.erase(known);
   }
   listener.thread = nullptr;
   listener.poll.reset();

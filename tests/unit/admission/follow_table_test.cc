@@ -84,6 +84,28 @@ TEST(FollowTable, WhoFollowsHearsWhetherItsLeaderSucceeded) {
   EXPECT_TRUE(of_bad->succeeded);
 }
 
+// Of two who go ahead with what is their own, neither takes away those who wait for a third.
+TEST(FollowTable, OnlyThoseWhoseLeaderHasFailedAreLedByAnother) {
+  FollowTable table(100);
+  const Leader leader = *table.lead(chain(prompt(1, 10, 1)));
+  const auto pack = table.follow(leader);
+  // The ten in common are in a cache by now.
+  const Leader other = *table.lead(chain(prompt(1, 10, 2), 10), pack);
+  EXPECT_NE(table.follow(other), pack);
+  table.finish(other, End::Succeeded);
+  EXPECT_FALSE(pack->succeeded);
+
+  table.finish(leader, End::Failed);
+  const Leader next = *table.lead(chain(prompt(1, 10, 3), 10), pack);
+  EXPECT_EQ(table.follow(next), pack);
+  const Leader beside = *table.lead(chain(prompt(1, 10, 4), 10), pack);
+  EXPECT_NE(table.follow(beside), pack);
+  table.finish(beside, End::Succeeded);
+  EXPECT_FALSE(pack->succeeded);
+  table.finish(next, End::Succeeded);
+  EXPECT_TRUE(pack->succeeded);
+}
+
 TEST(FollowTable, RemembersABoundedNumberOfBlocks) {
   FollowTable table(16);
   std::vector<Leader> leaders;

@@ -408,9 +408,18 @@ TEST_F(Topology, WaitsForABusyOneBehindOneThatNoDecodeCouldFollow) {
   selection.emplace(*job, random);
   auto running = selection->prefill(busy);
   ASSERT_EQ(name(running), "p2");
+  struct Listener : fleet::LoadListener {
+    void load_fell() override { ++rung; }
+    int rung = 0;
+  };
+  const auto listener = std::make_shared<Listener>();
+  selection->pool()->bell().add(listener);
   Selection later(*job, random);
   EXPECT_EQ(code(later.prefill(busy)), Errc::WorkersBusy);
+  // Whoever looked at the other one and gave it back would wake itself for ever.
+  EXPECT_EQ(listener->rung, 0);
   running = fail(Errc::Internal, "ended");
+  EXPECT_EQ(listener->rung, 1);
   EXPECT_EQ(name(later.prefill(busy)), "p2");
 }
 
