@@ -41,6 +41,8 @@ struct BusyLine {
   routing::Awaiting* awaiting = nullptr;
   // Gets who that is; null: nobody wants to know.
   std::optional<routing::SeatKey>* favourite = nullptr;
+  // The request was counted among those that came, however often it is tried; null: it is tried once.
+  bool* counted = nullptr;
   // Somebody could have crossed it.
   bool draws_a_line() const { return tokens || share; }
   bool crossed_by(const Worker& worker, double prefill_tokens) const;

@@ -130,7 +130,12 @@ Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* 
   if (weighs_prompts(policy_) || wish.busy) lock.lock();
   const Round round(*this, wish);
   const auto chosen = round.choose(random, Round::Turn::Take);
-  if (!chosen) return fail(chosen.error());
+  if (!chosen) {
+    // Those who have to wait make a beginning as hot as those who need not.
+    if (wish.busy && wish.busy->counted != nullptr && chosen.error().code() == Errc::WorkersBusy)
+      count(wish, round);
+    return fail(chosen.error());
+  }
   const auto& worker = round.worker(*chosen);
   const Weighing* const weighing = round.weighing();
   if (wish.accept && weighing != nullptr && !wish.accept(*worker, weighing->weigh(*chosen)))
@@ -155,10 +160,17 @@ Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* 
                   computes);
   // The others have not changed by this, and nobody need wait until they are written down.
   if (lock.owns_lock()) lock.unlock();
-  if (weighing != nullptr && weighing->beginning())
-    popularity_.came(*weighing->beginning(), round.now());
+  count(wish, round);
   if (told != nullptr) add_others(*told, round, wish, *chosen);
   return booking;
+}
+
+void WorkerSet::count(const Wish& wish, const Round& round) {
+  const Weighing* const weighing = round.weighing();
+  if (weighing == nullptr || !weighing->beginning()) return;
+  bool* const counted = wish.busy ? wish.busy->counted : nullptr;
+  if (counted != nullptr && std::exchange(*counted, true)) return;
+  popularity_.came(*weighing->beginning(), round.now());
 }
 
 Result<Choice> WorkerSet::peek(const Wish& wish, const Random& random) const {

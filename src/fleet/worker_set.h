@@ -82,6 +82,8 @@ class WorkerSet {
  private:
   friend class Round;
 
+  // The prompt has come, if it was not counted before.
+  void count(const Wish& wish, const Round& round);
   // What a request says to name a worker of this role, and its rank.
   std::string_view worker_header() const;
   std::string_view rank_header() const;

@@ -80,7 +80,8 @@ std::optional<fleet::BusyLine> busy_line(const config::QueueClass& one) {
                          .share = one.busy_share,
                          .late = one.late,
                          .awaiting = nullptr,
-                         .favourite = nullptr};
+                         .favourite = nullptr,
+                         .counted = nullptr};
 }
 
 // For so many new tokens, as fast as the first of its workers is.
@@ -194,6 +195,7 @@ Result<Tried> Entrance::attempt(const config::QueueClass& one, Chance chance) {
   if (line) {
     line->awaiting = &*awaiting_;
     line->favourite = &favourite;
+    line->counted = &counted_;
   }
   auto booking = choose_(line);
   if (!booking) {

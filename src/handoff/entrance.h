@@ -69,7 +69,8 @@ class Entrance {
   Selection& selection_;
   const std::shared_ptr<PoolGate> gate_;
   const Choose choose_;
-  bool seen_ = false;  // the prompt has been looked at for the next try
+  bool counted_ = false;  // among the prompts that came
+  bool seen_ = false;     // the prompt has been looked at for the next try
   std::optional<fleet::Booking> booked_;
   admission::Leading leading_;
   std::optional<routing::Awaiting> awaiting_;

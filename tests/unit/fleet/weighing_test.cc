@@ -319,6 +319,23 @@ TEST_F(HotBeginningTest, WhatManyWaitForMayBeComputedOnceMore) {
   EXPECT_DOUBLE_EQ(waste(2), all);
 }
 
+TEST_F(HotBeginningTest, WhoHasToWaitCountsOnceHoweverOftenItIsTried) {
+  const Booking one = book(wish(1));
+  const Booking other = book(wish(1));
+  const double little = waste(1);
+  Wish waiting = wish(1);
+  bool counted = false;
+  waiting.busy = BusyLine{.tokens = 0, .share = {}};
+  waiting.allowed = {{"a"}};
+  waiting.busy->counted = &counted;
+  EXPECT_EQ(set->book(waiting, random).error().code(), Errc::WorkersBusy);
+  EXPECT_TRUE(counted);
+  const double less = waste(1);
+  EXPECT_LT(less, little);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(set->book(waiting, random));
+  EXPECT_GE(waste(1), less);  // time goes on, and nothing else
+}
+
 TEST_F(HotBeginningTest, SpreadsBeforeOthersDo) {
   // How many go to the one that has their beginning before the other one is better.
   const auto until_it_spreads = [this](bool alike) {
