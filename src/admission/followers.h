@@ -58,7 +58,8 @@ struct Following {
 // Confinement. Any thread.
 // Lifetime. Held by shared_ptr.
 // Invariants. Who leads has been booked. Where a leader fails, the first of its followers to be booked
-//   takes its place and the others follow him, as far as they have enough in common. Memory is bounded: what is not remembered is computed twice.
+//   takes its place and the others follow it, as far as they have enough in common. Memory is
+//   bounded: what is not remembered is computed twice.
 class Followers : public std::enable_shared_from_this<Followers> {
  public:
   // Nobody follows longer than this.

@@ -18,7 +18,7 @@ namespace {
 // wake-up that is lost leaves both asleep, and the test never ends.
 TEST(FairLockTest, WakesWhoeverIsNextHoweverOftenTheyMeet) {
   using Clock = std::chrono::steady_clock;
-  // Not so many times: where there is one core for both, each time takes a turn of the scheduler's.
+  // For a while, and not so many times: with one core for both, each time takes the scheduler a turn.
   const auto end = Clock::now() + std::chrono::milliseconds(500);
   FairLock lock;
   std::uint64_t together = 0;  // under lock
