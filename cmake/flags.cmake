@@ -17,8 +17,8 @@ endif()
 
 find_program(BATON_CCACHE ccache)
 if(BATON_CCACHE)
-  # Paths count from the sources' root, so that clones and worktrees share what was compiled.
-  # Precompiled headers defeat ccache unless time stamps are left out of them.
+  # Precompiled headers defeat ccache unless time stamps are left out of them. Paths count from the sources' root; still, what
+  # uses precompiled headers, nearly everything, is not shared between clones and worktrees.
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${BATON_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})

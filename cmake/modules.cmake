@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # baton_module(NAME SOURCES a.cc … LINK other_module …): one static library per folder of src/.
-# ASIO: the module uses Asio, and shares the precompiled Asio headers.
+# ASIO: the module uses Asio.
 function(baton_module name)
   cmake_parse_arguments(ARG "ASIO" "" "SOURCES;LINK" ${ARGN})
   add_library(baton_${name} STATIC ${ARG_SOURCES})
@@ -9,22 +9,41 @@ function(baton_module name)
   target_link_libraries(baton_${name} PUBLIC ${ARG_LINK} fmt::fmt PRIVATE baton_flags)
   if(ARG_ASIO)
     target_link_libraries(baton_${name} PUBLIC baton_asio_impl)
-    baton_use_asio_pch(baton_${name})
+    baton_precompile_headers(baton_${name} ASIO)
+  else()
+    baton_precompile_headers(baton_${name})
   endif()
 endfunction()
 
-# The Asio headers cost seconds per file; they are parsed once and shared.
-function(baton_use_asio_pch target)
-  if(NOT TARGET baton_asio_pch)
-    file(WRITE ${PROJECT_BINARY_DIR}/asio_pch.cc "")
-    add_library(baton_asio_pch STATIC ${PROJECT_BINARY_DIR}/asio_pch.cc)
-    target_link_libraries(baton_asio_pch PUBLIC baton_asio fmt::fmt PRIVATE baton_flags)
-    target_precompile_headers(baton_asio_pch PRIVATE
-      <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/io_context.hpp>
-      <boost/asio/ip/tcp.hpp> <boost/asio/read.hpp> <boost/asio/write.hpp> <boost/asio/ssl.hpp>
-      <boost/asio/steady_timer.hpp> <boost/asio/use_awaitable.hpp> <boost/asio/as_tuple.hpp>
-      <boost/asio/post.hpp> <boost/asio/signal_set.hpp>
-      <expected> <functional> <map> <memory> <string> <string_view> <vector> <fmt/format.h>)
+# baton_precompile_headers(TARGET [ASIO] [TEST]): foreign headers cost more than most of our files do; they are parsed once
+# for each kind of target and shared. Never our own: a change of one would compile everything again.
+# Every file still includes what it uses; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON shows whether it does.
+function(baton_precompile_headers target)
+  cmake_parse_arguments(ARG "ASIO;TEST" "" "" ${ARGN})
+  set(kind baton_headers)
+  # What nearly all of ours include, and JSON, which is dear.
+  set(headers <algorithm> <array> <atomic> <charconv> <chrono> <expected> <filesystem> <fstream> <functional> <map> <memory>
+    <mutex> <optional> <random> <set> <span> <sstream> <string> <string_view> <thread> <unordered_map> <utility> <vector>
+    <fmt/format.h> <nlohmann/json.hpp> <simdjson.h>)
+  set(libraries fmt::fmt)
+  if(ARG_ASIO)
+    string(APPEND kind _asio)
+    list(APPEND headers <boost/asio/as_tuple.hpp> <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp>
+      <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/post.hpp> <boost/asio/read.hpp>
+      <boost/asio/signal_set.hpp> <boost/asio/ssl.hpp> <boost/asio/steady_timer.hpp> <boost/asio/use_awaitable.hpp>
+      <boost/asio/write.hpp>)
+    list(APPEND libraries baton_asio)
   endif()
-  target_precompile_headers(${target} REUSE_FROM baton_asio_pch)
+  if(ARG_TEST)
+    string(APPEND kind _test)
+    list(APPEND headers <gmock/gmock.h> <gtest/gtest.h>)
+    list(APPEND libraries GTest::gmock)
+  endif()
+  if(NOT TARGET ${kind})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${kind}.cc CONTENT "")
+    add_library(${kind} STATIC ${PROJECT_BINARY_DIR}/${kind}.cc)
+    target_link_libraries(${kind} PUBLIC ${libraries} PRIVATE baton_flags)
+    target_precompile_headers(${kind} PRIVATE ${headers})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${kind})
 endfunction()

@@ -24,7 +24,8 @@ void append_tokens(std::vector<TokenId>& out, std::uint64_t seed, std::size_t co
 const overlap::HashPlan kPlan{.shapes = {kShape}, .lora = {}};
 
 Hashes hashes_of(const std::vector<TokenId>& tokens) {
-  return std::make_shared<const overlap::PromptBlocks>(overlap::hash_prompt(kPlan, tokens, {}));
+  return std::make_shared<const overlap::PromptBlocks>(
+      overlap::hash_prompt(kPlan, tokens, overlap::PromptScope()));
 }
 
 const std::vector<SequenceHash>& sequence(const Hashes& hashes) {
@@ -81,17 +82,21 @@ BatonDecider::BatonDecider(const Traffic& traffic, model::Policy policy)
     : caches_(config::KvIndex(), metrics_, log_), set_(model::Role::Prefill, policy) {
   overlap::Caches::Table table;
   std::vector<kvindex::Slot> slots;
+  const fleet::Worker::Siblings siblings{
+      .pace = std::make_shared<routing::SiblingPace>(),
+      .transfers = std::make_shared<routing::TransferPace>(),
+      .loads = std::make_shared<SideBySide<routing::SeatLoad>>()};
   for (std::size_t i = 0; i < traffic.workers; ++i) {
     model::WorkerSpec spec;
     spec.endpoint = {fmt::format("10.0.{}.{}", i / 250, i % 250 + 1), 8000};
     spec.role = model::Role::Prefill;
-    auto worker = std::make_shared<fleet::Worker>(model::WorkerId{i + 1}, spec, config::Health{});
+    auto worker =
+        std::make_shared<fleet::Worker>(model::WorkerId{i + 1}, spec, config::Health{}, siblings);
     worker->answered();
     const kvindex::Holder holder{.worker = worker->id(), .rank = 0};
     slots.push_back(caches_.index().join(holder));
-    auto cache = std::make_shared<overlap::Cache>(
-        overlap::Cache::Identity{holder, worker->name(), worker->authority(), "m"}, slots.back(),
-        kShape);
+    auto cache =
+        caches_.make({holder, worker->name(), worker->authority(), "m"}, slots.back(), kShape);
     cache->set_health(overlap::FeedHealth::Live);
     table.caches.emplace(holder, std::move(cache));
     set_.add(std::move(worker));
@@ -119,7 +124,8 @@ BatonDecider::Booked BatonDecider::book(std::size_t /*tokens*/) {
   fleet::Wish wish;
   wish.part = fleet::Part::Prefill;
   wish.prompt = known_;
-  auto booking = set_.book(wish, [this] { return random_(); });
+  fleet::Choice why;  // as `decisions` keeps it, which it does unless it is switched off
+  auto booking = set_.book(wish, [this] { return random_(); }, &why);
   if (!booking) throw std::runtime_error(booking.error().message());
   return std::move(*booking);
 }

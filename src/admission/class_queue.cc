@@ -5,6 +5,9 @@
 #include "routing/forecast.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <utility>
 
 namespace baton::admission {
@@ -16,6 +19,17 @@ using config::QueueOrder;
 // its last digits.
 constexpr double kSlack = 1e-6;
 constexpr std::size_t kMostDebts = 4096;
+// In one round: no more would be tried in it.
+constexpr std::size_t kMostFreed = 64;
+
+// Where shorter ones go first: in which twentieth of a second its turn is, roughly.
+std::int64_t turn_of(const ClassQueue::Member& member) {
+  constexpr double kPerSecond = 20;
+  constexpr double kMost = 1e15;
+  if (member.strict_priority > 0) return std::numeric_limits<std::int64_t>::min();
+  const double turn = routing::turn(member.seconds, member.arrival - member.jump);
+  return static_cast<std::int64_t>(std::clamp(kPerSecond * turn, -kMost, kMost));
+}
 
 }  // namespace
 
@@ -69,7 +83,26 @@ struct ClassQueue::Tenant {
   std::string name;
   std::multiset<double>::iterator served;  // tokens, on the scale of those who wait
   std::vector<Line*> lines;
+  Work waiting;
+  std::map<std::int64_t, Work> by_turn;  // the same, where shorter ones go first
+
+  void add(const Member& member);
+  void remove(const Member& member);
 };
+
+void ClassQueue::Tenant::add(const Member& member) {
+  waiting += member.work();
+  if (member.order == QueueOrder::Shortest) by_turn[turn_of(member)] += member.work();
+}
+
+void ClassQueue::Tenant::remove(const Member& member) {
+  waiting -= member.work();
+  if (member.order != QueueOrder::Shortest) return;
+  const auto found = by_turn.find(turn_of(member));
+  if (found == by_turn.end()) return;
+  found->second -= member.work();
+  if (found->second.tokens <= 0) by_turn.erase(found);
+}
 
 double ClassQueue::Member::score(double now) const {
   switch (order) {
@@ -162,7 +195,11 @@ void ClassQueue::enter(Member& member, Line& line, double now) {
 void ClassQueue::add(Member& member, const std::string& tenant_name, const Awaited& awaited,
                      double now) {
   member.order = order_;
-  enter(member, line_of(tenant(tenant_name), awaited, now), now);
+  Tenant& owner = tenant(tenant_name);
+  owner.add(member);
+  waiting_ += member.work();
+  enter(member, line_of(owner, awaited, now), now);
+  if (member.until < kForever) until_.emplace(member.until, &member);
   ++size_;
   race(member, now);
 }
@@ -229,11 +266,15 @@ void ClassQueue::take_out(Member& member, double now) {
   } else {
     withdraw(member, now);
   }
+  wait_until(member, kForever);
   --size_;
   Tenant& owner = *member.line->tenant;
+  owner.remove(member);
+  waiting_ -= member.work();
   leave_line(member);
   if (owner.lines.empty()) dismiss(owner);
   if (size_ > 0) return;
+  waiting_ = {};  // without what rounding has left
   // clear() would keep their buckets
   debts_ = decltype(debts_)();
   lanes_ = decltype(lanes_)();
@@ -293,18 +334,15 @@ ClassQueue::Untried ClassQueue::longest_untried_newcomer() const {
   return {};
 }
 
-void ClassQueue::pass(Member& member, const Awaited& awaited, double now) {
+void ClassQueue::pass(Member& member, const Awaited& awaited, double now, double until) {
   if (member.aside) return;
-  Line& line = *member.line;
-  Lane& lane = *line.lane;
+  // Who is told nothing new waits for the same as before, and no longer.
+  if (!awaited.what.empty() || until < kForever) wait_until(member, until);
+  Lane& lane = *member.line->lane;
   const bool moves = !awaited.what.empty() && awaited != lane.awaited;
   if (moves) {
-    Tenant& owner = *line.tenant;
     put_aside(member, now);
-    // Before it leaves, so that nothing is forgotten of its tenant.
-    Line& next = line_of(owner, awaited, now);
-    leave_line(member);
-    enter(member, next, now);
+    move(member, awaited, now);
   } else if (lane.of_newcomers()) {
     put_aside(member, now);
     member.tried = now;
@@ -318,6 +356,19 @@ void ClassQueue::pass(Member& member, const Awaited& awaited, double now) {
       put_aside(member, now);
     }
   }
+}
+
+void ClassQueue::move(Member& member, const Awaited& awaited, double now) {
+  // Before it leaves, so that nothing is forgotten of its tenant.
+  Line& next = line_of(*member.line->tenant, awaited, now);
+  leave_line(member);
+  enter(member, next, now);
+}
+
+void ClassQueue::wait_until(Member& member, double until) {
+  if (member.until < kForever) until_.erase({member.until, &member});
+  member.until = until;
+  if (until < kForever) until_.emplace(until, &member);
 }
 
 void ClassQueue::tried(Lane& lane, double now) {
@@ -335,6 +386,27 @@ void ClassQueue::close(Lane& lane, double now) {
 
 void ClassQueue::bar_newcomers(double now) {
   if (const auto found = lanes_.find(Awaited()); found != lanes_.end()) close(*found->second, now);
+}
+
+Work ClassQueue::before(const std::string& tenant, const Member& newcomer) const {
+  const auto found = tenants_.find(tenant);
+  Work all;
+  Work own;
+  if (found != tenants_.end()) all = own = found->second->waiting;
+  if (found != tenants_.end() && order_ == QueueOrder::Shortest) {
+    own = {};
+    const std::int64_t turn = turn_of(newcomer);
+    for (const auto& [its_turn, work] : found->second->by_turn) {
+      if (its_turn > turn) break;
+      own += work;
+    }
+  }
+  const std::size_t count = tenants_.size() - (found == tenants_.end() ? 0 : 1);
+  if (count == 0) return own;
+  Work others = waiting_;
+  others -= all;
+  own += others.up_to((own.tokens + newcomer.cost) * static_cast<double>(count));
+  return own;
 }
 
 bool ClassQueue::newcomer(const Member& member) const { return member.line->lane->of_newcomers(); }
@@ -356,6 +428,14 @@ void ClassQueue::begin_round(double now) {
     refresh(*lane, now);
   }
   for (Member* member : std::exchange(aside_, {})) race(*member, now);
+  for (std::size_t i = 0; i < kMostFreed && !until_.empty() && until_.begin()->first <= now; ++i) {
+    Member& member = *until_.begin()->second;
+    wait_until(member, kForever);
+    if (newcomer(member)) continue;
+    withdraw(member, now);
+    move(member, {}, now);
+    race(member, now);
+  }
 }
 
 }  // namespace baton::admission

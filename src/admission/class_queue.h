@@ -3,6 +3,7 @@
 #pragma once
 
 #include "admission/tournament.h"
+#include "admission/work.h"
 #include "config/routing.h"
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace baton::admission {
@@ -54,12 +56,15 @@ class ClassQueue {
     double arrival = 0;
     double cost = 1;     // tokens to compute
     double seconds = 0;  // that takes
+    // From then on it waits no longer for what its lane does; as of its last try.
+    double until = kForever;
     config::QueueOrder order = config::QueueOrder::Fcfs;
 
     double score(double now) const;
     double settle(double) const { return kForever; }
     bool ahead_of(const Member& other, double now) const;
     double overtaken_by(const Member& other, double now) const;
+    Work work() const { return {.tokens = cost, .seconds = seconds}; }
 
     std::size_t slot = 0;
     Line* line = nullptr;
@@ -90,8 +95,9 @@ class ClassQueue {
   Untried longest_untried_lane(double now);
   Untried longest_untried_newcomer() const;
   // Not in this round again; where `awaited` is what it was waiting for already, or nothing is said,
-  // all who surely wait for the same likewise. Else it waits for that from now on.
-  void pass(Member& member, const Awaited& awaited, double now);
+  // all who surely wait for the same likewise. Else it waits for that from now on, until `until`: in
+  // the first round after that it is a newcomer again, whoever is first of its lane.
+  void pass(Member& member, const Awaited& awaited, double now, double until = kForever);
   // No newcomer is first in this round any more.
   void bar_newcomers(double now);
   // It is known to find its workers busy, as of this round.
@@ -102,6 +108,9 @@ class ClassQueue {
   void begin_round(double now);
 
   std::size_t size() const { return size_; }
+  // What will be served before one of that tenant who came now: what its tenant has waiting, and of each
+  // other one as many tokens as that and itself. With QueueOrder::Shortest not what it overtakes.
+  Work before(const std::string& tenant, const Member& newcomer) const;
 
  private:
   struct Tenant;
@@ -114,6 +123,9 @@ class ClassQueue {
   void race(Member& member, double now);
   void withdraw(Member& member, double now);
   void put_aside(Member& member, double now);
+  void wait_until(Member& member, double until);
+  // Requires: it does not race.
+  void move(Member& member, const Awaited& awaited, double now);
   // Whoever is first of the lane may be another one now, or nobody.
   void refresh(Lane& lane, double now);
   void tried(Lane& lane, double now);
@@ -123,6 +135,7 @@ class ClassQueue {
 
   config::QueueOrder order_;
   std::size_t size_ = 0;
+  Work waiting_;
   std::uint64_t round_ = 1;
   std::unordered_map<Awaited, std::unique_ptr<Lane>, AwaitedHash> lanes_;
   Tournament<Lane> race_;           // those with somebody to try
@@ -133,6 +146,7 @@ class ClassQueue {
   std::multiset<double> counters_;                                    // of those
   std::unordered_map<std::string, double> debts_;  // counters of some who do not wait now
   std::vector<Member*> aside_;
+  std::set<std::pair<double, Member*>> until_;  // those who do not wait for ever
 };
 
 }  // namespace baton::admission

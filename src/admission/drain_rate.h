@@ -3,11 +3,13 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
+#include <optional>
 
 namespace baton::admission {
 
-// Role. How fast a queue has been served lately, to tell those who are refused when to come again.
+// Role. How fast a queue is served while somebody waits in it: to tell those who come how long they
+//   would wait, and those who are refused when to come again. Work is in seconds of one worker, as
+//   they were guessed: where all guesses are wrong by the same factor, so is what was served.
 // Confinement. None of its own: its owner locks.
 class DrainRate {
  public:
@@ -17,17 +19,28 @@ class DrainRate {
 
   // Somebody waits now, where nobody did. A rate of long ago is forgotten.
   void begin(Clock::time_point now);
-  void served(std::uint64_t tokens, Clock::time_point now);
-  // In how many seconds so many tokens will have been served: from 1 to 60. What was served more than
-  // half a minute ago hardly counts.
-  std::chrono::seconds time_for(std::uint64_t tokens, Clock::time_point now) const;
+  // Nobody waits any more: the time until the next one comes says nothing.
+  void end(Clock::time_point now);
+  void served(double work, Clock::time_point now);
+
+  // In how many seconds so much will have been served; what was served more than half a minute ago
+  // hardly counts. Nothing where too little has been seen to tell.
+  std::optional<double> forecast(double work, Clock::time_point now) const;
+  // The same from 1 to 60 seconds, whatever has been seen.
+  std::chrono::seconds time_for(double work, Clock::time_point now) const;
 
  private:
-  double decayed(Clock::time_point now) const;
+  // What was served in which time, the longer ago the less. Time without anybody waiting is none.
+  struct Seen {
+    double work = 0;
+    double seconds = 0;
+  };
+  Seen seen(Clock::time_point now) const;
 
-  Clock::time_point beginning_;
+  Seen seen_;  // as of last_
+  bool waits_ = false;
+  Clock::time_point begun_;  // when it last did
   Clock::time_point last_;
-  double tokens_ = 0;  // what was served, the longer ago the less
 };
 
 }  // namespace baton::admission

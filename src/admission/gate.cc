@@ -2,17 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "admission/gate.h"
 
-#include "admission/waiter.h"
-#include "wire/json_object.h"
+#include "admission/guest.h"
+#include "routing/pace.h"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
-#include <string_view>
 #include <utility>
 
 namespace baton::admission {
@@ -25,59 +22,16 @@ config::Queue with_a_class(config::Queue config) {
   return config;
 }
 
+std::uint64_t uncached_tokens(const Request& request) {
+  return request.prompt_tokens - std::min(request.prompt_tokens, request.cached_tokens);
+}
+
+Work work_of(const Request& request) {
+  return {.tokens = static_cast<double>(std::max<std::uint64_t>(1, uncached_tokens(request))),
+          .seconds = request.compute_seconds};
+}
+
 }  // namespace
-
-// One who waits, at home on its own executor; `ticket`, `policy_class` and `weight` do not change
-// once it is in the queue.
-class Gate::Guest {
- public:
-  Guest(boost::asio::any_io_executor home, const Attempt& attempt, std::size_t policy_class,
-        bool hasty)
-      : waiter(std::move(home)), policy_class(policy_class), hasty(hasty), attempt_(&attempt) {}
-
-  // Home. What came of its turn.
-  Answer try_now(const config::QueueClass& its_class, Chance chance) {
-    if (!attempt_ || outcome_ || thrown_) return Answer::Gone;
-    try {
-      Result<Tried> tried = (*attempt_)(its_class, chance);
-      if (tried && tried->what != Attempted::Taken) {
-        follows = tried->what == Attempted::Follows;
-        awaits = std::move(tried->awaits);
-        return Answer::Busy;
-      }
-      settle(std::move(tried));
-    } catch (...) {
-      thrown_ = std::current_exception();
-      waiter.ring();
-    }
-    return outcome_ && *outcome_ ? Answer::Taken : Answer::Gone;
-  }
-  // Home.
-  void settle(Result<Tried> outcome) {
-    if (!outcome_) outcome_ = std::move(outcome);
-    waiter.ring();
-  }
-  // Home. What it asked for goes with its coroutine.
-  void leave() { attempt_ = nullptr; }
-  std::optional<Result<Tried>> outcome() {
-    if (thrown_) std::rethrow_exception(thrown_);
-    return std::move(outcome_);
-  }
-
-  Waiter waiter;
-  const std::size_t policy_class;
-  const bool hasty;      // it wants a try, but not to wait
-  bool follows = false;  // home: it waits for another request
-  Awaited awaits;        // home: what the last try found it to wait for
-  Ticket ticket = 0;
-  Totals weight;
-  std::size_t ahead = 0;
-
- private:
-  const Attempt* attempt_;
-  std::optional<Result<Tried>> outcome_;
-  std::exception_ptr thrown_;
-};
 
 // Its turn, on the way to a guest. Should the executor end before it arrives, the next one gets it.
 class Gate::Offer {
@@ -118,59 +72,65 @@ class Gate::Place {
   Guest& guest_;
 };
 
-Gate::Gate(config::Queue config, boost::asio::any_io_executor home, GateMetrics metrics)
+Gate::Gate(config::Queue config, boost::asio::any_io_executor home, GateMetrics metrics, Now now)
     : config_(with_a_class(std::move(config))),
       classes_(config_),
       home_(std::move(home)),
       metrics_(std::move(metrics)),
+      now_(std::move(now)),
       waiting_of_class_(config_.classes.size()),
-      queue_(config_, Clock::now()),
-      drain_(Clock::now()) {}
+      queue_(config_, now_()),
+      demand_(config_, now_()) {}
 
 Gate::~Gate() = default;
 
 awaitable<Result<Admitted>> Gate::enter(Request request, Attempt attempt,
-                                        Cancellation& cancellation) {
+                                        Cancellation& cancellation, Admitted* seen) {
   const auto alive = shared_from_this();
   if (cancellation.requested()) co_return fail(cancellation.reason());
-  const std::uint64_t uncached =
-      request.prompt_tokens - std::min(request.prompt_tokens, request.cached_tokens);
-  const std::size_t index = classes_.resolve(request.policy_class, uncached);
+  const std::size_t index = classes_.resolve(request.policy_class, uncached_tokens(request));
+  // Any speed will do, as long as it is the same for all: what is served is measured with it too.
+  if (request.compute_seconds <= 0)
+    request.compute_seconds = routing::kUnmeasuredSpeed.seconds_per_token * work_of(request).tokens;
   const config::QueueClass& its_class = config_.classes[index];
   Admitted admitted{.policy_class = its_class.name};
-  if (!request.patience) request.patience = Patience::configured(config_.patience);
-  const auto& at_most = request.patience->at_most;
+  if (seen != nullptr) *seen = admitted;
+  const auto at_most = request.patience.value_or(Patience::configured(config_.patience)).at_most;
   const bool hasty = at_most && at_most->count() == 0;
   const auto guest =
       std::make_shared<Guest>(co_await boost::asio::this_coro::executor, attempt, index, hasty);
+  guest->choosy = request.choosy;
 
   std::optional<std::uint64_t> tried_at;  // what had changed by then
   const auto try_now = [&](Chance chance) {
     tried_at = changes_.load();
-    return guest->try_now(its_class, chance);
+    guest->try_now(its_class, chance);
   };
-  const Clock::time_point arrival = Clock::now();
   // Where nobody waits for workers those who wait, for each other, have no better right.
-  if (waiting_of_class_[index].load() == 0 || !its_class.queues()) {
+  const auto nobody_waits = [&] { return waiting_of_class_[index].load() == 0; };
+  const Clock::time_point arrival = now_();
+  if (nobody_waits() || !its_class.queues()) {
     try_now(hasty ? Chance::Last : Chance::Usual);
   } else if (!hasty && request.follows) {
     const std::uint64_t changes = changes_.load();
     if (auto leader = request.follows()) {
       tried_at = changes;
-      guest->follows = true;
-      guest->awaits = std::move(*leader);
+      guest->wait(std::move(*leader));
     }
   }
   auto outcome = guest->outcome();
   if (!outcome) {
     auto queued = queue_up(guest, request, tried_at);
-    if (!queued && guest->follows) {
-      // There is no room to wait for another: it computes for itself.
+    // There is no room to wait for another: it computes for itself. Nor to wait for a worker: but
+    // one of its own may have time.
+    const bool alone = guest->follows && (nobody_waits() || !its_class.queues());
+    if (!queued && (alone || (request.choosy && !tried_at))) {
       guest->follows = false;
       try_now(Chance::Last);
       outcome = guest->outcome();
-      if (!outcome) queued = queue_up(guest, request, tried_at);
+      if (!outcome && alone) queued = queue_up(guest, request, tried_at);
     }
+    if (seen != nullptr) seen->ahead = guest->ahead;
     if (!outcome && !queued) co_return fail(told(std::move(queued.error())));
   }
   if (outcome) {
@@ -183,30 +143,38 @@ awaitable<Result<Admitted>> Gate::enter(Request request, Attempt attempt,
   const bool until_told = !at_most || hasty;
   co_await guest->waiter.sleep(until_told ? Clock::time_point::max() : arrival + *at_most,
                                cancellation);
-  const Clock::time_point now = Clock::now();
+  const Clock::time_point now = now_();
+  admitted.waited = now - arrival;
+  admitted.ahead = guest->ahead;
+  if (seen != nullptr) *seen = admitted;
   outcome = guest->outcome();
   if (!outcome && cancellation.requested()) co_return fail(cancellation.reason());
-  if (!outcome && guest->follows) {  // it would rather have waited, but need not
+  // It would rather have waited for another, but need not.
+  if (!outcome && guest->follows && (nobody_waits() || !its_class.queues())) {
     guest->try_now(its_class, Chance::Last);
     outcome = guest->outcome();
   }
-  if (!outcome) co_return fail(timed_out(index, now));
+  if (!outcome) {
+    const std::scoped_lock lock(mutex_);
+    co_return fail(
+        told(timed_out(its_class.name, queue_.totals(index).requests, demand_.come_again_in(now))));
+  }
   if (!*outcome) co_return fail(outcome->error());
-  admitted.waited = now - arrival;
-  admitted.ahead = guest->ahead;
   metrics_.classes[index].seconds->observe(std::chrono::duration<double>(admitted.waited).count());
   co_return admitted;
 }
 
-std::expected<void, Gate::Denial> Gate::queue_up(const std::shared_ptr<Guest>& guest,
-                                                 const Request& request,
-                                                 std::optional<std::uint64_t> tried_at) {
-  const Clock::time_point now = Clock::now();
+std::expected<void, Denial> Gate::queue_up(const std::shared_ptr<Guest>& guest,
+                                           const Request& request,
+                                           std::optional<std::uint64_t> tried_at) {
+  const Clock::time_point now = now_();
   const std::size_t index = guest->policy_class;
+  const std::string& name = config_.classes[index].name;
   const bool may_wait = config_.classes[index].queues() || guest->follows;
   const std::scoped_lock lock(mutex_);
-  if (!may_wait || (guest->hasty && tried_at)) return std::unexpected(busy(index, now));
   guest->ahead = queue_.totals(index).requests;
+  if (!may_wait || (guest->hasty && tried_at))
+    return std::unexpected(busy(name, demand_.come_again_in(now)));
   const Entry entry{.strict_priority = request.strict_priority,
                     .priority_jump = request.priority_jump,
                     .tenant = request.tenant,
@@ -214,18 +182,20 @@ std::expected<void, Gate::Denial> Gate::queue_up(const std::shared_ptr<Guest>& g
                     .cached_tokens = request.cached_tokens,
                     .awaits = guest->awaits.what.empty() ? request.awaits : guest->awaits,
                     .arrival = now,
-                    .compute_seconds = request.compute_seconds};
+                    .compute_seconds = request.compute_seconds,
+                    .until = guest->until};
+  if (auto denial = too_long(*guest, request, entry)) return std::unexpected(*std::move(denial));
   const auto ticket = queue_.add(index, entry, request.workers, now);
-  if (!ticket) return std::unexpected(refused(ticket.error(), now));
-  if (guests_.empty()) drain_.begin(now);
+  if (!ticket) return std::unexpected(full(ticket.error(), demand_.come_again_in(now)));
   guest->ticket = *ticket;
   guest->weight = {.requests = 1,
                    .prompt_tokens = request.prompt_tokens,
                    .cached_tokens = request.cached_tokens,
                    .uncached_tokens = entry.uncached_tokens()};
+  guest->work = work_of(request);
   guests_.emplace(*ticket, guest);
   metrics_.came(index, guest->weight);
-  waiting_of_class_[index].fetch_add(1);
+  wants_worker(*guest, !guest->follows, now);
   waiting_.fetch_add(1);
   // From here on changed() sees that somebody waits; what it was told before is looked at here.
   const std::uint64_t changes = changes_.load();
@@ -233,7 +203,7 @@ std::expected<void, Gate::Denial> Gate::queue_up(const std::shared_ptr<Guest>& g
       tried_at ? *tried_at == changes : queue_.passed(*ticket) && round_changes_ == changes;
   if (guest->hasty && known_busy) {
     forget(*guest);
-    return std::unexpected(busy(index, now));
+    return std::unexpected(busy(name, demand_.come_again_in(now)));
   }
   if (guest->hasty) hasty_.push_back({*ticket, round_});
   if (!known_busy) wake(now);
@@ -241,11 +211,45 @@ std::expected<void, Gate::Denial> Gate::queue_up(const std::shared_ptr<Guest>& g
   return {};
 }
 
+std::optional<Denial> Gate::too_long(const Guest& guest, const Request& request,
+                                     const Entry& entry) {
+  // Whoever says how long it will wait knows, and strict priority goes before those who wait.
+  if (guest.follows || guest.hasty || request.patience || request.strict_priority > 0)
+    return std::nullopt;
+  const std::size_t index = guest.policy_class;
+  const config::QueueClass& its_class = config_.classes[index];
+  // Where shorter ones go first, what it jumps over is not among what is before it.
+  const bool jumps = its_class.order != config::QueueOrder::Shortest;
+  const auto wait = demand_.too_long({.policy_class = index,
+                                      .before = queue_.before(index, entry),
+                                      .priority_jump = jumps ? request.priority_jump : 0,
+                                      .compute_seconds = request.compute_seconds},
+                                     entry.arrival);
+  if (!wait) return std::nullopt;
+  return admission::too_long(its_class.name, wait->seconds, wait->limit,
+                             demand_.come_again_in(entry.arrival));
+}
+
+void Gate::wants_worker(Guest& guest, bool wants, Clock::time_point now) {
+  if (std::exchange(guest.wants_worker, wants) == wants) return;
+  if (!wants) {
+    if (std::exchange(guest.demands, false)) demand_.remove(guest.policy_class, guest.work, now);
+    waiting_of_class_[guest.policy_class].fetch_sub(1);
+    return;
+  }
+  waiting_of_class_[guest.policy_class].fetch_add(1);
+  // Others do not wait for a worker that only this one may have; and what another request has computed
+  // for it, it need not, but how much that is nobody knows before the next try.
+  if (guest.choosy || guest.has_followed) return;
+  guest.demands = true;
+  demand_.add(guest.policy_class, guest.work, now);
+}
+
 void Gate::changed() {
   changes_.fetch_add(1);
   if (waiting_.load() == 0) return;
   const std::scoped_lock lock(mutex_);
-  wake(Clock::now());
+  wake(now_());
 }
 
 void Gate::wake(Clock::time_point now) {
@@ -290,25 +294,27 @@ void Gate::turn_away_the_hasty(Clock::time_point now) {
       continue;
     }
     const std::shared_ptr<Guest> guest = found->second;
-    boost::asio::post(guest->waiter.home(), [guest, why = told(busy(guest->policy_class, now))] {
-      guest->settle(fail(why));
-    });
+    const std::string& name = config_.classes[guest->policy_class].name;
+    boost::asio::post(
+        guest->waiter.home(),
+        [guest, why = told(busy(name, demand_.come_again_in(now)))] { guest->settle(fail(why)); });
     forget(*guest);
   }
   hasty_ = std::move(kept);
 }
 
 void Gate::answer(Guest& guest, Answer answer, const Awaited& awaits) {
-  const Clock::time_point now = Clock::now();
+  const Clock::time_point now = now_();
   const std::scoped_lock lock(mutex_);
   switch (answer) {
     case Answer::Taken:
       queue_.taken(guest.ticket, now);
-      drain_.served(guest.weight.uncached_tokens, now);
+      if (guest.demands) demand_.served(guest.work, now);
       forget(guest);
       break;
     case Answer::Busy:
-      queue_.pass(guest.ticket, awaits, now);
+      queue_.pass(guest.ticket, awaits, now, guest.until);
+      if (guests_.contains(guest.ticket)) wants_worker(guest, !guest.follows, now);
       break;
     case Answer::Gone:
       forget(guest);
@@ -325,9 +331,9 @@ void Gate::let_go(Guest& guest) {
 void Gate::forget(Guest& guest) {
   if (guests_.erase(guest.ticket) == 0) return;
   if (guests_.empty()) guests_ = decltype(guests_)();  // clear() would keep its buckets
-  queue_.remove(guest.ticket, Clock::now());
+  queue_.remove(guest.ticket, now_());
   metrics_.left(guest.policy_class, guest.weight);
-  waiting_of_class_[guest.policy_class].fetch_sub(1);
+  wants_worker(guest, false, now_());
   waiting_.fetch_sub(1);
 }
 
@@ -336,49 +342,9 @@ Totals Gate::totals(std::size_t policy_class) const {
   return queue_.totals(policy_class);
 }
 
-std::chrono::seconds Gate::come_again_in(Clock::time_point now) const {
-  std::uint64_t tokens = 0;
-  for (std::size_t i = 0; i < config_.classes.size(); ++i)
-    tokens += queue_.totals(i).uncached_tokens;
-  return drain_.time_for(tokens, now);
-}
-
 Error Gate::told(Denial denial) const {
   metrics_.turned_away(denial.why);
   return std::move(denial.error);
-}
-
-Gate::Denial Gate::refused(const Refusal& refusal, Clock::time_point now) const {
-  const std::string_view kind = to_string(refusal.kind);
-  return {static_cast<Turned>(refusal.kind),
-          Error(Errc::QueueFull,
-                fmt::format("every worker for this request is busy, and the queue of class \"{}\" "
-                            "is full ({} of {} {} wait); try again later",
-                            refusal.policy_class, refusal.current, refusal.limit, kind))
-              .with_retry_after(come_again_in(now))
-              .with_figures(fmt::format(
-                  R"({{"policy_class":{},"limit_kind":"{}","current":{},"limit":{}}})",
-                  wire::json_quote(refusal.policy_class), kind, refusal.current, refusal.limit))};
-}
-
-Gate::Denial Gate::busy(std::size_t policy_class, Clock::time_point now) const {
-  return {Turned::Busy,
-          Error(Errc::WorkersBusy,
-                fmt::format("every worker for this request is busy, and it may not wait (class "
-                            "\"{}\"); try again later, or let it wait",
-                            config_.classes[policy_class].name))
-              .with_retry_after(come_again_in(now))};
-}
-
-Error Gate::timed_out(std::size_t policy_class, Clock::time_point now) {
-  const std::scoped_lock lock(mutex_);
-  metrics_.turned_away(Turned::Timeout);
-  return Error(
-             Errc::QueueTimeout,
-             fmt::format("no worker had time for this request before its patience was over; "
-                         "{} requests of class \"{}\" wait; try again later",
-                         queue_.totals(policy_class).requests, config_.classes[policy_class].name))
-      .with_retry_after(come_again_in(now));
 }
 
 void Gate::recheck_later() {
@@ -396,7 +362,7 @@ void Gate::recheck() {
   const std::scoped_lock lock(mutex_);
   rechecking_ = !guests_.empty();
   if (!rechecking_) return;
-  wake(Clock::now());
+  wake(now_());
   recheck_later();
 }
 

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "admission/classes.h"
-#include "admission/drain_rate.h"
+#include "admission/demand.h"
+#include "admission/denial.h"
 #include "admission/gate_metrics.h"
 #include "admission/patience.h"
 #include "admission/queue.h"
@@ -30,6 +31,22 @@
 
 namespace baton::admission {
 
+// What came of trying to book. Busy: every worker the request may go to has enough to do. Follows:
+// another one computes what it would have to. An error is what waiting does not help against.
+enum class Attempted { Taken, Busy, Follows };
+struct Tried {
+  Tried(Attempted what, Awaited awaits = {}, std::optional<Clock::time_point> until = {})
+      : what(what), awaits(std::move(awaits)), until(until) {}
+  Attempted what;
+  Awaited awaits;  // what it waits for now; empty: as before
+  std::optional<Clock::time_point>
+      until;  // then it is tried for itself, whoever waits for the same
+};
+// Usual: it may follow another. Last: it cannot wait, and goes now or never.
+enum class Chance { Usual, Last };
+// Run on the caller's own thread, as often as it is the request's turn; not a coroutine.
+using Attempt = std::function<Result<Tried>(const config::QueueClass& policy_class, Chance chance)>;
+
 // What the gate is told of a request.
 struct Request {
   std::string policy_class;  // a class, a family, or empty
@@ -39,25 +56,13 @@ struct Request {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;   // of those, what the best of its workers has
   Awaited awaits;                    // as far as that is known
-  double compute_seconds = 0;        // for what is not cached
+  double compute_seconds = 0;        // for what is not cached; 0: nobody knows
   std::size_t workers = 1;           // what the limits are multiplied by
+  bool choosy = false;               // not every worker will do: it may find one where others wait
   std::optional<Patience> patience;  // absent: the configured one
   // Asked where others wait already: whom it follows, if anybody. Then it need not be tried.
-  std::function<std::optional<Awaited>()> follows;
+  std::function<std::optional<Tried>()> follows;
 };
-
-// What came of trying to book. Busy: every worker the request may go to has enough to do. Follows:
-// another one computes what it would have to. An error is what waiting does not help against.
-enum class Attempted { Taken, Busy, Follows };
-struct Tried {
-  Tried(Attempted what, Awaited awaits = {}) : what(what), awaits(std::move(awaits)) {}
-  Attempted what;
-  Awaited awaits;  // what it waits for now; empty: as before
-};
-// Usual: it may follow another. Last: it cannot wait, and goes now or never.
-enum class Chance { Usual, Last };
-// Run on the caller's own thread, as often as it is the request's turn; not a coroutine.
-using Attempt = std::function<Result<Tried>(const config::QueueClass& policy_class, Chance chance)>;
 
 struct Admitted {
   std::string policy_class;
@@ -77,15 +82,20 @@ class Gate : public std::enable_shared_from_this<Gate> {
   // While anybody waits it looks again so often: load may have decayed without anybody saying so.
   static constexpr std::chrono::milliseconds kRecheck{100};
 
-  Gate(config::Queue config, boost::asio::any_io_executor home, GateMetrics metrics);
+  using Now = std::function<Clock::time_point()>;
+
+  Gate(config::Queue config, boost::asio::any_io_executor home, GateMetrics metrics,
+       Now now = Clock::now);
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
   // Returns once `attempt` has booked, or why it has not and will not: its own error, QueueFull,
-  // WorkersBusy (fail-fast), QueueTimeout, or why the request was cancelled.
+  // WorkersBusy (fail-fast), QueueTimeout, or why the request was cancelled. `seen` gets what there is
+  // to say of one who is turned away.
   boost::asio::awaitable<Result<Admitted>> enter(Request request, Attempt attempt,
-                                                 Cancellation& cancellation);
+                                                 Cancellation& cancellation,
+                                                 Admitted* seen = nullptr);
 
   // Some worker may have time now: a prefill is complete, a request has ended, a worker has come or
   // gone. Costs two atomic operations where nobody waits.
@@ -104,19 +114,13 @@ class Gate : public std::enable_shared_from_this<Gate> {
     std::uint64_t since;  // the round that was on when it came
   };
 
-  // Why somebody may not wait; counted where it is told.
-  struct Denial {
-    Turned why;
-    Error error;
-  };
-  Denial refused(const Refusal& refusal, Clock::time_point now) const;
-  Denial busy(std::size_t policy_class, Clock::time_point now) const;
   Error told(Denial denial) const;
-  Error timed_out(std::size_t policy_class, Clock::time_point now);
-  std::chrono::seconds come_again_in(Clock::time_point now) const;
 
   std::expected<void, Denial> queue_up(const std::shared_ptr<Guest>& guest, const Request& request,
                                        std::optional<std::uint64_t> tried_at);
+  std::optional<Denial> too_long(const Guest& guest, const Request& request, const Entry& entry);
+  // Whether it waits for a worker, and not for another request or not any more.
+  void wants_worker(Guest& guest, bool wants, Clock::time_point now);
   void let_go(Guest& guest);
   enum class Answer { Taken, Busy, Gone };
   void answer(Guest& guest, Answer answer, const Awaited& awaits);
@@ -135,14 +139,15 @@ class Gate : public std::enable_shared_from_this<Gate> {
   const Classes classes_;
   const boost::asio::any_io_executor home_;
   const GateMetrics metrics_;
+  const Now now_;
 
   std::atomic<std::size_t> waiting_{0};
   std::atomic<std::uint64_t> changes_{0};
-  std::vector<std::atomic<std::size_t>> waiting_of_class_;
+  std::vector<std::atomic<std::size_t>> waiting_of_class_;  // for a worker
 
   mutable std::mutex mutex_;  // guards what follows
   Queue queue_;
-  DrainRate drain_;
+  Demand demand_;
   std::unordered_map<Ticket, std::shared_ptr<Guest>> guests_;
   std::vector<Hasty> hasty_;  // who wants a try but not to wait
   bool offering_ = false;     // somebody has been told that it is his turn

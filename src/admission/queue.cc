@@ -40,8 +40,12 @@ Queue::Queue(const config::Queue& config, Clock::time_point now)
 }
 
 double Queue::seconds(Clock::time_point time) {
-  now_ = std::max(now_, std::chrono::duration<double>(time - beginning_).count());
+  now_ = std::max(now_, since_beginning(time));
   return now_;
+}
+
+double Queue::since_beginning(Clock::time_point time) const {
+  return std::chrono::duration<double>(time - beginning_).count();
 }
 
 std::optional<Refusal> Queue::refuse(const PolicyClass& wanted, const Totals& weight,
@@ -51,11 +55,11 @@ std::optional<Refusal> Queue::refuse(const PolicyClass& wanted, const Totals& we
     if (!per_worker) return std::nullopt;
     const std::uint64_t limit = *per_worker * std::max<std::size_t>(1, workers);
     if (own <= limit && current <= limit - own) return std::nullopt;
-    // Else nobody would ever serve it.
-    if (kind != LimitKind::Requests && limit > 0 && wanted.totals.requests == 0)
-      return std::nullopt;
-    return Refusal{
-        .policy_class = wanted.config.name, .kind = kind, .current = current, .limit = limit};
+    return Refusal{.policy_class = wanted.config.name,
+                   .kind = kind,
+                   .current = current,
+                   .limit = limit,
+                   .own = own};
   };
   const config::QueueClass& config = wanted.config;
   const Totals& totals = wanted.totals;
@@ -67,6 +71,17 @@ std::optional<Refusal> Queue::refuse(const PolicyClass& wanted, const Totals& we
     refusal = judge(LimitKind::CachedTokens, config.cached_tokens_per_worker, totals.cached_tokens,
                     weight.cached_tokens);
   return refusal;
+}
+
+ClassQueue::Member Queue::member_of(const Entry& entry) const {
+  ClassQueue::Member member;
+  member.strict_priority = entry.strict_priority;
+  member.jump = std::max(0.0, entry.priority_jump);
+  member.arrival = since_beginning(entry.arrival);
+  member.cost = static_cast<double>(std::max<std::uint64_t>(1, entry.uncached_tokens()));
+  member.seconds = entry.compute_seconds;
+  if (entry.until) member.until = since_beginning(*entry.until);
+  return member;
 }
 
 std::expected<Ticket, Refusal> Queue::add(std::size_t policy_class, const Entry& entry,
@@ -81,12 +96,8 @@ std::expected<Ticket, Refusal> Queue::add(std::size_t policy_class, const Entry&
   Place& place = places_[ticket];
   place.policy_class = policy_class;
   place.weight = weight;
+  place.member = member_of(entry);
   place.member.ticket = ticket;
-  place.member.strict_priority = entry.strict_priority;
-  place.member.jump = std::max(0.0, entry.priority_jump);
-  place.member.arrival = std::chrono::duration<double>(entry.arrival - beginning_).count();
-  place.member.cost = static_cast<double>(std::max<std::uint64_t>(1, weight.uncached_tokens));
-  place.member.seconds = entry.compute_seconds;
   wanted.members.add(place.member, fair_tenants_ ? entry.tenant : std::string(), entry.awaits,
                      seconds(now));
   wanted.totals.requests += 1;
@@ -193,7 +204,8 @@ void Queue::taken(Ticket ticket, Clock::time_point now) {
   forget(ticket);
 }
 
-void Queue::pass(Ticket ticket, const Awaited& awaited, Clock::time_point now) {
+void Queue::pass(Ticket ticket, const Awaited& awaited, Clock::time_point now,
+                 std::optional<Clock::time_point> until) {
   const auto found = places_.find(ticket);
   if (found == places_.end()) return;
   Place& place = found->second;
@@ -201,7 +213,7 @@ void Queue::pass(Ticket ticket, const Awaited& awaited, Clock::time_point now) {
   Passes& counted = aged_ ? by_age_ : in_order_;
   ++counted.all;
   if (its.members.newcomer(place.member)) ++counted.newcomers;
-  its.members.pass(place.member, awaited, seconds(now));
+  its.members.pass(place.member, awaited, seconds(now), until ? since_beginning(*until) : kForever);
   its.passed_cost = cost_of(place.member);
 }
 
@@ -223,6 +235,11 @@ void Queue::forget(Ticket ticket) {
   totals.uncached_tokens -= weight.uncached_tokens;
   if (totals.requests == 0) turn_.deficits[policy_class] = trial_.deficits[policy_class] = 0;
   if (places_.empty()) places_ = decltype(places_)();  // clear() would keep its buckets
+}
+
+Work Queue::before(std::size_t policy_class, const Entry& entry) const {
+  return classes_[policy_class].members.before(fair_tenants_ ? entry.tenant : std::string(),
+                                               member_of(entry));
 }
 
 bool Queue::passed(Ticket ticket) const {

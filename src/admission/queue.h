@@ -29,7 +29,8 @@ struct Entry {
   std::uint64_t cached_tokens = 0;  // of those
   Awaited awaits;
   Clock::time_point arrival;
-  double compute_seconds = 0;  // for what is not cached
+  double compute_seconds = 0;                   // for what is not cached
+  std::optional<Clock::time_point> until = {};  // see ClassQueue::pass
 
   std::uint64_t uncached_tokens() const {
     return prompt_tokens > cached_tokens ? prompt_tokens - cached_tokens : 0;
@@ -45,6 +46,7 @@ struct Refusal {
   LimitKind kind = LimitKind::Requests;
   std::uint64_t current = 0;
   std::uint64_t limit = 0;
+  std::uint64_t own = 0;  // what it would have added; more than the limit: it can never wait
   bool operator==(const Refusal&) const = default;
 };
 
@@ -63,9 +65,9 @@ struct Totals {
 //   before the last is taken for the last.
 // Invariants. A class whose turn it is keeps it, and what it may still spend, until it has spent it,
 //   is empty, or somebody else was served because all of its own were passed over. A class that
-//   empties loses what it had not spent. A limit is never crossed, but by one request that is larger
-//   than the limit and alone. Who is not among the first in order has its turn by age: of N lanes
-//   each is tried in one of N / kByAge rounds, whatever is before it.
+//   empties loses what it had not spent. A limit is never crossed. Who is not among the first
+//   in order has its turn by age: of N lanes each is tried in one of N / kByAge rounds, whatever is
+//   before it.
 class Queue {
  public:
   // In a round so many are passed over at most: in order, and then those who were left untried the
@@ -88,13 +90,16 @@ class Queue {
   // These do nothing where the ticket's holder has left.
   void taken(Ticket ticket, Clock::time_point now);
   // For this round; see ClassQueue.
-  void pass(Ticket ticket, const Awaited& awaited, Clock::time_point now);
+  void pass(Ticket ticket, const Awaited& awaited, Clock::time_point now,
+            std::optional<Clock::time_point> until = {});
   void remove(Ticket ticket, Clock::time_point now);  // unserved
 
   // Whether it is known from this round that it would be passed over.
   bool passed(Ticket ticket) const;
   const Totals& totals(std::size_t policy_class) const { return classes_[policy_class].totals; }
   std::size_t size() const { return places_.size(); }
+  // What of its class would be served before one who came now.
+  Work before(std::size_t policy_class, const Entry& entry) const;
 
  private:
   struct PolicyClass {
@@ -122,6 +127,8 @@ class Queue {
   };
 
   double seconds(Clock::time_point time);
+  double since_beginning(Clock::time_point time) const;
+  ClassQueue::Member member_of(const Entry& entry) const;
   std::optional<Ticket> next_in_order(double now);
   std::optional<Ticket> next_by_age(double now);
   std::optional<Refusal> refuse(const PolicyClass& wanted, const Totals& weight,

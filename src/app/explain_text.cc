@@ -228,6 +228,8 @@ std::string waited_text(const Json& waited) {
     text += fmt::format("Waited {} ms for a request with the same beginning.\n",
                         number(waited.at("followed_ms")));
   }
+  if (const std::string why = text_of(waited.at("refused")); !why.empty())
+    text += fmt::format("Then it was turned away: {}.\n", why);
   return text;
 }
 

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -97,19 +98,14 @@ int run_serve_command(const ServeOptions& options) {
   log.info("serving",
            {{"address", router.address().to_string()},
             {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
-  if (!options.ready_file.empty()) {
-    if (const auto written = write_ready_file(options.ready_file, router.address().to_string());
-        !written) {
+  const auto tell = [&log](const std::string& file, const model::Endpoint& address) {
+    if (file.empty()) return;
+    if (const auto written = write_ready_file(file, address.to_string()); !written)
       log.error("ready_file", {{"error", written.error().message()}});
-    }
-  }
-  if (!options.admin_ready_file.empty() && router.admin_address()) {
-    if (const auto written =
-            write_ready_file(options.admin_ready_file, router.admin_address()->to_string());
-        !written) {
-      log.error("ready_file", {{"error", written.error().message()}});
-    }
-  }
+  };
+  // Whoever waits for the first of its files finds the other.
+  if (router.admin_address()) tell(options.admin_ready_file, *router.admin_address());
+  tell(options.ready_file, router.address());
   router.run();
   return 0;
 }

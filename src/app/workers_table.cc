@@ -56,7 +56,7 @@ std::string cache_of(const Json& cache) {
   if (!cache.is_object()) return "off";
   const std::string source = cache.at("source");
   const std::string feed = cache.at("feed");
-  if (feed == "silent" || feed == "broken") return feed + "!";
+  if (feed == "silent" || feed == "mixed" || feed == "broken") return feed + "!";
   if (source == "events")
     return fmt::format("events {}", short_count(cache.at("blocks").get<std::uint64_t>()));
   if (source == "decisions") return source;

@@ -152,6 +152,7 @@ struct Tokens {
 struct Model {
   std::string name;
   std::vector<std::string> aliases;
+  std::vector<std::string> adapters;  // that any of its workers loads when it is asked for them
   model::Policy policy = model::Policy::Ttft;
   std::optional<model::Policy> prefill_policy;  // instead of `policy`, for prefill workers
   std::optional<model::Policy> decode_policy;   // instead of `policy`, for decode workers

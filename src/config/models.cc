@@ -110,6 +110,18 @@ void read_tokens(const Node& node, const Section& model, Tokens& tokens, Problem
   }
 }
 
+std::vector<std::string> read_names(std::string_view key, const Section& section,
+                                    const std::string& path, Problems& problems) {
+  std::vector<std::string> names;
+  const std::vector<Node>& list = section.list(key);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string at = fmt::format("{}.{}[{}]", path, key, i);
+    if (auto name = Section::read_scalar(list[i], at, parse_name, problems))
+      names.push_back(*std::move(name));
+  }
+  return names;
+}
+
 Draft read_model(const Node& node, const std::string& path, Problems& problems) {
   Draft draft{.node = &node, .path = path, .model = {}, .workers = {}};
   Model& result = draft.model;
@@ -131,13 +143,8 @@ Draft read_model(const Node& node, const std::string& path, Problems& problems) 
   read_affinity(node, section, result.affinity, problems);
   read_tokens(node, section, result.tokens, problems);
   result.routing = read_routing(node, section, problems);
-  const std::vector<Node>& aliases = section.list("aliases");
-  for (std::size_t i = 0; i < aliases.size(); ++i) {
-    const std::string at = fmt::format("{}.aliases[{}]", path, i);
-    if (auto alias = Section::read_scalar(aliases[i], at, parse_name, problems)) {
-      result.aliases.push_back(*std::move(alias));
-    }
-  }
+  result.aliases = read_names("aliases", section, path, problems);
+  result.adapters = read_names("adapters", section, path, problems);
   const std::size_t before = problems.count();
   const std::vector<Node>& workers = section.list("workers");
   for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -159,13 +166,17 @@ void check_names(const std::vector<Draft>& drafts, Problems& problems) {
       if (name.empty()) return;
       const auto [owner, is_new] = owners.emplace(name, draft.path);
       if (is_new) return;
-      problems.add(*draft.node, path,
-                   fmt::format("{} is already a name of {}; names and aliases must differ",
-                               shown(name), owner->second));
+      problems.add(
+          *draft.node, path,
+          fmt::format("{} is already a name of {}; names, aliases and adapters must differ",
+                      shown(name), owner->second));
     };
     claim(draft.model.name, draft.path + ".name");
     for (std::size_t i = 0; i < draft.model.aliases.size(); ++i) {
       claim(draft.model.aliases[i], fmt::format("{}.aliases[{}]", draft.path, i));
+    }
+    for (std::size_t i = 0; i < draft.model.adapters.size(); ++i) {
+      claim(draft.model.adapters[i], fmt::format("{}.adapters[{}]", draft.path, i));
     }
   }
 }

@@ -90,7 +90,10 @@ struct Queue {
   std::vector<QueueBucket> buckets;
   std::vector<QueueClass> classes;        // none: nobody waits
   std::chrono::milliseconds patience{0};  // 0: as long as it takes
-  bool fair_tenants = true;               // tenants share by tokens within a class
+  // Who would have to wait longer than this, as the queue is served now, is refused at once; 0: nobody.
+  // Absent: as the policy wants it.
+  std::optional<std::chrono::milliseconds> longest_wait;
+  bool fair_tenants = true;  // tenants share by tokens within a class
   // A prompt whose first this many new tokens are being computed for another request waits for them;
   // 0: it does not. Absent: as the policy wants it.
   std::optional<std::uint64_t> follow_tokens;

@@ -182,6 +182,7 @@ Queue read_queue(const Node& node, const Section& model, Problems& problems) {
   const Section section = model.section("queue");
   const Node* const map = node.find("queue");
   section.read("patience", queue.patience, parse_duration_or_zero);
+  section.read("longest_wait", queue.longest_wait, parse_duration_or_zero);
   section.read("fair_tenants", queue.fair_tenants, parse_boolean);
   section.read("follow_tokens", queue.follow_tokens, parse_tokens<0>);
   section.read("default_family", queue.default_family, parse_name);

@@ -37,4 +37,22 @@ std::size_t first_hit(Block hits) {
 #endif
 }
 
+// A bit for each byte, the lowest for the first: whether it is 0xFF. Requires: bytes of 0xFF or 0.
+template <class Block>
+std::uint32_t hit_bits(Block hits) {
+#if defined(__SSE2__)
+  using Chars = char __attribute__((vector_size(16)));
+  return static_cast<std::uint32_t>(__builtin_ia32_pmovmskb128(std::bit_cast<Chars>(hits)));
+#else
+  static_assert(std::endian::native == std::endian::little);
+  const auto halves = std::bit_cast<std::array<std::uint64_t, 2> >(hits);
+  const auto bits =
+      [](std::uint64_t half) {  // the product moves each byte's bit to its place on top
+        return static_cast<std::uint32_t>(
+            (half & 0x0101'0101'0101'0101U) * 0x0102'0408'1020'4080U >> 56U);
+      };
+  return bits(halves[0]) | bits(halves[1]) << 8U;
+#endif
+}
+
 }  // namespace baton

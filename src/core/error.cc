@@ -82,9 +82,10 @@ constexpr std::array kTable{
               "its transfer domain. `Retry-After` is one second."},
     ErrorInfo{Errc::QueueFull, 429, "overloaded_error", "queue_full", Fault::Client, false,
               "Every worker for this request is busy, and it would have crossed a limit on what may wait in its "
-              "class (`queue.classes`). `error.details` has the `policy_class`, the `limit_kind` (`requests`, "
-              "`raw_isl_tokens` or `cached_tokens`), what waits (`current`) and the `limit`; `Retry-After` is how "
-              "long the queue will take, from 1 to 60 seconds."},
+              "class (`queue.classes`), or have had to wait too long (`queue.longest_wait`). `error.details` has "
+              "the `policy_class`, the `limit_kind` (`requests`, `raw_isl_tokens`, `cached_tokens` or `wait_ms`), "
+              "what waits (`current`; for `wait_ms` how long it would have waited) and the `limit`; `Retry-After` "
+              "is how long the queue will take, from 1 to 60 seconds."},
     ErrorInfo{Errc::QueueTimeout, 503, "overloaded_error", "queue_timeout", Fault::Us, false,
               "No worker had time before the request's patience was over (`x-baton-queue` or "
               "`queue.patience`); `Retry-After` as above."},

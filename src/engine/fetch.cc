@@ -13,14 +13,18 @@
 namespace baton::engine {
 
 awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question question,
-                                ExchangeTimeouts timeouts) {
+                                ExchangeTimeouts timeouts, Cancellation* cancellation) {
+  if (cancellation && cancellation->requested()) co_return fail(cancellation->reason());
   Exchange exchange(pool, target, timeouts);
   bool too_late = false;
   net::Deadline deadline(pool.deadlines(), [&exchange, &too_late] {
     too_late = true;
     exchange.drop();
   });
+  std::optional<Cancellation::Listener> listener;
+  if (cancellation) listener.emplace(*cancellation, [&exchange] { exchange.drop(); });
   const auto failed = [&](Error error) {
+    if (cancellation && cancellation->requested()) return fail(cancellation->reason());
     if (!too_late) return fail(std::move(error));
     return fail(Errc::EngineTimeout,
                 fmt::format("worker {} took too long to answer {} {}", target.endpoint.to_string(),

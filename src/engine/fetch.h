@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/exchange.h"
 #include "engine/upstream_pool.h"
@@ -33,8 +34,9 @@ struct Question {
 
 // Asks, and reads the answer to its end. Connecting and the head together may take first_byte, the
 // body idle: unlike a stream of tokens, a worker that dribbles gets no more time (EngineTimeout).
-// What `question` refers to must stay until the answer is there.
+// Where a cancellation is given it ends the exchange, with its reason. What is referred to must stay
+// until the answer is there.
 awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question question,
-                                ExchangeTimeouts timeouts);
+                                ExchangeTimeouts timeouts, Cancellation* cancellation = nullptr);
 
 }  // namespace baton::engine

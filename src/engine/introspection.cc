@@ -157,6 +157,31 @@ void read_cache_config(const Labels& labels, Facts& facts) {
 
 }  // namespace
 
+std::string asked_for_as(const Facts& facts, const Facts::Card& card) {
+  if (facts.engine != model::Engine::Sglang || card.parent.empty()) return card.id;
+  return fmt::format("{}:{}", card.parent, card.id);
+}
+
+const Facts::Card* find_card(const Facts& facts, std::string_view model) {
+  auto found = std::ranges::find(facts.models, model, &Facts::Card::id);
+  if (found == facts.models.end()) {
+    found = std::ranges::find_if(
+        facts.models, [&](const Facts::Card& card) { return asked_for_as(facts, card) == model; });
+  }
+  return found == facts.models.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> adapter_names(const Facts& facts, std::string_view model) {
+  std::vector<std::string> names;
+  for (const Facts::Card& card : facts.models) {
+    if (card.parent.empty()) continue;
+    std::string name = asked_for_as(facts, card);
+    if (name == model) return {};
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 Result<void> read_model_cards(std::string_view json, Facts& facts) {
   constexpr std::string_view kDocument = "GET /v1/models";
   const auto object = parse(kDocument, json);

@@ -47,6 +47,14 @@ struct Facts {
   bool operator==(const Facts&) const = default;
 };
 
+// What requests ask for a card by: its id, but for SGLang's adapters, which are MODEL:ADAPTER.
+std::string asked_for_as(const Facts& facts, const Facts::Card& card);
+// The card that requests for `model` mean, by that name or by its bare id; null where there is none.
+const Facts::Card* find_card(const Facts& facts, std::string_view model);
+// What requests ask for the adapters (LoRA) of a model by that the engine has loaded. None where
+// `model` is an adapter itself.
+std::vector<std::string> adapter_names(const Facts& facts, std::string_view model);
+
 // Each reads one document an engine answers with into what is known of it. What contradicts the
 // document's form is EngineProtocol, and the message names the document; `facts` may then hold a
 // part of it. Of a document only what Facts names is kept and told: SGLang's /server_info has

@@ -68,44 +68,45 @@ std::string quoted_list(const std::vector<Facts::Card>& cards) {
   return list;
 }
 
-bool serves(const Facts& facts, std::string_view model) {
-  const auto has = [&facts](std::string_view id, std::string_view parent) {
-    return std::ranges::any_of(facts.models, [&](const Facts::Card& card) {
-      return card.id == id && (parent.empty() || card.parent == parent);
-    });
-  };
-  if (has(model, {})) return true;
-  // SGLang's way to ask for an adapter.
-  const auto colon = model.find(':');
-  return facts.engine == model::Engine::Sglang && colon != model.npos &&
-         has(model.substr(colon + 1), model.substr(0, colon));
-}
-
 std::string_view disaggregation_mode(model::Role role) {
   return role == model::Role::Aggregated ? "null" : model::to_string(role);
 }
 
+std::string key_header(std::string_view authorization) {
+  return authorization.empty() ? std::string()
+                               : fmt::format("Authorization: {}\r\n", authorization);
+}
+
 }  // namespace
 
-awaitable<Result<Facts>> probe(UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
-                               ExchangeTimeouts timeouts, std::string_view authorization) {
-  const std::string key =
-      authorization.empty() ? std::string() : fmt::format("Authorization: {}\r\n", authorization);
+awaitable<Result<Facts>> probe_models(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
+                                      std::string_view authorization) {
+  const std::string key = key_header(authorization);
   Facts facts;
   auto cards = co_await fetch(pool, target, {.path = "/v1/models", .own_headers = key}, timeouts);
   if (!cards) co_return fail(std::move(cards.error()));
   if (wants_a_key(cards->status)) {
     note_unknown(facts, "/v1/models", cards->status, !key.empty());
-  } else if (cards->status != kOk) {
+    co_return facts;
+  }
+  if (cards->status != kOk) {
     const Error refusal = read_engine_error(cards->status, cards->body, cards->retry_after);
     const Errc code =
         refusal.code() == Errc::EngineOverloaded ? Errc::EngineOverloaded : Errc::EngineFailed;
     co_return fail(code, fmt::format("GET /v1/models of worker {} was answered with status {}",
                                      target.endpoint.to_string(), cards->status));
-  } else if (auto read = read_model_cards(cards->body, facts); !read) {
-    co_return fail(std::move(read.error()));
   }
+  if (auto read = read_model_cards(cards->body, facts); !read)
+    co_return fail(std::move(read.error()));
+  co_return facts;
+}
 
+awaitable<Result<Facts>> probe(UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
+                               ExchangeTimeouts timeouts, std::string_view authorization) {
+  auto models = co_await probe_models(pool, target, timeouts, authorization);
+  if (!models) co_return models;
+  Facts facts = std::move(*models);
+  const std::string key = key_header(authorization);
   for (const Document& document : documents_of(facts.engine.value_or(spec.engine))) {
     auto answer =
         co_await fetch(pool, target, {.path = document.path, .own_headers = key}, timeouts);
@@ -133,7 +134,7 @@ std::vector<std::string> contradictions(const std::string& model, const model::W
                     "address",
                     model::to_string(spec.engine), model::to_string(*facts.engine)));
   }
-  if (!facts.models.empty() && !serves(facts, model)) {
+  if (!facts.models.empty() && find_card(facts, model) == nullptr) {
     found.push_back(fmt::format(
         "the model is '{0}', but the server serves {1}; start it with '{0}' as its served model "
         "name, or name the model as the server does and make '{0}' an alias of it",

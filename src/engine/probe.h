@@ -32,6 +32,10 @@ namespace baton::engine {
 awaitable<Result<Facts>> probe(UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
                                ExchangeTimeouts timeouts, std::string_view authorization);
 
+// The same of its model cards alone: adapters come and go. No models where it wants a key.
+awaitable<Result<Facts>> probe_models(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
+                                      std::string_view authorization);
+
 // What the configuration says and the engine denies, and what to do about it, one sentence each;
 // empty: they agree. `model` is the name that the worker is sent. What the engine does not tell
 // contradicts nothing, and neither does data_parallel_size 1: the engine then spreads requests over

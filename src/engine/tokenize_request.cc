@@ -248,7 +248,7 @@ Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer) 
 awaitable<Result<std::vector<prompt::TokenIds>>> ask_tokens(
     UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
     std::optional<model::Version> version, const ClientCall& call, const wire::Headers& headers,
-    ExchangeTimeouts timeouts, std::size_t largest_answer) {
+    ExchangeTimeouts timeouts, std::size_t largest_answer, Cancellation& cancellation) {
   TokenRoute route = token_route(spec.engine, version);
   auto question = token_question(call, spec.engine, route);
   if (!question) co_return fail(cannot_be_asked(spec.engine));
@@ -267,7 +267,7 @@ awaitable<Result<std::vector<prompt::TokenIds>>> ask_tokens(
                                   .own_headers = lines,
                                   .body = part.body,
                                   .largest_answer = largest_answer},
-                                 timeouts);
+                                 timeouts, &cancellation);
     if (!answer) co_return fail(std::move(answer.error()));
     const bool no_such_path = answer->status == kNotFound || answer->status == kMethodNotAllowed;
     if (route == TokenRoute::Render && no_such_path) {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/dialect.h"
 #include "engine/exchange.h"
@@ -51,13 +52,14 @@ Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer);
 
 // Asks a worker, which its own version decides how. A vLLM that does not render after all is asked
 // the other way. Of `headers`, those of the client's request, the authorization goes along. Each
-// question may take what `timeouts` say (see fetch.h), each answer `largest_answer` bytes.
+// question may take what `timeouts` say (see fetch.h), each answer `largest_answer` bytes; none
+// outlives `cancellation`, which is then the error.
 // EngineRejected where the engine refuses the request (a template's error, a prompt too long) or
 // cannot be asked; other errors are those of fetch and read_token_ids.
 // `spec`, `call` and `headers` must stay until the answer is there. Confinement. One I/O thread.
 awaitable<Result<std::vector<prompt::TokenIds>>> ask_tokens(
     UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
     std::optional<model::Version> version, const ClientCall& call, const wire::Headers& headers,
-    ExchangeTimeouts timeouts, std::size_t largest_answer);
+    ExchangeTimeouts timeouts, std::size_t largest_answer, Cancellation& cancellation);
 
 }  // namespace baton::engine

@@ -97,10 +97,20 @@ void Fleet::add_metrics() {
                    });
 }
 
-std::shared_ptr<Model> Fleet::find(std::string_view name) const {
+Fleet::Served Fleet::find_served(std::string_view name) const {
   const auto catalog = catalog_.get();
   const auto found = catalog->by_name.find(name);
-  return found == catalog->by_name.end() ? nullptr : found->second;
+  return found == catalog->by_name.end() ? Served() : found->second;
+}
+
+std::vector<std::pair<std::string, std::string>> Fleet::adapters() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  const auto catalog = catalog_.get();
+  for (const auto& [name, served] : catalog->by_name) {
+    if (served.adapter) all.emplace_back(name, served.model->name());
+  }
+  std::ranges::sort(all);
+  return all;
 }
 
 std::shared_ptr<Worker> Fleet::find_worker(std::string_view name) const {
@@ -259,9 +269,17 @@ void Fleet::publish() {
       catalog.models.push_back(model);
   }
   // A name wins over an alias, and the file over what came later.
-  for (const auto& model : catalog.models) catalog.by_name.emplace(model->name(), model);
+  for (const auto& model : catalog.models) catalog.by_name.emplace(model->name(), Served{model});
   for (const auto& model : catalog.models) {
-    for (const std::string& alias : model->aliases()) catalog.by_name.emplace(alias, model);
+    for (const std::string& alias : model->aliases()) catalog.by_name.emplace(alias, Served{model});
+  }
+  for (const auto& model : catalog.models) {
+    for (const std::string& name : model->adapters())
+      catalog.by_name.emplace(name, Served{model, AdapterWish{name, true}});
+  }
+  for (const auto& [slot, seated] : seats_) {
+    for (const std::string& name : *seated.worker->adapters())
+      catalog.by_name.emplace(name, Served{seated.model, AdapterWish{name, false}});
   }
   catalog_.set(std::move(catalog));
 }
@@ -271,7 +289,8 @@ std::shared_ptr<Worker> Fleet::make_worker(const std::string& model,
   const auto [kind, is_new] = siblings_.try_emplace({model, spec.role});
   if (is_new) {
     kind->second = {.pace = std::make_shared<routing::SiblingPace>(),
-                    .transfers = std::make_shared<routing::TransferPace>()};
+                    .transfers = std::make_shared<routing::TransferPace>(),
+                    .loads = std::make_shared<SideBySide<routing::SeatLoad>>()};
   }
   return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_, kind->second);
 }
@@ -293,6 +312,13 @@ bool Fleet::drain(model::WorkerId id, bool draining) {
   return true;
 }
 
+void Fleet::loaded(model::WorkerId id, std::vector<std::string> adapters) {
+  const auto seated = find_seat(id);
+  if (seated == seats_.end() || *seated->second.worker->adapters() == adapters) return;
+  seated->second.worker->has_adapters(std::move(adapters));
+  publish();
+}
+
 void Fleet::restarted(model::WorkerId id) {
   const auto seated = find_seat(id);
   if (seated == seats_.end()) return;
@@ -303,6 +329,7 @@ void Fleet::restarted(model::WorkerId id) {
   seat(slot, fresh, "restarted");
   retire(std::move(old));
   settle(slot);
+  publish();  // its adapters went with it
 }
 
 void Fleet::sweep() {

@@ -6,6 +6,7 @@
 #include "core/published.h"
 #include "fleet/model.h"
 #include "fleet/roster.h"
+#include "fleet/wish.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -34,12 +35,21 @@ class Fleet {
  public:
   Fleet(const config::Config& config, telemetry::Registry& metrics, telemetry::Logger& log);
 
-  // By name or alias; null where nobody serves it.
-  std::shared_ptr<Model> find(std::string_view name) const;
+  // What a request asks for.
+  struct Served {
+    std::shared_ptr<Model> model;             // null: nobody serves it
+    std::optional<AdapterWish> adapter = {};  // of the model
+  };
+  // By name or alias, or by an adapter that a worker has loaded or would load.
+  Served find_served(std::string_view name) const;
+  // The same, of the model alone; null where nobody serves it.
+  std::shared_ptr<Model> find(std::string_view name) const { return find_served(name).model; }
   // By name, host:port or number; null where there is none. A server of several models is several
   // workers: the one of the first model.
   std::shared_ptr<Worker> find_worker(std::string_view name) const;
   std::vector<std::shared_ptr<Model>> models() const { return catalog_.get()->models; }
+  // Adapters and their models, by name.
+  std::vector<std::pair<std::string, std::string>> adapters() const;
 
   // What the configuration file says: models with their options, and their workers.
   void configure(const std::vector<config::Model>& models);
@@ -55,6 +65,8 @@ class Fleet {
   // An operator wants the worker to get no new requests, whatever its source says; or no longer
   // wants that. False where there is no such worker.
   bool drain(model::WorkerId id, bool draining);
+  // The worker has said which adapters it has loaded.
+  void loaded(model::WorkerId id, std::vector<std::string> adapters);
   // The process behind a worker has been replaced: what was known of the old one is void.
   void restarted(model::WorkerId id);
   // Lets go of those that have left and have nothing running any more. To be called now and then.
@@ -86,7 +98,7 @@ class Fleet {
   };
   struct Catalog {
     std::vector<std::shared_ptr<Model>> models;  // those of the file first, in its order
-    std::unordered_map<std::string, std::shared_ptr<Model>, NameHash, std::equal_to<>> by_name;
+    std::unordered_map<std::string, Served, NameHash, std::equal_to<>> by_name;
   };
   struct Seated {
     std::shared_ptr<Worker> worker;

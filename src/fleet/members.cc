@@ -23,8 +23,8 @@ Members::Members(std::vector<std::shared_ptr<Worker>> of) : workers(std::move(of
                             .worker = static_cast<std::uint32_t>(i),
                             .block_size = worker.spec().block_size.value_or(0),
                             .load = worker.load(rank).get(),
-                            .pace = &worker.pace(rank),
-                            .transfers = &worker.transfers()});
+                            .siblings = worker.siblings().pace.get(),
+                            .usual_transfers = worker.siblings().transfers.get()});
     }
   }
 }

@@ -30,8 +30,15 @@ class Members {
     std::uint32_t worker = 0;      // of workers
     std::uint32_t block_size = 0;  // as was said; 0: nobody has
     const routing::SeatLoad* load = nullptr;
-    const routing::Pace* pace = nullptr;
-    const routing::TransferPace* transfers = nullptr;
+    const routing::SiblingPace* siblings = nullptr;
+    const routing::TransferPace* usual_transfers = nullptr;
+
+    routing::PrefillSpeed speed() const {
+      return routing::speed_of(load->prefill_speed(), siblings);
+    }
+    double transfer_seconds(double tokens) const {
+      return routing::TransferPace::seconds(load->transfer_speed(), usual_transfers, tokens);
+    }
   };
 
   Members() = default;

@@ -32,6 +32,8 @@ class Model {
 
   const std::string& name() const { return options_.name; }
   const std::vector<std::string>& aliases() const { return options_.aliases; }
+  // Adapters that its workers load when asked for one.
+  const std::vector<std::string>& adapters() const { return options_.adapters; }
   model::Disaggregation disaggregation() const { return options_.disaggregation; }
   model::OnPrefillFailure on_prefill_failure() const { return options_.on_prefill_failure; }
   std::size_t retries() const { return options_.retries; }

@@ -20,7 +20,7 @@ namespace baton::fleet {
 namespace {
 
 bool asks_nothing_of_workers(const Wish& wish) {
-  return !wish.allowed && !wish.mode && wish.constraints.empty();
+  return !wish.allowed && !wish.mode && wish.constraints.empty() && !wish.adapter;
 }
 
 bool is_excluded(const Worker& worker, const Wish& wish) {
@@ -48,6 +48,12 @@ Round::Round(const WorkerSet& set, const Wish& wish)
   if (weighs_prompts(set.policy_))
     weighing_.emplace(set.role_, set.policy_, set.cost_, *set.ledger_, set.popularity_, *members_,
                       wish, now_);
+  // Whoever names a worker means that one.
+  if (wish.adapter && !wish.pin) {
+    placement_.emplace(*wish.adapter, members_->workers, [this](const Worker& worker) {
+      return refusal_of_base(worker) == Refusal::None;
+    });
+  }
 }
 
 bool Round::can_serve() const {
@@ -58,6 +64,12 @@ bool Round::can_serve() const {
 }
 
 Round::Refusal Round::refusal(const Worker& worker) const {
+  const Refusal found = refusal_of_base(worker);
+  const bool lacks_it = placement_ && !placement_->takes(worker);
+  return found == Refusal::None && lacks_it ? Refusal::NoAdapter : found;
+}
+
+Round::Refusal Round::refusal_of_base(const Worker& worker) const {
   if (!is_allowed(worker, wish_)) return Refusal::NotAllowed;
   if (is_out(worker)) return Refusal::Down;
   // Whoever names a worker wants that one, whatever happened there.
@@ -81,6 +93,8 @@ std::string Round::why_not(const Worker& worker) const {
     case Refusal::MissingTaint:
       return fmt::format("it lacks a required taint of {}",
                          fmt::join(wish_.constraints.required, ", "));
+    case Refusal::NoAdapter:
+      return fmt::format("it has not loaded the adapter '{}'", wish_.adapter->name);
     case Refusal::None:
       break;
   }
@@ -117,7 +131,13 @@ Result<std::size_t> Round::choose(const Random& random, Turn turn) const {
                             model::to_string(set_.role_), set_.worker_header()));
   }
   if (wish_.affinity) {
-    if (const auto seat = seated(*wish_.affinity)) return weighed(*seat);
+    const auto seat = seated(*wish_.affinity);
+    // Where requests wait, nobody is seated behind much to do.
+    if (seat && (!weighing_ || wish_.busy)) return weighed(*seat);
+    if (seat) {
+      auto best = choose_by_weight(random);
+      return best && is_dearer(*seat, *best) ? best : weighed(*seat);
+    }
   }
   if (weighing_) return choose_by_weight(random);
   const auto dice = [&random] { return random(); };  // by reference: a copy would repeat itself
@@ -146,15 +166,31 @@ bool Round::is_busy(std::size_t i) const {
          wish_.busy->crossed_by(*worker(i), members_->candidates[i].load->prefill_tokens(now_));
 }
 
+bool Round::has_room(std::size_t i) const {
+  const Members::Candidate& seat = members_->candidates[i];
+  // Where only whole answers come nobody learns how fast a rank is, and a guess holds up nobody.
+  if (!wish_.observed && seat.speed() == routing::kUnmeasuredSpeed) return true;
+  return routing::has_room(seat.load->prefill_seconds(now_));
+}
+
 bool Round::is_crowded(std::size_t i) const {
-  return is_busy(i) || (wish_.busy && wish_.busy->late &&
-                        !routing::has_room(members_->candidates[i].load->prefill_seconds(now_)));
+  return is_busy(i) || (wish_.busy && wish_.busy->late && !has_room(i));
 }
 
 Error Round::all_busy() const {
   return unavailable(Errc::WorkersBusy,
                      fmt::format("every {} worker that may have the request is busy",
                                  model::to_string(set_.role_)));
+}
+
+// By more than what the session would lose: its prompt, computed anew.
+bool Round::is_dearer(std::size_t seat, std::size_t than) const {
+  const Weight there = weighing_->weigh(than);
+  const auto tokens = static_cast<double>(there.leg.tokens);
+  const double scale = std::max(1.0, wish_.cost.value_or(set_.cost_).prefill_load_scale);
+  const double anew = there.forecast ? members_->candidates[than].speed().seconds(tokens)
+                                     : scale * tokens / there.leg.block_size;
+  return weighing_->total(seat) > there.total + anew;
 }
 
 Result<std::size_t> Round::weighed(Result<std::size_t> only) const {
@@ -171,14 +207,10 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   const bool plain = asks_nothing_of_workers(wish_) && wish_.excluded.empty();
   const auto cheapest = [&](std::span<const std::uint32_t> among) -> std::size_t {
     weighing_->compare(among);
+    const auto totals = weighing_->totals(among);
     const auto picked = routing::pick_cheapest(
-        among.size(),
-        [&](std::size_t i) {
-          constexpr std::size_t kAhead = 8;
-          if (i + kAhead < among.size()) weighing_->fetch(among[i + kAhead]);
-          return weighing_->total(among[i]);
-        },
-        [](std::size_t) { return true; }, [&random] { return random(); }, weighing_->temperature());
+        among.size(), [&](std::size_t i) { return totals[i]; }, [](std::size_t) { return true; },
+        [&random] { return random(); }, weighing_->temperature());
     // No cost is a number where options and loads are absurd: anyone is better than nobody.
     return among[picked.value_or(0)];
   };
@@ -206,8 +238,7 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
 
 Result<std::size_t> Round::unless_late(std::size_t chosen) const {
   const bool late = wish_.busy && wish_.busy->late;
-  if (!late || routing::has_room(members_->candidates[chosen].load->prefill_seconds(now_)))
-    return chosen;
+  if (!late || has_room(chosen)) return chosen;
   if (wish_.busy->favourite != nullptr)
     *wish_.busy->favourite = routing::SeatKey{worker(chosen)->id(), rank(chosen)};
   if (wish_.busy->awaiting != nullptr) {
@@ -315,6 +346,10 @@ Error Round::none_eligible() const {
     case Refusal::OtherMode:
       why = fmt::format("no available {} worker hands off by {}", role,
                         model::to_string(*wish_.mode));
+      break;
+    case Refusal::NoAdapter:
+      why = fmt::format("no available {} worker has loaded the adapter '{}'", role,
+                        wish_.adapter->name);
       break;
     default:
       why = fmt::format("no available {} worker has the required taints: {}", role,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/result.h"
+#include "fleet/adapter_placement.h"
 #include "fleet/members.h"
 #include "fleet/weighing.h"
 #include "fleet/wish.h"
@@ -37,7 +38,9 @@ class Round {
   std::size_t size() const { return members_->candidates.size(); }
   std::string why_not(const Worker& worker) const;
   bool is_busy(std::size_t i) const;
-  // It is, or has more than a moment to do where requests bind late.
+  // It has no more than a moment to do.
+  bool has_room(std::size_t i) const;
+  // It is busy, or has more than a moment to do where requests bind late.
   bool is_crowded(std::size_t i) const;
   // Null where the policy weighs nothing.
   const Weighing* weighing() const { return weighing_ ? &*weighing_ : nullptr; }
@@ -45,7 +48,7 @@ class Round {
 
  private:
   // Why a worker cannot have a request, in the order it is asked. Later reasons are nearer misses.
-  enum class Refusal { NotAllowed, Down, Excluded, OtherMode, MissingTaint, None };
+  enum class Refusal { NotAllowed, Down, Excluded, OtherMode, MissingTaint, NoAdapter, None };
 
   // Whoever names a worker may have one that has failed others.
   bool is_out(const Worker& worker) const {
@@ -53,6 +56,8 @@ class Round {
            (wish_.pin ? std::max(wish_.worst, Standing::Doubtful) : wish_.worst);
   }
   Refusal refusal(const Worker& worker) const;
+  // The same, were it for the model itself.
+  Refusal refusal_of_base(const Worker& worker) const;
   // The best standing among those who may have the request; nothing where nobody may.
   std::optional<Standing> best_standing() const;
   template <class Pick>
@@ -60,6 +65,8 @@ class Round {
   Result<std::size_t> choose_by_weight(const Random& random) const;
   // The same one, unless it is to be waited for.
   Result<std::size_t> unless_late(std::size_t chosen) const;
+  // That seat costs so much more that its session had better leave it.
+  bool is_dearer(std::size_t seat, std::size_t than) const;
   // The same one, so that it can be told what it costs.
   Result<std::size_t> weighed(Result<std::size_t> only) const;
   Error none_eligible() const;
@@ -71,6 +78,7 @@ class Round {
   const Wish& wish_;
   std::shared_ptr<const Members> members_;
   Time now_;
+  std::optional<AdapterPlacement> placement_;  // nothing: anybody may have it
   mutable std::optional<Weighing> weighing_;
 };
 

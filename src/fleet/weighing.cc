@@ -62,9 +62,16 @@ Weighing::Weighing(model::Role role, model::Policy policy, const config::Cost& o
       usual_blocks_(blocks_of(tokens_, usual_block_)) {
   facts_.tokens = static_cast<double>(tokens_);
   if (!wish_.prompt) return;
-  if (options_.overlap_score_credit > 0 && policy_ != model::Policy::LoadAware) note_hits();
+  if (counts_hits(options)) note_hits();
   if (options_.assume_kv_reuse) note_active(ledger);
   if (forecasts() && !found_.empty()) note_cached();
+}
+
+// A request's own credit of 0 takes away what blocks on the device are worth in the formula, and no
+// more: what a worker has it need not compute. A model's means that nobody looks.
+bool Weighing::counts_hits(const config::Cost& of_model) const {
+  if (policy_ == model::Policy::LoadAware || !computes()) return false;
+  return (forecasts() ? options_ : of_model).overlap_score_credit > 0;
 }
 
 void Weighing::note_hits() {
@@ -128,6 +135,7 @@ void Weighing::note_cached() {
 }
 
 void Weighing::compare(std::span<const std::uint32_t> eligible) {
+  totals_.clear();
   if (forecasts()) {
     if (cached_.empty()) return;
     facts_.best_cached = 0;
@@ -143,8 +151,7 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
     for (const std::uint32_t candidate : eligible) {
       if (cached_[candidate] < kNearlyAll * facts_.best_cached) continue;
       if (holders++ > 0) continue;  // the others are taken for as fast as the first
-      seconds =
-          members_.candidates[candidate].pace->speed().seconds(facts_.tokens - facts_.best_cached);
+      seconds = members_.candidates[candidate].speed().seconds(facts_.tokens - facts_.best_cached);
     }
     facts_.copy_share = routing::copy_share(rate, seconds, static_cast<double>(holders));
     return;
@@ -199,8 +206,8 @@ routing::Forecast Weighing::forecast_on(std::size_t candidate) const {
       facts_,
       {.queue_seconds = seat.load->prefill_seconds(now_) + seat.load->awaited_seconds(),
        .cached_tokens = cached_.empty() ? 0 : cached_[candidate],
-       .speed = seat.pace->speed(),
-       .transfer_seconds = wish_.part == Part::Prefill ? seat.transfers->seconds(facts_.tokens) : 0,
+       .speed = seat.speed(),
+       .transfer_seconds = wish_.part == Part::Prefill ? seat.transfer_seconds(facts_.tokens) : 0,
        .preference = preference_of(candidate)});
 }
 
@@ -226,23 +233,40 @@ Weight Weighing::weigh(std::size_t candidate) const {
   return weight;
 }
 
-double Weighing::total(std::size_t candidate) const {
-  if (forecasts()) {
+template <bool kForecast>
+double Weighing::cost_on(std::size_t candidate) const {
+  if constexpr (kForecast) {
     return forecast_total(forecast_on(candidate),
                           decode_blocks_on(candidate, block_size_on(candidate)),
                           members_.candidates[candidate].load->requests());
+  } else {
+    const routing::LegSize leg = leg_on(candidate);
+    return routing::cost_of(options_, leg, facts_of(candidate, leg), least_prefill_tokens_).total;
   }
-  const routing::LegSize leg = leg_on(candidate);
-  return routing::cost_of(options_, leg, facts_of(candidate, leg), least_prefill_tokens_).total;
 }
 
-void Weighing::fetch(std::size_t candidate) const {
-  const Members::Candidate& seat = members_.candidates[candidate];
-  if (!forecasts())
-    return __builtin_prefetch(seat.load);  // its first line is all that is asked for
-  seat.load->fetch();
-  __builtin_prefetch(seat.pace);
-  if (wish_.part == Part::Prefill) __builtin_prefetch(seat.transfers);
+double Weighing::total_now(std::size_t candidate) const {
+  return forecasts() ? cost_on<true>(candidate) : cost_on<false>(candidate);
+}
+
+std::span<const double> Weighing::totals(std::span<const std::uint32_t> candidates) {
+  totals_.resize(candidates.size());
+  // Has what is looked at brought near in time: waiting for it would be most of the work.
+  const auto each = [&](auto fetch, auto cost) {
+    constexpr std::size_t kAhead = 8;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (i + kAhead < candidates.size()) fetch(*members_.candidates[candidates[i + kAhead]].load);
+      totals_[i] = cost(candidates[i]);
+    }
+  };
+  if (forecasts()) {
+    each([](const routing::SeatLoad& load) { load.fetch_all(); },
+         [this](std::size_t candidate) { return cost_on<true>(candidate); });
+  } else {
+    each([](const routing::SeatLoad& load) { load.fetch(); },
+         [this](std::size_t candidate) { return cost_on<false>(candidate); });
+  }
+  return totals_;
 }
 
 // Tokens of the prompt that the candidate need not compute.
@@ -259,15 +283,15 @@ routing::LegLoad Weighing::load_on(std::size_t candidate) const {
                         .chain = {},
                         .blocks = blocks_of(leg.tokens, leg.block_size),
                         .block_size = leg.block_size,
-                        .expected_output = {},
+                        .expected_output = wish_.expected_output,
                         .track_output = options_.track_output_blocks};
   if (computes() && options_.track_prefill_tokens) {
     load.prefill_tokens = leg.tokens - std::min(cached_on(candidate), leg.tokens);
     // Also what is all cached takes its time.
     if (forecasts()) load.prefill_tokens = std::max<std::uint64_t>(1, load.prefill_tokens);
     if (forecasts() || options_.prefill_load_model == config::PrefillLoadModel::Measured) {
-      const double seconds = members_.candidates[candidate].pace->speed().seconds(
-          static_cast<double>(load.prefill_tokens));
+      const double seconds =
+          members_.candidates[candidate].speed().seconds(static_cast<double>(load.prefill_tokens));
       load.prefill_time = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
     }
   }

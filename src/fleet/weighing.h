@@ -47,10 +47,17 @@ class Weighing {
   // Among whom the choice is; to be told before they are weighed.
   void compare(std::span<const std::uint32_t> eligible);
   Weight weigh(std::size_t candidate) const;
-  // The same as weigh().total, and cheaper: for all of thousands.
-  double total(std::size_t candidate) const;
-  // Has what total() will look at brought near: where it lies, waiting for it is most of the work.
-  void fetch(std::size_t candidate) const;
+  // The same as weigh().total, and cheaper.
+  double total(std::size_t candidate) const {
+    return known_totals().empty() ? total_now(candidate) : totals_[candidate];
+  }
+  // total() of each of them, all at once: for thousands. Valid until the next comparison.
+  std::span<const double> totals(std::span<const std::uint32_t> candidates);
+  // total() by candidate, where every one is known already; else nothing.
+  std::span<const double> known_totals() const {
+    if (totals_.size() != members_.candidates.size()) return {};
+    return totals_;
+  }
   double temperature() const { return options_.temperature; }
   // What the leg will put on that candidate.
   routing::LegLoad load_on(std::size_t candidate) const;
@@ -67,14 +74,22 @@ class Weighing {
 
   bool computes() const { return wish_.part != Part::Decode; }
   bool forecasts() const { return policy_ == model::Policy::Ttft && computes(); }
-  std::uint32_t block_size_on(std::size_t candidate) const;
-  routing::LegSize leg_on(std::size_t candidate) const;
-  routing::SeatFacts facts_of(std::size_t candidate, const routing::LegSize& leg) const;
-  double preference_of(std::size_t candidate) const;
-  double decode_blocks_on(std::size_t candidate, std::uint32_t block_size) const;
-  routing::Forecast forecast_on(std::size_t candidate) const;
-  double forecast_total(const routing::Forecast& forecast, double decode_blocks,
-                        std::int64_t requests) const;
+  double total_now(std::size_t candidate) const;
+  // These are done for each of thousands; calls, and results passed through memory, would be a large
+  // part of it.
+  template <bool kForecast>
+  [[gnu::always_inline]] double cost_on(std::size_t candidate) const;
+  [[gnu::always_inline]] std::uint32_t block_size_on(std::size_t candidate) const;
+  [[gnu::always_inline]] routing::LegSize leg_on(std::size_t candidate) const;
+  bool counts_hits(const config::Cost& of_model) const;
+  [[gnu::always_inline]] routing::SeatFacts facts_of(std::size_t candidate,
+                                                     const routing::LegSize& leg) const;
+  [[gnu::always_inline]] double preference_of(std::size_t candidate) const;
+  [[gnu::always_inline]] double decode_blocks_on(std::size_t candidate,
+                                                 std::uint32_t block_size) const;
+  [[gnu::always_inline]] routing::Forecast forecast_on(std::size_t candidate) const;
+  [[gnu::always_inline]] double forecast_total(const routing::Forecast& forecast,
+                                               double decode_blocks, std::int64_t requests) const;
   std::uint64_t cached_on(std::size_t candidate) const;
   void note_hits();
   void note_active(const routing::LoadLedger& ledger);
@@ -97,6 +112,7 @@ class Weighing {
   // forecast. Empty: none anywhere.
   std::vector<double> cached_;
   std::optional<std::uint64_t> beginning_;
+  std::vector<double> totals_;  // of those among whom the choice is
 };
 
 }  // namespace baton::fleet

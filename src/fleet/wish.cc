@@ -14,6 +14,7 @@ Wish wish_for(model::Role role, const routing::Hints& hints) {
   wish.pin = role == model::Role::Prefill ? hints.prefill : hints.decode;
   wish.allowed = hints.allowed;
   wish.constraints = hints.constraints;
+  wish.expected_output = hints.expected_output;
   return wish;
 }
 

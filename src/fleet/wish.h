@@ -48,11 +48,18 @@ struct BusyLine {
   bool crossed_by(const Worker& worker, double prefill_tokens) const;
 };
 
+// The adapter that a request is for.
+struct AdapterWish {
+  std::string name;
+  bool on_demand = false;  // a worker that has not loaded it does so when it is asked
+};
+
 // What one leg of a request asks of its worker. The plain one asks nothing.
 struct Wish {
   std::optional<routing::Pin> pin;  // this one, also if it is excluded
   std::optional<std::vector<std::string>> allowed;
   routing::Constraints constraints;
+  std::optional<AdapterWish> adapter;      // nothing: the model itself
   Excluded excluded;                       // those that failed it
   std::optional<model::HandoffMode> mode;  // that of the other leg
   bool whatever_policy = false;  // somebody must be found, also where requests name their workers
@@ -66,6 +73,7 @@ struct Wish {
   std::optional<BusyLine> busy;               // whoever has crossed it cannot have the request now
   // Asked of the one that would be chosen, where the policy weighs: false, and nobody is.
   std::function<bool(const Worker&, const Weight&)> accept;
+  std::optional<std::uint64_t> expected_output;  // in tokens
   // What it costs to serve where, if not as the model's options say.
   std::optional<config::Cost> cost;
 };

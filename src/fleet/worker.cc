@@ -15,11 +15,16 @@ std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
 
 }  // namespace
 
-Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks, const Siblings& siblings)
-    : health(options), transfers(siblings.transfers) {
+Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks, Siblings of_kind)
+    : health(options), siblings(std::move(of_kind)) {
+  using Published = std::shared_ptr<routing::PublishedSpeed>;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    loads.push_back(std::make_shared<routing::SeatLoad>());
-    paces.push_back(std::make_unique<routing::Pace>(siblings.pace));
+    const auto& load = loads.emplace_back(siblings.loads ? siblings.loads->make()
+                                                         : std::make_shared<routing::SeatLoad>());
+    paces.push_back(
+        std::make_unique<routing::Pace>(siblings.pace, Published(load, &load->prefill_speed())));
+    transfers.push_back(std::make_unique<routing::TransferPace>(
+        siblings.transfers, Published(load, &load->transfer_speed())));
   }
 }
 
@@ -130,13 +135,24 @@ void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
   if (const auto bell = std::exchange(bell_, nullptr)) bell->ring();
 }
 
+std::chrono::nanoseconds Booking::prefill_due() const {
+  const Time now = Clock::now();
+  const routing::SeatLoad& load = *worker_->load(rank_);
+  const double modelled = load.prefill_seconds(now);
+  const double seconds =
+      modelled > 0 ? modelled : worker_->pace(rank_).speed().seconds(load.prefill_tokens(now));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
 Transfer::Transfer(const Booking& booking, std::uint64_t tokens)
-    : worker_(booking.worker_), tokens_(tokens), begun_(Clock::now()) {}
+    : worker_(booking.worker_), rank_(booking.rank_), tokens_(tokens), begun_(Clock::now()) {}
 
 void Transfer::arrived() {
   const auto worker = std::exchange(worker_, nullptr);
   if (!worker) return;
-  worker->transfers().took(tokens_, std::chrono::duration<double>(Clock::now() - begun_).count());
+  worker->transfers(rank_).took(tokens_,
+                                std::chrono::duration<double>(Clock::now() - begun_).count());
 }
 
 }  // namespace baton::fleet

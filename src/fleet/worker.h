@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/published.h"
+#include "core/side_by_side.h"
 #include "fleet/health.h"
 #include "fleet/load_bell.h"
 #include "model/version.h"
@@ -56,10 +58,13 @@ class Worker {
   // Tokens of a KV block, likewise.
   static constexpr std::uint32_t kUsualBlock = 16;
 
-  // What the workers of one kind have measured together; null: it is the only one.
+  // What the workers of one kind have measured together, and where their loads lie; null: it is the
+  // only one.
   struct Siblings {
     std::shared_ptr<routing::SiblingPace> pace = {};
     std::shared_ptr<routing::TransferPace> transfers = {};
+    std::shared_ptr<SideBySide<routing::SeatLoad>> loads =
+        {};  // one thread at a time makes workers
   };
 
   Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health& health,
@@ -88,7 +93,8 @@ class Worker {
   }
 
   routing::Pace& pace(std::uint32_t rank) const { return *vitals_->paces[rank]; }
-  routing::TransferPace& transfers() const { return vitals_->transfers; }
+  routing::TransferPace& transfers(std::uint32_t rank) const { return *vitals_->transfers[rank]; }
+  const Siblings& siblings() const { return vitals_->siblings; }
 
   const Health& health() const { return vitals_->health; }
   Condition condition() const { return vitals_->health.condition(); }
@@ -133,6 +139,11 @@ class Worker {
   void has_kv_blocks(std::uint64_t blocks) {
     vitals_->kv_blocks.store(blocks, std::memory_order_relaxed);
   }
+  // The adapters it has loaded, as requests name them and as it last said.
+  std::shared_ptr<const std::vector<std::string>> adapters() const {
+    return vitals_->adapters.get();
+  }
+  void has_adapters(std::vector<std::string> names) { vitals_->adapters.set(std::move(names)); }
   // Whether it changed.
   bool set_draining(bool draining) { return vitals_->draining.exchange(draining) != draining; }
 
@@ -143,14 +154,16 @@ class Worker {
   friend class Booking;
   // What outlives a change of what is said of the worker.
   struct Vitals {
-    Vitals(const config::Health& options, std::uint32_t ranks, const Siblings& siblings);
+    Vitals(const config::Health& options, std::uint32_t ranks, Siblings of_kind);
     Health health;
     std::vector<std::shared_ptr<routing::SeatLoad>> loads;  // by rank
-    std::vector<std::unique_ptr<routing::Pace>> paces;      // by rank
-    routing::TransferPace transfers;
+    const Siblings siblings;
+    std::vector<std::unique_ptr<routing::Pace>> paces;              // by rank
+    std::vector<std::unique_ptr<routing::TransferPace>> transfers;  // by rank
     std::atomic<bool> draining{false};
     std::atomic<std::optional<model::Version>> version{};
     std::atomic<std::uint64_t> kv_blocks{0};  // 0: unknown
+    Published<std::vector<std::string>> adapters;
     std::mutex mutex;
     std::weak_ptr<Watcher> watcher;  // under mutex
   };
@@ -202,6 +215,9 @@ class Booking {
   void withdraw() { bell_.reset(); }
   // Its prompt has been computed; `tokens` of it had to be, if the engine says so.
   void prefill_completed(std::optional<std::uint64_t> tokens = {});
+  // In how long that must be so where nobody sees it: its own prompt and those before it, at the speed
+  // that its rank has shown.
+  std::chrono::nanoseconds prefill_due() const;
   // So many tokens of its answer have come.
   void produced(std::uint64_t tokens) { entry_.produced(tokens); }
 
@@ -238,6 +254,7 @@ class Transfer {
 
  private:
   std::shared_ptr<Worker> worker_;
+  std::uint32_t rank_ = 0;
   std::uint64_t tokens_ = 0;
   Time begun_;
 };

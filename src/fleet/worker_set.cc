@@ -5,6 +5,9 @@
 #include "fleet/round.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 namespace baton::fleet {
@@ -51,25 +54,50 @@ Choice::By decided_by(const Round& round, const Wish& wish, std::size_t picked) 
   return seated ? Choice::By::Session : Choice::By::Policy;
 }
 
+// The cheapest of so many candidates, up to kMost.
+template <std::size_t kMost>
+class Cheapest {
+ public:
+  void offer(double cost, std::size_t candidate) {
+    // Absurd options make absurd costs, which come last.
+    if (std::isnan(cost)) cost = std::numeric_limits<double>::infinity();
+    if (count_ == kMost && !(cost < rows_[kMost - 1].cost)) return;
+    std::size_t at = count_ < kMost ? count_++ : kMost - 1;
+    for (; at > 0 && cost < rows_[at - 1].cost; --at) rows_[at] = rows_[at - 1];
+    rows_[at] = {.cost = cost, .candidate = candidate};
+  }
+  template <class Visit>
+  void each(Visit visit) const {
+    for (std::size_t i = 0; i < count_; ++i) visit(rows_[i].candidate);
+  }
+
+ private:
+  struct Row {
+    double cost;
+    std::size_t candidate;
+  };
+  std::array<Row, kMost> rows_;  // the first count_, in order
+  std::size_t count_ = 0;
+};
+
 // Adds the cheapest of those that were not picked; so many as somebody reads.
 void add_others(Choice& choice, const Round& round, const Wish& wish, std::size_t picked) {
-  constexpr std::size_t kMost = 16;
+  Cheapest<15> others;
   const Weighing* const weighing = round.weighing();
-  std::vector<std::pair<double, std::size_t>> others;
-  // Of a large fleet a sample will do: this is for somebody who may never ask.
-  constexpr std::size_t kLookedAt = 256;
-  const std::size_t step = (round.size() + kLookedAt - 1) / kLookedAt;
-  others.reserve(round.size() / step + 1);
-  for (std::size_t i = 0; i < round.size(); i += step) {
-    if (i == picked) continue;
-    const double cost =
-        weighing != nullptr ? weighing->total(i) : static_cast<double>(round.load(i));
-    others.emplace_back(cost, i);
+  const auto known = weighing != nullptr ? weighing->known_totals() : std::span<const double>();
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (i != picked) others.offer(known[i], i);
+  if (known.empty()) {
+    // A large fleet is not weighed for this, a sample will do: it is for somebody who may never ask.
+    constexpr std::size_t kLookedAt = 256;
+    const std::size_t step = (round.size() + kLookedAt - 1) / kLookedAt;
+    for (std::size_t i = 0; i < round.size(); i += step)
+      if (i != picked)
+        others.offer(weighing != nullptr ? weighing->total(i) : static_cast<double>(round.load(i)),
+                     i);
   }
-  const std::size_t told = std::min(kMost - 1, others.size());
-  std::ranges::partial_sort(others, others.begin() + static_cast<std::ptrdiff_t>(told));
-  for (std::size_t i = 0; i < told; ++i)
-    choice.candidates.push_back(describe(round, others[i].second, wish, picked));
+  others.each(
+      [&](std::size_t i) { choice.candidates.push_back(describe(round, i, wish, picked)); });
 }
 
 }  // namespace

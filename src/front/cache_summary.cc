@@ -24,8 +24,10 @@ std::pair<int, int> badness(FeedHealth feed, Trusted source) {
         return 2;
       case FeedHealth::Silent:
         return 3;
-      case FeedHealth::Broken:
+      case FeedHealth::Mixed:
         return 4;
+      case FeedHealth::Broken:
+        return 5;
     }
     std::unreachable();
   };

@@ -67,9 +67,10 @@ std::string decision_json(const handoff::Decision& decision) {
 }
 
 std::string waited_json(const handoff::Waited& waited) {
-  return fmt::format(R"({{"policy_class":{},"ahead":{},"queued_ms":{},"followed_ms":{}}})",
-                     text_or_null(waited.policy_class), waited.ahead,
-                     milliseconds_json(waited.queued), milliseconds_json(waited.followed));
+  return fmt::format(
+      R"({{"policy_class":{},"ahead":{},"queued_ms":{},"followed_ms":{},"refused":{}}})",
+      text_or_null(waited.policy_class), waited.ahead, milliseconds_json(waited.queued),
+      milliseconds_json(waited.followed), text_or_null(waited.refused));
 }
 
 std::string outcome_json(const std::optional<handoff::Outcome>& outcome) {

@@ -213,14 +213,16 @@ Result<std::string> read_salt(const wire::JsonObject& body) {
 Result<std::string> match(const IndexContext& context, std::string_view text) {
   auto body = wire::JsonObject::parse(text);
   if (!body) return fail(std::move(body.error()));
-  const auto model = find_model(context.fleet, *body);
-  if (!model) return fail(model.error());
+  const auto served = find_model(context.fleet, *body);
+  if (!served) return fail(served.error());
   const auto tokens = read_tokens(*body);
   if (!tokens) return fail(tokens.error());
   const auto salt = read_salt(*body);
   if (!salt) return fail(salt.error());
-  const std::string& name = (*model)->name();
-  const auto prompt = overlap::hash_prompt(context.caches.plan(name), *tokens, *salt);
+  const std::string& name = served->model->name();
+  overlap::HashPlan plan = context.caches.plan(name);
+  if (served->adapter) plan.lora = served->adapter->name;
+  const auto prompt = overlap::hash_prompt(plan, *tokens, *salt);
   Json matches = Json::array();
   for (const Holding& holder : find_holders(context.caches, name, prompt))
     matches.push_back(holder.json());

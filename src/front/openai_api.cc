@@ -17,21 +17,25 @@ namespace {
 
 constexpr std::string_view kModels = "/v1/models/";
 
-std::string card(std::string_view id, std::int64_t created) {
-  return fmt::format(R"({{"id":{},"object":"model","created":{},"owned_by":"baton"}})",
-                     wire::json_quote(id), created);
+// `parent`: the model that an adapter belongs to; empty: it is none.
+std::string card(std::string_view id, std::int64_t created, std::string_view parent = {}) {
+  const std::string of =
+      parent.empty() ? std::string() : fmt::format(R"(,"parent":{})", wire::json_quote(parent));
+  return fmt::format(R"({{"id":{},"object":"model","created":{},"owned_by":"baton"{}}})",
+                     wire::json_quote(id), created, of);
 }
 
 std::string all_cards(const fleet::Fleet& fleet, std::int64_t created) {
   std::string cards;
-  const auto add = [&](std::string_view id) {
+  const auto add = [&](std::string_view id, std::string_view parent = {}) {
     if (!cards.empty()) cards += ',';
-    cards += card(id, created);
+    cards += card(id, created, parent);
   };
   for (const auto& model : fleet.models()) {
     add(model->name());
     for (const std::string& alias : model->aliases()) add(alias);
   }
+  for (const auto& [adapter, model] : fleet.adapters()) add(adapter, model);
   return fmt::format(R"({{"object":"list","data":[{}]}})", cards);
 }
 
@@ -61,7 +65,11 @@ std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fle
     if (auto state = find_readiness(fleet, name))
       return respond_json(std::move(call), state->ready ? 200 : 503, std::move(state->json));
     const std::string id = wire::percent_decoded(name);
-    if (fleet.find(id)) return respond_json(std::move(call), 200, card(id, created));
+    if (const auto served = fleet.find_served(id); served.model) {
+      return respond_json(
+          std::move(call), 200,
+          card(id, created, served.adapter ? std::string_view(served.model->name()) : ""));
+    }
     return respond_error(std::move(call), Error(Errc::ModelNotFound,
                                                 fmt::format("the model \"{}\" does not exist", id))
                                               .with_param("model"));

@@ -40,16 +40,15 @@ Result<void> read_filters(std::string_view target, std::span<const Filter> filte
   return {};
 }
 
-Result<std::shared_ptr<fleet::Model>> find_model(const fleet::Fleet& fleet,
-                                                 const wire::JsonObject& body) {
+Result<fleet::Fleet::Served> find_model(const fleet::Fleet& fleet, const wire::JsonObject& body) {
   const std::string name = body.find_string("model").value_or("");
   if (name.empty()) {
     auto models = fleet.models();
-    if (models.size() == 1) return std::move(models.front());
+    if (models.size() == 1) return fleet::Fleet::Served{.model = std::move(models.front())};
     return fail(Error(Errc::InvalidRequest, "the request body has no usable \"model\"")
                     .with_param("model"));
   }
-  if (auto model = fleet.find(name)) return model;
+  if (auto served = fleet.find_served(name); served.model) return served;
   return fail(Error(Errc::ModelNotFound,
                     fmt::format("the model \"{}\" does not exist", name.substr(0, 128)))
                   .with_param("model"));

@@ -25,7 +25,6 @@ Result<void> read_filters(std::string_view target, std::span<const Filter> filte
 
 // The model that `model` of a body names. Like vLLM's servers, a router with one model need not be
 // told.
-Result<std::shared_ptr<fleet::Model>> find_model(const fleet::Fleet& fleet,
-                                                 const wire::JsonObject& body);
+Result<fleet::Fleet::Served> find_model(const fleet::Fleet& fleet, const wire::JsonObject& body);
 
 }  // namespace baton::front

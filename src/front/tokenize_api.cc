@@ -27,9 +27,9 @@ using Answer = Result<std::string> (*)(const prompt::Preprocessor&, const wire::
 Result<SharedPreprocessor> find_preprocessor(const fleet::Fleet& fleet,
                                              const pipeline::Tokenizers& tokenizers,
                                              const wire::JsonObject& body) {
-  const auto model = find_model(fleet, body);
-  if (!model) return fail(model.error());
-  const std::string& name = (*model)->name();
+  const auto served = find_model(fleet, body);
+  if (!served) return fail(served.error());
+  const std::string& name = served->model->name();
   const auto tokens = tokenizers.find(name);
   if (tokens && tokens->preprocessor) return tokens->preprocessor;
   return fail(Error(Errc::InvalidRequest,

@@ -34,6 +34,7 @@ struct Waited {
   std::size_t ahead = 0;     // of its class, when it came
   std::chrono::nanoseconds queued{0};
   std::chrono::nanoseconds followed{0};  // for another request with the same beginning
+  std::string refused = {};              // why it was not let through; empty: it was
 };
 
 // What became of a request.

@@ -18,13 +18,24 @@ using admission::Awaited;
 using admission::Chance;
 using admission::Tried;
 
-// What the best cache of those workers has of the prompt.
-std::uint64_t most_cached_tokens(const Selection& selection) {
+bool may_go_to(const routing::Hints& hints, const fleet::Worker& worker) {
+  const auto is_this = [&worker](const std::string& name) { return worker.is_called(name); };
+  return (!hints.allowed || std::ranges::any_of(*hints.allowed, is_this)) &&
+         hints.constraints.satisfied_by(worker.taints());
+}
+
+// What the best cache of those workers that it may go to has of the prompt.
+std::uint64_t most_cached_tokens(const Job& job, const Selection& selection) {
   const fleet::KnownPrompt& prompt = selection.prompt();
   const auto members = selection.first_workers().members();
+  const routing::Pin* const pin = selection.first_pin();
+  // Where there is no such worker the pin will be refused, or is not meant for these.
+  const auto only = pin != nullptr ? members->find(pin->worker) : nullptr;
   std::uint64_t most = 0;
   for (const fleet::KnownPrompt::Hit& hit : prompt.hits) {
-    if (!members->find(hit.seat)) continue;
+    const auto candidate = members->find(hit.seat);
+    if (!candidate || !may_go_to(*job.hints, *members->worker(*candidate))) continue;
+    if (only && (hit.seat.worker != only->id() || hit.seat.rank != pin->rank.value_or(0))) continue;
     const std::uint64_t blocks = std::uint64_t{hit.device} + hit.host + hit.disk;
     most = std::max(most, blocks * hit.block_size);
   }
@@ -43,7 +54,7 @@ std::optional<admission::Chain> chain_of(const Job& job, const Selection& select
     return std::nullopt;
   const fleet::KnownPrompt::Shape& shape = prompt.shapes.front();
   return admission::Chain{.hashes = *shape.chain,
-                          .cached = most_cached_tokens(selection) / shape.block_size,
+                          .cached = most_cached_tokens(job, selection) / shape.block_size,
                           .block_tokens = shape.block_size};
 }
 
@@ -63,9 +74,13 @@ Awaited choice_of(const Job& job, const Selection& selection) {
   std::string what(model::to_string(workers.role()));
   if (const auto seat = selection.first_seat())
     what += fmt::format(" rather {}", seat_name(seat->worker, seat->rank.value_or(0)));
+  if (job.adapter) what += fmt::format(" adapter {}", job.adapter->name);
   for (const std::string& taint : hints.constraints.required)
     what += fmt::format(" with {}", taint);
   if (hints.allowed) what += fmt::format(" of {}", fmt::join(*hints.allowed, ","));
+  // Not every prefill worker can be followed by that one.
+  if (selection.hands_off() && hints.decode)
+    what += fmt::format(" before {}", hints.decode->worker);
   return {.what = std::move(what)};
 }
 
@@ -105,7 +120,7 @@ std::optional<Waits> Entrance::foresee(const Job& job, Selection& selection) {
       PoolGate::with_defaults(job.model->routing().queue, selection.first_workers().policy());
   const fleet::KnownPrompt& prompt = selection.prompt();
   const std::size_t its_class = admission::Classes(queue).resolve(
-      policy_class_of(*job.hints), prompt.tokens - most_cached_tokens(selection));
+      policy_class_of(*job.hints), prompt.tokens - most_cached_tokens(job, selection));
   const auto gate = PoolGate::find(*selection.pool());
   Waits waits;
   if (gate) waits.ahead = gate->gate().totals(its_class).requests;
@@ -131,15 +146,19 @@ std::optional<Waits> Entrance::foresee(const Job& job, Selection& selection) {
 }
 
 Entrance::Entrance(const Job& job, Selection& selection, std::shared_ptr<PoolGate> gate,
-                   Choose choose)
-    : job_(job), selection_(selection), gate_(std::move(gate)), choose_(std::move(choose)) {}
+                   Choose choose, admission::Gate::Now now)
+    : job_(job),
+      selection_(selection),
+      gate_(std::move(gate)),
+      choose_(std::move(choose)),
+      now_(std::move(now)) {}
 
 admission::Request Entrance::request() {
   selection_.look_at_prompt();
   seen_ = true;
   const routing::Hints& hints = *job_.hints;
   const fleet::KnownPrompt& prompt = selection_.prompt();
-  const std::uint64_t cached = most_cached_tokens(selection_);
+  const std::uint64_t cached = most_cached_tokens(job_, selection_);
   // Those who wait for their best one are told which that is.
   const bool late =
       job_.model->routing().queue.classes.empty() && selection_.first_pin() == nullptr;
@@ -152,6 +171,7 @@ admission::Request Entrance::request() {
           .awaits = late ? Awaited() : choice_of(job_, selection_),
           .compute_seconds = compute_seconds(selection_, prompt.tokens - cached),
           .workers = std::max<std::size_t>(1, selection_.first_workers().size()),
+          .choosy = !goes_anywhere(hints) || job_.adapter,
           .patience = job_.patience,
           .follows = [this] { return leader(); }};
 }
@@ -161,13 +181,14 @@ bool Entrance::may_follow(Chance chance) const {
          !(following_ && following_->over());
 }
 
-Awaited Entrance::follow(admission::Following following) {
-  follows_since_ = Clock::now();
+Tried Entrance::follow(admission::Following following) {
+  follows_since_ = now_();
   following_ = std::move(following);
-  return following_->awaits();
+  return {Attempted::Follows, following_->awaits(),
+          *follows_since_ + (admission::Followers::kLongest - followed_)};
 }
 
-std::optional<Awaited> Entrance::leader() {
+std::optional<Tried> Entrance::leader() {
   if (!gate_->followers()) return std::nullopt;
   const auto chain = chain_of(job_, selection_);
   if (!chain) return std::nullopt;
@@ -178,16 +199,14 @@ std::optional<Awaited> Entrance::leader() {
 }
 
 Result<Tried> Entrance::attempt(const config::QueueClass& one, Chance chance) {
-  if (const auto since = std::exchange(follows_since_, std::nullopt))
-    followed_ += Clock::now() - *since;
+  if (const auto since = std::exchange(follows_since_, std::nullopt)) followed_ += now_() - *since;
   awaiting_.reset();  // it does not wait for itself
   if (!std::exchange(seen_, false)) selection_.look_at_prompt();
   const auto chain = gate_->followers() ? chain_of(job_, selection_) : std::nullopt;
   // The prompt's own, whatever is looked at meanwhile.
   const auto hashes = chain ? selection_.prompt().shapes.front().chain : nullptr;
   if (chain && may_follow(chance)) {
-    if (auto found = gate_->followers()->find(*chain))
-      return Tried(Attempted::Follows, follow(std::move(*found)));
+    if (auto found = gate_->followers()->find(*chain)) return follow(std::move(*found));
   }
   awaiting_.emplace();
   std::optional<routing::SeatKey> favourite;
@@ -209,7 +228,7 @@ Result<Tried> Entrance::attempt(const config::QueueClass& one, Chance chance) {
     auto led = gate_->followers()->lead(*chain, following_);
     if (!led && may_follow(chance)) {
       selection_.given_back("another request was booked to compute the same in this moment");
-      return Tried(Attempted::Follows, follow(std::move(led.error())));
+      return follow(std::move(led.error()));
     }
     if (led) leading_ = std::move(*led);
   }
@@ -221,8 +240,11 @@ Waited Entrance::waited(admission::Admitted admitted) const {
   Waited waited;
   waited.policy_class = std::move(admitted.policy_class);
   waited.ahead = admitted.ahead;
-  waited.followed = followed_;
-  waited.queued = admitted.waited - std::min(admitted.waited, followed_);
+  // It may have been turned away while it followed another.
+  const Clock::duration followed =
+      followed_ + (follows_since_ ? now_() - *follows_since_ : Clock::duration(0));
+  waited.followed = std::min(admitted.waited, followed);
+  waited.queued = admitted.waited - waited.followed;
   return waited;
 }
 

@@ -39,6 +39,7 @@ struct Waits {
 // Lifetime. Of one visit; job and selection outlive it.
 class Entrance {
  public:
+  using Clock = std::chrono::steady_clock;
   using Choose = std::function<Result<fleet::Booking>(const std::optional<fleet::BusyLine>&)>;
 
   // Whether such a request may have to wait: else it goes by every gate.
@@ -46,7 +47,8 @@ class Entrance {
   // What it would wait for now, without waiting; nothing where it would go at once.
   static std::optional<Waits> foresee(const Job& job, Selection& selection);
 
-  Entrance(const Job& job, Selection& selection, std::shared_ptr<PoolGate> gate, Choose choose);
+  Entrance(const Job& job, Selection& selection, std::shared_ptr<PoolGate> gate, Choose choose,
+           admission::Gate::Now now = Clock::now);
 
   admission::Gate& gate() const { return gate_->gate(); }
   admission::Request request();
@@ -59,16 +61,15 @@ class Entrance {
   Waited waited(admission::Admitted admitted) const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  std::optional<admission::Awaited> leader();
+  std::optional<admission::Tried> leader();
   bool may_follow(admission::Chance chance) const;
-  admission::Awaited follow(admission::Following following);
+  admission::Tried follow(admission::Following following);
 
   const Job& job_;
   Selection& selection_;
   const std::shared_ptr<PoolGate> gate_;
   const Choose choose_;
+  const admission::Gate::Now now_;
   bool counted_ = false;  // among the prompts that came
   bool seen_ = false;     // the prompt has been looked at for the next try
   std::optional<fleet::Booking> booked_;

@@ -71,6 +71,8 @@ struct Job {
   std::string request_id;
   std::shared_ptr<const routing::Hints> hints;
   Counters& counters;
+  // The adapter of the model that it is for; nothing: the model itself.
+  std::optional<fleet::AdapterWish> adapter = {};
   // Where the request was fanned out; see engine::ClientCall.
   std::optional<std::uint32_t> choice = {};
   std::string_view prompt = {};

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/pool_gate.h"
 
+#include <chrono>
 #include <utility>
 
 namespace baton::handoff {

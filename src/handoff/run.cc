@@ -20,8 +20,6 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::size_t kLargestErrorBody = 64 * 1024;
-constexpr int kReleaseAttempts = 5;
-constexpr std::chrono::milliseconds kReleasePause{100};  // after the first; doubled each time
 constexpr std::chrono::milliseconds kPrefillPatience{250};
 
 Failure judge(const Error& error) {
@@ -35,11 +33,6 @@ awaitable<Error> refusal(engine::Exchange& exchange) {
   const auto body = co_await exchange.read_all(kLargestErrorBody);
   co_return engine::read_engine_error(status, body ? std::string_view(*body) : std::string_view(),
                                       exchange.head().headers.find("retry-after"));
-}
-
-awaitable<void> pause(std::chrono::milliseconds duration) {
-  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, duration);
-  co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
 }
 
 // What the engine says it had to compute.
@@ -304,8 +297,7 @@ awaitable<void> Run::decode_leg() {
   if (trail_) trail_->decode.begin(decode_booking_);
   if (alone && job_.observer) job_.observer->computing(decode_booking_);
   if (alone) leading_.counted();
-  // Nobody will see when the prompt has been computed: those who wait for it need not.
-  if (alone && !selection_.streams()) leading_.done();
+  if (alone && !selection_.streams()) prefill_unseen(co_await boost::asio::this_coro::executor);
   decode_exchange_ = std::make_unique<engine::Exchange>(
       handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
       handoff_.options_.timeouts);
@@ -335,51 +327,13 @@ awaitable<void> Run::decode_leg() {
   decode_failed(piece ? *gone_ : std::move(piece.error()));
 }
 
-void Run::release() {
-  job_.counters.releases.add();
-  if (handoff_.options_.log) {
-    handoff_.options_.log->debug("blocks_released", {{"id", job_.request_id},
-                                                     {"model", job_.model->name()},
-                                                     {"client_left", gone_.has_value()}});
-  }
-  count_waste();
-  Release release{.mode = *mode_,
-                  .pool = selection_.pool(),
-                  .workers = *selection_.mode(),
-                  .ticket = *ticket_,
-                  .outcome = outcome_,
-                  .transfer = selection_.transfer(),
-                  .material = material(),
-                  .headers = job_.headers,
-                  .progress = progress_ ? std::optional(*progress_) : std::nullopt};
-  handoff_.tasks_.spawn([](std::shared_ptr<Run> run, Release what) -> awaitable<void> {
-    co_await run->release_leg(std::move(what));
-  }(shared_from_this(), std::move(release)));
-}
-
-awaitable<void> Run::release_leg(Release release) {
-  fleet::Excluded tried = selection_.failed_decodes();
-  for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
-    // Who holds the blocks, or all who could fetch them, may be away for a moment only.
-    if (attempt > 0) co_await pause(kReleasePause * (1 << (attempt - 1)));
-    auto booking = selection_.releaser(*release.pool, release.workers, release.transfer, tried);
-    if (!booking) co_return;
-    const fleet::Worker& worker = booking->worker();
-    const engine::ClientCall wanted = call(worker, engine::Leg::Continue, release.material,
-                                           release.progress ? &*release.progress : nullptr);
-    const wire::SplicedBody body =
-        engine::dialect_of(release.mode)
-            .decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
-    const std::chrono::milliseconds grace = handoff_.options_.grace;
-    engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
-                              {.first_byte = grace, .idle = grace});
-    const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, body,
-                                    release.ticket.request_id);
-    if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
-    // One that waits in vain for the blocks shows that nobody holds them any more.
-    if (!sent && sent.error().code() == Errc::EngineTimeout) co_return;
-    tried.push_back(worker.id());
-  }
+void Run::prefill_unseen(const boost::asio::any_io_executor& home) {
+  leading_.done();  // those who wait for it need not
+  // It would count as work until the whole answer is there, and hold up those who wait for the worker.
+  unseen_ = std::make_unique<boost::asio::steady_timer>(home, decode_booking_.prefill_due());
+  unseen_->async_wait([weak = weak_from_this()](boost::system::error_code error) {
+    if (const auto run = weak.lock(); run && !error) run->decode_booking_.prefill_completed();
+  });
 }
 
 awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worker& worker,

@@ -16,6 +16,7 @@
 #include "handoff/selection.h"
 #include "net/deadlines.h"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -91,6 +92,8 @@ class Run : public std::enable_shared_from_this<Run> {
   void note(Waited waited);
   awaitable<void> prefill_leg();
   awaitable<void> decode_leg();
+  // Nobody will see when the prompt of the decode leg has been computed.
+  void prefill_unseen(const boost::asio::any_io_executor& home);
   void release();
   awaitable<void> release_leg(Release release);
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
@@ -122,10 +125,11 @@ class Run : public std::enable_shared_from_this<Run> {
   fleet::Booking prefill_booking_;  // until its leg begins
   fleet::Transfer transfer_;        // from the end of that leg to the first token
   fleet::Booking decode_booking_;
-  bool admitted_ = false;                         // it has been let through
-  bool bypassed_ = false;                         // the decode worker was chosen to do both
-  admission::Leading leading_;                    // others wait for this prompt
-  engine::Exchange* prefill_exchange_ = nullptr;  // while that leg runs
+  std::unique_ptr<boost::asio::steady_timer> unseen_;  // until its prompt must have been computed
+  bool admitted_ = false;                              // it has been let through
+  bool bypassed_ = false;                              // the decode worker was chosen to do both
+  admission::Leading leading_;                         // others wait for this prompt
+  engine::Exchange* prefill_exchange_ = nullptr;       // while that leg runs
   std::unique_ptr<engine::Exchange> decode_exchange_;
   engine::PrefillOutcome outcome_;
   bool handed_off_ = false;

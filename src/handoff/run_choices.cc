@@ -22,13 +22,19 @@ awaitable<Result<fleet::Booking>> Run::admit(Entrance::Choose choose) {
                    job_.model->name(), home, handoff_.metrics_),
       std::move(choose));
   admission::Request request = entrance.request();
+  admission::Admitted seen;
   auto admitted = co_await entrance.gate().enter(
       std::move(request),
       [&entrance](const config::QueueClass& one, admission::Chance chance) {
         return entrance.attempt(one, chance);
       },
-      cancellation_);
-  if (!admitted) co_return fail(std::move(admitted.error()));
+      cancellation_, &seen);
+  if (!admitted) {
+    Waited waited = entrance.waited(std::move(seen));
+    waited.refused = admitted.error().message();
+    note(std::move(waited));
+    co_return fail(std::move(admitted.error()));
+  }
   admitted_ = true;
   note(entrance.waited(std::move(*admitted)));
   leading_ = std::move(entrance.leading());
@@ -62,6 +68,7 @@ void Run::begin_attempt() {
 
 awaitable<void> Run::choose_prefill() {
   begin_attempt();
+  selection_.serve_alone(false);
   selection_.begin_attempt(tries());
   if (machine_.attempts() == 1) {
     if (auto bypass = selection_.bypass(job_.counters)) {
@@ -121,7 +128,10 @@ awaitable<void> Run::choose_decode() {
     tell({Event::DecodeChosen});
     co_return;
   }
-  if (alone) begin_attempt();
+  if (alone) {
+    begin_attempt();
+    selection_.serve_alone(true);
+  }
   auto booking = alone ? co_await admit([this](const std::optional<fleet::BusyLine>& busy) {
     return selection_.alone(busy);
   })

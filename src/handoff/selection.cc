@@ -110,18 +110,18 @@ bool Selection::streams() const {
 }
 
 const fleet::WorkerSet& Selection::first_workers() const {
-  return pool_->workers(policy_.disaggregate ? Role::Prefill : alone_role_);
+  return pool_->workers(hands_off() ? Role::Prefill : alone_role_);
 }
 
 const routing::Pin* Selection::first_pin() const {
-  const auto& pin = policy_.disaggregate ? job_.hints->prefill : job_.hints->decode;
+  const auto& pin = hands_off() ? job_.hints->prefill : job_.hints->decode;
   return pin ? &*pin : nullptr;
 }
 
 std::optional<routing::Seat> Selection::first_seat() const {
   const std::string& session = job_.hints->session_id;
   routing::AffinityTable& sessions =
-      job_.model->affinity(policy_.disaggregate ? Role::Prefill : alone_role_);
+      job_.model->affinity(hands_off() ? Role::Prefill : alone_role_);
   return session.empty() || !sessions.enabled() ? std::nullopt : sessions.find(session);
 }
 
@@ -152,6 +152,7 @@ Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
   fleet::WorkerSet& workers = pool_->workers(role);
   const fleet::Part part = wish.part;
   fleet::Choice choice;
+  unseat_ = nullptr;
   auto booking = ask(role, std::move(wish), [&](const fleet::Wish& asked) {
     return workers.book(asked, random_, page_ ? &choice : nullptr);
   });
@@ -164,10 +165,21 @@ Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
   const std::string& session = job_.hints->session_id;
   routing::AffinityTable& sessions = job_.model->affinity(role);
   if (booking && !session.empty() && sessions.enabled()) {
+    const auto before = sessions.find(session);
     lease = sessions.bind(session, booking->seat());
     if (job_.hints->session_final) sessions.unbind(session);
+    unseat_ = [&sessions, &session, &lease, before, bound = booking->seat()] {
+      if (sessions.find(session) != bound) return;  // another request of the session sits elsewhere
+      lease = before ? sessions.bind(session, *before) : routing::AffinityTable::Lease();
+      if (!before) sessions.unbind(session);
+    };
   }
   return booking;
+}
+
+void Selection::given_back(std::string_view why) {
+  page_.given_back(why);
+  if (const auto unseat = std::exchange(unseat_, nullptr)) unseat();
 }
 
 Result<fleet::Choice> Selection::look(Role role, fleet::Wish wish) {
@@ -223,6 +235,7 @@ auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>&
 fleet::Wish Selection::wish_for(Role role) const {
   fleet::Wish wish = fleet::wish_for(role, *job_.hints);
   wish.prompt = known_;
+  wish.adapter = job_.adapter;
   if (!job_.hints->cost.empty()) wish.cost = job_.hints->cost.over(job_.model->routing().cost);
   return wish;
 }
@@ -352,6 +365,7 @@ Result<fleet::Booking> Selection::releaser(fleet::Pool& pool, model::HandoffMode
   wish.part = fleet::Part::Decode;
   wish.mode = mode;
   wish.constraints = transfer;
+  wish.adapter = job_.adapter;
   wish.excluded = excluded;
   auto booking = decodes.book(wish, random_);
   wish.excluded.clear();

@@ -10,6 +10,7 @@
 #include "routing/affinity.h"
 #include "routing/constraints.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -54,8 +55,11 @@ class Selection {
   void explain_to(DecisionLog::Page page) { page_ = std::move(page); }
   DecisionLog::Page& page() { return page_; }
   void begin_attempt(std::size_t number) { attempt_ = number; }
-  // The worker chosen last does not get it after all.
-  void given_back(std::string_view why) { page_.given_back(why); }
+  // Whether a prefill worker is asked first. One that is to be served alone after all, does not.
+  bool hands_off() const { return policy_.disaggregate && !alone_; }
+  void serve_alone(bool alone) { alone_ = alone; }
+  // The worker chosen last does not get it after all, nor its session that place.
+  void given_back(std::string_view why);
   // What is known of the prompt; asked anew for each choice.
   const fleet::KnownPrompt& prompt() const { return *known_; }
   void look_at_prompt();  // one look serves one choice
@@ -114,6 +118,9 @@ class Selection {
   Policy policy_;
   std::shared_ptr<const fleet::KnownPrompt> known_;
   bool looked_ = false;  // and nobody has been chosen since
+  bool alone_ = false;
+  // Has the session bound where it was before the worker chosen last.
+  std::function<void()> unseat_;
   DecisionLog::Page page_;
   std::size_t attempt_ = 1;
   model::Role alone_role_ = model::Role::Decode;

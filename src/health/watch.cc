@@ -35,6 +35,10 @@ constexpr std::size_t kMostUnderWay = 64;
 // Questions per second to workers that are well; a large fleet is asked in turn.
 constexpr double kBudget = 50;
 constexpr double kMostSaved = 10;
+// Which adapters a worker has is asked so much less often than how it is, and takes at most half of
+// those questions.
+constexpr int kIntervalsOfModels = 6;
+constexpr double kShareOfModels = 0.5;
 
 // What a hand-off may fail by that is not the tested worker's doing.
 bool tells_nothing(const Error& error) {
@@ -45,6 +49,9 @@ bool tells_nothing(const Error& error) {
     case Errc::NoWorkers:
     case Errc::NoEligibleWorker:
     case Errc::InvalidRouting:  // the partner has just left
+    case Errc::WorkersBusy:
+    case Errc::QueueFull:
+    case Errc::QueueTimeout:
     case Errc::ShuttingDown:
       return true;
     default:
@@ -162,6 +169,12 @@ Watch::Need Watch::need_of(const Patient& patient, Time now) const {
         worker.condition() == Condition::HalfOpen && now - patient.canary >= kAfterFailedCanary;
     if (idle || again || trial) return Need::Canary;
   }
+  const bool may_have_others = patient.probed && worker.spec().engine != model::Engine::Trtllm;
+  const std::chrono::duration<double> turn(static_cast<double>(patients_.size()) /
+                                           (kShareOfModels * kBudget));
+  const auto pause =
+      std::max<std::chrono::duration<double>>(turn, kIntervalsOfModels * options_.health.interval);
+  if (may_have_others && now - patient.cards >= pause) return Need::Models;
   const bool silent = now - std::max(heard, patient.asked) >= options_.health.interval;
   return silent ? Need::Look : Need::Nothing;
 }
@@ -184,6 +197,8 @@ awaitable<void> Watch::attend(std::uint64_t id, Need need) {
   if (found != patients_.end() && !stopped_) {
     if (need == Need::Canary) {
       co_await send_canary(found->second);
+    } else if (need == Need::Models) {
+      co_await ask_models(found->second);
     } else {
       co_await look(found->second, need);
     }
@@ -244,11 +259,15 @@ awaitable<bool> Watch::admit(Patient& patient) {
     worker.has_kv_blocks(static_cast<std::uint64_t>(*facts->max_total_tokens) / *facts->block_size);
   }
   const auto denied = engine::contradictions(patient.model, worker.spec(), *facts);
-  note(worker.id(), [&](Patient& known) { known.facts = *facts; });
+  note(worker.id(), [&](Patient& known) {
+    known.facts = *facts;
+    known.cards = fleet::Clock::now();
+  });
   if (!denied.empty()) {
     worker.misconfigured(fmt::format("{}", fmt::join(denied, "; ")));
     co_return false;
   }
+  fleet_.loaded(worker.id(), engine::adapter_names(*facts, patient.model));
   if (options_.probe.self_test && self_test_) {
     // Tests wait for each other: they must not keep the health checks waiting, too.
     --under_way_;
@@ -263,6 +282,20 @@ awaitable<bool> Watch::admit(Patient& patient) {
   }
   note(worker.id(), [&](Patient& known) { known.probed = known.worker == patient.worker; });
   co_return true;
+}
+
+// Whether it is well is for others to find out.
+awaitable<void> Watch::ask_models(Patient patient) {
+  const fleet::Worker& worker = *patient.worker;
+  const engine::ExchangeTimeouts patience{.first_byte = options_.health.timeout,
+                                          .idle = options_.health.timeout};
+  auto said =
+      co_await engine::probe_models(pool_, {worker.id(), worker.spec().endpoint}, patience, {});
+  if (outdated(patient)) co_return;
+  note(worker.id(), [](Patient& known) { known.cards = fleet::Clock::now(); });
+  if (!said || said->models.empty()) co_return;
+  fleet_.loaded(worker.id(), engine::adapter_names(*said, patient.model));
+  note(worker.id(), [&](Patient& known) { known.facts.models = std::move(said->models); });
 }
 
 awaitable<void> Watch::send_canary(Patient patient) {

@@ -61,10 +61,11 @@ class Watch {
     unsigned silences = 0;     // questions without any answer, in a row
     std::size_t canaries = 0;  // that failed, in a row
     fleet::Time canary;        // when the last one was sent
+    fleet::Time cards;         // when it was last asked for its models
     engine::Facts facts;
   };
   // What a worker is due for.
-  enum class Need { Nothing, Look, Probe, Canary };
+  enum class Need { Nothing, Look, Probe, Canary, Models };
 
   void observe(const std::shared_ptr<fleet::Worker>& worker, const std::string& model);
   boost::asio::awaitable<void> watch();
@@ -75,6 +76,8 @@ class Watch {
   // Whether it is there; and, where it has not said so yet, what it is.
   boost::asio::awaitable<void> look(Patient patient, Need need);
   boost::asio::awaitable<bool> admit(Patient& patient);
+  // Which adapters it has loaded meanwhile.
+  boost::asio::awaitable<void> ask_models(Patient patient);
   boost::asio::awaitable<void> send_canary(Patient patient);
   // Writes down what was learnt, unless the worker has gone meanwhile.
   bool outdated(const Patient& patient) const;

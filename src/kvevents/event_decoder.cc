@@ -29,7 +29,6 @@ struct NamedField {
   std::string_view name;
   Field field;
 };
-// In the order in which engines send them.
 constexpr std::array kNamedFields = std::to_array<NamedField>({
     {"type", Field::Type},
     {"block_hashes", Field::BlockHashes},
@@ -59,15 +58,29 @@ constexpr std::array kRemovedFields = std::to_array<Field>(
 // From here on older publishers put what belongs to images in between.
 constexpr std::size_t kStoredTail = 8;
 
-// Searches from the field that comes after the last one.
-Field field_of(std::string_view name, std::size_t& next) {
-  for (std::size_t i = 0; i < kNamedFields.size(); ++i) {
-    const std::size_t at = (next + i) % kNamedFields.size();
-    if (kNamedFields[at].name != name) continue;
-    next = at + 1;
-    return kNamedFields[at].field;
+// Where a name is found. No two of those above have the same place: if a new one has, another factor
+// is to be found.
+constexpr std::size_t kPlaces = 64;
+constexpr std::size_t place_of(std::string_view name) {
+  const auto first = static_cast<unsigned char>(name.front());
+  return (name.size() + std::size_t{6} * first + static_cast<unsigned char>(name.back())) % kPlaces;
+}
+
+constexpr std::array<NamedField, kPlaces> kByPlace = [] {
+  std::array<NamedField, kPlaces> table{};
+  for (NamedField& empty : table) empty.field = Field::Unknown;
+  for (const NamedField& known : kNamedFields) {
+    NamedField& place = table[place_of(known.name)];
+    if (!place.name.empty()) throw "two names have the same place";  // does not compile
+    place = known;
   }
-  return Field::Unknown;
+  return table;
+}();
+
+Field field_of(std::string_view name) {
+  if (name.empty()) return Field::Unknown;
+  const NamedField& known = kByPlace[place_of(name)];
+  return known.name == name ? known.field : Field::Unknown;
 }
 
 std::optional<Event::Type> type_of(std::string_view tag) {
@@ -129,14 +142,13 @@ Decoded decode_map(MsgpackReader& reader, Event& event) {
   event.named_fields = true;
   FieldReader fields(reader, event);
   std::optional<std::string_view> tag;
-  std::size_t next = 0;
   for (std::uint32_t left = *count; left > 0 && !reader.broken(); --left) {
     const auto name = reader.read_text();
     if (!name) {
       skip(reader, 2);
       continue;
     }
-    const Field field = field_of(*name, next);
+    const Field field = field_of(*name);
     if (field == Field::Type) {
       tag = reader.read_text();
       if (!tag) skip(reader, 1);

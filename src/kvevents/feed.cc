@@ -44,6 +44,8 @@ std::string_view to_string(FeedState state) {
       return "waiting";
     case FeedState::Live:
       return "live";
+    case FeedState::Unconfirmed:
+      return "unconfirmed";
     case FeedState::Replaying:
       return "replaying";
     case FeedState::Gap:

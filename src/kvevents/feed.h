@@ -53,11 +53,12 @@ struct Position {
 };
 
 enum class FeedState : std::uint8_t {
-  Waiting,    // nothing has come yet
-  Live,       // what has come was contiguous
-  Replaying,  // what is missing is being asked for
-  Gap,        // something was lost for good; what followed is known
-  Broken,     // its batches cannot be read
+  Waiting,      // nothing has come yet
+  Live,         // what has come was contiguous
+  Unconfirmed,  // the connection broke, and nothing has come since that is of the same engine
+  Replaying,    // what is missing is being asked for
+  Gap,          // something was lost for good; what followed is known
+  Broken,       // its batches cannot be read
 };
 std::string_view to_string(FeedState state);
 

@@ -50,6 +50,8 @@ void FeedReader::opened(std::string_view endpoint, bool bound) {
                                     {"replay", !spec_.replay.empty()}});
 }
 
+void FeedReader::disconnected() { sequence_.disconnected(); }
+
 void FeedReader::connected() {
   fresh_ = true;
   confirm_at_.reset();

@@ -80,6 +80,7 @@ class FeedReader final : public Source, private Sequence::Sink {
 
   // There is a socket, at that address.
   void opened(std::string_view endpoint, bool bound);
+  void disconnected();
   // A connection to the publisher stands, the first one or another.
   void connected();
   void published(const Framed& batch);

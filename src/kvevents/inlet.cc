@@ -124,19 +124,31 @@ void Inlet::heed_connection() {
     if (*news.given_up) reopen = std::chrono::steady_clock::now() + kGivenUp;
     context_.readiness.set_time(*this, reopen);
   }
+  if (news.made) {
+    connected_ = true;
+    failure_said_ = false;
+    pause_ = kFirstPause;
+  }
+  lost_ = lost_ || news.lost;
   if (!news.made) return;
-  connected_ = true;
-  failure_said_ = false;
-  pause_ = kFirstPause;
+  tell_lost();
   for (FeedReader* reader : readers_) {
     reader->connected();
     reader->show();
   }
 }
 
+void Inlet::tell_lost() {
+  if (!std::exchange(lost_, false)) return;
+  for (FeedReader* reader : readers_) {
+    reader->disconnected();
+    reader->show();
+  }
+}
+
 bool Inlet::work() {
   if (!socket_) return false;
-  // What is said of a connection is looked at before what came over it.
+  // That a connection is there is looked at before what came over it, that it is gone after that.
   if (monitor_) heed_connection();
   Message message;
   bool more = true;
@@ -144,6 +156,7 @@ bool Inlet::work() {
     more = message.receive(*socket_) == Message::Outcome::Received;
     if (more) receive(message);
   }
+  if (!more) tell_lost();
   for (FeedReader* reader : touched_) reader->show();
   touched_.clear();
   return more;

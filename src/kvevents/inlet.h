@@ -41,6 +41,7 @@ class Inlet final : public Source {
   bool try_open();
   void close();
   void heed_connection();
+  void tell_lost();
   void failed(std::string_view error);
   void begin(FeedReader& reader);
   void receive(const Message& message);
@@ -58,6 +59,7 @@ class Inlet final : public Source {
   std::unordered_map<std::string, std::vector<FeedReader*>> meant_;  // by topic, of those seen
   std::vector<FeedReader*> touched_;
   bool connected_ = false;    // once, since it was opened
+  bool lost_ = false;         // the connection, which the readers have yet to be told
   std::uint64_t opened_ = 0;  // times
   bool failure_said_ = false;
   std::uint64_t unroutable_ = 0;  // messages

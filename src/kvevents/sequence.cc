@@ -39,6 +39,7 @@ std::optional<Sequence::Wanted> Sequence::wanted() const {
 FeedState Sequence::state() const {
   if (fetch_) return FeedState::Replaying;
   if (!position_) return FeedState::Waiting;
+  if (unconfirmed_) return FeedState::Unconfirmed;
   return incomplete_ ? FeedState::Gap : FeedState::Live;
 }
 
@@ -53,6 +54,7 @@ void Sequence::live(std::uint64_t sequence, std::span<const std::byte> payload) 
   }
   if (sequence <= position_->sequence) {
     if (!repeats(batch)) return restart_with(batch, payload);
+    unconfirmed_ = false;  // who repeats what was applied is the same engine
     ++counts_.duplicates;
     return;
   }
@@ -65,8 +67,20 @@ void Sequence::live(std::uint64_t sequence, std::span<const std::byte> payload) 
   take(batch, payload, Origin::Live);
 }
 
+void Sequence::disconnected() {
+  // Who can be asked is asked when the connection stands again.
+  if (options_.replayable) return;
+  broken_ = true;
+  unconfirmed_ = position_.has_value();
+}
+
 void Sequence::reconnected() {
-  if (!options_.replayable) return;
+  if (!options_.replayable) {
+    // The doubt began when the connection broke. A batch that ended it came over the new one, whose
+    // news may be later than what it brings.
+    if (!std::exchange(broken_, false)) unconfirmed_ = position_.has_value();
+    return;
+  }
   // What is held may be of an engine that is gone; if it is not, it comes again.
   drop_held();
   fetch();
@@ -186,6 +200,7 @@ void Sequence::take(Position batch, std::span<const std::byte> payload, Origin o
     lose(batch.sequence - position_->sequence - 1);
   sink_.apply(payload, origin);
   position_ = batch;
+  unconfirmed_ = false;
   remember(batch, origin);
   if (origin == Origin::Replay) ++counts_.replayed;
 }
@@ -238,6 +253,7 @@ void Sequence::restart() {
   recent_.clear();
   drop_held();
   incomplete_ = false;
+  unconfirmed_ = false;
   sink_.forget();
   fetch();
 }

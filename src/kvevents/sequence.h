@@ -60,7 +60,13 @@ class Sequence {
 
   // A batch was published.
   void live(std::uint64_t sequence, std::span<const std::byte> payload);
-  // The connection is new: another engine may be at its other end, and batches may be missing.
+  // The connection is gone, and mostly all that came over it is here: a reader that is far behind hears
+  // of a loss together with what was made anew. Where nobody can be asked, what was
+  // applied is in doubt from now on until the next batch follows it, repeats it or tells of another
+  // engine.
+  void disconnected();
+  // The connection is new: another engine may be at its other end, and batches may be missing. Where
+  // nobody can be asked that is a doubt, too, unless the one before was told to be gone.
   void reconnected();
 
   std::optional<Wanted> wanted() const;
@@ -115,8 +121,10 @@ class Sequence {
   std::size_t held_bytes_ = 0;
   std::optional<std::uint64_t> highest_;  // seen while a replay ran, held or not
   bool overflowed_ = false;
-  bool incomplete_ = false;  // since something was lost
-  unsigned stalled_ = 0;     // replays in a row that brought nothing new
+  bool unconfirmed_ = false;  // nothing has shown that the engine is the one of position_ still
+  bool broken_ = false;       // the connection, and no new one was told of; not with a replay
+  bool incomplete_ = false;   // since something was lost
+  unsigned stalled_ = 0;      // replays in a row that brought nothing new
   std::uint64_t rounds_ = 0;
   Counts counts_;
 };

@@ -130,6 +130,7 @@ ConnectionNews read_monitor(zmq::socket_t& monitor) {
     if (message.frames().empty() || message.frames()[0].size() < sizeof(event)) continue;
     std::memcpy(&event, message.frames()[0].data(), sizeof(event));
     news.given_up = (event & kLost) != 0;
+    news.lost = news.lost || *news.given_up;
     if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) news.made = true;
   }
   return news;

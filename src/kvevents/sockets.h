@@ -55,6 +55,7 @@ class Message {
 // that is too large among them, ZeroMQ gives a connection up for good without a word: then it was
 // lost, and is not being made again.
 struct ConnectionNews {
+  bool lost = false;
   bool made = false;
   std::optional<bool> given_up;  // as far as known; nothing: no news
 };

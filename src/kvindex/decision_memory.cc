@@ -195,8 +195,7 @@ void DecisionMemory::forget(Holder holder) {
 
 void DecisionMemory::match(std::span<const SequenceHash> prompt, Time now,
                            std::vector<Match>& matches) {
-  matches.clear();
-  if (prompt.empty()) return;
+  if (prompt.empty()) return matches.clear();
   const Tick first = first_due_.load(std::memory_order_relaxed);
   if (first <= now.time_since_epoch() / kTick) {
     if (const std::unique_lock hold(mutex_, std::try_to_lock); hold) expire(now, kSteps);

@@ -110,11 +110,17 @@ void EngineMap::clear() {
 void EngineMap::resize(std::size_t lines) {
   // What has a page of its own has all of it.
   if (lines >= kPageLines) lines = (lines + kPageLines - 1) / kPageLines * kPageLines;
+  std::vector<Line*> pages;
+  pages.reserve((lines + kPageLines - 1) / kPageLines);
+  try {
+    for (std::size_t i = 0; i < lines; i += kPageLines)
+      pages.push_back(take_page(std::min(lines, kPageLines)));
+  } catch (...) {  // out of memory: all stays as it was
+    for (Line* page : pages) give_page(page, lines);
+    throw;
+  }
   const std::size_t old_lines = std::exchange(lines_, lines);
-  const std::vector<Line*> old = std::exchange(pages_, {});
-  pages_.reserve((lines + kPageLines - 1) / kPageLines);
-  for (std::size_t i = 0; i < lines; i += kPageLines)
-    pages_.push_back(take_page(std::min(lines, kPageLines)));
+  const std::vector<Line*> old = std::exchange(pages_, std::move(pages));
   size_ = 0;
   for (Line* page : old) {
     for (std::size_t i = 0; i < std::min(old_lines, kPageLines); ++i) {

@@ -328,8 +328,7 @@ void Index::clear(Slot slot) {
 }
 
 void Index::match(std::span<const SequenceHash> prompt, std::vector<Match>& matches) const {
-  matches.clear();
-  if (prompt.empty()) return;
+  if (prompt.empty()) return matches.clear();
   const Shard& shard = state_->shards[shard_of(prompt.front())];
   const std::lock_guard hold(shard.lock());
   shard.match(prompt, state_->slots, matches);

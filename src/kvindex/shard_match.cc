@@ -76,51 +76,68 @@ class Matcher {
     std::uint32_t match;
     std::uint32_t reach;
   };
+  // Those that are, ordered by slot, and what has become of all that were.
+  struct Progressing {
+    std::span<Alive> alive;
+    std::vector<Match>& matches;
+  };
 
-  static void begin(const Run& run, const Slots& slots, std::vector<Alive>& alive,
-                    std::vector<Match>& matches);
+  static bool begin(const Run& run, std::uint32_t count, const Slots& slots, Progressing& on);
   // Whether two runs have the same stretches, and so the same holders drop out of both.
   static bool alike(const Run& run, const Run& other) {
     return run.stretch_count == other.stretch_count &&
            std::memcmp(run.stretches, other.stretches, run.stretch_count * sizeof(Stretch)) == 0;
   }
-  static void pass(const Run& run, std::uint32_t depth, std::uint32_t count,
-                   std::vector<Alive>& alive, std::vector<Match>& matches);
+  static void pass(const Run& run, std::uint32_t depth, std::uint32_t count, Progressing& on);
+  static void leave(const Alive& slot, std::uint32_t depth, std::vector<Match>& matches);
 
   const Shard& shard_;
   std::span<const SequenceHash> prompt_;
 };
 
-// All that have the first block.
-void Matcher::begin(const Run& run, const Slots& slots, std::vector<Alive>& alive,
-                    std::vector<Match>& matches) {
+// All that have the first block. Whether each of them has all blocks of the run that are the prompt's,
+// and near, and nobody has others.
+bool Matcher::begin(const Run& run, std::uint32_t count, const Slots& slots, Progressing& on) {
+  // Kept for the next call, as are the matches: thousands, of which each is written once.
+  static thread_local std::vector<Alive> room;
+  if (room.size() < run.stretch_count) room.resize(run.stretch_count);
+  on.matches.resize(run.stretch_count);
+  std::uint32_t found = 0;
+  bool all = true;
   for (const Stretch& stretch : run.all_stretches()) {
+    all = all && stretch.begin == 0 && stretch.end >= count && (stretch.tiers & 1) != 0;
     if (stretch.begin > 0) continue;
-    // Written where they stay: thousands of temporaries would cost more than all the rest.
-    Alive& slot = alive.emplace_back();
-    slot.slot = stretch.slot;
-    slot.match = static_cast<std::uint32_t>(matches.size());
-    slot.reach = 0;
-    matches.emplace_back().holder = slots.holder(stretch.slot);
+    room[found] = {.slot = stretch.slot, .match = found, .reach = 0};
+    on.matches[found].holder = slots.holder(stretch.slot);
+    ++found;
   }
+  on.matches.resize(found);
+  on.alive = std::span(room).first(found);
+  return all;
+}
+
+// It goes no farther than to here.
+void Matcher::leave(const Alive& slot, std::uint32_t depth, std::vector<Match>& matches) {
+  auto& blocks = matches[slot.match].blocks;
+  if (slot.reach == 0) return blocks.fill(depth);
+  std::fill(blocks.begin() + slot.reach, blocks.end(), depth);
 }
 
 // Both lists are ordered by slot. Whoever has not all of the run's blocks is left behind.
-void Matcher::pass(const Run& run, std::uint32_t depth, std::uint32_t count,
-                   std::vector<Alive>& alive, std::vector<Match>& matches) {
+void Matcher::pass(const Run& run, std::uint32_t depth, std::uint32_t count, Progressing& on) {
+  auto& [alive, matches] = on;
   const Stretch* at = run.stretches;
   const Stretch* const end = at + run.stretch_count;
   std::size_t kept = 0;
-  for (const Alive& slot : alive) {
-    if (at != end && at->slot < slot.slot) {
-      ++at;
-      // Far away: many have blocks here that have not those before.
-      if (at != end && at->slot < slot.slot) {
-        at = std::ranges::lower_bound(at, end, slot.slot, {}, &Stretch::slot);
-      }
+  for (const Alive slot : alive) {
+    // Mostly it is the next one. If not, it may be far away: many have blocks here, and not those before.
+    if (at != end && at->slot < slot.slot && ++at != end && at->slot < slot.slot)
+      at = std::ranges::lower_bound(at, end, slot.slot, {}, &Stretch::slot);
+    if (at == end || at->slot != slot.slot) {
+      leave(slot, depth, matches);
+      continue;
     }
-    if (at != end && at->slot == slot.slot && at->begin == 0 && at->end >= count &&
-        (at->tiers & 1) != 0) {
+    if (at->begin == 0 && at->end >= count && (at->tiers & 1) != 0) {
       alive[kept++] = slot;
       ++at;
       continue;
@@ -137,28 +154,24 @@ void Matcher::pass(const Run& run, std::uint32_t depth, std::uint32_t count,
       for (; progress.reach < kTiers; ++progress.reach) ends(progress.reach, progress.blocks);
     }
   }
-  alive.resize(kept);
+  alive = alive.first(kept);
 }
 
 void Matcher::all(const Slots& slots, std::vector<Match>& matches) const {
-  static thread_local std::vector<Alive> alive;  // kept for the next call
-  alive.clear();
+  Progressing on{.alive = {}, .matches = matches};
   std::uint32_t reached = 0;
   const Run* before = nullptr;  // the run before, if all that have blocks in it have all of them
   std::uint32_t before_count = 0;
   walk([&](const Run& run, std::uint32_t depth, std::uint32_t count) {
-    if (depth == 0) begin(run, slots, alive, matches);
     reached = depth + count;
     if (before != nullptr && count <= before_count && alike(run, *before)) return true;
-    pass(run, depth, count, alive, matches);
-    before = alive.size() == run.stretch_count ? &run : nullptr;
+    if (depth > 0 || !begin(run, count, slots, on)) pass(run, depth, count, on);
+    before = on.alive.size() == run.stretch_count ? &run : nullptr;
     before_count = count;
-    return !alive.empty();
+    return !on.alive.empty();
   });
-  for (const Alive& slot : alive) {
-    auto& blocks = matches[slot.match].blocks;
-    std::fill(blocks.begin() + slot.reach, blocks.end(), reached);
-  }
+  if (reached == 0) matches.clear();
+  for (const Alive& slot : on.alive) leave(slot, reached, matches);
 }
 
 std::array<std::uint32_t, kTiers> Matcher::one(std::uint32_t slot) const {

@@ -4,46 +4,17 @@
 
 namespace baton::overlap {
 
-std::string_view to_string(Trusted trusted) {
-  switch (trusted) {
-    case Trusted::Nothing:
-      return "nothing";
-    case Trusted::Events:
-      return "events";
-    case Trusted::Decisions:
-      break;
-  }
-  return "decisions";
+// Both write before they read what the other writes, so that one of them sees both.
+bool Cache::set_hidden(Hidden hidden) {
+  hidden_.store(hidden);
+  return hidden.salts && salted_.load() && mix();
 }
 
-std::string_view to_string(FeedHealth health) {
-  switch (health) {
-    case FeedHealth::None:
-      return "none";
-    case FeedHealth::Waiting:
-      return "waiting";
-    case FeedHealth::Live:
-      return "live";
-    case FeedHealth::Silent:
-      return "silent";
-    case FeedHealth::Broken:
-      break;
-  }
-  return "broken";
-}
-
-Trusted Cache::trusted(config::IndexSource source) const {
-  switch (source) {
-    case config::IndexSource::Off:
-      return Trusted::Nothing;
-    case config::IndexSource::Decisions:
-      return Trusted::Decisions;
-    case config::IndexSource::Events:
-    case config::IndexSource::Auto:
-      break;
-  }
-  if (health() == FeedHealth::Live) return believed() ? Trusted::Events : Trusted::Nothing;
-  return source == config::IndexSource::Auto ? Trusted::Decisions : Trusted::Nothing;
+bool Cache::sent(Hidden apart) {
+  // Which salts a release leaves out may be known only later; that it leaves out keys is known.
+  if (apart.salts && !salted_.load(std::memory_order_relaxed)) salted_.store(true);
+  const Hidden hidden = hidden_.load();
+  return ((apart.salts && hidden.salts) || (apart.keys && hidden.keys)) && mix();
 }
 
 bool Cache::compare(const TruthMeter::Sample& sample) {
@@ -51,7 +22,8 @@ bool Cache::compare(const TruthMeter::Sample& sample) {
   predicted_tokens_ += sample.least;
   reported_tokens_ += sample.reported;
   meter_.add(sample);
-  return believed_.exchange(meter_.believed()) != meter_.believed();
+  const bool believed = meter_.believed();
+  return change([believed](Verdict& verdict) { verdict.believed = believed; }).believed != believed;
 }
 
 bool Cache::expect_events(Clock::time_point sent, Clock::time_point now) {

@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "kvindex/index.h"
 #include "overlap/truth_meter.h"
+#include "overlap/verdict.h"
 
 #include <atomic>
 #include <chrono>
@@ -19,23 +20,12 @@ namespace baton::overlap {
 
 using Clock = std::chrono::steady_clock;
 
-// Whose word counts on what a cache holds.
-enum class Trusted : std::uint8_t {
-  Nothing,    // nobody's: it counts as empty
-  Events,     // the engine's
-  Decisions,  // our own: it is believed to hold what it was sent
+// What sets blocks apart in an engine's cache and is in none of its events.
+struct Hidden {
+  bool salts = false;
+  bool keys = false;  // and adapters: see PromptScope
+  bool operator==(const Hidden&) const = default;
 };
-std::string_view to_string(Trusted trusted);
-
-// What has become of a cache's feed.
-enum class FeedHealth : std::uint8_t {
-  None,     // it has no feed
-  Waiting,  // nothing has come yet, and nothing had to
-  Live,
-  Silent,  // nothing comes although something should
-  Broken,  // what comes cannot be read, or the feed cannot be had
-};
-std::string_view to_string(FeedHealth health);
 
 // Role. The KV cache of one rank of a worker, as far as Baton keeps book of it.
 // Confinement. Any thread.
@@ -48,22 +38,42 @@ class Cache {
     std::string authority;  // host:port
     std::string model;
   };
-  Cache(Identity identity, kvindex::Slot slot, kvindex::BlockShape shape)
-      : identity_(std::move(identity)), slot_(slot), shape_(shape) {}
+  // `verdict`: where it is written down, if somebody cares.
+  Cache(Identity identity, kvindex::Slot slot, kvindex::BlockShape shape,
+        SharedVerdict verdict = std::make_shared<std::atomic<Verdict>>())
+      : identity_(std::move(identity)), slot_(slot), verdict_(std::move(verdict)) {
+    set_shape(shape);
+  }
 
   const Identity& identity() const { return identity_; }
   kvindex::Slot slot() const { return slot_; }
-  kvindex::BlockShape shape() const { return shape_.load(std::memory_order_relaxed); }
-  void set_shape(kvindex::BlockShape shape) { shape_.store(shape, std::memory_order_relaxed); }
-
-  // Has brought near what shape() and trusted() look at: they will be asked in a moment.
-  void fetch() const { __builtin_prefetch(&shape_); }
-
-  FeedHealth health() const { return health_.load(std::memory_order_relaxed); }
+  const SharedVerdict& verdict() const { return verdict_; }
+  kvindex::BlockShape shape() const { return now().shape(); }
+  void set_shape(kvindex::BlockShape shape) {
+    change([shape](Verdict& verdict) {
+      verdict.block_size = shape.size;
+      verdict.bigram = shape.bigram;
+    });
+  }
+  FeedHealth health() const { return now().health; }
   // What it was before.
-  FeedHealth set_health(FeedHealth health) { return health_.exchange(health); }
-  bool believed() const { return believed_.load(std::memory_order_relaxed); }
-  Trusted trusted(config::IndexSource source) const;
+  FeedHealth set_health(FeedHealth health) {
+    return change([health](Verdict& verdict) { verdict.health = health; }).health;
+  }
+  Hidden hidden() const { return hidden_.load(std::memory_order_relaxed); }
+  // Whether it is mixed from now on, by what it was sent before that was known.
+  bool set_hidden(Hidden hidden);
+  // It is sent a prompt with such things to set it apart. Whether it is mixed from now on.
+  bool sent(Hidden apart);
+  // Blocks are in the cache that its events do not tell from others. For good: nobody says when they
+  // have left it.
+  bool mixed() const { return now().mixed; }
+  // Whether that is new.
+  bool mix() {
+    return !change([](Verdict& verdict) { verdict.mixed = true; }).mixed;
+  }
+  bool believed() const { return now().believed; }
+  Trusted trusted(config::IndexSource source) const { return now().trusted(source); }
 
   // A prompt was computed. What of it was cached counts where the engine said so; whether the
   // judgement of the feed is another one now.
@@ -83,11 +93,24 @@ class Cache {
   Truth truth() const;
 
  private:
+  Verdict now() const { return verdict_->load(std::memory_order_relaxed); }
+  // What it was before.
+  template <class Change>
+  Verdict change(Change apply) {
+    Verdict before = now();
+    Verdict after;
+    do {
+      after = before;
+      apply(after);
+    } while (!verdict_->compare_exchange_weak(before, after));
+    return before;
+  }
+
   const Identity identity_;
   const kvindex::Slot slot_;
-  std::atomic<kvindex::BlockShape> shape_;
-  std::atomic<FeedHealth> health_{FeedHealth::None};
-  std::atomic<bool> believed_{true};
+  const SharedVerdict verdict_;
+  std::atomic<Hidden> hidden_{Hidden()};
+  std::atomic<bool> salted_{false};  // it was sent salted prompts
   mutable std::mutex mutex_;
   TruthMeter meter_;                    // under mutex_
   std::uint64_t predicted_tokens_ = 0;  // under mutex_

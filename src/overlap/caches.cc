@@ -11,6 +11,7 @@ namespace {
 
 using kvindex::Holder;
 using kvindex::Match;
+using kvindex::Tier;
 
 // A part of what events may take: a prompt that is sent is remembered for a short time only.
 constexpr std::size_t kShareOfDecisions = 4;
@@ -20,10 +21,39 @@ constexpr std::chrono::milliseconds kOnTheWay{500};
 // More are not judged: they keep prompts in memory.
 constexpr std::size_t kMostDoubts = 1'024;
 
-// What both say, whichever is more.
-void merge(const Match& match, Overlap& overlap) {
+using Hit = fleet::KnownPrompt::Hit;
+using Tiers = std::array<std::uint32_t, kvindex::kTiers>;
+
+// A row of what is found. It is written where it stays: thousands of temporaries would cost more than
+// all the rest.
+void begin(Overlap& row, Holder holder, std::uint32_t block_size, Trusted source,
+           std::uint32_t told) {
+  row.holder = holder;
+  row.block_size = block_size;
+  row.told = told;
+  row.source = source;
+}
+
+void begin(Hit& row, Holder holder, std::uint32_t block_size, Trusted /*source*/,
+           std::uint32_t /*told*/) {
+  row.seat = {holder.worker, holder.rank};
+  row.block_size = block_size;
+}
+
+// What several say, whichever is more.
+void believe(Overlap& row, const Tiers& blocks) {
   for (std::size_t tier = 0; tier < kvindex::kTiers; ++tier)
-    overlap.blocks[tier] = std::max(overlap.blocks[tier], match.blocks[tier]);
+    row.blocks[tier] = std::max(row.blocks[tier], blocks[tier]);
+}
+
+void believe(Hit& row, const Tiers& blocks) {
+  const auto upto = [&blocks](Tier tier) { return blocks[static_cast<std::size_t>(tier)]; };
+  const std::uint32_t device = std::max(row.device, upto(Tier::Device));
+  const std::uint32_t host = std::max(row.device + row.host, upto(Tier::Host));
+  const std::uint32_t all = std::max(row.device + row.host + row.disk, upto(Tier::External));
+  row.device = device;
+  row.host = host - device;
+  row.disk = all - host;
 }
 
 }  // namespace
@@ -46,8 +76,7 @@ HashPlan Caches::plan(std::string_view model) const {
   return found == known->plans.end() ? HashPlan() : found->second;
 }
 
-const Caches::Known::Entry* Caches::Known::find(Holder holder, std::size_t guess) const {
-  if (guess < caches.size() && caches[guess].holder == holder) return &caches[guess];
+const Caches::Known::Entry* Caches::Known::look_up(Holder holder) const {
   const auto found = numbers.find(holder);
   return found == numbers.end() ? nullptr : &caches[found->second];
 }
@@ -58,65 +87,66 @@ void Caches::publish(Table table) {
   known.numbers.reserve(table.caches.size());
   for (auto& [holder, cache] : table.caches) {
     known.numbers.emplace(holder, static_cast<std::uint32_t>(known.caches.size()));
-    known.caches.push_back({holder, std::move(cache)});
+    const std::atomic<Verdict>* const verdict = cache->verdict().get();
+    known.caches.push_back({holder, std::move(cache), verdict});
   }
   known_.set(std::move(known));
 }
 
-std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
-  constexpr std::size_t kAhead = 8;  // to be fetched, before it is their turn
+template <class Row>
+std::vector<Row> Caches::collect(const PromptBlocks& prompt) const {
   constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-  static thread_local std::vector<Match> matches;       // both are kept for the next call
-  static thread_local std::vector<std::uint32_t> told;  // by number: which of `overlaps` it is
-  std::vector<Overlap> overlaps;
+  // All are kept for the next call.
+  static thread_local std::vector<Match> told;
+  static thread_local std::vector<Match> remembered;
+  static thread_local std::vector<std::uint32_t> row;  // by number: which of `rows` it is
+  std::vector<Row> rows;
   const auto known = known_.get();
   const auto now = Clock::now();
-  told.assign(known->caches.size(), kNone);
+  row.assign(known->caches.size(), kNone);
   for (const PromptBlocks::Hashes& hashes : prompt.by_shape) {
     // Calls visit(match, number, trusted) for each that cuts its blocks so.
-    const auto each_match = [&](auto visit) {
+    const auto each_match = [&](const std::vector<Match>& matches, auto visit) {
       std::size_t next = 0;
       for (const Match& match : matches) {
         const Known::Entry* const entry = known->find(match.holder, next);
         if (entry == nullptr) continue;
         next = static_cast<std::size_t>(entry - known->caches.data()) + 1;
-        if (next + kAhead < known->caches.size()) known->caches[next + kAhead].cache->fetch();
-        if (entry->cache->shape() != hashes.shape) continue;
-        visit(match, next - 1, entry->cache->trusted(settings_.source));
+        const Verdict verdict = entry->verdict->load(std::memory_order_relaxed);
+        if (verdict.shape() != hashes.shape) continue;
+        visit(match, next - 1, verdict.trusted(settings_.source));
       }
     };
-    index_.match(hashes.sequence, matches);
-    overlaps.reserve(overlaps.size() + matches.size());
-    each_match([&](const Match& match, std::size_t number, Trusted source) {
-      told[number] = static_cast<std::uint32_t>(overlaps.size());
-      // Written where it stays: thousands of temporaries would cost more than all the rest.
-      Overlap& overlap = overlaps.emplace_back();
-      overlap.holder = match.holder;
-      overlap.block_size = hashes.shape.size;
-      if (source == Trusted::Events) overlap.blocks = match.blocks;
-      overlap.told = match.blocks.back();
-      overlap.source = source;
+    index_.match(hashes.sequence, told);
+    rows.reserve(rows.size() + told.size());
+    each_match(told, [&](const Match& match, std::size_t number, Trusted source) {
+      row[number] = static_cast<std::uint32_t>(rows.size());
+      Row& fresh = rows.emplace_back();
+      begin(fresh, match.holder, hashes.shape.size, source, match.blocks.back());
+      if (source == Trusted::Events) believe(fresh, match.blocks);
     });
     const auto add = [&](kvindex::DecisionMemory& memory, Trusted trusted) {
-      memory.match(hashes.sequence, now, matches);
-      each_match([&](const Match& match, std::size_t number, Trusted source) {
+      memory.match(hashes.sequence, now, remembered);
+      each_match(remembered, [&](const Match& match, std::size_t number, Trusted source) {
         if (source != trusted) return;
-        if (told[number] == kNone) {
-          told[number] = static_cast<std::uint32_t>(overlaps.size());
-          overlaps.push_back({.holder = match.holder,
-                              .block_size = hashes.shape.size,
-                              .blocks = {},
-                              .told = 0,
-                              .source = source});
+        if (row[number] == kNone) {
+          row[number] = static_cast<std::uint32_t>(rows.size());
+          begin(rows.emplace_back(), match.holder, hashes.shape.size, source, 0);
         }
-        merge(match, overlaps[told[number]]);
+        believe(rows[row[number]], match.blocks);
       });
     };
     add(decisions_, Trusted::Decisions);
     if (settings_.prediction_ttl.count() > 0) add(predictions_, Trusted::Events);
   }
-  return overlaps;
+  return rows;
 }
+
+std::vector<Overlap> Caches::match(const PromptBlocks& prompt) const {
+  return collect<Overlap>(prompt);
+}
+
+std::vector<Hit> Caches::hits(const PromptBlocks& prompt) const { return collect<Hit>(prompt); }
 
 Caches::Told Caches::told(const PromptBlocks& prompt, Holder holder) const {
   const auto cache = find(holder);
@@ -139,6 +169,11 @@ Caches::Told Caches::told(const PromptBlocks& prompt, Holder holder) const {
 void Caches::sent(Holder holder, const PromptBlocks& prompt) {
   const auto cache = find(holder);
   if (!cache) return;
+  // Its blocks will be told as those of others. That is said where feeds are judged.
+  if (cache->sent({.salts = prompt.salted, .keys = prompt.keyed || prompt.adapted})) {
+    const std::lock_guard lock(mutex_);
+    expecting_.push_back(holder);
+  }
   const Trusted source = cache->trusted(settings_.source);
   const bool predicted = source == Trusted::Events && settings_.prediction_ttl.count() > 0;
   if (!predicted && source != Trusted::Decisions) return;
@@ -156,7 +191,7 @@ void Caches::computed(Holder holder, const Computed& what) {
     expecting_.push_back(holder);
   }
   // A feed that says nothing is not wrong: that it is silent is said elsewhere.
-  if (!what.reported || cache->health() != FeedHealth::Live) return;
+  if (!what.reported || cache->health() != FeedHealth::Live || cache->mixed()) return;
   const TruthMeter::Sample sample{.least = std::min(what.told_before, what.told_after),
                                   .most = std::max(what.told_before, what.told_after),
                                   .reported = *what.reported};
@@ -179,7 +214,7 @@ void Caches::settle(Clock::time_point now) {
   }
   for (const Doubt& doubt : due) {
     const auto cache = find(doubt.holder);
-    if (!cache || cache->health() != FeedHealth::Live) continue;
+    if (!cache || cache->health() != FeedHealth::Live || cache->mixed()) continue;
     const Computed& what = doubt.what;
     const std::uint64_t by_now = told(*what.blocks, doubt.holder).tokens;
     compare(*cache, {.least = std::min(what.told_before, what.told_after),

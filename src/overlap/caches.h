@@ -4,10 +4,13 @@
 
 #include "config/config.h"
 #include "core/published.h"
+#include "core/side_by_side.h"
+#include "fleet/known_prompt.h"
 #include "kvindex/decision_memory.h"
 #include "kvindex/index.h"
 #include "overlap/cache.h"
 #include "overlap/prompt_blocks.h"
+#include "overlap/verdict.h"
 #include "routing/seat_load.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -15,6 +18,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -24,6 +28,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace baton::overlap {
@@ -57,6 +62,8 @@ class Caches {
   HashPlan plan(std::string_view model) const;
   // Whoever holds, or is believed to hold, the beginning of the prompt. In no order.
   std::vector<Overlap> match(const PromptBlocks& prompt) const;
+  // The same for who chooses, and cheaper.
+  std::vector<fleet::KnownPrompt::Hit> hits(const PromptBlocks& prompt) const;
   // What one holder's events say.
   struct Told {
     std::uint32_t blocks = 0;  // that it has
@@ -83,7 +90,7 @@ class Caches {
   void computed(kvindex::Holder holder, const Computed& what);
   // Judges what could not be judged at once, and forgets what is over. To be called now and then.
   void settle(Clock::time_point now);
-  // Whose events have become due since it was last asked.
+  // Whose events have become due, or cannot be used any more, since it was last asked.
   std::vector<kvindex::Holder> take_expecting();
 
   kvindex::Index& index() { return index_; }
@@ -92,6 +99,10 @@ class Caches {
   std::shared_ptr<Cache> find(kvindex::Holder holder) const;
 
   // For Feeds, on the control thread.
+  std::shared_ptr<Cache> make(Cache::Identity identity, kvindex::Slot slot,
+                              kvindex::BlockShape shape) {
+    return std::make_shared<Cache>(std::move(identity), slot, shape, verdicts_.make());
+  }
   struct Table {
     std::map<kvindex::Holder, std::shared_ptr<Cache>> caches;
     std::map<std::string, HashPlan, std::less<>> plans;  // by model
@@ -106,19 +117,26 @@ class Caches {
     struct Entry {
       kvindex::Holder holder;
       std::shared_ptr<Cache> cache;
+      const std::atomic<Verdict>* verdict;  // the cache's
     };
     std::vector<Entry> caches;  // by number
     boost::unordered_flat_map<kvindex::Holder, std::uint32_t, HolderHash> numbers;
     std::map<std::string, HashPlan, std::less<>> plans;  // by model
 
     // Null: there is none. `guess`: the number to try first.
-    const Entry* find(kvindex::Holder holder, std::size_t guess) const;
+    const Entry* find(kvindex::Holder holder, std::size_t guess) const {
+      if (guess < caches.size() && caches[guess].holder == holder) return &caches[guess];
+      return look_up(holder);
+    }
+    const Entry* look_up(kvindex::Holder holder) const;
   };
   struct Doubt {
     kvindex::Holder holder;
     Computed what;
     Clock::time_point since;
   };
+  template <class Row>
+  std::vector<Row> collect(const PromptBlocks& prompt) const;
   void compare(Cache& cache, const TruthMeter::Sample& sample);
   void add_metrics(telemetry::Registry& metrics);
 
@@ -127,9 +145,11 @@ class Caches {
   kvindex::Index index_;
   mutable kvindex::DecisionMemory decisions_;    // of caches without events
   mutable kvindex::DecisionMemory predictions_;  // of those with: what is about to be stored
+  SideBySide<std::atomic<Verdict>> verdicts_;
   Published<Known> known_;
   std::mutex mutex_;
-  std::deque<Doubt> doubts_;                // under mutex_; oldest first
+  std::deque<Doubt> doubts_;  // under mutex_; oldest first
+  // Who is to be judged: events of theirs are due, or they have become mixed.
   std::vector<kvindex::Holder> expecting_;  // under mutex_; each once, unless events came between
 };
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -78,7 +79,14 @@ const kvevents::FeedStatus* EventPoll::status(kvindex::Holder holder) const {
 awaitable<void> EventPoll::run() {
   const auto alive = shared_from_this();
   while (!closed_) {
-    timer_.expires_after(co_await ask());
+    try {
+      co_await ask();
+    } catch (const std::exception& failure) {  // out of memory or descriptors: it may pass
+      // What the answer told may be lost, and nobody gets it again.
+      for (Listener& listener : listeners_) std::ranges::for_each(listener.ranks, drop);
+      if (!closed_) failed(failure.what());
+    }
+    timer_.expires_after(pause());
     if (closed_) break;
     co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
   }
@@ -89,13 +97,18 @@ void EventPoll::close() {
   timer_.cancel();
 }
 
-awaitable<milliseconds> EventPoll::ask() {
+milliseconds EventPoll::pause() const {
+  if (failures_ == 0) return pause_;
+  return std::min(kLongestPause, kPause * (1U << std::min(failures_, kMostDoublings)));
+}
+
+awaitable<void> EventPoll::ask() {
   const auto worker = listeners_.front().worker;
   const auto answer = co_await engine::fetch(
       pool_, {worker->id(), worker->spec().endpoint},
       {.method = "POST", .path = "/kv_cache_events", .largest_answer = kLargestAnswer},
       {.first_byte = kPatience, .idle = kPatience});
-  if (closed_) co_return kPause;
+  if (closed_) co_return;
   if (!answer) {
     // Nobody listens there: whatever comes back is not who it was.
     if (answer.error().cause() == std::errc::connection_refused) {
@@ -108,8 +121,6 @@ awaitable<milliseconds> EventPoll::ask() {
   } else {
     apply(answer->body);
   }
-  if (failures_ == 0) co_return pause_;
-  co_return std::min(kLongestPause, kPause * (1U << std::min(failures_, kMostDoublings)));
 }
 
 void EventPoll::apply(const std::string& answer) {
@@ -165,7 +176,10 @@ void EventPoll::report_size(const Listener& listener, Rank& rank) {
 }
 
 void EventPoll::forget(Rank& rank) {
-  if (!rank.status.position) return;
+  if (rank.status.position) drop(rank);
+}
+
+void EventPoll::drop(Rank& rank) {
   rank.applier->forget();
   rank.status.shape.reset();
   rank.status.position.reset();

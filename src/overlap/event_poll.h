@@ -63,14 +63,17 @@ class EventPoll : public std::enable_shared_from_this<EventPoll> {
     std::vector<Rank> ranks;
   };
 
-  // How long to wait before the next question.
-  boost::asio::awaitable<std::chrono::milliseconds> ask();
+  boost::asio::awaitable<void> ask();
+  // Before the next question.
+  std::chrono::milliseconds pause() const;
   void apply(const std::string& answer);
   // How many events it had.
   Result<std::uint64_t> apply(Listener& listener, const std::string& answer);
   void report_size(const Listener& listener, Rank& rank);
   // Who was there is gone, and so is what it held.
   static void forget(Rank& rank);
+  // The same, also where no answer was applied to its end yet.
+  static void drop(Rank& rank);
   void failed(std::string_view why);
 
   engine::UpstreamPool& pool_;

@@ -74,6 +74,17 @@ void Caches::add_metrics(telemetry::Registry& metrics) {
                     emit_all(sums, emit);
                   });
   metrics.collect(
+      "baton_kv_worker_bytes", "Memory of the KV index for one worker alone.",
+      [this](const Emit& emit) {
+        Sums sums;
+        for (const auto& cache : all()) {
+          if (cache->health() == FeedHealth::None) continue;
+          sums[{{"model", cache->identity().model}, {"worker", cache->identity().authority}}] +=
+              static_cast<std::int64_t>(index_.holding(cache->slot()).bytes);
+        }
+        emit_all(sums, emit);
+      });
+  metrics.collect(
       "baton_kv_predicted_tokens", "Prompt tokens that events said were cached.",
       [this](const Emit& emit) {
         Sums sums;
@@ -155,6 +166,33 @@ void Feeds::add_metrics(telemetry::Registry& metrics) {
                       return std::pair(Labels{{"model", of.model}, {"worker", of.authority}},
                                        status.replayed);
                     });
+                  });
+  metrics.collect("baton_kv_feed_duplicates", "Batches of KV events that came more than once.",
+                  [=](const Emit& emit) {
+                    sums(emit, [](const Identity& of, const FeedStatus& status) {
+                      return std::pair(Labels{{"model", of.model}, {"worker", of.authority}},
+                                       status.duplicates);
+                    });
+                  });
+  metrics.collect("baton_kv_feed_malformed_batches", "Batches of KV events that cannot be read.",
+                  [=](const Emit& emit) {
+                    sums(emit, [](const Identity& of, const FeedStatus& status) {
+                      return std::pair(Labels{{"model", of.model}, {"worker", of.authority}},
+                                       status.tally.malformed_batches);
+                    });
+                  });
+  metrics.collect("baton_kv_feed_sequence", "Number of the last batch of KV events applied.",
+                  [this](const Emit& emit) {
+                    Sums all;
+                    for (const Report& report : reports()) {
+                      if (!report.status || !report.status->position) continue;
+                      const Identity& of = report.cache->identity();
+                      all[{{"model", of.model},
+                           {"worker", of.authority},
+                           {"rank", std::to_string(of.holder.rank)}}] =
+                          static_cast<std::int64_t>(report.status->position->sequence);
+                    }
+                    emit_all(all, emit);
                   });
   metrics.collect("baton_kv_feed_restarts", "Restarts of engines seen in their KV events.",
                   [=](const Emit& emit) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace baton::overlap {
@@ -61,6 +62,28 @@ kvindex::BlockShape block_shape(const model::WorkerSpec& spec, const engine::Fac
   if (facts != nullptr && facts->block_size && *facts->block_size > 0)
     return {.size = *facts->block_size};
   return {.size = kUsualBlockSize};
+}
+
+std::string adapter_of(const engine::Facts* facts, std::string_view model) {
+  const auto* card = facts == nullptr ? nullptr : engine::find_card(*facts, model);
+  return card == nullptr || card->parent.empty() ? std::string() : card->id;
+}
+
+bool serves_adapters(const engine::Facts& facts) {
+  return std::ranges::any_of(facts.models, [](const auto& card) { return !card.parent.empty(); });
+}
+
+Hidden hidden_by(model::Engine engine, std::optional<model::Version> version) {
+  const auto before = [&](model::Version release) { return version && *version < release; };
+  switch (engine) {
+    case model::Engine::Vllm:
+      return {.salts = before({0, 17, 0}), .keys = false};
+    case model::Engine::Sglang:
+      return {.salts = before({0, 5, 18}), .keys = true};
+    case model::Engine::Trtllm:
+      break;
+  }
+  return {};
 }
 
 }  // namespace baton::overlap

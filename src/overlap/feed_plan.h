@@ -4,11 +4,14 @@
 
 #include "engine/introspection.h"
 #include "kvindex/block_hash.h"
+#include "model/version.h"
 #include "model/worker.h"
+#include "overlap/cache.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace baton::overlap {
 
@@ -33,6 +36,14 @@ FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, st
 
 // The blocks of its cache as long as no event says otherwise.
 kvindex::BlockShape block_shape(const model::WorkerSpec& spec, const engine::Facts* facts);
+
+// The adapter that `model` is at a worker that says so of itself; empty where it is none.
+std::string adapter_of(const engine::Facts* facts, std::string_view model);
+// Whether it has any, whichever model it is asked for.
+bool serves_adapters(const engine::Facts& facts);
+
+// What its release leaves out of its events; one that is not known is taken for a recent one.
+Hidden hidden_by(model::Engine engine, std::optional<model::Version> version);
 
 // `endpoint` with its port moved on by `rank`. Requires: tcp:// with a port, or rank 0.
 std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank);

@@ -33,13 +33,6 @@ std::size_t thread_count() {
                                  kMostThreads);
 }
 
-// The adapter that `model` is at this worker; empty where it is none.
-std::string adapter_of(const engine::Facts* facts, const std::string& model) {
-  if (facts == nullptr) return {};
-  const auto card = std::ranges::find(facts->models, model, &engine::Facts::Card::id);
-  return card != facts->models.end() && !card->parent.empty() ? model : std::string();
-}
-
 }  // namespace
 
 Feeds::Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
@@ -193,9 +186,8 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
     const Holder holder{worker.id(), rank};
     auto at = listeners_.find(holder);
     if (at == listeners_.end()) {
-      auto cache = std::make_shared<Cache>(
-          Cache::Identity{holder, worker.name(), worker.authority(), member.model->name()},
-          caches_.index().join(holder), block_shape(worker.spec(), facts));
+      auto cache = caches_.make({holder, worker.name(), worker.authority(), member.model->name()},
+                                caches_.index().join(holder), block_shape(worker.spec(), facts));
       at = listeners_
                .emplace(holder, Listener{.cache = std::move(cache),
                                          .plan = {},
@@ -220,6 +212,10 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
       table_changed_ = table_changed_ || adapter != listener.adapter;
       listener.adapter = std::move(adapter);
     }
+    if (listener.cache->set_hidden(hidden_by(worker.spec().engine, worker.version())))
+      awaited_.insert(holder);
+    const bool adapters = facts != nullptr && serves_adapters(*facts);
+    if (adapters && listener.cache->hidden().keys && listener.cache->mix()) awaited_.insert(holder);
     if (plan != listener.plan) {
       stop_listening(listener);
       listener.plan = {};
@@ -273,7 +269,7 @@ std::optional<kvevents::Position> Feeds::take_up(Listener& listener, const FeedP
 std::vector<SnapshotKeeper::Source> Feeds::to_save() const {
   std::vector<SnapshotKeeper::Source> sources;
   for (const auto& [holder, listener] : listeners_) {
-    if (listener.thread == nullptr) continue;
+    if (listener.thread == nullptr || listener.cache->mixed()) continue;
     sources.push_back({.thread = listener.thread,
                        .holder = holder,
                        .slot = listener.cache->slot(),
@@ -345,17 +341,24 @@ void Feeds::judge(Listener& listener) {
   const auto overdue = cache.overdue_since(status->last_batch);
   const bool silent = overdue && Clock::now() - *overdue > caches_.settings().silence;
   // What was saved counts when the engine has shown that it is the same, which a replay does.
-  const bool confirmed = status->last_batch && (status->state != FeedState::Replaying ||
-                                                cache.health() == FeedHealth::Live);
+  const bool confirmed =
+      status->last_batch && status->state != FeedState::Unconfirmed &&
+      (status->state != FeedState::Replaying || cache.health() == FeedHealth::Live);
   FeedHealth health = confirmed ? FeedHealth::Live : FeedHealth::Waiting;
   if (silent) health = FeedHealth::Silent;
+  if (cache.mixed()) health = FeedHealth::Mixed;
   if (status->state == FeedState::Broken) health = FeedHealth::Broken;
   const FeedHealth before = cache.set_health(health);
   if (before == health) return;
   const Cache::Identity& identity = cache.identity();
+  // Whoever is there now need not be the engine that was sent anything.
+  const bool doubted = before == FeedHealth::Live && health == FeedHealth::Waiting;
+  if (doubted) caches_.forget(identity.holder);
   const auto rank = static_cast<std::int64_t>(identity.holder.rank);
   const Trusted source = cache.trusted(caches_.settings().source);
-  if (health == FeedHealth::Silent || health == FeedHealth::Broken) {
+  const bool down =
+      health == FeedHealth::Silent || health == FeedHealth::Mixed || health == FeedHealth::Broken;
+  if (doubted || down) {
     log_.warning("kv_feed_down", {{"model", identity.model},
                                   {"worker", identity.worker},
                                   {"rank", rank},

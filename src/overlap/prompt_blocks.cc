@@ -5,8 +5,14 @@
 namespace baton::overlap {
 
 PromptBlocks hash_prompt(const HashPlan& plan, std::span<const kvindex::TokenId> tokens,
-                         std::string_view salt) {
-  PromptBlocks blocks{.by_shape = {}, .tokens = tokens.size()};
+                         const PromptScope& scope) {
+  PromptBlocks blocks{.by_shape = {},
+                      .tokens = tokens.size(),
+                      .salted = !scope.salt.empty(),
+                      .keyed = !scope.key.empty(),
+                      .adapted = !plan.lora.empty()};
+  // Such a salt is in no event: nothing that was told is taken for the prompt's.
+  const std::string salt = blocks.keyed ? scope.salt + '\0' + scope.key : scope.salt;
   const std::uint64_t seed = kvindex::seed_of({.lora = plan.lora, .salt = salt});
   blocks.by_shape.reserve(plan.shapes.size());
   for (const kvindex::BlockShape shape : plan.shapes)

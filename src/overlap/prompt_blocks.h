@@ -27,10 +27,25 @@ struct PromptBlocks {
   };
   std::vector<Hashes> by_shape;
   std::size_t tokens = 0;
+  bool salted = false;  // see PromptScope
+  bool keyed = false;
+  bool adapted = false;  // its model is an adapter, which SGLang's events do not tell
+};
+
+// What sets a request's blocks apart from those of others with the same tokens.
+struct PromptScope {
+  std::string salt;  // cache_salt
+  // What else does, that no event tells: SGLang's extra_key, and adapters that the request names
+  // beside its model.
+  std::string key;
 };
 
 PromptBlocks hash_prompt(const HashPlan& plan, std::span<const kvindex::TokenId> tokens,
-                         std::string_view salt);
+                         const PromptScope& scope);
+inline PromptBlocks hash_prompt(const HashPlan& plan, std::span<const kvindex::TokenId> tokens,
+                                std::string_view salt) {
+  return hash_prompt(plan, tokens, PromptScope{.salt = std::string(salt), .key = {}});
+}
 
 // How many blocks of a prompt of so many tokens an engine can take out of its cache: it always
 // computes the last token.

@@ -21,27 +21,13 @@ bool rank_is_known(const fleet::Worker& worker) {
 
 std::shared_ptr<const fleet::KnownPrompt> CacheWatch::known() const {
   if (!blocks_) return nullptr;
-  using kvindex::Tier;
   auto known = std::make_shared<fleet::KnownPrompt>();
   known->tokens = blocks_->tokens;
   for (const overlap::PromptBlocks::Hashes& hashes : blocks_->by_shape) {
     // The chain is the prompt's own: whoever books it keeps the prompt's hashes.
     known->shapes.push_back({hashes.shape.size, {blocks_, &hashes.sequence}});
   }
-  const auto overlaps = caches_.match(*blocks_);
-  known->hits.reserve(overlaps.size());
-  for (const overlap::Overlap& overlap : overlaps) {
-    const auto upto = [&overlap](Tier tier) {
-      return overlap.blocks[static_cast<std::size_t>(tier)];
-    };
-    // Written where it stays: thousands of temporaries would cost more than all the rest.
-    fleet::KnownPrompt::Hit& hit = known->hits.emplace_back();
-    hit.seat = {overlap.holder.worker, overlap.holder.rank};
-    hit.block_size = overlap.block_size;
-    hit.device = upto(Tier::Device);
-    hit.host = upto(Tier::Host) - upto(Tier::Device);
-    hit.disk = upto(Tier::External) - upto(Tier::Host);
-  }
+  known->hits = caches_.hits(*blocks_);
   return known;
 }
 
@@ -59,11 +45,10 @@ void CacheWatch::computing(const fleet::Booking& booking) {
            .fills_blocks = told.of > told.blocks,
            .sent = overlap::Clock::now()};
   most_ = told.most;
-  if (rank_is_known(booking.worker())) {
-    caches_.sent(*holder_, *blocks_);
-  } else {
-    holder_.reset();
-  }
+  const bool known = rank_is_known(booking.worker());
+  if (known) caches_.sent(*holder_, *blocks_);
+  // What the engine does with a key is not known well enough to judge its events by it.
+  if (!known || blocks_->keyed) holder_.reset();
 }
 
 void CacheWatch::computed(const std::optional<engine::Usage>& usage) {

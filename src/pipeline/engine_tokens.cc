@@ -92,7 +92,8 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
   return best;
 }
 
-awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::Job& job) {
+awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::Job& job,
+                                                                   Cancellation& cancellation) {
   const std::string& name = job.model->name();
   if (const auto quiet = quiet_until_.find(name);
       quiet != quiet_until_.end() && Clock::now() < quiet->second) {
@@ -103,10 +104,11 @@ awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff
   const engine::ClientCall call{
       .api = job.api,
       .body = job.body->object(),
-      .model = job.by_alias ? std::string_view(name) : std::string_view()};
+      // An adapter speaks as its model does, and this worker may not have it.
+      .model = job.by_alias || job.adapter ? std::string_view(name) : std::string_view()};
   auto told = co_await engine::ask_tokens(
       pool_, {worker->id(), worker->spec().endpoint}, worker->spec(), worker->version(), call,
-      job.headers, {.first_byte = kPatience, .idle = kPatience}, largest_answer_);
+      job.headers, {.first_byte = kPatience, .idle = kPatience}, largest_answer_, cancellation);
   if (!told && told.error().info().fault == Fault::Engine &&
       told.error().code() != Errc::EngineRejected) {
     quiet_until_[name] = Clock::now() + kPause;

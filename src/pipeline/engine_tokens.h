@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/upstream_pool.h"
 #include "fleet/model.h"
@@ -24,7 +25,7 @@ using boost::asio::awaitable;
 
 // Role. Asks a model's workers for the tokens of prompts.
 // Confinement. One I/O thread.
-// Lifetime. A worker that is asked is held until it has answered.
+// Lifetime. A worker that is asked is held until it has answered, or nobody wants to know any more.
 // Invariants. A model whose worker could not answer is not asked again for some seconds: its
 //   requests are better off without tokens than late.
 class EngineTokens {
@@ -32,7 +33,9 @@ class EngineTokens {
   EngineTokens(engine::UpstreamPool& pool, std::size_t largest_answer)
       : pool_(pool), largest_answer_(largest_answer) {}
 
-  awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::Job& job);
+  // A cancellation ends it, and is then the error.
+  awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::Job& job,
+                                                       Cancellation& cancellation);
 
  private:
   using Clock = std::chrono::steady_clock;

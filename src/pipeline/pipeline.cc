@@ -154,19 +154,19 @@ awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> un
       std::move(delivery), sink, record, understood->metrics, cancellation);
 }
 
-Result<std::shared_ptr<fleet::Model>> Pipeline::find_model(const wire::JsonObject& body,
-                                                           RequestRecord& record) {
+Result<fleet::Fleet::Served> Pipeline::find_model(const wire::JsonObject& body,
+                                                  RequestRecord& record) {
   const auto name = body.find_string("model");
   if (!name || name->empty()) return fail(missing_field("model"));
   // Whatever a client writes there goes to the log and back to it: not all of it, if it is a novel.
   record.model = name->substr(0, kLongestName);
-  auto model = fleet_.find(*name);
-  if (!model) {
+  auto served = fleet_.find_served(*name);
+  if (!served.model) {
     return fail(
         Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", record.model))
             .with_param("model"));
   }
-  return model;
+  return served;
 }
 
 Result<void> Pipeline::check(engine::Api api, const wire::JsonObject& body,
@@ -192,32 +192,34 @@ Result<void> Pipeline::check(engine::Api api, const wire::JsonObject& body,
 Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
     Incoming& incoming, std::shared_ptr<const engine::ClientBody> body, RequestRecord& record) {
   const wire::JsonObject& object = body->object();
-  auto model = find_model(object, record);
-  if (!model) return fail(std::move(model.error()));
+  auto served = find_model(object, record);
+  if (!served) return fail(std::move(served.error()));
+  const std::shared_ptr<fleet::Model>& model = served->model;
   if (auto checked = check(incoming.api, object, record); !checked)
     return fail(std::move(checked.error()));
   auto hints =
-      routing::read_hints(incoming.headers, object, incoming.trusted, (*model)->session_fields());
+      routing::read_hints(incoming.headers, object, incoming.trusted, model->session_fields());
   if (!hints) return fail(std::move(hints.error()));
   auto patience = read_patience(incoming.headers);
   if (!patience) return fail(std::move(patience.error()));
   std::vector<engine::Branch> branches;
-  if ((*model)->disaggregated()) {
+  if (model->disaggregated()) {
     auto several = engine::branches_of(incoming.api, object);
     if (!several) return fail(std::move(several.error()));
     branches = std::move(*several);
   }
-  ModelMetrics& metrics = ledger_.metrics((*model)->name());
+  ModelMetrics& metrics = ledger_.metrics(model->name());
   const std::int64_t n = object.find_integer("n").value_or(1);
   return std::make_unique<Understood>(Understood{
-      .job = {.model = *model,
+      .job = {.model = model,
               .api = incoming.api,
               .body = body,
-              .by_alias = object.find_string("model") != (*model)->name(),
+              .by_alias = !served->adapter && object.find_string("model") != model->name(),
               .headers = headers_for_worker(incoming.headers, options_.forward_authorization),
               .request_id = incoming.request_id,
               .hints = shared(std::move(*hints)),
               .counters = metrics.handoff,
+              .adapter = served->adapter,
               .patience = *patience,
               .client = std::move(incoming.client)},
       .include_usage = wants_usage(object),

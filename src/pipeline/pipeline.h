@@ -85,8 +85,7 @@ class Pipeline {
   Result<std::unique_ptr<Understood>> understand(Incoming& incoming,
                                                  std::shared_ptr<const engine::ClientBody> body,
                                                  RequestRecord& record);
-  Result<std::shared_ptr<fleet::Model>> find_model(const wire::JsonObject& body,
-                                                   RequestRecord& record);
+  Result<fleet::Fleet::Served> find_model(const wire::JsonObject& body, RequestRecord& record);
   Result<void> check(engine::Api api, const wire::JsonObject& body, RequestRecord& record) const;
   Delivery delivery_for(Understood& understood, bool stream) const;
   // A question who would serve, or a request for several choices.

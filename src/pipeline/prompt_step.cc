@@ -7,6 +7,8 @@
 #include "prompt/completion_prompts.h"
 #include "prompt/preprocessor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -21,7 +23,8 @@ namespace {
 using SharedBody = std::shared_ptr<const engine::ClientBody>;
 
 // Checking JSON takes about a millisecond for two megabytes, tokenizing one for fifty kilobytes:
-// what takes no longer than the way to another thread and back is done where it is.
+// what takes no longer than the way to another thread and back is done where it is. How much a template
+// makes of a short body is another matter: it is tried there with prompt::Effort::Little.
 constexpr std::size_t kCheckedInPlace = std::size_t{64} * 1024;
 constexpr std::size_t kTokenizedInPlace = std::size_t{4} * 1024;
 
@@ -30,6 +33,7 @@ struct Made {
   std::size_t count = 0;
   bool exact = false;
   std::string only_vllm = {};
+  bool too_much = false;
 };
 
 bool has_workers(const fleet::Model& model, bool (*wanted)(model::Engine)) {
@@ -79,17 +83,16 @@ std::size_t count_of(const std::vector<prompt::TokenIds>& prompts) {
 // in any cache as a whole.
 std::vector<std::shared_ptr<const overlap::PromptBlocks>> as_blocks(
     const std::vector<prompt::TokenIds>& prompts, PerPrompt per_prompt,
-    const overlap::HashPlan& plan, std::string_view salt) {
+    const overlap::HashPlan& plan, const overlap::PromptScope& scope) {
   std::vector<std::shared_ptr<const overlap::PromptBlocks>> blocks;
   if (plan.shapes.empty() || (per_prompt == PerPrompt::No && prompts.size() != 1)) return blocks;
   for (const prompt::TokenIds& ids : prompts) {
     blocks.push_back(
-        std::make_shared<const overlap::PromptBlocks>(overlap::hash_prompt(plan, ids, salt)));
+        std::make_shared<const overlap::PromptBlocks>(overlap::hash_prompt(plan, ids, scope)));
   }
   return blocks;
 }
 
-// What sets the request's blocks apart in a worker's cache.
 std::string salt_of(const handoff::Job& job) {
   const wire::JsonObject& body = job.body->object();
   if (body.has("cache_salt")) return body.find_string("cache_salt").value_or(std::string());
@@ -101,6 +104,22 @@ std::string salt_of(const handoff::Job& job) {
   return sent ? job.hints->tenant : std::string();
 }
 
+// What sets the request's blocks apart in a worker's cache.
+overlap::PromptScope scope_of(const handoff::Job& job) {
+  overlap::PromptScope scope{.salt = salt_of(job), .key = {}};
+  const auto add = [&](std::string_view field, bool (*heeded_by)(model::Engine)) {
+    const auto value = job.body->object().find(field);
+    if (!value || *value == "null" || *value == R"("")" || *value == "[]") return;
+    if (has_workers(*job.model, heeded_by)) scope.key += fmt::format("{}={};", field, *value);
+  };
+  const auto sglang = [](model::Engine engine) { return engine == model::Engine::Sglang; };
+  add("extra_key", sglang);
+  add("lora_path", sglang);
+  if (scope.salt.empty()) add("cache_salt", sglang);  // which may be a list there
+  add("lora_request", [](model::Engine engine) { return engine == model::Engine::Trtllm; });
+  return scope;
+}
+
 // What is to be done, held by whoever does it.
 struct Task {
   std::shared_ptr<const ModelTokens> model;
@@ -109,24 +128,27 @@ struct Task {
   PerPrompt per_prompt;
   bool with_json;
   overlap::HashPlan plan = {};
-  std::string salt = {};
+  overlap::PromptScope scope = {};
   std::stop_token stop = {};
+  prompt::Effort effort = prompt::Effort::Full;
 };
 
 Result<Made> make(const Task& task) {
-  const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .stop = task.stop};
+  const prompt::Occasion occasion{
+      .now = std::chrono::system_clock::now(), .stop = task.stop, .effort = task.effort};
   const prompt::Preprocessor& preprocessor = *task.model->preprocessor;
   auto prepared = task.api == engine::Api::Chat
                       ? preprocessor.chat(task.body->object(), occasion)
                       : preprocessor.completion(task.body->object(), occasion);
   if (!prepared) return fail(std::move(prepared.error()));
+  if (prepared->too_much) return Made{.too_much = true};
   Made made{.tokens = {.json = {}, .send = task.model->settings.send, .blocks = {}},
             .count = count_of(prepared->prompts),
             .exact = prepared->exact(),
             .only_vllm = std::move(prepared->only_vllm)};
   if (made.exact && task.with_json) made.tokens.json = as_json(prepared->prompts, task.per_prompt);
   if (made.exact)
-    made.tokens.blocks = as_blocks(prepared->prompts, task.per_prompt, task.plan, task.salt);
+    made.tokens.blocks = as_blocks(prepared->prompts, task.per_prompt, task.plan, task.scope);
   return made;
 }
 
@@ -154,7 +176,7 @@ Made keep(const Task& task, const std::string& key, const std::vector<prompt::To
             .count = count_of(prompts),
             .exact = true};
   if (task.with_json) made.tokens.json = as_json(prompts, task.per_prompt);
-  made.tokens.blocks = as_blocks(prompts, task.per_prompt, task.plan, task.salt);
+  made.tokens.blocks = as_blocks(prompts, task.per_prompt, task.plan, task.scope);
   return made;
 }
 
@@ -196,7 +218,7 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
   if (model->preprocessor) {
     made = co_await tokenize(model, job, per_prompt, record, cancellation);
   } else {
-    made = co_await ask_engine(model, job, per_prompt, record);
+    made = co_await ask_engine(model, job, per_prompt, record, cancellation);
   }
   record.tokenize_time = RequestRecord::Clock::now() - begun;
   if (cancellation.requested()) {
@@ -204,6 +226,13 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
     co_return fail(cancellation.reason());
   }
   co_return made;
+}
+
+// What an adapter has computed is of no use to the model itself or to another one.
+overlap::HashPlan PromptStep::plan_for(const handoff::Job& job) const {
+  overlap::HashPlan plan = caches_.plan(job.model->name());
+  if (job.adapter) plan.lora = job.adapter->name;
+  return plan;
 }
 
 // Prompts that come as token ids need nobody to tokenize them.
@@ -217,17 +246,17 @@ awaitable<std::optional<PromptTokens>> PromptStep::take_given(const handoff::Job
     std::size_t count = 0;
     PromptTokens tokens;
   };
-  auto given =
-      co_await run(prompt->size(),
-                   [body = job.body, per_prompt, plan = caches_.plan(job.model->name()),
-                    salt = salt_of(job)]() -> std::optional<Given> {
-                     const auto prompts = prompt::given_token_ids(body->object());
-                     if (prompts.empty()) return std::nullopt;
-                     return Given{.count = count_of(prompts),
-                                  .tokens = {.json = {},
-                                             .send = model::SendTokenIds::Auto,
-                                             .blocks = as_blocks(prompts, per_prompt, plan, salt)}};
-                   });
+  auto given = co_await run(
+      prompt->size(),
+      [body = job.body, per_prompt, plan = plan_for(job),
+       scope = scope_of(job)]() -> std::optional<Given> {
+        const auto prompts = prompt::given_token_ids(body->object());
+        if (prompts.empty()) return std::nullopt;
+        return Given{.count = count_of(prompts),
+                     .tokens = {.json = {},
+                                .send = model::SendTokenIds::Auto,
+                                .blocks = as_blocks(prompts, per_prompt, plan, scope)}};
+      });
   if (!given) co_return std::nullopt;
   record.tokens = TokenSource::Client;
   record.prompt_length = given->count;
@@ -252,11 +281,19 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
             .body = job.body,
             .per_prompt = per_prompt,
             .with_json = are_sent(model->settings, *job.model),
-            .plan = caches_.plan(job.model->name()),
-            .salt = salt_of(job),
+            .plan = plan_for(job),
+            .scope = scope_of(job),
             .stop = stop.get_token()};
   const std::size_t bytes = job.body->object().text().size();
-  auto made = co_await run(bytes, [task = std::move(task)] { return make(task); });
+  std::optional<Result<Made>> here;
+  if (bytes <= kTokenizedInPlace) {
+    task.effort = prompt::Effort::Little;
+    here = make(task);
+    task.effort = prompt::Effort::Full;
+  }
+  const bool there = !here || (*here && (*here)->too_much);
+  auto made =
+      there ? co_await cpu_.run([task = std::move(task)] { return make(task); }) : *std::move(here);
   if (!made) {
     record.tokens = TokenSource::Failed;
     co_return fail(std::move(made.error()));
@@ -275,14 +312,14 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
 
 awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens> model,
                                                const handoff::Job& job, PerPrompt per_prompt,
-                                               RequestRecord& record) {
+                                               RequestRecord& record, Cancellation& cancellation) {
   const Task task{.model = model,
                   .api = job.api,
                   .body = job.body,
                   .per_prompt = per_prompt,
                   .with_json = are_sent(model->settings, *job.model),
-                  .plan = caches_.plan(job.model->name()),
-                  .salt = salt_of(job)};
+                  .plan = plan_for(job),
+                  .scope = scope_of(job)};
   const std::size_t bytes = job.body->object().text().size();
   auto known = co_await run(bytes, [task] { return look_up(task); });
   if (!known.inexact.empty()) {
@@ -293,7 +330,7 @@ awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens
   if (known.ids) {
     prompts->push_back(*std::move(known.ids));
   } else {
-    prompts = co_await engines_.ask(job);
+    prompts = co_await engines_.ask(job, cancellation);
   }
   record.tokens = prompts ? TokenSource::Engine : TokenSource::Failed;
   if (!prompts) co_return PromptTokens{};

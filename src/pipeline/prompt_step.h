@@ -64,6 +64,7 @@ class PromptStep {
                                          RequestRecord& record, Cancellation& cancellation);
 
  private:
+  overlap::HashPlan plan_for(const handoff::Job& job) const;
   template <class Work>
   awaitable<std::invoke_result_t<Work&>> run(std::size_t bytes, Work work);
   awaitable<Result<PromptTokens>> tokenize(std::shared_ptr<const ModelTokens> model,
@@ -73,7 +74,7 @@ class PromptStep {
                                                     RequestRecord& record);
   awaitable<PromptTokens> ask_engine(std::shared_ptr<const ModelTokens> model,
                                      const handoff::Job& job, PerPrompt per_prompt,
-                                     RequestRecord& record);
+                                     RequestRecord& record, Cancellation& cancellation);
 
   const Tokenizers& tokenizers_;
   const overlap::Caches& caches_;

@@ -72,7 +72,8 @@ awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::
   if (!parsed) co_return fail(std::move(parsed.error()));
   const wire::JsonObject& object = (*parsed)->object();
   const std::string name = object.find_string("model").value_or("");
-  const auto model = fleet_.find(name);
+  const fleet::Fleet::Served served = fleet_.find_served(name);
+  const std::shared_ptr<fleet::Model>& model = served.model;
   if (!model) {
     co_return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", name))
                        .with_param("model"));
@@ -93,7 +94,8 @@ awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::
                    .headers = {},
                    .request_id = {},
                    .hints = std::make_shared<const routing::Hints>(std::move(*hints)),
-                   .counters = ledger_.metrics(model->name()).handoff};
+                   .counters = ledger_.metrics(model->name()).handoff,
+                   .adapter = served.adapter};
   const PerPrompt per_prompt = branches.empty() ? PerPrompt::No : PerPrompt::Yes;
   auto tokens = co_await prompts_.tokens(job, per_prompt, record, cancellation);
   if (!tokens) co_return fail(std::move(tokens.error()));

@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace baton::prompt {
 namespace {
@@ -43,14 +45,23 @@ Value flattened(const Value& content) {
   return joined;
 }
 
-// Most messages are just this, and need no rebuilding.
-bool is_role_and_text(const Dict& message) {
-  if (message.size() != 2) return false;
-  const Dict::Entry& first = message.entries()[0];
-  const Dict::Entry& second = message.entries()[1];
-  return first.key.as_string() == "role" && first.value.is_string() &&
-         first.value.as_string() != "developer" && second.key.as_string() == "content" &&
-         second.value.is_string();
+// Most messages are just a role and a text, and need little rebuilding or none. Nothing for others.
+std::optional<Value> role_and_text(const Value& message) {
+  const std::vector<Dict::Entry>& entries = message.as_dict().entries();
+  if (entries.size() != 2) return std::nullopt;
+  const bool in_order = entries[0].key.as_string() == "role";
+  const Dict::Entry& role = entries[in_order ? 0 : 1];
+  const Dict::Entry& content = entries[in_order ? 1 : 0];
+  const bool fits = role.key.as_string() == "role" && role.value.is_string() &&
+                    role.value.as_string() != "developer" && content.key.as_string() == "content" &&
+                    content.value.is_string();
+  if (!fits) return std::nullopt;
+  if (in_order) return message;
+  Dict out;
+  out.reserve(2);
+  out.set(role.key, role.value);
+  out.set(content.key, content.value);
+  return Value(std::move(out));
 }
 
 class ConversationReader {
@@ -93,11 +104,13 @@ Result<void> ConversationReader::add_assistant_members(const Dict& message, std:
 Result<void> ConversationReader::add(const Value& value) {
   const std::size_t index = conversation_.messages.size();
   if (!value.is_dict()) return refuse(fmt::format("messages[{}]", index), "must be an object");
-  const Dict& message = value.as_dict();
-  if (format_ == ContentFormat::Text && is_role_and_text(message)) {
-    conversation_.messages.push_back(value);
-    return {};
+  if (format_ == ContentFormat::Text) {
+    if (auto simple = role_and_text(value)) {
+      conversation_.messages.push_back(*std::move(simple));
+      return {};
+    }
   }
+  const Dict& message = value.as_dict();
   const Value* const role = message.find("role"sv);
   if (!role || !role->is_string()) {
     return refuse(fmt::format("messages[{}].role", index), "must be a string");

@@ -59,7 +59,30 @@ std::string vllm_only(const ChatRequest& request, const wire::JsonObject& body) 
 struct Rendered {
   Result<std::string> text;
   std::string inexact;
+  bool too_much = false;  // for the effort
 };
+
+// A step takes about a tenth of a microsecond, and tokenizing a millisecond for fifty kilobytes.
+constexpr std::size_t kLittleSteps = 4096;
+constexpr std::size_t kLittleOutput = 24UZ << 10;
+
+// What templates put around a message and around all of them is rarely longer than this and its JSON.
+constexpr std::size_t kAroundMessage = 64;
+constexpr std::size_t kAroundAll = 1024;
+
+std::size_t expected_bytes(const ChatRequest& request) {
+  const std::size_t messages = request.messages.is_list() ? request.messages.as_list().size() : 0;
+  return request.message_bytes + messages * kAroundMessage + kAroundAll;
+}
+
+jinja::Limits limits_of(Effort effort) {
+  jinja::Limits limits;
+  if (effort == Effort::Little) {
+    limits.steps = kLittleSteps;
+    limits.output_bytes = kLittleOutput;
+  }
+  return limits;
+}
 
 }  // namespace
 
@@ -108,13 +131,19 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
     if (!text) return fail(text.error());
     final_text = std::move(*text);
   }
+  bool crossed = false;
   auto text = chosen->program->render(
       template_variables(special_tokens, request, std::move(conversation->messages)),
-      {.now = occasion.now, .stop = occasion.stop, .expected_bytes = request.message_bytes});
+      {.now = occasion.now,
+       .stop = occasion.stop,
+       .expected_bytes = expected_bytes(request),
+       .limits = limits_of(occasion.effort),
+       .crossed = &crossed});
   if (text && request.continue_final_message) text = cut_at_tag(std::move(*text), final_text);
   std::string inexact =
       request.inexact.empty() ? std::move(conversation->inexact) : request.inexact;
-  return Rendered{std::move(text), std::move(inexact)};
+  return Rendered{std::move(text), std::move(inexact),
+                  crossed && occasion.effort == Effort::Little};
 }
 
 Preprocessor::Preprocessor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -141,6 +170,7 @@ Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion
   if (!request) return fail(request.error());
   const auto rendered = parts_->render(*request, occasion);
   if (!rendered) return fail(rendered.error());
+  if (rendered->too_much) return Prepared{.prompts = {}, .too_much = true};
   if (!rendered->text) {
     // The engine will render something else: what the template says here need not hold there.
     if (!rendered->inexact.empty() && rendered->text.error().code() != Errc::ClientGone) {

@@ -26,10 +26,15 @@ struct Sources {
   std::size_t cache_bytes = 64UZ << 20;
 };
 
+// What rendering may cost. Little: with tokenizing what it made less than a millisecond, which is enough
+// for short requests; where it is not, nothing is made. Full: what a template may cost at all.
+enum class Effort { Little, Full };
+
 // What a preparation is given besides the request.
 struct Occasion {
   std::chrono::system_clock::time_point now;
   std::stop_token stop = {};
+  Effort effort = Effort::Full;
 };
 
 // A request's prompts as the engine will see them; several where a completion names several.
@@ -40,6 +45,8 @@ struct Prepared {
   std::string inexact = {};
   // Why only vLLM will see these, where they are exact; other engines shape the request differently.
   std::string only_vllm = {};
+  // It takes more than Effort::Little: nobody knows anything yet.
+  bool too_much = false;
   bool exact() const { return inexact.empty(); }
 };
 

@@ -15,6 +15,7 @@ struct CostOverride {
   std::optional<double> temperature;
   std::optional<bool> assume_kv_reuse;
   std::optional<bool> track_prefill_tokens;
+  std::optional<double> shared_cache_multiplier;
 
   bool empty() const { return *this == CostOverride(); }
   bool operator==(const CostOverride&) const = default;
@@ -25,6 +26,7 @@ struct CostOverride {
     cost.temperature = temperature.value_or(cost.temperature);
     cost.assume_kv_reuse = assume_kv_reuse.value_or(cost.assume_kv_reuse);
     cost.track_prefill_tokens = track_prefill_tokens.value_or(cost.track_prefill_tokens);
+    cost.shared_cache_multiplier = shared_cache_multiplier.value_or(cost.shared_cache_multiplier);
     return cost;
   }
 };

@@ -8,8 +8,10 @@ namespace baton::routing {
 
 double copy_share(double per_second, double holder_seconds, double holders) {
   const double uses = per_second * kCopySeconds;
+  // Between paying all, alone, and being paid for by very many.
+  const double least = (1 - uses * kMostPaid / kWasteWeight) / (1 + uses);
   const double pressure = per_second * holder_seconds / std::max(1.0, holders);
-  return std::max(1 / (1 + uses), 1 - pressure / kPressed);
+  return std::max(least, 1 - pressure / kPressed);
 }
 
 }  // namespace baton::routing

@@ -40,14 +40,18 @@ struct Forecast {
 // so many more.
 inline constexpr double kWasteWeight = 4;
 
-// How long a copy in a cache is of use, and from which share of the time of those who have it on one
-// more is no waste at all.
+// How long a copy in a cache is of use; from which share of the time of those who have it on one more
+// is no waste at all; and how much of its computation those who come after may pay for. Not all: where
+// somebody who has it is free, nobody computes it again.
 inline constexpr double kCopySeconds = 60;
-inline constexpr double kPressed = 0.25;
+inline constexpr double kPressed = 0.15;
+inline constexpr double kMostPaid = 0.98;
 
 // What part of its price one more copy of a prompt's beginning is charged with. Who comes alone pays
 // all of it. Where many come who begin so, each would pay a part; but only as far as those who have the
-// copy are pressed for time: as long as they manage, another copy serves nobody.
+// copy are pressed for time: as long as they manage, another copy serves nobody. Where they are pressed
+// hard it is less than nothing. Nobody would make such a copy for himself, because waiting for one who
+// has it takes less time than computing it does; but all who come after would wait less. So they pay.
 // `per_second`: how many come who begin so; `holder_seconds`: what one takes on a rank that has the
 // beginning; `holders`: how many ranks have it.
 double copy_share(double per_second, double holder_seconds, double holders);

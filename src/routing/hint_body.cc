@@ -103,6 +103,12 @@ Result<double> read_scale(std::string_view json, std::string_view field) {
   return *scale;
 }
 
+Result<double> read_share(std::string_view json, std::string_view field) {
+  const auto share = read_number(json, 0, 1);
+  if (!share) return invalid(field, "must be a number from 0 to 1");
+  return *share;
+}
+
 Result<bool> read_boolean(std::string_view json, std::string_view field) {
   if (json != "true" && json != "false") return invalid(field, "must be true or false");
   return json == "true";
@@ -201,6 +207,33 @@ Result<void> read_override(const wire::JsonObject& nvext, std::string_view name,
   if (done) done = read("router_temperature", cost.temperature, read_scale);
   if (done) done = read("assume_kv_reuse", cost.assume_kv_reuse, read_boolean);
   if (done) done = read("track_prefill_tokens", cost.track_prefill_tokens, read_boolean);
+  if (done) done = read("shared_cache_multiplier", cost.shared_cache_multiplier, read_share);
+  return done;
+}
+
+template <class Integer>
+Result<Integer> read_integer(std::string_view json, std::string_view field) {
+  Integer number = 0;
+  const char* const end = json.data() + json.size();
+  const auto [stop, error] = std::from_chars(json.data(), end, number);
+  if (stop == end && error == std::errc{}) return number;
+  return invalid(
+      field, fmt::format("must be a whole number from {} to {}",
+                         std::numeric_limits<Integer>::min(), std::numeric_limits<Integer>::max()));
+}
+
+Result<void> read_agent_hints(const wire::JsonObject& nvext, BodyHints& hints) {
+  constexpr std::string_view kName = "agent_hints";
+  const auto json = nvext.find(kName);
+  if (!json || *json == "null") return {};
+  const auto object = wire::JsonObject::within(*json);
+  if (!object) return invalid(kName, "must be an object");
+  const auto read = [&](std::string_view field, auto& target, auto reader) {
+    return read_field(*object, "agent_hints.", field, target, reader);
+  };
+  Result<void> done = read("priority", hints.priority, read_integer<std::int32_t>);
+  if (done) done = read("strict_priority", hints.strict_priority, read_integer<std::uint32_t>);
+  if (done) done = read("osl", hints.expected_output, read_integer<std::uint32_t>);
   return done;
 }
 
@@ -239,6 +272,7 @@ Result<BodyHints> read_body_hints(const wire::JsonObject& body) {
   if (done) done = read("annotations", hints.query_only, read_annotations);
   if (done) done = read_override(*nvext, "router_config_override", hints.cost);
   if (done) done = read_override(*nvext, "router", hints.cost);
+  if (done) done = read_agent_hints(*nvext, hints);
   if (!done) return fail(std::move(done.error()));
   return hints;
 }

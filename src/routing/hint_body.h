@@ -31,6 +31,9 @@ struct BodyHints {
   std::optional<std::vector<std::string>> allowed;
   Constraints constraints;
   CostOverride cost;
+  std::optional<std::int32_t> priority;
+  std::optional<std::uint32_t> strict_priority;
+  std::optional<std::uint32_t> expected_output;  // tokens of the answer
   bool query_only = false;
 };
 

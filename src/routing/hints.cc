@@ -213,8 +213,9 @@ Result<void> read_choices(RoutingHeaders& headers, const wire::JsonObject& body,
   if (!priority) return fail(priority.error());
   const auto strict = read_number<std::uint32_t>(headers.find(Slot::StrictPriority));
   if (!strict) return fail(strict.error());
-  hints.priority = *priority;
-  hints.strict_priority = *strict;
+  hints.priority = first_of(*priority, said->priority);
+  hints.strict_priority = first_of(*strict, said->strict_priority);
+  hints.expected_output = said->expected_output;
   hints.allowed = std::move(said->allowed);
   hints.constraints = std::move(said->constraints);
   hints.cost = said->cost;

@@ -44,6 +44,7 @@ struct Hints {
   bool query_only = false;  // answer who would serve, and send nothing
   std::optional<std::int32_t> priority;
   std::optional<std::uint32_t> strict_priority;
+  std::optional<std::uint32_t> expected_output;  // tokens of the answer
   std::string tenant;
   std::map<std::string, std::string, std::less<>> metadata;  // names in lower case
   std::string request_id;

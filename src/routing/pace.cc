@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "routing/pace.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -84,7 +85,8 @@ void SiblingPace::add(double prompts, double tokens, double seconds) {
   speed_.store(fit_.speed(kUnmeasuredSpeed));
 }
 
-Pace::Pace(std::shared_ptr<SiblingPace> siblings) : siblings_(std::move(siblings)) {}
+Pace::Pace(std::shared_ptr<SiblingPace> siblings, std::shared_ptr<PublishedSpeed> published)
+    : siblings_(std::move(siblings)), published_(std::move(published)) {}
 
 void Pace::sent(Time now) {
   const std::lock_guard lock(mutex_);
@@ -127,15 +129,14 @@ void Pace::close_group() {
   if (group.prompts == 0) return;
   double seconds = group.seconds;
   if (fit_.measured() >= kStart) {
-    const PrefillSpeed expected = speed_.load();
+    const PrefillSpeed expected = speed();
     seconds = std::min(seconds, kOutlier * (group.prompts * expected.seconds_per_prompt +
                                             group.tokens * expected.seconds_per_token));
   }
-  const PrefillSpeed before = prior();
+  const PrefillSpeed before = siblings_ ? siblings_->speed() : kUnmeasuredSpeed;
   fit_.add(group.prompts, group.tokens, seconds);
   if (siblings_) siblings_->add(group.prompts, group.tokens, seconds);
-  speed_.store(fit_.speed(before));
-  measured_.store(true, std::memory_order_release);
+  published_->store(fit_.speed(before));
 }
 
 }  // namespace baton::routing

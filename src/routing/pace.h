@@ -3,31 +3,14 @@
 #pragma once
 
 #include "routing/prefill_backlog.h"
+#include "routing/published_speed.h"
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 
 namespace baton::routing {
-
-// How long a rank takes for a prompt that finds it idle.
-struct PrefillSpeed {
-  double seconds_per_prompt = 0;
-  double seconds_per_token = 0;  // of those it must compute
-
-  double seconds(double tokens) const {
-    return seconds_per_prompt + seconds_per_token * std::max(0.0, tokens);
-  }
-  bool operator==(const PrefillSpeed&) const = default;
-};
-
-// Where nobody has measured anything yet. Any number does: until then queues and prompts are
-// compared in the same wrong unit.
-inline constexpr PrefillSpeed kUnmeasuredSpeed{.seconds_per_prompt = 0.005,
-                                               .seconds_per_token = 1.0 / 20'000};
 
 // Role. The line through what was measured, by least squares: seconds = prompts x a + tokens x b.
 //   Old measurements fade, so that it follows a rank that changes.
@@ -54,31 +37,12 @@ class SpeedFit {
   double tokens_seconds_ = 0;
 };
 
-// Role. A prefill speed that one writes and all read.
-// Confinement. Any thread. Who reads while it is written may see one number of the old speed and one
-//   of the new.
-class PublishedSpeed {
- public:
-  void store(const PrefillSpeed& speed) {
-    per_prompt_.store(speed.seconds_per_prompt, std::memory_order_relaxed);
-    per_token_.store(speed.seconds_per_token, std::memory_order_relaxed);
-  }
-  PrefillSpeed load() const {
-    return {.seconds_per_prompt = per_prompt_.load(std::memory_order_relaxed),
-            .seconds_per_token = per_token_.load(std::memory_order_relaxed)};
-  }
-
- private:
-  std::atomic<double> per_prompt_{kUnmeasuredSpeed.seconds_per_prompt};
-  std::atomic<double> per_token_{kUnmeasuredSpeed.seconds_per_token};
-};
-
 // Role. What ranks of one kind have measured together: the guess for one that is new.
 // Confinement. Any thread; readers take no lock.
 // Lifetime. Shared by the ranks.
 class SiblingPace {
  public:
-  PrefillSpeed speed() const { return speed_.load(); }
+  PrefillSpeed speed() const { return speed_.load().value_or(kUnmeasuredSpeed); }
   void add(double prompts, double tokens, double seconds);
 
  private:
@@ -86,6 +50,13 @@ class SiblingPace {
   std::mutex mutex_;
   SpeedFit fit_;
 };
+
+// How fast a rank is that has measured so much itself, if anything: while it has not, as its siblings
+// are; null: it has none.
+inline PrefillSpeed speed_of(const PublishedSpeed& own, const SiblingPace* siblings) {
+  if (const auto measured = own.load()) return *measured;
+  return siblings != nullptr ? siblings->speed() : kUnmeasuredSpeed;
+}
 
 // Role. Learns how fast one rank prefills from what a router sees: when prompts were sent, and when
 //   they were answered. The time from one answer to the next, while there was something to do, is what
@@ -100,8 +71,9 @@ class Pace {
   // Answers closer together than this come from the same step of the engine.
   static constexpr std::chrono::milliseconds kSameStep{2};
 
-  // Null: it has no siblings.
-  explicit Pace(std::shared_ptr<SiblingPace> siblings = nullptr);
+  // `siblings`: null where it has none. What it learns stands in `published`.
+  explicit Pace(std::shared_ptr<SiblingPace> siblings = nullptr,
+                std::shared_ptr<PublishedSpeed> published = std::make_shared<PublishedSpeed>());
 
   void sent(Time now);
   // Its prefill is complete; `tokens` of it were in no cache.
@@ -110,8 +82,8 @@ class Pace {
   void lost(Time now);
 
   // Its own, or while it has none its siblings'.
-  PrefillSpeed speed() const { return measured() ? speed_.load() : prior(); }
-  bool measured() const { return measured_.load(std::memory_order_acquire); }
+  PrefillSpeed speed() const { return speed_of(*published_, siblings_.get()); }
+  bool measured() const { return published_->load().has_value(); }
 
  private:
   // What was computed in one step, as far as is known.
@@ -121,14 +93,12 @@ class Pace {
     double seconds = 0;
   };
 
-  PrefillSpeed prior() const { return siblings_ ? siblings_->speed() : kUnmeasuredSpeed; }
   // The following require: mutex_ is held.
   void one_less();
   void close_group();
 
   const std::shared_ptr<SiblingPace> siblings_;
-  std::atomic<bool> measured_{false};
-  PublishedSpeed speed_;
+  const std::shared_ptr<PublishedSpeed> published_;
 
   std::mutex mutex_;
   SpeedFit fit_;

@@ -5,6 +5,7 @@
 #include "model/worker.h"
 #include "routing/block_weight.h"
 #include "routing/prefill_backlog.h"
+#include "routing/published_speed.h"
 
 #include <atomic>
 #include <chrono>
@@ -34,11 +35,16 @@ struct SeatKeyHash {
   }
 };
 
-// Role. What runs on one rank.
-// Confinement. Any thread reads, without a lock; only a LoadLedger writes.
+// Two lines of the processor's cache: it brings in both when one is wanted.
+inline constexpr std::size_t kTwoLines = 128;
+inline constexpr std::size_t kLine = kTwoLines / 2;
+
+// Role. What runs on one rank, and how fast it is: all that is looked at when it is weighed. With
+//   thousands of ranks waiting for memory is most of that work, so it lies in two lines.
+// Confinement. Any thread reads, without a lock; only a LoadLedger, and who learns speeds, writes.
 // Lifetime. Shared by the fleet and by what is booked on it.
-// Invariants. 0 everywhere when nothing is booked.
-class alignas(64) SeatLoad {
+// Invariants. What runs there is 0 everywhere when nothing is booked.
+class alignas(kTwoLines) SeatLoad {
  public:
   std::int64_t requests() const { return requests_.load(std::memory_order_relaxed); }
   // To be computed for requests before their first token, as booked.
@@ -54,20 +60,30 @@ class alignas(64) SeatLoad {
   }
   // Active ones, equal beginnings once; output blocks by weight.
   double decode_blocks() const { return in_blocks(decode_.load(std::memory_order_relaxed)); }
-  // Has it brought near: it will be looked at in a moment.
-  void fetch() const {
-    __builtin_prefetch(&requests_);
+  // Of a Pace and of a TransferPace.
+  const PublishedSpeed& prefill_speed() const { return prefill_speed_; }
+  PublishedSpeed& prefill_speed() { return prefill_speed_; }
+  const PublishedSpeed& transfer_speed() const { return transfer_speed_; }
+  PublishedSpeed& transfer_speed() { return transfer_speed_; }
+  // Has brought near what will be looked at in a moment: what runs there, and the rest as well.
+  void fetch() const { __builtin_prefetch(&requests_); }
+  void fetch_all() const {
     __builtin_prefetch(&awaited_);
+    __builtin_prefetch(&requests_);
   }
 
  private:
   friend class LoadLedger;
   friend class Awaiting;
 
-  std::atomic<std::int64_t> requests_{0};
-  std::atomic<BlockWeight> decode_{0};
-  PrefillBacklog backlog_;
+  // The first line, for who forecasts.
   std::atomic<std::int64_t> awaited_{0};  // nanoseconds
+  PublishedSpeed prefill_speed_;
+  PublishedSpeed transfer_speed_;
+  // The second line, for all.
+  alignas(kLine) std::atomic<std::int64_t> requests_{0};
+  std::atomic<BlockWeight> decode_{0};
+  PrefillBacklog backlog_;  // which begins with what is read
 };
 
 // Role. Says that a prompt waits for a rank to have time, so that others see the line: for as long as

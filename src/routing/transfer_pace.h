@@ -3,36 +3,56 @@
 #pragma once
 
 #include "routing/pace.h"
+#include "routing/published_speed.h"
 
-#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace baton::routing {
 
-// Role. Learns how long it takes from the end of a prompt on one prefill worker until the first token
+// Role. Learns how long it takes from the end of a prompt on one prefill rank until the first token
 //   comes from the worker that decodes it: a part for each hand-off and a part for each token.
 // Confinement. Any thread; a lock for a few sums, and readers take none.
-// Lifetime. As long as the worker, or as any of those it is the common one of.
+// Lifetime. As long as the rank, or as any of those it is the common one of.
 // Invariants. What differs from the common one by no more than chance does is the common one: equal
-//   workers are equally far away.
+//   ranks are equally far away.
 class TransferPace {
  public:
-  // `common`: of all workers of its kind; null: this is such a one, or it has no siblings.
-  explicit TransferPace(std::shared_ptr<TransferPace> common = nullptr);
+  // `common`: of all ranks of its kind; null: this is such a one, or it has no siblings. What it
+  // learns stands in `published`.
+  explicit TransferPace(
+      std::shared_ptr<TransferPace> common = nullptr,
+      std::shared_ptr<PublishedSpeed> published = std::make_shared<PublishedSpeed>());
 
   void took(std::uint64_t tokens, double seconds);
   // What a prompt of so many tokens will take; 0 where nothing is known.
-  double seconds(double tokens) const;
+  double seconds(double tokens) const { return seconds(*published_, common_.get(), tokens); }
+  // The same of one that has published `own`, if anything.
+  static double seconds(const PublishedSpeed& own, const TransferPace* common, double tokens);
 
  private:
+  // Part of what is common that is taken for chance.
+  static constexpr double kChance = 0.25;
+
   const std::shared_ptr<TransferPace> common_;
-  std::atomic<bool> measured_{false};
-  PublishedSpeed line_;
+  const std::shared_ptr<PublishedSpeed> published_;
 
   std::mutex mutex_;
   SpeedFit fit_;  // under mutex_
 };
+
+// Here, since it is asked of thousands of ranks for each prompt.
+inline double TransferPace::seconds(const PublishedSpeed& own, const TransferPace* common,
+                                    double tokens) {
+  const auto usually = common != nullptr ? common->published_->load() : std::nullopt;
+  const double usual = usually ? usually->seconds(tokens) : 0;
+  const auto measured = own.load();
+  if (!measured) return usual;
+  const double seconds = measured->seconds(tokens);
+  return std::abs(seconds - usual) <= kChance * usual ? usual : seconds;
+}
 
 }  // namespace baton::routing

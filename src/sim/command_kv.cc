@@ -38,6 +38,11 @@ void add_kv_flags(CLI::App& sim, Options& options) {
       ->check(CLI::IsMember({"int", "bin"}));
   sim.add_option("--kv-hash-seed", kv.hash_seed, "vLLM's PYTHONHASHSEED [random]");
   sim.add_option_function<std::string>(
+         "--prefix-caching-hash-algo",
+         [&kv](const std::string& name) { kv.hash_pickle = name == "sha256"; },
+         "vLLM: what its hashes are of, pickle or CBOR [sha256_cbor]")
+      ->check(CLI::IsMember({"sha256", "sha256_cbor"}));
+  sim.add_option_function<std::string>(
          "--kv-root-parent",
          [&kv](const std::string& name) { kv.root_parent_zero = name == "zero"; },
          "What a first block has for a parent [nil]")

@@ -64,6 +64,9 @@ Result<void> read_model(const Options& options, const json& body, GenerationRequ
 // vLLM minds a salt that is none.
 Result<void> read_salt(const Options& options, const json& body, GenerationRequest& out) {
   const json* salt = field(body, "cache_salt");
+  // SGLang's own way to set a part of the cache apart, of which it tells nobody.
+  const json* key = field(body, "extra_key");
+  if (options.engine == model::Engine::Sglang && key != nullptr) out.scope.key = key->dump();
   if (salt == nullptr) return {};
   if (salt->is_string()) out.scope.salt = salt->get<std::string>();
   if (options.engine != model::Engine::Vllm || !out.scope.salt.empty()) return {};

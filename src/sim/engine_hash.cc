@@ -2,10 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/engine_hash.h"
 
+#include "sim/pickle_writer.h"
+
 #include <openssl/evp.h>
 
 #include <functional>
 #include <random>
+#include <utility>
 
 namespace baton::sim {
 namespace {
@@ -24,24 +27,46 @@ std::uint64_t read_big_endian(Bytes bytes) {
   return value;
 }
 
-// CBOR's shortest form of a type with a length or value.
-void add_cbor_head(std::vector<std::uint8_t>& out, std::uint8_t major, std::uint64_t value) {
-  const auto type = static_cast<std::uint8_t>(major << 5U);
-  if (value < 24) {
-    out.push_back(static_cast<std::uint8_t>(type | value));
-    return;
-  }
-  const unsigned exponent = value <= 0xFF ? 0 : value <= 0xFFFF ? 1 : value <= 0xFFFFFFFF ? 2 : 3;
-  out.push_back(static_cast<std::uint8_t>(type | (24 + exponent)));
-  for (unsigned shift = 8U << exponent; shift > 0; shift -= 8) {
-    out.push_back(static_cast<std::uint8_t>(value >> (shift - 8)));
-  }
-}
+// Role. Writes one object in CBOR's canonical form.
+// Confinement, Lifetime. Inside one function.
+class CborWriter {
+ public:
+  explicit CborWriter(std::size_t bytes) { out_.reserve(bytes); }
 
-void add_cbor_text(std::vector<std::uint8_t>& out, std::string_view text) {
-  add_cbor_head(out, 3, text.size());
-  out.insert(out.end(), text.begin(), text.end());
-}
+  void none() { out_.push_back(0xF6); }
+  void integer(std::int64_t value) {
+    const bool negative = value < 0;
+    head(negative ? 1 : 0, static_cast<std::uint64_t>(negative ? -(value + 1) : value));
+  }
+  void bytes(Bytes value) {
+    head(2, value.size());
+    out_.insert(out_.end(), value.begin(), value.end());
+  }
+  void text(std::string_view value) {
+    head(3, value.size());
+    out_.insert(out_.end(), value.begin(), value.end());
+  }
+  void open_tuple(std::size_t size) { head(4, size); }
+  void close_tuple(std::size_t /*size*/) {}
+  std::vector<std::uint8_t> finish() && { return std::move(out_); }
+
+ private:
+  // The shortest form of a type with a length or value.
+  void head(std::uint8_t major, std::uint64_t value) {
+    const auto type = static_cast<std::uint8_t>(major << 5U);
+    if (value < 24) {
+      out_.push_back(static_cast<std::uint8_t>(type | value));
+      return;
+    }
+    const unsigned exponent = value <= 0xFF ? 0 : value <= 0xFFFF ? 1 : value <= 0xFFFFFFFF ? 2 : 3;
+    out_.push_back(static_cast<std::uint8_t>(type | (24 + exponent)));
+    for (unsigned shift = 8U << exponent; shift > 0; shift -= 8) {
+      out_.push_back(static_cast<std::uint8_t>(value >> (shift - 8)));
+    }
+  }
+
+  std::vector<std::uint8_t> out_;
+};
 
 std::uint64_t mix32(std::uint32_t value, std::uint64_t seed) {
   for (int round = 0; round < 2; ++round) value = ((value >> 16U) ^ value) * 0x45D9F3BU;
@@ -61,7 +86,7 @@ HashRule rule_of(const Options& options) {
   if (!options.tells_of_blocks()) return HashRule::TrtllmV1;
   switch (options.engine) {
     case model::Engine::Vllm:
-      return HashRule::VllmCbor;
+      return options.kv.hash_pickle ? HashRule::VllmPickle : HashRule::VllmCbor;
     case model::Engine::Sglang:
       return HashRule::Sglang;
     case model::Engine::Trtllm:
@@ -73,7 +98,7 @@ HashRule rule_of(const Options& options) {
 }  // namespace
 
 std::uint64_t hash_number(HashRule rule, const BlockHash& hash) {
-  return read_big_endian(rule == HashRule::VllmCbor ? Bytes(hash).last(8) : Bytes(hash).first(8));
+  return read_big_endian(is_vllm(rule) ? Bytes(hash).last(8) : Bytes(hash).first(8));
 }
 
 void BlockHasher::FreeContext::operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
@@ -85,7 +110,7 @@ BlockHasher& BlockHasher::operator=(BlockHasher&&) noexcept = default;
 
 BlockHasher BlockHasher::of(const Options& options) {
   BlockHasher hasher(rule_of(options));
-  if (hasher.rule_ == HashRule::VllmCbor) {
+  if (is_vllm(hasher.rule_)) {
     if (options.kv.hash_seed.empty()) {
       std::random_device random;
       for (std::uint8_t& byte : hasher.none_) byte = static_cast<std::uint8_t>(random());
@@ -101,16 +126,20 @@ BlockHasher BlockHasher::of(const Options& options) {
 }
 
 void BlockHasher::seed(std::string_view text) {
-  std::vector<std::uint8_t> preimage;
-  add_cbor_text(preimage, text);
-  none_ = sha256({preimage});
+  const auto preimage = [text](auto writer) {
+    writer.text(text);
+    return std::move(writer).finish();
+  };
+  none_ = sha256({rule_ == HashRule::VllmPickle ? preimage(PickleWriter())
+                                                : preimage(CborWriter(8 + text.size()))});
 }
 
 BlockHash BlockHasher::next(const std::optional<BlockHash>& parent, std::span<const TokenId> tokens,
-                            const CacheScope& scope) const {
+                            const CacheScope& scope, std::span<const ItemKey> items) const {
   switch (rule_) {
     case HashRule::VllmCbor:
-      return next_vllm(parent, tokens, scope);
+    case HashRule::VllmPickle:
+      return next_vllm(parent, tokens, scope, items);
     case HashRule::Sglang:
       return next_sglang(parent, tokens, scope);
     case HashRule::TrtllmV1:
@@ -124,6 +153,7 @@ std::uint64_t BlockHasher::key(const BlockHash& hash, const CacheScope& scope) c
   if (rule_ != HashRule::Sglang) return key;
   const std::hash<std::string> hash_text;
   if (!scope.lora.empty()) key = mix64(hash_text(scope.lora), key);
+  if (!scope.key.empty()) key = mix64(hash_text(scope.key), key + 2);
   if (!salt_in_hash_ && !scope.salt.empty()) key = mix64(hash_text(scope.salt), key + 1);
   return key;
 }
@@ -136,40 +166,62 @@ BlockHash BlockHasher::sha256(std::initializer_list<Bytes> parts) const {
   return digest;
 }
 
-BlockHash BlockHasher::next_vllm(const std::optional<BlockHash>& parent,
-                                 std::span<const TokenId> tokens, const CacheScope& scope) const {
-  const BlockHash& before = parent ? *parent : none_;
-  std::vector<std::uint8_t> preimage;
-  preimage.reserve(64 + tokens.size() * 5);
-  add_cbor_head(preimage, 4, 3);
-  add_cbor_head(preimage, 2, before.size());
-  preimage.insert(preimage.end(), before.begin(), before.end());
-  add_cbor_head(preimage, 4, tokens.size());
-  for (const TokenId token : tokens) add_cbor_head(preimage, 0, token);
+template <class Writer>
+void BlockHasher::write_vllm(Writer& out, const std::optional<BlockHash>& parent,
+                             std::span<const TokenId> tokens, const CacheScope& scope,
+                             std::span<const ItemKey> items) const {
+  out.open_tuple(3);
+  out.bytes(parent ? *parent : none_);
+  out.open_tuple(tokens.size());
+  for (const TokenId token : tokens) out.integer(token);
+  out.close_tuple(tokens.size());
   const bool salted = !parent && !scope.salt.empty();
-  const auto keys = static_cast<unsigned>(!scope.lora.empty()) + static_cast<unsigned>(salted);
+  const std::size_t keys =
+      items.size() + static_cast<unsigned>(!scope.lora.empty()) + static_cast<unsigned>(salted);
   if (keys == 0) {
-    preimage.push_back(0xF6);
+    out.none();
   } else {
-    add_cbor_head(preimage, 4, keys);
+    out.open_tuple(keys);
     if (!scope.lora.empty() && lora_by_number_) {
-      add_cbor_head(preimage, 0, scope.lora_id);
+      out.integer(scope.lora_id);
     } else if (!scope.lora.empty()) {
-      add_cbor_text(preimage, scope.lora);
+      out.text(scope.lora);
     }
-    if (salted) add_cbor_text(preimage, scope.salt);
+    for (const ItemKey& item : items) {
+      out.open_tuple(2);
+      out.text(item.id);
+      out.integer(item.offset);
+      out.close_tuple(2);
+    }
+    if (salted) out.text(scope.salt);
+    out.close_tuple(keys);
   }
-  return sha256({preimage});
+  out.close_tuple(3);
+}
+
+BlockHash BlockHasher::next_vllm(const std::optional<BlockHash>& parent,
+                                 std::span<const TokenId> tokens, const CacheScope& scope,
+                                 std::span<const ItemKey> items) const {
+  const auto preimage = [&](auto writer) {
+    write_vllm(writer, parent, tokens, scope, items);
+    return std::move(writer).finish();
+  };
+  return sha256({rule_ == HashRule::VllmPickle ? preimage(PickleWriter())
+                                               : preimage(CborWriter(64 + tokens.size() * 5))});
 }
 
 BlockHash BlockHasher::next_sglang(const std::optional<BlockHash>& parent,
                                    std::span<const TokenId> tokens, const CacheScope& scope) const {
   std::vector<std::uint8_t> content;
-  content.reserve(tokens.size() * 4);
-  for (const TokenId token : tokens) {
+  content.reserve(tokens.size() * 8);
+  const auto add = [&content](TokenId token) {
     for (unsigned shift = 0; shift < 32; shift += 8) {
       content.push_back(static_cast<std::uint8_t>(token >> shift));
     }
+  };
+  for (std::size_t i = 0; i + (pairs_ ? 1 : 0) < tokens.size(); ++i) {
+    add(tokens[i]);
+    if (pairs_) add(tokens[i + 1]);
   }
   if (parent) return sha256({*parent, content});
   if (scope.salt.empty() || !salt_in_hash_) return sha256({content});

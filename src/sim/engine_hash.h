@@ -25,14 +25,26 @@ struct CacheScope {
   std::string lora = {};      // an adapter's name; empty: none
   std::uint32_t lora_id = 0;  // its number, from 1 on
   std::string salt = {};
+  std::string key = {};  // SGLang's extra_key
   bool operator==(const CacheScope&) const = default;
 };
 
-enum class HashRule {
-  VllmCbor,  // SHA-256 over CBOR
-  Sglang,    // SHA-256 over the tokens
-  TrtllmV1,  // a 64-bit mix, the cheapest
+// An image or the like among a block's tokens, as vLLM has it in its hash.
+struct ItemKey {
+  std::string id;
+  std::int64_t offset = 0;  // of its first token, from the block's first one
 };
+
+enum class HashRule {
+  VllmCbor,    // SHA-256 over CBOR: vLLM's `sha256_cbor`
+  VllmPickle,  // SHA-256 over Python's pickle: vLLM's `sha256`
+  Sglang,      // SHA-256 over the tokens
+  TrtllmV1,    // a 64-bit mix, the cheapest
+};
+
+constexpr bool is_vllm(HashRule rule) {
+  return rule == HashRule::VllmCbor || rule == HashRule::VllmPickle;
+}
 
 // The number that events give in place of a hash.
 std::uint64_t hash_number(HashRule rule, const BlockHash& hash);
@@ -57,10 +69,12 @@ class BlockHasher {
   void name_adapters_by_number() { lora_by_number_ = true; }
   // SGLang before 0.5.18: a salt separates the cache and is in no hash.
   void leave_salt_out() { salt_in_hash_ = false; }
+  // SGLang with EAGLE: blocks of pairs of neighbours, so a block comes with the token behind it.
+  void hash_pairs() { pairs_ = true; }
 
-  // Of a block behind `parent`, which is none for the first of a sequence.
+  // Of a block behind `parent`, which is none for the first of a sequence. `items` count with vLLM.
   BlockHash next(const std::optional<BlockHash>& parent, std::span<const TokenId> tokens,
-                 const CacheScope& scope) const;
+                 const CacheScope& scope, std::span<const ItemKey> items = {}) const;
   // What the cache finds the block by: unlike the hash it always tells scopes apart.
   std::uint64_t key(const BlockHash& hash, const CacheScope& scope) const;
   std::uint64_t number(const BlockHash& hash) const { return hash_number(rule_, hash); }
@@ -71,8 +85,13 @@ class BlockHasher {
   };
 
   BlockHash sha256(std::initializer_list<std::span<const std::uint8_t>> parts) const;
+  // What vLLM hashes: the hash before, the tokens, and whatever else separates the block.
+  template <class Writer>
+  void write_vllm(Writer& out, const std::optional<BlockHash>& parent,
+                  std::span<const TokenId> tokens, const CacheScope& scope,
+                  std::span<const ItemKey> items) const;
   BlockHash next_vllm(const std::optional<BlockHash>& parent, std::span<const TokenId> tokens,
-                      const CacheScope& scope) const;
+                      const CacheScope& scope, std::span<const ItemKey> items) const;
   BlockHash next_sglang(const std::optional<BlockHash>& parent, std::span<const TokenId> tokens,
                         const CacheScope& scope) const;
   BlockHash next_trtllm(const std::optional<BlockHash>& parent, std::span<const TokenId> tokens,
@@ -81,6 +100,7 @@ class BlockHasher {
   HashRule rule_;
   bool lora_by_number_ = false;
   bool salt_in_hash_ = true;
+  bool pairs_ = false;
   BlockHash none_{};
   std::unique_ptr<EVP_MD_CTX, FreeContext> context_;
 };

@@ -37,7 +37,7 @@ KvEvent stored_event(const EventFormat& format, const BlocksStored& stored) {
                 .block_size = format.block_size,
                 .medium = stored.tier == Tier::Device ? "GPU" : format.host_medium};
   if (format.salt_in_map) event.salt = stored.scope.salt;
-  if (format.rule != HashRule::VllmCbor) return event;
+  if (!is_vllm(format.rule)) return event;
   if (stored.scope.lora_id != 0) event.lora_id = stored.scope.lora_id;
   event.lora_name = stored.scope.lora;
   std::vector<std::vector<std::string>> keys(stored.hashes.size());
@@ -62,7 +62,7 @@ void add_removed(const EventFormat& format, const BlockRemoved& removed,
     return;
   }
   KvEvent event{.type = KvEvent::Type::Removed, .hashes = {removed.hash}, .medium = medium};
-  if (format.rule == HashRule::VllmCbor) event.group = 0;
+  if (is_vllm(format.rule)) event.group = 0;
   events.push_back(std::move(event));
 }
 
@@ -236,6 +236,7 @@ EventFormat event_format(const Options& options) {
   format.block_size = options.block_size;
   switch (options.engine) {
     case Engine::Vllm:
+      format.rule = options.kv.hash_pickle ? HashRule::VllmPickle : HashRule::VllmCbor;
       format.encoding = release >= Version{0, 24, 0} ? KvEncoding::Map : KvEncoding::Array;
       format.last_field = last_vllm_field(release);
       format.keys_of_every_block = release >= Version{0, 22, 0};

@@ -32,6 +32,7 @@ struct KvOptions {
   std::uint64_t first_sequence = 0;
   std::optional<std::uint32_t> buffer;  // batches kept for replay; TensorRT-LLM: events kept
   std::string hash_seed;                // vLLM's PYTHONHASHSEED; empty: something random
+  bool hash_pickle = false;             // vLLM's `sha256` in place of `sha256_cbor`
   std::optional<bool> decode_cache;     // whether a decode worker has a prefix cache
   bool host_hashes_only = false;        // vLLM: stores on the host have no tokens
   std::uint32_t host_blocks = 0;        // of each rank, for what the device has no room for

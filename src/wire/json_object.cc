@@ -12,11 +12,49 @@ namespace {
 
 constexpr std::size_t kUsualMembers = 12;
 
+// The place in the structure behind the value that begins at `at` of it.
+std::size_t past_value(std::string_view text, Structure structure, std::size_t at) {
+  std::size_t depth = 0;
+  do {
+    const char c = text[structure[at++]];
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+  } while (depth > 0);
+  return at;
+}
+
+// Past what stands before a part of the structure and the white space in front of it.
+std::size_t end_before(std::string_view text, std::size_t place) {
+  return text.find_last_not_of(" \t\r\n", place - 1) + 1;
+}
+
 }  // namespace
 
 Result<JsonObject> JsonObject::parse(std::string_view text) {
-  if (auto valid = validate_json_object(text); !valid) return fail(std::move(valid.error()));
-  return *within(text);
+  JsonObject object;
+  object.text_ = text;
+  auto valid = validate_json_object(text, [&](Structure found) { object.add_members(found); });
+  if (!valid) return fail(std::move(valid.error()));
+  return object;
+}
+
+// Goes from place to place of the structure, so that long values are not read once more.
+void JsonObject::add_members(std::span<const std::uint32_t> structure) {
+  members_.reserve(kUsualMembers);
+  std::size_t at = 1;  // behind the opening bracket
+  while (text_[structure[at]] != '}') {
+    const std::size_t colon = at + 1;
+    const std::size_t behind = past_value(text_, structure, at + 2);
+    const std::size_t begin = structure[at];
+    const std::string_view key =
+        text_.substr(begin + 1, end_before(text_, structure[colon]) - begin - 2);
+    members_.push_back({.key = key,
+                        .escaped = key.contains('\\'),
+                        .begin = begin,
+                        .value = structure[at + 2],
+                        .end = end_before(text_, structure[behind])});
+    at = text_[structure[behind]] == ',' ? behind + 1 : behind;
+  }
 }
 
 std::optional<JsonObject> JsonObject::within(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,7 @@ class JsonObject {
     std::size_t end;  // past the value
   };
   static bool names(const Member& member, std::string_view key);
+  void add_members(std::span<const std::uint32_t> structure);
 
   std::string_view text_;
   std::vector<Member> members_;

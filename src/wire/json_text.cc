@@ -6,6 +6,7 @@
 #include "wire/json_object.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,21 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 // Where the first quote or backslash is; the size of a block where there is none.
 std::size_t first_special(ByteBlock bytes) {
   return first_hit((bytes == std::uint8_t{'"'}) | (bytes == std::uint8_t{'\\'}));
+}
+
+// Text that is read at once where there is so much of it.
+constexpr std::size_t kWindow = 4 * sizeof(ByteBlock);
+
+// Copies a window of text. Returns a bit for each quote and backslash in it, the lowest for the first.
+std::uint64_t copy_window(char* to, const char* from) {
+  std::uint64_t specials = 0;
+  for (std::size_t at = 0; at < kWindow; at += sizeof(ByteBlock)) {
+    const ByteBlock bytes = load_block(from + at);
+    std::memcpy(to + at, &bytes, sizeof bytes);
+    const auto hits = (bytes == std::uint8_t{'"'}) | (bytes == std::uint8_t{'\\'});
+    specials |= std::uint64_t{hit_bits(hits)} << at;
+  }
+  return specials;
 }
 
 // Past the object or array that opens at `at`.
@@ -201,14 +217,17 @@ std::size_t skip_value(std::string_view text, std::size_t at) {
 
 char* unescape_to(char* to, std::string_view text, std::size_t& at) {
   while (at < text.size()) {
-    if (text.size() - at >= sizeof(ByteBlock)) {
-      // There is room for the whole block, and what follows its first special byte is written over.
-      const ByteBlock bytes = load_block(text.data() + at);
-      std::memcpy(to, &bytes, sizeof bytes);
-      const std::size_t size = first_special(bytes);
+    if (text.size() - at >= kWindow) {
+      // There is room for the whole window, and what follows its first special byte is written over.
+      const std::uint64_t specials = copy_window(to, text.data() + at);
+      if (specials == 0) {  // apart, so that the next window need not wait for the count
+        to += kWindow;
+        at += kWindow;
+        continue;
+      }
+      const auto size = static_cast<std::size_t>(std::countr_zero(specials));
       to += size;
       at += size;
-      if (size == sizeof bytes) continue;
     } else if (text[at] != '"' && text[at] != '\\') {
       *to++ = text[at++];
       continue;

@@ -1,50 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "wire/json_structure.h"
 #include "wire/json_text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
 
+#include <bit>
+#include <cstdint>
 #include <optional>
 
 namespace baton::wire {
 namespace {
 
-// simdjson holds some fourteen bytes per byte of text. Each thread keeps that much for texts up to
-// this size; larger ones pay for their own.
+// simdjson holds four bytes per byte of text, and some fourteen where it has to parse it. Each thread
+// keeps that much for texts up to this size; larger ones pay for their own.
 constexpr std::size_t kKeptParserText = 256 * 1024;
 
 // Finding the place of a fault needs a slower parser, so it is only done in texts up to this size.
 constexpr std::size_t kMaxLocatedText = 64 * 1024;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Past the JSON number that starts at `at`; `at` itself where there is none.
-std::size_t skip_number(std::string_view text, std::size_t at) {
-  const auto skip_digits = [text](std::size_t i) {
-    while (i < text.size() && is_digit(text[i])) ++i;
-    return i;
-  };
-  const auto is_at = [text](std::size_t i, std::string_view any_of) {
-    return i < text.size() && any_of.contains(text[i]);
-  };
-  std::size_t i = is_at(at, "-") ? at + 1 : at;
-  const std::size_t whole = i;
-  i = skip_digits(whole);
-  if (i == whole || (text[whole] == '0' && i > whole + 1)) return at;
-  if (is_at(i, ".")) {
-    const std::size_t fraction = i + 1;
-    i = skip_digits(fraction);
-    if (i == fraction) return at;
-  }
-  if (is_at(i, "eE")) {
-    const std::size_t exponent = is_at(i + 1, "+-") ? i + 2 : i + 1;
-    i = skip_digits(exponent);
-    if (i == exponent) return at;
-  }
-  return i;
-}
 
 // The text with every well-formed number replaced by a zero and blanks. The length stays.
 std::string without_numbers(std::string_view text) {
@@ -70,8 +47,32 @@ std::string without_numbers(std::string_view text) {
 
 enum class Wanted { Object, Any };
 
+Structure structure_of(const simdjson::dom::parser& parser) {
+  const auto& found = *parser.implementation;
+  return {found.structural_indexes.get(), found.n_structural_indexes};
+}
+
+// Most texts are valid, and simdjson's second stage only copies them: the structure that the first
+// one finds is enough to know.
+bool is_sure(simdjson::dom::parser& parser, std::string_view text) {
+  if (text.empty()) return false;
+  if (parser.capacity() < text.size()) {
+    const std::size_t room =
+        text.size() > kKeptParserText ? text.size() : std::bit_ceil(text.size());
+    if (parser.allocate(room) != simdjson::SUCCESS) return false;
+  }
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  const auto found =
+      parser.implementation->stage1(bytes, text.size(), simdjson::stage1_mode::regular);
+  return found == simdjson::SUCCESS && surely_valid(text, structure_of(parser));
+}
+
 simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view text,
                                 Wanted wanted) {
+  if (is_sure(parser, text)) {
+    const bool object = text[skip_space(text, 0)] == '{';
+    return object || wanted == Wanted::Any ? simdjson::SUCCESS : simdjson::INCORRECT_TYPE;
+  }
   simdjson::dom::element root;
   auto error = parser.parse(text.data(), text.size()).get(root);
   // simdjson also refuses numbers that fit no C++ type; an engine may well take them.
@@ -83,13 +84,20 @@ simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view 
   return root.is_object() ? simdjson::SUCCESS : simdjson::INCORRECT_TYPE;
 }
 
-simdjson::error_code check(std::string_view text, Wanted wanted) {
+// Calls with the parser that has found the text to be as wanted.
+template <class Use>
+simdjson::error_code check(std::string_view text, Wanted wanted, Use use) {
+  const auto check_and_use = [&](simdjson::dom::parser& parser) {
+    const simdjson::error_code error = check_with(parser, text, wanted);
+    if (!error) use(parser);
+    return error;
+  };
   if (text.size() > kKeptParserText) {
     simdjson::dom::parser parser;
-    return check_with(parser, text, wanted);
+    return check_and_use(parser);
   }
   thread_local simdjson::dom::parser parser;
-  return check_with(parser, text, wanted);
+  return check_and_use(parser);
 }
 
 // Takes everything but the place of the first fault.
@@ -159,11 +167,13 @@ Error fault_in(std::string_view what, std::string_view text, simdjson::error_cod
 
 }  // namespace
 
-Result<void> validate_json_object(std::string_view text) {
+Result<void> validate_json_object(std::string_view text,
+                                  const std::function<void(Structure)>& use) {
   if (skip_space(text, 0) == text.size()) {
     return fail(Errc::InvalidJson, "request body is empty");
   }
-  const auto error = check(text, Wanted::Object);
+  const auto error = check(text, Wanted::Object,
+                           [&](const simdjson::dom::parser& parser) { use(structure_of(parser)); });
   if (!error) return {};
   if (error == simdjson::INCORRECT_TYPE) {
     return fail(Errc::InvalidJson, "request body must be a JSON object");
@@ -171,8 +181,12 @@ Result<void> validate_json_object(std::string_view text) {
   return fail(fault_in("request body", text, error));
 }
 
+Result<void> validate_json_object(std::string_view text) {
+  return validate_json_object(text, [](Structure) {});
+}
+
 Result<void> validate_json(std::string_view text) {
-  const auto error = check(text, Wanted::Any);
+  const auto error = check(text, Wanted::Any, [](const simdjson::dom::parser&) {});
   if (!error) return {};
   return fail(fault_in("the text", text, error));
 }

@@ -6,7 +6,8 @@ import os from 'node:os';
 import path from 'node:path';
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { agree, casesFor, Tokenizer } from './support/compare.mjs';
+import { charsmap, compatible } from './support/charsmap.mjs';
+import { agree, casesFor, encodeAll, Tokenizer } from './support/compare.mjs';
 import { lookAlikes, ODDITIES, TEXTS } from './support/corpus.mjs';
 import { askTokenizer } from './support/program.mjs';
 import { Random, randomTexts } from './support/random.mjs';
@@ -40,6 +41,8 @@ const unigram = (more) => ({
   type: 'Unigram', unk_id: 0, byte_fallback: false,
   vocab: [['<unk>', 0], ['<s>', 0], ['</s>', 0], ...scoredPieces(1500, under)], ...more,
 });
+const wordLevel = (words) => ({ type: 'WordLevel', unk_token: '<unk>', vocab: numbered(['<unk>', '<s>', '</s>', ...words]) });
+const precompiled = (replacements) => ({ type: 'Precompiled', precompiled_charsmap: charsmap(replacements) });
 const token = (content, id, more = {}) => ({ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true, ...more });
 const SPECIALS = [token('<unk>', 0), token('<s>', 1), token('</s>', 2)];
 // Tokens the model does not have are numbered behind it, as the library does.
@@ -78,6 +81,7 @@ const files = {
   'Unigram': file({ model: unigram(), pre_tokenizer: metaspace(), decoder: metaspace() }),
   'Unigram with byte fallback': file({ model: unigram({ byte_fallback: true, vocab: [...unigram().vocab, ...byteTokens().map((t) => [t, -12])] }), pre_tokenizer: metaspace({ prepend_scheme: 'first' }), decoder: sequence('decoders', [{ type: 'ByteFallback' }, metaspace({ prepend_scheme: 'first' })]) }),
   'Unigram of whole texts': file({ model: unigram(), normalizer: sequence('normalizers', [{ type: 'NFKC' }, { type: 'Replace', pattern: { Regex: ' {2,}' }, content: ' ' }]), pre_tokenizer: metaspace({ split: false, prepend_scheme: 'never' }), decoder: metaspace({ prepend_scheme: 'never' }) }),
+  'Unigram behind Precompiled': file({ model: unigram(), normalizer: sequence('normalizers', [precompiled(compatible()), { type: 'Replace', pattern: { Regex: ' {2,}' }, content: ' ' }]), pre_tokenizer: metaspace(), decoder: metaspace() }),
   'Metaspace, first': file({ model: underBpe(), pre_tokenizer: metaspace({ prepend_scheme: 'first' }), decoder: metaspace({ prepend_scheme: 'first' }) }),
   'Metaspace, never': file({ model: underBpe(), pre_tokenizer: metaspace({ prepend_scheme: 'never' }), decoder: metaspace({ prepend_scheme: 'never' }) }),
   'Metaspace, unsplit': file({ model: underBpe({ byte_fallback: true }), pre_tokenizer: metaspace({ split: false }), decoder: metaspace() }),
@@ -85,6 +89,14 @@ const files = {
   'Digits together': file({ model: byteBpe(), pre_tokenizer: beforeBytes({ type: 'Digits', individual_digits: false }), decoder: byteLevel() }),
   'CharDelimiterSplit': file({ model: byteBpe(), pre_tokenizer: beforeBytes({ type: 'CharDelimiterSplit', delimiter: 'e' }), decoder: byteLevel() }),
   'Whitespace': file({ model: byteBpe(), pre_tokenizer: beforeBytes({ type: 'Whitespace' }), decoder: byteLevel() }),
+  'FixedLength': file({ model: byteBpe(), pre_tokenizer: beforeBytes({ type: 'FixedLength', length: 5 }), decoder: byteLevel() }),
+  'FixedLength of one': file({ model: byteBpe(), pre_tokenizer: beforeBytes({ type: 'FixedLength', length: 1 }), decoder: byteLevel() }),
+  'FixedLength of words': file({ model: byteBpe(), pre_tokenizer: beforeBytes({ type: 'WhitespaceSplit' }, { type: 'FixedLength', length: 3 }), decoder: byteLevel() }),
+  'WordLevel': file({ model: wordLevel(TEXTS.flatMap((text) => text.match(/\w+|[^\w\s]+/gu))), pre_tokenizer: { type: 'Whitespace' } }),
+  'WordLevel in small letters': file({ model: wordLevel(TEXTS.flatMap((text) => text.toLowerCase().split(/\s+/u))), normalizer: { type: 'Lowercase' }, pre_tokenizer: { type: 'WhitespaceSplit' } }),
+  'WordLevel of characters': file({ model: wordLevel(TEXTS.flatMap(units)), pre_tokenizer: { type: 'FixedLength', length: 1 }, decoder: { type: 'Fuse' } }),
+  'CTC': file({ model: wordLevel(['<pad>', '|', '.', '?', "n't", "'s", ...TEXTS.flatMap(units)]), pre_tokenizer: { type: 'FixedLength', length: 1 }, decoder: { type: 'CTC', pad_token: '<pad>', word_delimiter_token: '|', cleanup: true } }),
+  'CTC as it is': file({ model: wordLevel(['<pad>', '|', ...TEXTS.flatMap(units)]), pre_tokenizer: { type: 'FixedLength', length: 1 }, decoder: { type: 'CTC', pad_token: '<pad>', word_delimiter_token: '|', cleanup: false } }),
   'normalized added tokens': file({ model: byteBpe(), normalizer: sequence('normalizers', [{ type: 'NFKC' }, { type: 'Lowercase' }]), pre_tokenizer: byteLevel(), decoder: byteLevel(),
     added_tokens: [...SPECIALS, token('Hello', null, { normalized: true, special: false }), token('<TOOL>', null, { normalized: true }), token('<Raw>', null), token('ﬁ', null, { normalized: true })] }),
   'added tokens that eat blanks': file({ model: byteBpe(), pre_tokenizer: byteLevel(), decoder: byteLevel(),
@@ -100,6 +112,10 @@ for (const [name, normalizer] of Object.entries({
   NFC: { type: 'NFC' }, NFD: { type: 'NFD' }, NFKC: { type: 'NFKC' }, NFKD: { type: 'NFKD' }, Nmt: { type: 'Nmt' }, Lowercase: { type: 'Lowercase' }, StripAccents: sequence('normalizers', [{ type: 'NFD' }, { type: 'StripAccents' }]),
   Strip: { type: 'Strip', strip_left: true, strip_right: true }, 'Strip left': { type: 'Strip', strip_left: true, strip_right: false }, Prepend: { type: 'Prepend', prepend: '>> ' },
   'Replace of a pattern': { type: 'Replace', pattern: { Regex: '\\s+' }, content: ' ' }, 'Replace of a string': { type: 'Replace', pattern: { String: 'e' }, content: '\u20ac' },
+  'Precompiled as NFKC': precompiled(compatible()),
+  'Precompiled with little': precompiled({ ﬁ: 'fi', '①': '1', a: '' }),
+  'Precompiled for graphemes': precompiled({ 'e\u0301': 'é', 'A\u030a': 'Å', '\r\n': '\n', '\t': ' ', '👍🏽': '+', '🇩🇪': 'DE', '\u200b': '' }),
+  'Precompiled with prefixes': precompiled({ a: 'X', 'a\u0301': 'Z', ab: 'Y', e: '', 'é': 'e\u0301e', '\u0301': '\u0300', ' ': '▁' }),
 })) files[`normalizer ${name}`] = file({ model: byteBpe(), normalizer, pre_tokenizer: byteLevel(), decoder: byteLevel() });
 files['normalizer ByteLevel'] = file({ model: byteBpe(), normalizer: { type: 'ByteLevel' }, decoder: byteLevel() });
 for (const behavior of BEHAVIORS) {
@@ -130,6 +146,13 @@ describe('features', () => {
       await agree(name, folderWith(name, json), library, await casesFor(library, texts));
     });
   }
+
+  test('the tables made for Precompiled replace what they are to', async () => {
+    const [table, plain] = ['normalizer Precompiled as NFKC', 'ByteLevel with its own pattern'].map((name) => Tokenizer.fromString(JSON.stringify(files[name])));
+    const replaced = Object.entries(compatible());
+    assert.ok(replaced.length > 1_000);
+    assert.deepEqual(await encodeAll(table, replaced.map(([text]) => text), false), await encodeAll(plain, replaced.map(([, other]) => other), false));
+  });
 
   const unknown = {
     WordMagic: file({ model: { ...byteBpe(), type: 'WordMagic' } }),

@@ -60,14 +60,15 @@ for (const model of models) {
     });
 
     test('what is decoded is what was encoded', async (context) => {
-      if (file.decoder.type !== 'ByteLevel' || file.normalizer?.type === 'NFC') {
+      if (file.decoder.type !== 'ByteLevel') {
         context.diagnostic('this model does not promise that');
         return;
       }
+      const composes = file.normalizer?.type === 'NFC';
       const texts = [...TEXTS, ...ODDITIES, ...lookAlikes(added),
         ...randomTexts(new Random(11), 3_000, { added, texts: TEXTS, decoded: [] })];
       const ids = await askTokenizer(folder, texts.map((text) => ['encode', text]));
-      await agree(model, folder, library, ids.map((subject, i) => ({ kind: 'decode', subject, expected: texts[i] })));
+      await agree(model, folder, library, ids.map((subject, i) => ({ kind: 'decode', subject, expected: composes ? texts[i].normalize('NFC') : texts[i] })));
     });
 
     test('a conversation that grows has the same tokens with a cache', async () => {

@@ -54,6 +54,27 @@ for (const policy of ['load_aware', 'kv', 'ttft']) {
   });
 }
 
+scenario('whole answers share a worker', async (s) => {
+  const fleet = await Fleet.start(s, {
+    counts: { aggregated: 1 },
+    sim: { decodeMs: 20 },
+    model: { policy: 'kv', queue: { busy_tokens: 0 } },
+  });
+  const send = (seed) =>
+    request(fleet.router.address, {
+      path: COMPLETIONS,
+      body: JSON.stringify({ model: 'demo', prompt: ids(1200, seed), max_tokens: 300, ignore_eos: true }),
+    });
+  const [sim] = fleet.of('aggregated');
+  const loops = Array.from({ length: 6 }, async (_, client) => {
+    for (let turn = 0; turn < 2; ++turn) assert.equal((await send(100 + 10 * client + turn)).status, 200);
+  });
+  await until('all are on the worker at once', async () => (await sim.state()).running === 6);
+  await Promise.all(loops);
+  await fleet.settle();
+  assert.equal(await fleet.router.metric('baton_worker_prefill_tokens'), 0);
+});
+
 scenario('a full queue refuses with 429, and what waits is served', async (s) => {
   const fleet = await Fleet.start(s, {
     counts: { prefill: 1, decode: 1 },
@@ -77,6 +98,34 @@ scenario('a full queue refuses with 429, and what waits is served', async (s) =>
   assert.equal((await complete(fleet, ids(400, 99))).status, 200);
 });
 
+scenario('who would wait too long is refused at once, and served when it comes again', async (s) => {
+  const fleet = await Fleet.start(s, {
+    counts: { prefill: 1, decode: 1 },
+    sim: { prefillTokensPerSecond: 4000 },
+    model: { policy: 'ttft', queue: { longest_wait: '50ms' } },
+  });
+  // At first nobody knows how fast the queue is served, and nobody is refused.
+  let refused;
+  let seed = 0;
+  const loops = Array.from({ length: 40 }, async () => {
+    for (let turn = 0; turn < 100 && !refused; ++turn) {
+      const answer = await complete(fleet, ids(100, ++seed));
+      if (answer.status === 200) continue;
+      refused ??= answer;
+      assert.equal(answer.status, 429);
+    }
+  });
+  await Promise.all(loops);
+  assert.ok(refused, 'somebody was refused');
+  assert.ok(Number(refused.headers['retry-after']) >= 1);
+  const { error } = JSON.parse(refused.text);
+  assert.equal(error.code, 'queue_full');
+  assert.equal(error.details.limit_kind, 'wait_ms');
+  assert.ok(error.details.current >= error.details.limit);
+  await fleet.settle();
+  assert.equal((await complete(fleet, ids(100, ++seed))).status, 200);
+});
+
 scenario('whoever does not want to wait is told so, whoever leaves is gone', async (s) => {
   const fleet = await Fleet.start(s, {
     counts: { prefill: 1, decode: 1 },
@@ -91,6 +140,11 @@ scenario('whoever does not want to wait is told so, whoever leaves is gone', asy
   const patient = await complete(fleet, ids(100, 3), { 'x-baton-queue': '50ms' });
   assert.equal(patient.status, 503);
   assert.equal(JSON.parse(patient.text).error.code, 'queue_timeout');
+  const path = `/v1/decisions/${patient.headers['x-request-id']}`;
+  const { waited } = JSON.parse((await request(fleet.router.admin, { method: 'GET', path })).text);
+  assert.equal(waited.policy_class, 'default');
+  assert.ok(waited.queued_ms > 0);
+  assert.match(waited.refused, /patience/);
   const wrong = await complete(fleet, ids(100, 3), { 'x-baton-queue': 'soon' });
   assert.equal(wrong.status, 400);
   assert.equal((await running).status, 200);

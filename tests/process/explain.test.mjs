@@ -118,7 +118,7 @@ scenario('a prompt goes where most of it is, and everybody agrees why', async (s
     assert.deepEqual(byWorker(prefill), byWorker(route.prefill), 'candidate by candidate, term by term');
     assert.deepEqual(byWorker(decode), byWorker(route.decode));
     assert.equal(decode.worker, servedBy(answer).decode);
-    assert.deepEqual(told.waited, { policy_class: null, ahead: 0, queued_ms: 0, followed_ms: 0 });
+    assert.deepEqual(told.waited, { policy_class: null, ahead: 0, queued_ms: 0, followed_ms: 0, refused: null });
     assert.equal(told.outcome.status, 200);
     assert.equal(told.outcome.error, null);
     assert.equal(told.outcome.retries, 0);

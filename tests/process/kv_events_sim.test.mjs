@@ -186,6 +186,21 @@ scenario('a buffer that is too small loses the oldest batches', async (s) => {
   assert.deepEqual(batches.map(({ seq }) => seq), range(end - 5, 5));
 });
 
+// Of the tokens 1 2 3 4 100 1000 70000 128000 behind PYTHONHASHSEED 42, from Python's hashlib over its pickle or over CBOR.
+scenario("vLLM's hashes are of what --prefix-caching-hash-algo says", async (s) => {
+  const expected = {
+    sha256: ['0x0902fcecc2422367', '0x9f720a9bd4195433'],
+    sha256_cbor: ['0x5319d4d1d84429df', '0x02dd2f3209f9ba45'],
+  };
+  for (const [algo, hashes] of Object.entries(expected)) {
+    const sim = await Sim.telling(s, { ...SMALL, kvHashSeed: '42', prefixCachingHashAlgo: algo });
+    await complete(sim, { prompt: [1, 2, 3, 4, 100, 1000, 70_000, 128_000, 5], max_tokens: 1 });
+    await replayIsTruth(s, sim);
+    const { batches } = await replay(s, sim.replay);
+    assert.deepEqual(batches.flatMap(({ batch }) => batch.events).flatMap((event) => event.block_hashes), hashes);
+  }
+});
+
 scenario('adapters and salts are told as the release tells them', async (s) => {
   const vllm = await Sim.telling(s, { ...SMALL, lora: 'sql' });
   const sglang = await Sim.telling(s, { ...SMALL, engine: 'sglang', lora: 'sql' });

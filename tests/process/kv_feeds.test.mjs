@@ -9,6 +9,7 @@ import { Router, Sim } from './support/fleet.mjs';
 import { request } from './support/http.mjs';
 import { Audit, cacheOf, indexOf, matchesOf, untilCache } from './support/kv_book.mjs';
 import { Publisher } from './support/kv_feed.mjs';
+import { freePort } from './support/ports.mjs';
 import { until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 import { writeTinyModel } from './support/tiny_model.mjs';
@@ -21,9 +22,9 @@ const listening = (sim, more = {}) => ({ ...sim.worker(), kv_events: sim.feed, k
 const nameOf = ({ address }) => address;
 
 /** Prompts are token ids, which only a router that tokenizes looks at. */
-async function routerFor(s, workers, kvIndex = {}) {
+async function routerFor(s, workers, kvIndex = {}, more = {}) {
   const tokenizer = await writeTinyModel(s, { name: `model-${s.processes.length}` });
-  const router = await Router.start(s, { kv_index: kvIndex, models: [{ name: 'demo', tokenizer, workers }] });
+  const router = await Router.start(s, { kv_index: kvIndex, ...more, models: [{ name: 'demo', tokenizer, workers }] });
   await router.allUp();
   return router;
 }
@@ -316,15 +317,40 @@ scenario('SGLang is asked where its events are', async (s) => {
   assert.ok(prompts > 10);
 });
 
-/** A port that was free a moment ago. */
-function freePort() {
-  return new Promise((resolve) => {
-    const server = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
+scenario('a new engine behind a feed that cannot be asked for a replay', async (s) => {
+  const flags = { ...SMALL, engine: 'sglang' };
+  let sim = await Sim.telling(s, flags);
+  // Nobody looks whether the engine is there: its feed alone tells.
+  const router = await routerFor(s, [sim.worker()], { prediction_ttl: '0s' }, { health: { interval: '1h' } });
+  const fresh = freshPrompts();
+  let last;
+  await untilCache(router, sim, 'it speaks', async ({ source }) => {
+    last = fresh();
+    await compute(router, last);
+    return source === 'events';
   });
-}
+  // More than the new one can have told before it is heard: so its numbers cannot go on where these end.
+  await crowd(router, fresh, 60);
+  last = fresh();
+  await compute(router, last);
+  await untilCache(router, sim, 'its blocks are known', async () => (await matchAt(router, sim, last))?.cached_tokens === 2 * BLOCK);
+
+  const { number } = await cacheOf(router, sim);
+  await sim.kill();
+  const doubted = ({ state, feed, source }) => state === 'unconfirmed' && feed === 'waiting' && source === 'decisions';
+  await untilCache(router, sim, 'it is doubted', doubted);
+  sim = await Sim.telling(s, { ...flags, port: sim.address.split(':')[1], kvEvents: sim.feed, kvReplay: sim.replay });
+  const after = await cacheOf(router, sim);
+  assert.ok(doubted(after) && after.number === number, JSON.stringify(after));
+  assert.equal((await matchAt(router, sim, last))?.cached_tokens ?? 0, 0, 'nobody believes in the old one\'s blocks');
+
+  let looks = 0;
+  await untilCache(router, sim, 'the new one is heard', async ({ source, restarts, lost }) => {
+    if (looks++ % 20 === 0) await compute(router, fresh());
+    return source === 'events' && restarts + lost > 0;
+  });
+  assert.equal((await matchAt(router, sim, last))?.told ?? 0, 0);
+});
 
 /** Writes bytes to a port and waits for the end of the connection. */
 function shout(port, bytes) {

@@ -235,7 +235,7 @@ scenario('logs and metrics tell what happened', async (s) => {
     assert.equal(await router.metric('baton_prompt_tokens_total', demo), promptTokens);
     assert.equal(await router.metric('baton_completion_tokens_total', demo), completionTokens);
     assert.equal(await router.metric('baton_response_bytes_total', demo), Buffer.byteLength(answer.text));
-    assert.equal(await router.inFlight(), 0);
+    await until('nothing is in flight', async () => (await router.inFlight()) === 0);
     const text = await fetchText(router.admin, '/metrics');
     for (const { name } of await router.metrics()) {
       assert.match(text, new RegExp(`# HELP ${name.replace(/_(bucket|sum|count)$/, '')}\\b`), `${name} is documented`);

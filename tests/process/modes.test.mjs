@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `disaggregation: auto | required | off`, and the life of a model's prefill workers: pending, active, unavailable.
 import assert from 'node:assert/strict';
-import net from 'node:net';
 import { describe } from 'node:test';
 
 import { ask, chat, checkExact, checkRefused, servedBy } from './support/ask.mjs';
 import { Fleet, Router, Sim } from './support/fleet.mjs';
 import { request } from './support/http.mjs';
+import { freePort } from './support/ports.mjs';
 import { until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
-
-/** A port nobody listens on now. The kernel gives out others before this one again. */
-async function freePort() {
-  const server = net.createServer();
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** A router whose prefill worker is configured but not there yet, and its decode worker. */
 async function startWithoutPrefill(s, model, engine = 'vllm') {
@@ -117,7 +108,7 @@ describe('disaggregation', { concurrency: 3 }, () => {
     await router.ready();
     const body = chat('Somebody again');
     checkExact(await ask(router, body), body);
-    assert.equal(await router.inFlight(), 0);
+    await until('nothing is in flight', async () => (await router.inFlight()) === 0);
   });
 
   for (const engine of ['vllm', 'trtllm']) {

@@ -4,14 +4,15 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 
 import { COMPLETIONS, completion } from './support/ask.mjs';
-import { Etcd, freePorts } from './support/etcd.mjs';
+import { Etcd } from './support/etcd.mjs';
 import { Sim } from './support/fleet.mjs';
 import { request } from './support/http.mjs';
+import { freePort } from './support/ports.mjs';
 import { inTime, until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 import { PREFIX, Sidecar } from './support/sidecar.mjs';
 
-const freeAddress = async () => `127.0.0.1:${(await freePorts(1))[0]}`;
+const freeAddress = async () => `127.0.0.1:${await freePort()}`;
 const portOf = (address) => address.split(':')[1];
 
 scenario('an engine is announced once it is healthy, as what it says it is', async (s) => {

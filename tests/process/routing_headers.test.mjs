@@ -218,6 +218,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
     const turns = [];
     for (let i = 0; i < 6; ++i) {
       const body = chat(`Turn ${i}`, { stream: i % 2 === 0 });
+      await until('the turn before is over', async () => (await fleet.router.inFlight()) === 0);
       const before = await requestsOf(fleet);
       const routes = [];
       for (let j = 0; j < 5; ++j) routes.push(await askedByClient({ ...body, stream: false }), await fleet.router.route(body));

@@ -5,6 +5,7 @@ import { describe } from 'node:test';
 
 import { ask, chat, checkExact, checkRefused, servedBy } from './support/ask.mjs';
 import { ENGINES, Fleet } from './support/fleet.mjs';
+import { until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 
 const COUNTS = { prefill: 2, decode: 4 };
@@ -76,7 +77,7 @@ describe('transfer domains', { concurrency: 3 }, () => {
       assert.match(message, /rack=r[01]/);
     }
     for (const { requests } of await fleet.states()) assert.equal(requests, 0, 'nobody was asked anything');
-    assert.equal(await fleet.router.inFlight(), 0);
+    await until('nothing is in flight', async () => (await fleet.router.inFlight()) === 0);
   });
 
   scenario('required: a pin across racks is refused', async (s) => {

@@ -20,7 +20,7 @@ std::string_view plain(std::string_view parameter) {
 void Arguments::add_named(Ref<Text> name, Value value) {
   for (const auto& [known, held] : named_) {
     if (known->view() == name->view()) {
-      raise("got multiple values for keyword argument {}", quoted(name->view()));
+      raise("got multiple values for keyword argument {}", in_quotes(name->view()));
     }
   }
   named_.emplace_back(std::move(name), std::move(value));
@@ -50,17 +50,17 @@ void Arguments::bind(const Builtin& builtin) {
     const auto at = static_cast<std::size_t>(std::ranges::find(parameters, name->view(), plain) -
                                              parameters.begin());
     if (at >= count) {
-      raise("{}() got an unexpected keyword argument {}", builtin.name, quoted(name->view()));
+      raise("{}() got an unexpected keyword argument {}", builtin.name, in_quotes(name->view()));
     }
     if (at < given_count || given(at)) {
-      raise("{}() got multiple values for argument {}", builtin.name, quoted(name->view()));
+      raise("{}() got multiple values for argument {}", builtin.name, in_quotes(name->view()));
     }
     positional_[at] = std::move(value);
   }
   named_.clear();
   for (std::size_t i = given_count; i < count; ++i) {
     if (!given(i) && !parameters[i].starts_with('?')) {
-      raise("{}() missing required argument {}", builtin.name, quoted(parameters[i]));
+      raise("{}() missing required argument {}", builtin.name, in_quotes(parameters[i]));
     }
   }
 }

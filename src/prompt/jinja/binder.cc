@@ -45,7 +45,7 @@ std::size_t Binder::bind(Block& block, ScopeEntry& scope) {
 
 SlotRef Binder::slot(const std::string& name) const {
   const auto place = symbols_->find(name);
-  if (!place) raise("the variable {} has no place", quoted(name));
+  if (!place) raise("the variable {} has no place", in_quotes(name));
   return {.hops = static_cast<std::uint16_t>(symbols_->function().depth - place->function->depth),
           .index = place->index};
 }

@@ -199,7 +199,7 @@ class BraceFormat {
     for (const auto& [known, value] : arguments_.named()) {
       if (known->view() == name) return value;
     }
-    raise("{}", quoted(name));
+    raise("{}", in_quotes(name));
   }
 
   Run& run_;

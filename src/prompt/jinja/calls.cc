@@ -157,7 +157,7 @@ const Value& FilterExpression::evaluate(Run& run, Value& scratch) const {
 }
 
 Value FilterExpression::apply(Run& run, const Value& to) const {
-  if (filter == nullptr) raise("No filter named {} found.", quoted(name));
+  if (filter == nullptr) raise("No filter named {} found.", in_quotes(name));
   run.step();
   Arguments with;
   arguments.evaluate(run, with);
@@ -170,7 +170,7 @@ void FilterExpression::each_child(const std::function<void(Expression&)>& visit)
 }
 
 void FilterExpression::bind(Binder& binder, bool soft) {
-  if (filter == nullptr && !soft) raise("line {}: No filter named {}.", line, quoted(name));
+  if (filter == nullptr && !soft) raise("line {}: No filter named {}.", line, in_quotes(name));
   Expression::bind(binder, soft);
 }
 
@@ -183,7 +183,7 @@ TestExpression::TestExpression(int at_line, ExpressionPtr what, std::string call
       arguments(std::move(with)) {}
 
 const Value& TestExpression::evaluate(Run& run, Value& scratch) const {
-  if (builtin == nullptr) raise("No test named {} found.", quoted(name));
+  if (builtin == nullptr) raise("No test named {} found.", in_quotes(name));
   Value held;
   const Value& of = operand->evaluate(run, held);
   Arguments with;
@@ -198,7 +198,7 @@ void TestExpression::each_child(const std::function<void(Expression&)>& visit) c
 }
 
 void TestExpression::bind(Binder& binder, bool soft) {
-  if (builtin == nullptr && !soft) raise("line {}: No test named {}.", line, quoted(name));
+  if (builtin == nullptr && !soft) raise("line {}: No test named {}.", line, in_quotes(name));
   Expression::bind(binder, soft);
 }
 

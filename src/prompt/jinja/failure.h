@@ -17,6 +17,7 @@ namespace baton::prompt::jinja {
 struct Failure {
   std::string message;
   Errc code = Errc::InvalidRequest;
+  bool limit = false;  // of steps or bytes
 };
 
 template <class... Args>

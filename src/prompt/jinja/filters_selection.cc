@@ -30,7 +30,7 @@ Value map(Run& run, const Value& self, Arguments& arguments) {
     if (attribute.is_unset()) raise("map requires a filter argument");
     const Value fallback = arguments.take_named("default");
     if (!arguments.named().empty()) {
-      raise("Unexpected keyword argument {}", quoted(arguments.named().front().first->view()));
+      raise("Unexpected keyword argument {}", in_quotes(arguments.named().front().first->view()));
     }
     const AttributePath path(attribute);
     Cursor cursor(run, self);
@@ -39,7 +39,7 @@ Value map(Run& run, const Value& self, Arguments& arguments) {
   }
   const std::string name = str(arguments[0]);
   const Builtin* filter = find_filter(name);
-  if (filter == nullptr) raise("No filter named {}.", quoted(name));
+  if (filter == nullptr) raise("No filter named {}.", in_quotes(name));
   Cursor cursor(run, self);
   while (cursor.next(item)) {
     Arguments each = remaining(arguments, 1);
@@ -61,7 +61,7 @@ Value choose(Run& run, const Value& self, Arguments& arguments, Keep keep, Ask a
   if (arguments.size() > names) {
     const std::string name = str(arguments[names]);
     test = find_test(name);
-    if (test == nullptr) raise("No test named {}.", quoted(name));
+    if (test == nullptr) raise("No test named {}.", in_quotes(name));
   }
   Cursor cursor(run, self);
   Value item;

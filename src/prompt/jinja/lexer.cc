@@ -205,7 +205,7 @@ class Lexer {
       std::string_view after = rest_;
       take_code_point(after);
       raise("line {}: unexpected char {} at {}", line_,
-            quoted(rest_.substr(0, rest_.size() - after.size())),
+            in_quotes(rest_.substr(0, rest_.size() - after.size())),
             count_code_points(std::string_view(source_).substr(0, source_.size() - rest_.size())));
     }
     balance(*op, open_brackets);

@@ -38,7 +38,7 @@ bool is_internal_name(std::string_view name) {
 
 Value unsafe(const Value& object, std::string_view name) {
   return Value::missing_because(fmt::format("access to attribute {} of '{}' object is unsafe.",
-                                            quoted(name), type_name(object)));
+                                            in_quotes(name), type_name(object)));
 }
 
 const Builtin* find_method(const Value& object, std::string_view name) {

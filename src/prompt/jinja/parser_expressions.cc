@@ -68,7 +68,7 @@ ExpressionPtr Parser::tuple(Inline conditions, std::string_view end_name, bool i
     if (!parts.empty()) return std::move(parts.front());
     if (!in_parentheses) {
       raise("line {}: Expected an expression, got {}", current().line,
-            quoted(current().description()));
+            in_quotes(current().description()));
     }
   }
   return bounded(std::make_unique<SequenceExpression>(line, SequenceExpression::Form::Tuple,

@@ -39,7 +39,7 @@ ExpressionPtr Parser::primary() {
     default:
       break;
   }
-  raise("line {}: unexpected {}", line, quoted(token.description()));
+  raise("line {}: unexpected {}", line, in_quotes(token.description()));
 }
 
 ExpressionPtr Parser::list() {

@@ -58,7 +58,7 @@ Block Parser::block(EndTags end_tags) {
   }
   if (end_tags.size() > 0) {
     raise("line {}: Unexpected end of template. Jinja was looking for the tag {}.", current().line,
-          quoted(*end_tags.begin()));
+          in_quotes(*end_tags.begin()));
   }
   return statements;
 }
@@ -98,9 +98,10 @@ std::unique_ptr<Statement> Parser::statement() {
     if (token.text == name) return (this->*parse)();
   }
   if (among(kRefusedTags, token.text)) {
-    raise("line {}: the tag {} is not supported in chat templates", token.line, quoted(token.text));
+    raise("line {}: the tag {} is not supported in chat templates", token.line,
+          in_quotes(token.text));
   }
-  raise("line {}: Encountered unknown tag {}.", token.line, quoted(token.text));
+  raise("line {}: Encountered unknown tag {}.", token.line, in_quotes(token.text));
 }
 
 std::unique_ptr<Statement> Parser::if_statement() {
@@ -210,7 +211,7 @@ void Parser::signature(Macro& macro) {
     parameter.name = expect_name();
     const auto known = std::ranges::find(macro.parameters, parameter.name, &Macro::Parameter::name);
     if (known != macro.parameters.end()) {
-      raise("line {}: the parameter {} stands there twice", line, quoted(parameter.name));
+      raise("line {}: the parameter {} stands there twice", line, in_quotes(parameter.name));
     }
     if (skip("=")) {
       parameter.fallback = expression();
@@ -230,7 +231,7 @@ Target Parser::single_target(Attributes attributes) {
     return inner;
   }
   if (current().kind != TokenKind::Name) {
-    raise("line {}: can't assign to {}", current().line, quoted(current().description()));
+    raise("line {}: can't assign to {}", current().line, in_quotes(current().description()));
   }
   Target node;
   const int line = current().line;
@@ -314,10 +315,10 @@ std::string Parser::expect_name() {
 
 void Parser::unexpected(std::string_view wanted) const {
   if (current().kind == TokenKind::End) {
-    raise("line {}: unexpected end of template, expected {}.", current().line, quoted(wanted));
+    raise("line {}: unexpected end of template, expected {}.", current().line, in_quotes(wanted));
   }
-  raise("line {}: expected token {}, got {}", current().line, quoted(wanted),
-        quoted(current().description()));
+  raise("line {}: expected token {}, got {}", current().line, in_quotes(wanted),
+        in_quotes(current().description()));
 }
 
 bool Parser::at_tuple_end(std::string_view end_name) const {

@@ -51,7 +51,7 @@ class PercentFormat {
       if (!values_.is_dict()) raise("format requires a mapping");
       const std::string_view key = rest_.substr(1, end - 1);
       named = values_.as_dict().find(key);
-      if (named == nullptr) raise("{}", quoted(key));
+      if (named == nullptr) raise("{}", in_quotes(key));
       rest_.remove_prefix(end + 1);
     }
     bool left = false;

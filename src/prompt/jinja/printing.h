@@ -19,7 +19,7 @@ void append_str(std::string& out, const Value& value);
 void append_repr(std::string& out, const Value& value);
 std::string str(const Value& value);
 std::string repr(const Value& value);
-std::string quoted(std::string_view text);  // repr() of a string
+std::string in_quotes(std::string_view text);  // repr() of a string
 std::string float_repr(double value);
 
 // The name of a value's type as Python's messages have it, and as Jinja's have it.

@@ -47,7 +47,8 @@ const Value& Run::resolve(std::string_view name) const {
 
 void Run::check() {
   if (steps_ > limits_.steps) {
-    raise("the template takes more than {} steps", limits_.steps);
+    throw Failure{.message = fmt::format("the template takes more than {} steps", limits_.steps),
+                  .limit = true};
   }
   if (stop_.stop_requested()) {
     throw Failure{.message = "Rendering was stopped.", .code = Errc::ClientGone};
@@ -61,7 +62,11 @@ void Run::charge(std::size_t bytes) {
   step(bytes / kBytesPerStep);
 }
 
-void Run::too_long() const { raise("the template makes more than {} bytes", limits_.output_bytes); }
+void Run::too_long() const {
+  throw Failure{
+      .message = fmt::format("the template makes more than {} bytes", limits_.output_bytes),
+      .limit = true};
+}
 
 void Run::print(const Value& value) {
   if (value.is_string()) {

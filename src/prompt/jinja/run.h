@@ -81,7 +81,7 @@ class Run {
   class Capture {
    public:
     explicit Capture(Run& run) : run_(run), outer_(run.out_) {
-      text_.reserve(run.usual_capture_);
+      text_.reserve(run.usual_capture_ + run.usual_capture_ / 8);  // few are of the same size
       run.out_ = &text_;
     }
     ~Capture() { run_.out_ = outer_; }

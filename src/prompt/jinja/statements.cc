@@ -197,10 +197,10 @@ Flow CallStatement::run(Run& run) const {
 }
 
 std::string MacroObject::repr() const {
-  return macro.name.empty() ? "<Macro anonymous>" : "<Macro " + quoted(macro.name) + ">";
+  return macro.name.empty() ? "<Macro anonymous>" : "<Macro " + in_quotes(macro.name) + ">";
 }
 
-std::string Macro::shown_name() const { return name.empty() ? "None" : quoted(name); }
+std::string Macro::shown_name() const { return name.empty() ? "None" : in_quotes(name); }
 
 Value Macro::call(Run& run, const Ref<Activation>& outer, Arguments& arguments) const {
   auto& given = arguments.positional();
@@ -220,7 +220,7 @@ Value Macro::call(Run& run, const Ref<Activation>& outer, Arguments& arguments) 
   }
   if (!named_rest && !arguments.named().empty()) {
     const std::string_view first = arguments.named().front().first->view();
-    raise("macro {} takes no keyword argument {}", shown_name(), quoted(first));
+    raise("macro {} takes no keyword argument {}", shown_name(), in_quotes(first));
   }
   if (!positional_rest && given.size() > parameters.size()) {
     raise("macro {} takes not more than {} argument(s)", shown_name(), parameters.size());
@@ -242,10 +242,10 @@ Value Macro::call(Run& run, const Ref<Activation>& outer, Arguments& arguments) 
   scope.enter(run);
   for (const Parameter& parameter : parameters) {
     if (!run.slot(parameter.slot).is_unset()) continue;
-    run.slot(parameter.slot) = parameter.fallback
-                                   ? parameter.fallback->value(run)
-                                   : Value::missing_because(fmt::format(
-                                         "parameter {} was not provided", quoted(parameter.name)));
+    run.slot(parameter.slot) =
+        parameter.fallback ? parameter.fallback->value(run)
+                           : Value::missing_because(fmt::format("parameter {} was not provided",
+                                                                in_quotes(parameter.name)));
   }
   run_block(body, run);
   return capture.take();

@@ -48,6 +48,7 @@ Result<std::string> Template::render(const Dict& variables,
     }
     return std::move(run).take_output();
   } catch (const Failure& failure) {
+    if (circumstances.crossed) *circumstances.crossed = failure.limit;
     if (failure.code != Errc::InvalidRequest) return fail(failure.code, failure.message);
     return fail(failure.code, "The chat template failed: " + failure.message);
   }

@@ -27,6 +27,7 @@ struct Circumstances {
   std::stop_token stop = {};                  // ClientGone where it was stopped
   std::size_t expected_bytes = 0;             // of output, as far as that is known
   Limits limits = {};
+  bool* crossed = nullptr;  // where it fails: whether a limit of steps or bytes was crossed
 };
 
 // Role. A chat template: Jinja as transformers sets it up (trim_blocks, lstrip_blocks, loop controls,

@@ -118,11 +118,11 @@ std::string Value::undefined_message() const {
   const auto owner = static_cast<Kind>(extra_ / 4);
   switch (extra_ % 4) {
     case kName:
-      return fmt::format("{} is undefined", quoted(about));
+      return fmt::format("{} is undefined", in_quotes(about));
     case kHint:
       return std::string(about);
     case kAttribute:
-      return fmt::format("{} has no attribute {}", quoted(object_type(owner)), quoted(about));
+      return fmt::format("{} has no attribute {}", in_quotes(object_type(owner)), in_quotes(about));
     default:
       return fmt::format("{} has no element {}", object_type(owner), about);
   }

@@ -79,10 +79,39 @@ void AddedTokens::add_as(const AddedToken& token, TokenId id) {
 }
 
 void AddedTokens::finish(const Normalizer* normalizer) {
+  normalizes_ = normalizer != nullptr;
   // Two tokens can look alike once they are normalized: special ones come first, as in the library.
   for (const bool special : {true, false}) {
     for (const TokenId id : order_) {
       if (tokens_.at(id).special == special) look_for(id, normalizer);
+    }
+  }
+  find_borders();
+}
+
+// No token may reach across the end of a border: none may begin with an end of it and go on, nor
+// hold it and go on.
+void AddedTokens::find_borders() {
+  const ByteTrie& raw = raw_.patterns();
+  const ByteTrie& normalized = normalized_.patterns();
+  borders_.resize(order_.empty() ? 0 : std::size_t{highest_} + 1);
+  for (const TokenId id : order_) {
+    const AddedToken& token = tokens_.at(id);
+    if ((token.normalized && normalizes_) || is_space(token.content)) continue;
+    bool crossed = false;
+    for (std::string_view end = token.content; !end.empty(); end.remove_prefix(1)) {
+      crossed = crossed || raw.goes_beyond(end) || normalized.goes_beyond(end);
+    }
+    borders_[id] = !crossed;
+  }
+  for (const TokenId id : order_) {
+    const std::string& content = tokens_.at(id).content;
+    const auto note = [&](std::size_t end, TokenId held) {
+      if (end < content.size()) borders_[held] = false;
+    };
+    for (std::size_t at = 0; at < content.size(); ++at) {
+      raw.for_each_at(content, at, note);
+      normalized.for_each_at(content, at, note);
     }
   }
 }
@@ -92,8 +121,6 @@ void AddedTokens::look_for(TokenId id, const Normalizer* normalizer) {
   if (token.single_word || token.lstrip || token.rstrip) look_around_ = true;
   if (!token.normalized) {
     raw_.add(token.content, id);
-    if (borders_.size() <= id) borders_.resize(id + 1);
-    borders_[id] = !is_space(token.content);
     return;
   }
   std::string buffer;
@@ -103,25 +130,14 @@ void AddedTokens::look_for(TokenId id, const Normalizer* normalizer) {
   if (!pattern.empty()) normalized_.add(pattern, id);
 }
 
-void AddedTokens::cut(std::string_view text, const TokenMatcher& matcher,
-                      std::vector<Part>& parts) const {
-  std::size_t done = 0;
-  for (auto match = matcher.find(text, 0); match; match = matcher.find(text, match->end)) {
-    std::size_t begin = match->begin;
-    std::size_t end = match->end;
-    if (look_around_) {
-      const AddedToken& token = tokens_.at(match->id);
-      if (token.single_word && inside_word(text, *match)) continue;
-      if (token.lstrip) begin -= space_at_end(text.substr(0, begin));
-      if (token.rstrip) end += space_at_start(text.substr(end));
-    }
-    if (done < begin) parts.push_back({text.substr(done, begin - done), std::nullopt});
-    parts.push_back({text.substr(match->begin, match->end - match->begin), match->id});
-    // White space that the last token took along may hold a token of its own; the library then
-    // lets both count.
-    done = end;
-  }
-  if (done < text.size()) parts.push_back({text.substr(done), std::nullopt});
+std::optional<AddedTokens::Reach> AddedTokens::look_around(std::string_view text,
+                                                           const TokenMatcher::Match& match) const {
+  const AddedToken& token = tokens_.at(match.id);
+  if (token.single_word && inside_word(text, match)) return std::nullopt;
+  Reach reach{match.begin, match.end};
+  if (token.lstrip) reach.begin -= space_at_end(text.substr(0, reach.begin));
+  if (token.rstrip) reach.end += space_at_start(text.substr(reach.end));
+  return reach;
 }
 
 std::optional<TokenId> AddedTokens::find(std::string_view content) const {

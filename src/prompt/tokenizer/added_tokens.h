@@ -48,16 +48,34 @@ class AddedTokens {
   // To be called once all are added.
   void finish(const Normalizer* normalizer);
 
-  // Appends the parts of a text as it came, or of a normalized stretch of it.
-  void cut_raw(std::string_view text, std::vector<Part>& parts) const { cut(text, raw_, parts); }
-  void cut_normalized(std::string_view text, std::vector<Part>& parts) const {
-    cut(text, normalized_, parts);
+  // Calls with the parts of a text as it came, in order, for as long as `visit` returns true.
+  template <class Visit>
+  void cut(std::string_view text, Visit visit) const {
+    std::size_t clear = 0;
+    cut(text, clear, visit);
   }
-  bool any_normalized() const { return !normalized_.empty(); }
-  // Tokens found in a text as it came do not look at what is around them, so that parts of it have
-  // the same tokens on their own, if they are cut at the end of a token.
+  // The same. Before `clear` none begins of those tokens that are looked for first; it is told how far
+  // that is so when this returns. Whoever goes on behind a part need not look there again: each time
+  // to the end of a long text would be too often.
+  template <class Visit>
+  void cut(std::string_view text, std::size_t& clear, Visit visit) const {
+    const auto pass = [&](const Part& part) {
+      if (part.id || normalizes_ || normalized_.empty()) return visit(part);
+      return visit_parts(part.text, normalized_, visit);
+    };
+    visit_parts(text, raw_, pass, &clear);
+  }
+  // The same for a normalized part of it, where some tokens are found only there.
+  template <class Visit>
+  void cut_normalized(std::string_view text, Visit visit) const {
+    visit_parts(text, normalized_, visit);
+  }
+  bool any_normalized() const { return normalizes_ && !normalized_.empty(); }
+  // Tokens do not look at what is around them, so that parts of a text have the same tokens on their
+  // own, if they are cut at the end of a token.
   bool find_alone() const { return !look_around_; }
-  // A token that is more than white space: a good place to cut.
+  // A token of a text as it came that is more than white space: a good place to cut. Whatever
+  // follows it, it stays a token, and so do those before it.
   bool is_border(TokenId id) const { return id < borders_.size() && borders_[id]; }
 
   std::optional<TokenId> find(std::string_view content) const;
@@ -69,8 +87,42 @@ class AddedTokens {
   std::size_t beyond(const Model& model) const;
 
  private:
+  struct Reach {  // of a token, with the white space that it takes along
+    std::size_t begin;
+    std::size_t end;
+  };
+
   void look_for(TokenId id, const Normalizer* normalizer);
-  void cut(std::string_view text, const TokenMatcher& matcher, std::vector<Part>& parts) const;
+  void find_borders();
+  // Nothing where the token does not count.
+  std::optional<Reach> look_around(std::string_view text, const TokenMatcher::Match& match) const;
+
+  // Whether `visit` wants more. `clear`: as cut() has it.
+  template <class Visit>
+  bool visit_parts(std::string_view text, const TokenMatcher& matcher, Visit visit,
+                   std::size_t* clear = nullptr) const {
+    const auto find = [&](std::size_t from) {
+      const auto match = matcher.find(text, from);
+      if (clear != nullptr) *clear = match ? match->begin : text.size();
+      return match;
+    };
+    std::size_t done = 0;
+    for (auto match = find(clear != nullptr ? *clear : 0); match; match = find(match->end)) {
+      std::optional<Reach> reach = Reach{match->begin, match->end};
+      if (look_around_) reach = look_around(text, *match);
+      if (!reach) continue;
+      if (done < reach->begin &&
+          !visit(Part{text.substr(done, reach->begin - done), std::nullopt})) {
+        return false;
+      }
+      if (!visit(Part{text.substr(match->begin, match->end - match->begin), match->id}))
+        return false;
+      // White space that the last token took along may hold a token of its own; the library then
+      // lets both count.
+      done = reach->end;
+    }
+    return done >= text.size() || visit(Part{text.substr(done), std::nullopt});
+  }
 
   std::map<std::string, TokenId, std::less<>> ids_;
   std::unordered_map<TokenId, AddedToken> tokens_;
@@ -80,6 +132,7 @@ class AddedTokens {
   TokenId highest_ = 0;
   std::vector<bool> borders_;  // by id
   bool look_around_ = false;   // some of them
+  bool normalizes_ = false;    // text is changed before normalized tokens are looked for
   TokenMatcher raw_;
   TokenMatcher normalized_;
 };

@@ -23,6 +23,9 @@ void merge_short(const MergeTable& table, Workspace& workspace) {
     }
     if (merges[best].rank == Merge::kNever) break;
     symbols[best] = merges[best].id;
+    // What is not in the cache is waited for once, not once for each.
+    if (best > 0) table.prefetch(symbols[best - 1], symbols[best]);
+    if (best + 1 < pairs) table.prefetch(symbols[best], symbols[best + 2]);
     std::copy(symbols + best + 2, symbols + pairs + 1, symbols + best + 1);
     if (best + 1 < pairs) {
       std::copy(merges + best + 2, merges + pairs, merges + best + 1);

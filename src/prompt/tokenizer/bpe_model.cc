@@ -20,6 +20,9 @@ constexpr TokenId kNone = Vocabulary::kNone;
 constexpr std::size_t kLongestWord = std::size_t{1} << 20;
 // How many pieces ahead the table is fetched from memory.
 constexpr std::size_t kAhead = 4;
+// Of so many tokens it is found out when loading what merging makes of them. Low ids are common ones.
+constexpr TokenId kAskedAtOnce = 32'768;
+constexpr std::size_t kLongestAsked = 32;
 
 }  // namespace
 
@@ -45,6 +48,7 @@ Result<std::unique_ptr<const Model>> BpeModel::make(Source source) {
                             *model->options_.unknown));
   }
   model->prepare_cuts();
+  model->ask_common();
   return model;
 }
 
@@ -97,6 +101,22 @@ void BpeModel::prepare_cuts() {
     cuts.forbid(vocabulary_.text(left), vocabulary_.text(right));
   });
   if (sound) cuts_ = std::move(cuts);
+}
+
+// A word that is one of these tokens need not be merged when a text has it for the first time.
+void BpeModel::ask_common() const {
+  if (options_.ignore_merges && !cuts_) return;  // nobody will ask
+  // What is put around characters may be long, and so may the asking be.
+  if (!options_.prefix.empty() || !options_.suffix.empty()) return;
+  Workspace workspace;
+  TokenIds ids;
+  const TokenId end = std::min(vocabulary_.id_end(), kAskedAtOnce);
+  for (TokenId id = 0; id < end; ++id) {
+    const std::string_view text = vocabulary_.has(id) ? vocabulary_.text(id) : std::string_view();
+    if (text.empty() || text.size() > kLongestAsked) continue;
+    ids.clear();
+    encode_word(text, workspace, ids);
+  }
 }
 
 TokenId BpeModel::symbol_of(std::string_view character) const {

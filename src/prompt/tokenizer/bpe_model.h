@@ -62,6 +62,7 @@ class BpeModel final : public Model {
   void prepare_symbols();
   bool every_character_has_symbols() const;
   void prepare_cuts();
+  void ask_common() const;
   void encode_piece(std::string_view piece, Workspace& workspace, TokenIds& ids) const;
   void encode_word(std::string_view word, Workspace& workspace, TokenIds& ids) const;
   void append_merged(std::string_view word, Workspace& workspace, TokenIds& ids) const;

@@ -21,6 +21,15 @@ class ByteTrie {
   // The first of two equal texts counts. Requires: not empty.
   void add(std::string_view text, TokenId id);
   bool empty() const { return nodes_.size() == 1; }
+  // Whether one of them begins with this text and goes on. Requires: not empty.
+  bool goes_beyond(std::string_view text) const {
+    std::uint32_t node = 0;
+    for (const char byte : text) {
+      node = child(node, static_cast<unsigned char>(byte));
+      if (node == 0) return false;
+    }
+    return nodes_[node].first_child != 0;
+  }
 
   // Calls with the end and the id of each text that stands at `begin`, the shortest first.
   template <class Visit>

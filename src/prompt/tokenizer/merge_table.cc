@@ -22,7 +22,7 @@ MergeTable::MergeTable(std::size_t expected) {
 }
 
 void MergeTable::grow(std::size_t slots) {
-  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots));
+  const Slots old = std::exchange(slots_, Slots(slots));
   mask_ = slots - 1;
   filter_.assign(slots * kFilterBits / 64, 0);
   filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots * kFilterBits));

@@ -26,16 +26,15 @@ constexpr std::size_t kBookkeeping = 160;
 // Text and tokens in one allocation, the tokens first.
 struct Segment {
   std::unique_ptr<std::byte[]> memory;
-  std::size_t text_size;
   std::size_t token_count;
-  std::uint64_t hash;
-  Place place;
+  SegmentCache::Name name;
+  SegmentCache::Name next = {};  // what followed it the last time
 
   std::span<const TokenId> tokens() const {
     return {reinterpret_cast<const TokenId*>(memory.get()), token_count};
   }
   std::string_view text() const {
-    return {reinterpret_cast<const char*>(memory.get()) + token_count * sizeof(TokenId), text_size};
+    return {reinterpret_cast<const char*>(memory.get()) + token_count * sizeof(TokenId), name.size};
   }
 };
 
@@ -45,10 +44,6 @@ std::uint64_t seed() {
   return drawn;
 }
 
-std::uint64_t hash_of(std::string_view text, Place place) {
-  return XXH3_64bits_withSeed(text.data(), text.size(), seed() + (place == Place::First ? 1 : 0));
-}
-
 std::size_t cost_of(std::size_t text_size, std::size_t token_count) {
   return text_size + token_count * sizeof(TokenId) + kBookkeeping;
 }
@@ -56,6 +51,8 @@ std::size_t cost_of(std::size_t text_size, std::size_t token_count) {
 }  // namespace
 
 struct SegmentCache::Shard {
+  using Spot = std::list<Segment>::iterator;
+
   mutable std::mutex mutex;
   std::size_t bound = 0;
   std::size_t bytes = 0;
@@ -63,25 +60,33 @@ struct SegmentCache::Shard {
   std::uint64_t misses = 0;
   std::uint64_t hit_bytes = 0;
   std::list<Segment> used;  // the latest first
-  std::unordered_multimap<std::uint64_t, std::list<Segment>::iterator> known;
+  std::unordered_multimap<std::uint64_t, Spot> known;
 
-  std::optional<std::list<Segment>::iterator> find(std::uint64_t hash, std::string_view text,
-                                                   Place place) {
-    const auto [begin, end] = known.equal_range(hash);
+  // Any with the name, or the one with the text too.
+  std::optional<Spot> find(const Name& name, std::optional<std::string_view> text) {
+    const auto [begin, end] = known.equal_range(name.hash);
     for (auto at = begin; at != end; ++at) {
-      if (at->second->place == place && at->second->text() == text) return at->second;
+      const Segment& segment = *at->second;
+      if (segment.name == name && (!text || segment.text() == *text)) return at->second;
     }
     return std::nullopt;
   }
+  void append(Spot found, TokenIds& ids) {
+    ++hits;
+    hit_bytes += found->name.size;
+    used.splice(used.begin(), used, found);
+    const std::span<const TokenId> tokens = found->tokens();
+    ids.insert(ids.end(), tokens.begin(), tokens.end());
+  }
   void forget_oldest() {
     const auto oldest = std::prev(used.end());
-    const auto [begin, end] = known.equal_range(oldest->hash);
+    const auto [begin, end] = known.equal_range(oldest->name.hash);
     for (auto at = begin; at != end; ++at) {
       if (at->second != oldest) continue;
       known.erase(at);
       break;
     }
-    bytes -= cost_of(oldest->text_size, oldest->token_count);
+    bytes -= cost_of(oldest->name.size, oldest->token_count);
     used.erase(oldest);
   }
 };
@@ -94,44 +99,82 @@ SegmentCache::SegmentCache(std::size_t max_bytes)
 
 SegmentCache::~SegmentCache() = default;
 
-bool SegmentCache::append_known(std::string_view text, Place place, TokenIds& ids) {
-  const std::uint64_t hash = hash_of(text, place);
-  Shard& shard = shards_[hash % shard_count_];
-  const std::lock_guard lock(shard.mutex);
-  const auto found = shard.find(hash, text, place);
-  if (!found) {
-    ++shard.misses;
-    return false;
+SegmentCache::Name SegmentCache::name_of(std::string_view text, Place place) {
+  const std::uint64_t place_seed = seed() + (place == Place::First ? 1 : 0);
+  return {.hash = XXH3_64bits_withSeed(text.data(), text.size(), place_seed),
+          .size = text.size(),
+          .place = place};
+}
+
+SegmentCache::Shard& SegmentCache::shard_of(const Name& name) const {
+  return shards_[name.hash % shard_count_];
+}
+
+// Goes on to a segment, and notes that it follows the one before.
+void SegmentCache::follow(Trail& trail, const Name& name, const Name& next) {
+  if (trail.last.size > 0 && trail.next != name) {
+    Shard& shard = shard_of(trail.last);
+    const std::lock_guard lock(shard.mutex);
+    if (const auto last = shard.find(trail.last, std::nullopt)) (*last)->next = name;
   }
-  ++shard.hits;
-  shard.hit_bytes += text.size();
-  shard.used.splice(shard.used.begin(), shard.used, *found);
-  const std::span<const TokenId> tokens = (*found)->tokens();
-  ids.insert(ids.end(), tokens.begin(), tokens.end());
+  trail = {.last = name, .next = next};
+}
+
+bool SegmentCache::append_known(const Name& name, std::string_view text, Trail& trail,
+                                TokenIds& ids) {
+  Name next;
+  {
+    Shard& shard = shard_of(name);
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.find(name, text);
+    if (!found) {
+      ++shard.misses;
+      return false;
+    }
+    shard.append(*found, ids);
+    next = (*found)->next;
+  }
+  follow(trail, name, next);
   return true;
 }
 
-void SegmentCache::remember(std::string_view text, Place place, std::span<const TokenId> ids) {
-  const std::uint64_t hash = hash_of(text, place);
-  Shard& shard = shards_[hash % shard_count_];
+std::size_t SegmentCache::append_next(std::string_view rest, Trail& trail, TokenIds& ids) {
+  const Name name = trail.next;
+  if (name.size == 0 || name.size > rest.size()) return 0;
+  Shard& shard = shard_of(name);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.find(name, rest.substr(0, name.size));
+  if (!found) return 0;
+  shard.append(*found, ids);
+  trail = {.last = name, .next = (*found)->next};
+  return name.size;
+}
+
+void SegmentCache::remember(const Name& name, std::string_view text, std::span<const TokenId> ids,
+                            Trail& trail) {
+  Shard& shard = shard_of(name);
   const std::size_t cost = cost_of(text.size(), ids.size());
-  if (cost > shard.bound) return;
+  if (cost > shard.bound) {
+    trail = {};
+    return;
+  }
   // Copied before the lock is taken.
   Segment segment{
       .memory = std::make_unique_for_overwrite<std::byte[]>(ids.size_bytes() + text.size()),
-      .text_size = text.size(),
       .token_count = ids.size(),
-      .hash = hash,
-      .place = place};
+      .name = name};
   if (!ids.empty()) std::memcpy(segment.memory.get(), ids.data(), ids.size_bytes());
   if (!text.empty()) std::memcpy(segment.memory.get() + ids.size_bytes(), text.data(), text.size());
-
-  const std::lock_guard lock(shard.mutex);
-  if (shard.find(hash, text, place)) return;
-  while (shard.bytes + cost > shard.bound) shard.forget_oldest();
-  shard.used.push_front(std::move(segment));
-  shard.known.emplace(hash, shard.used.begin());
-  shard.bytes += cost;
+  {
+    const std::lock_guard lock(shard.mutex);
+    if (!shard.find(name, text)) {
+      while (shard.bytes + cost > shard.bound) shard.forget_oldest();
+      shard.used.push_front(std::move(segment));
+      shard.known.emplace(name.hash, shard.used.begin());
+      shard.bytes += cost;
+    }
+  }
+  follow(trail, name, {});
 }
 
 SegmentCache::Stats SegmentCache::stats() const {

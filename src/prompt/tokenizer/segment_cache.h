@@ -17,9 +17,9 @@ namespace baton::prompt {
 //   across, so that what a segment gives depends on nothing but its own text, and a conversation's
 //   next turn costs what is new in it.
 // Confinement. Any thread; locks are held for a look-up or an insertion.
-// Invariants. A hit is decided by comparing the whole text, never by a hash alone. What it holds
-//   stays under the bound it was made with. It is kept in parts by hash; of a part, the longest
-//   unused goes first.
+// Invariants. A hit is decided by comparing the whole text, never by a hash alone, nor by what
+//   followed what. What it holds stays under the bound it was made with. It is kept in parts by
+//   hash; of a part, the longest unused goes first.
 class SegmentCache {
  public:
   struct Stats {
@@ -27,6 +27,20 @@ class SegmentCache {
     std::uint64_t misses;
     std::uint64_t hit_bytes;  // of text that needed no tokenizing
     std::size_t bytes;        // held now, bookkeeping included
+  };
+
+  // Names a segment, known or not.
+  struct Name {
+    std::uint64_t hash = 0;
+    std::size_t size = 0;  // of the text; 0: none
+    Place place = Place::Later;
+    bool operator==(const Name&) const = default;
+  };
+  // How one comes through a text, segment by segment: behind which one stands, and what followed it
+  // the last time.
+  struct Trail {
+    Name last = {};
+    Name next = {};
   };
 
   // Shorter texts are not worth the look-up.
@@ -37,13 +51,30 @@ class SegmentCache {
   SegmentCache(const SegmentCache&) = delete;
   SegmentCache& operator=(const SegmentCache&) = delete;
 
-  // Appends the tokens where the segment is known.
-  bool append_known(std::string_view text, Place place, TokenIds& ids);
-  void remember(std::string_view text, Place place, std::span<const TokenId> ids);
+  static Name name_of(std::string_view text, Place place);
+  // Appends the tokens where the segment is known. Requires: the text's name.
+  bool append_known(const Name& name, std::string_view text, Trail& trail, TokenIds& ids);
+  void remember(const Name& name, std::string_view text, std::span<const TokenId> ids,
+                Trail& trail);
+  // The same for a segment on its own.
+  bool append_known(std::string_view text, Place place, TokenIds& ids) {
+    Trail none;
+    return append_known(name_of(text, place), text, none, ids);
+  }
+  void remember(std::string_view text, Place place, std::span<const TokenId> ids) {
+    Trail none;
+    remember(name_of(text, place), text, ids, none);
+  }
+  // Appends the tokens of what followed the last time, where the text goes on with it: nothing else
+  // of the text needs to be looked at. Returns how long that is; 0 where it does not.
+  std::size_t append_next(std::string_view rest, Trail& trail, TokenIds& ids);
   Stats stats() const;
 
  private:
   struct Shard;
+  Shard& shard_of(const Name& name) const;
+  void follow(Trail& trail, const Name& name, const Name& next);
+
   std::size_t shard_count_;
   std::unique_ptr<Shard[]> shards_;
 };

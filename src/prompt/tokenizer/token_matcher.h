@@ -31,6 +31,7 @@ class TokenMatcher {
   // The first match that begins at or behind `from`.
   std::optional<Match> find(std::string_view text, std::size_t from) const;
   bool empty() const { return patterns_.empty(); }
+  const ByteTrie& patterns() const { return patterns_; }
 
  private:
   // Up to so many bytes are looked for in sixteen bytes of text at once.

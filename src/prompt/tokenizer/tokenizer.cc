@@ -26,9 +26,9 @@ constexpr std::size_t kStride = std::size_t{64} << 10;
 constexpr std::size_t kStretch = 128;
 // Shorter ones end at one in so many tokens, and lines at one in so many line ends.
 constexpr std::uint32_t kOneTokenIn = 4;
-constexpr std::uint32_t kOneLineIn = 2;
-// Tokens are rarely shorter than this on average.
-constexpr std::size_t kBytesPerToken = 4;
+constexpr std::uint32_t kOneLineIn = 4;
+// Tokens are rarely shorter than this on average. Where they are, all of them are copied once more.
+constexpr std::size_t kBytesPerToken = 3;
 
 }  // namespace
 
@@ -41,54 +41,68 @@ class Tokenizer::Run {
         workspace_(workspace),
         encoding_(encoding),
         ids_(ids),
-        cuts_lines_(parts.normalizer == nullptr && !parts.added.any_normalized() &&
-                    parts.pre_tokenizer != nullptr && parts.pre_tokenizer->cuts_behind_lines()) {}
+        cuts_lines_(parts.normalizer == nullptr && parts.pre_tokenizer != nullptr &&
+                    parts.pre_tokenizer->cuts_behind_lines()) {}
 
   // False where it was stopped.
   bool encode(std::string_view text) {
-    std::vector<AddedTokens::Part> parts;
-    parts.reserve(64);
-    parts_.added.cut_raw(text, parts);
-    std::span<const AddedTokens::Part> rest = parts;
-    while (!rest.empty()) {
-      const auto stretch = rest.first(first_stretch(rest));
-      const Place place = stretch[0].text.data() == text.data() ? Place::First : Place::Later;
-      if (encoding_.stop.stop_requested() || !encode_stretch(stretch, place)) return false;
-      rest = rest.subspan(stretch.size());
+    if (encoding_.cache == nullptr || !parts_.added.find_alone()) return encode_parts(text);
+    Place place = Place::First;
+    clear_ = 0;
+    for (std::string_view rest = text; !rest.empty(); place = Place::Later) {
+      if (encoding_.stop.stop_requested()) return false;
+      std::size_t length = encoding_.cache->append_next(rest, trail_, ids_);
+      if (length == 0) length = encode_stretch(rest, place);
+      if (length == 0) return false;
+      rest.remove_prefix(length);
+      clear_ -= std::min(clear_, length);
     }
     return true;
   }
 
  private:
-  // How many parts are looked up in the cache at once: what is about a message.
-  std::size_t first_stretch(std::span<const AddedTokens::Part> parts) const {
-    if (encoding_.cache == nullptr || !parts_.added.find_alone()) return 1;
-    const char* const begin = parts.front().text.data();
-    for (std::size_t at = 0; at < parts.size(); ++at) {
-      if (!parts[at].id || !parts_.added.is_border(*parts[at].id)) continue;
-      const auto before = static_cast<std::size_t>(parts[at].text.data() - begin);
-      if (before >= kStretch || is_chosen({begin, before}, kOneTokenIn)) return at + 1;
-    }
-    return parts.size();
+  bool encode_parts(std::string_view text) {
+    bool going = true;
+    parts_.added.cut(text, [&](const AddedTokens::Part& part) {
+      const Place place = part.text.data() == text.data() ? Place::First : Place::Later;
+      going = !encoding_.stop.stop_requested() && encode_part(part, place);
+      return going;
+    });
+    return going;
   }
 
-  bool encode_stretch(std::span<const AddedTokens::Part> parts, Place place) {
-    const char* const begin = parts.front().text.data();
-    const char* const end = parts.back().text.data() + parts.back().text.size();
-    const auto encode_parts = [&] {
-      for (const AddedTokens::Part& part : parts) {
-        if (part.id) {
-          ids_.push_back(*part.id);
-          continue;
-        }
-        const Place at = part.text.data() == begin ? place : Place::Later;
-        if (!encode_segment(part.text, at)) return false;
-      }
-      return true;
-    };
-    // A token that looks around itself may be none elsewhere.
-    if (parts.size() == 1 && parts[0].id) return encode_parts();
-    return with_cache({begin, end}, place, encode_parts);
+  bool encode_part(const AddedTokens::Part& part, Place place) {
+    if (!part.id) return encode_segment(part.text, place);
+    ids_.push_back(*part.id);
+    return true;
+  }
+
+  // Encodes what is looked up in the cache at once, about a message. Returns how long it is, 0 where
+  // it was stopped.
+  std::size_t encode_stretch(std::string_view text, Place place) {
+    stretch_.clear();
+    std::size_t length = 0;
+    bool ends = false;
+    parts_.added.cut(text, clear_, [&](const AddedTokens::Part& part) {
+      stretch_.push_back(part);
+      ends = part.id && parts_.added.is_border(*part.id) && is_end(text.substr(0, length));
+      length += part.text.size();
+      return !ends;
+    });
+    // What ends with the text may go on in another one.
+    if (!ends) trail_ = {};
+    const bool encoded = with_cache(text.substr(0, length), place, trail_, [&] {
+      return std::ranges::all_of(stretch_, [&](const AddedTokens::Part& part) {
+        return encode_part(part, part.text.data() == text.data() ? place : Place::Later);
+      });
+    });
+    return encoded ? length : 0;
+  }
+
+  // Whether a stretch ends with the border behind this.
+  static bool is_end(std::string_view before) {
+    return before.size() >= kStretch ||
+           (before.size() >= SegmentCache::kShortest && is_chosen(before, kOneTokenIn));
   }
 
   // Where it may be cut at lines, parts of it are looked up on their own: they stay as they are if
@@ -99,7 +113,8 @@ class Tokenizer::Run {
     if (length == text.size()) return encode_anew(text, place);
     while (!text.empty()) {
       const std::string_view lines = text.substr(0, length);
-      if (!with_cache(lines, place, [&] { return encode_anew(lines, place); })) return false;
+      SegmentCache::Trail none;
+      if (!with_cache(lines, place, none, [&] { return encode_anew(lines, place); })) return false;
       text.remove_prefix(length);
       place = Place::Later;
       length = first_lines(text);
@@ -129,29 +144,33 @@ class Tokenizer::Run {
 
   // The tokens of a text from the cache, else as `encode` makes them.
   template <class Encode>
-  bool with_cache(std::string_view text, Place place, Encode encode) {
-    const bool cached = encoding_.cache != nullptr && text.size() >= SegmentCache::kShortest;
-    if (cached && encoding_.cache->append_known(text, place, ids_)) return true;
+  bool with_cache(std::string_view text, Place place, SegmentCache::Trail& trail, Encode encode) {
+    if (encoding_.cache == nullptr || text.size() < SegmentCache::kShortest) {
+      trail = {};
+      return encode();
+    }
+    const SegmentCache::Name name = SegmentCache::name_of(text, place);
+    if (encoding_.cache->append_known(name, text, trail, ids_)) return true;
     const std::size_t before = ids_.size();
     if (!encode()) return false;
-    if (cached) encoding_.cache->remember(text, place, std::span(ids_).subspan(before));
+    encoding_.cache->remember(name, text, std::span(ids_).subspan(before), trail);
     return true;
   }
 
   bool encode_anew(std::string_view text, Place place) {
     if (parts_.normalizer != nullptr) text = parts_.normalizer->apply(text, normalized_);
     if (!parts_.added.any_normalized()) return encode_normalized(text, place);
-    stretches_.clear();
-    parts_.added.cut_normalized(text, stretches_);
-    for (const AddedTokens::Part& stretch : stretches_) {
-      if (stretch.id) {
-        ids_.push_back(*stretch.id);
-        continue;
+    bool going = true;
+    parts_.added.cut_normalized(text, [&](const AddedTokens::Part& part) {
+      const bool first = place == Place::First && part.text.data() == text.data();
+      if (part.id) {
+        ids_.push_back(*part.id);
+      } else {
+        going = encode_normalized(part.text, first ? Place::First : Place::Later);
       }
-      const bool first = place == Place::First && stretch.text.data() == text.data();
-      if (!encode_normalized(stretch.text, first ? Place::First : Place::Later)) return false;
-    }
-    return true;
+      return going;
+    });
+    return going;
   }
 
   bool encode_normalized(std::string_view text, Place place) {
@@ -191,7 +210,9 @@ class Tokenizer::Run {
   TokenIds& ids_;
   const bool cuts_lines_;
   std::string normalized_;
-  std::vector<AddedTokens::Part> stretches_;
+  std::vector<AddedTokens::Part> stretch_;
+  SegmentCache::Trail trail_;
+  std::size_t clear_ = 0;  // of what is left of the text; see AddedTokens::cut()
   Pieces pieces_;
 };
 

@@ -28,7 +28,7 @@ Vocabulary::Key Vocabulary::long_key_of(std::string_view text) {
 }
 
 void Vocabulary::grow(std::size_t slots) {
-  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots));
+  const Slots old = std::exchange(slots_, Slots(slots));
   mask_ = slots - 1;
   for (const Slot& slot : old) {
     if (slot.id == kNone) continue;

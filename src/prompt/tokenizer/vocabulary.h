@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "prompt/tokenizer/huge_pages.h"
 #include "prompt/tokenizer/token.h"
 
 #include <cstddef>
@@ -119,12 +120,13 @@ class Vocabulary {
     const auto tail = static_cast<std::uint32_t>(rest | length << 24);
     return {head, tail, mix(head, tail)};
   }
+  using Slots = std::vector<Slot, HugePages<Slot>>;
   static Key long_key_of(std::string_view text);
   void grow(std::size_t slots);
 
   std::string texts_;
   std::vector<Span> spans_;  // by id
-  std::vector<Slot> slots_;
+  Slots slots_;
   std::size_t mask_ = 0;
   std::size_t size_ = 0;
   std::size_t longest_ = 0;

@@ -4,28 +4,14 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import https from 'node:https';
-import net from 'node:net';
 import { promisify } from 'node:util';
 
+import { freePort } from './ports.mjs';
 import { Process, until } from './process.mjs';
 
 const CALL_MS = 5_000;
 const encode = (text) => Buffer.from(text).toString('base64');
 const decode = (text) => Buffer.from(text ?? '', 'base64').toString();
-
-/** Ports nobody listens on. etcd must know its own before it starts, so 0 will not do. */
-export async function freePorts(count) {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = net.createServer();
-      await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => server.address().port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
 
 /** The key behind the last one with this prefix. Prefixes that end in 0xff are not for tests. */
 function prefixEnd(prefix) {
@@ -55,7 +41,7 @@ export class Etcd {
     etcd.scenario = scenario;
     etcd.name = `etcd-${scenario.processes.length}`;
     etcd.tls = tls;
-    [etcd.port, etcd.peerPort] = await freePorts(2);
+    [etcd.port, etcd.peerPort] = [await freePort(), await freePort()];
     etcd.address = `127.0.0.1:${etcd.port}`;
     etcd.url = `${tls ? 'https' : 'http'}://${etcd.address}`;
     if (tls) {

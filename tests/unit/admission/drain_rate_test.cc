@@ -15,6 +15,7 @@ DrainRate::Clock::time_point at(int second) {
 
 TEST(DrainRate, TellsHowLongTheQueueWillTake) {
   DrainRate rate(at(0));
+  rate.begin(at(0));
   for (int second = 1; second <= 100; ++second) rate.served(1000, at(second));
   EXPECT_NEAR(static_cast<double>(rate.time_for(20'000, at(100)).count()), 20, 2);
   EXPECT_EQ(rate.time_for(0, at(100)), seconds(1));
@@ -23,6 +24,7 @@ TEST(DrainRate, TellsHowLongTheQueueWillTake) {
 
 TEST(DrainRate, IsRightSoonAfterTheBeginning) {
   DrainRate rate(at(0));
+  rate.begin(at(0));
   rate.served(1000, at(1));
   rate.served(1000, at(2));
   EXPECT_NEAR(static_cast<double>(rate.time_for(20'000, at(2)).count()), 20, 4);
@@ -30,6 +32,7 @@ TEST(DrainRate, IsRightSoonAfterTheBeginning) {
 
 TEST(DrainRate, FollowsTheSpeedOfLate) {
   DrainRate rate(at(0));
+  rate.begin(at(0));
   for (int second = 1; second <= 100; ++second) rate.served(100, at(second));
   for (int second = 101; second <= 150; ++second) rate.served(1000, at(second));
   EXPECT_NEAR(static_cast<double>(rate.time_for(20'000, at(150)).count()), 20, 2);
@@ -37,6 +40,7 @@ TEST(DrainRate, FollowsTheSpeedOfLate) {
 
 TEST(DrainRate, WithNothingServedItTakesAsLongAgainAsItHas) {
   DrainRate rate(at(0));
+  rate.begin(at(0));
   EXPECT_EQ(rate.time_for(1000, at(0)), seconds(1));
   EXPECT_EQ(rate.time_for(1000, at(7)), seconds(7));
   EXPECT_EQ(rate.time_for(1000, at(1000)), seconds(60));
@@ -44,11 +48,37 @@ TEST(DrainRate, WithNothingServedItTakesAsLongAgainAsItHas) {
 
 TEST(DrainRate, ForgetsWhatWasLongBeforeTheQueue) {
   DrainRate rate(at(0));
+  rate.begin(at(0));
   rate.served(1000, at(1));
+  rate.end(at(1));
   rate.begin(at(5));  // goes on
   EXPECT_EQ(rate.time_for(1'000'000, at(5)), seconds(60));
+  rate.end(at(5));
   rate.begin(at(1000));
   EXPECT_EQ(rate.time_for(1'000'000, at(1000)), seconds(1));
+}
+
+TEST(DrainRate, TimeWithoutAnybodyWaitingDoesNotCount) {
+  DrainRate rate(at(0));
+  for (int second = 0; second < 100; second += 10) {
+    rate.begin(at(second));
+    rate.served(1000, at(second + 1));
+    rate.end(at(second + 1));
+  }
+  EXPECT_NEAR(rate.forecast(20'000, at(100)).value(), 20, 2);
+}
+
+TEST(DrainRate, ForetellsNothingBeforeItHasSeenEnough) {
+  DrainRate rate(at(0));
+  EXPECT_EQ(rate.forecast(1000, at(0)), std::nullopt);
+  rate.begin(at(0));
+  EXPECT_EQ(rate.forecast(1000, at(60)), std::nullopt) << "nothing was served";
+  rate.end(at(60));
+  DrainRate soon(at(0));
+  soon.begin(at(0));
+  soon.served(1000, at(0));
+  EXPECT_EQ(soon.forecast(1000, at(0)), std::nullopt);
+  EXPECT_GT(soon.forecast(1000, at(1)), 0.9);
 }
 
 }  // namespace

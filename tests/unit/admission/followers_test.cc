@@ -91,6 +91,7 @@ class FollowingTest : public test::IoFixture {
     Cancellation cancellation;
     Leading leading;
     std::optional<Following> following;
+    Clock::time_point until;  // it follows nobody after that
     int tries = 0;
     bool served() const { return outcome && *outcome; }
   };
@@ -101,7 +102,8 @@ class FollowingTest : public test::IoFixture {
   }
   void open(config::QueueClass only) {
     config.classes = {std::move(only)};
-    gate = std::make_shared<Gate>(config, home.get_executor(), GateMetrics(registry, "m", config));
+    gate = std::make_shared<Gate>(config, home.get_executor(), GateMetrics(registry, "m", config),
+                                  [this] { return now; });
   }
   static config::QueueClass queueing() {
     config::QueueClass made;
@@ -112,10 +114,12 @@ class FollowingTest : public test::IoFixture {
 
   Visit& come(std::uint64_t family, Request request = {}) {
     Visit& visit = visits.emplace_back();
+    visit.until = now + Followers::kLongest;
     request.prompt_tokens = 320;
-    request.follows = [this, &visit, family]() -> std::optional<Awaited> {
+    request.follows = [this, &visit, family]() -> std::optional<Tried> {
       visit.following = followers->find(chain(prompt(family)));
-      return visit.following ? std::optional(visit.following->awaits()) : std::nullopt;
+      if (!visit.following) return std::nullopt;
+      return Tried(Attempted::Follows, visit.following->awaits(), visit.until);
     };
     start([this, &visit, family, request]() -> test::awaitable<void> {
       visit.outcome = co_await gate->enter(
@@ -129,17 +133,17 @@ class FollowingTest : public test::IoFixture {
   Result<Tried> attempt(Visit& visit, std::uint64_t family, Chance chance) {
     ++visit.tries;
     const auto hashes = prompt(family);
-    const bool may_follow =
-        chance == Chance::Usual && !(visit.following && visit.following->over());
+    const bool may_follow = chance == Chance::Usual && now < visit.until &&
+                            !(visit.following && visit.following->over());
     if (may_follow) {
       if (auto found = followers->find(chain(hashes))) {
         visit.following = std::move(found);
-        return Tried(Attempted::Follows, visit.following->awaits());
+        return Tried(Attempted::Follows, visit.following->awaits(), visit.until);
       }
     }
     if (places == 0) return Tried(Attempted::Busy);
     auto led = followers->lead(chain(hashes), visit.following);
-    if (!led && may_follow) return Tried(Attempted::Follows, led.error().awaits());
+    if (!led && may_follow) return Tried(Attempted::Follows, led.error().awaits(), visit.until);
     if (led) visit.leading = std::move(*led);
     --places;
     return Tried(Attempted::Taken);
@@ -147,6 +151,11 @@ class FollowingTest : public test::IoFixture {
   void poll() {
     io.restart();
     io.poll();
+  }
+  void later(std::chrono::milliseconds time) {
+    now += time;
+    gate->changed();
+    poll();
   }
   std::size_t served() const {
     return static_cast<std::size_t>(std::ranges::count_if(visits, &Visit::served));
@@ -160,6 +169,7 @@ class FollowingTest : public test::IoFixture {
       std::make_shared<Followers>(100, [this] { gate->changed(); });
   std::list<Visit> visits;
   int places = 1'000'000;
+  Clock::time_point now = Clock::now();
 };
 
 TEST_F(FollowingTest, AStampedeIsLedByOne) {
@@ -173,6 +183,39 @@ TEST_F(FollowingTest, AStampedeIsLedByOne) {
   leader.leading.done();
   poll();
   EXPECT_EQ(served(), 102U);
+  EXPECT_EQ(gate->waiting(), 0U);
+}
+
+// The first of those who wait for the same is tried for all; but each has its own limit.
+TEST_F(FollowingTest, NobodyFollowsForTooLongWhoeverIsBeforeIt) {
+  open(queueing());
+  come(1);  // and is never done
+  Request urgent;
+  urgent.strict_priority = 1;
+  const Visit& early = come(1);
+  later(std::chrono::seconds(10));
+  const Visit& urgent_one = come(1, urgent);
+  places = 0;
+  const Visit& busy = come(2);
+  const Visit& follows_at_once = come(1, urgent);
+  EXPECT_EQ(follows_at_once.tries, 0);
+  places = 10;
+  later(std::chrono::milliseconds(19'999));
+  EXPECT_TRUE(busy.served());
+  EXPECT_FALSE(early.served());
+  later(std::chrono::milliseconds(1));
+  EXPECT_TRUE(early.served()) << "it has followed for 30 seconds";
+  EXPECT_FALSE(urgent_one.served());
+  // Nor does one that finds all workers busy then hold up others.
+  places = 0;
+  later(std::chrono::milliseconds(9'999));
+  EXPECT_FALSE(urgent_one.served());
+  later(std::chrono::milliseconds(1));
+  EXPECT_GT(follows_at_once.tries, 0);
+  places = 10;
+  later(std::chrono::milliseconds(1));
+  EXPECT_TRUE(urgent_one.served());
+  EXPECT_TRUE(follows_at_once.served());
   EXPECT_EQ(gate->waiting(), 0U);
 }
 

@@ -408,5 +408,158 @@ TEST_F(GateTest, CancelledBeforeItComesItIsNotTried) {
   EXPECT_EQ(visit.tries, 0);
 }
 
+// Nobody who comes while so much waits, and is served at this speed, would be served in time.
+TEST_F(GateTest, BehindOneWhoWaitsForAWorkerOfItsOwnNobodyWaitsLong) {
+  config.longest_wait = milliseconds(1);
+  open();
+  Request endless = pinned("never");
+  endless.prompt_tokens = 1'000'000'000;
+  endless.choosy = true;
+  come(endless);
+  for (int i = 0; i < 50; ++i) {
+    const Visit& visit = come("next");
+    now_free("w");
+    EXPECT_TRUE(visit.outcome && *visit.outcome);
+  }
+  for (Visit& visit : visits) visit.cancellation.request(Error(Errc::ClientGone, "gone"));
+  poll();
+}
+
+TEST_F(GateTest, WhoWouldWaitTooLongIsRefusedAtOnce) {
+  config.longest_wait = milliseconds(1);
+  open();
+  Request endless = pinned("never");
+  endless.prompt_tokens = 1'000'000'000;
+  come(endless);
+  // At first nobody knows how fast it goes.
+  EXPECT_FALSE(come("first").outcome);
+  now_free("w");
+  const Visit* refused = nullptr;
+  while (refused == nullptr) {
+    const Visit& visit = come("next");
+    if (visit.outcome)
+      refused = &visit;
+    else
+      now_free("w");
+  }
+  ASSERT_EQ(why(*refused), Errc::QueueFull);
+  EXPECT_EQ(refused->tries, 0);
+  EXPECT_EQ(refused->outcome->error().http_status(), 429);
+  EXPECT_TRUE(refused->outcome->error().retry_after());
+  EXPECT_THAT(*refused->outcome->error().figures(), HasSubstr(R"("limit_kind":"wait_ms")"));
+  EXPECT_THAT(registry.render(),
+              HasSubstr(R"(baton_queue_refused_total{model="m",reason="wait"} 1)"));
+
+  // But not who says how long it will wait, goes before the others, or takes long itself.
+  EXPECT_FALSE(come(patient(std::chrono::hours(1))).outcome);
+  Request first;
+  first.strict_priority = 1;
+  EXPECT_FALSE(come(first).outcome);
+  Request slow;
+  slow.compute_seconds = 1e12;
+  EXPECT_FALSE(come(slow).outcome);
+  // Nor who may find a worker of its own.
+  Request choosy = pinned("its own");
+  choosy.choosy = true;
+  EXPECT_EQ(why(come(choosy)), Errc::QueueFull);
+  free["its own"] = 1;
+  const Visit& taken = come(choosy);
+  EXPECT_TRUE(taken.outcome && *taken.outcome);
+  for (Visit& visit : visits) visit.cancellation.request(Error(Errc::ClientGone, "gone"));
+  poll();
+  EXPECT_EQ(gate->waiting(), 0U);
+  // Where nobody waits anybody may.
+  EXPECT_FALSE(come("last").outcome);
+  now_free("w");
+}
+
+// The rate is measured while cached prompts are served: few tokens, each of which takes long.
+TEST_F(GateTest, WhatWaitsCountsBySecondsAndNotByTokens) {
+  config.longest_wait = seconds(2);
+  open();
+  const auto request = [](std::uint64_t tokens, double takes) {
+    Request made;
+    made.prompt_tokens = tokens;
+    made.compute_seconds = takes;
+    return made;
+  };
+  Request last = pinned("never");
+  last.compute_seconds = 1e-6;
+  come(last);
+  // As much work is served as there is time, or more.
+  const auto begun = Clock::now();
+  while (Clock::now() - begun < milliseconds(300)) {
+    come(request(1, 1));
+    now_free("w");
+  }
+  for (int i = 0; i < 10; ++i) come(request(1'000'000'000, 0.01));
+  EXPECT_FALSE(come(request(10, 0.01)).outcome) << "a tenth of a second is before it";
+  for (int i = 0; i < 10; ++i) come(request(1, 1e9));
+  EXPECT_EQ(why(come(request(10, 0.01))), Errc::QueueFull);
+  for (Visit& visit : visits) visit.cancellation.request(Error(Errc::ClientGone, "gone"));
+  poll();
+}
+
+// One that waits for another request, and one that finds no room for that.
+TEST_F(GateTest, WhoFollowsHoldsUpNobodyAndOvertakesNobody) {
+  config::QueueClass limited = named("limited");
+  limited.requests_per_worker = 2;
+  open({limited});
+  const auto follow = [this](Visit& visit) {
+    Request request = patient(milliseconds(50));
+    request.prompt_tokens = 10;
+    request.follows = [] { return Tried(Attempted::Follows, {.what = "leader"}); };
+    start([this, &visit, request]() -> test::awaitable<void> {
+      visit.outcome = co_await gate->enter(
+          request,
+          [this, &visit](const config::QueueClass&, Chance chance) -> Result<Tried> {
+            ++visit.tries;
+            if (chance == Chance::Usual) return Tried(Attempted::Follows, {.what = "leader"});
+            if (free["w"]-- <= 0) return Tried(Attempted::Busy);
+            return Tried(Attempted::Taken);
+          },
+          visit.cancellation);
+    });
+    poll();
+  };
+  Visit& follower = visits.emplace_back();
+  follow(follower);
+  EXPECT_FALSE(follower.outcome);
+  free["w"] = 1;
+  const Visit& other = come("other");  // nobody waits for a worker
+  EXPECT_TRUE(other.outcome && *other.outcome);
+  const Visit& waiting = come("waiting");
+  EXPECT_FALSE(waiting.outcome);
+  free["w"] = 1;  // and nobody has said so yet
+  Visit& late = visits.emplace_back();
+  follow(late);  // there is no room
+  EXPECT_EQ(why(late), Errc::QueueFull);
+  EXPECT_EQ(late.tries, 0);
+  run_until([&] { return follower.outcome.has_value(); });
+  EXPECT_EQ(why(follower), Errc::QueueTimeout);
+  gate->changed();
+  poll();
+  EXPECT_TRUE(waiting.outcome && *waiting.outcome);
+}
+
+TEST_F(GateTest, WhoIsTurnedAwayIsToldHowLongItWaited) {
+  open();
+  come("first");
+  Admitted seen;
+  Visit& visit = visits.emplace_back();
+  start([this, &visit, &seen]() -> test::awaitable<void> {
+    visit.outcome = co_await gate->enter(
+        patient(milliseconds(5)),
+        [](const config::QueueClass&, Chance) -> Result<Tried> { return Tried(Attempted::Busy); },
+        visit.cancellation, &seen);
+  });
+  run_until([&] { return visit.outcome.has_value(); });
+  EXPECT_EQ(why(visit), Errc::QueueTimeout);
+  EXPECT_EQ(seen.policy_class, "all");
+  EXPECT_EQ(seen.ahead, 1U);
+  EXPECT_GE(seen.waited, milliseconds(5));
+  now_free("w");
+}
+
 }  // namespace
 }  // namespace baton::admission

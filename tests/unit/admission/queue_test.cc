@@ -260,6 +260,39 @@ TEST(Queue, NobodyWaitsBehindOneWhoseWorkerIsBusy) {
   EXPECT_EQ(line.queue.next(at(4)), pinned[0]);
 }
 
+// Whoever is told nothing new when it is tried keeps the limit it had.
+TEST(Queue, AWaitForOthersEndsAlsoAfterATryThatSaidNothing) {
+  Line line(with({named("all")}));
+  const auto follow = [&line](double until, std::uint32_t strict_priority) {
+    Entry entry = of(10);
+    entry.awaits = {.what = "leader", .surely = true};
+    entry.until = at(until);
+    entry.strict_priority = strict_priority;
+    return line.add(entry);
+  };
+  const Ticket early = follow(10, 0);
+  line.queue.begin_round(at(5));
+  EXPECT_EQ(line.queue.next(at(5)), early);
+  line.queue.pass(early, {}, at(5));
+  const Ticket better = follow(100, 1);
+  for (const double now : {9.0, 11.0}) {
+    line.queue.begin_round(at(now));
+    EXPECT_EQ(line.queue.next(at(now)), better);
+    line.queue.pass(better, {.what = "leader", .surely = true}, at(now), at(100));
+    const auto next = line.queue.next(at(now));
+    EXPECT_EQ(next, now < 10 ? std::nullopt : std::optional(early)) << now;
+  }
+}
+
+TEST(Queue, WhoWaitsForNobodyHasNoLimit) {
+  Line line(with({named("all")}));
+  Entry entry = of(10);
+  entry.until = at(10);
+  const Ticket only = line.add(entry);
+  line.queue.begin_round(at(11));
+  EXPECT_EQ(line.queue.next(at(11)), only);
+}
+
 // Passes over whoever is offered a turn, until nobody is; each says what it waits for.
 template <class Waits>
 std::vector<Ticket> pass_all(Queue& queue, double now, Waits waits_for) {
@@ -463,26 +496,81 @@ TEST(Queue, WhoWouldCrossALimitIsRefused) {
     return queue.add(0, entry, workers, at(0));
   };
   ASSERT_TRUE(add(150, 20));
-  EXPECT_EQ(add(51, 0).error(), (Refusal{"limited", LimitKind::RawIslTokens, 150, 200}));
-  EXPECT_EQ(add(50, 41).error(), (Refusal{"limited", LimitKind::CachedTokens, 20, 60}));
+  EXPECT_EQ(add(51, 0).error(), (Refusal{"limited", LimitKind::RawIslTokens, 150, 200, 51}));
+  EXPECT_EQ(add(50, 41).error(), (Refusal{"limited", LimitKind::CachedTokens, 20, 60, 41}));
   ASSERT_TRUE(add(50, 40));
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(add(0, 0));
-  EXPECT_EQ(add(0, 0).error(), (Refusal{"limited", LimitKind::Requests, 6, 6}));
+  EXPECT_EQ(add(0, 0).error(), (Refusal{"limited", LimitKind::Requests, 6, 6, 1}));
   // Fewer workers than before: nobody is sent away, and nobody more is let in.
-  EXPECT_EQ(add(0, 0, 1).error(), (Refusal{"limited", LimitKind::Requests, 6, 3}));
+  EXPECT_EQ(add(0, 0, 1).error(), (Refusal{"limited", LimitKind::Requests, 6, 3, 1}));
   EXPECT_EQ(queue.totals(0), (Totals{6, 200, 60, 140}));
 }
 
-TEST(Queue, WhatIsLargerThanALimitMayWaitAlone) {
+TEST(Queue, WhatIsLargerThanALimitMayNotWaitEvenAlone) {
   config::QueueClass limited = named("limited");
   limited.tokens_per_worker = 100;
   Queue queue(with({limited}), at(0));
-  ASSERT_TRUE(queue.add(0, of(5000), 1, at(0)));
-  EXPECT_EQ(queue.add(0, of(1), 1, at(0)).error(),
-            (Refusal{"limited", LimitKind::RawIslTokens, 5000, 100}));
-  limited.tokens_per_worker = 0;  // nobody means nobody
-  Queue none(with({limited}), at(0));
-  EXPECT_FALSE(none.add(0, of(5000), 1, at(0)));
+  EXPECT_EQ(queue.add(0, of(5000), 1, at(0)).error(),
+            (Refusal{"limited", LimitKind::RawIslTokens, 0, 100, 5000}));
+  ASSERT_TRUE(queue.add(0, of(5000), 50, at(0)));
+}
+
+TEST(Queue, TellsWhatIsBeforeOneWhoComes) {
+  for (const bool fair : {true, false}) {
+    config::Queue config = with({named("a")});
+    config.fair_tenants = fair;
+    Queue queue(config, at(0));
+    const auto before = [&](std::string tenant) {
+      Entry entry = of(5);
+      entry.tenant = std::move(tenant);
+      return queue.before(0, entry);
+    };
+    EXPECT_EQ(before("x"), Work());
+    const auto add = [&](const std::string& tenant, double seconds) {
+      Entry entry = of(100);
+      entry.tenant = tenant;
+      entry.compute_seconds = seconds;
+      return *queue.add(0, entry, 1, at(0));
+    };
+    add("flood", 2);
+    const Ticket second = add("flood", 2);
+    EXPECT_EQ(before("flood"), (Work{200, 4}));
+    EXPECT_EQ(before("x"), (fair ? Work{5, 0.1} : Work{200, 4}))
+        << "until both have been served as much";
+    // Shares are of tokens, however long those of each take.
+    add("x", 8);
+    EXPECT_EQ(before("x"), (fair ? Work{205, 8 + 2.1} : Work{300, 12}));
+    queue.remove(second, at(0));
+    EXPECT_EQ(before("flood"), (Work{200, 10})) << "no more than waits";
+  }
+}
+
+// A twentieth of a second is as fine as it is told.
+TEST(Queue, WhatAShorterOneOvertakesIsNotBeforeIt) {
+  for (const QueueOrder order : {QueueOrder::Shortest, QueueOrder::Fcfs}) {
+    const bool overtakes = order == QueueOrder::Shortest;
+    Queue queue(with({named("a", order)}), at(0));
+    const auto taking = [](double seconds, double arrival) {
+      Entry entry = of(100, arrival);
+      entry.compute_seconds = seconds;
+      return entry;
+    };
+    const Ticket early = *queue.add(0, taking(3, 0), 1, at(0));
+    for (int i = 0; i < 4; ++i) queue.add(0, taking(2, 9), 1, at(9));
+    // Ten seconds of waiting make up for three of computing.
+    EXPECT_EQ(queue.before(0, taking(0.1, 9)), (overtakes ? Work() : Work{500, 11}));
+    EXPECT_EQ(queue.before(0, taking(0.1, 11)), (overtakes ? Work{100, 3} : Work{500, 11}));
+    EXPECT_EQ(queue.before(0, taking(3, 11)), (Work{500, 11}));
+    Entry urgent = taking(0.1, 11);
+    urgent.priority_jump = 5;
+    EXPECT_EQ(queue.before(0, urgent), (overtakes ? Work() : Work{500, 11}));
+    queue.remove(early, at(11));
+    EXPECT_EQ(queue.before(0, taking(0.1, 11)), (overtakes ? Work() : Work{400, 8}));
+    Entry first = taking(5, 11);
+    first.strict_priority = 1;
+    queue.add(0, first, 1, at(11));
+    EXPECT_EQ(queue.before(0, taking(0.1, 11)), (overtakes ? Work{100, 5} : Work{500, 13}));
+  }
 }
 
 TEST(Queue, ACrowdIsServedAndForgotten) {

@@ -57,7 +57,11 @@ Json decided(const std::vector<Json>& choices) {
             {"begun", "2026-11-15T10:00:00.007Z"},
             {"prompt_tokens", 100},
             {"waited",
-             {{"policy_class", nullptr}, {"ahead", 0}, {"queued_ms", 0.0}, {"followed_ms", 0.0}}},
+             {{"policy_class", nullptr},
+              {"ahead", 0},
+              {"queued_ms", 0.0},
+              {"followed_ms", 0.0},
+              {"refused", nullptr}}},
             {"bypass", nullptr},
             {"decisions", Json::array()},
             {"outcome", nullptr}};
@@ -177,8 +181,14 @@ TEST(Explanation, TellsWhoDidNotGetTheRequestAfterAll) {
 TEST(Explanation, TellsOfWaiting) {
   Json json = decided({});
   EXPECT_THAT(text_of(json), Not(HasSubstr("Waited")));
-  json["waited"] = {
-      {"policy_class", "batch"}, {"ahead", 4}, {"queued_ms", 12.5}, {"followed_ms", 3.0}};
+  json["waited"] = {{"policy_class", "batch"},
+                    {"ahead", 4},
+                    {"queued_ms", 12.5},
+                    {"followed_ms", 3.0},
+                    {"refused", nullptr}};
+  EXPECT_THAT(text_of(json), Not(HasSubstr("turned away")));
+  json["waited"]["refused"] = "no worker had time";
+  EXPECT_THAT(text_of(json), HasSubstr("Then it was turned away: no worker had time.\n"));
   EXPECT_THAT(text_of(json),
               AllOf(HasSubstr("Waited 12.5 ms in the queue of class batch, 4 ahead of it.\n"),
                     HasSubstr("Waited 3 ms for a request with the same beginning.\n")));

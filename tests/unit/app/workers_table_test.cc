@@ -74,6 +74,7 @@ TEST(WorkersTable, SaysByWhoseWordACacheIsKnown) {
 TEST(WorkersTable, MarksFeedsThatAreNotWell) {
   EXPECT_EQ(cell(cache("decisions", "silent", 5)), "silent!");
   EXPECT_EQ(cell(cache("nothing", "broken")), "broken!");
+  EXPECT_EQ(cell(cache("decisions", "mixed", 5)), "mixed!");
   EXPECT_EQ(cell(cache("nothing", "live", 5)), "wrong!");
 }
 

@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -40,6 +42,31 @@ TEST_F(FetchTest, GivesStatusAndBodyWhateverTheStatus) {
   ASSERT_EQ(engine.requests().size(), 1U);
   EXPECT_THAT(engine.requests()[0].head, StartsWith("GET /a HTTP/1.1\r\nHost: 127.0.0.1:"));
   EXPECT_EQ(pool.idle_count(), 1U);
+}
+
+TEST_F(FetchTest, ACancellationEndsItWhereverItIs) {
+  constexpr ExchangeTimeouts kPatient{.first_byte = std::chrono::hours(1),
+                                      .idle = std::chrono::hours(1)};
+  const std::string half = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
+  for (const std::string_view told : {std::string_view(), std::string_view(half)}) {
+    const FakeEngine engine([told](test::FakePeer& peer) {
+      peer.read_request();
+      peer.write(told);
+      peer.wait_for_drop();
+    });
+    Cancellation cancellation;
+    std::optional<Result<Answer>> answer;
+    start([&]() -> awaitable<void> {
+      answer =
+          co_await fetch(pool, {{1}, engine.endpoint()}, {.path = "/"}, kPatient, &cancellation);
+    });
+    run_until([&] { return engine.requests().size() == 1; });
+    cancellation.request(Error(Errc::ClientGone, "gone"));
+    run_until([&] { return answer.has_value(); });
+    EXPECT_EQ(answer->error().code(), Errc::ClientGone);
+    EXPECT_TRUE(engine.wait_for_drops(1));
+    EXPECT_EQ(pool.idle_count(), 0U);
+  }
 }
 
 TEST_F(FetchTest, SendsHeadersAndABody) {

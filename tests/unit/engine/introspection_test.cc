@@ -45,6 +45,44 @@ TEST(ModelCards, TellModelsAdaptersAndTheEngine) {
                                                  Facts::Card{"poet", "llama", std::nullopt}));
 }
 
+TEST(AdapterNames, AreWhatRequestsAskFor) {
+  Facts facts;
+  facts.models = {{"llama", "", 131072}, {"poet", "llama", {}}, {"clerk", "llama", {}}};
+  facts.engine = Engine::Vllm;
+  EXPECT_THAT(adapter_names(facts, "llama"), testing::ElementsAre("poet", "clerk"));
+  facts.engine = Engine::Sglang;
+  EXPECT_THAT(adapter_names(facts, "llama"), testing::ElementsAre("llama:poet", "llama:clerk"));
+}
+
+TEST(AdapterNames, AnAdapterHasNone) {
+  Facts facts;
+  facts.models = {{"llama", "", 131072}, {"poet", "llama", {}}, {"clerk", "llama", {}}};
+  facts.engine = Engine::Vllm;
+  EXPECT_THAT(adapter_names(facts, "clerk"), testing::IsEmpty());
+}
+
+TEST(FindCard, KnowsACardByItsIdAndByWhatRequestsCallIt) {
+  Facts facts;
+  facts.models = {{"llama", "", 131072}, {"poet", "llama", {}}, {"v2:clerk", "org:llama", {}}};
+  const auto found = [&](std::string_view model) {
+    const Facts::Card* card = find_card(facts, model);
+    return card == nullptr ? std::string() : card->id;
+  };
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang}) {
+    facts.engine = engine;
+    const bool sglang = engine == Engine::Sglang;
+    EXPECT_EQ(found("llama"), "llama");
+    EXPECT_EQ(found("poet"), "poet");
+    EXPECT_EQ(found("llama:poet"), sglang ? "poet" : "");
+    EXPECT_EQ(found("org:llama:v2:clerk"), sglang ? "v2:clerk" : "") << "colons of their own";
+    EXPECT_EQ(found("other:poet"), "");
+    EXPECT_EQ(found("llama:"), "");
+    EXPECT_EQ(found(""), "");
+    for (const Facts::Card& card : facts.models)
+      EXPECT_EQ(find_card(facts, asked_for_as(facts, card)), &card);
+  }
+}
+
 TEST(ModelCards, NameEachEngineByItsOwnWord) {
   const auto owned_by = [](std::string_view owner) {
     return read(read_model_cards,

@@ -196,14 +196,22 @@ struct AskTokens : ExchangeFixture {
     Result<std::vector<TokenIds>> ids;
     run([&]() -> awaitable<void> {
       ids = co_await ask_tokens(pool, {{1}, spec.endpoint}, spec, version, request.call, headers,
-                                timeouts, largest);
+                                timeouts, largest, cancellation);
     });
     return ids;
   }
   wire::Headers headers;
+  Cancellation cancellation;
   std::size_t largest = 1024 * 1024;
 };
 constexpr const char* kChat = R"({"model":"m","messages":[1]})";
+
+TEST_F(AskTokens, WhoeverHasLeftAlreadyAsksNobody) {
+  const FakeEngine server(test::always(response(200, R"({"token_ids":[1,2]})")));
+  cancellation.request(Error(Errc::ClientGone, "gone"));
+  EXPECT_EQ(ask(server, Api::Chat, kChat).error().code(), Errc::ClientGone);
+  EXPECT_EQ(server.connections(), 0U);
+}
 
 TEST_F(AskTokens, RendersWithTheClientsKey) {
   headers.add("Authorization", "Bearer k");

@@ -28,6 +28,27 @@ TEST_F(FleetTest, FindsAModelByItsNameAndItsAliases) {
   }
 }
 
+TEST_F(FleetTest, FindsAModelByTheAdaptersOfItsWorkers) {
+  add_model("m", {worker(1, model::Role::Aggregated), worker(2, model::Role::Aggregated)});
+  add_model("other", {worker(3, model::Role::Aggregated)}).adapters = {"on-demand", "poet"};
+  const model::WorkerId first = worker_called("127.0.0.1:1").id();
+  EXPECT_EQ(fleet().find("clerk"), nullptr);
+  // A name of a model stays that; what the file says of an adapter comes before what workers say.
+  fleet().loaded(first, {"clerk", "other", "poet"});
+  EXPECT_EQ(fleet().find_served("clerk").model->name(), "m");
+  EXPECT_EQ(fleet().find_served("clerk").adapter->name, "clerk");
+  EXPECT_FALSE(fleet().find_served("clerk").adapter->on_demand);
+  EXPECT_FALSE(fleet().find_served("other").adapter);
+  EXPECT_FALSE(fleet().find_served("m").adapter);
+  EXPECT_EQ(fleet().find_served("poet").model->name(), "other");
+  EXPECT_TRUE(fleet().find_served("on-demand").adapter->on_demand);
+  EXPECT_THAT(fleet().adapters(),
+              testing::ElementsAre(testing::Pair("clerk", "m"), testing::Pair("on-demand", "other"),
+                                   testing::Pair("poet", "other")));
+  fleet().loaded(first, {});
+  EXPECT_EQ(fleet().find("clerk"), nullptr);
+}
+
 TEST_F(FleetTest, GivesEveryWorkerAnIdOfItsOwn) {
   add_model("a", {worker(1, Role::Aggregated), worker(2, Role::Aggregated)});
   add_model("b", {worker(1, Role::Prefill), worker(2, Role::Decode)});

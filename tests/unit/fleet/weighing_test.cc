@@ -30,6 +30,13 @@ std::shared_ptr<KnownPrompt> prompt_of(std::uint64_t blocks, std::uint64_t famil
   return prompt;
 }
 
+// One of which nothing is known but how long it is.
+std::shared_ptr<KnownPrompt> prompt_of_tokens(std::uint64_t tokens) {
+  auto prompt = std::make_shared<KnownPrompt>();
+  prompt->tokens = tokens;
+  return prompt;
+}
+
 struct WeighingTest : testing::Test {
   void serve(Policy policy, Role role = Role::Prefill, config::Cost cost = {}, int count = 3) {
     set = std::make_unique<WorkerSet>(role, policy, cost);
@@ -194,6 +201,30 @@ TEST_F(WeighingTest, ARequestMayBeWeighedDifferently) {
   EXPECT_EQ(where.size(), 3U);  // equal costs, so each has its share
 }
 
+TEST_F(WeighingTest, WithoutCreditForTheDeviceWhatIsCachedNeedNotBeComputed) {
+  serve(Policy::Kv, Role::Prefill, {}, 3);
+  auto prompt = prompt_of(10);
+  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 4, .host = 4});
+  Wish wish = wish_with(prompt);
+  wish.cost = config::Cost{};
+  wish.cost->overlap_score_credit = 0;
+  const Booking booking = book(wish);
+  EXPECT_EQ(booking.worker().name(), "b") << "for what is on its host";
+  EXPECT_EQ(load("b").prefill_tokens(Clock::now()), 160 - 4 * 16 - 0.75 * 4 * 16);
+}
+
+TEST_F(WeighingTest, AnAnswerWeighsLessTheNearerItsExpectedEndIs) {
+  config::Cost cost;
+  cost.track_output_blocks = true;
+  serve(Policy::Kv, Role::Prefill, cost, 1);
+  Wish wish = wish_with(prompt_of(10));
+  wish.expected_output = 64;
+  Booking booking = book(wish);
+  EXPECT_DOUBLE_EQ(load("a").decode_blocks(), 10);
+  booking.produced(32);
+  EXPECT_DOUBLE_EQ(load("a").decode_blocks(), 12 * 0.5);
+}
+
 TEST_F(WeighingTest, WhyIsTold) {
   serve(Policy::Kv, Role::Prefill, {}, 3);
   auto prompt = prompt_of(10);
@@ -216,10 +247,18 @@ TEST_F(WeighingTest, WhyIsTold) {
 
 TEST_F(WeighingTest, OfManyOnlyTheBestAreTold) {
   serve(Policy::Kv, Role::Prefill, {}, 26);
+  auto prompt = prompt_of(30);
+  // The later in the alphabet, the more it has.
+  for (std::uint32_t i = 0; i < 26; ++i)
+    prompt->hits.push_back({.seat = seat(std::string(1, static_cast<char>('a' + i))),
+                            .block_size = kBlock,
+                            .device = i + 1});
   Choice why{.picked = 9, .candidates = {}};
-  ASSERT_TRUE(set->book(wish_with(prompt_of(1)), random, &why));
-  EXPECT_EQ(why.candidates.size(), 16U);
+  ASSERT_TRUE(set->book(wish_with(prompt), random, &why));
   EXPECT_EQ(why.of, 26U);
+  std::string told;
+  for (const auto& candidate : why.candidates) told += candidate.worker->name();
+  EXPECT_EQ(told, "zyxwvutsrqponmlk");
 }
 
 // Between choosing and booking nobody comes in between: at most one is ever ahead.
@@ -376,8 +415,8 @@ TEST_F(WeighingTest, TotalsAreThoseOfTheWeights) {
 
 TEST_F(WeighingTest, FartherPrefillWorkersTakeLonger) {
   serve(Policy::Ttft, Role::Prefill, {}, 2);
-  for (int i = 0; i < 20; ++i) set->find("a")->transfers().took(1600, 0.05);
-  for (int i = 0; i < 20; ++i) set->find("b")->transfers().took(1600, 0.01);
+  for (int i = 0; i < 20; ++i) set->find("a")->transfers(0).took(1600, 0.05);
+  for (int i = 0; i < 20; ++i) set->find("b")->transfers(0).took(1600, 0.01);
   EXPECT_EQ(book(wish_with(prompt_of(100))).worker().name(), "b");
   // Whoever answers itself hands nothing on.
   const auto choice = set->peek(wish_with(prompt_of(100), Part::Both), random);
@@ -429,6 +468,54 @@ TEST_F(WeighingTest, WhoeverBindsLateWaitsForTheBestWorker) {
   const std::string freed = first.worker().name();
   first.prefill_completed();
   EXPECT_EQ(book(wish).worker().name(), freed);
+}
+
+// Nobody would ever learn that the guess is too slow.
+TEST_F(WeighingTest, WhoIsAnsweredAsAWholeWaitsForNoGuess) {
+  serve(Policy::Ttft, Role::Aggregated, {}, 1);
+  Wish wish = wish_with(prompt_of_tokens(100'000), Part::Both);
+  wish.busy = BusyLine{.tokens = {}, .share = {}, .late = true};
+  Booking first = book(wish);
+  first.sent();
+  EXPECT_EQ(set->book(wish, random).error().code(), Errc::WorkersBusy);
+  wish.observed = false;
+  const Booking unseen = book(wish);
+  first.prefill_completed();
+  ASSERT_TRUE(set->find("a")->pace(0).measured());
+  const Booking longer = book(wish_with(prompt_of_tokens(1'000'000'000)));
+  EXPECT_EQ(set->book(wish, random).error().code(), Errc::WorkersBusy);
+}
+
+// What is before it in the line, and itself.
+TEST_F(WeighingTest, APromptThatNobodySeesIsDueAfterThoseBeforeIt) {
+  for (const Policy policy : {Policy::Ttft, Policy::Kv}) {
+    serve(policy, Role::Aggregated, {}, 1);
+    const Booking first = book(wish_with(prompt_of_tokens(1'000'000'000)));
+    const auto alone = first.prefill_due();
+    const Booking second = book(wish_with(prompt_of_tokens(1'000'000'000)));
+    EXPECT_GT(alone, std::chrono::hours(10));
+    EXPECT_GT(second.prefill_due(), alone + std::chrono::hours(10)) << model::to_string(policy);
+  }
+}
+
+// A session is worth its prompt, and not more.
+TEST_F(WeighingTest, ASessionLeavesASeatThatHasBecomeTooDear) {
+  for (const Policy policy : {Policy::Kv, Policy::LoadAware, Policy::Ttft}) {
+    serve(policy, Role::Aggregated, {}, 2);
+    Wish wish = wish_with(prompt_of(1000));
+    wish.affinity = routing::Seat{set->find("a")->id(), {}};
+    Wish other = wish_with(prompt_of(400, 2));
+    other.pin = routing::Pin{"a", {}};
+    std::vector<Booking> before;
+    before.push_back(book(other));
+    EXPECT_EQ(book(wish).worker().name(), "a") << model::to_string(policy);
+    other.prompt = prompt_of(100'000, 3);
+    before.push_back(book(other));
+    EXPECT_EQ(book(wish).worker().name(), "b") << model::to_string(policy);
+    // Where requests wait, the queue's line says what is too much.
+    wish.busy = BusyLine{.tokens = 100'000'000, .share = {}, .late = false};
+    EXPECT_EQ(book(wish).worker().name(), "a") << model::to_string(policy);
+  }
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ TEST(CacheSummary, TellsOfTheRankThatIsWorstOff) {
     const auto cache = fixture.add_cache(*worker, bad);
     fixture.add_cache(*worker, 1 - bad);
     const auto summary = [&] { return summarize_cache(fixture.caches, *worker).value(); };
-    for (const FeedHealth health :
-         {FeedHealth::None, FeedHealth::Waiting, FeedHealth::Silent, FeedHealth::Broken}) {
+    for (const FeedHealth health : {FeedHealth::None, FeedHealth::Waiting, FeedHealth::Silent,
+                                    FeedHealth::Mixed, FeedHealth::Broken}) {
       cache->set_health(health);
       EXPECT_EQ(summary().feed, health) << bad;
       EXPECT_EQ(summary().source, Trusted::Decisions) << bad;

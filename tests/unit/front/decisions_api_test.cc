@@ -66,7 +66,11 @@ TEST_F(DecisionsApiTest, AsksForTheKeyOfAnOperator) {
 TEST_F(DecisionsApiTest, TellsAllThatWasDecidedAboutARequest) {
   auto page = decisions->open("id/ 1", "m", 70);
   page.bypass("bypass_denied_decode_busy");
-  page.waited({.policy_class = "batch", .ahead = 4, .queued = 12'345'678ns, .followed = 2ms});
+  page.waited({.policy_class = "batch",
+               .ahead = 4,
+               .queued = 12'345'678ns,
+               .followed = 2ms,
+               .refused = "it is \"full\""});
   page.chosen(decision(fleet::Part::Prefill, 1));
   page.given_back("no \"decode\" worker could follow");
   page.chosen(decision(fleet::Part::Decode, 1));
@@ -86,7 +90,7 @@ TEST_F(DecisionsApiTest, TellsAllThatWasDecidedAboutARequest) {
   EXPECT_EQ(told["prompt_tokens"], 70);
   EXPECT_EQ(told["bypass"], "bypass_denied_decode_busy");
   EXPECT_EQ(told["waited"], Json::parse(R"({"policy_class":"batch","ahead":4,"queued_ms":12.346,
-                                            "followed_ms":2.0})"));
+                                            "followed_ms":2.0,"refused":"it is \"full\""})"));
   ASSERT_EQ(told["decisions"].size(), 3U);
   EXPECT_EQ(told["decisions"][0]["part"], "prefill");
   EXPECT_EQ(told["decisions"][0]["given_back"], "no \"decode\" worker could follow");

@@ -54,7 +54,9 @@ TEST_F(ReadFiltersTest, SaysWhichThereAre) {
 struct FindModelTest : testing::Test {
   Result<std::shared_ptr<fleet::Model>> find(std::string_view text) {
     fleet.configure(models);
-    return find_model(fleet, wire::JsonObject::parse(text).value());
+    auto served = find_model(fleet, wire::JsonObject::parse(text).value());
+    if (!served) return fail(std::move(served.error()));
+    return served->model;
   }
   static config::Model named(const std::string& name) {
     config::Model model;

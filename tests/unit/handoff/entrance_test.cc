@@ -32,12 +32,14 @@ struct EntranceTest : HandoffFixture {
         : job(std::move(wanted)),
           dice([&test] { return ++test.draws; }),
           selection(job, dice),
-          entrance(job, selection, test.gate(selection),
-                   [this](const std::optional<fleet::BusyLine>& busy) {
-                     auto booking = selection.alone(busy);
-                     if (when_booked) when_booked();
-                     return booking;
-                   }) {
+          entrance(
+              job, selection, test.gate(selection),
+              [this](const std::optional<fleet::BusyLine>& busy) {
+                auto booking = selection.alone(busy);
+                if (when_booked) when_booked();
+                return booking;
+              },
+              [&test] { return test.now; }) {
       selection.explain_to(test.decisions.open(job.request_id, "m", job.prompt_tokens));
     }
     Tried attempt(Chance chance = Chance::Usual) {
@@ -61,6 +63,8 @@ struct EntranceTest : HandoffFixture {
     second.data_parallel_size = 2;
     serve({first, second});
   }
+  Entrance::Clock::time_point now = Entrance::Clock::now();
+
   std::shared_ptr<PoolGate> gate(const Selection& selection) {
     return PoolGate::of(*selection.pool(), options.routing.queue,
                         selection.first_workers().policy(), "m", io.get_executor(), metrics);
@@ -93,18 +97,38 @@ TEST_F(EntranceTest, WhoIsBookedLeadsAndTheNextFollows) {
   const auto other = visitor("other");
   const Tried tried = follower->attempt();
   EXPECT_EQ(tried.what, Attempted::Follows);
-  EXPECT_EQ(other->entrance.request().follows(), tried.awaits);
+  EXPECT_EQ(other->entrance.request().follows()->awaits, tried.awaits);
   EXPECT_EQ(in_flight(), 1);
   leader->entrance.leading() = {};  // it has failed
   EXPECT_EQ(follower->attempt().what, Attempted::Taken);
   EXPECT_TRUE(follower->entrance.leading());
   EXPECT_EQ(other->attempt().awaits, tried.awaits) << "who followed one follows the other";
+  now += std::chrono::milliseconds(1);
   follower->entrance.leading().done();
   EXPECT_EQ(other->attempt().what, Attempted::Taken);
   const Waited waited =
       other->entrance.waited({.policy_class = "c", .waited = std::chrono::hours(1)});
   EXPECT_GT(waited.followed.count(), 0);
   EXPECT_EQ(waited.followed + waited.queued, std::chrono::hours(1));
+}
+
+TEST_F(EntranceTest, NobodyFollowsForLongerThanHalfAMinuteInAll) {
+  options.routing.queue.follow_tokens = 1024;
+  serve_two(model::Policy::Kv);
+  auto leader = visitor("leader");
+  leader->attempt();
+  const auto follower = visitor("follower");
+  EXPECT_EQ(follower->attempt().until, now + std::chrono::seconds(30));
+  now += std::chrono::seconds(20);
+  EXPECT_EQ(follower->attempt().until, now + std::chrono::seconds(10));
+  // Another one fares no better.
+  leader = visitor("next leader");
+  leader->attempt();
+  now += std::chrono::seconds(9);
+  EXPECT_EQ(follower->attempt().until, now + std::chrono::seconds(1));
+  now += std::chrono::seconds(1);
+  EXPECT_EQ(follower->attempt().what, Attempted::Taken);
+  EXPECT_FALSE(follower->entrance.leading()) << "somebody else still does";
 }
 
 TEST_F(EntranceTest, WhoCannotWaitDoesNotFollow) {
@@ -154,6 +178,53 @@ TEST_F(EntranceTest, WhoCanGoToTheSameWorkersWaitsForTheSame) {
   EXPECT_EQ(awaits(pinned("a1")), awaits(pinned("10.0.0.1:80")));
   EXPECT_NE(awaits(pinned("a1")), awaits(pinned("a2", 0)));
   EXPECT_NE(awaits(pinned("a2", 1)), awaits(pinned("a2", 0)));
+}
+
+// Not every prefill worker can be followed by the decode worker that is asked for.
+TEST_F(EntranceTest, WhoAsksForADecodeWorkerWaitsForOtherPrefillWorkers) {
+  wait_where_busy(0);
+  options.policy = model::Policy::Kv;
+  serve(Engine::Vllm, {{Role::Prefill, {"10.0.0.1", 80}}, {Role::Decode, {"10.0.0.2", 80}}});
+  const std::string anybody = visitor()->entrance.request().awaits.what;
+  hints.decode = routing::Pin{"10.0.0.2:80", {}};
+  const auto pinned = visitor();
+  ASSERT_TRUE(pinned->selection.hands_off());
+  EXPECT_NE(pinned->entrance.request().awaits.what, anybody);
+  // Where it is served alone after all, it waits for that worker.
+  pinned->selection.serve_alone(true);
+  EXPECT_EQ(pinned->selection.first_workers().role(), Role::Decode);
+  EXPECT_NE(pinned->selection.first_pin(), nullptr);
+}
+
+// A cache that it cannot go to is of no use.
+TEST_F(EntranceTest, CountsTheCachesOfItsOwnWorkersOnly) {
+  wait_where_busy(0);
+  options.policy = model::Policy::Kv;
+  model::WorkerSpec first = spec(Engine::Vllm, Role::Aggregated, {"10.0.0.1", 80});
+  first.name = "a1";
+  model::WorkerSpec second = spec(Engine::Vllm, Role::Aggregated, {"10.0.0.2", 80});
+  second.name = "a2";
+  second.taints = {"fast"};
+  serve({first, second});
+  const auto cached = [this](routing::Hints wanted) {
+    hints = std::move(wanted);
+    const auto prompt = std::make_shared<KnownPromptStub>(4096);
+    prompt->cached(*fleet->find_worker("a1"), 1024);
+    prompt->cached(*fleet->find_worker("a2"), 512);
+    const auto made = visitor();
+    made->job.observer = prompt;
+    return made->entrance.request().cached_tokens;
+  };
+  routing::Hints pinned;
+  pinned.decode = routing::Pin{"a2", {}};
+  routing::Hints allowed;
+  allowed.allowed = {"10.0.0.2:80"};
+  routing::Hints required;
+  required.constraints.required = {"fast"};
+  EXPECT_EQ(cached({}), 1024U);
+  EXPECT_EQ(cached(pinned), 512U);
+  EXPECT_EQ(cached(allowed), 512U);
+  EXPECT_EQ(cached(required), 512U);
 }
 
 TEST_F(EntranceTest, ForeseesThatItGoesAtOnce) {

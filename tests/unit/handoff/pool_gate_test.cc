@@ -141,6 +141,10 @@ TEST(QueueDefaults, AreThePolicys) {
   EXPECT_TRUE(late.classes[0].late);
   EXPECT_TRUE(late.classes[0].queues());
   EXPECT_EQ(late.classes[0].order, config::QueueOrder::Shortest);
+  config::Queue hurried;
+  hurried.longest_wait = std::chrono::milliseconds(7);
+  EXPECT_EQ(PoolGate::with_defaults(hurried, model::Policy::Ttft).longest_wait,
+            std::chrono::milliseconds(7));
   EXPECT_GT(late.follow_tokens, 0U);
   // Who only follows needs a place, but does not wait for workers.
   config::Queue follow;

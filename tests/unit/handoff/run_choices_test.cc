@@ -116,6 +116,30 @@ TEST_F(RunChoicesTest, WhoeverFindsAllBusyWaitsForItsTurn) {
   EXPECT_EQ(in_flight(), 0);
 }
 
+// When its prompt has been computed nobody sees; it must not count as work until all is answered.
+TEST_F(RunChoicesTest, AWholeAnswerHoldsUpNobodyForLongerThanItsPrompt) {
+  serve_one();
+  Job whole = sized_job(100);
+  whole.body = engine::ClientBody::parse(R"({"model":"m","prompt":"p","max_tokens":50})").value();
+  Client first;
+  Client second;
+  begin(first, whole);
+  run_until([this] { return worker_.requests().size() == 1; });
+  begin(second, whole);
+  run_until([this] { return worker_.requests().size() == 2; });
+  EXPECT_FALSE(first.answer);
+  run_until([this] { return worker(worker_.endpoint()).load(0)->prefill_tokens() == 0; });
+  EXPECT_EQ(in_flight(), 2);
+  worker_.proceed();
+  worker_.proceed();
+  for (Client* const client : {&first, &second}) {
+    wait_for(*client);
+    ASSERT_TRUE(*client->answer);
+    read_all(*client);
+  }
+  EXPECT_EQ(in_flight(), 0);
+}
+
 // Whoever sends many requests waits behind its own.
 TEST_F(RunChoicesTest, ClientsWithKeysOfTheirOwnShareTheQueue) {
   serve_one();
@@ -169,6 +193,11 @@ TEST_F(RunChoicesTest, AFullQueueRefusesAtOnce) {
   ASSERT_FALSE(*refused.answer);
   EXPECT_EQ(code(refused), Errc::QueueFull);
   EXPECT_TRUE(refused.answer->error().retry_after());
+  // Also who is turned away is told of: in which line, and why.
+  EXPECT_EQ(refused.trail.waited.policy_class, "default");
+  EXPECT_EQ(refused.trail.waited.ahead, 1U);
+  EXPECT_EQ(refused.trail.waited.refused, refused.answer->error().message());
+  EXPECT_EQ(decisions.find("id-1")->waited.refused, refused.answer->error().message());
   worker_.proceed();
   worker_.proceed();
   wait_for(running);

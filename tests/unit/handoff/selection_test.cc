@@ -495,6 +495,22 @@ TEST_F(Sessions, StayWithTheirWorkers) {
   EXPECT_NE(serve(), first) << "its turn comes";
 }
 
+TEST_F(Sessions, AreNotBoundToAWorkerThatWasGivenBack) {
+  const auto seat = [this] { return model()->affinity(Role::Prefill).find("s"); };
+  begin();
+  ASSERT_TRUE(selection->prefill());
+  ASSERT_TRUE(seat());
+  selection->given_back("it was of no use");
+  EXPECT_EQ(seat(), std::nullopt);
+  serve();
+  const auto before = seat();
+  ASSERT_TRUE(before);
+  begin();
+  ASSERT_TRUE(selection->prefill());
+  selection->given_back("it was of no use");
+  EXPECT_EQ(seat(), before);
+}
+
 TEST_F(Sessions, AreNotKeptWithoutATimeToLive) {
   config.affinity.ttl = {};
   const auto first = serve();

@@ -34,6 +34,7 @@ struct Engine {
   std::atomic<int> health{200};
   std::atomic<bool> other_model{false};
   std::atomic<int> completion{200};
+  std::atomic<bool> has_adapter{false};
   FakeEngine server{[this](test::FakePeer& peer) {
     while (const auto request = peer.read_request()) {
       const auto asks = [&](std::string_view path) {
@@ -42,6 +43,11 @@ struct Engine {
       if (asks("/health")) {
         peer.write(response(health, ""));
       } else if (asks("/v1/models")) {
+        if (has_adapter) {
+          peer.write(response(200, R"({"data":[{"id":"m","owned_by":"vllm"},
+              {"id":"poet","owned_by":"vllm","parent":"m"}]})"));
+          continue;
+        }
         peer.write(other_model ? response(200, R"({"data":[{"id":"x","owned_by":"vllm"}]})")
                                : kCards);
       } else if (asks("/version")) {
@@ -108,6 +114,21 @@ TEST_F(WatchTest, FindsOutWhoHasJoinedAndWhatItIs) {
   const engine::Facts* const facts = watch->facts(worker()->id());
   ASSERT_NE(facts, nullptr);
   EXPECT_EQ(facts->models.front().id, "m");
+}
+
+TEST_F(WatchTest, NoticesAdaptersThatComeAndGo) {
+  Engine engine;
+  options.health.interval = milliseconds(20);
+  begin();
+  join(engine.server.endpoint());
+  wait_for(Condition::Up);
+  EXPECT_EQ(fleet.find("poet"), nullptr);
+  engine.has_adapter = true;
+  run_until([&] { return fleet.find("poet") != nullptr; });
+  EXPECT_EQ(fleet.find_served("poet").model->name(), "m");
+  EXPECT_EQ(watch->facts(worker()->id())->models.size(), 2U);
+  engine.has_adapter = false;
+  run_until([&] { return fleet.find("poet") == nullptr; });
 }
 
 TEST_F(WatchTest, AsksNobodyWhatItIsWhereThatIsSwitchedOff) {

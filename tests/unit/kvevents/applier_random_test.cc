@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <random>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace baton::kvevents {
@@ -70,6 +74,14 @@ class RandomEngine {
       if (block.tiers != 0) held[block.hash] = {block.sequence, block.tiers};
     }
     return held;
+  }
+  std::vector<std::vector<SequenceHash>> prompts() const {
+    std::vector<std::vector<SequenceHash>> all;
+    for (const Prompt& prompt : prompts_) {
+      auto& hashes = all.emplace_back();
+      for (const std::size_t at : prompt.blocks) hashes.push_back(blocks_[at].sequence);
+    }
+    return all;
   }
   std::pair<std::vector<SequenceHash>, Overlap> some_prompt() {
     const Prompt& prompt = prompts_[below(prompts_.size())];
@@ -369,6 +381,32 @@ class RandomEngine {
   std::size_t count_ = 0;
 };
 
+// Role. Looks prompts up as fast as it can while somebody else writes: whatever it finds is possible.
+class Onlooker {
+ public:
+  Onlooker(const kvindex::Index& index, std::vector<std::vector<SequenceHash>> prompts)
+      : thread_([this, &index, all = std::move(prompts)](const std::stop_token& stop) {
+          std::vector<kvindex::Match> matches;
+          for (std::size_t next = 0; !stop.stop_requested(); next = (next + 1) % all.size()) {
+            index.match(all[next], matches);
+            for (const kvindex::Match& match : matches) {
+              const bool nested = std::ranges::is_sorted(match.blocks);
+              if (!nested || match.blocks.back() > all[next].size()) impossible_ = true;
+            }
+            if (matches.size() > 1) impossible_ = true;
+          }
+        }) {}
+  bool impossible() {
+    thread_.request_stop();
+    thread_.join();
+    return impossible_;
+  }
+
+ private:
+  std::atomic<bool> impossible_ = false;
+  std::jthread thread_;
+};
+
 class ApplierRandomTest : public test::FeedFixture {
  protected:
   RandomEngine::Holding holding() const {
@@ -381,6 +419,7 @@ class ApplierRandomTest : public test::FeedFixture {
   void run(unsigned seed, kvindex::BlockShape shape, int batches) {
     RandomEngine engine(seed, shape);
     feed().forget();
+    Onlooker onlooker(index_, engine.prompts());
     for (int i = 0; i < batches; ++i) {
       ASSERT_TRUE(apply(engine.batch()));
       ASSERT_EQ(holding(), engine.holding()) << "seed " << seed << ", batch " << i;
@@ -389,6 +428,7 @@ class ApplierRandomTest : public test::FeedFixture {
         ASSERT_EQ(overlap_of(hashes), expected) << "seed " << seed << ", batch " << i;
       }
     }
+    EXPECT_FALSE(onlooker.impossible()) << "seed " << seed;
     EXPECT_EQ(skipped(Skipped::AmbiguousSalt), 0U);
     EXPECT_EQ(skipped(Skipped::UnknownParent), 0U);
   }

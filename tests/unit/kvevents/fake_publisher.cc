@@ -40,7 +40,15 @@ FakePublisher::FakePublisher(Framing framing, std::string connect_to)
   open();
 }
 
-FakePublisher::~FakePublisher() { close(); }
+FakePublisher::~FakePublisher() {
+  if (publisher_) close();
+}
+
+void FakePublisher::end() {
+  publisher_->set(zmq::sockopt::linger, static_cast<int>(kDeadline / std::chrono::milliseconds(1)));
+  close();
+  context_.close();  // waits for what is not sent yet
+}
 
 void FakePublisher::open() {
   // The address of one that was just closed is free a little later.
@@ -52,6 +60,7 @@ void FakePublisher::open() {
   };
   publisher_.emplace(context_, zmq::socket_type::xpub);
   publisher_->set(zmq::sockopt::linger, connect_to_.empty() ? 0 : 1'000);
+  publisher_->set(zmq::sockopt::sndhwm, 0);  // what gets lost is for the test to say
   publisher_->set(zmq::sockopt::xpub_verboser, 1);
   publisher_->set(zmq::sockopt::rcvtimeo,
                   static_cast<int>(kDeadline / std::chrono::milliseconds(1)));

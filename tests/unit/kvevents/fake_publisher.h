@@ -58,6 +58,8 @@ class FakePublisher {
   void publish_frames(const std::vector<std::string>& frames);
   // Another process with the same addresses: counts from the beginning, and knows of nothing.
   void restart();
+  // Sends what it has yet to send, and is gone.
+  void end();
 
   const std::set<std::uint64_t>& table() const { return table_; }
 

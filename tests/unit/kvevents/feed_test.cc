@@ -30,12 +30,12 @@ TEST(Feed, EveryReasonHasALabelOfItsOwn) {
 
 TEST(Feed, EveryStateHasALabelOfItsOwn) {
   std::set<std::string_view> labels;
-  for (const auto state : {FeedState::Waiting, FeedState::Live, FeedState::Replaying,
-                           FeedState::Gap, FeedState::Broken}) {
+  for (const auto state : {FeedState::Waiting, FeedState::Live, FeedState::Unconfirmed,
+                           FeedState::Replaying, FeedState::Gap, FeedState::Broken}) {
     EXPECT_TRUE(is_label(to_string(state)));
     labels.insert(to_string(state));
   }
-  EXPECT_EQ(labels.size(), 5U);
+  EXPECT_EQ(labels.size(), 6U);
 }
 
 }  // namespace

@@ -312,6 +312,91 @@ TEST_F(SequenceTest, WhatNobodyConfirmsAfterAReconnectIsForgotten) {
   EXPECT_EQ(sequence_->counts().lost, 0U);
 }
 
+// Another engine may be at the other end, and there is nobody to ask.
+TEST_F(SequenceTest, WithoutReplayABrokenConnectionIsDoubtedUntilTheNextBatch) {
+  const Sequence& sequence = alone();
+  sequence_->reconnected();
+  sequence_->disconnected();
+  EXPECT_EQ(sequence.state(), FeedState::Waiting) << "there is nothing to doubt yet";
+  live(0, "a");
+  live(1, "b");
+  for (const bool stands_again : {false, true}) {
+    stands_again ? sequence_->reconnected() : sequence_->disconnected();
+    EXPECT_EQ(sequence.state(), FeedState::Unconfirmed);
+    EXPECT_EQ(sequence.position()->sequence, 1U);
+    EXPECT_THAT(table.batches, ElementsAre("a", "b")) << "it is kept: it may be right";
+  }
+  live(2, "c");
+  EXPECT_EQ(sequence.state(), FeedState::Live);
+  EXPECT_THAT(table.batches, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(sequence.counts(), Sequence::Counts{});
+}
+
+// The news of a connection and what comes over it take different ways.
+TEST_F(SequenceTest, WithoutReplayANewConnectionDoesNotDoubtWhatCameOverIt) {
+  const Sequence& sequence = alone();
+  live(0, "a");
+  sequence_->disconnected();
+  live(1, "b");
+  ASSERT_EQ(sequence.state(), FeedState::Live);
+  sequence_->reconnected();
+  EXPECT_EQ(sequence.state(), FeedState::Live) << "it came over the new one";
+  EXPECT_THAT(table.batches, ElementsAre("a", "b"));
+  sequence_->reconnected();
+  EXPECT_EQ(sequence.state(), FeedState::Unconfirmed) << "another one, whose loss nobody told";
+}
+
+TEST_F(SequenceTest, WithoutReplayANewConnectionDoesNotEndADoubt) {
+  const Sequence& sequence = alone();
+  live(0, "a");
+  sequence_->disconnected();
+  sequence_->reconnected();
+  EXPECT_EQ(sequence.state(), FeedState::Unconfirmed) << "an engine that was started anew is quiet";
+  sequence_->disconnected();
+  live(0, "x");
+  sequence_->reconnected();
+  EXPECT_EQ(sequence.state(), FeedState::Live);
+  EXPECT_THAT(table.batches, ElementsAre("x"));
+}
+
+TEST_F(SequenceTest, WhoRepeatsItsLastBatchAfterABrokenConnectionIsTheSameEngine) {
+  const Sequence& sequence = alone();
+  live(0, "a");
+  sequence_->reconnected();
+  live(0, "a");
+  EXPECT_EQ(sequence.state(), FeedState::Live);
+  EXPECT_EQ(sequence.counts().duplicates, 1U);
+  EXPECT_THAT(table.batches, ElementsAre("a"));
+}
+
+TEST_F(SequenceTest, WithoutReplayWhatIsMissingAfterABrokenConnectionIsLost) {
+  const Sequence& sequence = alone();
+  live(0, "a");
+  sequence_->reconnected();
+  live(3, "d");
+  EXPECT_EQ(sequence.state(), FeedState::Gap);
+  EXPECT_EQ(sequence.counts().lost, 2U);
+  EXPECT_THAT(table.batches, ElementsAre("d"));
+}
+
+TEST_F(SequenceTest, WithoutReplayAnotherEngineIsSeenByItsFirstBatch) {
+  const Sequence& sequence = alone();
+  live(0, "a");
+  live(1, "b");
+  sequence_->reconnected();
+  live(0, "x");
+  EXPECT_EQ(sequence.state(), FeedState::Live);
+  EXPECT_EQ(sequence.counts().restarts, 1U);
+  EXPECT_THAT(table.batches, ElementsAre("x"));
+}
+
+TEST_F(SequenceTest, WithReplayABrokenConnectionIsNoNewsBeforeItStandsAgain) {
+  const Sequence& sequence = replayable();
+  live(0, "a");
+  sequence_->disconnected();
+  EXPECT_EQ(sequence.state(), FeedState::Live);
+}
+
 TEST_F(SequenceTest, ARestartWhileAReplayRunsAsksFromTheBeginning) {
   replayable();
   live(0, "a");

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace baton::kvevents {
 namespace {
 
@@ -38,6 +40,40 @@ TEST(SocketsTest, AMonitorThatWasStoppedIsToldNoMore) {
   stop_monitor(*subscriber);
   publisher.close();
   EXPECT_FALSE(read_monitor(*monitor).given_up);
+}
+
+// An engine publishes faster than we read: what is on its way is taken off its hands all the same, for
+// what it cannot get rid of it throws away. More than ZeroMQ queues unless told otherwise, and than
+// the system's own buffers hold beside that.
+TEST(SocketsTest, AReaderThatIsHeldUpLosesNothing) {
+  constexpr int kBatches = 8'000;
+  zmq::context_t context = make_context();
+  zmq::socket_t publisher(context, zmq::socket_type::xpub);
+  publisher.set(zmq::sockopt::linger, 0);
+  publisher.set(zmq::sockopt::sndhwm, 100);
+  publisher.set(zmq::sockopt::xpub_nodrop, 1);  // waits where it would throw away
+  publisher.set(zmq::sockopt::sndtimeo, 20'000);
+  publisher.set(zmq::sockopt::rcvtimeo, 20'000);
+  publisher.bind("tcp://127.0.0.1:*");
+  auto subscriber =
+      make_subscriber(context, publisher.get(zmq::sockopt::last_endpoint), "inproc://held-up");
+  ASSERT_TRUE(subscriber);
+  const auto monitor = make_monitor(context, "inproc://held-up");
+  ASSERT_TRUE(monitor);
+  subscriber->set(zmq::sockopt::subscribe, "");
+  zmq::message_t subscription;
+  ASSERT_TRUE(publisher.recv(subscription));
+  const std::string payload(4'096, 'x');
+  for (int i = 0; i < kBatches; ++i)
+    ASSERT_TRUE(publisher.send(zmq::buffer(std::to_string(i) + payload), zmq::send_flags::none))
+        << "nobody takes batch " << i;
+  subscriber->set(zmq::sockopt::rcvtimeo, 20'000);
+  for (int i = 0; i < kBatches; ++i) {
+    zmq::message_t batch;
+    ASSERT_TRUE(subscriber->recv(batch)) << i;
+    ASSERT_TRUE(batch.to_string_view().starts_with(std::to_string(i) + "x")) << i;
+  }
+  stop_monitor(*subscriber);
 }
 
 TEST(SocketsTest, WhatCannotBeReachedIsSaid) {

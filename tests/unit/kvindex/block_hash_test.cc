@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#define XXH_INLINE_ALL
 #include "kvindex/block_hash.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <numeric>
 #include <vector>
+#include <xxhash.h>
 
 namespace baton::kvindex {
 namespace {
@@ -50,6 +52,59 @@ TEST(BlockHash, AdaptersAndSaltsChangeTheSeed) {
   EXPECT_EQ(seed_of({.lora = "my-lora", .salt = "tenant-a"}), 14775598059325835610U);
   EXPECT_EQ(hash_block(range(1, 4), seed_of({.lora = "my-lora", .salt = "tenant-a"})),
             6157910915076630503U);
+}
+
+// The cases `dynamo_router` of engine-hash-vectors.json.
+TEST(BlockHash, IsTheOneOfTheVectors) {
+  const std::vector<TokenId> tokens{1, 2, 3, 4, 100, 1000, 70000, 128000, 9};
+  struct Case {
+    const char* name;
+    Namespace name_space;
+    bool bigram;
+    std::vector<BlockHash> local;
+    std::vector<SequenceHash> sequence;
+  };
+  const std::vector<Case> cases{
+      {"plain",
+       {},
+       false,
+       {0xcb38e4d7fb2dca5c, 0xa7c73420d58b7577},
+       {0xcb38e4d7fb2dca5c, 0x10632d455b4b477e}},
+      {"lora",
+       {.lora = "adapter-a"},
+       false,
+       {0x9df1b8814fdc3b69, 0xb6f801afc4819461},
+       {0x9df1b8814fdc3b69, 0xa9b76da72a015454}},
+      {"salt",
+       {.salt = "tenant-a"},
+       false,
+       {0x4fa3e8097233e995, 0x2fad558dade9801a},
+       {0x4fa3e8097233e995, 0x1b4eebefa1301a6a}},
+      {"lora+salt",
+       {.lora = "adapter-a", .salt = "tenant-a"},
+       false,
+       {0x8a5492a027cc43fa, 0x45cde248bea0e271},
+       {0x8a5492a027cc43fa, 0x797dd6c8e2a3c200}},
+      {"eagle",
+       {},
+       true,
+       {0x186f091355d12932, 0xa22fd78987caa868},
+       {0x186f091355d12932, 0x62de97b654103852}},
+  };
+  for (const Case& one : cases) {
+    const std::uint64_t seed = seed_of(one.name_space);
+    const std::size_t spans = one.bigram ? 5 : 4;
+    for (std::size_t block = 0; block < 2; ++block)
+      EXPECT_EQ(hash_block(std::span(tokens).subspan(4 * block, spans), seed), one.local[block])
+          << one.name;
+    EXPECT_EQ(sequence_hashes(tokens, {.size = 4, .bigram = one.bigram}, seed), one.sequence)
+        << one.name;
+  }
+}
+
+// No tokens: these are nine bytes. But it is the same function.
+TEST(BlockHash, TheLibraryHashesBytesAsPublished) {
+  EXPECT_EQ(XXH3_64bits_withSeed("test data", 9, 1337), 13226331709069118873U);
 }
 
 TEST(BlockHash, MultimodalHashesCountInAnyOrder) {

@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -13,17 +17,34 @@ namespace baton::kvindex {
 namespace {
 
 constexpr std::uint32_t kDepth = 400;
-constexpr int kRounds = 60;
+constexpr std::uint32_t kShared = 150;  // blocks, after which prompts branch
+constexpr std::uint32_t kPrompts = 2;
+constexpr int kRounds = 40;
 
-std::vector<NewBlock> shared_prompt() {
-  std::vector<NewBlock> blocks;
+// Threads that meet at a lock take turns, and where others want the cores each turn may be a long
+// wait: then fewer rounds have to do.
+class Enough {
+ public:
+  bool operator()() const { return std::chrono::steady_clock::now() > end_; }
+
+ private:
+  std::chrono::steady_clock::time_point end_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(1);
+};
+
+using Prompt = std::vector<NewBlock>;
+
+Prompt prompt_number(std::uint32_t number) {
+  Prompt blocks;
   for (std::uint32_t i = 0; i < kDepth; ++i) {
-    blocks.push_back({.engine = next_sequence(1, i), .block = next_sequence(2, i)});
+    const std::uint32_t branch = i < kShared ? 0 : number * kDepth;
+    blocks.push_back(
+        {.engine = next_sequence(1, branch + i), .block = next_sequence(2, branch + i)});
   }
   return blocks;
 }
 
-std::vector<SequenceHash> sequences_of(const std::vector<NewBlock>& blocks) {
+std::vector<SequenceHash> sequences_of(const Prompt& blocks) {
   std::vector<SequenceHash> sequences;
   for (const NewBlock& block : blocks) {
     sequences.push_back(sequences.empty() ? first_sequence(block.block)
@@ -32,54 +53,141 @@ std::vector<SequenceHash> sequences_of(const std::vector<NewBlock>& blocks) {
   return sequences;
 }
 
-// What a writer has done, and is about to do, to its prefix of the prompt. A reader that looks
-// before and after knows the bounds of what it may have seen.
-struct alignas(64) Progress {
-  std::atomic<std::uint64_t> begun{0};                    // operations
-  std::atomic<std::uint64_t> finished{0};                 // operations
-  std::array<std::atomic<std::uint32_t>, 4096> length{};  // after each
+// The beginning of one prompt that a holder has in each of two tiers.
+struct Beginning {
+  std::uint32_t prompt = 0;
+  std::uint32_t device = 0;
+  std::uint32_t host = 0;
+
+  std::uint32_t packed() const { return prompt << 30U | device << 15U | host; }
+  static Beginning unpack(std::uint32_t packed) {
+    return {.prompt = packed >> 30U, .device = packed >> 15U & 0x7FFF, .host = packed & 0x7FFF};
+  }
+  // What a match with a prompt is to say.
+  std::array<std::uint32_t, 2> of(std::uint32_t other) const {
+    const std::uint32_t most = other == prompt ? kDepth : kShared;
+    return {std::min(device, most), std::min(std::max(device, host), most)};
+  }
 };
 
-void grow_and_shrink(Index& index, Slot slot, const std::vector<NewBlock>& prompt,
-                     std::uint32_t seed, Progress& progress) {
-  std::uint32_t length = 0;
-  const auto apply = [&](std::uint32_t to) {
-    const std::uint64_t number = progress.begun.load() + 1;
-    progress.length[number % progress.length.size()].store(to);
-    progress.begun.store(number);
-    if (to > length) {
-      std::optional<EngineHash> parent;
-      if (length > 0) parent = prompt[length - 1].engine;
-      index.store(slot, parent, std::span(prompt).subspan(length, to - length), Tier::Device);
-    } else {
-      std::vector<EngineHash> names;
-      for (std::uint32_t i = length; i-- > to;) names.push_back(prompt[i].engine);
-      index.remove(slot, names, Tier::Device);
+// What a writer has done, and is about to do, to what it holds. A reader that looks before and after
+// knows the bounds of what it may have seen.
+struct alignas(64) Progress {
+  std::atomic<std::uint64_t> begun{0};                  // operations
+  std::atomic<std::uint64_t> finished{0};               // operations
+  std::array<std::atomic<std::uint32_t>, 4096> held{};  // after each, packed
+
+  // Whether what was seen of a prompt can have been, by what was finished before; nothing where too
+  // much has happened since.
+  std::optional<bool> allows(std::uint64_t before, std::uint32_t prompt,
+                             std::array<std::uint32_t, 2> seen) const {
+    const std::uint64_t after = begun.load();
+    if (after - before + 2 > held.size()) return std::nullopt;
+    std::array<std::uint32_t, 2> least{kDepth, kDepth};
+    std::array<std::uint32_t, 2> most{0, 0};
+    for (std::uint64_t number = before; number <= after; ++number) {
+      const auto one = Beginning::unpack(held[number % held.size()].load()).of(prompt);
+      for (std::size_t tier = 0; tier < one.size(); ++tier) {
+        least[tier] = std::min(least[tier], one[tier]);
+        most[tier] = std::max(most[tier], one[tier]);
+      }
     }
-    length = to;
-    progress.finished.store(number);
-  };
-  for (int round = 0; round < kRounds; ++round) {
-    while (length < kDepth) {
-      seed = seed * 1664525 + 1013904223;
-      apply(std::min(kDepth, length + 1 + (seed >> 16) % 90));
+    if (begun.load() - before + 2 > held.size()) return std::nullopt;
+    return least[0] <= seen[0] && seen[0] <= most[0] && least[1] <= seen[1] && seen[1] <= most[1];
+  }
+};
+
+// Role. Lets a holder's beginnings of prompts grow and shrink, now of one prompt and now of another.
+class Writer {
+ public:
+  Writer(Index& index, Slot slot, const std::array<Prompt, kPrompts>& prompts, std::uint32_t seed,
+         Progress& progress)
+      : index_(index), slot_(slot), prompts_(prompts), seed_(seed), progress_(progress) {}
+
+  void run() {
+    const Enough enough;
+    for (int round = 0; round < kRounds && !enough(); ++round) {
+      begin_operation([&](Beginning& next) { next.prompt = below(kPrompts); });
+      while (held_.device < kDepth) {
+        begin_operation(
+            [&](Beginning& next) { next.device = std::min(kDepth, held_.device + 1 + below(90)); });
+        if (below(3) == 0 && held_.host < held_.device)
+          begin_operation([&](Beginning& next) {
+            next.host = held_.host + 1 + below(held_.device - held_.host);
+          });
+      }
+      shrink(below(kShared));
     }
-    while (length > 0) {
-      seed = seed * 1664525 + 1013904223;
-      apply(length - std::min(length, 1 + (seed >> 16) % 90));
+    shrink(0);
+  }
+
+ private:
+  std::uint32_t below(std::uint32_t bound) {
+    seed_ = seed_ * 1664525 + 1013904223;
+    return (seed_ >> 16U) % bound;
+  }
+  // Until no more than so many blocks are left.
+  void shrink(std::uint32_t left) {
+    while (std::max(held_.device, held_.host) > left) {
+      const bool of_host = below(2) == 0;
+      begin_operation([&](Beginning& next) {
+        std::uint32_t& length = of_host ? next.host : next.device;
+        length -= std::min(length, 1 + below(90));
+      });
     }
   }
+  // One that changes a single number.
+  template <class Change>
+  void begin_operation(Change change) {
+    Beginning next = held_;
+    change(next);
+    const std::uint64_t number = progress_.begun.load() + 1;
+    progress_.held[number % progress_.held.size()].store(next.packed());
+    progress_.begun.store(number);
+    const Prompt& prompt = prompts_[next.prompt];
+    if (next.device > held_.device) {
+      std::optional<EngineHash> parent;
+      if (held_.device > 0) parent = prompt[held_.device - 1].engine;
+      const auto more = std::span(prompt).subspan(held_.device, next.device - held_.device);
+      index_.store(slot_, parent, more, Tier::Device);
+    }
+    if (next.host > held_.host)
+      index_.copy(slot_, names(prompt, held_.host, next.host), Tier::Host);
+    index_.remove(slot_, names(prompt, next.device, held_.device), Tier::Device);
+    index_.remove(slot_, names(prompt, next.host, held_.host), Tier::Host);
+    held_ = next;
+    progress_.finished.store(number);
+  }
+  // The last one first, as engines evict.
+  static std::vector<EngineHash> names(const Prompt& prompt, std::uint32_t from, std::uint32_t to) {
+    std::vector<EngineHash> names;
+    for (std::uint32_t i = to; i > from; --i) names.push_back(prompt[i - 1].engine);
+    return names;
+  }
+
+  Index& index_;
+  Slot slot_;
+  const std::array<Prompt, kPrompts>& prompts_;
+  std::uint32_t seed_;
+  Progress& progress_;
+  Beginning held_;
+};
+
+std::array<std::uint32_t, 2> two_tiers(const Match& match) {
+  return {match.blocks[static_cast<std::size_t>(Tier::Device)],
+          match.blocks[static_cast<std::size_t>(Tier::Host)]};
 }
 
 TEST(IndexConcurrently, AReaderSeesWhatWasAppliedBeforeAndNothingThatNeverWas) {
   constexpr std::uint32_t kWriters = 3;
+  constexpr std::uint64_t kFixed = 100;
   Index index({});
-  const auto prompt = shared_prompt();
-  const auto sequences = sequences_of(prompt);
+  const std::array<Prompt, kPrompts> prompts{prompt_number(0), prompt_number(1)};
+  const std::array sequences{sequences_of(prompts[0]), sequences_of(prompts[1])};
   std::array<Progress, kWriters> progress;
   std::vector<Slot> slots;
-  // One that never changes keeps the blocks alive; the others' sets come and go around it.
-  index.store(index.join({.worker = {100}, .rank = 0}), {}, prompt, Tier::Device);
+  // One that never changes keeps the blocks of one prompt alive; those of the other come and go.
+  index.store(index.join({.worker = {kFixed}, .rank = 0}), {}, prompts[0], Tier::Device);
   for (std::uint32_t i = 0; i < kWriters; ++i) {
     slots.push_back(index.join({.worker = {i + 1}, .rank = 0}));
   }
@@ -90,44 +198,49 @@ TEST(IndexConcurrently, AReaderSeesWhatWasAppliedBeforeAndNothingThatNeverWas) {
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < kWriters; ++i) {
     threads.emplace_back([&, i] {
-      grow_and_shrink(index, slots[i], prompt, i + 1, progress[i]);
+      Writer(index, slots[i], prompts, i + 1, progress[i]).run();
       writing.fetch_sub(1);
     });
   }
-  for (int reader = 0; reader < 2; ++reader) {
-    threads.emplace_back([&] {
-      std::vector<Match> matches;
-      while (writing.load() > 0) {
-        std::array<std::uint64_t, kWriters> before{};
-        for (std::uint32_t i = 0; i < kWriters; ++i) before[i] = progress[i].finished.load();
-        index.match(sequences, matches);
-        std::array<std::uint32_t, kWriters> seen{};
-        bool fixed_seen = false;
-        for (const Match& match : matches) {
-          if (match.holder.worker.value == 100) {
-            fixed_seen = match.blocks[0] == kDepth;
-          } else {
-            seen[match.holder.worker.value - 1] = match.blocks[0];
-          }
-        }
-        if (!fixed_seen) wrong.fetch_add(1);
-        for (std::uint32_t i = 0; i < kWriters; ++i) {
-          const std::uint64_t after = progress[i].begun.load();
-          if (after - before[i] + 2 > progress[i].length.size()) continue;  // overwritten meanwhile
-          std::uint32_t least = kDepth;
-          std::uint32_t most = 0;
-          for (std::uint64_t number = before[i]; number <= after; ++number) {
-            const std::uint32_t length = progress[i].length[number % 4096].load();
-            least = std::min(least, length);
-            most = std::max(most, length);
-          }
-          if (progress[i].begun.load() - before[i] + 2 > progress[i].length.size()) continue;
-          if (seen[i] < least || seen[i] > most) wrong.fetch_add(1);
-          compared.fetch_add(1);
+  const auto judge = [&](std::optional<bool> right) {
+    if (!right) return;
+    compared.fetch_add(1);
+    if (!*right) wrong.fetch_add(1);
+  };
+  threads.emplace_back([&] {  // looks at everybody
+    std::vector<Match> matches;
+    std::uint32_t prompt = 0;
+    do {
+      std::array<std::uint64_t, kWriters> before{};
+      for (std::uint32_t i = 0; i < kWriters; ++i) before[i] = progress[i].finished.load();
+      index.match(sequences[prompt], matches);
+      std::array<std::array<std::uint32_t, 2>, kWriters> seen{};
+      const std::uint32_t fixed = prompt == 0 ? kDepth : kShared;
+      bool fixed_seen = false;
+      for (const Match& match : matches) {
+        if (match.holder.worker.value == kFixed) {
+          fixed_seen = two_tiers(match) == std::array{fixed, fixed};
+        } else {
+          seen[match.holder.worker.value - 1] = two_tiers(match);
         }
       }
-    });
-  }
+      if (!fixed_seen) wrong.fetch_add(1);
+      for (std::uint32_t i = 0; i < kWriters; ++i)
+        judge(progress[i].allows(before[i], prompt, seen[i]));
+      prompt = (prompt + 1) % kPrompts;
+    } while (writing.load() > 0);
+  });
+  threads.emplace_back([&] {  // looks at one after the other
+    for (std::uint32_t look = 0; writing.load() > 0; ++look) {
+      const std::uint32_t i = look % kWriters;
+      const std::uint32_t prompt = look / kWriters % kPrompts;
+      const std::uint64_t before = progress[i].finished.load();
+      const auto match = index.match_one(slots[i], sequences[prompt]);
+      if (match && match->holder.worker.value != i + 1) wrong.fetch_add(1);
+      const auto seen = match ? two_tiers(*match) : std::array<std::uint32_t, 2>{};
+      judge(progress[i].allows(before, prompt, seen));
+    }
+  });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong.load(), 0U);
   EXPECT_GT(compared.load(), 0U);
@@ -163,7 +276,7 @@ TEST(IndexConcurrently, WritersTogetherTakeNoMoreBlocksThanTheyMay) {
 
 TEST(IndexConcurrently, HoldersComeAndGoWhileOthersLook) {
   Index index({});
-  const auto prompt = shared_prompt();
+  const auto prompt = prompt_number(0);
   const auto sequences = sequences_of(prompt);
   std::atomic<bool> done{false};
   std::atomic<std::uint64_t> wrong{0};
@@ -181,7 +294,8 @@ TEST(IndexConcurrently, HoldersComeAndGoWhileOthersLook) {
   std::vector<std::thread> writers;
   for (std::uint64_t writer = 0; writer < 2; ++writer) {
     writers.emplace_back([&, writer] {
-      for (std::uint32_t i = 0; i < 300; ++i) {
+      const Enough enough;
+      for (std::uint32_t i = 0; i < 300 && !enough(); ++i) {
         const std::uint32_t length =
             1 + (i * 131 + static_cast<std::uint32_t>(writer) * 57) % kDepth;
         const Slot slot = index.join({.worker = {writer + 1}, .rank = length});

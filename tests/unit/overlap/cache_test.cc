@@ -22,53 +22,20 @@ void disbelieve(Cache& cache) {
   ASSERT_FALSE(cache.believed());
 }
 
-struct Row {
-  IndexSource source;
-  FeedHealth health;
-  Trusted believed;
-  Trusted doubted;
-};
-
-class TrustedTest : public testing::TestWithParam<Row> {};
-
-TEST_P(TrustedTest, FollowsFromSourceHealthAndBelief) {
+TEST(CacheTest, IsTrustedByHealthBeliefAndWhatIsMixed) {
   Cache cache = make();
-  cache.set_health(GetParam().health);
-  EXPECT_EQ(cache.trusted(GetParam().source), GetParam().believed);
+  EXPECT_EQ(cache.trusted(IndexSource::Auto), Trusted::Decisions);
+  EXPECT_EQ(cache.set_health(FeedHealth::Live), FeedHealth::None);
+  EXPECT_EQ(cache.trusted(IndexSource::Auto), Trusted::Events);
   disbelieve(cache);
-  EXPECT_EQ(cache.trusted(GetParam().source), GetParam().doubted);
-}
-
-constexpr auto kNothing = Trusted::Nothing;
-constexpr auto kEvents = Trusted::Events;
-constexpr auto kDecisions = Trusted::Decisions;
-
-INSTANTIATE_TEST_SUITE_P(
-    All, TrustedTest,
-    testing::Values(Row{IndexSource::Off, FeedHealth::None, kNothing, kNothing},
-                    Row{IndexSource::Off, FeedHealth::Live, kNothing, kNothing},
-                    Row{IndexSource::Decisions, FeedHealth::None, kDecisions, kDecisions},
-                    Row{IndexSource::Decisions, FeedHealth::Live, kDecisions, kDecisions},
-                    Row{IndexSource::Events, FeedHealth::None, kNothing, kNothing},
-                    Row{IndexSource::Events, FeedHealth::Waiting, kNothing, kNothing},
-                    Row{IndexSource::Events, FeedHealth::Live, kEvents, kNothing},
-                    Row{IndexSource::Events, FeedHealth::Silent, kNothing, kNothing},
-                    Row{IndexSource::Events, FeedHealth::Broken, kNothing, kNothing},
-                    Row{IndexSource::Auto, FeedHealth::None, kDecisions, kDecisions},
-                    Row{IndexSource::Auto, FeedHealth::Waiting, kDecisions, kDecisions},
-                    Row{IndexSource::Auto, FeedHealth::Live, kEvents, kNothing},
-                    Row{IndexSource::Auto, FeedHealth::Silent, kDecisions, kDecisions},
-                    Row{IndexSource::Auto, FeedHealth::Broken, kDecisions, kDecisions}));
-
-TEST(CacheTest, NamesForPeople) {
-  EXPECT_EQ(to_string(Trusted::Nothing), "nothing");
-  EXPECT_EQ(to_string(Trusted::Events), "events");
-  EXPECT_EQ(to_string(Trusted::Decisions), "decisions");
-  EXPECT_EQ(to_string(FeedHealth::None), "none");
-  EXPECT_EQ(to_string(FeedHealth::Waiting), "waiting");
-  EXPECT_EQ(to_string(FeedHealth::Live), "live");
-  EXPECT_EQ(to_string(FeedHealth::Silent), "silent");
-  EXPECT_EQ(to_string(FeedHealth::Broken), "broken");
+  EXPECT_EQ(cache.trusted(IndexSource::Auto), Trusted::Nothing);
+  EXPECT_TRUE(cache.mix());
+  EXPECT_FALSE(cache.mix());
+  EXPECT_EQ(cache.trusted(IndexSource::Auto), Trusted::Decisions);
+  cache.set_shape({.size = 32, .bigram = true});
+  EXPECT_EQ(cache.shape(), (kvindex::BlockShape{.size = 32, .bigram = true}));
+  EXPECT_EQ(cache.health(), FeedHealth::Live);  // one thing changes, the others stay
+  EXPECT_TRUE(cache.mixed());
 }
 
 TEST(CacheTest, TellsOnlyWhenTheJudgementChanges) {
@@ -107,6 +74,33 @@ TEST(CacheTest, AnEventWhileThePromptRanWasWhatWasDue) {
   cache.expect_events(start + 101s, start + 102s);
   EXPECT_EQ(cache.overdue_since(start + 11s), start + 102s);
   EXPECT_EQ(cache.overdue_since(start + 101s), std::nullopt);
+}
+
+TEST(CacheTest, SaltsOfBeforeTheReleaseWasKnownMixItOnceItIs) {
+  const Hidden salts{.salts = true, .keys = false};
+  Cache cache = make();
+  EXPECT_FALSE(cache.set_hidden({}));
+  EXPECT_FALSE(cache.sent(salts));
+  EXPECT_FALSE(cache.set_hidden({.salts = false, .keys = true})) << "it tells them";
+  EXPECT_FALSE(cache.mixed());
+  EXPECT_TRUE(cache.set_hidden(salts));
+  EXPECT_TRUE(cache.mixed());
+  EXPECT_FALSE(cache.set_hidden(salts)) << "that is no news";
+
+  Cache plain = make();
+  EXPECT_FALSE(plain.sent({}));
+  EXPECT_FALSE(plain.set_hidden(salts)) << "it was sent none";
+  EXPECT_TRUE(plain.sent(salts));
+}
+
+TEST(CacheTest, EventsThatMixBlocksUpDoNotCount) {
+  Cache cache = make();
+  cache.set_health(FeedHealth::Live);
+  EXPECT_EQ(cache.trusted(IndexSource::Auto), Trusted::Events);
+  EXPECT_TRUE(cache.mix());
+  EXPECT_FALSE(cache.mix()) << "that is no news";
+  EXPECT_EQ(cache.trusted(IndexSource::Auto), Trusted::Decisions) << "at once";
+  EXPECT_EQ(cache.trusted(IndexSource::Events), Trusted::Nothing);
 }
 
 }  // namespace

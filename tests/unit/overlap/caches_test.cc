@@ -41,12 +41,11 @@ class CachesTest : public testing::Test {
     return *caches;
   }
   std::shared_ptr<Cache> join(Holder who, FeedHealth health, kvindex::BlockShape shape = kShape) {
-    const auto cache = std::make_shared<Cache>(
-        Cache::Identity{.holder = who,
-                        .worker = "worker-" + std::to_string(who.worker.value),
-                        .authority = "10.0.0.1:8000",
-                        .model = "m"},
-        caches->index().join(who), shape);
+    const auto cache = caches->make({.holder = who,
+                                     .worker = "worker-" + std::to_string(who.worker.value),
+                                     .authority = "10.0.0.1:8000",
+                                     .model = "m"},
+                                    caches->index().join(who), shape);
     cache->set_health(health);
     table.caches[who] = cache;
     auto& shapes = table.plans["m"].shapes;
@@ -72,7 +71,23 @@ class CachesTest : public testing::Test {
   std::vector<Overlap> match(const PromptBlocks& blocks) const {
     auto overlaps = caches->match(blocks);
     std::ranges::sort(overlaps, {}, &Overlap::holder);
+    expect_same(overlaps, caches->hits(blocks));
     return overlaps;
+  }
+  // Whoever chooses is told the same: each tier's blocks beyond the nearer ones.
+  static void expect_same(const std::vector<Overlap>& overlaps,
+                          std::vector<fleet::KnownPrompt::Hit> hits) {
+    std::ranges::sort(hits, {}, &fleet::KnownPrompt::Hit::seat);
+    ASSERT_EQ(hits.size(), overlaps.size());
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+      const auto& [seat, block_size, device, host, disk] = hits[i];
+      const auto& blocks = overlaps[i].blocks;
+      EXPECT_EQ(seat, (routing::SeatKey{overlaps[i].holder.worker, overlaps[i].holder.rank}));
+      EXPECT_EQ(block_size, overlaps[i].block_size);
+      EXPECT_EQ(device, blocks[static_cast<std::size_t>(Tier::Device)]);
+      EXPECT_EQ(device + host, blocks[static_cast<std::size_t>(Tier::Host)]);
+      EXPECT_EQ(device + host + disk, blocks[static_cast<std::size_t>(Tier::External)]);
+    }
   }
   // The engine says it had nothing of what its events said.
   void report(Holder who, std::uint64_t told, std::uint64_t reported, int times) {
@@ -245,6 +260,95 @@ TEST_F(CachesTest, AFeedThatSaysNothingIsNotCalledWrong) {
   EXPECT_EQ(lines, "");
 }
 
+// Its events will tell the prompt's blocks as if they were anybody's.
+TEST_F(CachesTest, APromptThatIsHiddenInEventsEndsTheirUse) {
+  const Hidden all{.salts = true, .keys = true};
+  const auto hidden_prompt = [this](bool keyed) {
+    return hash_prompt(
+        caches->plan("m"), counting(8),
+        keyed ? PromptScope{.salt = {}, .key = "k"} : PromptScope{.salt = "s", .key = {}});
+  };
+  for (const bool keyed : {false, true}) {
+    table = {};
+    Caches& all_caches = make();
+    const auto cache = join(holder(1), FeedHealth::Live);
+    store(*cache, 3);
+    const PromptBlocks hidden = hidden_prompt(keyed);
+    cache->set_hidden(keyed ? Hidden{.salts = true, .keys = false}
+                            : Hidden{.salts = false, .keys = true});
+    all_caches.sent(holder(1), hidden);
+    EXPECT_EQ(match(prompt(12))[0].source, Trusted::Events) << "this one tells it";
+    EXPECT_THAT(all_caches.take_expecting(), testing::IsEmpty());
+  }
+  for (const bool keyed : {false, true}) {
+    table = {};
+    Caches& all_caches = make();
+    const auto cache = join(holder(1), FeedHealth::Live);
+    store(*cache, 3);
+    const PromptBlocks hidden = hidden_prompt(keyed);
+    cache->set_hidden(all);
+    all_caches.sent(holder(1), prompt(12));
+    EXPECT_EQ(match(prompt(12))[0].source, Trusted::Events) << "nothing is hidden in this one";
+    all_caches.sent(holder(1), hidden);
+    all_caches.sent(holder(1), hidden);
+    EXPECT_THAT(all_caches.take_expecting(), testing::ElementsAre(holder(1))) << "to be said once";
+    const auto plain = match(prompt(12));
+    ASSERT_EQ(plain.size(), 1U);
+    EXPECT_EQ(plain[0].source, Trusted::Decisions);
+    EXPECT_EQ(plain[0].blocks.back(), 0U);
+    EXPECT_EQ(plain[0].told, 3U);
+    const auto again = match(hidden);
+    ASSERT_EQ(again.size(), 1U);
+    EXPECT_EQ(again[0].blocks.back(), 2U) << "it was sent there";
+    report(holder(1), 12, 0, 20);
+    EXPECT_TRUE(cache->believed()) << "nobody goes by it, so nobody judges it";
+  }
+}
+
+// SGLang's tell of no adapter; vLLM's do.
+TEST_F(CachesTest, APromptOfAnAdapterIsNotJudgedByEventsThatDoNotTellIt) {
+  for (const bool told : {false, true}) {
+    table = {};
+    Caches& all_caches = make();
+    const auto cache = join(holder(1), FeedHealth::Live);
+    cache->set_hidden({.salts = false, .keys = !told});
+    HashPlan plan = caches->plan("m");
+    plan.lora = "sql";
+    all_caches.sent(holder(1), hash_prompt(plan, counting(8), ""));
+    EXPECT_EQ(cache->mixed(), !told);
+    // The engine had all of it, for its adapter; its events know of none.
+    const auto blocks = std::make_shared<PromptBlocks>(hash_prompt(plan, counting(8), ""));
+    for (int i = 0; i < 50; ++i) {
+      all_caches.computed(holder(1), {.told_before = 0,
+                                      .told_after = 0,
+                                      .reported = 4,
+                                      .blocks = blocks,
+                                      .fills_blocks = false,
+                                      .sent = {}});
+    }
+    all_caches.settle(Clock::now() + std::chrono::minutes(1));
+    EXPECT_EQ(cache->believed(), !told);
+  }
+}
+
+// What was in doubt before counts no more once other blocks may be taken for it.
+TEST_F(CachesTest, ADoubtOfBeforeACacheWasMixedIsNotJudged) {
+  make();
+  const auto cache = join(holder(1), FeedHealth::Live);
+  const auto blocks = std::make_shared<PromptBlocks>(prompt(8));
+  for (int i = 0; i < 50; ++i) {
+    caches->computed(holder(1), {.told_before = 0,
+                                 .told_after = 0,
+                                 .reported = 4,
+                                 .blocks = blocks,
+                                 .fills_blocks = false,
+                                 .sent = {}});
+  }
+  cache->mix();
+  caches->settle(Clock::now() + std::chrono::minutes(1));
+  EXPECT_EQ(cache->truth().samples, 0U);
+}
+
 TEST_F(CachesTest, APromptThatMustLeaveBlocksMakesEventsDue) {
   make();
   const auto cache = join(holder(1), FeedHealth::Waiting);
@@ -348,6 +452,8 @@ TEST_F(CachesTest, MetricsShowCachesAndTruth) {
   EXPECT_THAT(text, HasSubstr("source=\"events\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("source=\"decisions\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("tier=\"device\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_worker_bytes{model=\"m\",worker=\"10.0.0.1:8000\"} " +
+                              std::to_string(caches->index().holding(cache->slot()).bytes) + "\n"));
   EXPECT_THAT(text,
               HasSubstr("baton_kv_predicted_tokens{model=\"m\",worker=\"10.0.0.1:8000\"} 60\n"));
   EXPECT_THAT(text,

@@ -113,5 +113,44 @@ TEST(FeedPlanTest, BlocksAreAsSaidThenAsToldThenAsUsual) {
   EXPECT_FALSE(block_shape(spec, &facts).bigram);
 }
 
+engine::Facts listing(Engine engine, std::vector<engine::Facts::Card> cards) {
+  engine::Facts facts;
+  facts.engine = engine;
+  facts.models = std::move(cards);
+  return facts;
+}
+
+TEST(FeedPlanTest, TellsWhichAdapterAModelIs) {
+  const std::vector<engine::Facts::Card> cards{
+      {.id = "demo", .parent = {}, .max_model_len = {}},
+      {.id = "sql", .parent = "demo", .max_model_len = {}}};
+  const engine::Facts vllm = listing(Engine::Vllm, cards);
+  const engine::Facts sglang = listing(Engine::Sglang, cards);
+  EXPECT_EQ(adapter_of(nullptr, "sql"), "");
+  EXPECT_EQ(adapter_of(&vllm, "demo"), "");
+  EXPECT_EQ(adapter_of(&vllm, "sql"), "sql");
+  EXPECT_EQ(adapter_of(&vllm, "demo:sql"), "");
+  EXPECT_EQ(adapter_of(&sglang, "demo"), "");
+  EXPECT_EQ(adapter_of(&sglang, "demo:sql"), "sql");
+  EXPECT_EQ(adapter_of(&sglang, "other:sql"), "");
+  EXPECT_EQ(adapter_of(&sglang, "demo:tex"), "");
+  EXPECT_TRUE(serves_adapters(sglang));
+  EXPECT_FALSE(serves_adapters(listing(Engine::Sglang, {cards[0]})));
+}
+
+TEST(FeedPlanTest, OldReleasesAndSglangHideWhatSetsBlocksApart) {
+  using model::Version;
+  const auto hidden = [](Engine engine, std::optional<Version> version) {
+    return hidden_by(engine, version);
+  };
+  EXPECT_EQ(hidden(Engine::Vllm, Version{0, 14, 1}), (Hidden{.salts = true, .keys = false}));
+  EXPECT_EQ(hidden(Engine::Vllm, Version{0, 17, 0}), Hidden{});
+  EXPECT_EQ(hidden(Engine::Vllm, {}), Hidden{});
+  EXPECT_EQ(hidden(Engine::Sglang, Version{0, 5, 17}), (Hidden{.salts = true, .keys = true}));
+  EXPECT_EQ(hidden(Engine::Sglang, Version{0, 5, 18}), (Hidden{.salts = false, .keys = true}));
+  EXPECT_EQ(hidden(Engine::Sglang, {}), (Hidden{.salts = false, .keys = true}));
+  EXPECT_EQ(hidden(Engine::Trtllm, Version{1, 0, 0}), Hidden{});
+}
+
 }  // namespace
 }  // namespace baton::overlap

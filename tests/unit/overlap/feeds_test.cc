@@ -190,6 +190,60 @@ TEST_F(FeedsTest, AModelThatIsAnAdapterIsHashedAsSuch) {
   EXPECT_EQ(world->caches.plan("adapter").lora, "adapter");
 }
 
+// Its events do not say which of them a block is of.
+TEST_F(FeedsTest, AnSglangServerWithAdaptersGoesByDecisions) {
+  for (const model::Engine engine : {model::Engine::Vllm, model::Engine::Sglang}) {
+    begin();
+    FakePublisher publisher;
+    model::WorkerSpec spec = spec_of(publisher);
+    spec.engine = engine;
+    const auto id = world->announce(spec);
+    wait_for(FeedHealth::Waiting);
+    ASSERT_TRUE(publisher.await_subscriber());
+    publisher.publish({.stored = {1}});
+    wait_for(FeedHealth::Live);
+    engine::Facts facts;
+    facts.engine = engine;
+    facts.block_size = 1;
+    facts.models = {{.id = "m", .parent = {}, .max_model_len = {}},
+                    {.id = "sql", .parent = "m", .max_model_len = {}}};
+    world->facts[id] = facts;
+    if (engine == model::Engine::Vllm) {
+      publisher.publish({.stored = {2}});
+      run_until([&] { return world->overlap({2}) == 1; });
+      EXPECT_EQ(world->health(), FeedHealth::Live);
+      end();
+      continue;
+    }
+    wait_for(FeedHealth::Mixed);
+    EXPECT_EQ(world->cache()->trusted(IndexSource::Auto), Trusted::Decisions);
+    EXPECT_EQ(world->overlap({1}), 0U);
+    facts.models.pop_back();
+    world->facts[id] = facts;
+    publisher.publish({.stored = {2}});
+    run_until([&] { return world->blocks().contains(2); });
+    EXPECT_EQ(world->health(), FeedHealth::Mixed) << "its blocks may be there still";
+    const std::string lines = end();
+    EXPECT_EQ(count(lines, "kv_feed_down"), 1U);
+    EXPECT_THAT(lines, HasSubstr(R"("feed":"mixed")"));
+  }
+}
+
+TEST_F(FeedsTest, SaltsThatWereSentBeforeTheReleaseWasKnownCountOnceItIs) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  const auto worker = world->fleet.members().front().worker;
+  const std::vector<kvindex::TokenId> tokens{7, 8};
+  world->caches.sent({worker->id(), 0}, hash_prompt(world->caches.plan("m"), tokens, "salt"));
+  EXPECT_EQ(world->health(), FeedHealth::Live);
+  worker->runs(model::Version{0, 16, 0});  // whose events do not have them
+  wait_for(FeedHealth::Mixed);
+  EXPECT_THAT(end(), HasSubstr(R"("feed":"mixed")"));
+}
+
 // Two ranks, each publishing at a port of its own, the second's being the next.
 class Ranks {
  public:
@@ -259,6 +313,44 @@ TEST_F(FeedsTest, AFeedThatStopsWhilePromptsAreComputedIsSilent) {
   EXPECT_EQ(count(lines, "kv_feed_up"), 2U);
   EXPECT_EQ(count(lines, "kv_feed_down"), 1U);
   EXPECT_THAT(lines, AllOf(HasSubstr(R"("feed":"silent")"), HasSubstr(R"("goes_by":"decisions")")));
+}
+
+// SGLang's feeds have no replay socket: whether it is another engine is known with its next batch.
+TEST_F(FeedsTest, WithoutReplayNothingIsBelievedAfterABrokenConnectionUntilABatchComes) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher, false);
+  const auto prompt = [&](kvindex::TokenId token) {
+    return hash_prompt(world->caches.plan("m"), std::vector{token}, "");
+  };
+  const auto holder = world->cache()->identity().holder;
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  EXPECT_EQ(world->overlap({1}), 1U);
+  publisher.restart();
+  wait_for(FeedHealth::Waiting);
+  EXPECT_EQ(world->status().state, FeedState::Unconfirmed);
+  EXPECT_EQ(world->overlap({1}), 0U);
+  world->caches.sent(holder, prompt(7));
+  EXPECT_EQ(world->overlap({7}), 1U) << "it goes by decisions";
+
+  ASSERT_TRUE(publisher.await_subscriber());
+  publisher.set_next(1);  // the same engine, as it turns out
+  publisher.publish({.stored = {2}});
+  wait_for(FeedHealth::Live);
+  EXPECT_THAT(world->blocks(), ElementsAre(1, 2));
+  EXPECT_EQ(world->overlap({1}), 1U);
+
+  publisher.restart();
+  wait_for(FeedHealth::Waiting);
+  EXPECT_EQ(world->overlap({7}), 0U) << "what was sent to an engine that may be gone is forgotten";
+  ASSERT_TRUE(publisher.await_subscriber());
+  publisher.publish({.stored = {3}});
+  wait_for(FeedHealth::Live);
+  EXPECT_THAT(world->blocks(), ElementsAre(3));
+  const std::string lines = end();
+  EXPECT_EQ(count(lines, "kv_feed_up"), 3U);
+  EXPECT_EQ(count(lines, "kv_feed_down"), 2U);
 }
 
 TEST_F(FeedsTest, UntilEventsComeBlocksAreAsTheEngineSays) {
@@ -414,7 +506,11 @@ TEST_F(FeedsTest, MetricsTellOfFeeds) {
   publisher.publish({.stored = {1}});
   publisher.lose({.removed = {1}});
   publisher.publish({.stored = {2}});
-  run_until([&] { return world->status().lost == 1 && world->health() == FeedHealth::Live; });
+  publisher.publish_last_again();
+  publisher.publish_frames({"", "short", "payload"});
+  run_until([&] {
+    return world->status().tally.malformed_batches == 1 && world->health() == FeedHealth::Live;
+  });
   const std::string text = world->metrics.render();
   const std::string of = R"({model="m",worker="10.0.0.1:8000"})";
   EXPECT_THAT(text,
@@ -424,6 +520,11 @@ TEST_F(FeedsTest, MetricsTellOfFeeds) {
   EXPECT_THAT(text, HasSubstr("baton_kv_feed_lost" + of + " 1\n"));
   EXPECT_THAT(text, HasSubstr("baton_kv_feed_replayed" + of + " 0\n"));
   EXPECT_THAT(text, HasSubstr("baton_kv_feed_restarts" + of + " 0\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_feed_duplicates" + of + " 1\n"));
+  EXPECT_THAT(text, HasSubstr("baton_kv_feed_malformed_batches" + of + " 1\n"));
+  EXPECT_THAT(text,
+              HasSubstr(R"(baton_kv_feed_sequence{model="m",worker="10.0.0.1:8000",rank="0"} 2)"
+                        "\n"));
   EXPECT_THAT(text, HasSubstr("baton_kv_feed_lag_milliseconds" + of));
   EXPECT_THAT(text, Not(HasSubstr("baton_kv_feed_skipped{")));
 }

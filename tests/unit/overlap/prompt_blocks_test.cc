@@ -57,6 +57,23 @@ TEST(PromptBlocksTest, AdaptersAndSaltsSetPromptsApart) {
   EXPECT_EQ(first("adapter", "salt"), first("adapter", "salt"));
 }
 
+TEST(PromptBlocksTest, KeysThatNoEventTellsSetPromptsApartToo) {
+  const auto tokens = counting(8);
+  const HashPlan plan{.shapes = {{.size = 4}}, .lora = {}};
+  const auto first = [&](const PromptScope& scope) {
+    return hash_prompt(plan, tokens, scope).by_shape[0].sequence[0];
+  };
+  EXPECT_NE(first({.salt = {}, .key = "k"}), first({}));
+  EXPECT_NE(first({.salt = {}, .key = "k"}), first({.salt = "k", .key = {}}));
+  EXPECT_NE(first({.salt = "s", .key = "k"}), first({.salt = {}, .key = "k"}));
+  EXPECT_EQ(first({.salt = "s", .key = {}}),
+            hash_prompt(plan, tokens, "s").by_shape[0].sequence[0]);
+  const PromptBlocks plain = hash_prompt(plan, tokens, "");
+  EXPECT_FALSE(plain.salted || plain.keyed || plain.adapted);
+  const PromptBlocks both = hash_prompt(plan, tokens, PromptScope{.salt = "s", .key = "k"});
+  EXPECT_TRUE(both.salted && both.keyed);
+}
+
 TEST(PromptBlocksTest, WithoutShapesNothingIsHashed) {
   const PromptBlocks blocks = hash_prompt({}, counting(100), "");
   EXPECT_TRUE(blocks.by_shape.empty());

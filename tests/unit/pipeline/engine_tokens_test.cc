@@ -26,7 +26,7 @@ struct EngineTokensTest : handoff::HandoffFixture {
     std::optional<Result<std::vector<prompt::TokenIds>>> told;
     run([&]() -> awaitable<void> {
       const handoff::Job wanted = job(api, body);
-      told.emplace(co_await engines.ask(wanted));
+      told.emplace(co_await engines.ask(wanted, cancellation));
     });
     return *told;
   }
@@ -53,6 +53,28 @@ TEST_F(EngineTokensTest, AWorkerThatCouldNotAnswerIsLeftAloneForAWhile) {
   EXPECT_FALSE(tokens(Api::Chat, kChat));
   EXPECT_FALSE(tokens(Api::Chat, kChat));
   EXPECT_EQ(one.requests().size(), 1U);
+}
+
+// A worker is not to blame for a client that left.
+TEST_F(EngineTokensTest, WhereSomebodyLeavesTheWorkerIsAskedForTheNext) {
+  const FakeEngine silent([](test::FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  serve(Engine::Vllm, {{Role::Aggregated, silent.endpoint()}});
+  for (std::size_t asked = 1; asked <= 2; ++asked) {
+    Cancellation leaves;
+    std::optional<Result<std::vector<prompt::TokenIds>>> told;
+    start([&]() -> awaitable<void> {
+      const handoff::Job wanted = job(Api::Chat, kChat);
+      told.emplace(co_await engines.ask(wanted, leaves));
+    });
+    run_until([&] { return silent.requests().size() == asked; });
+    leaves.request(Error(Errc::ClientGone, "gone"));
+    run_until([&] { return told.has_value(); });
+    EXPECT_EQ(told->error().code(), Errc::ClientGone);
+    EXPECT_TRUE(silent.wait_for_drops(asked));
+  }
 }
 
 TEST_F(EngineTokensTest, AWorkerThatRefusesOneRequestIsAskedForTheNext) {

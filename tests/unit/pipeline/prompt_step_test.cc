@@ -5,12 +5,16 @@
 #include "support/tiny_model.h"
 #include "unit/handoff/handoff_fixture.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <latch>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace baton::pipeline {
@@ -49,6 +53,19 @@ struct PromptStepTest : handoff::HandoffFixture {
     begin(api, std::move(body), per_prompt);
     run_until([this] { return got.has_value(); });
   }
+  // The pool's one thread does nothing else until `gate` opens.
+  void keep_pool_busy(std::latch& gate) {
+    pool_is_kept = pool_is_freed = false;
+    start([this, &gate]() -> awaitable<void> {
+      co_await cpu.run([&] {
+        pool_is_kept = true;
+        gate.wait();
+        return 0;
+      });
+      pool_is_freed = true;
+    });
+    run_until([this] { return pool_is_kept.load(); });
+  }
   std::vector<std::string> json() const {
     std::vector<std::string> texts;
     for (const auto& text : got->value().json) texts.push_back(*text);
@@ -68,6 +85,8 @@ struct PromptStepTest : handoff::HandoffFixture {
   PromptStep step{tokenizers, caches, cpu, EngineTokens(pool, 1024 * 1024)};
   RequestRecord record;
   std::optional<Result<PromptTokens>> got;
+  std::atomic<bool> pool_is_kept = false;
+  bool pool_is_freed = false;
 };
 
 TEST_F(PromptStepTest, AModelWithoutTokenizerGoesOnWithoutTokens) {
@@ -160,22 +179,53 @@ TEST_F(PromptStepTest, WhatTheTemplateSaysIsTheClientsError) {
   EXPECT_EQ(record.tokens, TokenSource::Failed);
 }
 
+// How much a short body makes a template do is for whoever sends it to say.
+TEST_F(PromptStepTest, AShortBodyThatTakesLongToRenderIsRenderedOnAnotherThread) {
+  files.write("chat_template.jinja",
+              "{% for i in range(rounds) %}{% for j in range(rounds) %}{% endfor %}{% endfor %}"
+              "{{ 'hi' * words }}");
+  configure(local());
+  const auto chat = [](int rounds, int words) {
+    return fmt::format(R"({{"model":"m","messages":[{{"role":"user","content":"hi"}}],)"
+                       R"("chat_template_kwargs":{{"rounds":{},"words":{}}}}})",
+                       rounds, words);
+  };
+  // Many steps; and few, but much to tokenize.
+  for (const auto& [rounds, words] : {std::pair(200, 3), std::pair(1, 20'000)}) {
+    std::latch gate(1);
+    keep_pool_busy(gate);
+    ask(Api::Chat, chat(3, 2));
+    EXPECT_THAT(json(), ElementsAre("[256,256]")) << "what takes no time needs no other thread";
+    begin(Api::Chat, chat(rounds, words));
+    run_until([this] { return got || cpu.waiting() == 1; });
+    EXPECT_FALSE(got);
+    gate.count_down();
+    run_until([this] { return pool_is_freed && got; });
+    EXPECT_EQ(record.tokens, TokenSource::Local);
+    EXPECT_EQ(record.prompt_length, static_cast<std::size_t>(words));
+    EXPECT_THAT(json().at(0), testing::StartsWith("[256,256,256"));
+  }
+}
+
+TEST_F(PromptStepTest, WhatATemplateRefusesIsRefusedAtOnceAndNotTriedAgain) {
+  configure(local());
+  std::latch gate(1);
+  keep_pool_busy(gate);
+  ask(Api::Chat, R"({"model":"m","messages":[{"role":"broken","content":"hi"}]})");
+  EXPECT_FALSE(*got);
+  gate.count_down();
+  run_until([this] { return pool_is_freed; });
+}
+
 TEST_F(PromptStepTest, WhoeverLeavesIsNotTokenizedFor) {
   configure(local());
   std::latch gate(1);
-  bool freed = false;
-  start([&]() -> awaitable<void> {  // keeps the pool's one thread
-    co_await cpu.run([&] {
-      gate.wait();
-      return 0;
-    });
-    freed = true;
-  });
+  keep_pool_busy(gate);
   begin(Api::Completions, long_body(3'000));
   run_until([this] { return cpu.waiting() == 1; });
   cancellation.request(Error(Errc::ClientGone, "gone"));
   gate.count_down();
-  run_until([&] { return freed && got.has_value(); });
+  run_until([this] { return pool_is_freed && got.has_value(); });
   ASSERT_FALSE(*got);
   EXPECT_EQ(got->error().code(), Errc::ClientGone);
 }
@@ -189,6 +239,21 @@ TEST_F(PromptStepTest, AnEngineIsAskedWhereItIsToBe) {
   EXPECT_THAT(json(), ElementsAre("[7,8]"));
   EXPECT_EQ(record.tokens, TokenSource::Engine);
   EXPECT_EQ(record.prompt_length, 2U);
+}
+
+TEST_F(PromptStepTest, AnEngineThatNeverAnswersKeepsNobodyWhoLeaves) {
+  const test::FakeEngine engine([](test::FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
+            engine.endpoint());
+  begin(Api::Chat, kChat);
+  run_until([&] { return engine.requests().size() == 1; });
+  cancellation.request(Error(Errc::ClientGone, "gone"));
+  run_until([this] { return got.has_value(); });
+  EXPECT_EQ(got->error().code(), Errc::ClientGone);
+  EXPECT_TRUE(engine.wait_for_drops(1));
 }
 
 TEST_F(PromptStepTest, WhatAnEngineSaidIsNotAskedTwice) {

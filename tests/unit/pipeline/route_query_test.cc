@@ -150,7 +150,7 @@ TEST_F(RouteQueryTest, SaysWhichWorkerTheRequestWouldWaitFor) {
   fleet::WorkerSet& workers = fleet->find("m")->pool("default")->workers(Role::Aggregated);
   const auto first = workers.book(wish, random);
   const auto second = workers.book(wish, random);
-  const auto route = json(describe(kBody).value());
+  const auto route = json(describe(R"({"model":"m","prompt":"p","stream":true})").value());
   EXPECT_EQ(route["waits"], true);
   EXPECT_EQ(route["waits_for"]["kind"], "worker");
   EXPECT_EQ(route["waits_for"]["worker"], "a1");

@@ -173,6 +173,26 @@ TEST_F(PreprocessorTest, QuotesATemplateThatRefusesAConversation) {
   EXPECT_NE(prepared.error().message().find("Roles must alternate"), std::string::npos);
 }
 
+TEST_F(PreprocessorTest, WithLittleEffortItMakesNothingOfWhatTakesMore) {
+  folder.write("chat_template.jinja",
+               "{% for i in range(rounds) %}{% for j in range(rounds) %}{% endfor %}{% endfor %}a");
+  const auto preprocessor = load();
+  const auto prepared = [&](int rounds, Effort effort) {
+    const std::string body =
+        R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}],
+            "chat_template_kwargs":{"rounds":)" +
+        std::to_string(rounds) + "}}";
+    return preprocessor
+        ->chat(wire::JsonObject::parse(body).value(), {.now = kNow, .effort = effort})
+        .value();
+  };
+  EXPECT_FALSE(prepared(10, Effort::Little).too_much);
+  EXPECT_EQ(prepared(10, Effort::Little).prompts, Prompts{ids_of("a")});
+  EXPECT_TRUE(prepared(100, Effort::Little).too_much);
+  EXPECT_FALSE(prepared(100, Effort::Full).too_much);
+  EXPECT_EQ(prepared(100, Effort::Full).prompts, Prompts{ids_of("a")});
+}
+
 TEST_F(PreprocessorTest, SaysThatMediaMakeAChatInexact) {
   constexpr std::string_view kBody =
       R"({"messages":[{"role":"user","content":["see",{"type":"image_url","image_url":{"url":"x"}}]}],

@@ -184,6 +184,28 @@ TEST(BodyHints, NameWhatCannotBeWeighedBy) {
   }
 }
 
+TEST(BodyHints, AgentsSayHowUrgentItIsAndHowMuchTheyExpect) {
+  const BodyHints hints =
+      accepted(R"({"agent_hints":{"priority":-3,"strict_priority":2,"osl":400,"other":[]}})");
+  EXPECT_EQ(hints.priority, -3);
+  EXPECT_EQ(hints.strict_priority, 2U);
+  EXPECT_EQ(hints.expected_output, 400U);
+  EXPECT_EQ(accepted(R"({"agent_hints":null})").expected_output, std::nullopt);
+  EXPECT_EQ(accepted(R"({"agent_hints":{"osl":null}})").expected_output, std::nullopt);
+  EXPECT_THAT(refused(R"({"agent_hints":7})"), HasSubstr("nvext.agent_hints must be an object"));
+  for (const char* value : {"-1", "4294967296", "1.5", "\"7\"", "true", "[]"}) {
+    EXPECT_THAT(refused(fmt::format(R"({{"agent_hints":{{"osl":{}}}}})", value)),
+                HasSubstr("nvext.agent_hints.osl must be a whole number from 0 to 4294967295"));
+  }
+}
+
+TEST(BodyHints, ASharedCacheCountsForAShare) {
+  EXPECT_EQ(accepted(R"({"router":{"shared_cache_multiplier":0.5}})").cost.shared_cache_multiplier,
+            0.5);
+  EXPECT_THAT(refused(R"({"router":{"shared_cache_multiplier":1.5}})"),
+              HasSubstr("nvext.router.shared_cache_multiplier must be a number from 0 to 1"));
+}
+
 TEST(CostOverride, LeavesWhatItDoesNotNameAsConfigured) {
   config::Cost configured;
   configured.overlap_score_credit_decay = 3;

@@ -7,6 +7,8 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace baton::wire {
 namespace {
@@ -192,6 +194,49 @@ TEST(JsonObject, FindsTheEndsOfStrings) {
         ASSERT_EQ(object.find("b"), "[" + json_quote(expected) + "]");
         ASSERT_EQ(object.find("c"), "1");
       }
+    }
+  }
+}
+
+TEST(JsonObject, FindsMembersBetweenWhiteSpaceOfAnyKind) {
+  const auto object = parsed(
+      " \n{ \t\"a\"\r\n :\t[ {\"x\" : [1 , \"]\\\"}\"]} , [] ]\n,\"b\":  -1.5e3 ,\n\"c\" "
+      ":\"}\\\\\" "
+      ",\"\\\"d\\\\\" : {} , \"e\": null\t}\n ");
+  EXPECT_EQ(object.find("a"), "[ {\"x\" : [1 , \"]\\\"}\"]} , [] ]");
+  EXPECT_EQ(object.find("b"), "-1.5e3");
+  EXPECT_EQ(object.find("c"), "\"}\\\\\"");
+  EXPECT_EQ(object.find("\"d\\"), "{}");
+  EXPECT_EQ(object.find("e"), "null");
+  EXPECT_FALSE(object.has("x"));
+}
+
+TEST(JsonObject, FindsTheSameMembersInATextAsInAPartOfOne) {
+  for (const std::string_view text :
+       {R"({})", R"({ })", R"({"":""})", R"({"a":{},"b":[],"c":"","d":0,"e":true})",
+        R"({ "a" : { "b" : [ { } , [ ] ] } , "a" : "\\" , "c" : 1e999 })",
+        R"({"n":123456789012345678901234567890,"s":"\",}]{[:","t":[":",{"\\":"\""}]})"}) {
+    const auto whole = parsed(text);
+    const auto part = JsonObject::within(text);
+    ASSERT_TRUE(part) << text;
+    for (const std::string_view key : {"", "a", "b", "c", "d", "e", "n", "s", "t"}) {
+      EXPECT_EQ(whole.find(key), part->find(key)) << text << " " << key;
+    }
+  }
+}
+
+TEST(JsonObject, UnescapesWhereverInALongStringEscapesStand) {
+  const std::string plain(200, 'x');
+  for (std::size_t at = 0; at <= plain.size(); ++at) {
+    for (const auto& [written, meant] : {std::pair<std::string, std::string>{"\\n", "\n"},
+                                         {"\\\\\\\"", "\\\""},
+                                         {"\\u00e9\\/", "\xC3\xA9/"},
+                                         {"\\ud83d\\ude00", "\xF0\x9F\x98\x80"}}) {
+      const auto put = [&](const std::string& what) {
+        return plain.substr(0, at) + what + plain.substr(at) + what;
+      };
+      const std::string text = "{\"s\":\"" + put(written) + "\"}";
+      EXPECT_EQ(parsed(text).find_string("s"), put(meant)) << at;
     }
   }
 }

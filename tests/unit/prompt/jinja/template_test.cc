@@ -57,22 +57,30 @@ TEST(Template, QuotesItsOwnExceptions) {
 
 TEST(Template, BoundsSteps) {
   auto circumstances = usual();
+  bool crossed = false;
+  circumstances.crossed = &crossed;
   circumstances.limits.steps = 10'000;
   const std::string_view loops =
       "{% for i in range(1000) %}{% for j in range(1000) %}{% endfor %}{% endfor %}";
   const auto result = render(loops, "{}", circumstances);
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message(), HasSubstr("more than 10000 steps"));
+  EXPECT_TRUE(crossed);
+  EXPECT_FALSE(render("{{ raise_exception('no') }}", "{}", circumstances));
+  EXPECT_FALSE(crossed) << "which no limit has to do with";
 }
 
 TEST(Template, BoundsOutput) {
   auto circumstances = usual();
+  bool crossed = false;
+  circumstances.crossed = &crossed;
   circumstances.limits.output_bytes = 1000;
   EXPECT_TRUE(render("{% for i in range(100) %}0123456789{% endfor %}", "{}", circumstances));
   const auto result =
       render("{% for i in range(101) %}0123456789{% endfor %}", "{}", circumstances);
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message(), HasSubstr("more than 1000 bytes"));
+  EXPECT_TRUE(crossed);
 }
 
 TEST(Template, BoundsWhatIsMadeOnTheWay) {

@@ -58,6 +58,17 @@ TEST(BpeModel, AsksTheSameTwiceAndGetsTheSame) {
   }
 }
 
+TEST(BpeModel, AsksOfRareTokensWhenTheyCome) {
+  // High ids are not asked when loading; the answers are the same.
+  const auto model =
+      made(R"({"type":"BPE","vocab":{"b":0,"c":1,"bc":40000,"bb":40001,"bbc":40002},)"
+           R"("merges":["b b","bb c"]})");
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(encoded(*model, "bc"), (TokenIds{0, 1}));
+    EXPECT_EQ(encoded(*model, "bbc"), (TokenIds{40002}));
+  }
+}
+
 TEST(BpeModel, TakesAPieceThatIsATokenIfToldTo) {
   const auto model = made(R"({"type":"BPE","ignore_merges":true,)"
                           R"("vocab":{"b":0,"c":1,"bc":2,"cb":3},"merges":["b c"]})");

@@ -203,6 +203,52 @@ TEST(Tokenizer, FindsLinesAgainBehindAnotherBeginning) {
   EXPECT_GT(cache.stats().hit_bytes, text.size() / 2);
 }
 
+// A token that is looked for in normalized text ends a stretch too, where nothing is normalized.
+TEST(Tokenizer, FindsAMessageAgainBeforeATokenThatIsNotSpecial) {
+  SmallFile file = byte_level_file();
+  file.added_tokens = R"([{"id":261,"content":"<answer>","single_word":false,"lstrip":false,)"
+                      R"("rstrip":false,"normalized":true,"special":false}])";
+  const auto tokenizer = make(file);
+  SegmentCache cache(1 << 20);
+  std::string text;
+  for (int word = 0; word < 100; ++word) text += " hello" + std::to_string(word);
+  text += "<answer>";
+  ASSERT_TRUE(tokenizer->encode(text, {.cache = &cache}));
+  const std::string longer = text + " he";
+  const auto ids = tokenizer->encode(longer, {.add_special = AddSpecial::No, .cache = &cache});
+  ASSERT_TRUE(ids);
+  EXPECT_EQ(*ids, ids_of(*tokenizer, longer));
+  EXPECT_EQ(cache.stats().hit_bytes, text.size());
+}
+
+// What was followed by one thing is followed by another, which makes a longer token of its end.
+TEST(Tokenizer, IsExactWhereATokenReachesOverTheEndOfAnother) {
+  std::mt19937 random(12);
+  SmallFile file = byte_level_file();
+  const auto token = [](int id, std::string_view content, bool normalized) {
+    return R"({"id":)" + std::to_string(id) + R"(,"content":")" + std::string(content) +
+           R"(","single_word":false,"lstrip":false,"rstrip":false,"special":false,"normalized":)" +
+           (normalized ? "true}" : "false}");
+  };
+  file.added_tokens = "[" + token(261, "<|end|>", false) + "," + token(262, "<|end|>a", true) +
+                      "," + token(263, "a<user>b", false) + "," + token(264, "<user>", true) + "," +
+                      token(265, ">he", false) + "," + token(266, "[x]", true) + "]";
+  const auto tokenizer = make(file);
+  const std::string long_text(80, 'x');
+  const std::string pieces[] = {"<|end|>", "<user>", "[x]",     "a",       "b",
+                                "hello",   " he",    long_text, long_text, long_text};
+  SegmentCache cache(1 << 20);
+  std::string text;
+  for (int turn = 0; turn < 3000; ++turn) {
+    if (turn % 12 == 0) text = long_text + "[x]";
+    for (int piece = 0; piece < 4; ++piece) text += pieces[random() % std::size(pieces)];
+    const auto ids = tokenizer->encode(text, {.add_special = AddSpecial::No, .cache = &cache});
+    ASSERT_TRUE(ids);
+    ASSERT_EQ(*ids, ids_of(*tokenizer, text)) << text;
+  }
+  EXPECT_GT(cache.stats().hits, 3000U);
+}
+
 TEST(Tokenizer, CanBeUsedByThreadsAtOnce) {
   const auto tokenizer = make(byte_fallback_file());
   std::string text;

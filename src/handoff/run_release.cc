@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+// How a run has the blocks fetched that nobody needs any more.
+#include "engine/dialect.h"
+#include "engine/exchange.h"
+#include "handoff/run.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace baton::handoff {
+namespace {
+
+constexpr int kReleaseAttempts = 5;
+constexpr std::chrono::milliseconds kReleasePause{100};  // after the first; doubled each time
+
+awaitable<void> pause(std::chrono::milliseconds duration) {
+  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, duration);
+  co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
+}  // namespace
+
+void Run::release() {
+  job_.counters.releases.add();
+  if (handoff_.options_.log) {
+    handoff_.options_.log->debug("blocks_released", {{"id", job_.request_id},
+                                                     {"model", job_.model->name()},
+                                                     {"client_left", gone_.has_value()}});
+  }
+  count_waste();
+  Release release{.mode = *mode_,
+                  .pool = selection_.pool(),
+                  .workers = *selection_.mode(),
+                  .ticket = *ticket_,
+                  .outcome = outcome_,
+                  .transfer = selection_.transfer(),
+                  .material = material(),
+                  .headers = job_.headers,
+                  .progress = progress_ ? std::optional(*progress_) : std::nullopt};
+  handoff_.tasks_.spawn([](std::shared_ptr<Run> run, Release what) -> awaitable<void> {
+    co_await run->release_leg(std::move(what));
+  }(shared_from_this(), std::move(release)));
+}
+
+awaitable<void> Run::release_leg(Release release) {
+  fleet::Excluded tried = selection_.failed_decodes();
+  for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
+    // Who holds the blocks, or all who could fetch them, may be away for a moment only.
+    if (attempt > 0) co_await pause(kReleasePause * (1 << (attempt - 1)));
+    auto booking = selection_.releaser(*release.pool, release.workers, release.transfer, tried);
+    if (!booking) co_return;
+    const fleet::Worker& worker = booking->worker();
+    const engine::ClientCall wanted = call(worker, engine::Leg::Continue, release.material,
+                                           release.progress ? &*release.progress : nullptr);
+    const wire::SplicedBody body =
+        engine::dialect_of(release.mode)
+            .decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
+    const std::chrono::milliseconds grace = handoff_.options_.grace;
+    engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
+                              {.first_byte = grace, .idle = grace});
+    const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, body,
+                                    release.ticket.request_id);
+    if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
+    // One that waits in vain for the blocks shows that nobody holds them any more.
+    if (!sent && sent.error().code() == Errc::EngineTimeout) co_return;
+    tried.push_back(worker.id());
+  }
+}
+
+}  // namespace baton::handoff

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "wire/json_structure.h"
+
+#include "core/byte_block.h"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <system_error>
+
+namespace baton::wire {
+namespace {
+
+// Deeper ones are rare, and left to simdjson.
+constexpr std::size_t kDeepest = 64;
+
+constexpr std::array<bool, 256> kAfterBackslash = [] {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view("\"\\/bfnrt")) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+
+constexpr std::uint32_t kNoUnit = 0xFFFF'FFFF;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+// What the `\uXXXX` at `at` says, if there is one before `end`.
+std::uint32_t unit_at(const char* at, const char* end) {
+  constexpr std::ptrdiff_t kSize = 6;
+  if (end - at < kSize || at[0] != '\\' || at[1] != 'u') return kNoUnit;
+  std::uint32_t unit = 0;
+  const auto [stopped, error] = std::from_chars(at + 2, at + kSize, unit, 16);
+  return error == std::errc() && stopped == at + kSize ? unit : kNoUnit;
+}
+
+// Past the `\uXXXX` at `at`, or two that are one character; null where there is not surely one. Halves
+// on their own are not: whether they count is for simdjson to say.
+const char* skip_unicode_escape(const char* at, const char* end) {
+  const std::uint32_t unit = unit_at(at, end);
+  if (unit == kNoUnit) return nullptr;
+  if (unit < 0xd800 || unit >= 0xe000) return at + 6;
+  const std::uint32_t second = unit_at(at + 6, end);
+  const bool pair = unit < 0xdc00 && second >= 0xdc00 && second < 0xe000;
+  return pair ? at + 12 : nullptr;
+}
+
+constexpr std::size_t kWindow = 4 * sizeof(ByteBlock);
+
+// A bit for each backslash of a window, the lowest for the first.
+std::uint64_t backslashes(const char* at) {
+  std::uint64_t found = 0;
+  for (std::size_t block = 0; block < kWindow; block += sizeof(ByteBlock)) {
+    const auto hits = load_block(at + block) == std::uint8_t{'\\'};
+    found |= std::uint64_t{hit_bits(hits)} << block;
+  }
+  return found;
+}
+
+// Of what stands between quotes. Up to `readable` there is more text.
+bool has_sound_escapes(const char* at, const char* end, const char* readable) {
+  const char* done = at;  // behind the last escape
+  for (;; at += kWindow) {
+    std::uint64_t found = 0;
+    if (static_cast<std::size_t>(readable - at) >= kWindow) {
+      found = backslashes(at);
+    } else {
+      for (std::size_t i = 0; at + i < end; ++i) found |= std::uint64_t{at[i] == '\\'} << i;
+    }
+    const auto rest = static_cast<std::size_t>(end - at);
+    if (rest < kWindow) found &= (std::uint64_t{1} << rest) - 1;
+    for (; found != 0; found &= found - 1) {
+      const char* const backslash = at + std::countr_zero(found);
+      if (backslash < done) continue;  // the second of two
+      done = backslash + 2;
+      if (kAfterBackslash[static_cast<unsigned char>(backslash[1])]) continue;
+      done = skip_unicode_escape(backslash, end);
+      if (done == nullptr) return false;
+    }
+    if (rest <= kWindow) return true;
+  }
+}
+
+// Role. Goes along the structure of a text and asks of each part whether it may stand there.
+// Lifetime. One call.
+class Walk {
+ public:
+  Walk(std::string_view text, Structure structure) : text_(text), structure_(structure) {}
+
+  bool is_valid() {
+    if (structure_.empty()) return false;
+    const char first = text_[structure_[0]];
+    if (first != '{' && first != '[') return false;
+    if (!value()) return false;
+    while (depth_ > 0) {
+      if (!member()) return false;
+    }
+    return at_ == structure_.size();
+  }
+
+ private:
+  // The next part of the structure; 0 behind the last.
+  char peek() const { return at_ < structure_.size() ? text_[structure_[at_]] : '\0'; }
+  bool take(char wanted) {
+    if (peek() != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  // What follows a value in an object or array that is open: its end, or a comma and a value.
+  bool member() {
+    const bool object = in_object_[depth_ - 1];
+    if (take(object ? '}' : ']')) {
+      --depth_;
+      return true;
+    }
+    return take(',') && (object ? key_and_value() : value());
+  }
+
+  bool key_and_value() { return peek() == '"' && string() && take(':') && value(); }
+
+  // A value as far as its opening bracket, and what is first in there.
+  bool value() {
+    while (true) {
+      switch (peek()) {
+        case '"':
+          return string();
+        case '{':
+        case '[':
+          break;
+        default:
+          return scalar();
+      }
+      if (depth_ == kDeepest) return false;
+      const bool object = text_[structure_[at_++]] == '{';
+      if (take(object ? '}' : ']')) return true;
+      in_object_[depth_++] = object;
+      if (object && !(peek() == '"' && string() && take(':'))) return false;
+    }
+  }
+
+  // Between the opening quote and the next part of the structure there is nothing but the string and
+  // white space.
+  bool string() {
+    const char* const begin = text_.data() + structure_[at_] + 1;
+    ++at_;
+    if (at_ == structure_.size()) return false;
+    const char* end = text_.data() + structure_[at_] - 1;
+    while (end > begin && is_space(*end)) --end;
+    return end >= begin && *end == '"' &&
+           has_sound_escapes(begin, end, text_.data() + text_.size());
+  }
+
+  bool scalar() {
+    if (at_ == structure_.size()) return false;
+    const std::size_t begin = structure_[at_++];
+    const std::string_view rest = text_.substr(begin);
+    for (const std::string_view literal : {"true", "false", "null"}) {
+      if (rest.starts_with(literal)) return ends(begin + literal.size());
+    }
+    const std::size_t end = skip_number(text_, begin);
+    return end != begin && ends(end);
+  }
+  bool ends(std::size_t at) const {
+    return at < text_.size() &&
+           (text_[at] == ',' || text_[at] == '}' || text_[at] == ']' || is_space(text_[at]));
+  }
+
+  std::string_view text_;
+  Structure structure_;
+  std::size_t at_ = 0;
+  std::size_t depth_ = 0;
+  std::array<bool, kDeepest> in_object_ = {};
+};
+
+}  // namespace
+
+bool surely_valid(std::string_view text, Structure structure) {
+  return Walk(text, structure).is_valid();
+}
+
+std::size_t skip_number(std::string_view text, std::size_t at) {
+  const auto skip_digits = [text](std::size_t i) {
+    while (i < text.size() && is_digit(text[i])) ++i;
+    return i;
+  };
+  const auto is_at = [text](std::size_t i, std::string_view any_of) {
+    return i < text.size() && any_of.contains(text[i]);
+  };
+  std::size_t i = is_at(at, "-") ? at + 1 : at;
+  const std::size_t whole = i;
+  i = skip_digits(whole);
+  if (i == whole || (text[whole] == '0' && i > whole + 1)) return at;
+  if (is_at(i, ".")) {
+    const std::size_t fraction = i + 1;
+    i = skip_digits(fraction);
+    if (i == fraction) return at;
+  }
+  if (is_at(i, "eE")) {
+    const std::size_t exponent = is_at(i + 1, "+-") ? i + 2 : i + 1;
+    i = skip_digits(exponent);
+    if (i == exponent) return at;
+  }
+  return i;
+}
+
+}  // namespace baton::wire
