@@ -15,8 +15,8 @@ const LIMITS = { minOutput: 200, maxOutput: 200 };
 // One thread, so that every leg finds a kept connection of the request before: a leg that is given up must not be taken
 // for one whose kept connection had died, and be sent again.
 const configure = (grace) => ({ threads: 1, timeouts: { first_byte: '5s', idle: '5s', handoff_grace: grace } });
-const CONFIG = configure('2s'); // longer than any whole answer takes: until it is there nobody knows what was fetched
-const IMPATIENT = configure('500ms');
+const CONFIG = configure('4s'); // longer than any whole answer takes: until it is there nobody knows what was fetched
+const IMPATIENT = configure('1500ms');
 const chat = (text, stream) => ({ model: 'demo', messages: [{ role: 'user', content: `${text} ${'and so on '.repeat(30)}` }], stream });
 
 async function send(fleet, body) {

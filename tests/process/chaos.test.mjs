@@ -111,17 +111,8 @@ class Seat {
     await this.sim.process.ended();
   }
 
-  /** Another process may have the port for a moment: an outgoing connection of anybody's. */
-  async restart() {
-    for (let attempt = 0; ; ++attempt) {
-      try {
-        return await this.start();
-      } catch (error) {
-        this.scenario.processes.at(-1).expectedExit = undefined;
-        if (attempt === 50) throw error;
-        await pause(100);
-      }
-    }
+  restart() {
+    return Sim.again(this.scenario, () => this.start());
   }
 }
 

@@ -172,7 +172,7 @@ scenario('a busy prefill worker leaves a prompt to the decode worker, and the an
     sim: { prefillTokensPerSecond: 1000 },
     model: { policy: 'kv', conditional_prefill: { policy: 'prefill_load', prefill_busy_threshold: 0 } },
   });
-  const running = complete(fleet, ids(2000, 1));
+  const running = complete(fleet, ids(5000, 1));
   await until('the first is being computed', async () => (await fleet.router.metric('baton_worker_prefill_tokens')) > 0);
   const bypassing = await complete(fleet, ids(100, 2));
   assert.equal(bypassing.status, 200);
@@ -192,7 +192,7 @@ scenario('who asks for a route is told whether the request would wait', async (s
   });
   const route = () => fleet.router.route({ model: 'demo', prompt: ids(100, 2), max_tokens: 2 });
   assert.equal((await route()).waits, false);
-  const running = complete(fleet, ids(2000, 1));
+  const running = complete(fleet, ids(5000, 1));
   await until('the first is being computed', async () => (await fleet.router.metric('baton_worker_prefill_tokens')) > 0);
   const busy = await route();
   assert.equal(busy.waits, true);

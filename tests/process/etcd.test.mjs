@@ -146,7 +146,7 @@ async function residentMegabytes(router) {
 }
 
 scenario('workers join and leave by their keys', async (s) => {
-  const limits = { minOutput: 200, maxOutput: 200 };
+  const limits = { minOutput: 600, maxOutput: 600 };
   const [etcd, [prefill, decode, other]] = await Promise.all([
     Etcd.start(s),
     startSims(s, ['prefill', 'decode', 'decode'], { decodeMs: 10, ...limits }),
@@ -156,7 +156,7 @@ scenario('workers join and leave by their keys', async (s) => {
   await s.step('they appear, and serve disaggregated', async () => {
     await putAll(etcd, [prefill, decode], await etcd.lease(60));
     await untilUp(router, 2);
-    const body = chat('Who are you?');
+    const body = chat('Who are you?', { max_tokens: 8 });
     const answer = await ask(router, body);
     checkExact(answer, body, limits);
     assert.deepEqual(servedBy(answer), { prefill: prefill.address, decode: decode.address });
@@ -179,7 +179,7 @@ scenario('workers join and leave by their keys', async (s) => {
     await until('it leaves', () =>
       router.logLines('worker_changed').some(({ worker, to }) => worker === decode.address && to === 'leaving'));
     assert.ok(!running.over, 'the stream still runs');
-    const next = chat('Who is next?');
+    const next = chat('Who is next?', { max_tokens: 8 });
     assert.equal(servedBy(await ask(router, next)).decode, other.address);
     const { text, complete } = await inTime('the end of the stream', running.ended);
     assert.ok(complete && text.endsWith('data: [DONE]\n\n'), text.slice(-200));
@@ -217,9 +217,8 @@ scenario('etcd is killed and comes back', async (s) => {
 scenario('etcd sleeps for longer than the leases', async (s) => {
   const etcd = await Etcd.start(s);
   const sims = await startSims(s, ['prefill', 'decode']);
-  const lease = await etcd.lease(2);
-  await putAll(etcd, sims, lease);
   const router = await startRouter(s, etcd, { linger: '60s' });
+  const lease = await etcd.lease(2);
   let asleep = false;
   s.after(() => (asleep = true));
   const sidecar = (async () => {
@@ -229,6 +228,7 @@ scenario('etcd sleeps for longer than the leases', async (s) => {
       await until('the next beat', () => asleep || Date.now() - beat > 300);
     }
   })();
+  await putAll(etcd, sims, lease);
   await untilUp(router, 2);
   const before = await changes(router);
   const running = load(router, 2);

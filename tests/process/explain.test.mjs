@@ -211,7 +211,7 @@ scenario('whoever has a key of its own does not wait behind a flood', async (s) 
     ask(fleet.router, completion(`${name} ${'and so on '.repeat(words)}`, { max_tokens: 2 }), { authorization: `Bearer ${key}` });
   const waiting = (n) => until(`${n} wait`, async () => (await fleet.router.metric('baton_queue_requests')) === n);
 
-  const answers = [send('first', keys[0], 500)]; // takes five seconds, in which the others come
+  const answers = [send('first', keys[0], 1000)]; // takes six seconds, in which the others come
   await until('it is there', async () => (await sim.legs()).length === 1);
   for (let i = 0; i < 3; ++i) answers.push(send(`flood-${i}`, keys[0]));
   await waiting(3);

@@ -12,7 +12,7 @@ import { scenario } from './support/scenario.mjs';
 
 // A decode worker that nobody tells waits for its partner as long as this.
 const LEASE_MS = 20_000;
-const AT_ONCE_MS = 1_000;
+const AT_ONCE_MS = 5_000;
 
 /** Each mode: flags of the simulators, keys of the worker in the configuration. */
 const MODES = {

@@ -320,7 +320,7 @@ scenario('a killed engine comes back on the same ports and counts from the begin
   const sim = await Sim.telling(s, SMALL);
   await traffic(sim, 10);
   await sim.kill();
-  const again = await Sim.telling(s, { ...SMALL, kvEvents: sim.feed, kvReplay: sim.replay });
+  const again = await Sim.again(s, () => Sim.telling(s, { ...SMALL, kvEvents: sim.feed, kvReplay: sim.replay }));
   assert.deepEqual((await again.blocks())[0], { rank: 0, next_seq: 0, blocks: [] });
   await traffic(again, 10);
   await replayIsTruth(s, again);

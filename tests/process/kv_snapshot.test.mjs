@@ -96,7 +96,7 @@ scenario('what a router knew, the next one knows', async (s) => {
     const [old, kept] = desk.sims;
     await old.kill();
     const ports = { port: old.address.split(':')[1], kvEvents: old.feed, kvReplay: old.replay };
-    const fresh = await Sim.telling(s, { ...FLAGS, ...ports });
+    const fresh = await Sim.again(s, () => Sim.telling(s, { ...FLAGS, ...ports }));
     desk.sims = [fresh, kept];
     await desk.open();
     await untilCache(desk.router, fresh, 'it is known to be another one', ({ restarts, blocks }) => restarts === 1 && blocks.device === 0);

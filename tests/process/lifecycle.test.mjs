@@ -28,7 +28,7 @@ async function refused(address) {
 }
 
 scenario('SIGTERM lets running streams finish', async (s) => {
-  const fleet = await Fleet.start(s, { sim: { decodeMs: 10, ...LONG } });
+  const fleet = await Fleet.start(s, { sim: { decodeMs: 30, ...LONG } });
   const { router } = fleet;
   assert.equal(await statusOf(router.admin, '/ready'), 200);
   const body = chat('Finish me');

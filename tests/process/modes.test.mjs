@@ -104,7 +104,7 @@ describe('disaggregation', { concurrency: 3 }, () => {
     const { ready, models } = await router.readiness();
     assert.equal(ready, false);
     assert.match(models.demo.reason, /no decode worker is up/);
-    await Sim.start(s, { role: 'decode', port: decode.address.split(':')[1] });
+    await Sim.again(s, () => Sim.start(s, { role: 'decode', port: decode.address.split(':')[1] }));
     await router.ready();
     const body = chat('Somebody again');
     checkExact(await ask(router, body), body);

@@ -83,16 +83,7 @@ class Ward {
   /** The next process at the same address, of which no source is told: nothing that it says has changed. */
   async restart({ role, address, bootstrapPort }) {
     const port = address.split(':')[1];
-    for (let attempt = 0; ; ++attempt) {
-      const number = this.s.processes.length;
-      try {
-        return await this.start(role, { port, bootstrapPort });
-      } catch (error) {
-        // Somebody's outgoing connection has the port for a moment.
-        this.s.processes[number].expectedExit = undefined;
-        if (attempt === 20) throw error;
-      }
-    }
+    return Sim.again(this.s, () => this.start(role, { port, bootstrapPort }));
   }
 
   /** Asks on and on while `cure` brings engines; the first good answer must come soon after the first of them is ready. */

@@ -37,7 +37,7 @@ scenario('a new process at the address of an ejected one owes nothing for the ol
   const ejected = ({ worker, to }) => worker === decode.address && to === 'ejected';
   await until('it is ejected', () => router.logLines('worker_changed').some(ejected));
   await router.untilState(decode, 'unreachable'); // nobody waits five minutes to see that it has ended
-  await Sim.start(s, { role: 'decode', port: decode.address.split(':')[1], ...sim });
+  await Sim.again(s, () => Sim.start(s, { role: 'decode', port: decode.address.split(':')[1], ...sim }));
   await servesAgain(router, ({ decode: worker }) => worker === decode.address, sim);
 });
 
@@ -52,7 +52,7 @@ for (const [engine, sim] of Object.entries({ sglang: { prefillTokensPerSecond: 1
     await until('all are in the middle of it', async () => (await decode.state()).requests === calls.length);
     await prefill.kill();
     await Promise.all(calls.map((call) => inTime('an answer', call.ended)));
-    await Sim.start(s, { engine, role: 'prefill', port: prefill.address.split(':')[1], transferMs: 0 });
+    await Sim.again(s, () => Sim.start(s, { engine, role: 'prefill', port: prefill.address.split(':')[1], transferMs: 0 }));
     await servesAgain(router, ({ prefill: worker }) => worker === prefill.address);
   });
 }
@@ -68,7 +68,7 @@ scenario('an engine that restarts while its sidecar does not look is announced a
   sidecar.process.signal('SIGSTOP');
   await prefill.kill();
   // At another bootstrap port than before.
-  const next = await Sim.start(s, { engine: 'sglang', role: 'prefill', port: prefill.address.split(':')[1] });
+  const next = await Sim.again(s, () => Sim.start(s, { engine: 'sglang', role: 'prefill', port: prefill.address.split(':')[1] }));
   sidecar.process.signal('SIGCONT');
   assert.equal((await servesAgain(router)).prefill, next.address);
 });

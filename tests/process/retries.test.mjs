@@ -8,7 +8,7 @@ import { ask, chat, checkExact, checkRefused, servedBy } from './support/ask.mjs
 import { ENGINES, Fleet } from './support/fleet.mjs';
 import { scenario } from './support/scenario.mjs';
 
-const TIMEOUTS = { connect: '1s', first_byte: '1s', idle: '1s' };
+const TIMEOUTS = { connect: '1s', first_byte: '3s', idle: '3s' };
 const CONFIG = { threads: 1, timeouts: TIMEOUTS };
 const PREFILL_FAULTS = {
   'status 500': { kind: 'status', status: 500 },

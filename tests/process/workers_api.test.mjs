@@ -99,7 +99,7 @@ scenario('a router without models gets its workers by the admin API', async (s) 
 });
 
 scenario('a worker that is drained ends what it has begun, gets nothing new, and is gone', async (s) => {
-  const sims = await Promise.all([1, 2].map(() => Sim.start(s, { decodeMs: 20, minOutput: 60, maxOutput: 60 })));
+  const sims = await Promise.all([1, 2].map(() => Sim.start(s, { decodeMs: 80, minOutput: 60, maxOutput: 60 })));
   const router = await Router.start(s, { models: [] });
   for (const sim of sims) await add(router, sim);
   const running = new Call(router.address, chat('A long one', streamed));

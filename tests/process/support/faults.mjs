@@ -12,7 +12,7 @@ import { expectedAnswer } from './text.mjs';
 
 const CHAT = '/v1/chat/completions';
 const PHASES = ['prefill', 'decode', 'aggregated'];
-const TIMEOUTS = { connect: '1s', first_byte: '1500ms', idle: '1500ms' };
+const TIMEOUTS = { connect: '1s', first_byte: '2500ms', idle: '2500ms' };
 const ANSWERED_WITHIN = 20_000;
 const MANY = 1_000; // more often than any request can be struck, so that what is left tells how often it was
 // Fleets that run at once: they mostly wait for timeouts.

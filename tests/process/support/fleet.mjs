@@ -55,6 +55,20 @@ export class Sim {
     return sim;
   }
 
+  /** Starts one at the ports of another, which somebody's outgoing connection may have for a moment. */
+  static async again(scenario, start) {
+    for (let attempt = 0; ; ++attempt) {
+      const number = scenario.processes.length;
+      try {
+        return await start();
+      } catch (error) {
+        scenario.processes[number].expectedExit = undefined;
+        if (attempt === 50) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  }
+
   /** The prefix cache of each rank: [{rank, next_seq, blocks}]. */
   blocks() {
     return this.#control('GET', '/sim/blocks');

@@ -27,7 +27,7 @@ export async function cacheOf(router, { address }, rank = 0) {
 export async function untilCache(router, sim, what, wanted, rank = 0) {
   let seen;
   return until(
-    () => `${what}; last seen ${JSON.stringify(seen)}`,
+    () => `${typeof what === 'function' ? what() : what}; last seen ${JSON.stringify(seen)}`,
     async () => {
       seen = await cacheOf(router, sim, rank);
       return (await wanted(seen)) && seen;
