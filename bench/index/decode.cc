@@ -163,8 +163,8 @@ double read_all(const std::vector<std::string>& messages) {
     wire::MsgpackReader reader(std::as_bytes(std::span(message)));
     const auto opening = kvevents::open_batch(reader);
     require(opening.has_value(), "a batch is read");
-    for (std::uint32_t i = 0; i < opening->events; ++i) {
-      require(kvevents::decode_event(reader, event) == kvevents::Decoded::Event,
+    for (std::uint32_t left = opening->events; left > 0; left -= event.events) {
+      require(kvevents::decode_events(reader, event, left) == kvevents::Decoded::Event,
               "an event is read");
     }
   }

@@ -35,7 +35,7 @@ struct Applier::State {
 };
 
 void Applier::State::apply(Decoded outcome, const Event& event) {
-  ++tally.events;
+  tally.events += event.events;
   switch (outcome) {
     case Decoded::Event:
       return apply(event);
@@ -55,7 +55,7 @@ void Applier::State::apply(const Event& event) {
     return writer.clear();
   }
   const auto tier = filter.judge(event);
-  if (!tier) return writer.count(tier.error());
+  if (!tier) return writer.count(tier.error(), event.events);
   if (event.type == Event::Type::Stored) {
     writer.store(event, *tier);
   } else {
@@ -69,8 +69,8 @@ Result<BatchHead> Applier::State::apply_batch(std::span<const std::byte> payload
   if (!opening) return fail(opening.error());
   // There may be thousands of feeds: what they need only while they read belongs to the thread.
   thread_local Event event;
-  for (std::uint32_t i = 0; i < opening->events; ++i) {
-    const Decoded outcome = decode_event(reader, event);
+  for (std::uint32_t left = opening->events; left > 0; left -= event.events) {
+    const Decoded outcome = decode_events(reader, event, left);
     if (outcome == Decoded::Broken) break;
     apply(outcome, event);
   }

@@ -39,6 +39,7 @@ struct EventFields {
   bool named_fields = false;  // a map; else an array, as older engines send
   bool bigram = false;        // `tokens` came as pairs of neighbours, one fewer than tokens
   std::uint32_t extra_key_blocks = 0;  // blocks that extra keys were told of, none included
+  std::uint32_t events = 1;            // of the engine's, see decode_events
   std::uint64_t block_size = 0;
   std::optional<kvindex::EngineHash> parent;
   std::span<const kvindex::TokenId> tokens;  // of token_buffer
@@ -52,6 +53,9 @@ struct EventFields {
   std::string_view locality;
   std::string_view ownership;
   std::string_view session_id;
+  // Where the hashes are in the message.
+  std::size_t hashes_begin = 0;
+  std::size_t hashes_end = 0;
 };
 
 // Used again and again, so that its buffers are allocated once.

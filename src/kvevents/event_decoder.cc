@@ -94,7 +94,7 @@ void skip(MsgpackReader& reader, std::uint32_t values) {
   for (; values > 0 && !reader.broken(); --values) reader.skip();
 }
 
-// `required`: the fields without which the event says nothing.
+// An event without the fields that it is about says nothing.
 Decoded outcome(const MsgpackReader& reader, const FieldReader& fields, const Event& event) {
   if (reader.broken()) return Decoded::Broken;
   if (fields.too_large()) return Decoded::TooLarge;
@@ -164,6 +164,19 @@ Decoded decode_map(MsgpackReader& reader, Event& event) {
   return outcome(reader, fields, event);
 }
 
+// The events that are, byte for byte, the one that began at `begin`, but for the name of its block.
+void take_like(MsgpackReader& reader, std::size_t begin, Event& event, std::uint32_t most) {
+  const auto head = reader.between(begin, event.hashes_begin);
+  const auto tail = reader.between(event.hashes_end, reader.position());
+  while (event.events < most && event.hashes.size() < kMostHashes) {
+    const std::size_t before = reader.position();
+    const auto hash = reader.take(head) ? reader.read_integer() : std::nullopt;
+    if (!hash || !reader.take(tail)) return reader.rewind(before);
+    event.hashes.push_back(*hash);
+    ++event.events;
+  }
+}
+
 }  // namespace
 
 Result<BatchOpening> open_batch(MsgpackReader& reader) {
@@ -205,6 +218,14 @@ Decoded decode_event(MsgpackReader& reader, Event& event) {
     default:
       return reader.skip() ? Decoded::Malformed : Decoded::Broken;
   }
+}
+
+Decoded decode_events(MsgpackReader& reader, Event& event, std::uint32_t most) {
+  const std::size_t begin = reader.position();
+  const Decoded outcome = decode_event(reader, event);
+  if (outcome == Decoded::Event && event.type == Event::Type::Removed && event.hashes.size() == 1)
+    take_like(reader, begin, event, most);
+  return outcome;
 }
 
 }  // namespace baton::kvevents

@@ -25,5 +25,10 @@ Result<std::optional<std::uint32_t>> close_batch(wire::MsgpackReader& reader,
 enum class Decoded : std::uint8_t { Event, UnknownType, Malformed, TooLarge, Broken };
 // The next event, in whichever encoding it is. The reader moves past it, unless it breaks.
 Decoded decode_event(wire::MsgpackReader& reader, Event& event);
+// The same; and of the next ones, `most` with it, those that remove a block as this one does are read
+// as one event of them all, which says how many they are. vLLM tells of each block by itself. Where
+// the one behind them is cut off the reader is broken already, and the next call says so.
+// Requires: `most` above 0.
+Decoded decode_events(wire::MsgpackReader& reader, Event& event, std::uint32_t most);
 
 }  // namespace baton::kvevents

@@ -115,6 +115,7 @@ void FieldReader::read_hashes() {
     return;
   }
   event_.hashes.reserve(*count);
+  event_.hashes_begin = reader_.position();
   for (std::uint32_t i = 0; i < *count && !reader_.broken(); ++i) {
     const std::size_t before = reader_.position();
     if (const auto hash = read_hash()) {
@@ -124,6 +125,7 @@ void FieldReader::read_hashes() {
       refuse();
     }
   }
+  event_.hashes_end = reader_.position();
 }
 
 void FieldReader::read_parent() {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -12,64 +11,6 @@
 
 namespace baton::wire {
 namespace {
-
-using Kind = MsgpackReader::Kind;
-
-// The first byte of a value: https://github.com/msgpack/msgpack/blob/master/spec.md
-constexpr std::uint8_t kNil = 0xc0;
-constexpr std::uint8_t kUnused = 0xc1;
-constexpr std::uint8_t kFalse = 0xc2;
-constexpr std::uint8_t kTrue = 0xc3;
-constexpr std::uint8_t kBytes8 = 0xc4;
-constexpr std::uint8_t kBytes32 = 0xc6;
-constexpr std::uint8_t kExtension8 = 0xc7;
-constexpr std::uint8_t kExtension32 = 0xc9;
-constexpr std::uint8_t kFloat32 = 0xca;
-constexpr std::uint8_t kFloat64 = 0xcb;
-constexpr std::uint8_t kUnsigned8 = 0xcc;
-constexpr std::uint8_t kUnsigned32 = 0xce;
-constexpr std::uint8_t kSigned8 = 0xd0;
-constexpr std::uint8_t kSigned64 = 0xd3;
-constexpr std::uint8_t kFixedExtension1 = 0xd4;
-constexpr std::uint8_t kFixedExtension16 = 0xd8;
-constexpr std::uint8_t kText8 = 0xd9;
-constexpr std::uint8_t kText32 = 0xdb;
-constexpr std::uint8_t kArray16 = 0xdc;
-constexpr std::uint8_t kArray32 = 0xdd;
-constexpr std::uint8_t kMap16 = 0xde;
-constexpr std::uint8_t kMap32 = 0xdf;
-constexpr std::uint8_t kNegative = 0xe0;
-
-Kind kind_of(std::uint8_t tag) {
-  if (tag < 0x80 || tag >= kNegative) return Kind::Integer;
-  if (tag < 0x90) return Kind::Map;
-  if (tag < 0xa0) return Kind::Array;
-  if (tag < 0xc0) return Kind::Text;
-  if (tag == kNil) return Kind::Nil;
-  if (tag == kUnused) return Kind::None;
-  if (tag <= kTrue) return Kind::Bool;
-  if (tag <= kBytes32) return Kind::Bytes;
-  if (tag <= kExtension32) return Kind::Extension;
-  if (tag <= kFloat64) return Kind::Float;
-  if (tag <= kSigned64) return Kind::Integer;
-  if (tag <= kFixedExtension16) return Kind::Extension;
-  if (tag <= kText32) return Kind::Text;
-  if (tag <= kArray32) return Kind::Array;
-  return Kind::Map;
-}
-static_assert(kFalse + 1 == kTrue && kMap32 + 1 == kNegative);
-
-// Bytes of the number that follows the first of such a row of tags: 1, 2, 4, 8.
-std::size_t width_of(std::uint8_t tag, std::uint8_t first) {
-  return std::size_t{1} << static_cast<unsigned>(tag - first);
-}
-
-std::uint64_t load_big_endian(const std::byte* at) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, at, sizeof(word));
-  if constexpr (std::endian::native == std::endian::little) word = std::byteswap(word);
-  return word;
-}
 
 // How an unsigned integer below 2^32 lies in the eight bytes from its tag on. Length 0: another kind
 // of value.
@@ -82,19 +23,19 @@ constexpr auto kLayouts = [] {
   std::array<Layout, 256> layouts{};
   for (std::size_t tag = 0; tag < 0x80; ++tag)
     layouts[tag] = {.length = 1, .shift = 56, .mask = 0x7f};
-  layouts[kUnsigned8] = {.length = 2, .shift = 48, .mask = 0xff};
-  layouts[kUnsigned8 + 1] = {.length = 3, .shift = 40, .mask = 0xffff};
-  layouts[kUnsigned32] = {.length = 5, .shift = 24, .mask = 0xffffffff};
+  layouts[msgpack::kUnsigned8] = {.length = 2, .shift = 48, .mask = 0xff};
+  layouts[msgpack::kUnsigned8 + 1] = {.length = 3, .shift = 40, .mask = 0xffff};
+  layouts[msgpack::kUnsigned32] = {.length = 5, .shift = 24, .mask = 0xffffffff};
   return layouts;
 }();
 
 // Bytes whose lengths are told at once, as if a value began at each of them.
-constexpr std::size_t kWindow = 64;
+constexpr std::size_t kTagWindow = 64;
 
 #if defined(__SSE2__)
 // 0: not of a small unsigned number.
-void tell_lengths(const std::byte* from, std::array<std::uint8_t, kWindow>& lengths) {
-  for (std::size_t at = 0; at < kWindow; at += sizeof(__m128i)) {
+void tell_lengths(const std::byte* from, std::array<std::uint8_t, kTagWindow>& lengths) {
+  for (std::size_t at = 0; at < kTagWindow; at += sizeof(__m128i)) {
     const __m128i tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
     const auto where = [](__m128i which, std::uint8_t length) {
       return _mm_and_si128(which, _mm_set1_epi8(static_cast<char>(length)));
@@ -104,14 +45,15 @@ void tell_lengths(const std::byte* from, std::array<std::uint8_t, kWindow>& leng
                    kLayouts[tag].length);
     };
     const __m128i fixed = where(_mm_cmpgt_epi8(tags, _mm_set1_epi8(-1)), kLayouts[0].length);
-    const __m128i small = _mm_or_si128(tagged(kUnsigned8), tagged(kUnsigned8 + 1));
-    const __m128i all = _mm_or_si128(_mm_or_si128(fixed, small), tagged(kUnsigned32));
+    const __m128i small =
+        _mm_or_si128(tagged(msgpack::kUnsigned8), tagged(msgpack::kUnsigned8 + 1));
+    const __m128i all = _mm_or_si128(_mm_or_si128(fixed, small), tagged(msgpack::kUnsigned32));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(lengths.data() + at), all);
   }
 }
 #else
-void tell_lengths(const std::byte* from, std::array<std::uint8_t, kWindow>& lengths) {
-  for (std::size_t at = 0; at < kWindow; ++at)
+void tell_lengths(const std::byte* from, std::array<std::uint8_t, kTagWindow>& lengths) {
+  for (std::size_t at = 0; at < kTagWindow; ++at)
     lengths[at] = kLayouts[static_cast<std::uint8_t>(from[at])].length;
 }
 #endif
@@ -127,19 +69,11 @@ bool MsgpackReader::fail() {
   return false;
 }
 
-Kind MsgpackReader::kind() const { return at_ == end_ ? Kind::None : kind_of(tag()); }
-
-bool MsgpackReader::read_nil() {
-  if (kind() != Kind::Nil) return false;
-  ++at_;
-  return true;
-}
-
 // The number behind the tag, of 1, 2, 4 or 8 bytes; moves past it.
 bool MsgpackReader::take_big_endian(std::size_t width, std::uint64_t& value) {
   if (left() < 1 + width) return fail();
   if (left() > sizeof(std::uint64_t)) {
-    value = load_big_endian(at_ + 1) >> static_cast<unsigned>(64 - 8 * width);
+    value = msgpack::load_big_endian(at_ + 1) >> static_cast<unsigned>(64 - 8 * width);
   } else {
     value = 0;
     for (std::size_t i = 1; i <= width; ++i)
@@ -149,19 +83,20 @@ bool MsgpackReader::take_big_endian(std::size_t width, std::uint64_t& value) {
   return true;
 }
 
-std::optional<std::uint64_t> MsgpackReader::read_integer() {
+std::optional<std::uint64_t> MsgpackReader::read_other_integer() {
   if (kind() != Kind::Integer) return std::nullopt;
   const std::uint8_t first = tag();
   if (first < 0x80) {
     ++at_;
     return first;
   }
-  if (first >= kNegative) {
+  if (first >= msgpack::kNegative) {
     ++at_;
     return static_cast<std::uint64_t>(static_cast<std::int8_t>(first));
   }
-  const bool is_signed = first >= kSigned8;
-  const std::size_t width = width_of(first, is_signed ? kSigned8 : kUnsigned8);
+  const bool is_signed = first >= msgpack::kSigned8;
+  const std::size_t width =
+      msgpack::width_of(first, is_signed ? msgpack::kSigned8 : msgpack::kUnsigned8);
   std::uint64_t value = 0;
   if (!take_big_endian(width, value)) return std::nullopt;
   if (!is_signed) return value;
@@ -171,7 +106,7 @@ std::optional<std::uint64_t> MsgpackReader::read_integer() {
 
 std::optional<std::uint64_t> MsgpackReader::read_unsigned() {
   if (kind() != Kind::Integer) return std::nullopt;
-  const bool may_be_negative = tag() >= kSigned8;
+  const bool may_be_negative = tag() >= msgpack::kSigned8;
   const std::byte* const before = at_;
   const auto value = read_integer();
   if (value && may_be_negative && static_cast<std::int64_t>(*value) < 0) {
@@ -183,14 +118,14 @@ std::optional<std::uint64_t> MsgpackReader::read_unsigned() {
 
 std::optional<double> MsgpackReader::read_number() {
   if (kind() == Kind::Integer) {
-    const bool is_signed = tag() >= kSigned8;
+    const bool is_signed = tag() >= msgpack::kSigned8;
     const auto value = read_integer();
     if (!value) return std::nullopt;
     return is_signed ? static_cast<double>(static_cast<std::int64_t>(*value))
                      : static_cast<double>(*value);
   }
   if (kind() != Kind::Float) return std::nullopt;
-  const bool narrow = tag() == kFloat32;
+  const bool narrow = tag() == msgpack::kFloat32;
   std::uint64_t bits = 0;
   if (!take_big_endian(narrow ? 4 : 8, bits)) return std::nullopt;
   return narrow ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
@@ -208,13 +143,13 @@ std::optional<std::span<const std::byte>> MsgpackReader::take_block(std::size_t 
   return block;
 }
 
-std::optional<std::string_view> MsgpackReader::read_text() {
+std::optional<std::string_view> MsgpackReader::read_other_text() {
   if (kind() != Kind::Text) return std::nullopt;
   std::uint64_t size = tag() & 0x1fU;
   std::size_t header = 1;
-  if (tag() >= kText8) {
+  if (tag() >= msgpack::kText8) {
     const std::byte* const before = at_;
-    const std::size_t width = width_of(tag(), kText8);
+    const std::size_t width = msgpack::width_of(tag(), msgpack::kText8);
     if (!take_big_endian(width, size)) return std::nullopt;
     at_ = before;
     header += width;
@@ -227,7 +162,7 @@ std::optional<std::string_view> MsgpackReader::read_text() {
 std::optional<std::span<const std::byte>> MsgpackReader::read_bytes() {
   if (kind() != Kind::Bytes) return std::nullopt;
   std::uint64_t size = 0;
-  if (!take_big_endian(width_of(tag(), kBytes8), size)) return std::nullopt;
+  if (!take_big_endian(msgpack::width_of(tag(), msgpack::kBytes8), size)) return std::nullopt;
   return take_block(0, size);
 }
 
@@ -244,16 +179,6 @@ std::optional<std::uint32_t> MsgpackReader::take_count(std::size_t width, std::s
     return std::nullopt;
   }
   return static_cast<std::uint32_t>(count);
-}
-
-std::optional<std::uint32_t> MsgpackReader::read_array() {
-  if (kind() != Kind::Array) return std::nullopt;
-  return take_count(tag() < kArray16 ? 0 : 2 * width_of(tag(), kArray16), 1);
-}
-
-std::optional<std::uint32_t> MsgpackReader::read_map() {
-  if (kind() != Kind::Map) return std::nullopt;
-  return take_count(tag() < kMap16 ? 0 : 2 * width_of(tag(), kMap16), 2);
 }
 
 // Past the next value, or past the head of one that has others in it: `nested` says how many.
@@ -287,10 +212,10 @@ bool MsgpackReader::skip_flat(std::uint64_t& nested) {
       break;
   }
   // A byte says of what type it is.
-  if (tag() >= kFixedExtension1)
-    return take_block(2, width_of(tag(), kFixedExtension1)).has_value();
+  if (tag() >= msgpack::kFixedExtension1)
+    return take_block(2, msgpack::width_of(tag(), msgpack::kFixedExtension1)).has_value();
   std::uint64_t size = 0;
-  if (!take_big_endian(width_of(tag(), kExtension8), size)) return false;
+  if (!take_big_endian(msgpack::width_of(tag(), msgpack::kExtension8), size)) return false;
   return take_block(1, size).has_value();
 }
 
@@ -309,23 +234,25 @@ std::uint32_t MsgpackReader::read_u32s(std::uint32_t* out, std::uint32_t count) 
   std::uint32_t done = 0;
   // Without branches on the width, which nobody can foresee; and what is waited for from one number
   // to the next is the length alone.
-  std::array<std::uint8_t, kWindow> lengths;
-  while (count - done >= kWindow / 2 && left() >= kWindow + sizeof(std::uint64_t)) {
+  std::array<std::uint8_t, kTagWindow> lengths;
+  while (count - done >= kTagWindow / 2 && left() >= kTagWindow + sizeof(std::uint64_t)) {
     tell_lengths(at_, lengths);
     std::size_t at = 0;
-    while (at < kWindow && done < count && lengths[at] != 0) {
+    while (at < kTagWindow && done < count && lengths[at] != 0) {
       const std::size_t length = lengths[at];
-      out[done++] = static_cast<std::uint32_t>(load_big_endian(at_ + at) >> (64 - 8 * length)) &
-                    kMasks[length];
+      out[done++] =
+          static_cast<std::uint32_t>(msgpack::load_big_endian(at_ + at) >> (64 - 8 * length)) &
+          kMasks[length];
       at += length;
     }
     at_ += at;
-    if (at < kWindow) break;
+    if (at < kTagWindow) break;
   }
   while (done < count && left() >= sizeof(std::uint64_t)) {
     const Layout layout = kLayouts[tag()];
     if (layout.length == 0) break;
-    out[done++] = static_cast<std::uint32_t>(load_big_endian(at_) >> layout.shift) & layout.mask;
+    out[done++] =
+        static_cast<std::uint32_t>(msgpack::load_big_endian(at_) >> layout.shift) & layout.mask;
     at_ += layout.length;
   }
   while (done < count) {

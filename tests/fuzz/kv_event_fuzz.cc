@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fuzz/fuzz_input.h"
 #include "kvevents/applier.h"
+#include "kvevents/event_decoder.h"
 #include "kvindex/index.h"
 
 #include <cstdint>
@@ -26,10 +27,37 @@ void check(const kvindex::Index& index, kvindex::Slot slot, const kvevents::Appl
   require(visited.size() <= held, "a block is held in one tier at least");
 }
 
+// Reading removals that are alike at once gives what reading each by itself does.
+void check_decoder(std::span<const std::byte> payload) {
+  wire::MsgpackReader many(payload);
+  wire::MsgpackReader single(payload);
+  const auto opening = kvevents::open_batch(many);
+  if (!opening || !kvevents::open_batch(single)) return;
+  kvevents::Event all;
+  kvevents::Event one;
+  for (std::uint32_t left = opening->events; left > 0; left -= all.events) {
+    const auto outcome = kvevents::decode_events(many, all, left);
+    require(all.events >= 1 && all.events <= left, "it is of events that there are");
+    require(all.events == 1 || all.hashes.size() == all.events, "each of them is of one block");
+    for (std::uint32_t i = 0; i < all.events; ++i) {
+      require(kvevents::decode_event(single, one) == outcome, "both ways end alike");
+      if (all.events == 1) break;
+      require(one.type == all.type && one.medium == all.medium && one.group == all.group &&
+                  one.kind == all.kind && one.locality == all.locality &&
+                  one.ownership == all.ownership && one.named_fields == all.named_fields &&
+                  one.hashes.size() == 1 && one.hashes[0] == all.hashes[i],
+              "both ways read the same");
+    }
+    if (outcome == kvevents::Decoded::Broken) return;
+    if (!many.broken()) require(many.position() == single.position(), "both come as far");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto payload = std::as_bytes(std::span(data, size));
+  check_decoder(payload);
   static kvindex::Index index({.blocks = 1000});  // to make one takes longer than all the rest
   const kvindex::Slot slot = index.join({.worker = {1}, .rank = 0});
   kvevents::Applier applier(index, slot, std::nullopt);

@@ -76,6 +76,7 @@ TEST_F(ApplierTest, RemovesManyInOrder) {
   EXPECT_EQ(held(counting(1, 2000), 1), 6U);
   EXPECT_EQ(feed().tally().stored, 3000U);
   EXPECT_EQ(feed().tally().removed, 1001U);
+  EXPECT_EQ(feed().tally().events, 1004U);
   EXPECT_TRUE(apply({RemovedEvent{.hashes = {9}}, RemovedEvent{.hashes = all}}));
   EXPECT_EQ(blocks(), 0U);
   EXPECT_EQ(feed().tally().removed, 3000U);
@@ -246,6 +247,11 @@ TEST_F(ApplierTest, WhatOthersHoldDoesNotCount) {
   event.locality = "local";
   EXPECT_TRUE(apply({event, RemovedEvent{.hashes = {1}, .locality = "REMOTE"}}));
   EXPECT_EQ(blocks(), 1U);
+  // Each of those that are read as one counts.
+  EXPECT_TRUE(apply({RemovedEvent{.hashes = {1}, .locality = "REMOTE"},
+                     RemovedEvent{.hashes = {2}, .locality = "REMOTE"},
+                     RemovedEvent{.hashes = {3}, .locality = "REMOTE"}}));
+  EXPECT_EQ(skipped(Skipped::NotLocal), 6U);
 }
 
 TEST_F(ApplierTest, OfHybridModelsOnlyTheMainAttentionCounts) {

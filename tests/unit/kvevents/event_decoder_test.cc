@@ -272,6 +272,71 @@ TEST(EventDecoder, TakesTheLastOfRepeatedNames) {
   EXPECT_THAT(event.hashes, ElementsAre(3U));
 }
 
+MsgpackEncoder removal(const MsgpackEncoder& hashes, std::string_view medium = "GPU") {
+  MsgpackEncoder event;
+  event.map(3).text("type").text("BlockRemoved").text("block_hashes").raw(hashes.encoded());
+  return event.text("medium").text(medium);
+}
+MsgpackEncoder removal(std::uint64_t hash, std::string_view medium = "GPU") {
+  return removal(MsgpackEncoder().array(1).unsigned_integer(hash), medium);
+}
+
+TEST(EventDecoder, ReadsRemovalsThatAreAlikeAsOne) {
+  MsgpackEncoder events;
+  for (const std::uint64_t hash : {1ULL, 1ULL << 60, 300ULL}) events.raw(removal(hash).encoded());
+  events.raw(removal(4, "CPU").encoded()).raw(removal(5, "CPU").encoded());
+  events.raw(removal(MsgpackEncoder().array(2).unsigned_integer(6).unsigned_integer(7)).encoded());
+  events.raw(removal(8).encoded());
+  events.raw(removal(MsgpackEncoder().array(1).bytes("12345678")).encoded());
+  MsgpackReader reader(events.span());
+  Event event;
+  const auto next = [&](std::uint32_t most) {
+    EXPECT_EQ(decode_events(reader, event, most), Decoded::Event);
+    EXPECT_EQ(event.type, Event::Type::Removed);
+    return event.events;
+  };
+  EXPECT_EQ(next(8), 3U);
+  EXPECT_THAT(event.hashes, ElementsAre(1U, 1ULL << 60, 300U));
+  EXPECT_EQ(event.medium, "GPU");
+  EXPECT_EQ(next(1), 1U) << "no more than are left of the batch";
+  EXPECT_THAT(event.hashes, ElementsAre(4U));
+  EXPECT_EQ(event.medium, "CPU");
+  EXPECT_EQ(next(8), 1U);
+  EXPECT_THAT(event.hashes, ElementsAre(5U));
+  EXPECT_EQ(next(8), 1U) << "two blocks are not one";
+  EXPECT_THAT(event.hashes, ElementsAre(6U, 7U));
+  EXPECT_EQ(next(8), 1U) << "the next is no number";
+  EXPECT_THAT(event.hashes, ElementsAre(8U));
+  EXPECT_EQ(next(8), 1U);
+  EXPECT_TRUE(reader.at_end());
+}
+
+TEST(EventDecoder, BoundsWhatIsReadAsOne) {
+  const MsgpackEncoder one = removal(1);
+  std::string events;
+  for (std::size_t i = 0; i < kMostHashes + 1; ++i) events += one.encoded();
+  MsgpackReader reader(std::as_bytes(std::span(events)));
+  Event event;
+  ASSERT_EQ(decode_events(reader, event, 1'000'000), Decoded::Event);
+  EXPECT_EQ(event.events, kMostHashes);
+  EXPECT_EQ(event.hashes.size(), kMostHashes);
+  ASSERT_EQ(decode_events(reader, event, 1'000'000), Decoded::Event);
+  EXPECT_EQ(event.events, 1U);
+  EXPECT_TRUE(reader.at_end());
+}
+
+TEST(EventDecoder, ReadsAlikeUpToWhatIsCutOff) {
+  MsgpackEncoder events = removal(1);
+  events.raw(removal(std::uint64_t{1} << 60).encoded());
+  for (std::size_t left = events.encoded().size() - 1; left > removal(1).encoded().size(); --left) {
+    MsgpackReader reader(events.span().first(left));
+    Event event;
+    ASSERT_EQ(decode_events(reader, event, 2), Decoded::Event);
+    EXPECT_THAT(event.hashes, ElementsAre(1U));
+    EXPECT_EQ(decode_events(reader, event, 1), Decoded::Broken);
+  }
+}
+
 TEST(EventDecoder, RefusesWhatIsNoBatch) {
   const auto refuses = [](const MsgpackEncoder& encoder) {
     MsgpackReader reader(encoder.span());

@@ -262,5 +262,19 @@ TEST(MsgpackReader, GoesBack) {
   EXPECT_EQ(reader.between(0, second).size(), 2U);
 }
 
+TEST(MsgpackReader, TakesOnlyTheBytesItIsToldOf) {
+  MsgpackEncoder encoder;
+  encoder.text("a").text("a").text("b");
+  MsgpackReader reader(encoder.span());
+  EXPECT_EQ(reader.read_text(), "a");
+  const auto one = reader.between(0, reader.position());
+  EXPECT_TRUE(reader.take(one));
+  EXPECT_FALSE(reader.take(one));
+  EXPECT_EQ(reader.read_text(), "b");
+  EXPECT_FALSE(reader.take(one)) << "there is nothing left";
+  EXPECT_TRUE(reader.take({}));
+  EXPECT_FALSE(reader.broken());
+}
+
 }  // namespace
 }  // namespace baton::wire
