@@ -19,6 +19,7 @@ set(LLHTTP_INCLUDE /usr/share/include/llhttp CACHE PATH "Folder with llhttp.h")
 add_library(llhttp STATIC ${LLHTTP_ROOT}/api.c ${LLHTTP_ROOT}/http.c ${LLHTTP_ROOT}/llhttp.c)
 target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_compile_options(llhttp PRIVATE -w)
+set_target_properties(llhttp PROPERTIES UNITY_BUILD OFF)
 
 # Asio is compiled once, in core/asio.cc.
 add_library(baton_asio INTERFACE)

@@ -30,12 +30,12 @@
 namespace baton::app {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using loadgen::Options;
 
 constexpr int kNothingAnswered = 1;
 
-constexpr std::string_view kExamples = R"(Examples:
+constexpr std::string_view kBenchExamples = R"(Examples:
   baton bench --url http://127.0.0.1:8080 --concurrency 32 --requests 2000
   baton bench --url http://127.0.0.1:8080 --rate 20 --duration 60s --warmup 10s --slo-ttft 500 --slo-itl 50
   baton bench --url http://127.0.0.1:8080 --workload shared-prefix --prefix-tokens 4096 --groups 8 --rate 50
@@ -44,7 +44,7 @@ constexpr std::string_view kExamples = R"(Examples:
 
 Explained in docs/bench.md.)";
 
-int refuse(std::string_view what) {
+int refuse_bench(std::string_view what) {
   fmt::print(stderr, "baton bench: {}\n", what);
   return kCannotStart;
 }
@@ -174,11 +174,11 @@ unsigned terminal_width() {
 }
 
 int compare(const BenchOptions& options) {
-  std::vector<Json> results;
+  std::vector<OrderedJson> results;
   std::set<std::string> labels;
   for (const std::string& path : options.results) {
     auto result = loadgen::read_result(path);
-    if (!result) return refuse(result.error().message());
+    if (!result) return refuse_bench(result.error().message());
     // Runs of one label are told apart by their files.
     std::string label = result->value("label", "");
     if (!labels.insert(label).second)
@@ -189,14 +189,14 @@ int compare(const BenchOptions& options) {
   fmt::print("{}", loadgen::comparison_text(results));
   if (options.load.report.empty() || write_file(options.load.report, loadgen::report_html(results)))
     return 0;
-  return refuse(fmt::format("--report: cannot write {}", options.load.report));
+  return refuse_bench(fmt::format("--report: cannot write {}", options.load.report));
 }
 
 }  // namespace
 
 CLI::App* add_bench_command(CLI::App& root, BenchOptions& options) {
   CLI::App* bench = root.add_subcommand("bench", "Load an OpenAI endpoint and measure its answers");
-  bench->footer(std::string(kExamples));
+  bench->footer(std::string(kBenchExamples));
   Options& load = options.load;
   bench->add_option("--url", load.url, "The endpoint: http://HOST:PORT or https://HOST:PORT");
   bench->add_option("--model", load.model, "Model to ask for [the first of /v1/models]");
@@ -228,23 +228,23 @@ CLI::App* add_bench_command(CLI::App& root, BenchOptions& options) {
 int run_bench_command(const BenchOptions& options) {
   if (options.compare) return compare(options);
   const auto plan = loadgen::make_plan(options.load);
-  if (!plan) return refuse(plan.error().message());
+  if (!plan) return refuse_bench(plan.error().message());
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
   const auto outcome = loadgen::run_bench(
       *plan, style_of(options.load), terminal_width(),
       [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
-  if (!outcome) return refuse(outcome.error().message());
-  const Json result = loadgen::result_json(*plan, *outcome);
+  if (!outcome) return refuse_bench(outcome.error().message());
+  const OrderedJson result = loadgen::result_json(*plan, *outcome);
   fmt::print("{}", loadgen::summary_text(result));
   if (!options.load.output.empty()) {
-    const std::string text = result.dump(1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = result.dump(1, ' ', false, OrderedJson::error_handler_t::replace);
     if (!write_file(options.load.output, text + "\n"))
-      return refuse(fmt::format("--output: cannot write {}", options.load.output));
+      return refuse_bench(fmt::format("--output: cannot write {}", options.load.output));
   }
   if (!options.load.report.empty() &&
       !write_file(options.load.report, loadgen::report_html(std::span(&result, 1))))
-    return refuse(fmt::format("--report: cannot write {}", options.load.report));
+    return refuse_bench(fmt::format("--report: cannot write {}", options.load.report));
   return outcome->tally.completed + outcome->tally.warmup > 0 ? 0 : kNothingAnswered;
 }
 

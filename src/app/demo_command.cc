@@ -100,7 +100,7 @@ void tell(const Router& router) {
   std::fflush(stdout);
 }
 
-int refuse(std::string_view what) {
+int refuse_demo(std::string_view what) {
   fmt::print(stderr, "baton demo: {}\n", what);
   return kCannotStart;
 }
@@ -142,10 +142,10 @@ int run_demo_command(const DemoOptions& options) {
   ChildProcesses children;
   std::vector<config::Override> settings{{"listen", options.listen}, {"admin", options.admin}};
   if (const auto started = start_workers(children, settings); !started) {
-    return refuse(started.error().message());
+    return refuse_demo(started.error().message());
   }
   auto config = config::parse("", "command line", settings);
-  if (!config) return refuse(config.error().front().to_string());
+  if (!config) return refuse_demo(config.error().front().to_string());
 
   // The simulators' tokens are their own, so they are asked for them.
   for (config::Model& model : config->models) model.tokens.by = model::Tokenize::Engine;
@@ -153,7 +153,7 @@ int run_demo_command(const DemoOptions& options) {
   telemetry::Logger log(telemetry::Format::Human, telemetry::Level::Info);
   Router router(std::move(*config), {}, log);
   if (const auto started = router.start(); !started) {
-    return refuse(started.error().message() + " (see baton demo --help)");
+    return refuse_demo(started.error().message() + " (see baton demo --help)");
   }
   tell(router);
   router.run();

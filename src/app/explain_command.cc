@@ -15,10 +15,10 @@
 namespace baton::app {
 namespace {
 
-constexpr int kRefused = 1;
+constexpr int kExplainRefused = 1;
 constexpr std::string_view kPath = "/v1/decisions";
 
-constexpr std::string_view kExamples = R"(Examples:
+constexpr std::string_view kExplainExamples = R"(Examples:
   baton explain                          ids of the last requests, the latest first
   baton explain 3f2a9c                   where that request went, and why
   baton explain 3f2a9c --json | jq .     all that is remembered, for programs
@@ -52,7 +52,7 @@ CLI::App* add_explain_command(CLI::App& root, ExplainOptions& options) {
   command->add_option("request", options.request, "Its id; none: list the last ones");
   add_admin_flags(*command, options.access);
   command->add_flag("--json", options.json, "Print what the router answers, as JSON");
-  command->footer(std::string(kExamples));
+  command->footer(std::string(kExplainExamples));
   return command;
 }
 
@@ -60,7 +60,7 @@ int run_explain_command(const ExplainOptions& options) {
   auto client = client_of(options.access);
   if (!client) return refuse(kCannotStart, client.error().message());
   const auto text = look(*client, options);
-  if (!text) return refuse(kRefused, text.error().message());
+  if (!text) return refuse(kExplainRefused, text.error().message());
   fmt::print("{}", *text);
   return 0;
 }

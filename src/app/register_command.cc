@@ -38,7 +38,7 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kRegisterExamples =
     R"(Waits until the engine is healthy, asks it what it is (what it denies ends this with exit code 2), and
 announces it in etcd for as long as it stays healthy. SIGTERM drains: no new requests, then, when
 the running ones have ended, it is withdrawn.
@@ -314,7 +314,7 @@ CLI::App* add_register_command(CLI::App& root, RegisterOptions& options) {
     option->type_name(std::string(key.type))->group("Configuration, as of baton serve");
     if (key.path == "etcd.endpoints") option->required();
   }
-  command->footer(std::string(kExamples));
+  command->footer(std::string(kRegisterExamples));
   return command;
 }
 

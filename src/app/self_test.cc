@@ -24,9 +24,9 @@ using model::Role;
 // A prompt of some blocks, so that there is something to hand over.
 constexpr std::string_view kSentence = "Baton hands this on to see that it arrives. ";
 constexpr int kSentences = 24;
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kTestPatience{10};
 constexpr std::chrono::milliseconds kTurn{10};
-constexpr std::size_t kLargestAnswer = 1024 * 1024;
+constexpr std::size_t kLargestTestAnswer = 1024 * 1024;
 
 std::string tiny_request(const std::string& model) {
   std::string prompt;
@@ -52,16 +52,16 @@ routing::Pin pin_to(const fleet::Worker& worker) {
           .rank = several ? std::optional<std::uint32_t>(0) : std::nullopt};
 }
 
-engine::PoolOptions pool_options(const config::Config& config) {
+engine::PoolOptions test_pool_options(const config::Config& config) {
   return {.connect_timeout = config.timeouts.connect,
           .idle_per_worker = 0,
           .header_bytes = config.limits.header_bytes};
 }
 
-handoff::Options handoff_options(const config::Config& config) {
-  return {.timeouts = {.first_byte = kPatience, .idle = kPatience},
+handoff::Options test_handoff_options(const config::Config& config) {
+  return {.timeouts = {.first_byte = kTestPatience, .idle = kTestPatience},
           .grace = config.timeouts.handoff_grace,
-          .response_bytes = kLargestAnswer};
+          .response_bytes = kLargestTestAnswer};
 }
 
 }  // namespace
@@ -70,10 +70,10 @@ SelfTest::SelfTest(boost::asio::io_context& io, net::Deadlines& deadlines, net::
                    Services& services)
     : services_(services),
       random_(std::random_device()()),
-      pool_(io, deadlines, pool_options(services.config)),
+      pool_(io, deadlines, test_pool_options(services.config)),
       handoff_(
           pool_, tasks, services.tickets, [this] { return random_(); }, services.metrics,
-          no_decisions_, handoff_options(services.config)) {}
+          no_decisions_, test_handoff_options(services.config)) {}
 
 awaitable<Result<void>> SelfTest::run(std::shared_ptr<fleet::Worker> worker, std::string name) {
   if (worker->spec().role == Role::Aggregated) co_return Result<void>{};
@@ -116,8 +116,9 @@ awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worke
                                        .worst = fleet::Standing::Out},
                                       trail, cancellation);
   if (!answer) co_return fail(std::move(answer.error()));
-  Result<std::string> text = answer->whole() ? Result<std::string>(*answer->whole())
-                                             : co_await answer->stream().read_all(kLargestAnswer);
+  Result<std::string> text = answer->whole()
+                                 ? Result<std::string>(*answer->whole())
+                                 : co_await answer->stream().read_all(kLargestTestAnswer);
   if (!text) co_return fail(std::move(text.error()));
   if (!answer->whole()) answer->first_token();
   answer->finished();

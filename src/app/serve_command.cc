@@ -22,7 +22,7 @@
 namespace baton::app {
 namespace {
 
-constexpr std::string_view kExamples = R"(Examples:
+constexpr std::string_view kServeExamples = R"(Examples:
   baton serve --config fleet.yaml
   baton serve --worker demo=http://127.0.0.1:9001,engine=vllm,role=prefill \
               --worker demo=http://127.0.0.1:9002,engine=vllm,role=decode
@@ -70,7 +70,7 @@ CLI::App* add_serve_command(CLI::App& root, ServeOptions& options) {
         ->type_name(std::string(key.type))
         ->group("Configuration");
   }
-  command->footer(std::string(kExamples));
+  command->footer(std::string(kServeExamples));
   return command;
 }
 

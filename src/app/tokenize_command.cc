@@ -21,7 +21,7 @@
 namespace baton::app {
 namespace {
 
-constexpr std::string_view kExamples = R"(Examples:
+constexpr std::string_view kTokenizeExamples = R"(Examples:
   echo -n "Hello, world" | baton tokenize --model /models/Llama-3.1-8B
   baton tokenize --model /models/Qwen3-8B --chat messages.json
   baton tokenize --model /models/Qwen3-8B --chat request.json --render
@@ -137,7 +137,7 @@ CLI::App* add_tokenize_command(CLI::App& root, TokenizeOptions& options) {
       ->needs(chat);
   command->add_flag("--json", options.json, "Print {\"tokens\": […]}");
   chat->excludes(file);
-  command->footer(std::string(kExamples));
+  command->footer(std::string(kTokenizeExamples));
   return command;
 }
 

@@ -23,12 +23,12 @@
 namespace baton::app {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kRefused = 1;
+constexpr int kWorkersRefused = 1;
 constexpr std::chrono::seconds kRedraw{1};
 
-constexpr std::string_view kExamples = R"(Examples:
+constexpr std::string_view kWorkersExamples = R"(Examples:
   baton workers                                    the table: who serves what, in which state, and why
   baton workers --watch                            the same, drawn again every second
   baton workers --json | jq '.workers[].state'     all that is known, for programs
@@ -56,27 +56,27 @@ constexpr std::array kAddFlags{
     Flag{"instance", "Which run of the engine it is"},
 };
 
-int refuse(int code, std::string_view what) {
+int refuse_workers(int code, std::string_view what) {
   fmt::print(stderr, "baton workers: {}\n", what);
   return code;
 }
 
 // A number, true, a list … where it reads as one, otherwise text.
-Json value_of(std::string_view text) {
-  Json value = Json::parse(text, nullptr, false);
-  return value.is_discarded() ? Json(text) : value;
+OrderedJson value_of(std::string_view text) {
+  OrderedJson value = OrderedJson::parse(text, nullptr, false);
+  return value.is_discarded() ? OrderedJson(text) : value;
 }
 
 std::string new_worker(const WorkersOptions& options) {
-  Json worker = Json::object();
+  OrderedJson worker = OrderedJson::object();
   for (const auto& [key, value] : options.keys) worker[key] = value;
   for (const std::string& setting : options.settings) {
     const std::size_t sign = setting.find('=');
     worker[setting.substr(0, sign)] = sign == std::string::npos
-                                          ? Json(true)
+                                          ? OrderedJson(true)
                                           : value_of(std::string_view(setting).substr(sign + 1));
   }
-  return worker.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return worker.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 TableStyle style_of_terminal() {
@@ -97,7 +97,7 @@ Result<AdminClient::Answer> ask(AdminClient& client, const WorkersOptions& optio
 
 // What became of the one worker that something was done to.
 std::string outcome_of(const std::string& answer) {
-  const Json worker = Json::parse(answer, nullptr, false);
+  const OrderedJson worker = OrderedJson::parse(answer, nullptr, false);
   if (!worker.is_object()) return answer;
   return fmt::format("worker {} ({}) of {} is {}; {} requests run on it\n",
                      worker.value("number", std::uint64_t{0}), worker.value("name", ""),
@@ -166,7 +166,7 @@ CLI::App* add_workers_command(CLI::App& root, WorkersOptions& options) {
   add_admin_flags(*command, options.access);
   command->add_flag("--json", options.json, "Print what the router answers, as JSON");
   command->add_flag("--watch", options.watch, "Draw the table again every second; Ctrl-C ends it");
-  command->footer(std::string(kExamples));
+  command->footer(std::string(kWorkersExamples));
   command->require_subcommand(0, 1);
   add_actions(*command, options);
   return command;
@@ -174,15 +174,15 @@ CLI::App* add_workers_command(CLI::App& root, WorkersOptions& options) {
 
 int run_workers_command(const WorkersOptions& options) {
   auto client = client_of(options.access);
-  if (!client) return refuse(kCannotStart, client.error().message());
+  if (!client) return refuse_workers(kCannotStart, client.error().message());
   if (options.watch && !options.action.empty())
-    return refuse(kCannotStart, "--watch goes with the table only");
+    return refuse_workers(kCannotStart, "--watch goes with the table only");
   if (options.watch) {
     watch(*client, options);
     return 0;
   }
   const auto text = look(*client, options);
-  if (!text) return refuse(kRefused, text.error().message());
+  if (!text) return refuse_workers(kWorkersRefused, text.error().message());
   fmt::print("{}", *text);
   return 0;
 }

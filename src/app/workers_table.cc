@@ -24,7 +24,7 @@ constexpr std::size_t kInFlight = 7;
 constexpr std::array<std::string_view, kColumns> kTitles{
     "MODEL", "NAMESPACE", "ROLE",         "NO",    "WORKER", "ENGINE",
     "STATE", "IN FLIGHT", "LAST SUCCESS", "CACHE", "REASON"};
-constexpr std::string_view kGap = "  ";
+constexpr std::string_view kColumnGap = "  ";
 constexpr std::size_t kLeastReason = 12;
 
 using Row = std::array<std::string, kColumns>;
@@ -100,7 +100,7 @@ std::string line_of(const Row& row, const std::array<std::size_t, kColumns>& wid
   for (std::size_t i = 0; i < kColumns; ++i) {
     const std::string cell = i == kInFlight ? fmt::format("{:>{}}", row[i], widths[i])
                                             : fmt::format("{:<{}}", row[i], widths[i]);
-    if (i > 0) line += kGap;
+    if (i > 0) line += kColumnGap;
     if (colour && i == kState) {
       line += fmt::format("{}{}\x1b[0m", colour_of(row[i]), cell);
     } else {
@@ -125,7 +125,7 @@ std::string table_of(std::vector<Row> rows, TableStyle style) {
   }
   std::size_t& reason = widths.back();
   if (style.width > 0) {
-    std::size_t others = (kColumns - 1) * kGap.size();
+    std::size_t others = (kColumns - 1) * kColumnGap.size();
     for (std::size_t i = 0; i + 1 < kColumns; ++i) others += widths[i];
     reason = std::min(reason, std::max(kLeastReason, style.width - std::min(style.width, others)));
   }

@@ -20,11 +20,6 @@
 namespace baton::config {
 namespace {
 
-template <std::size_t kLeast, std::size_t kMost>
-Parsed<std::size_t> number(std::string_view text) {
-  return parse_number(text, kLeast, kMost);
-}
-
 // A smaller head has no room for an ordinary browser's or SDK's request.
 Parsed<std::size_t> parse_header_size(std::string_view text) {
   auto size = parse_size(text);
@@ -99,8 +94,8 @@ void read_limits(const Section& section, Limits& limits) {
   section.read("header_bytes", limits.header_bytes, parse_header_size);
   section.read("body_bytes", limits.body_bytes, parse_size);
   section.read("response_bytes", limits.response_bytes, parse_size);
-  section.read("connections", limits.connections, number<1, 10'000'000>);
-  section.read("idle_upstreams", limits.idle_upstreams, number<0, 100'000>);
+  section.read("connections", limits.connections, number_within<1, 10'000'000>);
+  section.read("idle_upstreams", limits.idle_upstreams, number_within<0, 100'000>);
   section.read("token_cache_bytes", limits.token_cache_bytes, parse_size);
 }
 
@@ -155,14 +150,14 @@ Config read_config(const Node& root, Problems& problems) {
   if (root.kind == Node::Kind::Scalar || root.kind == Node::Kind::List) return config;
   section.read("listen", config.listen, parse_listen_address);
   section.read("admin", config.admin, parse_listen_address);
-  section.read("threads", config.threads, number<0, 1024>);
-  section.read("cpu_threads", config.cpu_threads, number<0, 1024>);
+  section.read("threads", config.threads, number_within<0, 1024>);
+  section.read("cpu_threads", config.cpu_threads, number_within<0, 1024>);
   section.read("shutdown_grace", config.shutdown_grace, parse_duration);
   read_tls(root, section.section("tls"), config.tls, problems);
   read_trust(root, section, config.trust, problems);
   section.read("client_handoff_fields", config.client_handoff_fields, parse_client_handoff_fields);
   section.read("response_headers", config.response_headers, parse_boolean);
-  section.read("decisions", config.decisions, number<0, 1'000'000>);
+  section.read("decisions", config.decisions, number_within<0, 1'000'000>);
   section.read("overload_status", config.overload_status, parse_overload_status);
   read_timeouts(section.section("timeouts"), config.timeouts);
   read_limits(section.section("limits"), config.limits);

@@ -37,11 +37,6 @@ struct Draft {
   bool complete = true;
 };
 
-template <std::size_t kLeast, std::size_t kMost>
-Parsed<std::size_t> number(std::string_view text) {
-  return parse_number(text, kLeast, kMost);
-}
-
 Parsed<model::Policy> parse_policy(std::string_view text) {
   constexpr std::array<std::string_view, 8> kNames{"round_robin",  "random", "power_of_two",
                                                    "least_loaded", "direct", "kv",
@@ -69,7 +64,7 @@ void read_affinity(const Node& node, const Section& model, Affinity& affinity, P
   if (map == nullptr || map->kind == Node::Kind::Null) return;
   const Section section = model.section("affinity");
   section.read("ttl", affinity.ttl, parse_duration);
-  section.read("sessions", affinity.sessions, number<1, 10'000'000>);
+  section.read("sessions", affinity.sessions, number_within<1, 10'000'000>);
   const std::vector<Node>& fields = section.list("body_fields");
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string at = fmt::format("{}[{}]", section.path_of("body_fields"), i);
@@ -138,8 +133,8 @@ Draft read_model(const Node& node, const std::string& path, Problems& problems) 
   section.read("decode_policy", result.decode_policy, parse_policy);
   section.read("disaggregation", result.disaggregation, parse_disaggregation);
   section.read("on_prefill_failure", result.on_prefill_failure, parse_on_prefill_failure);
-  section.read("retries", result.retries, number<0, 10>);
-  section.read("migration", result.migration, number<0, 10>);
+  section.read("retries", result.retries, number_within<0, 10>);
+  section.read("migration", result.migration, number_within<0, 10>);
   read_affinity(node, section, result.affinity, problems);
   read_tokens(node, section, result.tokens, problems);
   result.routing = read_routing(node, section, problems);

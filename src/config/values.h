@@ -30,6 +30,10 @@ Parsed<std::chrono::milliseconds> parse_duration_or_zero(std::string_view text);
 Parsed<std::size_t> parse_size(std::string_view text);
 // A whole number from `least` to `most`.
 Parsed<std::size_t> parse_number(std::string_view text, std::size_t least, std::size_t most);
+template <std::size_t kLeast, std::size_t kMost>
+Parsed<std::size_t> number_within(std::string_view text) {
+  return parse_number(text, kLeast, kMost);
+}
 Parsed<bool> parse_boolean(std::string_view text);
 Parsed<std::uint16_t> parse_port(std::string_view text);
 // host:port to listen on; port 0 asks for any free one.

@@ -5,6 +5,7 @@
 #include "engine/completion_json.h"
 #include "engine/engine_error.h"
 #include "engine/fetch.h"
+#include "wire/http_status.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
@@ -15,10 +16,10 @@
 namespace baton::engine {
 namespace {
 
-constexpr int kOk = 200;
-constexpr int kUnauthorized = 401;
-constexpr int kForbidden = 403;
-constexpr std::size_t kLargestAnswer = std::size_t{64} * 1024;
+using wire::kForbidden;
+using wire::kOk;
+using wire::kUnauthorized;
+constexpr std::size_t kLargestCanaryAnswer = std::size_t{64} * 1024;
 
 // Unique enough to be found in an engine's log.
 std::string request_id(model::WorkerId worker) {
@@ -64,7 +65,7 @@ awaitable<Result<CanaryOutcome>> send_canary(UpstreamPool& pool, Target target,
                                       .path = by_health ? "/health_generate" : "/v1/completions",
                                       .own_headers = headers,
                                       .body = body,
-                                      .largest_answer = kLargestAnswer},
+                                      .largest_answer = kLargestCanaryAnswer},
                                      timeouts);
   if (!answer) co_return fail(answer.error());
   if (answer->status == kUnauthorized || answer->status == kForbidden)

@@ -13,7 +13,7 @@ namespace baton::engine {
 namespace {
 
 constexpr int kServerError = 500;
-constexpr std::size_t kLargestAnswer = std::size_t{64} * 1024;
+constexpr std::size_t kLargestHealthAnswer = std::size_t{64} * 1024;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ awaitable<HealthVerdict> check_health(UpstreamPool& pool, Target target,
                                       std::chrono::milliseconds timeout) {
   if (spec.engine == model::Engine::Sglang) timeout = std::max(timeout, kLeastSglangPatience);
   const auto answer =
-      co_await fetch(pool, target, {.path = "/health", .largest_answer = kLargestAnswer},
+      co_await fetch(pool, target, {.path = "/health", .largest_answer = kLargestHealthAnswer},
                      {.first_byte = timeout, .idle = timeout});
   if (!answer) {
     const bool refused = answer.error().cause() == std::errc::connection_refused;

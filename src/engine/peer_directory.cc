@@ -4,6 +4,7 @@
 
 #include "engine/fetch.h"
 #include "engine/vllm_dialect.h"
+#include "wire/http_status.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ namespace {
 
 // A request waits for this, so it must not take as long as an answer may.
 constexpr std::chrono::milliseconds kPatience{3'000};
-constexpr int kOk = 200;
+using wire::kOk;
 // Where vLLM's first rank has its side channel; the others count up.
 constexpr std::uint16_t kNixlSideChannelPort = 5600;
 // A worker's bootstrap server is another server: its connections must not be taken for the

@@ -4,6 +4,7 @@
 
 #include "engine/engine_error.h"
 #include "engine/fetch.h"
+#include "wire/http_status.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,27 +17,27 @@
 namespace baton::engine {
 namespace {
 
-constexpr int kOk = 200;
-constexpr int kUnauthorized = 401;
-constexpr int kForbidden = 403;
-constexpr int kNotFound = 404;
+using wire::kForbidden;
+using wire::kNotFound;
+using wire::kOk;
+using wire::kUnauthorized;
 
 using Reader = Result<void> (*)(std::string_view, Facts&);
 
-struct Document {
+struct DocumentAt {
   std::string_view path;
   std::string_view older_path;  // what earlier releases call it, where that differs
   Reader read;
 };
 
-constexpr std::array kVllmDocuments{Document{"/version", {}, read_version},
-                                    Document{"/metrics", {}, read_vllm_metrics}};
+constexpr std::array kVllmDocuments{DocumentAt{"/version", {}, read_version},
+                                    DocumentAt{"/metrics", {}, read_vllm_metrics}};
 constexpr std::array kSglangDocuments{
-    Document{"/server_info", "/get_server_info", read_sglang_server_info}};
-constexpr std::array kTrtllmDocuments{Document{"/version", {}, read_version},
-                                      Document{"/server_info", {}, read_trtllm_server_info}};
+    DocumentAt{"/server_info", "/get_server_info", read_sglang_server_info}};
+constexpr std::array kTrtllmDocuments{DocumentAt{"/version", {}, read_version},
+                                      DocumentAt{"/server_info", {}, read_trtllm_server_info}};
 
-std::span<const Document> documents_of(model::Engine engine) {
+std::span<const DocumentAt> documents_of(model::Engine engine) {
   switch (engine) {
     case model::Engine::Vllm:
       return kVllmDocuments;
@@ -107,7 +108,7 @@ awaitable<Result<Facts>> probe(UpstreamPool& pool, Target target, const model::W
   if (!models) co_return models;
   Facts facts = std::move(*models);
   const std::string key = key_header(authorization);
-  for (const Document& document : documents_of(facts.engine.value_or(spec.engine))) {
+  for (const DocumentAt& document : documents_of(facts.engine.value_or(spec.engine))) {
     auto answer =
         co_await fetch(pool, target, {.path = document.path, .own_headers = key}, timeouts);
     if (answer && answer->status == kNotFound && !document.older_path.empty()) {

@@ -3,6 +3,7 @@
 #include "engine/running_requests.h"
 
 #include "engine/fetch.h"
+#include "wire/http_status.h"
 #include "wire/json_array.h"
 #include "wire/json_object.h"
 
@@ -18,8 +19,8 @@ namespace {
 
 using Count = std::optional<std::uint64_t>;
 
-constexpr int kOk = 200;
-constexpr std::size_t kMostRanks = 4096;
+using wire::kOk;
+constexpr std::size_t kMostRanksRunning = 4096;
 constexpr std::int64_t kMostRequests = 1'000'000'000;  // of a series: sums stay numbers
 
 constexpr std::array<std::string_view, 2> kVllmSeries{"vllm:num_requests_running",
@@ -98,7 +99,7 @@ Count read_requests_of_loads(std::string_view json) {
   const auto loads = object->find("loads");
   if (!loads) return std::nullopt;
   Count sum;
-  for (const std::string_view text : wire::elements(*loads, kMostRanks)) {
+  for (const std::string_view text : wire::elements(*loads, kMostRanksRunning)) {
     const auto rank = wire::JsonObject::within(text);
     const auto running = rank ? rank->find_integer("num_running_reqs") : std::nullopt;
     if (!running) return std::nullopt;

@@ -11,7 +11,7 @@
 namespace baton::engine {
 namespace {
 
-constexpr model::Engine kEngine = model::Engine::Sglang;
+constexpr model::Engine kSglang = model::Engine::Sglang;
 
 void set_room(wire::JsonSplice& splice, const HandoffTicket& ticket) {
   const auto port = ticket.peer.bootstrap_port;
@@ -30,7 +30,7 @@ bool BootstrapDialect::can_hand_off(const ClientCall& call) const {
 
 wire::SplicedBody BootstrapDialect::prefill_body(const ClientCall& call,
                                                  const HandoffTicket& ticket) const {
-  wire::JsonSplice splice = prefill_leg(call, kEngine);
+  wire::JsonSplice splice = prefill_leg(call, kSglang);
   set_room(splice, ticket);
   return splice.build();
 }
@@ -38,7 +38,7 @@ wire::SplicedBody BootstrapDialect::prefill_body(const ClientCall& call,
 wire::SplicedBody BootstrapDialect::decode_body(const ClientCall& call, const HandoffTicket& ticket,
                                                 const PrefillOutcome&,
                                                 DecodePurpose purpose) const {
-  wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
+  wire::JsonSplice splice = answer_leg(call, kSglang, purpose);
   set_room(splice, ticket);
   return splice.build();
 }

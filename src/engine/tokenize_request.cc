@@ -5,6 +5,7 @@
 #include "engine/dialect_fields.h"
 #include "engine/engine_error.h"
 #include "engine/fetch.h"
+#include "wire/http_status.h"
 #include "wire/json_array.h"
 
 #include <fmt/format.h>
@@ -18,8 +19,8 @@
 namespace baton::engine {
 namespace {
 
-constexpr int kOk = 200;
-constexpr int kNotFound = 404;
+using wire::kNotFound;
+using wire::kOk;
 constexpr int kMethodNotAllowed = 405;
 constexpr model::Version kFirstRenderingVllm{.major = 0, .minor = 16, .patch = 0};
 constexpr std::string_view kSpace = " \t\r\n";

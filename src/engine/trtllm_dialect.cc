@@ -11,13 +11,13 @@
 namespace baton::engine {
 namespace {
 
-constexpr model::Engine kEngine = model::Engine::Trtllm;
+constexpr model::Engine kTrtllm = model::Engine::Trtllm;
 // What `schedule_style` says of the order of the legs.
 constexpr int kContextFirst = 0;
 constexpr int kGenerationFirst = 1;
 
 wire::SplicedBody context_body(const ClientCall& call, const HandoffTicket& ticket, int style) {
-  return prefill_leg(call, kEngine)
+  return prefill_leg(call, kTrtllm)
       .set("disaggregated_params",
            fmt::format(
                R"({{"request_type":"context_only","disagg_request_id":{},"schedule_style":{}}})",
@@ -57,11 +57,11 @@ wire::SplicedBody ContextFirstDialect::prefill_body(const ClientCall& call,
 wire::SplicedBody ContextFirstDialect::decode_body(const ClientCall& call, const HandoffTicket&,
                                                    const PrefillOutcome& outcome,
                                                    DecodePurpose purpose) const {
-  wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
+  wire::JsonSplice splice = answer_leg(call, kTrtllm, purpose);
   if (!outcome.handoff.empty()) splice.set("disaggregated_params", outcome.handoff);
   // What the context worker computed, whatever the leg would carry otherwise.
   if (!outcome.prompt_token_ids.empty())
-    set_prompt_ids(splice, call, kEngine, outcome.prompt_token_ids);
+    set_prompt_ids(splice, call, kTrtllm, outcome.prompt_token_ids);
   return splice.build();
 }
 
@@ -112,7 +112,7 @@ wire::SplicedBody GenerationFirstDialect::decode_body(const ClientCall& call,
       .set("ctx_request_id", id)
       .set("disagg_request_id", id)
       .set("schedule_style", fmt::format("{}", kGenerationFirst));
-  return answer_leg(call, kEngine, purpose)
+  return answer_leg(call, kTrtllm, purpose)
       .set("disaggregated_params", params.build().joined())
       .build();
 }

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/upstream_pool.h"
 
-#include <boost/asio/as_tuple.hpp>
+#include "net/await.h"
+
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using net::kAwait;
 constexpr std::chrono::seconds kSweepEvery{5};
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace baton::engine {
 namespace {
 
-constexpr model::Engine kEngine = model::Engine::Vllm;
+constexpr model::Engine kVllm = model::Engine::Vllm;
 
 wire::JsonSplice single_token_leg(const ClientCall& call, const std::string& params) {
-  wire::JsonSplice splice = prefill_leg(call, kEngine);
+  wire::JsonSplice splice = prefill_leg(call, kVllm);
   shape_as_single_token(splice, call.body);
   set_kv_transfer_params(splice, call, params);
   return splice;
@@ -68,7 +68,7 @@ wire::SplicedBody NixlPullDialect::prefill_body(const ClientCall& call,
 wire::SplicedBody NixlPullDialect::decode_body(const ClientCall& call, const HandoffTicket&,
                                                const PrefillOutcome& outcome,
                                                DecodePurpose purpose) const {
-  wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
+  wire::JsonSplice splice = answer_leg(call, kVllm, purpose);
   if (outcome.handoff.empty()) {
     set_ids_alone(splice, call, model::Engine::Vllm);
   } else {
@@ -97,7 +97,7 @@ wire::SplicedBody NixlPushDialect::prefill_body(const ClientCall& call,
 wire::SplicedBody NixlPushDialect::decode_body(const ClientCall& call, const HandoffTicket& ticket,
                                                const PrefillOutcome&, DecodePurpose purpose) const {
   const model::NixlPeer& peer = ticket.peer.nixl;
-  wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
+  wire::JsonSplice splice = answer_leg(call, kVllm, purpose);
   set_kv_transfer_params(
       splice, call,
       fmt::format(R"({{"do_remote_decode":false,"do_remote_prefill":true,"remote_engine_id":{},)"
@@ -129,7 +129,7 @@ wire::SplicedBody MooncakeDialect::decode_body(const ClientCall& call, const Han
                                                const PrefillOutcome&, DecodePurpose purpose) const {
   const model::Endpoint bootstrap{ticket.peer.host,
                                   ticket.peer.bootstrap_port.value_or(kMooncakeBootstrapPort)};
-  wire::JsonSplice splice = answer_leg(call, kEngine, purpose);
+  wire::JsonSplice splice = answer_leg(call, kVllm, purpose);
   set_kv_transfer_params(
       splice, call,
       fmt::format(R"({{"do_remote_decode":false,"do_remote_prefill":true,)"

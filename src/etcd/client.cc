@@ -3,6 +3,7 @@
 #include "etcd/client.h"
 
 #include "etcd/exchange.h"
+#include "wire/http_status.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@
 namespace baton::etcd {
 namespace {
 
-constexpr int kOk = 200;
+using wire::kOk;
 // So that no page keeps the thread busy for long.
 constexpr std::int64_t kPageEntries = 500;
 

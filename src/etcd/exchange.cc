@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "etcd/exchange.h"
 
-#include <boost/asio/as_tuple.hpp>
+#include "net/await.h"
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 #include <openssl/ssl.h>
@@ -21,7 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using net::kAwait;
 
 constexpr std::size_t kHeaderBytes = 64 * 1024;
 constexpr std::size_t kReadBytes = 64 * 1024;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "etcd/client.h"
 #include "etcd/exchange.h"
+#include "wire/http_status.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -24,7 +25,7 @@ constexpr int kLostAfter = 2;
 // etcd sends a sign of progress every ten minutes or so, by default. A watch without any is deaf,
 // however well its server answers otherwise.
 constexpr std::chrono::minutes kLongestSilence{30};
-constexpr int kOk = 200;
+using wire::kOk;
 // What is kept of a buffer after a large message.
 constexpr std::size_t kKeptLine = 64 * 1024;
 

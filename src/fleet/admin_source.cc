@@ -13,7 +13,7 @@ namespace {
 
 std::string key_of(const Slot& slot) { return slot.model + " " + slot.server; }
 
-Slot slot_of(const Fleet::Member& member) {
+Slot slot_of_member(const Fleet::Member& member) {
   return {member.model->name(), member.worker->authority()};
 }
 
@@ -54,7 +54,7 @@ Result<Fleet::Member> AdminSource::find(std::string_view worker) const {
 
 std::optional<Fleet::Member> AdminSource::find(const Slot& slot) const {
   for (Fleet::Member& one : fleet_.members()) {
-    if (!one.leaving && slot_of(one) == slot) return std::move(one);
+    if (!one.leaving && slot_of_member(one) == slot) return std::move(one);
   }
   return std::nullopt;
 }
@@ -96,7 +96,7 @@ Result<Fleet::Member> AdminSource::amend(std::string_view worker, const Change& 
   if (!member) return member;
   if (member->leaving) return fail(is_leaving(*member));
   if (member->origin != Origin::Admin) return fail(announced_elsewhere(*member));
-  const Slot slot = slot_of(*member);
+  const Slot slot = slot_of_member(*member);
   auto changed = change(fleet_.roster().of(Origin::Admin).at(member->key));
   if (!changed) return fail(std::move(changed.error()));
   if (fleet::slot_of(*changed) != slot) {
@@ -112,7 +112,7 @@ Result<Fleet::Member> AdminSource::amend(std::string_view worker, const Change& 
 Result<Fleet::Member> AdminSource::remove(std::string_view worker) {
   auto member = find(worker);
   if (!member || member->leaving) return member;
-  const Slot slot = slot_of(*member);
+  const Slot slot = slot_of_member(*member);
   const std::string key = key_of(slot);
   if (!fleet_.roster().of(Origin::Admin).contains(key)) return fail(announced_elsewhere(*member));
   fleet_.withdraw(Origin::Admin, key);

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/etcd_source.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "net/await.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ using boost::asio::awaitable;
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
-constexpr auto kAwait = boost::asio::as_tuple(boost::asio::use_awaitable);
+using net::kAwait;
 constexpr milliseconds kFirstDelay{100};
 constexpr milliseconds kLongestDelay{5'000};
 // How often those who linger are looked at.

@@ -11,8 +11,6 @@
 namespace baton::front {
 namespace {
 
-constexpr std::string_view kModels = "/v1/models/";
-
 awaitable<void> respond_metrics(Call call, std::string text) {
   wire::Headers headers;
   headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
@@ -40,7 +38,7 @@ std::vector<Route> admin_routes(AdminContext context) {
     return respond_json(std::move(call), state.ready ? 200 : 503, std::move(state.json));
   };
   const auto model_ready = [context](Call call) {
-    const std::string_view name = call.head.path().substr(kModels.size());
+    const std::string_view name = call.head.path().substr(kModelsBelow.size());
     if (auto state = find_readiness(context.fleet, name))
       return respond_json(std::move(call), state->ready ? 200 : 503, std::move(state->json));
     return respond_error(
@@ -57,7 +55,7 @@ std::vector<Route> admin_routes(AdminContext context) {
   return {
       {"GET", "/health", Access::Open, health},
       {"GET", "/ready", Access::Open, ready},
-      {"GET", std::string(kModels), Access::Open, model_ready},
+      {"GET", std::string(kModelsBelow), Access::Open, model_ready},
       {"GET", "/metrics", Access::Open, scrape},
       {"POST", "/v1/route", Access::Operator, route},
   };

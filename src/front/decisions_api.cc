@@ -23,7 +23,7 @@ namespace {
 using handoff::Decided;
 
 constexpr std::string_view kDecisions = "/v1/decisions";
-constexpr std::string_view kBelow = "/v1/decisions/";
+constexpr std::string_view kDecisionsBelow = "/v1/decisions/";
 constexpr std::size_t kUsualLimit = 100;
 constexpr std::size_t kMostLimit = 1000;
 
@@ -151,13 +151,13 @@ std::vector<Route> decisions_routes(const handoff::DecisionLog& decisions) {
     return respond_json(std::move(call), 200, list_json(decisions, *limit));
   };
   const auto show = [&decisions](Call call) {
-    const std::string id = wire::percent_decoded(call.head.path().substr(kBelow.size()));
+    const std::string id = wire::percent_decoded(call.head.path().substr(kDecisionsBelow.size()));
     const auto decided = decisions.find(id);
     if (!decided) return respond_error(std::move(call), unknown(decisions, id));
     return respond_json(std::move(call), 200, decided_json(*decided));
   };
   return {{"GET", std::string(kDecisions), Access::Operator, list},
-          {"GET", std::string(kBelow), Access::Operator, show}};
+          {"GET", std::string(kDecisionsBelow), Access::Operator, show}};
 }
 
 }  // namespace baton::front

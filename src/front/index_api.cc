@@ -33,12 +33,12 @@ using Report = overlap::Feeds::Report;
 // More than any model's context.
 constexpr std::size_t kMostTokens = 1'048'576;
 
-std::string text_of(const Json& json) {
+std::string index_text(const Json& json) {
   // A worker's name need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json json_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 // To three places: there is no more truth in it.
 double rounded(double value) { return std::round(value * 1000) / 1000; }
@@ -62,8 +62,8 @@ Json skipped_json(const kvevents::Tally& tally) {
 }
 
 void add_plan(const overlap::FeedPlan& plan, Json& json) {
-  json["endpoint"] = text_or_null(plan.events);
-  json["replay"] = text_or_null(plan.replay);
+  json["endpoint"] = json_or_null(plan.events);
+  json["replay"] = json_or_null(plan.replay);
   json["way"] = overlap::name_of(plan.way);
 }
 
@@ -141,12 +141,12 @@ Result<std::string> describe(const IndexContext& context, std::string_view targe
   }
   const auto size = context.caches.index().size();
   const config::KvIndex& settings = context.caches.settings();
-  return text_of({{"source", overlap::name_of(settings.source)},
-                  {"limit", settings.blocks},
-                  {"blocks", size.blocks},
-                  {"memberships", size.memberships},
-                  {"bytes", size.bytes},
-                  {"caches", std::move(caches)}});
+  return index_text({{"source", overlap::name_of(settings.source)},
+                     {"limit", settings.blocks},
+                     {"blocks", size.blocks},
+                     {"memberships", size.memberships},
+                     {"bytes", size.bytes},
+                     {"caches", std::move(caches)}});
 }
 
 // Who holds how much of a prompt.
@@ -226,7 +226,7 @@ Result<std::string> match(const IndexContext& context, std::string_view text) {
   Json matches = Json::array();
   for (const Holding& holder : find_holders(context.caches, name, prompt))
     matches.push_back(holder.json());
-  return text_of({{"tokens", tokens->size()}, {"matches", std::move(matches)}});
+  return index_text({{"tokens", tokens->size()}, {"matches", std::move(matches)}});
 }
 
 awaitable<void> respond(Call call, Result<std::string> answer) {

@@ -2,11 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/listener.h"
 
+#include "net/await.h"
 #include "pipeline/error_body.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -17,7 +16,7 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using net::kAwait;
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 // Out of descriptors, say: pause, so that the loop does not eat the thread.

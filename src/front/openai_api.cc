@@ -15,8 +15,6 @@
 namespace baton::front {
 namespace {
 
-constexpr std::string_view kModels = "/v1/models/";
-
 // `parent`: the model that an adapter belongs to; empty: it is none.
 std::string card(std::string_view id, std::int64_t created, std::string_view parent = {}) {
   const std::string of =
@@ -61,7 +59,7 @@ std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fle
     return respond_json(std::move(call), 200, all_cards(fleet, created));
   };
   const auto retrieve = [&fleet, created](Call call) {
-    const std::string_view name = call.head.path().substr(kModels.size());
+    const std::string_view name = call.head.path().substr(kModelsBelow.size());
     if (auto state = find_readiness(fleet, name))
       return respond_json(std::move(call), state->ready ? 200 : 503, std::move(state->json));
     const std::string id = wire::percent_decoded(name);
@@ -78,7 +76,7 @@ std::vector<Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fle
       {"POST", "/v1/chat/completions", Access::Key, completions(pipeline, engine::Api::Chat)},
       {"POST", "/v1/completions", Access::Key, completions(pipeline, engine::Api::Completions)},
       {"GET", "/v1/models", Access::Key, list},
-      {"GET", std::string(kModels), Access::Key, retrieve},
+      {"GET", std::string(kModelsBelow), Access::Key, retrieve},
   };
 }
 

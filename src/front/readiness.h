@@ -20,6 +20,9 @@ struct Readiness {
 // Whether one model can serve, and by namespace and role who is there and what is missing.
 Readiness readiness_of(const fleet::Model& model);
 
+// The path of one model, up to its name.
+inline constexpr std::string_view kModelsBelow = "/v1/models/";
+
 // What `MODEL/ready` below /v1/models/ asks for; nothing where it is no such question, or there is no
 // such model. A model may be called `something/ready` itself: its own name wins.
 std::optional<Readiness> find_readiness(const fleet::Fleet& fleet, std::string_view below_models);

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 using Member = fleet::Fleet::Member;
 
 constexpr std::string_view kWorkers = "/workers";
-constexpr std::string_view kBelow = "/workers/";
+constexpr std::string_view kWorkersBelow = "/workers/";
 constexpr std::string_view kDrain = "/drain";
 
 std::string_view state_of(const Member& member, fleet::Time now) {
@@ -122,7 +122,7 @@ Json facts_json(const engine::Facts* facts) {
           {"unknown_because", known(facts->unknown_because)}};
 }
 
-std::string text_of(const Json& json) {
+std::string listing_text(const Json& json) {
   // What an engine said of its failure need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -164,7 +164,7 @@ Result<std::string> list(const WorkersContext& context, std::string_view target)
   for (const Member& one : context.fleet.members()) {
     if (wanted->takes(context.fleet, one)) workers.push_back(worker_json(context, one));
   }
-  return text_of({{"workers", std::move(workers)}});
+  return listing_text({{"workers", std::move(workers)}});
 }
 
 // Every problem on a line of its own.
@@ -201,20 +201,20 @@ Result<Member> amend(fleet::AdminSource& admin, std::string_view worker, std::st
   return admin.amend(worker, [body](const model::Announcement& before) {
     Json merged = Json::parse(config::to_json(before));
     merged.merge_patch(Json::parse(body));
-    return read_announcement(text_of(merged));
+    return read_announcement(listing_text(merged));
   });
 }
 
 awaitable<void> respond_created(Call call, std::uint64_t number, std::string json) {
   wire::Headers headers;
   headers.add("Content-Type", "application/json");
-  headers.add("Location", fmt::format("{}{}", kBelow, number));
+  headers.add("Location", fmt::format("{}{}", kWorkersBelow, number));
   co_await call.response.respond(201, headers, json);
 }
 
 // {id} of /workers/{id} and /workers/{id}/drain.
 std::string worker_in(std::string_view path) {
-  path.remove_prefix(kBelow.size());
+  path.remove_prefix(kWorkersBelow.size());
   if (path.ends_with(kDrain)) path.remove_suffix(kDrain.size());
   return wire::percent_decoded(path);
 }
@@ -226,7 +226,7 @@ std::vector<Route> workers_routes(WorkersContext context) {
     if (!member) return respond_error(std::move(call), std::move(member.error()));
     Json json = worker_json(context, *member);
     json["engine_facts"] = facts_json(context.facts(member->worker->id()));
-    return respond_json(std::move(call), 200, text_of(json));
+    return respond_json(std::move(call), 200, listing_text(json));
   };
   // A handler for what is below /workers/, with and without /drain at its end.
   using Act = std::function<Result<Member>(const std::string& worker, std::string_view body)>;
@@ -255,7 +255,7 @@ std::vector<Route> workers_routes(WorkersContext context) {
     if (!added->is_new) return respond(std::move(call), std::move(added->member));
     Json json = worker_json(context, added->member);
     json["engine_facts"] = nullptr;  // it has not been asked yet
-    return respond_created(std::move(call), added->member.worker->id().value, text_of(json));
+    return respond_created(std::move(call), added->member.worker->id().value, listing_text(json));
   };
   fleet::AdminSource& admin = context.admin;
   const Act show = [&admin](const std::string& worker, auto) { return admin.find(worker); };
@@ -268,7 +268,7 @@ std::vector<Route> workers_routes(WorkersContext context) {
     return admin.drain(worker, false);
   };
   const std::string all(kWorkers);
-  const std::string one(kBelow);
+  const std::string one(kWorkersBelow);
   return {
       {"GET", all, Access::Operator, show_all},
       {"POST", all, Access::Operator, post},

@@ -27,7 +27,7 @@ using std::chrono::milliseconds;
 // Checks in a row that an engine may miss while its port is open: it may be busy.
 constexpr int kChecksToLose = 3;
 // Who is away is asked this often, so that it is announced soon after it is there.
-constexpr milliseconds kAway{500};
+constexpr milliseconds kEngineAway{500};
 constexpr milliseconds kLookWhileDraining{100};
 // For engines that do not tell what they have: about as long as routers take to hear of it and
 // short requests to end.
@@ -107,7 +107,7 @@ awaitable<void> Registrar::await_engine() {
     const auto verdict = co_await check();
     if (verdict.health == Health::Answers) co_return;
     say_waiting(verdict.text);
-    co_await pause(std::min(kAway, options_.health_interval));
+    co_await pause(std::min(kEngineAway, options_.health_interval));
   }
 }
 
@@ -119,7 +119,7 @@ awaitable<Registrar::Introduced> Registrar::ask_engine() {
   if (!facts) {
     if (!may_pass(facts.error())) co_return std::unexpected(facts.error().message());
     say_waiting(facts.error().message());
-    co_await pause(std::min(kAway, options_.health_interval));
+    co_await pause(std::min(kEngineAway, options_.health_interval));
     co_return std::nullopt;
   }
   auto announcement = introduce(options_.introduction, *facts);

@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kRound{100};
 // Who is away is asked this often, so that a worker that returns serves within a second.
-constexpr milliseconds kAway{400};
+constexpr milliseconds kWorkerAway{400};
 // Those of whom nothing is heard, not even a refusal, are asked less and less often, and not for
 // long: they must not keep the others waiting.
 constexpr milliseconds kSilent{5'000};
@@ -223,7 +223,7 @@ awaitable<void> Watch::look(Patient patient, Need need) {
   });
   if (verdict.health != engine::Health::Answers) {
     worker.unreachable(failure_of(verdict.health), verdict.text);
-    wait(std::min(kAway * (1 << patient.silences), kSilent));
+    wait(std::min(kWorkerAway * (1 << patient.silences), kSilent));
     co_return;
   }
   if (worker.health().process_ended()) {
@@ -232,7 +232,7 @@ awaitable<void> Watch::look(Patient patient, Need need) {
   }
   const bool must_prove = !patient.probed && options_.probe.enabled;
   if ((must_prove || need == Need::Probe) && !co_await admit(patient)) {
-    wait(worker.condition() == Condition::Misconfigured ? options_.health.interval : kAway);
+    wait(worker.condition() == Condition::Misconfigured ? options_.health.interval : kWorkerAway);
     co_return;
   }
   if (!stopped_) worker.answered();

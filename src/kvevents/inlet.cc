@@ -19,7 +19,7 @@ constexpr int kMessagesAtOnce = 64;
 constexpr std::size_t kTopics = 16'384;
 constexpr std::size_t kLongestTopic = 256;
 constexpr std::chrono::milliseconds kFirstPause{100};
-constexpr std::chrono::milliseconds kLongestPause{5'000};
+constexpr std::chrono::milliseconds kLongestReconnectPause{5'000};
 // By then ZeroMQ has said that it connects again, if it does.
 constexpr std::chrono::milliseconds kGivenUp{1'000};
 
@@ -47,7 +47,7 @@ void Inlet::open() {
   }
   close();
   context_.readiness.set_time(*this, std::chrono::steady_clock::now() + pause_);
-  pause_ = std::min(pause_ * 2, kLongestPause);
+  pause_ = std::min(pause_ * 2, kLongestReconnectPause);
 }
 
 bool Inlet::try_open() {

@@ -8,16 +8,15 @@
 #include "loadgen/load_thread.h"
 #include "loadgen/request_body.h"
 #include "loadgen/workload.h"
+#include "net/await.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
 #include "wire/json_array.h"
 #include "wire/json_object.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -33,7 +32,7 @@ namespace baton::loadgen {
 namespace {
 
 namespace asio = boost::asio;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using net::kAwait;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 

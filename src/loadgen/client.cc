@@ -4,9 +4,8 @@
 
 #include "config/secret_file.h"
 #include "config/values.h"
+#include "net/await.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 
@@ -21,8 +20,8 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+using net::kAwait;
 using std::chrono::milliseconds;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 constexpr std::size_t kHeaderBytes = 64 * 1024;
 constexpr std::size_t kReadBytes = 4096;

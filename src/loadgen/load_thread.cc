@@ -4,11 +4,10 @@
 
 #include "loadgen/answer_reader.h"
 #include "loadgen/arrivals.h"
+#include "net/await.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +18,7 @@ namespace baton::loadgen {
 namespace {
 
 namespace asio = boost::asio;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using net::kAwait;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 

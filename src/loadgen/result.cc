@@ -21,7 +21,7 @@ using std::chrono::nanoseconds;
 
 // Microseconds are enough, and keep the file readable.
 double rounded(double value) { return std::round(value * 1000) / 1000; }
-double seconds(nanoseconds time) { return rounded(std::chrono::duration<double>(time).count()); }
+double in_seconds(nanoseconds time) { return rounded(std::chrono::duration<double>(time).count()); }
 double millis(nanoseconds time) {
   return rounded(std::chrono::duration<double, std::milli>(time).count());
 }
@@ -62,7 +62,7 @@ Json workload_json(const WorkloadOptions& workload) {
     case WorkloadKind::MultiTurn:
       json["prefix_tokens"] = workload.prefix_tokens;
       json["turns"] = workload.turns;
-      json["think_time_s"] = seconds(workload.think_time);
+      json["think_time_s"] = in_seconds(workload.think_time);
       json["input_tokens"] = workload.input_tokens;
       break;
     case WorkloadKind::HotDocument:
@@ -100,10 +100,10 @@ Json configuration_json(const Plan& plan, const Outcome& outcome) {
           {"arrivals",
            trace ? Json("trace") : (plan.open_loop ? Json(to_string(options.arrivals)) : Json())},
           {"requests", maybe(plan.requests)},
-          {"duration_s", plan.duration ? Json(seconds(*plan.duration)) : Json()},
+          {"duration_s", plan.duration ? Json(in_seconds(*plan.duration)) : Json()},
           {"warmup_requests", plan.warmup_requests},
-          {"warmup_s", seconds(plan.warmup_time)},
-          {"timeout_s", seconds(options.timeout)},
+          {"warmup_s", in_seconds(plan.warmup_time)},
+          {"timeout_s", in_seconds(options.timeout)},
           {"max_in_flight", options.max_in_flight},
           {"threads", options.threads},
           {"slo_ttft_ms", maybe(options.slo_ttft_ms)},
@@ -126,7 +126,7 @@ Json summary_json(const Outcome& outcome) {
                {"share", share(static_cast<double>(tally.good), static_cast<double>(judged))}};
   }
   return {{"measured_s", rounded(window)},
-          {"elapsed_s", seconds(outcome.elapsed)},
+          {"elapsed_s", in_seconds(outcome.elapsed)},
           {"interrupted", outcome.interrupted},
           {"requests",
            {{"sent", tally.all_sent},
@@ -252,7 +252,7 @@ Json samples_json(std::vector<RequestRecord> samples) {
   std::ranges::sort(samples, {}, &RequestRecord::sent);
   Json list = Json::array();
   for (const RequestRecord& request : samples) {
-    Json sample{{"t", seconds(request.sent)},
+    Json sample{{"t", in_seconds(request.sent)},
                 {"ending", to_string(request.ending)},
                 {"total_ms", millis(request.ended - request.sent)},
                 {"prompt_tokens", request.prompt_tokens},

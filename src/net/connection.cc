@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "net/connection.h"
 
-#include <boost/asio/as_tuple.hpp>
+#include "net/await.h"
+
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/container/static_vector.hpp>
 
@@ -17,7 +17,6 @@ namespace baton::net {
 namespace {
 
 namespace asio = boost::asio;
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // How long a request runs before its client is watched, and how often a client that has already
 // sent more is looked at.

@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/fan_out.h"
 
+#include "net/await.h"
+#include "wire/http_status.h"
 #include "wire/sse_reader.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-constexpr int kOk = 200;
+using net::kAwait;
+using wire::kOk;
 
 // Role. Wakes coroutines of one thread, one for each ring.
 class Bell {

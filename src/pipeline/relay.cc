@@ -6,6 +6,7 @@
 #include "engine/usage_merge.h"
 #include "pipeline/forwarding.h"
 #include "pipeline/stream_judge.h"
+#include "wire/http_status.h"
 #include "wire/json_object.h"
 #include "wire/sse_reader.h"
 
@@ -19,7 +20,7 @@
 namespace baton::pipeline {
 namespace {
 
-constexpr int kOk = 200;
+using wire::kOk;
 constexpr std::chrono::milliseconds kEndPatience{100};
 
 // A whole answer is a success if it says how each choice ended, and none of them by giving up.

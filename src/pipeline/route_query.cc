@@ -7,6 +7,7 @@
 #include "handoff/entrance.h"
 #include "handoff/selection.h"
 #include "pipeline/choice_json.h"
+#include "wire/http_status.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@
 namespace baton::pipeline {
 namespace {
 
-constexpr int kOk = 200;
+using wire::kOk;
 
 std::string waits_json(const handoff::Waits& waits) {
   using For = handoff::Waits::For;

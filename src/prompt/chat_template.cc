@@ -27,9 +27,9 @@ struct Source {
   std::string text;
   std::string file;
 };
-using Sources = std::map<std::string, Source, std::less<>>;  // by name
+using TemplateSources = std::map<std::string, Source, std::less<>>;  // by name
 
-Result<void> add_file(const fs::path& path, std::string name, Sources& sources) {
+Result<void> add_file(const fs::path& path, std::string name, TemplateSources& sources) {
   auto text = file_text(path);
   if (!text) return fail(text.error());
   if (*text) sources.insert_or_assign(std::move(name), Source{std::move(**text), path.string()});
@@ -37,8 +37,8 @@ Result<void> add_file(const fs::path& path, std::string name, Sources& sources) 
 }
 
 // chat_template.jinja and those in additional_chat_templates/.
-Result<Sources> files_of(const fs::path& folder) {
-  Sources sources;
+Result<TemplateSources> files_of(const fs::path& folder) {
+  TemplateSources sources;
   if (auto added = add_file(folder / "chat_template.jinja", "default", sources); !added) {
     return fail(added.error());
   }
@@ -52,8 +52,8 @@ Result<Sources> files_of(const fs::path& folder) {
 }
 
 // The member `chat_template` of a JSON file: a text, or a list of {name, template}.
-Result<Sources> members_of(const fs::path& path) {
-  Sources sources;
+Result<TemplateSources> members_of(const fs::path& path) {
+  TemplateSources sources;
   const auto text = file_text(path);
   if (!text) return fail(text.error());
   if (!*text) return sources;
@@ -86,7 +86,7 @@ Result<Sources> members_of(const fs::path& path) {
   return sources;
 }
 
-const Source* find(const Sources& sources, std::string_view name) {
+const Source* find(const TemplateSources& sources, std::string_view name) {
   const auto at = sources.find(name);
   return at == sources.end() ? nullptr : &at->second;
 }
@@ -105,8 +105,8 @@ Result<ChatTemplate> parsed(const Source* source) {
 }  // namespace
 
 Result<ChatTemplates> ChatTemplates::load(const fs::path& folder, const fs::path& file) {
-  Sources own;
-  Sources processor;
+  TemplateSources own;
+  TemplateSources processor;
   if (!file.empty()) {
     if (auto added = add_file(file, "default", own); !added) return fail(added.error());
     if (own.empty()) {

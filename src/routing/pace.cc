@@ -15,7 +15,7 @@ constexpr double kFade = 0.95;
 constexpr double kPriorFade = 0.7;
 constexpr double kPriorTokens = 2'000;
 // Nothing counts for more than so many times of what was expected, but from the start.
-constexpr double kOutlier = 8;
+constexpr double kOutlyingPrefill = 8;
 constexpr std::uint64_t kStart = 5;
 // Below this lengths differ too little to tell what a prompt costs from what its tokens cost.
 constexpr double kSpread = 1e-3;
@@ -130,8 +130,8 @@ void Pace::close_group() {
   double seconds = group.seconds;
   if (fit_.measured() >= kStart) {
     const PrefillSpeed expected = speed();
-    seconds = std::min(seconds, kOutlier * (group.prompts * expected.seconds_per_prompt +
-                                            group.tokens * expected.seconds_per_token));
+    seconds = std::min(seconds, kOutlyingPrefill * (group.prompts * expected.seconds_per_prompt +
+                                                    group.tokens * expected.seconds_per_token));
   }
   const PrefillSpeed before = siblings_ ? siblings_->speed() : kUnmeasuredSpeed;
   fit_.add(group.prompts, group.tokens, seconds);

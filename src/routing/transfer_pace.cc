@@ -11,7 +11,7 @@ namespace {
 // Before so many a rank's own are too few to tell chance from distance.
 constexpr std::uint64_t kEnough = 5;
 // Nothing counts for more than so many times of what was expected: a decode worker may have been busy.
-constexpr double kOutlier = 4;
+constexpr double kOutlyingTransfer = 4;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void TransferPace::took(std::uint64_t tokens, double seconds) {
   const auto length = static_cast<double>(tokens);
   const std::lock_guard lock(mutex_);
   if (const auto known = published_->load())
-    seconds = std::min(seconds, kOutlier * known->seconds(length));
+    seconds = std::min(seconds, kOutlyingTransfer * known->seconds(length));
   fit_.add(1, length, std::max(0.0, seconds));
   if (fit_.measured() >= kEnough) published_->store(fit_.speed({}));
 }

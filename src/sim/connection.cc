@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/connection.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "net/await.h"
+
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -20,7 +20,7 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using net::kAwait;
 constexpr std::uint64_t kBodyLimit = 256U << 20U;
 constexpr std::uint32_t kHeaderLimit = 64U << 10U;
 constexpr std::size_t kPipelineLimit = 64U << 10U;

@@ -21,10 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kLeaseTick = std::chrono::milliseconds(10);
 
-std::chrono::nanoseconds from_ms(double ms) {
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
-}
-
 std::string unique_engine_id() {
   std::random_device random;
   return fmt::format("sim-{}-{:08x}{:08x}", ::getpid(), random(), random());

@@ -2,15 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/handoff_peer.h"
 
+#include "net/await.h"
 #include "sim/address.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -30,12 +29,8 @@ namespace http = boost::beast::http;
 using asio::experimental::awaitable_operators::operator||;
 using nlohmann::json;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using net::kAwait;
 constexpr auto kReleaseTimeout = std::chrono::seconds(5);
-
-std::chrono::nanoseconds from_ms(double ms) {
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
-}
 
 asio::awaitable<void> sleep(std::chrono::nanoseconds duration) {
   asio::steady_timer timer(co_await asio::this_coro::executor);

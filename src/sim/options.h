@@ -5,6 +5,7 @@
 #include "model/version.h"
 #include "model/worker.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,11 @@
 namespace baton::sim {
 
 using TokenId = std::uint32_t;
+
+// Times are given in milliseconds, and fractions of them.
+inline std::chrono::nanoseconds from_ms(double ms) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
+}
 
 enum class KvEncoding { Array, Map };
 

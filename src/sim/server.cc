@@ -2,11 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/server.h"
 
+#include "net/await.h"
 #include "sim/task.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <utility>
@@ -17,7 +16,7 @@ namespace {
 namespace asio = boost::asio;
 using model::Engine;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+using net::kAwait;
 constexpr int kBacklog = 16384;
 constexpr auto kRefusalTick = std::chrono::milliseconds(5);
 

@@ -48,12 +48,12 @@ const char* skip_unicode_escape(const char* at, const char* end) {
   return pair ? at + 12 : nullptr;
 }
 
-constexpr std::size_t kWindow = 4 * sizeof(ByteBlock);
+constexpr std::size_t kStringWindow = 4 * sizeof(ByteBlock);
 
 // A bit for each backslash of a window, the lowest for the first.
 std::uint64_t backslashes(const char* at) {
   std::uint64_t found = 0;
-  for (std::size_t block = 0; block < kWindow; block += sizeof(ByteBlock)) {
+  for (std::size_t block = 0; block < kStringWindow; block += sizeof(ByteBlock)) {
     const auto hits = load_block(at + block) == std::uint8_t{'\\'};
     found |= std::uint64_t{hit_bits(hits)} << block;
   }
@@ -63,15 +63,15 @@ std::uint64_t backslashes(const char* at) {
 // Of what stands between quotes. Up to `readable` there is more text.
 bool has_sound_escapes(const char* at, const char* end, const char* readable) {
   const char* done = at;  // behind the last escape
-  for (;; at += kWindow) {
+  for (;; at += kStringWindow) {
     std::uint64_t found = 0;
-    if (static_cast<std::size_t>(readable - at) >= kWindow) {
+    if (static_cast<std::size_t>(readable - at) >= kStringWindow) {
       found = backslashes(at);
     } else {
       for (std::size_t i = 0; at + i < end; ++i) found |= std::uint64_t{at[i] == '\\'} << i;
     }
     const auto rest = static_cast<std::size_t>(end - at);
-    if (rest < kWindow) found &= (std::uint64_t{1} << rest) - 1;
+    if (rest < kStringWindow) found &= (std::uint64_t{1} << rest) - 1;
     for (; found != 0; found &= found - 1) {
       const char* const backslash = at + std::countr_zero(found);
       if (backslash < done) continue;  // the second of two
@@ -80,7 +80,7 @@ bool has_sound_escapes(const char* at, const char* end, const char* readable) {
       done = skip_unicode_escape(backslash, end);
       if (done == nullptr) return false;
     }
-    if (rest <= kWindow) return true;
+    if (rest <= kStringWindow) return true;
   }
 }
 

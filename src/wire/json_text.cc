@@ -22,12 +22,12 @@ std::size_t first_special(ByteBlock bytes) {
 }
 
 // Text that is read at once where there is so much of it.
-constexpr std::size_t kWindow = 4 * sizeof(ByteBlock);
+constexpr std::size_t kTextWindow = 4 * sizeof(ByteBlock);
 
 // Copies a window of text. Returns a bit for each quote and backslash in it, the lowest for the first.
 std::uint64_t copy_window(char* to, const char* from) {
   std::uint64_t specials = 0;
-  for (std::size_t at = 0; at < kWindow; at += sizeof(ByteBlock)) {
+  for (std::size_t at = 0; at < kTextWindow; at += sizeof(ByteBlock)) {
     const ByteBlock bytes = load_block(from + at);
     std::memcpy(to + at, &bytes, sizeof bytes);
     const auto hits = (bytes == std::uint8_t{'"'}) | (bytes == std::uint8_t{'\\'});
@@ -217,12 +217,12 @@ std::size_t skip_value(std::string_view text, std::size_t at) {
 
 char* unescape_to(char* to, std::string_view text, std::size_t& at) {
   while (at < text.size()) {
-    if (text.size() - at >= kWindow) {
+    if (text.size() - at >= kTextWindow) {
       // There is room for the whole window, and what follows its first special byte is written over.
       const std::uint64_t specials = copy_window(to, text.data() + at);
       if (specials == 0) {  // apart, so that the next window need not wait for the count
-        to += kWindow;
-        at += kWindow;
+        to += kTextWindow;
+        at += kTextWindow;
         continue;
       }
       const auto size = static_cast<std::size_t>(std::countr_zero(specials));

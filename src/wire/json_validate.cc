@@ -21,8 +21,6 @@ constexpr std::size_t kKeptParserText = 256 * 1024;
 // Finding the place of a fault needs a slower parser, so it is only done in texts up to this size.
 constexpr std::size_t kMaxLocatedText = 64 * 1024;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // The text with every well-formed number replaced by a zero and blanks. The length stays.
 std::string without_numbers(std::string_view text) {
   std::string plain(text);
@@ -34,7 +32,7 @@ std::string without_numbers(std::string_view text) {
       if (c == '"') in_string = false;
     } else if (c == '"') {
       in_string = true;
-    } else if (c == '-' || is_digit(c)) {
+    } else if (c == '-' || (c >= '0' && c <= '9')) {
       const std::size_t end = skip_number(text, i);
       if (end == i) break;  // simdjson will stumble over it
       plain[i] = '0';

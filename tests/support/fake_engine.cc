@@ -19,7 +19,7 @@
 namespace baton::test {
 namespace {
 
-constexpr std::chrono::seconds kPatience{8};
+constexpr std::chrono::seconds kEnginePatience{8};
 
 int open_listener(std::uint16_t& port) {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -100,7 +100,7 @@ void FakePeer::wait_for_drop() {
 void FakePeer::wait_for_proceed() {
   std::unique_lock lock(engine_.mutex_);
   ++engine_.pauses_;
-  engine_.changed_.wait_for(lock, kPatience,
+  engine_.changed_.wait_for(lock, kEnginePatience,
                             [this] { return engine_.ending_ || engine_.allowed_to_proceed_ > 0; });
   if (engine_.allowed_to_proceed_ > 0) --engine_.allowed_to_proceed_;
 }
@@ -132,7 +132,7 @@ void FakeEngine::accept_loop() {
     const std::lock_guard lock(mutex_);
     if (descriptor >= 0) descriptors_.push_back(descriptor);
     if (descriptor < 0 || ending_) return;
-    const timeval patience{kPatience.count(), 0};
+    const timeval patience{kEnginePatience.count(), 0};
     ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     const int at_once = 1;
@@ -178,12 +178,12 @@ std::size_t FakeEngine::pauses() const {
 
 bool FakeEngine::wait_for_requests(std::size_t count) const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [&] { return requests_.size() >= count; });
+  return changed_.wait_for(lock, kEnginePatience, [&] { return requests_.size() >= count; });
 }
 
 bool FakeEngine::wait_for_drops(std::size_t count) const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [&] { return drops_ >= count; });
+  return changed_.wait_for(lock, kEnginePatience, [&] { return drops_ >= count; });
 }
 
 FakeEngine::Script always(std::string response) {

@@ -92,7 +92,7 @@ Value reject_attr(Run& run, const Value& self, Arguments& arguments) {
   return choose(run, self, arguments, Keep::Failing, Ask::Attribute);
 }
 
-constexpr auto kFilters = std::to_array<Builtin>({
+constexpr auto kSelectionFilters = std::to_array<Builtin>({
     {"map", map, {"*"}},
     {"reject", reject, {"*"}},
     {"rejectattr", reject_attr, {"*"}},
@@ -102,6 +102,6 @@ constexpr auto kFilters = std::to_array<Builtin>({
 
 }  // namespace
 
-std::span<const Builtin> selection_filters() { return kFilters; }
+std::span<const Builtin> selection_filters() { return kSelectionFilters; }
 
 }  // namespace baton::prompt::jinja

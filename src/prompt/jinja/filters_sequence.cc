@@ -258,7 +258,7 @@ Value slice(Run& run, const Value& self, Arguments& arguments) {
   return run.iterator(std::move(columns));
 }
 
-constexpr auto kFilters = std::to_array<Builtin>({
+constexpr auto kSequenceFilters = std::to_array<Builtin>({
     {"batch", batch, {"linecount", "?fill_with"}},
     {"count", length, {}},
     {"dictsort", dict_sort, {"?case_sensitive", "?by", "?reverse"}},
@@ -279,6 +279,6 @@ constexpr auto kFilters = std::to_array<Builtin>({
 
 }  // namespace
 
-std::span<const Builtin> sequence_filters() { return kFilters; }
+std::span<const Builtin> sequence_filters() { return kSequenceFilters; }
 
 }  // namespace baton::prompt::jinja

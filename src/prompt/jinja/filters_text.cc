@@ -215,7 +215,7 @@ Value url_encode(Run& run, const Value& self, Arguments&) {
   return run.text(std::move(out));
 }
 
-constexpr auto kFilters = std::to_array<Builtin>({
+constexpr auto kTextFilters = std::to_array<Builtin>({
     {"capitalize", capitalized, {}},
     {"center", center, {"?width"}},
     {"e", escape, {}},
@@ -237,6 +237,6 @@ constexpr auto kFilters = std::to_array<Builtin>({
 
 }  // namespace
 
-std::span<const Builtin> text_filters() { return kFilters; }
+std::span<const Builtin> text_filters() { return kTextFilters; }
 
 }  // namespace baton::prompt::jinja

@@ -112,7 +112,7 @@ Value to_json(Run& run, const Value& self, Arguments& arguments) {
   return run.text(json_dumps(self, style));
 }
 
-constexpr auto kFilters = std::to_array<Builtin>({
+constexpr auto kValueFilters = std::to_array<Builtin>({
     {"abs", absolute, {}},
     {"attr", attribute, {"name"}},
     {"d", fallback, {"?default_value", "?boolean"}},
@@ -126,6 +126,6 @@ constexpr auto kFilters = std::to_array<Builtin>({
 
 }  // namespace
 
-std::span<const Builtin> value_filters() { return kFilters; }
+std::span<const Builtin> value_filters() { return kValueFilters; }
 
 }  // namespace baton::prompt::jinja

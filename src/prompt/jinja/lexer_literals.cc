@@ -32,14 +32,14 @@ std::size_t digits_size(std::string_view text, int base) {
   return size;
 }
 
-std::string without_underscores(std::string_view text) {
+std::string erase_underscores(std::string_view text) {
   std::string out(text);
   std::erase(out, '_');
   return out;
 }
 
 Value integer(std::string_view digits, int base) {
-  const std::string text = without_underscores(digits);
+  const std::string text = erase_underscores(digits);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error == std::errc()) return Value(value);
@@ -103,7 +103,7 @@ NumberLiteral read_number(std::string_view text, bool whole) {
   if (digits == 0) return {};
   const std::size_t fraction = whole ? 0 : fraction_size(text.substr(digits));
   if (fraction > 0) {
-    const std::string plain = without_underscores(text.substr(0, digits + fraction));
+    const std::string plain = erase_underscores(text.substr(0, digits + fraction));
     return {.size = digits + fraction,
             .is_float = true,
             .value = Value(std::strtod(plain.c_str(), nullptr))};

@@ -127,7 +127,7 @@ Value splitlines(Run& run, const Value& self, Arguments& arguments) {
   return split_lines(run, self, arguments.truth(0, false));
 }
 
-Value replace(Run& run, const Value& self, Arguments& arguments) {
+Value replace_method(Run& run, const Value& self, Arguments& arguments) {
   const std::string_view old = require_text(arguments[0]);
   const std::string_view by = require_text(arguments[1]);
   const bool escapes = self.is_markup() && !arguments[1].is_markup();
@@ -135,11 +135,11 @@ Value replace(Run& run, const Value& self, Arguments& arguments) {
   return replaced(run, self, old, escapes ? escaped : by, arguments.integer(2, -1));
 }
 
-Value join(Run& run, const Value& self, Arguments& arguments) {
+Value join_method(Run& run, const Value& self, Arguments& arguments) {
   return joined(run, self, arguments[0]);
 }
 
-Value format(Run& run, const Value& self, Arguments& arguments) {
+Value format_method(Run& run, const Value& self, Arguments& arguments) {
   return brace_format(run, self, arguments);
 }
 
@@ -218,16 +218,16 @@ constexpr auto kMethods = std::to_array<Builtin>({
     {"endswith", has_affix<End::Back>, {"suffix", "?start", "?end"}},
     {"expandtabs", expand_tabs, {"?tabsize"}},
     {"find", find<From::Front>, {"sub", "?start", "?end"}},
-    {"format", format, {"*"}},
+    {"format", format_method, {"*"}},
     {"index", index<From::Front>, {"sub", "?start", "?end"}},
-    {"join", join, {"iterable"}},
+    {"join", join_method, {"iterable"}},
     {"ljust", pad<Side::Right>, {"width", "?fillchar"}},
     {"lower", changed<to_lower>, {}},
     {"lstrip", strip<true, false>, {"?chars"}},
     {"partition", partition<From::Front>, {"sep"}},
     {"removeprefix", remove_prefix, {"prefix"}},
     {"removesuffix", remove_suffix, {"suffix"}},
-    {"replace", replace, {"old", "new", "?count"}},
+    {"replace", replace_method, {"old", "new", "?count"}},
     {"rfind", find<From::Back>, {"sub", "?start", "?end"}},
     {"rindex", index<From::Back>, {"sub", "?start", "?end"}},
     {"rjust", pad<Side::Left>, {"width", "?fillchar"}},

@@ -14,8 +14,6 @@
 namespace baton::prompt::jinja {
 namespace {
 
-using enum Kind;
-
 template <Kind... kinds>
 Value is_kind(Run&, const Value& self, Arguments&) {
   return Value(((self.kind() == kinds) || ...));
@@ -23,7 +21,7 @@ Value is_kind(Run&, const Value& self, Arguments&) {
 
 template <bool wanted>
 Value is_bool(Run&, const Value& self, Arguments&) {
-  return Value(self.kind() == Bool && self.as_bool() == wanted);
+  return Value(self.kind() == Kind::Bool && self.as_bool() == wanted);
 }
 
 template <Comparison how>
@@ -45,7 +43,8 @@ Value divisible_by(Run& run, const Value& self, Arguments& arguments) {
 Value is_callable(Run&, const Value& self, Arguments&) {
   const Kind kind = self.kind();
   // Loops, joiners and even undefined values have a __call__.
-  return Value(kind == Function || kind == Loop || kind == Joiner || kind == Undefined);
+  return Value(kind == Kind::Function || kind == Kind::Loop || kind == Kind::Joiner ||
+               kind == Kind::Undefined);
 }
 
 Value is_escaped(Run&, const Value& self, Arguments&) { return Value(self.is_markup()); }
@@ -58,23 +57,23 @@ Value is_in(Run& run, const Value& self, Arguments& arguments) {
 
 Value is_sequence(Run&, const Value& self, Arguments&) {
   const Kind kind = self.kind();
-  return Value(kind == String || kind == List || kind == Tuple || kind == Dict || kind == Range ||
-               kind == Undefined);
+  return Value(kind == Kind::String || kind == Kind::List || kind == Kind::Tuple ||
+               kind == Kind::Dict || kind == Kind::Range || kind == Kind::Undefined);
 }
 
 Value same_as(Run&, const Value& self, Arguments& arguments) {
   const Value& other = arguments[0];
   if (self.kind() != other.kind()) return Value(false);
   switch (self.kind()) {
-    case None:
+    case Kind::None:
       return Value(true);
-    case Bool:
+    case Kind::Bool:
       return Value(self.as_int() == other.as_int());
-    case Int:
+    case Kind::Int:
       // Python keeps one object for each small number.
       return Value(self.as_int() == other.as_int() && self.as_int() >= -5 && self.as_int() <= 256);
-    case Float:
-    case Undefined:
+    case Kind::Float:
+    case Kind::Undefined:
       return Value(false);
     default:
       return Value(self.object() == other.object());
@@ -102,7 +101,7 @@ constexpr auto kTests = std::to_array<Builtin>({
     {"==", compares<Comparison::Equal>, {"b"}},
     {">", compares<Comparison::Greater>, {"b"}},
     {">=", compares<Comparison::GreaterEqual>, {"b"}},
-    {"boolean", is_kind<Bool>, {}},
+    {"boolean", is_kind<Kind::Bool>, {}},
     {"callable", is_callable, {}},
     {"defined", is_defined, {}},
     {"divisibleby", divisible_by, {"num"}},
@@ -112,28 +111,28 @@ constexpr auto kTests = std::to_array<Builtin>({
     {"even", has_parity<0>, {}},
     {"false", is_bool<false>, {}},
     {"filter", is_filter, {}},
-    {"float", is_kind<Float>, {}},
+    {"float", is_kind<Kind::Float>, {}},
     {"ge", compares<Comparison::GreaterEqual>, {"b"}},
     {"greaterthan", compares<Comparison::Greater>, {"b"}},
     {"gt", compares<Comparison::Greater>, {"b"}},
     {"in", is_in, {"seq"}},
-    {"integer", is_kind<Int, BigInt>, {}},
+    {"integer", is_kind<Kind::Int, Kind::BigInt>, {}},
     {"iterable", is_iterable, {}},
     {"le", compares<Comparison::LessEqual>, {"b"}},
     {"lessthan", compares<Comparison::Less>, {"b"}},
     {"lower", is_lower_case, {}},
     {"lt", compares<Comparison::Less>, {"b"}},
-    {"mapping", is_kind<Dict>, {}},
+    {"mapping", is_kind<Kind::Dict>, {}},
     {"ne", compares<Comparison::NotEqual>, {"b"}},
-    {"none", is_kind<None>, {}},
-    {"number", is_kind<Bool, Int, BigInt, Float>, {}},
+    {"none", is_kind<Kind::None>, {}},
+    {"number", is_kind<Kind::Bool, Kind::Int, Kind::BigInt, Kind::Float>, {}},
     {"odd", has_parity<1>, {}},
     {"sameas", same_as, {"other"}},
     {"sequence", is_sequence, {}},
-    {"string", is_kind<String>, {}},
+    {"string", is_kind<Kind::String>, {}},
     {"test", is_test, {}},
     {"true", is_bool<true>, {}},
-    {"undefined", is_kind<Undefined>, {}},
+    {"undefined", is_kind<Kind::Undefined>, {}},
     {"upper", is_upper_case, {}},
 });
 

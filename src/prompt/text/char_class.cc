@@ -15,7 +15,7 @@
 namespace baton::prompt {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kDeepestClass = 100;
 
 const CharSet kHexDigits{{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
 
@@ -204,7 +204,7 @@ class ClassReader {
 
   // `negated` tells whether the outermost brackets began with '^'; the set is without it.
   Result<CharSet> inside(int depth, bool& negated) {
-    if (depth > kMaxDepth) {
+    if (depth > kDeepestClass) {
       return reader_.refuse("brackets nested too deeply");
     }
     negated = reader_.skip('^');

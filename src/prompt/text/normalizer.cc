@@ -14,7 +14,7 @@
 namespace baton::prompt {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kDeepestNormalizer = 100;
 
 using Steps = std::vector<std::unique_ptr<const Normalizer>>;
 
@@ -51,11 +51,11 @@ class SequenceNormalizer : public Normalizer {
 };
 
 // Role. Reads the `normalizer` of a tokenizer.json. Lifetime. One call.
-class Builder {
+class NormalizerBuilder {
  public:
   Result<void> add(simdjson::dom::element json, int depth = 0) {
     JsonFields fields(json, "normalizer");
-    if (depth > kMaxDepth) {
+    if (depth > kDeepestNormalizer) {
       fields.complain("is nested too deeply");
     }
     if (fields.error()) {
@@ -224,7 +224,7 @@ Result<std::unique_ptr<const Normalizer>> Normalizer::from_json(simdjson::dom::e
   if (json.is_null()) {
     return nullptr;
   }
-  Builder builder;
+  NormalizerBuilder builder;
   if (auto read = builder.add(json); !read) {
     return fail(read.error());
   }

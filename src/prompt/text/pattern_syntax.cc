@@ -15,7 +15,7 @@
 namespace baton::prompt {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kDeepestPattern = 100;
 constexpr unsigned kMaxRepeat = 65535;  // PCRE2's own limit
 
 struct Options {
@@ -43,7 +43,7 @@ class Translator {
 
   // Reads up to the end or the ')' that closes the group.
   Done alternatives(Options options, int depth) {
-    if (depth > kMaxDepth) {
+    if (depth > kDeepestPattern) {
       return reader_.refuse("groups nested too deeply");
     }
     while (!reader_.at_end() && reader_.peek() != ')') {

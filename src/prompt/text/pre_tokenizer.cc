@@ -16,7 +16,7 @@
 namespace baton::prompt {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kDeepestPreTokenizer = 100;
 
 // Role. The steps of a pre-tokenizer, each cutting what the one before it left.
 class StepsPreTokenizer : public PreTokenizer {
@@ -66,11 +66,11 @@ class StepsPreTokenizer : public PreTokenizer {
 };
 
 // Role. Reads the `pre_tokenizer` of a tokenizer.json. Lifetime. One call.
-class Builder {
+class PreTokenizerBuilder {
  public:
   Result<void> add(simdjson::dom::element json, int depth = 0) {
     JsonFields fields(json, "pre-tokenizer");
-    if (depth > kMaxDepth) {
+    if (depth > kDeepestPreTokenizer) {
       fields.complain("is nested too deeply");
     }
     if (fields.error()) {
@@ -258,7 +258,7 @@ Result<std::unique_ptr<const PreTokenizer>> PreTokenizer::from_json(simdjson::do
   if (json.is_null()) {
     return nullptr;
   }
-  Builder builder;
+  PreTokenizerBuilder builder;
   if (auto read = builder.add(json); !read) {
     return fail(read.error());
   }

@@ -9,7 +9,7 @@
 namespace baton::prompt {
 namespace {
 
-constexpr std::size_t kFewestSlots = 16;
+constexpr std::size_t kFewestMergeSlots = 16;
 constexpr std::size_t kFilterBits = 8;  // of each slot
 // Room is made at once for as many merges as any real file has; more of them make it grow.
 constexpr std::size_t kMostExpected = std::size_t{1} << 22;
@@ -18,7 +18,7 @@ constexpr std::size_t kMostExpected = std::size_t{1} << 22;
 
 MergeTable::MergeTable(std::size_t expected) {
   expected = std::min(expected, kMostExpected);
-  grow(std::bit_ceil(std::max(kFewestSlots, expected + expected / 2)));
+  grow(std::bit_ceil(std::max(kFewestMergeSlots, expected + expected / 2)));
 }
 
 void MergeTable::grow(std::size_t slots) {

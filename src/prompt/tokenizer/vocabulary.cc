@@ -11,7 +11,7 @@
 namespace baton::prompt {
 namespace {
 
-constexpr std::size_t kFewestSlots = 16;
+constexpr std::size_t kFewestTextSlots = 16;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ Vocabulary::Vocabulary(std::size_t expected) {
   expected = std::min<std::size_t>(expected, kIdLimit);
   spans_.reserve(expected);
   texts_.reserve(expected * 8);
-  grow(std::bit_ceil(std::max(kFewestSlots, expected * 2)));
+  grow(std::bit_ceil(std::max(kFewestTextSlots, expected * 2)));
 }
 
 Vocabulary::Key Vocabulary::long_key_of(std::string_view text) {

@@ -28,7 +28,7 @@ std::vector<std::uint64_t> prompt(std::uint64_t family, std::size_t blocks = 20)
   return made;
 }
 
-Chain chain(const std::vector<std::uint64_t>& hashes) {
+Chain uncached_chain(const std::vector<std::uint64_t>& hashes) {
   return {.hashes = hashes, .cached = 0, .block_tokens = 16};
 }
 
@@ -38,35 +38,35 @@ struct FollowersTest : testing::Test {
 };
 
 TEST_F(FollowersTest, WhoIsBookedLeads) {
-  EXPECT_FALSE(followers->find(chain(prompt(1))));
-  auto leading = followers->lead(chain(prompt(1)));
+  EXPECT_FALSE(followers->find(uncached_chain(prompt(1))));
+  auto leading = followers->lead(uncached_chain(prompt(1)));
   ASSERT_TRUE(leading && *leading);
-  const auto first = followers->find(chain(prompt(1)));
-  const auto second = followers->find(chain(prompt(1)));
+  const auto first = followers->find(uncached_chain(prompt(1)));
+  const auto second = followers->find(uncached_chain(prompt(1)));
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->awaits(), second->awaits());
   EXPECT_FALSE(first->over());
-  EXPECT_FALSE(followers->find(chain(prompt(2))));
+  EXPECT_FALSE(followers->find(uncached_chain(prompt(2))));
   // Who was booked in the same moment follows.
-  const auto other = followers->lead(chain(prompt(1)));
+  const auto other = followers->lead(uncached_chain(prompt(1)));
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().awaits(), first->awaits());
   leading->done();
   EXPECT_TRUE(first->over());
   EXPECT_FALSE(*leading);
-  EXPECT_FALSE(followers->find(chain(prompt(1))));
+  EXPECT_FALSE(followers->find(uncached_chain(prompt(1))));
   EXPECT_EQ(followers->blocks(), 0U);
 }
 
 TEST_F(FollowersTest, ItIsToldWhenThoseWhoFollowAreToLookAgain) {
   {
-    auto alone = followers->lead(chain(prompt(1)));
+    auto alone = followers->lead(uncached_chain(prompt(1)));
     alone->counted();
   }
   EXPECT_EQ(changes, 0) << "nobody followed";
   {
-    auto leading = followers->lead(chain(prompt(1)));
-    const auto follower = followers->find(chain(prompt(1)));
+    auto leading = followers->lead(uncached_chain(prompt(1)));
+    const auto follower = followers->find(uncached_chain(prompt(1)));
     leading->counted();
     EXPECT_EQ(changes, 1);
     leading = {};  // it fails
@@ -77,7 +77,7 @@ TEST_F(FollowersTest, ItIsToldWhenThoseWhoFollowAreToLookAgain) {
 }
 
 TEST_F(FollowersTest, WhatIsTooShortIsNotWaitedFor) {
-  const auto leading = followers->lead(chain(prompt(1, 3)));
+  const auto leading = followers->lead(uncached_chain(prompt(1, 3)));
   ASSERT_TRUE(leading);
   EXPECT_FALSE(*leading);
   EXPECT_EQ(followers->blocks(), 0U);
@@ -117,7 +117,7 @@ class FollowingTest : public test::IoFixture {
     visit.until = now + Followers::kLongest;
     request.prompt_tokens = 320;
     request.follows = [this, &visit, family]() -> std::optional<Tried> {
-      visit.following = followers->find(chain(prompt(family)));
+      visit.following = followers->find(uncached_chain(prompt(family)));
       if (!visit.following) return std::nullopt;
       return Tried(Attempted::Follows, visit.following->awaits(), visit.until);
     };
@@ -136,13 +136,13 @@ class FollowingTest : public test::IoFixture {
     const bool may_follow = chance == Chance::Usual && now < visit.until &&
                             !(visit.following && visit.following->over());
     if (may_follow) {
-      if (auto found = followers->find(chain(hashes))) {
+      if (auto found = followers->find(uncached_chain(hashes))) {
         visit.following = std::move(found);
         return Tried(Attempted::Follows, visit.following->awaits(), visit.until);
       }
     }
     if (places == 0) return Tried(Attempted::Busy);
-    auto led = followers->lead(chain(hashes), visit.following);
+    auto led = followers->lead(uncached_chain(hashes), visit.following);
     if (!led && may_follow) return Tried(Attempted::Follows, led.error().awaits(), visit.until);
     if (led) visit.leading = std::move(*led);
     --places;
@@ -361,9 +361,9 @@ TEST(FollowersThreads, OneLeadsAtATimeAndAllGoOn) {
         const auto hashes = prompt(family);
         const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Tried> {
           if (following && following->over()) return Tried(Attempted::Taken);
-          following = followers->find(chain(hashes));
+          following = followers->find(uncached_chain(hashes));
           if (following) return Tried(Attempted::Follows, following->awaits());
-          auto led = followers->lead(chain(hashes), following);
+          auto led = followers->lead(uncached_chain(hashes), following);
           if (!led) {
             following = led.error();
             return Tried(Attempted::Follows, following->awaits());

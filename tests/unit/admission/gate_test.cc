@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-config::QueueClass named(std::string name) {
+config::QueueClass queue_class(std::string name) {
   config::QueueClass made;
   made.name = std::move(name);
   made.busy_tokens = 1000;
@@ -39,7 +39,7 @@ struct Visit {
 
 class GateTest : public test::IoFixture {
  protected:
-  void open(std::vector<config::QueueClass> classes = {named("all")}) {
+  void open(std::vector<config::QueueClass> classes = {queue_class("all")}) {
     config.classes = std::move(classes);
     gate = std::make_shared<Gate>(config, home.get_executor(), GateMetrics(registry, "m", config));
   }
@@ -132,7 +132,7 @@ TEST_F(GateTest, TheRestWaitAndAreServedInOrder) {
 }
 
 TEST_F(GateTest, NobodyOvertakesThoseOfHisClassWhoWait) {
-  open({named("a"), named("b")});
+  open({queue_class("a"), queue_class("b")});
   come("first");
   free["w"] = 1;  // and nobody has said so yet
   come("second");
@@ -268,7 +268,7 @@ TEST_F(GateTest, WhoMayNotWaitHasOneTryWhereOthersWait) {
 }
 
 TEST_F(GateTest, AClassWithoutThresholdsDoesNotQueue) {
-  config::QueueClass none = named("none");
+  config::QueueClass none = queue_class("none");
   none.busy_tokens.reset();
   open({none});
   EXPECT_EQ(why(come("a")), Errc::WorkersBusy);
@@ -327,7 +327,7 @@ TEST_F(GateTest, OneWhoIsCancelledWhenItsTurnIsOnTheWayLetsTheNextHaveIt) {
 }
 
 TEST_F(GateTest, AFullQueueRefusesWithFigures) {
-  config::QueueClass limited = named("limited");
+  config::QueueClass limited = queue_class("limited");
   limited.requests_per_worker = 1;
   open({limited});
   Request request;
@@ -502,7 +502,7 @@ TEST_F(GateTest, WhatWaitsCountsBySecondsAndNotByTokens) {
 
 // One that waits for another request, and one that finds no room for that.
 TEST_F(GateTest, WhoFollowsHoldsUpNobodyAndOvertakesNobody) {
-  config::QueueClass limited = named("limited");
+  config::QueueClass limited = queue_class("limited");
   limited.requests_per_worker = 2;
   open({limited});
   const auto follow = [this](Visit& visit) {

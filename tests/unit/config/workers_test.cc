@@ -19,7 +19,7 @@ std::string with(std::string_view worker) {
       worker);
 }
 
-model::WorkerSpec read(std::string_view worker) {
+model::WorkerSpec read_worker(std::string_view worker) {
   const Config config = accepted(with(worker));
   return config.models.empty() ? model::WorkerSpec{} : config.models[0].workers.at(0);
 }
@@ -30,7 +30,7 @@ TEST(Workers, NeedAUrl) {
 }
 
 TEST(Workers, SayEverythingOfThemselves) {
-  const model::WorkerSpec spec = read(
+  const model::WorkerSpec spec = read_worker(
       "id: p-1, role: prefill, handoff: nixl_push, data_parallel_size: 8, taints: [h200, fast], "
       "topology: [zone=a, rack=r7], transfer_domain: rack, transfer_enforcement: preferred, "
       "transfer_weight: 0.5, nixl: {engine_id: e1, side_channel: '[::1]:5600', "
@@ -48,15 +48,15 @@ TEST(Workers, SayEverythingOfThemselves) {
 }
 
 TEST(Workers, ATransferDomainIsRequiredWhereNothingElseIsSaid) {
-  const auto domain = read("role: prefill, topology: [rack=a=b], transfer_domain: rack");
+  const auto domain = read_worker("role: prefill, topology: [rack=a=b], transfer_domain: rack");
   EXPECT_EQ(domain.transfer_domain,
             (model::TransferDomain{"rack", "a=b", model::Enforcement::Required, 0}));
 }
 
 TEST(Workers, AreInANamespaceAndMayNameTheirRun) {
-  EXPECT_EQ(read("role: aggregated").name_space, "default");
-  EXPECT_EQ(read("role: aggregated").instance, "");
-  const model::WorkerSpec spec = read("namespace: blue, instance: run-7");
+  EXPECT_EQ(read_worker("role: aggregated").name_space, "default");
+  EXPECT_EQ(read_worker("role: aggregated").instance, "");
+  const model::WorkerSpec spec = read_worker("namespace: blue, instance: run-7");
   EXPECT_EQ(spec.name_space, "blue");
   EXPECT_EQ(spec.instance, "run-7");
   for (const std::string key : {"namespace", "instance"}) {
@@ -83,7 +83,8 @@ TEST(Workers, HandOffInAModeOfTheirEngine) {
 }
 
 TEST(Workers, BootstrapPortsAreForPrefillWorkersThatAreMet) {
-  EXPECT_EQ(read("role: prefill, handoff: mooncake, bootstrap_port: 8998").bootstrap_port, 8998);
+  EXPECT_EQ(read_worker("role: prefill, handoff: mooncake, bootstrap_port: 8998").bootstrap_port,
+            8998);
   for (const std::string worker :
        {"role: aggregated", "role: prefill", "role: decode, handoff: mooncake"}) {
     EXPECT_THAT(
@@ -95,7 +96,7 @@ TEST(Workers, BootstrapPortsAreForPrefillWorkersThatAreMet) {
 }
 
 TEST(Workers, RanksAreBounded) {
-  EXPECT_EQ(read("data_parallel_size: 1024").data_parallel_size, 1024U);
+  EXPECT_EQ(read_worker("data_parallel_size: 1024").data_parallel_size, 1024U);
   for (const char* size : {"0", "1025", "x"}) {
     EXPECT_THAT(refused(with(fmt::format("data_parallel_size: {}", size))),
                 says("baton.yaml:5: models[0].workers[0].data_parallel_size", "1 to 1024"));
@@ -145,7 +146,7 @@ TEST(Workers, NixlIsForPushOnlyAndWhole) {
   EXPECT_THAT(refused(with("role: prefill, " + nixl)),
               says(at + ".nixl", "only for workers with handoff: nixl_push"));
   const std::string push = "role: prefill, handoff: nixl_push, ";
-  EXPECT_EQ(read(push + nixl).nixl, (model::NixlPeer{"e", {"h", 5600}, 1, 1}));
+  EXPECT_EQ(read_worker(push + nixl).nixl, (model::NixlPeer{"e", {"h", 5600}, 1, 1}));
   EXPECT_THAT(refused(with(push + "nixl: {engine_id: e}")),
               says(at + ".nixl", "has no side_channel"));
   EXPECT_THAT(refused(with(push + "nixl: {engine_id: e, side_channel: 'http://h:1'}")),
@@ -156,19 +157,19 @@ TEST(Workers, NixlIsForPushOnlyAndWhole) {
 }
 
 TEST(Workers, KvEventsNameTheirEndpoints) {
-  const model::WorkerSpec spec = read(
+  const model::WorkerSpec spec = read_worker(
       "kv_events: 'tcp://h:5557', kv_replay: 'tcp://[::1]:5657', kv_topic: kv, block_size: 64");
   EXPECT_EQ(spec.kv_feed, (model::KvFeed{"tcp://h:5557", "tcp://[::1]:5657", "kv"}));
   EXPECT_EQ(spec.block_size, 64U);
   for (const std::string_view bound : {"tcp://*:5557", "tcp://0.0.0.0:5557", "ipc:///run/kv"}) {
-    EXPECT_EQ(read(fmt::format("kv_events: '{}'", bound)).kv_feed,
+    EXPECT_EQ(read_worker(fmt::format("kv_events: '{}'", bound)).kv_feed,
               (model::KvFeed{std::string(bound), "", ""}));
   }
 }
 
 TEST(Workers, KvEventsCanBeOffOrUnsaid) {
-  EXPECT_EQ(read("role: prefill").kv_feed, std::nullopt);
-  EXPECT_EQ(read("kv_events: off").kv_feed, model::KvFeed());
+  EXPECT_EQ(read_worker("role: prefill").kv_feed, std::nullopt);
+  EXPECT_EQ(read_worker("kv_events: off").kv_feed, model::KvFeed());
 }
 
 TEST(Workers, WrongKvEventsAreRefused) {

@@ -15,7 +15,6 @@ namespace {
 
 using model::Engine;
 using model::Role;
-using nlohmann::json;
 using test::FakeEngine;
 using test::response;
 using testing::HasSubstr;
@@ -57,10 +56,10 @@ TEST_F(CanaryTest, IsATinyCompletion) {
   EXPECT_THAT(seen.head, HasSubstr("\r\nContent-Type: application/json\r\n"));
   EXPECT_THAT(seen.head, HasSubstr("\r\nx-request-id: canary-5-"));
   EXPECT_THAT(seen.head, Not(HasSubstr("Authorization")));
-  const json body = json::parse(seen.body);
-  EXPECT_EQ(
-      body,
-      (json{{"model", "a \"model\""}, {"prompt", "Hi"}, {"max_tokens", 1}, {"stream", false}}));
+  const nlohmann::json body = nlohmann::json::parse(seen.body);
+  EXPECT_EQ(body,
+            (nlohmann::json{
+                {"model", "a \"model\""}, {"prompt", "Hi"}, {"max_tokens", 1}, {"stream", false}}));
 }
 
 TEST_F(CanaryTest, IsTheSameForWorkersThatServePlainRequestsInTheirRole) {

@@ -44,14 +44,14 @@ std::vector<nlohmann::json> events_of(Api api, const std::string& completion,
   return stream ? events_of(*stream) : std::vector<nlohmann::json>();
 }
 
-constexpr const char* kChat =
+constexpr const char* kChatCompletion =
     R"({"id":"chatcmpl-1","object":"chat.completion","created":17,"model":"m",)"
     R"("system_fingerprint":"fp","choices":[{"index":0,"message":{"role":"assistant",)"
     R"("content":"Hi ☃"},"logprobs":null,"finish_reason":"stop","stop_reason":128009}],)"
     R"("usage":{"prompt_tokens":3,"completion_tokens":1,"total_tokens":4}})";
 
 TEST(EventStream, GivesAChatAnswerAsOneDeltaAndItsEnd) {
-  const auto events = events_of(Api::Chat, kChat);
+  const auto events = events_of(Api::Chat, kChatCompletion);
   ASSERT_EQ(events.size(), 2U);
   for (const auto& event : events) {
     EXPECT_EQ(event["id"], "chatcmpl-1");
@@ -71,7 +71,7 @@ TEST(EventStream, GivesAChatAnswerAsOneDeltaAndItsEnd) {
 }
 
 TEST(EventStream, EndsWithTheUsageWhereItIsWanted) {
-  const auto events = events_of(Api::Chat, kChat, IncludeUsage::Yes);
+  const auto events = events_of(Api::Chat, kChatCompletion, IncludeUsage::Yes);
   ASSERT_EQ(events.size(), 3U);
   EXPECT_THAT(events[2]["choices"], IsEmpty());
   EXPECT_EQ(events[2]["usage"],

@@ -9,7 +9,7 @@
 namespace baton::engine {
 namespace {
 
-HandoffTicket ticket() {
+HandoffTicket bootstrap_ticket() {
   HandoffTicket made;
   made.peer.host = "10.0.0.5";
   made.peer.bootstrap_port = 8998;
@@ -22,18 +22,18 @@ TEST(SglangLegs, GetTheSameRequestWithTheRoomBehindIt) {
       Api::Chat, R"({"model":"m","stream":true,"stream_options":{"a":1},"max_tokens":9})");
   const BootstrapDialect dialect;
   EXPECT_EQ(
-      dialect.decode_body(request.call, ticket(), {}, DecodePurpose::Answer).joined(),
+      dialect.decode_body(request.call, bootstrap_ticket(), {}, DecodePurpose::Answer).joined(),
       R"({"model":"m","stream":true,"stream_options":{"a":1},"max_tokens":9,)"
       R"("bootstrap_host":"10.0.0.5","bootstrap_port":8998,"bootstrap_room":9223372036854775807})");
   // The prefill's answer is read whole; what it may produce is the engine's matter.
-  EXPECT_EQ(json(dialect.prefill_body(request.call, ticket())),
+  EXPECT_EQ(json(dialect.prefill_body(request.call, bootstrap_ticket())),
             json(R"({"model":"m","stream":false,"max_tokens":9,"bootstrap_host":"10.0.0.5",)"
                  R"("bootstrap_port":8998,"bootstrap_room":9223372036854775807})"));
 }
 
 TEST(SglangLegs, SayNullForAPortNobodyKnows) {
   const ClientRequest request(Api::Chat, R"({"model":"m"})");
-  HandoffTicket unknown = ticket();
+  HandoffTicket unknown = bootstrap_ticket();
   unknown.peer.bootstrap_port = std::nullopt;
   const auto body = json(BootstrapDialect().prefill_body(request.call, unknown));
   ASSERT_TRUE(body.contains("bootstrap_port"));
@@ -46,7 +46,8 @@ TEST(SglangLegs, OverruleHandoffFieldsOfTheClient) {
       R"({"bootstrap_host":"evil","bootstrap_port":1,"bootstrap_room":[1,2],)"
       R"("disagg_prefill_dp_rank":3,"kv_transfer_params":{},"model":"alias"})",
       "real");
-  EXPECT_EQ(json(BootstrapDialect().decode_body(request.call, ticket(), {}, DecodePurpose::Answer)),
+  EXPECT_EQ(json(BootstrapDialect().decode_body(request.call, bootstrap_ticket(), {},
+                                                DecodePurpose::Answer)),
             json(R"({"model":"real","bootstrap_host":"10.0.0.5","bootstrap_port":8998,)"
                  R"("bootstrap_room":9223372036854775807})"));
 }

@@ -13,7 +13,7 @@ namespace baton::engine {
 namespace {
 
 using testing::HasSubstr;
-using Kind = StreamContinuity::Passage::Kind;
+using PassageKind = StreamContinuity::Passage::Kind;
 
 struct StreamContinuityTest : testing::Test {
   void start(Api api, const std::string& body) {
@@ -25,8 +25,8 @@ struct StreamContinuityTest : testing::Test {
   // What the client gets of an event, without its framing.
   std::string client(const std::string& data) {
     const auto passage = stream->pass(data);
-    if (passage.kind == Kind::AsItIs) return data;
-    if (passage.kind == Kind::Dropped) return "";
+    if (passage.kind == PassageKind::AsItIs) return data;
+    if (passage.kind == PassageKind::Dropped) return "";
     EXPECT_TRUE(passage.event.starts_with("data: ") && passage.event.ends_with("\n\n"))
         << passage.event;
     return passage.event.substr(6, passage.event.size() - 8);
@@ -65,13 +65,13 @@ TEST_F(StreamContinuityTest, LetsPassWhatNeedsNoChange) {
   for (const char* data : {"[DONE]", R"({ "choices":[] , "usage":{"prompt_tokens":5}})",
                            R"({"choices":[{"index":0}]})", "no JSON", "",
                            R"({"error":{"message":"x","token_ids":[1]}})"})
-    EXPECT_EQ(stream->pass(data).kind, Kind::AsItIs) << data;
+    EXPECT_EQ(stream->pass(data).kind, PassageKind::AsItIs) << data;
 }
 
 TEST_F(StreamContinuityTest, GivesTheClientTheIdsItAskedFor) {
   start(Api::Chat, R"({"stream":true,"return_token_ids":true})");
-  EXPECT_EQ(stream->pass(kRole).kind, Kind::AsItIs);
-  EXPECT_EQ(stream->pass(piece("hi", "7")).kind, Kind::AsItIs);
+  EXPECT_EQ(stream->pass(kRole).kind, PassageKind::AsItIs);
+  EXPECT_EQ(stream->pass(piece("hi", "7")).kind, PassageKind::AsItIs);
   EXPECT_EQ(progress().token_ids, "7");
 }
 
@@ -308,7 +308,7 @@ TEST_F(StreamContinuityTest, WritesOneEventForOneEvent) {
   client(kRole);
   const auto passage = stream->pass(
       "{\"choices\":[{\"index\":0,\n\"token_ids\":[7],\r\n\n\"delta\":{\"content\":\"a\"}}]\n}");
-  ASSERT_EQ(passage.kind, Kind::Changed);
+  ASSERT_EQ(passage.kind, PassageKind::Changed);
   EXPECT_EQ(passage.event.find_first_of("\r\n"), passage.event.size() - 2);
 }
 

@@ -10,7 +10,7 @@
 namespace baton::engine {
 namespace {
 
-HandoffTicket ticket() {
+HandoffTicket context_ticket() {
   HandoffTicket made;
   made.disagg_request_id = 1099511627776;  // 2^40, the smallest the engine takes
   return made;
@@ -23,7 +23,7 @@ std::string answer(const std::string& choice, const std::string& rest = "") {
 TEST(TrtllmContextLeg, IsUnstreamedAndSaysContextOnly) {
   const ClientRequest request(
       Api::Chat, R"({"model":"m","stream":true,"stream_options":{"include_usage":true},"n":1})");
-  EXPECT_EQ(json(ContextFirstDialect().prefill_body(request.call, ticket())),
+  EXPECT_EQ(json(ContextFirstDialect().prefill_body(request.call, context_ticket())),
             json(R"({"model":"m","n":1,"stream":false,"disaggregated_params":)"
                  R"({"request_type":"context_only","disagg_request_id":1099511627776,)"
                  R"("schedule_style":0}})"));
@@ -34,7 +34,7 @@ TEST(TrtllmContextLeg, CarriesNoFieldOfAnotherDialectBecauseTheEngineRefusesThem
       Api::Completions,
       R"({"prompt":"p","kv_transfer_params":{},"bootstrap_host":"h","bootstrap_port":1,)"
       R"("bootstrap_room":2,"disagg_prefill_dp_rank":0,"disaggregated_params":{"x":1}})");
-  EXPECT_EQ(json(ContextFirstDialect().prefill_body(request.call, ticket())),
+  EXPECT_EQ(json(ContextFirstDialect().prefill_body(request.call, context_ticket())),
             json(R"({"prompt":"p","stream":false,"disaggregated_params":)"
                  R"({"request_type":"context_only","disagg_request_id":1099511627776,)"
                  R"("schedule_style":0}})"));
@@ -105,20 +105,21 @@ TEST(TrtllmGenerationLeg, GetsTheParamsAndThePromptAsTokens) {
   outcome.prompt_token_ids = "[1,2]";
   const ContextFirstDialect dialect;
   const ClientRequest chat(Api::Chat, R"({"messages":[],"stream":true})");
-  EXPECT_EQ(json(dialect.decode_body(chat.call, ticket(), outcome, DecodePurpose::Answer)),
+  EXPECT_EQ(json(dialect.decode_body(chat.call, context_ticket(), outcome, DecodePurpose::Answer)),
             json(R"({"messages":[],"stream":true,"prompt_token_ids":[1,2],)"
                  R"("disaggregated_params":{"request_type":"generation_only"}})"));
   const ClientRequest completions(Api::Completions, R"({"prompt":"text","stream":true})");
-  EXPECT_EQ(json(dialect.decode_body(completions.call, ticket(), outcome, DecodePurpose::Answer)),
-            json(R"({"prompt":[1,2],"stream":true,)"
-                 R"("disaggregated_params":{"request_type":"generation_only"}})"));
+  EXPECT_EQ(
+      json(dialect.decode_body(completions.call, context_ticket(), outcome, DecodePurpose::Answer)),
+      json(R"({"prompt":[1,2],"stream":true,)"
+           R"("disaggregated_params":{"request_type":"generation_only"}})"));
 }
 
 TEST(TrtllmGenerationLeg, KeepsTheClientsPromptWhereNoTokensCame) {
   PrefillOutcome outcome;
   outcome.handoff = "{}";
   const ClientRequest request(Api::Completions, R"({"prompt":"text"})");
-  EXPECT_EQ(json(ContextFirstDialect().decode_body(request.call, ticket(), outcome,
+  EXPECT_EQ(json(ContextFirstDialect().decode_body(request.call, context_ticket(), outcome,
                                                    DecodePurpose::Answer)),
             json(R"({"prompt":"text","disaggregated_params":{}})"));
 }
@@ -128,14 +129,14 @@ TEST(TrtllmGenerationLeg, ThatOnlyReleasesTheBlocksAsksForOneToken) {
   outcome.handoff = "{}";
   const ClientRequest request(Api::Completions,
                               R"({"prompt":"t","stream":true,"max_tokens":50,"min_tokens":7})");
-  EXPECT_EQ(json(ContextFirstDialect().decode_body(request.call, ticket(), outcome,
+  EXPECT_EQ(json(ContextFirstDialect().decode_body(request.call, context_ticket(), outcome,
                                                    DecodePurpose::Release)),
             json(R"({"prompt":"t","stream":false,"max_tokens":1,"disaggregated_params":{}})"));
 }
 
 TEST(TrtllmGenerationFirst, TellsBothWorkersOfEachOther) {
   const ClientRequest request(Api::Completions, R"({"prompt":"t","stream":true,"max_tokens":5})");
-  HandoffTicket both = ticket();
+  HandoffTicket both = context_ticket();
   both.peer.server_info =
       R"({"ctx_info_endpoint":["tcp://10.0.0.5:7","tcp://x"],"ctx_dp_rank":null,"request_type":"x",)"
       R"("big":18446744073709551616})";
@@ -160,7 +161,7 @@ TEST(TrtllmGenerationFirst, TakesOneEndpointAsItIsAndAsksForNothingThatIsNotKnow
         {R"({"ctx_info_endpoint":[]})", "[]"},
         {"", "null"},
         {"no JSON", "null"}}) {
-    HandoffTicket one = ticket();
+    HandoffTicket one = context_ticket();
     one.peer.server_info = info;
     const auto params = json(GenerationFirstDialect().decode_body(
         request.call, one, {}, DecodePurpose::Answer))["disaggregated_params"];

@@ -2,9 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/etcd_keys.h"
 
+#include "unit/fleet/etcd_value.h"
 #include "unit/fleet/fleet_fixture.h"
-
-#include <fmt/format.h>
 
 #include <chrono>
 #include <string>
@@ -26,9 +25,6 @@ using testing::SizeIs;
 
 constexpr milliseconds kLinger{15'000};
 
-std::string value(int port, std::string_view more = "") {
-  return fmt::format(R"({{"model":"m","url":"http://127.0.0.1:{}"{}}})", port, more);
-}
 KeyValue entry(std::string key, std::string text, std::int64_t lease = 0) {
   return {.key = std::move(key), .value = std::move(text), .lease = lease};
 }
@@ -60,24 +56,25 @@ struct EtcdKeysTest : FleetTest {
 };
 
 TEST_F(EtcdKeysTest, AnnouncesWhatIsListed) {
-  keys.replace({entry("/a", value(1)), entry("/b", value(2))}, false);
+  keys.replace({entry("/a", worker_value(1)), entry("/b", worker_value(2))}, false);
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:1", "127.0.0.1:2"));
   EXPECT_EQ(keys.workers(), 2U);
 }
 
 TEST_F(EtcdKeysTest, TakesTheLastOfSeveralChangesOfAKey) {
-  keys.apply({put("/a", value(1)), put("/b", value(2)), erased("/b"), put("/a", value(3)),
-              put("/c", value(4)), erased("/c"), put("/c", value(5))});
+  keys.apply({put("/a", worker_value(1)), put("/b", worker_value(2)), erased("/b"),
+              put("/a", worker_value(3)), put("/c", worker_value(4)), erased("/c"),
+              put("/c", worker_value(5))});
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:3", "127.0.0.1:5"));
 }
 
 TEST_F(EtcdKeysTest, ChangesOnlyWhatDiffersInAListing) {
-  keys.replace({entry("/a", value(1)), entry("/b", value(2))}, false);
+  keys.replace({entry("/a", worker_value(1)), entry("/b", worker_value(2))}, false);
   const auto before = at("127.0.0.1:1").id();
   const std::size_t told = changes();
-  keys.replace({entry("/a", value(1)), entry("/b", value(2))}, false);
+  keys.replace({entry("/a", worker_value(1)), entry("/b", worker_value(2))}, false);
   EXPECT_EQ(changes(), told);
-  keys.replace({entry("/a", value(1)), entry("/c", value(3))}, false);
+  keys.replace({entry("/a", worker_value(1)), entry("/c", worker_value(3))}, false);
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:1", "127.0.0.1:3"));
   EXPECT_EQ(at("127.0.0.1:1").id(), before);
 }
@@ -85,8 +82,8 @@ TEST_F(EtcdKeysTest, ChangesOnlyWhatDiffersInAListing) {
 // ---- values that cannot be read ----
 
 TEST_F(EtcdKeysTest, RefusesOneValueAndTakesTheOthers) {
-  keys.apply(
-      {put("/a", value(1)), put("/bad", R"({"model":"m","urll":"x"})"), put("/c", value(3))});
+  keys.apply({put("/a", worker_value(1)), put("/bad", R"({"model":"m","urll":"x"})"),
+              put("/c", worker_value(3))});
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:1", "127.0.0.1:3"));
   EXPECT_THAT(lines, HasSubstr(R"("event":"etcd_entry_refused","key":"/bad","problem":")"));
   EXPECT_THAT(lines, HasSubstr("urll"));
@@ -97,11 +94,11 @@ TEST_F(EtcdKeysTest, RefusesOneValueAndTakesTheOthers) {
 }
 
 TEST_F(EtcdKeysTest, KeepsTheGoodValueOfAKeyThatGetsABadOne) {
-  keys.apply({put("/a", value(1))});
+  keys.apply({put("/a", worker_value(1))});
   keys.apply({put("/a", "nonsense")});
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:1"));
   EXPECT_THAT(lines, HasSubstr(R"("value_before_holds":true)"));
-  keys.apply({put("/a", value(1))});
+  keys.apply({put("/a", worker_value(1))});
   EXPECT_EQ(keys.refused(), 0U);
   keys.apply({put("/a", "nonsense"), erased("/a")});
   EXPECT_THAT(serving(), IsEmpty());
@@ -121,21 +118,22 @@ TEST_F(EtcdKeysTest, TellsOfARefusedValueOnce) {
 // ---- keys that go ----
 
 TEST_F(EtcdKeysTest, LetsGoAtOnceOfWhoHadNoLease) {
-  keys.apply({put("/a", value(1))});
+  keys.apply({put("/a", worker_value(1))});
   keys.apply({erased("/a")});
   EXPECT_THAT(serving(), IsEmpty());
 }
 
 TEST_F(EtcdKeysTest, LetsGoAtOnceOfWhoWasDraining) {
-  keys.apply({put("/a", value(1), 7)});
-  keys.apply({put("/a", value(1, R"(,"draining":true)"), 7)});
+  keys.apply({put("/a", worker_value(1), 7)});
+  keys.apply({put("/a", worker_value(1, R"(,"draining":true)"), 7)});
   keys.apply({erased("/a")});
   EXPECT_THAT(serving(), IsEmpty());
   EXPECT_EQ(keys.doubts(), 0U);
 }
 
 TEST_F(EtcdKeysTest, KeepsWhoMayHaveLostItsLeaseOnly) {
-  keys.apply({put("/a", value(1), 7), put("/b", value(2), 7), put("/c", value(3), 8)});
+  keys.apply({put("/a", worker_value(1), 7), put("/b", worker_value(2), 7),
+              put("/c", worker_value(3), 8)});
   keys.apply({erased("/a"), erased("/b"), erased("/c")});
   EXPECT_THAT(serving(), SizeIs(3));
   EXPECT_EQ(keys.lingering(), 3U);
@@ -150,12 +148,12 @@ TEST_F(EtcdKeysTest, KeepsWhoMayHaveLostItsLeaseOnly) {
 }
 
 TEST_F(EtcdKeysTest, SeesNothingInAKeyThatComesBackInTime) {
-  keys.apply({put("/a", value(1), 7)});
+  keys.apply({put("/a", worker_value(1), 7)});
   const auto before = at("127.0.0.1:1").id();
   const std::size_t told = changes();
   keys.apply({erased("/a")});
   const auto doubt = keys.take_doubt();
-  keys.apply({put("/a", value(1), 8)});
+  keys.apply({put("/a", worker_value(1), 8)});
   EXPECT_EQ(keys.lingering(), 0U);
   keys.withdraw(*doubt);  // too late: it is there again
   keys.tend(Clock::now() + 2 * kLinger, false);
@@ -164,45 +162,45 @@ TEST_F(EtcdKeysTest, SeesNothingInAKeyThatComesBackInTime) {
 }
 
 TEST_F(EtcdKeysTest, AsksAfterTheLeaseItHadLast) {
-  keys.apply({put("/a", value(1), 7)});
-  keys.apply({put("/a", value(1), 8)});
+  keys.apply({put("/a", worker_value(1), 7)});
+  keys.apply({put("/a", worker_value(1), 8)});
   keys.apply({erased("/a")});
   EXPECT_EQ(keys.take_doubt()->lease, 8);
 }
 
 TEST_F(EtcdKeysTest, TakesAnotherInstanceForAnotherWorker) {
-  keys.apply({put("/a", value(1, R"(,"instance":"x")"), 7)});
+  keys.apply({put("/a", worker_value(1, R"(,"instance":"x")"), 7)});
   const auto before = at("127.0.0.1:1").id();
   keys.apply({erased("/a")});
-  keys.apply({put("/a", value(1, R"(,"instance":"y")"), 8)});
+  keys.apply({put("/a", worker_value(1, R"(,"instance":"y")"), 8)});
   EXPECT_NE(at("127.0.0.1:1").id(), before);
   EXPECT_EQ(keys.lingering(), 0U);
 }
 
 TEST_F(EtcdKeysTest, LetsNobodyLingerInThePlaceOfAnother) {
-  keys.apply({put("/a", value(1, R"(,"instance":"x")"), 7)});
+  keys.apply({put("/a", worker_value(1, R"(,"instance":"x")"), 7)});
   keys.apply({erased("/a")});
-  keys.apply({put("/b", value(1, R"(,"instance":"y")"), 8)});
+  keys.apply({put("/b", worker_value(1, R"(,"instance":"y")"), 8)});
   EXPECT_EQ(keys.workers(), 1U);
   EXPECT_EQ(at("127.0.0.1:1").spec().instance, "y");
   // The other way round: the new one is there before the old one goes.
-  keys.apply({put("/c", value(1, R"(,"instance":"z")"), 9)});
+  keys.apply({put("/c", worker_value(1, R"(,"instance":"z")"), 9)});
   keys.apply({erased("/b")});
   EXPECT_EQ(keys.lingering(), 0U);
   EXPECT_EQ(at("127.0.0.1:1").spec().instance, "z");
 }
 
 TEST_F(EtcdKeysTest, ForgetsWhereAKeyWasWhenItMoves) {
-  keys.apply({put("/a", value(1), 7)});
+  keys.apply({put("/a", worker_value(1), 7)});
   keys.apply({erased("/a")});
-  keys.apply({put("/a", value(2), 8)});
+  keys.apply({put("/a", worker_value(2), 8)});
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:2"));
   keys.tend(Clock::now() + 2 * kLinger, false);
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:2"));
 }
 
 TEST_F(EtcdKeysTest, EndsLingeringWithTime) {
-  keys.apply({put("/a", value(1), 7)});
+  keys.apply({put("/a", worker_value(1), 7)});
   keys.apply({erased("/a")});
   keys.tend(Clock::now() + kLinger - seconds(5), false);
   EXPECT_THAT(serving(), SizeIs(1));
@@ -213,7 +211,7 @@ TEST_F(EtcdKeysTest, EndsLingeringWithTime) {
 }
 
 TEST_F(EtcdKeysTest, CountsNoTimeWhileEtcdIsAway) {
-  keys.apply({put("/a", value(1), 7)});
+  keys.apply({put("/a", worker_value(1), 7)});
   keys.apply({erased("/a")});
   const Time later = Clock::now() + 10 * kLinger;
   keys.tend(later, true);
@@ -224,7 +222,8 @@ TEST_F(EtcdKeysTest, CountsNoTimeWhileEtcdIsAway) {
 }
 
 TEST_F(EtcdKeysTest, EndsLingeringWithTheEngine) {
-  keys.apply({put("/a", value(1), 7), put("/b", value(2), 7), put("/c", value(3), 7)});
+  keys.apply({put("/a", worker_value(1), 7), put("/b", worker_value(2), 7),
+              put("/c", worker_value(3), 7)});
   for (const Fleet::Member& one : fleet().members()) one.worker->answered();
   keys.apply({erased("/a"), erased("/b")});
   at("127.0.0.1:2").unreachable(Failure::Unreachable, "silence");
@@ -238,7 +237,7 @@ TEST_F(EtcdKeysTest, EndsLingeringWithTheEngine) {
 }
 
 TEST_F(EtcdKeysTest, LingersWhereAListingLacksAKey) {
-  keys.replace({entry("/a", value(1), 7), entry("/b", value(2))}, false);
+  keys.replace({entry("/a", worker_value(1), 7), entry("/b", worker_value(2))}, false);
   keys.replace({}, false);
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:1"));
   keys.replace({}, false);
@@ -246,14 +245,14 @@ TEST_F(EtcdKeysTest, LingersWhereAListingLacksAKey) {
 }
 
 TEST_F(EtcdKeysTest, LetsEverybodyLingerWhereEtcdsDataWasLost) {
-  keys.replace({entry("/a", value(1), 7), entry("/b", value(2))}, false);
+  keys.replace({entry("/a", worker_value(1), 7), entry("/b", worker_value(2))}, false);
   keys.replace({}, true);
   EXPECT_THAT(serving(), SizeIs(2));
 }
 
 TEST_F(EtcdKeysTest, LetsNobodyLingerWhereThatIsSwitchedOff) {
   EtcdKeys strict(fleet(), milliseconds(0), metrics, log);
-  strict.apply({put("/a", value(1), 7)});
+  strict.apply({put("/a", worker_value(1), 7)});
   strict.apply({erased("/a")});
   EXPECT_THAT(serving(), IsEmpty());
   EXPECT_EQ(strict.doubts(), 0U);

@@ -4,6 +4,7 @@
 
 #include "support/fake_etcd.h"
 #include "support/io_fixture.h"
+#include "unit/fleet/etcd_value.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,10 +24,6 @@ using test::FakeEtcd;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string value(int port, std::string_view more = "") {
-  return fmt::format(R"({{"model":"m","url":"http://127.0.0.1:{}"{}}})", port, more);
-}
 
 struct EtcdSourceTest : test::IoFixture {
   ~EtcdSourceTest() override {
@@ -65,7 +62,7 @@ struct EtcdSourceTest : test::IoFixture {
   }
   // Until something that etcd is told now has come through.
   void run_past_news() {
-    etcd.put("/marker", value(9));
+    etcd.put("/marker", worker_value(9));
     run_until([this] { return fleet.find_worker("127.0.0.1:9") != nullptr; });
     etcd.erase("/marker");
     run_until([this] { return fleet.find_worker("127.0.0.1:9") == nullptr; });
@@ -95,7 +92,7 @@ struct EtcdSourceTest : test::IoFixture {
 };
 
 TEST_F(EtcdSourceTest, ListsAndThenFollows) {
-  etcd.put("/a", value(1));
+  etcd.put("/a", worker_value(1));
   start();
   EXPECT_FALSE(source->status().well);
   EXPECT_THAT(source->status().detail, HasSubstr("has not answered yet"));
@@ -103,7 +100,7 @@ TEST_F(EtcdSourceTest, ListsAndThenFollows) {
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:1"));
   EXPECT_EQ(source->status().detail, "");
   EXPECT_EQ(gauge("baton_etcd_connected"), 1);
-  etcd.put("/b", value(2));
+  etcd.put("/b", worker_value(2));
   etcd.erase("/a");
   run_until([this] { return serving() == std::vector<std::string>{"127.0.0.1:2"}; });
   EXPECT_EQ(etcd.listings(), 1U);
@@ -111,7 +108,7 @@ TEST_F(EtcdSourceTest, ListsAndThenFollows) {
 }
 
 TEST_F(EtcdSourceTest, SaysThatAKeyCannotBeUsed) {
-  etcd.put("/a", value(1));
+  etcd.put("/a", worker_value(1));
   etcd.put("/bad", "nonsense");
   start();
   run_until_well();
@@ -124,7 +121,7 @@ TEST_F(EtcdSourceTest, TakesAThousandAtOnceWithoutListingAgain) {
   run_until_well();
   std::vector<FakeEtcd::Change> changes;
   for (int port = 1; port <= 1000; ++port)
-    changes.push_back({fmt::format("/{}", port), value(port), 0});
+    changes.push_back({fmt::format("/{}", port), worker_value(port), 0});
   etcd.change(changes);
   run_until_serving(1000);
   for (auto& change : changes) change.value.reset();
@@ -136,7 +133,7 @@ TEST_F(EtcdSourceTest, TakesAThousandAtOnceWithoutListingAgain) {
 // ---- etcd goes and comes ----
 
 TEST_F(EtcdSourceTest, ListsAgainAfterACompactionAndChangesNothing) {
-  etcd.put("/a", value(1));
+  etcd.put("/a", worker_value(1));
   start();
   run_until_well();
   const auto before = fleet.find_worker("127.0.0.1:1")->id();
@@ -149,8 +146,8 @@ TEST_F(EtcdSourceTest, ListsAgainAfterACompactionAndChangesNothing) {
 }
 
 TEST_F(EtcdSourceTest, ServesOnWhileEtcdIsAwayAndConverges) {
-  etcd.put("/a", value(1));
-  etcd.put("/b", value(2));
+  etcd.put("/a", worker_value(1));
+  etcd.put("/b", worker_value(2));
   start();
   run_until_well();
   const auto before = fleet.find_worker("127.0.0.1:1")->id();
@@ -162,7 +159,7 @@ TEST_F(EtcdSourceTest, ServesOnWhileEtcdIsAwayAndConverges) {
   EXPECT_THAT(source->status().detail, HasSubstr("serving with 2 workers last known"));
   EXPECT_THAT(source->status().detail, HasSubstr(etcd.endpoint().to_string()));
   etcd.erase("/b");
-  etcd.put("/c", value(3));
+  etcd.put("/c", worker_value(3));
   etcd.set_away(false);
   run_until_well();
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:1", "127.0.0.1:3"));
@@ -174,7 +171,7 @@ TEST_F(EtcdSourceTest, ServesOnWhileEtcdIsAwayAndConverges) {
 
 TEST_F(EtcdSourceTest, WaitsForAnEtcdThatIsNotThereYet) {
   etcd.set_away(true);
-  etcd.put("/a", value(1));
+  etcd.put("/a", worker_value(1));
   start();
   run_until_lost();
   EXPECT_THAT(source->status().detail, HasSubstr("serving with 0 workers"));
@@ -183,8 +180,8 @@ TEST_F(EtcdSourceTest, WaitsForAnEtcdThatIsNotThereYet) {
 }
 
 TEST_F(EtcdSourceTest, KeepsEverybodyWhenEtcdComesBackEmpty) {
-  etcd.put("/a", value(1), 7);
-  etcd.put("/b", value(2));
+  etcd.put("/a", worker_value(1), 7);
+  etcd.put("/b", worker_value(2));
   start();
   run_until_well();
   etcd.set_away(true);
@@ -197,8 +194,8 @@ TEST_F(EtcdSourceTest, KeepsEverybodyWhenEtcdComesBackEmpty) {
   EXPECT_THAT(source->status().detail, HasSubstr("2 workers are without a lease"));
   // Whoever registers again has never been away.
   const std::size_t changes = told("worker_changed");
-  etcd.put("/a", value(1), 8);
-  etcd.put("/b", value(2), 9);
+  etcd.put("/a", worker_value(1), 8);
+  etcd.put("/b", worker_value(2), 9);
   run_until([this] { return gauge("baton_etcd_lingering") == 0; });
   EXPECT_EQ(told("worker_changed"), changes);
 }
@@ -206,7 +203,7 @@ TEST_F(EtcdSourceTest, KeepsEverybodyWhenEtcdComesBackEmpty) {
 // ---- leases ----
 
 TEST_F(EtcdSourceTest, LetsGoOfWhoWasDeletedWhileItsLeaseLives) {
-  etcd.put("/a", value(1), 7);
+  etcd.put("/a", worker_value(1), 7);
   start();
   run_until_serving(1);
   etcd.erase("/a");
@@ -215,7 +212,7 @@ TEST_F(EtcdSourceTest, LetsGoOfWhoWasDeletedWhileItsLeaseLives) {
 }
 
 TEST_F(EtcdSourceTest, KeepsWhoseLeaseRanOutUntilTheTimeIsOver) {
-  etcd.put("/a", value(1), 7);
+  etcd.put("/a", worker_value(1), 7);
   start(milliseconds(700));
   run_until_well();
   etcd.expire(7);
@@ -227,7 +224,7 @@ TEST_F(EtcdSourceTest, KeepsWhoseLeaseRanOutUntilTheTimeIsOver) {
 }
 
 TEST_F(EtcdSourceTest, LetsGoOfWhoseEngineIsAwayToo) {
-  etcd.put("/a", value(1), 7);
+  etcd.put("/a", worker_value(1), 7);
   start();
   run_until_serving(1);
   etcd.expire(7);
@@ -238,7 +235,7 @@ TEST_F(EtcdSourceTest, LetsGoOfWhoseEngineIsAwayToo) {
 
 TEST_F(EtcdSourceTest, KeepsWhoeverEtcdCannotTellOf) {
   etcd.set_secretive(true);
-  etcd.put("/a", value(1), 7);
+  etcd.put("/a", worker_value(1), 7);
   start();
   run_until_serving(1);
   run_until_well();
@@ -251,7 +248,7 @@ TEST_F(EtcdSourceTest, KeepsWhoeverEtcdCannotTellOf) {
 // ---- the end ----
 
 TEST_F(EtcdSourceTest, StopsWhileItWatchesAndTheFleetStays) {
-  etcd.put("/a", value(1), 7);
+  etcd.put("/a", worker_value(1), 7);
   start();
   run_until_well();
   etcd.expire(7);

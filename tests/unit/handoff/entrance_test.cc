@@ -23,7 +23,7 @@ using admission::Awaited;
 using admission::Chance;
 using admission::Tried;
 
-constexpr const char* kRequest = R"({"model":"m","prompt":"p","stream":true})";
+constexpr const char* kUnlimitedRequest = R"({"model":"m","prompt":"p","stream":true})";
 
 struct EntranceTest : HandoffFixture {
   // One request at the gate, as it is tried by the test.
@@ -70,7 +70,7 @@ struct EntranceTest : HandoffFixture {
                         selection.first_workers().policy(), "m", io.get_executor(), metrics);
   }
   std::unique_ptr<Visitor> visitor(const std::string& id = "id-1", std::uint64_t tokens = 4096) {
-    Job wanted = job(engine::Api::Completions, kRequest);
+    Job wanted = job(engine::Api::Completions, kUnlimitedRequest);
     wanted.request_id = id;
     wanted.prompt_tokens = tokens;
     wanted.observer = std::make_shared<KnownPromptStub>(tokens);

@@ -20,6 +20,15 @@
 
 namespace baton::handoff {
 
+// What clients ask.
+inline constexpr const char* kRequest =
+    R"({"model":"m","prompt":"p","max_tokens":50,"stream":true})";
+inline constexpr const char* kChat = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
+// What a prefill engine answers: it keeps the blocks, or has met the decode engine.
+inline constexpr const char* kKept =
+    R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"remote_port":5600}})";
+inline constexpr const char* kMet = R"({"choices":[{"finish_reason":"length"}]})";
+
 // A Handoff over fake engines, and one request at a time that goes through it.
 struct HandoffFixture : test::IoFixture {
   template <class T>

@@ -21,11 +21,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr const char* kKept =
-    R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"remote_port":5600}})";
-constexpr const char* kMet = R"({"choices":[{"finish_reason":"length"}]})";
-constexpr const char* kRequest = R"({"model":"m","prompt":"p","max_tokens":50,"stream":true})";
-
 FakeEngine::Script nobody_should_come() {
   return [](FakePeer& peer) { peer.read_request(); };
 }

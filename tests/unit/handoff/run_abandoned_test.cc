@@ -18,13 +18,12 @@ using test::FakePeer;
 using test::response;
 using testing::HasSubstr;
 
-constexpr const char* kKept =
+constexpr const char* kKeptPartlyCached =
     R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"remote_port":5600},)"
     R"("usage":{"prompt_tokens":9,"completion_tokens":1,)"
     R"("prompt_tokens_details":{"cached_tokens":4}}})";
-constexpr const char* kMet =
+constexpr const char* kMetWithUsage =
     R"({"choices":[{"finish_reason":"length"}],"usage":{"prompt_tokens":9}})";
-constexpr const char* kRequest = R"({"model":"m","prompt":"p","max_tokens":50,"stream":true})";
 
 struct Abandoned : HandoffFixture {
   void serve_pair(Engine engine, const FakeEngine& prefill, const FakeEngine& decode) {
@@ -46,7 +45,7 @@ struct Abandoned : HandoffFixture {
 
 TEST_F(Abandoned, BeforeAnythingWasDoneMeansThatNothingIsSent) {
   for (const Engine engine : {Engine::Vllm, Engine::Sglang, Engine::Trtllm}) {
-    const FakeEngine prefill(test::always(response(200, kKept)));
+    const FakeEngine prefill(test::always(response(200, kKeptPartlyCached)));
     const FakeEngine decode(test::always(response(200, "decoded")));
     config.models.clear();
     serve_pair(engine, prefill, decode);
@@ -76,7 +75,7 @@ TEST_F(Abandoned, WhileAPeerIsLookedUpMeansThatNothingIsSent) {
 
 // vLLM: the prefill may finish; what it pinned is then fetched by a leg of one token.
 TEST_F(Abandoned, DuringAVllmPrefillHasTheBlocksReleasedAfterIt) {
-  FakeEngine prefill(answers_when_told(response(200, kKept)));
+  FakeEngine prefill(answers_when_told(response(200, kKeptPartlyCached)));
   const FakeEngine decode(test::always(response(200, "released")));
   serve_pair(Engine::Vllm, prefill, decode);
   begin(Api::Completions, kRequest);
@@ -99,7 +98,7 @@ TEST_F(Abandoned, DuringAVllmPrefillHasTheBlocksReleasedAfterIt) {
 }
 
 TEST_F(Abandoned, DuringAPrefillThatKeepsNothingReleasesNothing) {
-  FakeEngine prefill(answers_when_told(response(200, kMet)));
+  FakeEngine prefill(answers_when_told(response(200, kMetWithUsage)));
   const FakeEngine decode(test::always(response(200, "decoded")));
   serve_pair(Engine::Vllm, prefill, decode);
   begin(Api::Completions, kRequest);
@@ -113,7 +112,7 @@ TEST_F(Abandoned, DuringAPrefillThatKeepsNothingReleasesNothing) {
 
 TEST_F(Abandoned, DuringAPrefillThatFailsRepeatsNothing) {
   FakeEngine prefill(answers_when_told(response(500, "boom")));
-  const FakeEngine other(test::always(response(200, kKept)));
+  const FakeEngine other(test::always(response(200, kKeptPartlyCached)));
   const FakeEngine decode(test::always(response(200, "decoded")));
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()},
                        {Role::Prefill, other.endpoint()},
@@ -144,7 +143,7 @@ TEST_F(Abandoned, APrefillThatTakesTooLongIsDroppedWhenTheGraceIsOver) {
 // vLLM, TensorRT-LLM: a decode that is fetching is not cut; its first byte shows that it has.
 TEST_F(Abandoned, DuringADecodeBeforeItsFirstTokenIsCompletedFirst) {
   for (const bool head_first : {false, true}) {
-    FakeEngine prefill(test::always(response(200, kKept)));
+    FakeEngine prefill(test::always(response(200, kKeptPartlyCached)));
     FakeEngine slow([head_first](FakePeer& peer) {
       peer.read_request();
       const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
@@ -190,7 +189,7 @@ TEST_F(Abandoned, DuringADecodeBeforeItsFirstTokenIsCompletedFirst) {
 
 TEST_F(Abandoned, ADecodeThatNeverBeginsIsDroppedWhenTheGraceIsOverAndTheBlocksReleased) {
   grace = 50ms;
-  const FakeEngine prefill(test::always(response(200, kKept)));
+  const FakeEngine prefill(test::always(response(200, kKeptPartlyCached)));
   const FakeEngine stuck(waits_to_be_dropped());
   const FakeEngine decode(test::always(response(200, "released")));
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()},
@@ -228,7 +227,7 @@ TEST_F(Abandoned, DuringAContextPhaseIsCompletedByAGenerationOfOneToken) {
 
 // vLLM's push: both legs run; what is being written is not cut either.
 TEST_F(Abandoned, DuringAPushLetsTheBlocksArriveAndThenStops) {
-  FakeEngine prefill(answers_when_told(response(200, kMet)));
+  FakeEngine prefill(answers_when_told(response(200, kMetWithUsage)));
   FakeEngine decode([](FakePeer& peer) {
     peer.read_request();
     peer.wait_for_proceed();
@@ -256,7 +255,7 @@ TEST_F(Abandoned, DuringAPushLetsTheBlocksArriveAndThenStops) {
 
 // SGLang: the decode is closed at once, the prefill ends by itself.
 TEST_F(Abandoned, DuringAnSglangHandoffClosesTheDecodeAtOnceAndLeavesThePrefillToEnd) {
-  FakeEngine prefill(answers_when_told(response(200, kMet)));
+  FakeEngine prefill(answers_when_told(response(200, kMetWithUsage)));
   const FakeEngine decode(waits_to_be_dropped());
   serve_pair(Engine::Sglang, prefill, decode);
   begin(Api::Completions, kRequest);
@@ -305,7 +304,7 @@ TEST_F(Abandoned, AnAnswerLetGoBeforeItBeganEndsBothLegs) {
 }
 
 TEST_F(Abandoned, AnAnswerLetGoBeforeItBeganHasItsBlocksReleased) {
-  const FakeEngine prefill(test::always(response(200, kKept)));
+  const FakeEngine prefill(test::always(response(200, kKeptPartlyCached)));
   const FakeEngine slow([](FakePeer& peer) {
     peer.read_request();
     peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
@@ -324,7 +323,7 @@ TEST_F(Abandoned, AnAnswerLetGoBeforeItBeganHasItsBlocksReleased) {
 }
 
 TEST_F(Abandoned, AStreamIsClosedAtOnce) {
-  const FakeEngine prefill(test::always(response(200, kKept)));
+  const FakeEngine prefill(test::always(response(200, kKeptPartlyCached)));
   const FakeEngine decode([](FakePeer& peer) {
     peer.read_request();
     peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");

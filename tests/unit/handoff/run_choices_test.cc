@@ -24,8 +24,6 @@ using test::FakeEngine;
 using test::FakePeer;
 using test::response;
 
-constexpr const char* kRequest = R"({"model":"m","prompt":"p","max_tokens":50,"stream":true})";
-
 // Answers each request when the test says so.
 FakeEngine::Script when_told() {
   return [](FakePeer& peer) {

@@ -22,10 +22,9 @@ using test::FakePeer;
 using test::response;
 using testing::HasSubstr;
 
-constexpr const char* kKept =
+constexpr const char* kKeptWithUsage =
     R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"remote_port":5600},)"
     R"("usage":{"prompt_tokens":9,"completion_tokens":1}})";
-constexpr const char* kRequest = R"({"model":"m","prompt":"p","max_tokens":50,"stream":true})";
 
 bool says(const test::SeenRequest& request, const std::string& line) {
   return request.head.find(line + "\r\n") != std::string::npos;
@@ -40,7 +39,7 @@ struct RunTest : HandoffFixture {
     for (const auto& one : decodes) all.emplace_back(Role::Decode, one);
     serve(Engine::Vllm, all);
   }
-  FakeEngine prefill{test::always(response(200, kKept))};
+  FakeEngine prefill{test::always(response(200, kKeptWithUsage))};
   FakeEngine decode{test::always(response(200, "decoded"))};
 };
 
@@ -194,7 +193,7 @@ TEST_F(RunTest, ADecodeThatBreaksBeforeItsFirstTokenHasTheBlocksReleasedAndAllRe
       peer.read_request();
       if (after_head) peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
     });
-    const FakeEngine first(test::always(response(200, kKept)));
+    const FakeEngine first(test::always(response(200, kKeptWithUsage)));
     const FakeEngine other(test::always(response(200, "decoded")));
     config.models.clear();
     serve_vllm({first.endpoint()}, {breaking.endpoint(), other.endpoint()});

@@ -21,8 +21,7 @@ using test::FakePeer;
 using test::response;
 using testing::HasSubstr;
 
-constexpr const char* kRequest = R"({"model":"m","messages":[],"stream":true})";
-constexpr const char* kMet = R"({"choices":[{"finish_reason":"length"}]})";
+constexpr const char* kChatRequest = R"({"model":"m","messages":[],"stream":true})";
 
 std::string id_of(const test::SeenRequest& request) {
   const std::size_t at = request.head.find("X-Request-Id: ") + 14;
@@ -40,7 +39,7 @@ TEST_F(LegsTogether, MeetInAnotherRoomForEachRequest) {
   const FakeEngine decode(test::always(response(200, "decoded")));
   serve_pair(prefill.endpoint(), decode.endpoint());
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+    EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
     wait_for_legs();
     answer.reset();
   }
@@ -62,7 +61,7 @@ TEST_F(LegsTogether, APrefillThatRefusesEndsTheDecodeAtOnce) {
   const FakeEngine prefill(test::always(response(400, R"({"message":"too long"})")));
   const FakeEngine decode(waits_to_be_dropped());
   serve_pair(prefill.endpoint(), decode.endpoint());
-  ask(Api::Chat, kRequest);
+  ask(Api::Chat, kChatRequest);
   ASSERT_FALSE(*answer);
   EXPECT_EQ(failure(), Errc::EngineRejected);
   EXPECT_EQ(answer->error().message(), "too long");
@@ -79,7 +78,7 @@ TEST_F(LegsTogether, APrefillThatFailsClosesTheWaitingDecodeAndAllIsRepeated) {
                          {Role::Prefill, prefill.endpoint()},
                          {Role::Decode, waiting.endpoint()},
                          {Role::Decode, decode.endpoint()}});
-  begin(Api::Chat, kRequest);
+  begin(Api::Chat, kChatRequest);
   run_until([&] { return waiting.requests().size() == 1 && failing.pauses() == 1; });
   failing.proceed();
   wait_for_answer();
@@ -116,7 +115,7 @@ TEST_F(LegsTogether, APrefillThatFailsAfterTheDecodesHeadIsRepeatedToo) {
                          {Role::Prefill, prefill.endpoint()},
                          {Role::Decode, waiting.endpoint()},
                          {Role::Decode, decode.endpoint()}});
-  ask(Api::Chat, kRequest);
+  ask(Api::Chat, kChatRequest);
   ASSERT_TRUE(*answer);
   run_until([&] { return failing.pauses() == 1; });
   failing.proceed();
@@ -129,7 +128,7 @@ TEST_F(LegsTogether, APrefillThatFailsInsideItsAnswerEndsTheDecodeToo) {
   const FakeEngine prefill(test::always(response(200, R"({"error":{"message":"out of blocks"}})")));
   const FakeEngine decode(waits_to_be_dropped());
   serve_pair(prefill.endpoint(), decode.endpoint());
-  ask(Api::Chat, kRequest);
+  ask(Api::Chat, kChatRequest);
   ASSERT_FALSE(*answer);
   EXPECT_EQ(answer->error().message(), "out of blocks");
   EXPECT_TRUE(decode.requests().empty() || decode.wait_for_drops(1));
@@ -156,11 +155,11 @@ TEST_F(LegsTogether, APrefillThatFailsEndsADecodeOnAKeptConnectionToo) {
     peer.wait_for_drop();
   });
   serve_pair(prefill.endpoint(), decode.endpoint());
-  EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+  EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
   answer.reset();
   wait_for_legs();
 
-  begin(Api::Chat, kRequest);
+  begin(Api::Chat, kChatRequest);
   run_until([&] { return decode.requests().size() == 2 && prefill.pauses() == 1; });
   prefill.proceed();
   wait_for_answer();
@@ -179,7 +178,7 @@ TEST_F(LegsTogether, ADecodeThatFailsEndsThePrefillAtOnceAndAllIsRepeated) {
                          {Role::Prefill, prefill.endpoint()},
                          {Role::Decode, full.endpoint()},
                          {Role::Decode, decode.endpoint()}});
-  begin(Api::Chat, kRequest);
+  begin(Api::Chat, kChatRequest);
   run_until([&] { return waiting.requests().size() == 1 && full.pauses() == 1; });
   full.proceed();
   wait_for_answer();
@@ -196,7 +195,7 @@ TEST_F(LegsTogether, SayWhyTheOnlyDecodeFailed) {
   FakeEngine full(answers_when_told(response(503, R"({"message":"full"})")));
   const FakeEngine prefill(waits_to_be_dropped());
   serve_pair(prefill.endpoint(), full.endpoint());
-  begin(Api::Chat, kRequest);
+  begin(Api::Chat, kChatRequest);
   run_until([&] { return prefill.requests().size() == 1 && full.pauses() == 1; });
   full.proceed();
   wait_for_answer();
@@ -221,7 +220,7 @@ TEST_F(LegsTogether, WhatHappensToThePrefillNoLongerMattersOnceTheFirstTokenIsTh
     peer.write("-last");
   });
   serve_pair(prefill.endpoint(), decode.endpoint());
-  ask(Api::Chat, kRequest);
+  ask(Api::Chat, kChatRequest);
   ASSERT_TRUE(*answer);
   (*answer)->first_token();
   run_until([&] { return prefill.requests().size() == 1; });
@@ -238,7 +237,7 @@ TEST_F(LegsTogether, GoOnToOthersWhereOneCannotBeReached) {
                          {Role::Prefill, prefill.endpoint()},
                          {Role::Decode, test::closed_endpoint()},
                          {Role::Decode, decode.endpoint()}});
-  EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+  EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
   EXPECT_EQ(trail.prefill.worker, prefill.endpoint().to_string());
   EXPECT_EQ(trail.decode.worker, decode.endpoint().to_string());
 }
@@ -246,7 +245,7 @@ TEST_F(LegsTogether, GoOnToOthersWhereOneCannotBeReached) {
 TEST_F(LegsTogether, FailWhereNobodyCanBeReached) {
   const FakeEngine decode(waits_to_be_dropped());
   serve_pair(test::closed_endpoint(), decode.endpoint());
-  ask(Api::Chat, kRequest);
+  ask(Api::Chat, kChatRequest);
   ASSERT_FALSE(*answer);
   EXPECT_EQ(failure(), Errc::EngineUnreachable);
 }
@@ -267,7 +266,7 @@ TEST_F(Push, TellsTheDecodeWorkerWhoWillWriteForWhichRequest) {
   const FakeEngine prefill(test::always(response(200, kMet)));
   const FakeEngine decode(test::always(response(200, "decoded")));
   serve_push(prefill.endpoint(), decode.endpoint());
-  EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+  EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
   wait_for_legs();
   const auto params = json(decode.requests()[0].body)["kv_transfer_params"];
   EXPECT_EQ(params["remote_engine_id"], "e-1");
@@ -282,7 +281,7 @@ TEST_F(Push, DoesNotTrustAClientsRequestIdToBeUnique) {
   const FakeEngine decode(test::always(response(200, "decoded")));
   serve_push(prefill.endpoint(), decode.endpoint());
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(ask_and_read(Api::Chat, kRequest), "decoded");
+    EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
     wait_for_legs();
   }
   ASSERT_EQ(prefill.requests().size(), 2U);
@@ -321,7 +320,7 @@ TEST_F(Push, BlocksOfAPrefillWhoseDecodeFailedAreReleased) {
   const FakeEngine prefill(test::always(response(200, kMet)));
   FakeEngine full(answers_when_told(response(400, R"({"message":"no"})")));
   serve_push(prefill.endpoint(), full.endpoint());
-  begin(Api::Chat, kRequest);
+  begin(Api::Chat, kChatRequest);
   run_until([&] { return full.pauses() == 1 && trail.prefill.done.has_value(); });
   full.proceed();
   wait_for_answer();

@@ -19,11 +19,8 @@ using model::Version;
 using test::FakeEngine;
 using test::response;
 
-constexpr const char* kKept =
-    R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":{"remote_port":5600}})";
 constexpr const char* kContext =
     R"({"choices":[{"finish_reason":"length","disaggregated_params":{"ctx_request_id":1}}]})";
-constexpr const char* kChat = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
 
 struct RunWithTokenIds : HandoffFixture {
   Job job_with_ids(Api api, const char* body) {

@@ -30,7 +30,7 @@ const std::string kServed =
     response(200, R"({"choices":[{"index":0,"text":"a","finish_reason":"length"}]})");
 
 // An engine that answers as it is told, and can be told something else.
-struct Engine {
+struct ObedientEngine {
   std::atomic<int> health{200};
   std::atomic<bool> other_model{false};
   std::atomic<int> completion{200};
@@ -104,7 +104,7 @@ struct WatchTest : test::IoFixture {
 };
 
 TEST_F(WatchTest, FindsOutWhoHasJoinedAndWhatItIs) {
-  const Engine engine;
+  const ObedientEngine engine;
   begin();
   EXPECT_EQ(join(engine.server.endpoint())->condition(), Condition::New);
   EXPECT_EQ(watch->facts(worker()->id()), nullptr);
@@ -117,7 +117,7 @@ TEST_F(WatchTest, FindsOutWhoHasJoinedAndWhatItIs) {
 }
 
 TEST_F(WatchTest, NoticesAdaptersThatComeAndGo) {
-  Engine engine;
+  ObedientEngine engine;
   options.health.interval = milliseconds(20);
   begin();
   join(engine.server.endpoint());
@@ -132,7 +132,7 @@ TEST_F(WatchTest, NoticesAdaptersThatComeAndGo) {
 }
 
 TEST_F(WatchTest, AsksNobodyWhatItIsWhereThatIsSwitchedOff) {
-  Engine engine;
+  ObedientEngine engine;
   engine.other_model = true;
   options.probe.enabled = false;
   begin();
@@ -142,7 +142,7 @@ TEST_F(WatchTest, AsksNobodyWhatItIsWhereThatIsSwitchedOff) {
 }
 
 TEST_F(WatchTest, RefusesAWorkerThatIsSomethingElseUntilItIsMended) {
-  Engine engine;
+  ObedientEngine engine;
   engine.other_model = true;
   options.health.interval = milliseconds(50);
   begin();
@@ -154,7 +154,7 @@ TEST_F(WatchTest, RefusesAWorkerThatIsSomethingElseUntilItIsMended) {
 }
 
 TEST_F(WatchTest, WaitsForAnEngineThatIsNotReadyYet) {
-  Engine engine;
+  ObedientEngine engine;
   engine.health = 503;
   begin();
   join(engine.server.endpoint());
@@ -173,7 +173,7 @@ TEST_F(WatchTest, TellsWhereNobodyListens) {
 }
 
 TEST_F(WatchTest, TakesWhoComesBackAfterItsProcessEndedForAnotherWorker) {
-  const Engine engine;
+  const ObedientEngine engine;
   begin();
   join(engine.server.endpoint());
   wait_for(Condition::Up);
@@ -186,7 +186,7 @@ TEST_F(WatchTest, TakesWhoComesBackAfterItsProcessEndedForAnotherWorker) {
 }
 
 TEST_F(WatchTest, KeepsAWorkerThatWasOnlyOutOfReach) {
-  const Engine engine;
+  const ObedientEngine engine;
   begin();
   join(engine.server.endpoint());
   wait_for(Condition::Up);
@@ -197,7 +197,7 @@ TEST_F(WatchTest, KeepsAWorkerThatWasOnlyOutOfReach) {
 }
 
 TEST_F(WatchTest, NoticesThatAnIdleWorkerHasDied) {
-  Engine engine;
+  ObedientEngine engine;
   options.health.interval = milliseconds(50);
   begin();
   join(engine.server.endpoint());
@@ -207,7 +207,7 @@ TEST_F(WatchTest, NoticesThatAnIdleWorkerHasDied) {
 }
 
 TEST_F(WatchTest, BringsAnEjectedWorkerBackForATrial) {
-  const Engine engine;
+  const ObedientEngine engine;
   begin();
   join(engine.server.endpoint());
   wait_for(Condition::Up);
@@ -221,7 +221,7 @@ TEST_F(WatchTest, BringsAnEjectedWorkerBackForATrial) {
 }
 
 TEST_F(WatchTest, SendsACanaryToAWorkerWithoutSuccess) {
-  const Engine engine;
+  const ObedientEngine engine;
   options.canary.idle = milliseconds(50);
   begin();
   join(engine.server.endpoint());
@@ -231,7 +231,7 @@ TEST_F(WatchTest, SendsACanaryToAWorkerWithoutSuccess) {
 }
 
 TEST_F(WatchTest, EjectsAWorkerWhoseCanariesFailAlthoughItsHealthIsFine) {
-  Engine engine;
+  ObedientEngine engine;
   engine.completion = 500;
   options.canary = {.idle = milliseconds(20), .timeout = milliseconds(2000), .failures = 2};
   begin();
@@ -242,7 +242,7 @@ TEST_F(WatchTest, EjectsAWorkerWhoseCanariesFailAlthoughItsHealthIsFine) {
 }
 
 TEST_F(WatchTest, TakesAPushBackOfACanaryForNoFailure) {
-  Engine engine;
+  ObedientEngine engine;
   engine.completion = 429;
   options.canary = {.idle = milliseconds(20), .timeout = milliseconds(2000), .failures = 1};
   begin();
@@ -252,7 +252,7 @@ TEST_F(WatchTest, TakesAPushBackOfACanaryForNoFailure) {
 }
 
 TEST_F(WatchTest, LetsAWorkerServeOnlyWhenItHasPassedItsTest) {
-  const Engine engine;
+  const ObedientEngine engine;
   options.probe.self_test = true;
   options.health.interval = milliseconds(50);
   int tests = 0;
@@ -268,7 +268,7 @@ TEST_F(WatchTest, LetsAWorkerServeOnlyWhenItHasPassedItsTest) {
 }
 
 TEST_F(WatchTest, TellsTheOldWorkerWhatAProbeOfItFound) {
-  Engine engine;
+  ObedientEngine engine;
   engine.other_model = true;
   begin();
   const auto first = join(engine.server.endpoint(), "one");
@@ -281,7 +281,7 @@ TEST_F(WatchTest, TellsTheOldWorkerWhatAProbeOfItFound) {
 }
 
 TEST_F(WatchTest, ForgetsWhoHasGone) {
-  const Engine engine;
+  const ObedientEngine engine;
   begin();
   const auto id = join(engine.server.endpoint())->id();
   wait_for(Condition::Up);

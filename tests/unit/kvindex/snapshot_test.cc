@@ -34,7 +34,7 @@ void fill(Index& index, Slot slot, std::uint32_t seed) {
   }
 }
 
-std::vector<Match> match(const Index& index, std::span<const SequenceHash> prompt) {
+std::vector<Match> matches_of(const Index& index, std::span<const SequenceHash> prompt) {
   std::vector<Match> matches;
   index.match(prompt, matches);
   return matches;
@@ -99,7 +99,7 @@ TEST(Snapshot, ARestoredIndexIsLikeTheOldOne) {
         prompt.push_back(prompt.empty() ? first_sequence(block)
                                         : next_sequence(prompt.back(), block));
       }
-      EXPECT_EQ(match(restored, prompt), match(old, prompt));
+      EXPECT_EQ(matches_of(restored, prompt), matches_of(old, prompt));
       const std::array name{blocks[chance() % blocks.size()].engine};
       const auto tier = static_cast<Tier>(chance() % kTiers);
       EXPECT_EQ(restored.remove(again, name, tier), old.remove(slot, name, tier));

@@ -15,11 +15,11 @@
 namespace baton::loadgen {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using testing::HasSubstr;
 using testing::Not;
 
-Json result_of(const std::string& label, double ttft_ms) {
+OrderedJson result_of(const std::string& label, double ttft_ms) {
   Options options;
   options.url = "http://bench.example:8080";
   options.label = label;
@@ -44,16 +44,16 @@ std::string data_of(const std::string& page) {
 }
 
 TEST(Report, HoldsItsDataWhole) {
-  const std::vector<Json> results{result_of("first", 10), result_of("second", 20)};
+  const std::vector<OrderedJson> results{result_of("first", 10), result_of("second", 20)};
   const std::string page = report_html(results);
-  const Json data = Json::parse(data_of(page));
+  const OrderedJson data = OrderedJson::parse(data_of(page));
   ASSERT_EQ(data.size(), 2U);
   for (const char* part : {"label", "configuration", "summary", "workers", "series", "histograms"})
     EXPECT_EQ(data[1][part], results[1][part]) << part;
 }
 
 TEST(Report, NeedsNothingFromElsewhere) {
-  const std::vector<Json> results{result_of("one", 10)};
+  const std::vector<OrderedJson> results{result_of("one", 10)};
   std::string page = report_html(results);
   page.replace(page.find(data_of(page)), data_of(page).size(), "");
   EXPECT_THAT(page, Not(HasSubstr("://")));
@@ -63,15 +63,16 @@ TEST(Report, NeedsNothingFromElsewhere) {
 }
 
 TEST(Report, IsNotBrokenByNamesThatLookLikeMarkup) {
-  const std::vector<Json> results{result_of("<img src=x>", 10)};
+  const std::vector<OrderedJson> results{result_of("<img src=x>", 10)};
   const std::string page = report_html(results);
   EXPECT_THAT(page, Not(HasSubstr("</script><b>")));
   EXPECT_THAT(page, Not(HasSubstr("<img")));
-  EXPECT_EQ(Json::parse(data_of(page))[0]["label"], "<img src=x>");
+  EXPECT_EQ(OrderedJson::parse(data_of(page))[0]["label"], "<img src=x>");
 }
 
 TEST(Comparison, PutsResultsSideBySideAndLeavesOutWhatNobodyTold) {
-  const std::vector<Json> results{result_of("first", 10), result_of("a much longer name", 20)};
+  const std::vector<OrderedJson> results{result_of("first", 10),
+                                         result_of("a much longer name", 20)};
   const std::string text = comparison_text(results);
   EXPECT_THAT(text, HasSubstr("first"));
   EXPECT_TRUE(std::regex_search(text, std::regex(R"(TTFT p50 ms +10\.00 +20\.00\n)"))) << text;

@@ -13,7 +13,7 @@
 namespace baton::loadgen {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
@@ -63,12 +63,12 @@ Outcome some_outcome() {
 }
 
 TEST(Result, HasTheFiguresOfTheRun) {
-  const Json result = result_json(some_plan(), some_outcome());
+  const OrderedJson result = result_json(some_plan(), some_outcome());
   EXPECT_EQ(result["format"], "baton-bench");
   EXPECT_EQ(result["version"], 1);
   EXPECT_EQ(result["label"], "mine");
   EXPECT_EQ(result["started_at"], "1970-01-01T00:00:00Z");
-  const Json& summary = result["summary"];
+  const OrderedJson& summary = result["summary"];
   EXPECT_EQ(summary["measured_s"], 2.0);  // from 1 s to 3 s
   EXPECT_EQ(summary["requests"]["completed"], 20);
   EXPECT_EQ(summary["requests"]["refused"], 1);
@@ -86,12 +86,12 @@ TEST(Result, HasTheFiguresOfTheRun) {
 }
 
 TEST(Result, TellsHowEvenTheLoadWasAndCountsWhoGotNothing) {
-  const Json result = result_json(some_plan(), some_outcome());
+  const OrderedJson result = result_json(some_plan(), some_outcome());
   // p1 served 15 of 20, d1 all of them and d2 none.
   EXPECT_EQ(result["balance"]["prefill"]["requests"]["max_over_mean"], 1.5);
   EXPECT_EQ(result["balance"]["decode"]["requests"]["max_over_mean"], 2.0);
   ASSERT_EQ(result["workers"].size(), 4U);
-  for (const Json& worker : result["workers"]) {
+  for (const OrderedJson& worker : result["workers"]) {
     if (worker["name"] == "p2") {
       EXPECT_EQ(worker["prompt_tokens"], 500);
       EXPECT_EQ(worker["computed_tokens"], 500 - worker["cached_tokens"].get<int>());
@@ -101,24 +101,24 @@ TEST(Result, TellsHowEvenTheLoadWasAndCountsWhoGotNothing) {
 }
 
 TEST(Result, HasASeriesAHistogramAndSomeSamplesInOrder) {
-  const Json result = result_json(some_plan(), some_outcome());
-  const Json& points = result["series"]["points"];
+  const OrderedJson result = result_json(some_plan(), some_outcome());
+  const OrderedJson& points = result["series"]["points"];
   ASSERT_EQ(points.size(), 4U);
   EXPECT_EQ(points[0]["sent"], 0);
   EXPECT_FALSE(points[0].contains("ttft_p50"));
   EXPECT_EQ(points[1]["sent"], 10);
   EXPECT_EQ(points[2]["refused"], 1);
   std::uint64_t counted = 0;
-  for (const Json& bucket : result["histograms"]["ttft_ms"])
+  for (const OrderedJson& bucket : result["histograms"]["ttft_ms"])
     counted += bucket[1].get<std::uint64_t>();
   EXPECT_EQ(counted, 20U);
-  const Json& samples = result["samples"];
+  const OrderedJson& samples = result["samples"];
   ASSERT_EQ(samples.size(), 5U);
   for (std::size_t i = 1; i < 5; ++i) EXPECT_LE(samples[i - 1]["t"], samples[i]["t"]);
 }
 
 TEST(Result, SaysWhatWasAskedFor) {
-  const Json configuration = result_json(some_plan(), some_outcome())["configuration"];
+  const OrderedJson configuration = result_json(some_plan(), some_outcome())["configuration"];
   EXPECT_EQ(configuration["loop"], "open");
   EXPECT_EQ(configuration["rate"], 20.0);
   EXPECT_TRUE(configuration["concurrency"].is_null());
@@ -134,17 +134,17 @@ TEST(Result, HasWhatTheRouterToldInColumns) {
                      .gauges = {{"in_flight", {{{"decode", "d1"}, 2}, {{"decode", "d2"}, 4}}}},
                      .prompt_tokens = 100,
                      .reported_cached = 40});
-  const Json fleet = result_json(some_plan(), outcome)["fleet"];
-  EXPECT_EQ(fleet["t"], Json({0.0, 1.0}));
-  EXPECT_EQ(fleet["hit_rate"], Json({nullptr, 0.4}));
-  const Json& columns = fleet["gauges"]["in_flight"];
-  EXPECT_EQ(columns[0]["values"], Json({1.0, 2.0}));
-  EXPECT_EQ(columns[1]["values"], Json({nullptr, 4.0}));
+  const OrderedJson fleet = result_json(some_plan(), outcome)["fleet"];
+  EXPECT_EQ(fleet["t"], OrderedJson({0.0, 1.0}));
+  EXPECT_EQ(fleet["hit_rate"], OrderedJson({nullptr, 0.4}));
+  const OrderedJson& columns = fleet["gauges"]["in_flight"];
+  EXPECT_EQ(columns[0]["values"], OrderedJson({1.0, 2.0}));
+  EXPECT_EQ(columns[1]["values"], OrderedJson({nullptr, 4.0}));
 }
 
 TEST(Result, ComesBackFromItsFile) {
   const std::string path = testing::TempDir() + "result_test.json";
-  const Json result = result_json(some_plan(), some_outcome());
+  const OrderedJson result = result_json(some_plan(), some_outcome());
   std::ofstream(path) << result.dump();
   const auto read = read_result(path);
   ASSERT_TRUE(read) << read.error().message();

@@ -2,12 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "overlap/caches.h"
 
+#include "unit/overlap/counting.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
-#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -24,12 +25,6 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr kvindex::BlockShape kShape{.size = 4};
-
-std::vector<kvindex::TokenId> counting(std::size_t tokens) {
-  std::vector<kvindex::TokenId> made(tokens);
-  std::iota(made.begin(), made.end(), 1U);
-  return made;
-}
 
 Holder holder(std::uint64_t worker, std::uint32_t rank = 0) { return {{worker}, rank}; }
 

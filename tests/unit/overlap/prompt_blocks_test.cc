@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "overlap/prompt_blocks.h"
 
+#include "unit/overlap/counting.h"
+
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <vector>
 
 namespace baton::overlap {
@@ -12,12 +13,6 @@ namespace {
 
 using kvindex::BlockShape;
 using kvindex::SequenceHash;
-
-std::vector<kvindex::TokenId> counting(std::size_t tokens) {
-  std::vector<kvindex::TokenId> made(tokens);
-  std::iota(made.begin(), made.end(), 1U);
-  return made;
-}
 
 TEST(PromptBlocksTest, CutsAPromptOnceForEachShape) {
   const HashPlan plan{.shapes = {{.size = 4}, {.size = 3}, {.size = 3, .bigram = true}},

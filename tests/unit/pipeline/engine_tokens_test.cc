@@ -16,10 +16,9 @@ namespace baton::pipeline {
 namespace {
 
 using engine::Api;
+using handoff::kChat;
 using test::FakeEngine;
 using test::response;
-
-constexpr const char* kChat = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
 
 struct EngineTokensTest : handoff::HandoffFixture {
   Result<std::vector<prompt::TokenIds>> tokens(Api api, const std::string& body) {

@@ -21,11 +21,10 @@ namespace baton::pipeline {
 namespace {
 
 using engine::Api;
+using handoff::kChat;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr const char* kChat = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
 
 constexpr const char* kImage =
     R"({"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"},

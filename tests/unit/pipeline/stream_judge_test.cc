@@ -16,10 +16,10 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kToken = "data: {\"choices\":[{\"index\":0,\"text\":\"a\"}]}\n\n";
-const std::string kFinish =
+const std::string kTextToken = "data: {\"choices\":[{\"index\":0,\"text\":\"a\"}]}\n\n";
+const std::string kTextFinish =
     "data: {\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\n";
-const std::string kDone = "data: [DONE]\n\n";
+const std::string kDoneEvent = "data: [DONE]\n\n";
 
 std::string usage_event(int cached) {
   return "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2,"
@@ -63,7 +63,8 @@ struct StreamJudgeTest : testing::Test {
 };
 
 TEST_F(StreamJudgeTest, PassesSoundEventsOnByteForByteInOnePiece) {
-  const std::string events = ": hi\n\n" + kToken + kToken + kFinish + usage_event(3) + kDone;
+  const std::string events =
+      ": hi\n\n" + kTextToken + kTextToken + kTextFinish + usage_event(3) + kDoneEvent;
   reader.feed(events);
   EXPECT_EQ(judge().take(reader, events), events);
   EXPECT_TRUE(judge().done());
@@ -74,7 +75,7 @@ TEST_F(StreamJudgeTest, PassesSoundEventsOnByteForByteInOnePiece) {
 }
 
 TEST_F(StreamJudgeTest, GivesTheSameWhereverTheBytesAreCut) {
-  const std::string events = kToken + kFinish + usage_event(1) + kDone;
+  const std::string events = kTextToken + kTextFinish + usage_event(1) + kDoneEvent;
   for (std::size_t cut = 1; cut < events.size(); ++cut) {
     made.reset();
     reader = wire::SseReader();
@@ -94,12 +95,12 @@ TEST_F(StreamJudgeTest, StopsAtTheFirstEventThatIsNotSound) {
       {"data: {\"choices\":\n\n", Errc::EngineProtocol},
       {"data: {\"error\":{\"message\":\"out of memory\"}}\n\n", Errc::EngineFailed},
       {"data: {\"choices\":[{\"finish_reason\":\"abort\"}]}\n\n", Errc::EngineFailed},
-      {kDone, Errc::EngineFailed},
+      {kDoneEvent, Errc::EngineFailed},
   };
   for (const auto& c : cases) {
     made.reset();
     reader = wire::SseReader();
-    EXPECT_EQ(feed(kToken + c.event + kFinish + kDone), kToken) << c.event;
+    EXPECT_EQ(feed(kTextToken + c.event + kTextFinish + kDoneEvent), kTextToken) << c.event;
     ASSERT_TRUE(judge().failure()) << c.event;
     EXPECT_EQ(judge().failure()->code(), c.code) << c.event;
     EXPECT_EQ(take(), "") << c.event;
@@ -116,23 +117,24 @@ TEST_F(StreamJudgeTest, KeepsTheEnginesWords) {
 TEST_F(StreamJudgeTest, HasNotBegunByAComment) {
   EXPECT_EQ(feed(": wait\n\n"), ": wait\n\n");
   EXPECT_FALSE(judge().begun()) << "no token was taken";
-  feed(kToken);
+  feed(kTextToken);
   EXPECT_TRUE(judge().begun());
 }
 
 TEST_F(StreamJudgeTest, TakesNothingBehindTheEnd) {
-  EXPECT_EQ(feed(kToken + kFinish + kDone + kToken), kToken + kFinish + kDone);
+  EXPECT_EQ(feed(kTextToken + kTextFinish + kDoneEvent + kTextToken),
+            kTextToken + kTextFinish + kDoneEvent);
 }
 
 TEST_F(StreamJudgeTest, HoldsUsageBackUntilThePrefillHasAnswered) {
   judge().expect_prefill(true);
-  EXPECT_EQ(feed(kToken + kFinish + usage_event(9) + kDone), kToken + kFinish);
+  EXPECT_EQ(feed(kTextToken + kTextFinish + usage_event(9) + kDoneEvent), kTextToken + kTextFinish);
   EXPECT_TRUE(judge().waits_for_prefill());
   EXPECT_EQ(take(), "") << "and all behind it";
   engine::PrefillOutcome prefill;
   prefill.usage = engine::Usage{.prompt_tokens = 9, .completion_tokens = 1, .cached_tokens = 4};
   judge().set_prefill(prefill);
-  EXPECT_EQ(take(), usage_event(4) + kDone);
+  EXPECT_EQ(take(), usage_event(4) + kDoneEvent);
   EXPECT_FALSE(judge().waits_for_prefill());
   EXPECT_TRUE(judge().done());
   EXPECT_EQ(record.usage->cached_tokens, 4);
@@ -142,7 +144,7 @@ TEST_F(StreamJudgeTest, HoldsUsageBackUntilThePrefillHasAnswered) {
 TEST_F(StreamJudgeTest, NeverTakesTheDecodesWordForWhatWasCached) {
   judge().expect_prefill(true);
   const engine::PrefillOutcome unknown;
-  feed(kToken + usage_event(9));
+  feed(kTextToken + usage_event(9));
   judge().set_prefill(unknown);
   EXPECT_NE(take(), usage_event(9)) << "to the decode worker all of the prompt was there";
   EXPECT_FALSE(record.usage->cached_tokens);
@@ -150,17 +152,17 @@ TEST_F(StreamJudgeTest, NeverTakesTheDecodesWordForWhatWasCached) {
 
 TEST_F(StreamJudgeTest, NeedsNoPrefillWhereOneWorkerServes) {
   judge().expect_prefill(false);
-  EXPECT_EQ(feed(kToken + usage_event(9)), kToken + usage_event(9));
+  EXPECT_EQ(feed(kTextToken + usage_event(9)), kTextToken + usage_event(9));
 }
 
 TEST_F(StreamJudgeTest, BeginsAnewAfterAFailure) {
-  feed(kToken + "data: {\n\n");
+  feed(kTextToken + "data: {\n\n");
   ASSERT_TRUE(judge().failure());
   judge().restart();
   reader = wire::SseReader();
   EXPECT_FALSE(judge().failure());
   EXPECT_FALSE(judge().begun());
-  EXPECT_EQ(feed(kDone), "");
+  EXPECT_EQ(feed(kDoneEvent), "");
   EXPECT_TRUE(judge().failure()) << "the finish must be of the new stream";
 }
 
@@ -171,14 +173,14 @@ const std::string kWithoutIds =
 
 TEST_F(StreamJudgeTest, TakesOutWhatOnlyBatonAskedFor) {
   with_continuity(R"({"prompt":"p","stream":true})");
-  EXPECT_EQ(feed(": hi\n\n" + kIds + kIds + kFinish + kDone),
-            ": hi\n\n" + kWithoutIds + kWithoutIds + kFinish + kDone);
+  EXPECT_EQ(feed(": hi\n\n" + kIds + kIds + kTextFinish + kDoneEvent),
+            ": hi\n\n" + kWithoutIds + kWithoutIds + kTextFinish + kDoneEvent);
   EXPECT_TRUE(judge().done());
 }
 
 TEST_F(StreamJudgeTest, LeavesInWhatTheClientAskedForToo) {
   with_continuity(R"({"prompt":"p","stream":true,"return_token_ids":true})");
-  EXPECT_EQ(feed(kIds + kFinish), kIds + kFinish);
+  EXPECT_EQ(feed(kIds + kTextFinish), kIds + kTextFinish);
 }
 
 TEST_F(StreamJudgeTest, GoesOnUnderTheFirstStreamsIdAfterARestart) {

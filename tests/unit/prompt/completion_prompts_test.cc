@@ -16,7 +16,7 @@ Result<std::vector<CompletionPrompt>> prompts_of(std::string_view json) {
   return completion_prompts(wire::JsonObject::parse(body).value());
 }
 
-using Prompts = std::vector<CompletionPrompt>;
+using CompletionPromptList = std::vector<CompletionPrompt>;
 
 TEST(CompletionPrompts, ThatAreAllIdsAreKnownWithoutATokenizer) {
   const auto given = [](const std::string& text) {
@@ -33,12 +33,13 @@ TEST(CompletionPrompts, ThatAreAllIdsAreKnownWithoutATokenizer) {
 }
 
 TEST(CompletionPrompts, AreTextIdsOrAListOfEither) {
-  EXPECT_EQ(prompts_of(R"("a\nb é")").value(), Prompts{std::string("a\nb é")});
-  EXPECT_EQ(prompts_of("\"\"").value(), Prompts{std::string()});
-  EXPECT_EQ(prompts_of(" [1, 2 ,3]").value(), Prompts({TokenIds{1, 2, 3}}));
-  EXPECT_EQ(prompts_of(R"(["a","b"])").value(), Prompts({std::string("a"), std::string("b")}));
+  EXPECT_EQ(prompts_of(R"("a\nb é")").value(), CompletionPromptList{std::string("a\nb é")});
+  EXPECT_EQ(prompts_of("\"\"").value(), CompletionPromptList{std::string()});
+  EXPECT_EQ(prompts_of(" [1, 2 ,3]").value(), CompletionPromptList({TokenIds{1, 2, 3}}));
+  EXPECT_EQ(prompts_of(R"(["a","b"])").value(),
+            CompletionPromptList({std::string("a"), std::string("b")}));
   EXPECT_EQ(prompts_of(R"([[1],[ ],[2,4294967295]])").value(),
-            Prompts({TokenIds{1}, TokenIds{}, TokenIds{2, 4294967295}}));
+            CompletionPromptList({TokenIds{1}, TokenIds{}, TokenIds{2, 4294967295}}));
 }
 
 TEST(CompletionPrompts, AreNoneWhereThereIsNoPrompt) {

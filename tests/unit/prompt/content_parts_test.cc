@@ -12,15 +12,15 @@
 namespace baton::prompt {
 namespace {
 
-Content reshaped(std::string_view json, ContentFormat format) {
+Content reshaped_content(std::string_view json, ContentFormat format) {
   const jinja::Value content = from_json(json);
   return content_of(&content, format, 2).value();
 }
 std::string as_text(std::string_view json) {
-  return shown(reshaped(json, ContentFormat::Text).value);
+  return shown(reshaped_content(json, ContentFormat::Text).value);
 }
 std::string as_parts(std::string_view json) {
-  return shown(reshaped(json, ContentFormat::Parts).value);
+  return shown(reshaped_content(json, ContentFormat::Parts).value);
 }
 
 TEST(Content, OfTextStaysTextOrBecomesOnePart) {
@@ -81,17 +81,18 @@ TEST(Content, IsInexactWithMedia) {
   };
   for (const auto& [part, reason] : cases) {
     const std::string json = std::string("[\"see\",") + part + ",\"?\"]";
-    const Content text = reshaped(json, ContentFormat::Text);
+    const Content text = reshaped_content(json, ContentFormat::Text);
     EXPECT_EQ(shown(text.value), "\"see\n?\"");
     EXPECT_EQ(text.inexact, reason);
   }
-  const Content parts = reshaped(R"([{"type":"image_url","image_url":{}}])", ContentFormat::Parts);
+  const Content parts =
+      reshaped_content(R"([{"type":"image_url","image_url":{}}])", ContentFormat::Parts);
   EXPECT_EQ(shown(parts.value), R"([{"type":"image"}])");
   EXPECT_EQ(parts.inexact, "messages[2] has an image");
 }
 
 TEST(Content, IsInexactWithPartsThatAreNotKnown) {
-  const Content content = reshaped(R"(["a",{"type":"hologram"}])", ContentFormat::Text);
+  const Content content = reshaped_content(R"(["a",{"type":"hologram"}])", ContentFormat::Text);
   EXPECT_EQ(shown(content.value), R"("a")");
   EXPECT_NE(content.inexact.find("messages[2].content[1]"), std::string::npos);
   EXPECT_NE(content.inexact.find("hologram"), std::string::npos);

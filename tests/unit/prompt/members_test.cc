@@ -11,15 +11,15 @@
 namespace baton::prompt {
 namespace {
 
-constexpr std::string_view kBody = R"({"a":null,"t":true,"f":false,"n":1,"s":"true"})";
+constexpr std::string_view kMembers = R"({"a":null,"t":true,"f":false,"n":1,"s":"true"})";
 
 TEST(Members, ThatAreNullAreNotGiven) {
-  const auto body = wire::JsonObject::parse(kBody).value();
+  const auto body = wire::JsonObject::parse(kMembers).value();
   EXPECT_FALSE(is_given(body, "a"));
   EXPECT_FALSE(is_given(body, "absent"));
   EXPECT_TRUE(is_given(body, "f"));
 
-  const jinja::Value value = from_json(kBody);
+  const jinja::Value value = from_json(kMembers);
   EXPECT_EQ(find_present(value.as_dict(), "a"), nullptr);
   EXPECT_EQ(find_present(value.as_dict(), "absent"), nullptr);
   ASSERT_NE(find_present(value.as_dict(), "n"), nullptr);
@@ -27,7 +27,7 @@ TEST(Members, ThatAreNullAreNotGiven) {
 }
 
 TEST(Flag, IsWhatTheBodySaysOrTheDefault) {
-  const auto body = wire::JsonObject::parse(kBody).value();
+  const auto body = wire::JsonObject::parse(kMembers).value();
   EXPECT_TRUE(flag(body, "t", false).value());
   EXPECT_FALSE(flag(body, "f", true).value());
   EXPECT_TRUE(flag(body, "a", true).value());
@@ -35,7 +35,7 @@ TEST(Flag, IsWhatTheBodySaysOrTheDefault) {
 }
 
 TEST(Flag, RefusesWhatIsNeitherTrueNorFalse) {
-  const auto body = wire::JsonObject::parse(kBody).value();
+  const auto body = wire::JsonObject::parse(kMembers).value();
   for (const char* const key : {"n", "s"}) {
     const auto read = flag(body, key, true);
     ASSERT_FALSE(read) << key;

@@ -12,11 +12,13 @@
 namespace baton::prompt {
 namespace {
 
-ToolCalls reshaped(std::string_view json) { return tool_calls_of(from_json(json), 1).value(); }
+ToolCalls reshaped_calls(std::string_view json) {
+  return tool_calls_of(from_json(json), 1).value();
+}
 
 TEST(ToolCalls, HaveTheirMembersInTheEnginesOrderAndNoOthers) {
   EXPECT_EQ(
-      shown(reshaped(R"([{"type":"function","index":0,"function":{"name":"f","extra":1,
+      shown(reshaped_calls(R"([{"type":"function","index":0,"function":{"name":"f","extra":1,
                                 "arguments":"{\"b\": 1, \"a\": [true]}"},"id":"c1"}])")
                 .calls),
       R"([{"id":"c1","function":{"arguments":{"b":1,"a":[true]},"name":"f"},"type":"function"}])");
@@ -27,7 +29,7 @@ TEST(ToolCalls, WithoutArgumentsHaveAnEmptyObject) {
                                       R"("arguments":null,)", "", R"("arguments":5,)"}) {
     const std::string json = std::string(R"([{"id":"c","function":{)") + arguments +
                              R"("name":"f"},"type":"function"}])";
-    const ToolCalls calls = reshaped(json);
+    const ToolCalls calls = reshaped_calls(json);
     EXPECT_EQ(shown(calls.calls),
               R"([{"id":"c","function":{"arguments":{},"name":"f"},"type":"function"}])")
         << json;
@@ -36,12 +38,13 @@ TEST(ToolCalls, WithoutArgumentsHaveAnEmptyObject) {
 }
 
 TEST(ToolCalls, TakeArgumentsThatAreParsedAlready) {
-  EXPECT_EQ(shown(reshaped(R"([{"id":"c","function":{"name":"f","arguments":{"x":1}}}])").calls),
-            R"([{"id":"c","function":{"arguments":{"x":1},"name":"f"}}])");
+  EXPECT_EQ(
+      shown(reshaped_calls(R"([{"id":"c","function":{"name":"f","arguments":{"x":1}}}])").calls),
+      R"([{"id":"c","function":{"arguments":{"x":1},"name":"f"}}])");
 }
 
 TEST(ToolCalls, AreInexactWhereArgumentsAreNotJson) {
-  const ToolCalls calls = reshaped(R"([{"function":{"name":"f","arguments":"{\"x\": "}}])");
+  const ToolCalls calls = reshaped_calls(R"([{"function":{"name":"f","arguments":"{\"x\": "}}])");
   EXPECT_EQ(shown(calls.calls), R"([{"function":{"arguments":{},"name":"f"}}])");
   EXPECT_EQ(calls.inexact, "messages[1].tool_calls[0].function.arguments is not JSON");
 }

@@ -12,26 +12,29 @@
 namespace baton::prompt {
 namespace {
 
-std::string reshaped(std::string_view json) { return shown(tools_of(from_json(json)).value()); }
+std::string reshaped_tools(std::string_view json) {
+  return shown(tools_of(from_json(json)).value());
+}
 
 TEST(Tools, HaveTheirMembersInTheEnginesOrderAndNoOthers) {
-  EXPECT_EQ(reshaped(R"([{"function":{"parameters":{"type":"object","properties":{}},"strict":true,
+  EXPECT_EQ(
+      reshaped_tools(R"([{"function":{"parameters":{"type":"object","properties":{}},"strict":true,
                           "description":"d","vendor":1,"name":"f"},"type":"function","x":2}])"),
-            R"([{"type":"function","function":{"name":"f","description":"d",)"
-            R"("parameters":{"type":"object","properties":{}},"strict":true}}])");
+      R"([{"type":"function","function":{"name":"f","description":"d",)"
+      R"("parameters":{"type":"object","properties":{}},"strict":true}}])");
 }
 
 TEST(Tools, SayNullWhereDescriptionOrParametersAreNotGiven) {
   EXPECT_EQ(
-      reshaped(R"([{"type":"function","function":{"name":"f","strict":null}}])"),
+      reshaped_tools(R"([{"type":"function","function":{"name":"f","strict":null}}])"),
       R"([{"type":"function","function":{"name":"f","description":null,"parameters":null}}])");
   EXPECT_EQ(
-      reshaped(R"([{"function":{"name":"f"}}])"),
+      reshaped_tools(R"([{"function":{"name":"f"}}])"),
       R"([{"type":"function","function":{"name":"f","description":null,"parameters":null}}])");
 }
 
 TEST(Tools, HandDeferredLoadingDownToTheirFunctions) {
-  EXPECT_EQ(reshaped(R"([{"type":"function","function":{"name":"f"},"defer_loading":true},
+  EXPECT_EQ(reshaped_tools(R"([{"type":"function","function":{"name":"f"},"defer_loading":true},
                          {"type":"function","function":{"name":"g","defer_loading":false},
                           "defer_loading":true}])"),
             R"([{"type":"function","function":{"name":"f","description":null,"parameters":null,)"

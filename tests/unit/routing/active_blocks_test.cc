@@ -164,7 +164,7 @@ TEST(ActiveBlocks, FindsThousandsOfSeats) {
 }
 
 // One prompt of the history below.
-struct Live {
+struct LivePrompt {
   Slot slot;
   BlockChain chain;
   ActiveBlocks::Run* end;
@@ -172,9 +172,9 @@ struct Live {
 };
 
 // What each seat's blocks weigh, counted one by one.
-std::map<Slot, BlockWeight> recount(const std::vector<Live>& prompts) {
+std::map<Slot, BlockWeight> recount(const std::vector<LivePrompt>& prompts) {
   std::map<std::pair<Slot, std::uint64_t>, std::vector<BlockWeight>> holders;
-  for (const Live& one : prompts) {
+  for (const LivePrompt& one : prompts) {
     for (const std::uint64_t hash : *one.chain) holders[{one.slot, hash}].push_back(one.weight);
   }
   std::map<Slot, BlockWeight> sums;
@@ -184,19 +184,19 @@ std::map<Slot, BlockWeight> recount(const std::vector<Live>& prompts) {
   return sums;
 }
 
-std::map<Slot, std::size_t> recount_shared(const std::vector<Live>& prompts,
+std::map<Slot, std::size_t> recount_shared(const std::vector<LivePrompt>& prompts,
                                            const BlockChain& chain) {
   std::map<Slot, std::size_t> most;
-  for (const Live& one : prompts) {
+  for (const LivePrompt& one : prompts) {
     const std::size_t blocks = common_blocks(*one.chain, *chain);
     if (blocks > 0) most[one.slot] = std::max(most[one.slot], blocks);
   }
   return most;
 }
 
-std::size_t different_blocks(const std::vector<Live>& prompts) {
+std::size_t different_blocks(const std::vector<LivePrompt>& prompts) {
   std::set<std::uint64_t> blocks;
-  for (const Live& one : prompts) blocks.insert(one.chain->begin(), one.chain->end());
+  for (const LivePrompt& one : prompts) blocks.insert(one.chain->begin(), one.chain->end());
   return blocks.size();
 }
 
@@ -204,7 +204,7 @@ TEST(ActiveBlocks, EqualsARecountAfterAnyHistory) {
   std::mt19937_64 random{20240607};
   for (const std::size_t longest : {std::size_t{3}, std::size_t{12}, std::size_t{60}}) {
     ActiveBlocks active;
-    std::vector<Live> prompts;
+    std::vector<LivePrompt> prompts;
     std::map<Slot, BlockWeight> sums;
     std::vector<std::weak_ptr<const std::vector<std::uint64_t>>> chains;
     for (int step = 0; step < 1500; ++step) {
@@ -220,7 +220,7 @@ TEST(ActiveBlocks, EqualsARecountAfterAnyHistory) {
         sums[slot] += added.change;
         prompts.push_back({slot, chain, added.end, kWholeBlock});
       } else if (random() % 3 == 0) {
-        Live& one = prompts[random() % prompts.size()];
+        LivePrompt& one = prompts[random() % prompts.size()];
         const auto weight = static_cast<BlockWeight>(random() % (kWholeBlock + 1));
         sums[one.slot] += active.reweigh(one.slot, one.end, one.weight, weight);
         one.weight = weight;
@@ -246,13 +246,15 @@ TEST(ActiveBlocks, EqualsARecountAfterAnyHistory) {
       std::erase_if(chains, [](const auto& chain) { return chain.expired(); });
       for (const auto& chain : chains) {
         const auto kept = chain.lock();
-        ASSERT_TRUE(std::ranges::any_of(
-            prompts,
-            [&kept](const Live& one) { return common_blocks(*one.chain, *kept) == kept->size(); }))
+        ASSERT_TRUE(std::ranges::any_of(prompts,
+                                        [&kept](const LivePrompt& one) {
+                                          return common_blocks(*one.chain, *kept) == kept->size();
+                                        }))
             << "step " << step;
       }
     }
-    for (const Live& one : prompts) sums[one.slot] += active.remove(one.slot, one.end, one.weight);
+    for (const LivePrompt& one : prompts)
+      sums[one.slot] += active.remove(one.slot, one.end, one.weight);
     for (const auto& [slot, sum] : sums) EXPECT_EQ(sum, 0) << slot;
     EXPECT_EQ(active.blocks(), 0U);
     EXPECT_EQ(active.runs(), 0U);

@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seat kFirst{{1}, std::nullopt};
-constexpr Seat kSecond{{2}, 3};
+constexpr Seat kFirstSeat{{1}, std::nullopt};
+constexpr Seat kSecondSeat{{2}, 3};
 
 struct AffinityTest : testing::Test {
   AffinityTable::Time now{1h};
@@ -24,20 +24,20 @@ struct AffinityTest : testing::Test {
 TEST_F(AffinityTest, RemembersTheSeatOfASession) {
   AffinityTable sessions(10s, 100, [this] { return now; });
   EXPECT_EQ(sessions.find("s"), std::nullopt);
-  const auto lease = sessions.bind("s", kSecond);
-  EXPECT_EQ(sessions.find("s"), kSecond);
+  const auto lease = sessions.bind("s", kSecondSeat);
+  EXPECT_EQ(sessions.find("s"), kSecondSeat);
   EXPECT_EQ(sessions.find("t"), std::nullopt);
 }
 
 TEST_F(AffinityTest, CountsTheTtlFromTheEndOfTheLastUse) {
   AffinityTable sessions(10s, 100, [this] { return now; });
   {
-    const auto lease = sessions.bind("s", kFirst);
+    const auto lease = sessions.bind("s", kFirstSeat);
     now += 1h;
-    EXPECT_EQ(sessions.find("s"), kFirst);  // in use: it does not expire
+    EXPECT_EQ(sessions.find("s"), kFirstSeat);  // in use: it does not expire
   }
   now += 10s - 1ms;
-  EXPECT_EQ(sessions.find("s"), kFirst);
+  EXPECT_EQ(sessions.find("s"), kFirstSeat);
   now += 1ms;
   EXPECT_EQ(sessions.find("s"), std::nullopt);
   EXPECT_EQ(sessions.size(), 0U);
@@ -45,11 +45,11 @@ TEST_F(AffinityTest, CountsTheTtlFromTheEndOfTheLastUse) {
 
 TEST_F(AffinityTest, IsInUseUntilTheLastOfSeveralUsesEnds) {
   AffinityTable sessions(10s, 100, [this] { return now; });
-  auto first = sessions.bind("s", kFirst);
-  auto second = sessions.bind("s", kFirst);
+  auto first = sessions.bind("s", kFirstSeat);
+  auto second = sessions.bind("s", kFirstSeat);
   first = {};
   now += 1h;
-  EXPECT_EQ(sessions.find("s"), kFirst);
+  EXPECT_EQ(sessions.find("s"), kFirstSeat);
   second = {};
   now += 10s;
   EXPECT_EQ(sessions.find("s"), std::nullopt);
@@ -58,74 +58,74 @@ TEST_F(AffinityTest, IsInUseUntilTheLastOfSeveralUsesEnds) {
 TEST_F(AffinityTest, UsingASessionAgainRenewsIt) {
   AffinityTable sessions(10s, 100, [this] { return now; });
   for (int i = 0; i < 5; ++i) {
-    const auto lease = sessions.bind("s", kFirst);
+    const auto lease = sessions.bind("s", kFirstSeat);
     now += 9s;
   }
-  EXPECT_EQ(sessions.find("s"), kFirst);
+  EXPECT_EQ(sessions.find("s"), kFirstSeat);
 }
 
 TEST_F(AffinityTest, BindingAnewMovesTheSession) {
   AffinityTable sessions(10s, 100, [this] { return now; });
-  const auto first = sessions.bind("s", kFirst);
-  const auto second = sessions.bind("s", kSecond);
-  EXPECT_EQ(sessions.find("s"), kSecond);
+  const auto first = sessions.bind("s", kFirstSeat);
+  const auto second = sessions.bind("s", kSecondSeat);
+  EXPECT_EQ(sessions.find("s"), kSecondSeat);
   EXPECT_EQ(sessions.size(), 1U);
 }
 
 TEST_F(AffinityTest, UnbindingForgetsAndLateLeasesHarmNobody) {
   AffinityTable sessions(10s, 100, [this] { return now; });
-  auto old_use = sessions.bind("s", kFirst);
+  auto old_use = sessions.bind("s", kFirstSeat);
   sessions.unbind("s");
   sessions.unbind("never bound");
   EXPECT_EQ(sessions.find("s"), std::nullopt);
-  const auto new_use = sessions.bind("s", kSecond);
+  const auto new_use = sessions.bind("s", kSecondSeat);
   old_use = {};  // must not end the new session's use
   now += 1h;
-  EXPECT_EQ(sessions.find("s"), kSecond);
+  EXPECT_EQ(sessions.find("s"), kSecondSeat);
 }
 
 TEST_F(AffinityTest, AtTheBoundTheLongestUnusedGoes) {
   AffinityTable sessions(10s, 3, [this] { return now; });
-  auto a = sessions.bind("a", kFirst);
-  auto b = sessions.bind("b", kFirst);
-  auto c = sessions.bind("c", kFirst);
+  auto a = sessions.bind("a", kFirstSeat);
+  auto b = sessions.bind("b", kFirstSeat);
+  auto c = sessions.bind("c", kFirstSeat);
   b = {};
   now += 1s;
   a = {};
-  const auto d = sessions.bind("d", kFirst);
+  const auto d = sessions.bind("d", kFirstSeat);
   EXPECT_EQ(sessions.find("b"), std::nullopt);
-  EXPECT_EQ(sessions.find("a"), kFirst);
-  EXPECT_EQ(sessions.find("c"), kFirst);
+  EXPECT_EQ(sessions.find("a"), kFirstSeat);
+  EXPECT_EQ(sessions.find("c"), kFirstSeat);
   EXPECT_EQ(sessions.size(), 3U);
 }
 
 TEST_F(AffinityTest, WhereAllAreInUseANewSessionIsNotRemembered) {
   AffinityTable sessions(10s, 1, [this] { return now; });
-  const auto a = sessions.bind("a", kFirst);
+  const auto a = sessions.bind("a", kFirstSeat);
   {
-    const auto b = sessions.bind("b", kSecond);
+    const auto b = sessions.bind("b", kSecondSeat);
     EXPECT_EQ(sessions.find("b"), std::nullopt);
   }
-  EXPECT_EQ(sessions.find("a"), kFirst);
+  EXPECT_EQ(sessions.find("a"), kFirstSeat);
 }
 
 TEST_F(AffinityTest, WithoutATtlOrANameNothingIsRemembered) {
   AffinityTable off(0ms, 100, [this] { return now; });
-  const auto lease = off.bind("s", kFirst);
+  const auto lease = off.bind("s", kFirstSeat);
   EXPECT_FALSE(off.enabled());
   EXPECT_EQ(off.find("s"), std::nullopt);
   AffinityTable sessions(10s, 100, [this] { return now; });
-  const auto nameless = sessions.bind("", kFirst);
+  const auto nameless = sessions.bind("", kFirstSeat);
   EXPECT_EQ(sessions.size(), 0U);
 }
 
 TEST_F(AffinityTest, ExpiredSessionsAreClearedAwayByOthers) {
   AffinityTable sessions(10s, 1000, [this] { return now; });
   for (int i = 0; i < 40; ++i) {
-    const auto lease = sessions.bind("old" + std::to_string(i), kFirst);
+    const auto lease = sessions.bind("old" + std::to_string(i), kFirstSeat);
   }
   now += 10s;
-  for (int i = 0; i < 40; ++i) const auto lease = sessions.bind("new", kFirst);
+  for (int i = 0; i < 40; ++i) const auto lease = sessions.bind("new", kFirstSeat);
   EXPECT_EQ(sessions.size(), 1U);
 }
 
@@ -135,7 +135,7 @@ TEST_F(AffinityTest, MemoryIsFlatUnderChurn) {
   const auto churn = [&] {
     for (int i = 0; i < 20'000; ++i) {
       const auto lease = sessions.bind(
-          "a session with a name of some length " + std::to_string(1'000'000 + next++), kFirst);
+          "a session with a name of some length " + std::to_string(1'000'000 + next++), kFirstSeat);
       now += 1ms;
       EXPECT_LE(sessions.size(), 500U);
     }
@@ -164,8 +164,8 @@ TEST_F(AffinityTest, ManyThreadsKeepTheCountRight) {
   EXPECT_LE(sessions.size(), 64U);
   // Nothing is in use any more, so every place can be had again.
   for (int i = 0; i < 64; ++i)
-    const auto lease = sessions.bind("fresh" + std::to_string(i), kFirst);
-  for (int i = 0; i < 64; ++i) EXPECT_EQ(sessions.find("fresh" + std::to_string(i)), kFirst);
+    const auto lease = sessions.bind("fresh" + std::to_string(i), kFirstSeat);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(sessions.find("fresh" + std::to_string(i)), kFirstSeat);
 }
 
 }  // namespace

@@ -29,16 +29,18 @@ using testing::UnorderedElementsAre;
 using Entry = LoadLedger::Entry;
 using Shared = std::vector<std::pair<SeatKey, std::uint32_t>>;
 
-constexpr Time kStart{1h};
-constexpr SeatKey kFirst{{1}, 0};
-constexpr SeatKey kSecond{{2}, 0};
+constexpr Time kLedgerStart{1h};
+constexpr SeatKey kFirstKey{{1}, 0};
+constexpr SeatKey kSecondKey{{2}, 0};
 
 // A ledger and the loads of a few seats.
 struct LoadLedgerTest : testing::Test {
-  Entry book(LegLoad what, Time now = kStart) {
-    return ledger->book(kFirst, first, std::move(what), now);
+  Entry book(LegLoad what, Time now = kLedgerStart) {
+    return ledger->book(kFirstKey, first, std::move(what), now);
   }
-  Entry book_second(LegLoad what) { return ledger->book(kSecond, second, std::move(what), kStart); }
+  Entry book_second(LegLoad what) {
+    return ledger->book(kSecondKey, second, std::move(what), kLedgerStart);
+  }
   Shared shared(const BlockChain& chain) const {
     Shared found{{SeatKey{{99}, 9}, 9}};  // what was there before is not to stay
     ledger->shared(*chain, found);
@@ -53,8 +55,8 @@ struct LoadLedgerTest : testing::Test {
 void expect_nothing(const SeatLoad& load) {
   EXPECT_EQ(load.requests(), 0);
   EXPECT_EQ(load.prefill_tokens(), 0);
-  EXPECT_EQ(load.prefill_tokens(kStart), 0);
-  EXPECT_EQ(load.prefill_seconds(kStart), 0);
+  EXPECT_EQ(load.prefill_tokens(kLedgerStart), 0);
+  EXPECT_EQ(load.prefill_seconds(kLedgerStart), 0);
   EXPECT_EQ(load.decode_blocks(), 0);
 }
 
@@ -64,15 +66,15 @@ TEST_F(LoadLedgerTest, AddsWhatIsBookedAndTakesItAwayAtTheEnd) {
   EXPECT_TRUE(entry);
   EXPECT_EQ(first->requests(), 1);
   EXPECT_EQ(first->prefill_tokens(), 100);
-  EXPECT_EQ(first->prefill_tokens(kStart + 1h), 100);  // not modelled
-  EXPECT_EQ(first->prefill_seconds(kStart), 0);
+  EXPECT_EQ(first->prefill_tokens(kLedgerStart + 1h), 100);  // not modelled
+  EXPECT_EQ(first->prefill_seconds(kLedgerStart), 0);
   EXPECT_EQ(first->decode_blocks(), 5);
   EXPECT_EQ(ledger->tracked_blocks(), 3U);
-  entry.prefill_completed(kStart + 1s);
+  entry.prefill_completed(kLedgerStart + 1s);
   EXPECT_EQ(first->requests(), 1);
   EXPECT_EQ(first->prefill_tokens(), 0);
   EXPECT_EQ(first->decode_blocks(), 5);
-  entry.free(kStart + 2s);
+  entry.free(kLedgerStart + 2s);
   EXPECT_FALSE(entry);
   expect_nothing(*first);
   EXPECT_EQ(ledger->tracked_blocks(), 0U);
@@ -81,12 +83,12 @@ TEST_F(LoadLedgerTest, AddsWhatIsBookedAndTakesItAwayAtTheEnd) {
 TEST_F(LoadLedgerTest, DoesEachThingOnce) {
   const Entry other = book({.prefill_tokens = 7, .blocks = 1});
   Entry entry = book({.prefill_tokens = 100, .chain = chain_of({1}), .blocks = 1});
-  entry.prefill_completed(kStart);
-  entry.prefill_completed(kStart);
+  entry.prefill_completed(kLedgerStart);
+  entry.prefill_completed(kLedgerStart);
   EXPECT_EQ(first->prefill_tokens(), 7);
-  entry.free(kStart);
-  entry.free(kStart);
-  entry.prefill_completed(kStart);
+  entry.free(kLedgerStart);
+  entry.free(kLedgerStart);
+  entry.prefill_completed(kLedgerStart);
   entry.produced(1000);
   EXPECT_EQ(first->requests(), 1);
   EXPECT_EQ(first->prefill_tokens(), 7);
@@ -95,7 +97,7 @@ TEST_F(LoadLedgerTest, DoesEachThingOnce) {
 
 TEST_F(LoadLedgerTest, EndsThePrefillOfWhatIsFreed) {
   Entry entry = book({.prefill_tokens = 100, .prefill_time = 1s});
-  entry.free(kStart);
+  entry.free(kLedgerStart);
   expect_nothing(*first);
 }
 
@@ -111,7 +113,7 @@ TEST_F(LoadLedgerTest, MovesWithTheEntry) {
   Entry entry = book({.prefill_tokens = 100, .chain = chain_of({1, 2}), .blocks = 2});
   Entry moved = std::move(entry);
   EXPECT_FALSE(entry);  // NOLINT(bugprone-use-after-move): that is asked here
-  entry.free(kStart);
+  entry.free(kLedgerStart);
   EXPECT_EQ(first->requests(), 1);
   // What was booked in the place it moves to ends.
   Entry other = book_second({.blocks = 3});
@@ -128,9 +130,9 @@ TEST_F(LoadLedgerTest, MovesWithTheEntry) {
 TEST_F(LoadLedgerTest, AnEmptyEntryDoesNothing) {
   Entry entry;
   EXPECT_FALSE(entry);
-  entry.prefill_completed(kStart);
+  entry.prefill_completed(kLedgerStart);
   entry.produced(100);
-  entry.free(kStart);
+  entry.free(kLedgerStart);
 }
 
 TEST_F(LoadLedgerTest, EntriesOutliveWhoeverMadeTheLedger) {
@@ -142,8 +144,8 @@ TEST_F(LoadLedgerTest, EntriesOutliveWhoeverMadeTheLedger) {
   second.reset();
   EXPECT_FALSE(watched.expired());
   EXPECT_FALSE(watched_load.expired());
-  other.free(kStart);
-  entry.free(kStart);
+  other.free(kLedgerStart);
+  entry.free(kLedgerStart);
   expect_nothing(*first);
   EXPECT_TRUE(watched.expired());
   EXPECT_TRUE(watched_load.expired());
@@ -155,7 +157,7 @@ TEST_F(LoadLedgerTest, CountsEqualBeginningsOncePerSeat) {
   EXPECT_EQ(first->decode_blocks(), 5);
   const Entry elsewhere = book_second({.chain = chain_of({1, 2}), .blocks = 2});
   EXPECT_EQ(second->decode_blocks(), 2);
-  shorter.free(kStart);
+  shorter.free(kLedgerStart);
   EXPECT_EQ(first->decode_blocks(), 4);
 }
 
@@ -177,25 +179,25 @@ TEST_F(LoadLedgerTest, TellsWhatIsActiveWhere) {
   const Entry one = book({.chain = chain_of({1, 2, 3}), .blocks = 3});
   Entry other = book_second({.chain = chain_of({1, 5}), .blocks = 2});
   EXPECT_THAT(shared(chain_of({1, 2, 3, 4})),
-              UnorderedElementsAre(Pair(kFirst, 3), Pair(kSecond, 1)));
+              UnorderedElementsAre(Pair(kFirstKey, 3), Pair(kSecondKey, 1)));
   EXPECT_THAT(shared(chain_of({8})), IsEmpty());
-  other.free(kStart);
-  EXPECT_THAT(shared(chain_of({1, 2})), UnorderedElementsAre(Pair(kFirst, 2)));
+  other.free(kLedgerStart);
+  EXPECT_THAT(shared(chain_of({1, 2})), UnorderedElementsAre(Pair(kFirstKey, 2)));
 }
 
 TEST_F(LoadLedgerTest, DecaysModelledPrefill) {
   Entry entry = book({.prefill_tokens = 100, .prefill_time = 10s});
-  EXPECT_DOUBLE_EQ(first->prefill_tokens(kStart + 4s), 60);
-  EXPECT_DOUBLE_EQ(first->prefill_seconds(kStart + 4s), 6);
-  const Entry next = book({.prefill_tokens = 50, .prefill_time = 5s}, kStart + 4s);
-  EXPECT_DOUBLE_EQ(first->prefill_tokens(kStart + 4s), 110);
-  entry.prefill_completed(kStart + 5s);
-  EXPECT_DOUBLE_EQ(first->prefill_tokens(kStart + 6s), 40);
+  EXPECT_DOUBLE_EQ(first->prefill_tokens(kLedgerStart + 4s), 60);
+  EXPECT_DOUBLE_EQ(first->prefill_seconds(kLedgerStart + 4s), 6);
+  const Entry next = book({.prefill_tokens = 50, .prefill_time = 5s}, kLedgerStart + 4s);
+  EXPECT_DOUBLE_EQ(first->prefill_tokens(kLedgerStart + 4s), 110);
+  entry.prefill_completed(kLedgerStart + 5s);
+  EXPECT_DOUBLE_EQ(first->prefill_tokens(kLedgerStart + 6s), 40);
 }
 
 TEST_F(LoadLedgerTest, TakesPrefillOfNoTokensAsNone) {
   const Entry entry = book({.prefill_tokens = 0, .prefill_time = 10s});
-  EXPECT_EQ(first->prefill_seconds(kStart), 0);
+  EXPECT_EQ(first->prefill_seconds(kLedgerStart), 0);
 }
 
 TEST_F(LoadLedgerTest, CountsFullBlocksOfOutput) {
@@ -208,7 +210,7 @@ TEST_F(LoadLedgerTest, CountsFullBlocksOfOutput) {
   EXPECT_EQ(first->decode_blocks(), 8);
   entry.produced(16);  // an older word
   EXPECT_EQ(first->decode_blocks(), 8);
-  entry.free(kStart);
+  entry.free(kLedgerStart);
   expect_nothing(*first);
 }
 
@@ -234,11 +236,11 @@ TEST_F(LoadLedgerTest, WeighsLessNearTheExpectedEnd) {
   EXPECT_NEAR(first->decode_blocks(), 3 + 5 * 0.75, 1e-6);
   entry.produced(50);
   EXPECT_NEAR(first->decode_blocks(), 3 + 8 * 0.5, 1e-6);
-  other.free(kStart);
+  other.free(kLedgerStart);
   EXPECT_NEAR(first->decode_blocks(), 10 * 0.5, 1e-6);
   entry.produced(150);
   EXPECT_EQ(first->decode_blocks(), 0);  // more than expected: it may end any moment
-  entry.free(kStart);
+  entry.free(kLedgerStart);
   expect_nothing(*first);
 }
 
@@ -270,7 +272,7 @@ TEST(SeatKeyHash, TellsSeatsApart) {
 }
 
 // One booking as the recount knows it.
-struct Live {
+struct LiveBooking {
   std::size_t seat = 0;
   LegLoad what = {};
   Entry entry = {};
@@ -294,7 +296,7 @@ class History {
       return;
     }
     const std::size_t i = random_() % live_.size();
-    Live& one = live_[i];
+    LiveBooking& one = live_[i];
     switch (random_() % 4) {
       case 0:
         one.entry.prefill_completed(now_);
@@ -312,11 +314,11 @@ class History {
   }
   void clear() { live_.clear(); }
   BlockChain draw() { return draw_chain(random_, 40); }
-  const std::vector<Live>& live() const { return live_; }
+  const std::vector<LiveBooking>& live() const { return live_; }
 
  private:
   void book(LoadLedger& ledger, std::span<const std::shared_ptr<SeatLoad>> loads) {
-    Live one{.seat = random_() % kSeats};
+    LiveBooking one{.seat = random_() % kSeats};
     one.what.prefill_tokens = random_() % 4 == 0 ? 0 : random_() % 1000;
     if (random_() % 2 == 0) one.what.prefill_time = std::chrono::milliseconds(random_() % 500);
     if (random_() % 6 != 0) one.what.chain = draw();
@@ -327,7 +329,7 @@ class History {
     one.entry = ledger.book(SeatKey{{one.seat}, 3}, loads[one.seat], one.what, now_);
     live_.push_back(std::move(one));
   }
-  void produce(Live& one) {
+  void produce(LiveBooking& one) {
     const std::uint64_t before = one.produced / one.what.block_size;
     one.produced += random_() % 20;
     one.entry.produced(one.produced);
@@ -339,8 +341,8 @@ class History {
   }
 
   std::mt19937_64 random_;
-  Time now_ = kStart;
-  std::vector<Live> live_;
+  Time now_ = kLedgerStart;
+  std::vector<LiveBooking> live_;
 };
 
 struct Sums {
@@ -349,10 +351,10 @@ struct Sums {
   double decode_blocks = 0;
 };
 
-std::vector<Sums> recount(const std::vector<const Live*>& bookings) {
+std::vector<Sums> recount(const std::vector<const LiveBooking*>& bookings) {
   std::vector<Sums> sums(History::kSeats);
   std::map<std::pair<std::size_t, std::uint64_t>, std::vector<double>> holders;
-  for (const Live* one : bookings) {
+  for (const LiveBooking* one : bookings) {
     Sums& seat = sums[one->seat];
     ++seat.requests;
     if (one->in_prefill) seat.prefill_tokens += static_cast<std::int64_t>(one->what.prefill_tokens);
@@ -371,10 +373,10 @@ std::vector<Sums> recount(const std::vector<const Live*>& bookings) {
   return sums;
 }
 
-std::map<SeatKey, std::uint32_t> recount_shared(const std::vector<const Live*>& bookings,
+std::map<SeatKey, std::uint32_t> recount_shared(const std::vector<const LiveBooking*>& bookings,
                                                 const BlockChain& chain) {
   std::map<SeatKey, std::uint32_t> most;
-  for (const Live* one : bookings) {
+  for (const LiveBooking* one : bookings) {
     if (!one->what.chain) continue;
     const auto blocks = static_cast<std::uint32_t>(common_blocks(*one->what.chain, *chain));
     auto& known = most[SeatKey{{one->seat}, 3}];
@@ -388,7 +390,7 @@ struct LoadLedgerHistory : testing::Test {
   LoadLedgerHistory() {
     for (std::size_t i = 0; i < History::kSeats; ++i) loads.push_back(std::make_shared<SeatLoad>());
   }
-  void expect_equal(const std::vector<const Live*>& bookings) const {
+  void expect_equal(const std::vector<const LiveBooking*>& bookings) const {
     const std::vector<Sums> sums = recount(bookings);
     for (std::size_t seat = 0; seat < loads.size(); ++seat) {
       ASSERT_EQ(loads[seat]->requests(), sums[seat].requests);
@@ -396,7 +398,7 @@ struct LoadLedgerHistory : testing::Test {
       ASSERT_NEAR(loads[seat]->decode_blocks(), sums[seat].decode_blocks, 1e-5);
     }
   }
-  void expect_equal_shared(const std::vector<const Live*>& bookings,
+  void expect_equal_shared(const std::vector<const LiveBooking*>& bookings,
                            const BlockChain& chain) const {
     Shared found;
     ledger->shared(*chain, found);
@@ -413,10 +415,10 @@ struct LoadLedgerHistory : testing::Test {
   std::vector<std::shared_ptr<SeatLoad>> loads;
 };
 
-std::vector<const Live*> bookings_of(std::span<const History> histories) {
-  std::vector<const Live*> bookings;
+std::vector<const LiveBooking*> bookings_of(std::span<const History> histories) {
+  std::vector<const LiveBooking*> bookings;
   for (const History& history : histories) {
-    for (const Live& one : history.live()) bookings.push_back(&one);
+    for (const LiveBooking& one : history.live()) bookings.push_back(&one);
   }
   return bookings;
 }
@@ -428,7 +430,7 @@ TEST_F(LoadLedgerHistory, EqualsARecountAfterEveryStep) {
     History& history = histories[0];
     for (int step = 0; step < 600; ++step) {
       history.step(*ledger, loads, step / 150 % 2 == 0 ? 55 : 35);
-      const std::vector<const Live*> bookings = bookings_of(histories);
+      const std::vector<const LiveBooking*> bookings = bookings_of(histories);
       ASSERT_NO_FATAL_FAILURE(expect_equal(bookings)) << seed << ", " << step;
       ASSERT_NO_FATAL_FAILURE(expect_equal_shared(bookings, history.draw()))
           << seed << ", " << step;
@@ -458,12 +460,13 @@ TEST_F(LoadLedgerHistory, EqualsARecountAfterManyThreads) {
           if (blocks == 0 || blocks > asked->size()) ADD_FAILURE() << "an overlap of " << blocks;
         }
         const SeatLoad& load = *loads[static_cast<std::size_t>(step) % loads.size()];
-        if (load.prefill_tokens(kStart + 1s) < 0 || load.prefill_seconds(kStart + 1s) < 0) {
+        if (load.prefill_tokens(kLedgerStart + 1s) < 0 ||
+            load.prefill_seconds(kLedgerStart + 1s) < 0) {
           ADD_FAILURE() << "less than nothing to prefill";
         }
       }
     });
-    const std::vector<const Live*> bookings = bookings_of(histories);
+    const std::vector<const LiveBooking*> bookings = bookings_of(histories);
     ASSERT_GT(bookings.size(), 0U);
     ASSERT_NO_FATAL_FAILURE(expect_equal(bookings));
     for (int asked = 0; asked < 50; ++asked) {

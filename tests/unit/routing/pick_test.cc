@@ -19,9 +19,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Draws with costs and eligibility given as lists.
-class Draws {
+class CostDraws {
  public:
-  explicit Draws(std::vector<double> costs, double temperature = 0)
+  explicit CostDraws(std::vector<double> costs, double temperature = 0)
       : costs_(std::move(costs)), eligible_(costs_.size(), true), temperature_(temperature) {}
 
   std::optional<std::size_t> next() {
@@ -34,7 +34,7 @@ class Draws {
     for (int i = 0; i < draws; ++i) ++counts.at(next().value());
     return counts;
   }
-  Draws& exclude(std::size_t i) {
+  CostDraws& exclude(std::size_t i) {
     eligible_.at(i) = false;
     return *this;
   }
@@ -61,30 +61,30 @@ std::vector<double> chances(const std::vector<double>& costs, double temperature
 
 TEST(Pick, PicksNobodyWhereThereIsNobody) {
   for (const double temperature : {0.0, 1.0}) {
-    EXPECT_EQ(Draws({}, temperature).next(), std::nullopt);
-    EXPECT_EQ(Draws({1, 2}, temperature).exclude(0).exclude(1).next(), std::nullopt);
-    EXPECT_EQ(Draws({kInfinity, kNotANumber, -kInfinity}, temperature).next(), std::nullopt);
+    EXPECT_EQ(CostDraws({}, temperature).next(), std::nullopt);
+    EXPECT_EQ(CostDraws({1, 2}, temperature).exclude(0).exclude(1).next(), std::nullopt);
+    EXPECT_EQ(CostDraws({kInfinity, kNotANumber, -kInfinity}, temperature).next(), std::nullopt);
   }
 }
 
 TEST(Pick, PicksTheCheapestEligibleOne) {
-  EXPECT_EQ(Draws({36.5, 22, 15}).next(), 2U);
-  EXPECT_EQ(Draws({36.5, 22, 15}).exclude(2).next(), 1U);
-  EXPECT_EQ(Draws({-1, 22, -15, 0}).next(), 2U);
-  EXPECT_EQ(Draws({22, 15}, -1).next(), 1U);           // a temperature below zero is none
-  EXPECT_EQ(Draws({22, 15}, kNotANumber).next(), 1U);  // nor is this one
+  EXPECT_EQ(CostDraws({36.5, 22, 15}).next(), 2U);
+  EXPECT_EQ(CostDraws({36.5, 22, 15}).exclude(2).next(), 1U);
+  EXPECT_EQ(CostDraws({-1, 22, -15, 0}).next(), 2U);
+  EXPECT_EQ(CostDraws({22, 15}, -1).next(), 1U);           // a temperature below zero is none
+  EXPECT_EQ(CostDraws({22, 15}, kNotANumber).next(), 1U);  // nor is this one
 }
 
 TEST(Pick, PassesOverWhatIsNotFinite) {
-  EXPECT_EQ(Draws({kNotANumber, 7, -kInfinity, 9}).next(), 1U);
-  for (const int count : {Draws({kNotANumber, 7, kInfinity, -kInfinity}, 1).counts(100)[1]}) {
+  EXPECT_EQ(CostDraws({kNotANumber, 7, -kInfinity, 9}).next(), 1U);
+  for (const int count : {CostDraws({kNotANumber, 7, kInfinity, -kInfinity}, 1).counts(100)[1]}) {
     EXPECT_EQ(count, 100);
   }
 }
 
 TEST(Pick, SharesTiesEqually) {
   constexpr int kDraws = 60'000;
-  const std::vector<int> counts = Draws({3, 1, 1, 2, 1, 1, 9, 1, 1}).counts(kDraws);
+  const std::vector<int> counts = CostDraws({3, 1, 1, 2, 1, 1, 9, 1, 1}).counts(kDraws);
   EXPECT_EQ(counts[0] + counts[3] + counts[6], 0);
   const std::vector<int> ties{counts[1], counts[2], counts[4], counts[5], counts[7], counts[8]};
   EXPECT_LT(chi_squared(ties, std::vector(6, kDraws / 6.0)), chi_squared_limit(6));
@@ -92,7 +92,7 @@ TEST(Pick, SharesTiesEqually) {
 
 TEST(Pick, SharesTiesEquallyAmongMany) {
   constexpr int kDraws = 100'000;
-  const std::vector<int> counts = Draws(std::vector<double>(100, 5)).counts(kDraws);
+  const std::vector<int> counts = CostDraws(std::vector<double>(100, 5)).counts(kDraws);
   EXPECT_LT(chi_squared(counts, std::vector(100, kDraws / 100.0)), chi_squared_limit(100));
 }
 
@@ -114,19 +114,20 @@ TEST(Pick, DrawsByTheirChances) {
       sum += expected.back();
     }
     for (double& one : expected) one *= kDraws / sum;
-    EXPECT_LT(chi_squared(Draws(costs, temperature).counts(kDraws), expected), chi_squared_limit(4))
+    EXPECT_LT(chi_squared(CostDraws(costs, temperature).counts(kDraws), expected),
+              chi_squared_limit(4))
         << temperature;
   }
 }
 
 TEST(Pick, DrawsEquallyWhereAllCostTheSame) {
   constexpr int kDraws = 50'000;
-  const std::vector<int> counts = Draws(std::vector<double>(5, 7.25), 0.3).counts(kDraws);
+  const std::vector<int> counts = CostDraws(std::vector<double>(5, 7.25), 0.3).counts(kDraws);
   EXPECT_LT(chi_squared(counts, std::vector(5, kDraws / 5.0)), chi_squared_limit(5));
 }
 
 TEST(Pick, LeavesOutTheIneligibleAlsoWhereItDraws) {
-  const std::vector<int> counts = Draws({1, 2, 3}, 5).exclude(1).counts(1000);
+  const std::vector<int> counts = CostDraws({1, 2, 3}, 5).exclude(1).counts(1000);
   EXPECT_EQ(counts[1], 0);
   EXPECT_GT(counts[0], 0);
   EXPECT_GT(counts[2], 0);
@@ -134,7 +135,7 @@ TEST(Pick, LeavesOutTheIneligibleAlsoWhereItDraws) {
 
 TEST(Pick, IsTheCheapestWhereTheTemperatureIsTiny) {
   for (const double temperature : {1e-3, 1e-300, 5e-324}) {
-    EXPECT_EQ(Draws({2, 1, 1.5}, temperature).counts(200)[1], 200) << temperature;
+    EXPECT_EQ(CostDraws({2, 1, 1.5}, temperature).counts(200)[1], 200) << temperature;
   }
 }
 

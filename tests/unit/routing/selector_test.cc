@@ -24,9 +24,9 @@ constexpr Policy kPolicies[] = {Policy::RoundRobin, Policy::Random, Policy::Powe
                                 Policy::LeastLoaded};
 
 // Draws with loads and eligibility given as lists.
-class Draws {
+class LoadDraws {
  public:
-  Draws(Policy policy, std::vector<int> loads) : selector_(policy), loads_(std::move(loads)) {
+  LoadDraws(Policy policy, std::vector<int> loads) : selector_(policy), loads_(std::move(loads)) {
     eligible_.assign(loads_.size(), true);
   }
 
@@ -52,8 +52,8 @@ class Draws {
 
 TEST(Selector, PicksNobodyWhereThereIsNobody) {
   for (const Policy policy : kPolicies) {
-    EXPECT_EQ(Draws(policy, {}).next(), std::nullopt) << model::to_string(policy);
-    Draws none_eligible(policy, {1, 2, 3});
+    EXPECT_EQ(LoadDraws(policy, {}).next(), std::nullopt) << model::to_string(policy);
+    LoadDraws none_eligible(policy, {1, 2, 3});
     for (std::size_t i = 0; i < 3; ++i) none_eligible.exclude(i);
     EXPECT_EQ(none_eligible.next(), std::nullopt) << model::to_string(policy);
   }
@@ -61,19 +61,19 @@ TEST(Selector, PicksNobodyWhereThereIsNobody) {
 
 TEST(Selector, PicksTheOnlyOneThereIs) {
   for (const Policy policy : kPolicies) {
-    EXPECT_THAT(Draws(policy, {7}).counts(5), ElementsAre(5)) << model::to_string(policy);
+    EXPECT_THAT(LoadDraws(policy, {7}).counts(5), ElementsAre(5)) << model::to_string(policy);
   }
 }
 
 TEST(Selector, RoundRobinTakesEachInTurn) {
-  Draws draws(Policy::RoundRobin, {9, 0, 5});
+  LoadDraws draws(Policy::RoundRobin, {9, 0, 5});
   std::vector<std::size_t> order;
   for (int i = 0; i < 7; ++i) order.push_back(draws.next().value());
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 0, 1, 2, 0));
 }
 
 TEST(Selector, RoundRobinPassesOverTheExcluded) {
-  Draws draws(Policy::RoundRobin, {0, 0, 0});
+  LoadDraws draws(Policy::RoundRobin, {0, 0, 0});
   draws.exclude(1);
   std::vector<std::size_t> order;
   for (int i = 0; i < 6; ++i) order.push_back(draws.next().value());
@@ -82,7 +82,7 @@ TEST(Selector, RoundRobinPassesOverTheExcluded) {
 
 TEST(Selector, NeverPicksTheExcludedAndReachesAllOthers) {
   for (const Policy policy : kPolicies) {
-    Draws draws(policy, {3, 3, 3, 3, 3});
+    LoadDraws draws(policy, {3, 3, 3, 3, 3});
     draws.exclude(0);
     draws.exclude(3);
     const std::vector<int> counts = draws.counts(2000);
@@ -112,35 +112,35 @@ TEST(Selector, FindsTheOnlyEligibleOneWhateverIsDrawn) {
 
 TEST(Selector, RandomIsEven) {
   // 10,000 draws over four: a standard deviation is 43, so a tenth is almost six of them.
-  for (const int count : Draws(Policy::Random, {0, 100, 0, 100}).counts(10'000)) {
+  for (const int count : LoadDraws(Policy::Random, {0, 100, 0, 100}).counts(10'000)) {
     EXPECT_NEAR(count, 2500, 250);
   }
 }
 
 TEST(Selector, LeastLoadedTakesTheLightest) {
-  Draws draws(Policy::LeastLoaded, {4, 2, 3});
+  LoadDraws draws(Policy::LeastLoaded, {4, 2, 3});
   EXPECT_THAT(draws.counts(10), ElementsAre(0, 10, 0));
   draws.exclude(1);
   EXPECT_THAT(draws.counts(10), ElementsAre(0, 0, 10));
 }
 
 TEST(Selector, LeastLoadedSharesTiesInTurn) {
-  EXPECT_THAT(Draws(Policy::LeastLoaded, {1, 1, 1}).counts(300), ElementsAre(100, 100, 100));
+  EXPECT_THAT(LoadDraws(Policy::LeastLoaded, {1, 1, 1}).counts(300), ElementsAre(100, 100, 100));
 }
 
 TEST(Selector, LeastLoadedFollowsTheLoad) {
-  Draws draws(Policy::LeastLoaded, {0, 1});
+  LoadDraws draws(Policy::LeastLoaded, {0, 1});
   EXPECT_EQ(draws.next(), 0U);
   draws.set_load(0, 2);
   EXPECT_EQ(draws.next(), 1U);
 }
 
 TEST(Selector, PowerOfTwoOfTwoAlwaysTakesTheLighter) {
-  EXPECT_THAT(Draws(Policy::PowerOfTwo, {5, 1}).counts(200), ElementsAre(0, 200));
+  EXPECT_THAT(LoadDraws(Policy::PowerOfTwo, {5, 1}).counts(200), ElementsAre(0, 200));
 }
 
 TEST(Selector, PowerOfTwoNeverTakesTheHeaviestAndPrefersTheLighter) {
-  const std::vector<int> counts = Draws(Policy::PowerOfTwo, {9, 1, 5, 3}).counts(6000);
+  const std::vector<int> counts = LoadDraws(Policy::PowerOfTwo, {9, 1, 5, 3}).counts(6000);
   EXPECT_EQ(counts[0], 0);
   EXPECT_GT(counts[1], counts[3]);
   EXPECT_GT(counts[3], counts[2]);
@@ -150,7 +150,7 @@ TEST(Selector, PowerOfTwoNeverTakesTheHeaviestAndPrefersTheLighter) {
 }
 
 TEST(Selector, PowerOfTwoSpreadsEqualLoads) {
-  EXPECT_THAT(Draws(Policy::PowerOfTwo, {2, 2, 2, 2}).counts(8000), Each(Gt(1600)));
+  EXPECT_THAT(LoadDraws(Policy::PowerOfTwo, {2, 2, 2, 2}).counts(8000), Each(Gt(1600)));
 }
 
 TEST(Selector, PeekingTellsTheNextPickAndUsesNobodysTurn) {
@@ -168,7 +168,7 @@ TEST(Selector, PeekingTellsTheNextPickAndUsesNobodysTurn) {
 }
 
 TEST(Selector, DirectPicksNobodyByItself) {
-  EXPECT_EQ(Draws(Policy::Direct, {0, 0}).next(), std::nullopt);
+  EXPECT_EQ(LoadDraws(Policy::Direct, {0, 0}).next(), std::nullopt);
 }
 
 TEST(Selector, TurnsAreNotLostBetweenThreads) {

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr Engine kEngines[] = {Engine::Vllm, Engine::Sglang, Engine::Trtllm};
 
-Options worker(Engine engine, std::string version = "") {
+Options versioned_worker(Engine engine, std::string version = "") {
   Options options;
   options.engine = engine;
   options.version = std::move(version);
@@ -42,12 +42,12 @@ Result<GenerationRequest> read(const Options& options, Api api, const json& body
 
 TEST(ChatIds, AreTakenFromTheFieldOfTheEngineAndCounted) {
   for (const Engine engine : kEngines) {
-    const auto request = read(worker(engine), Api::Chat, chat_with(engine, {7, 8}));
+    const auto request = read(versioned_worker(engine), Api::Chat, chat_with(engine, {7, 8}));
     ASSERT_TRUE(request);
     EXPECT_EQ(request->prompts, (TokenSource::Prompts{{7, 8}}));
     EXPECT_TRUE(request->with_token_ids);
     EXPECT_FALSE(request->token_mismatch) << "nobody could know the ids of the simulator's own";
-    const auto text = read(worker(engine), Api::Chat, chat_with(engine, nullptr));
+    const auto text = read(versioned_worker(engine), Api::Chat, chat_with(engine, nullptr));
     ASSERT_TRUE(text);
     EXPECT_FALSE(text->with_token_ids);
   }
@@ -57,19 +57,19 @@ TEST(ChatIds, AreNotLookedForByOlderReleases) {
   for (const auto& [engine, before, since] :
        {std::tuple{Engine::Vllm, "0.26.1", "0.27.0"}, {Engine::Sglang, "0.5.15", "0.5.16"}}) {
     const json body = chat_with(engine, {7, 8});
-    EXPECT_FALSE(read(worker(engine, before), Api::Chat, body)->with_token_ids);
-    EXPECT_TRUE(read(worker(engine, since), Api::Chat, body)->with_token_ids);
+    EXPECT_FALSE(read(versioned_worker(engine, before), Api::Chat, body)->with_token_ids);
+    EXPECT_TRUE(read(versioned_worker(engine, since), Api::Chat, body)->with_token_ids);
   }
   // This one refuses what it does not know.
   const json body = chat_with(Engine::Trtllm, {7, 8});
-  EXPECT_FALSE(read(worker(Engine::Trtllm, "0.21.0"), Api::Chat, body));
-  EXPECT_TRUE(read(worker(Engine::Trtllm, "1.0.0"), Api::Chat, body));
+  EXPECT_FALSE(read(versioned_worker(Engine::Trtllm, "0.21.0"), Api::Chat, body));
+  EXPECT_TRUE(read(versioned_worker(Engine::Trtllm, "1.0.0"), Api::Chat, body));
 }
 
 TEST(ChatIds, AreHeldAgainstTheText) {
   const ByteTokens tokens;
   const auto mismatch = [&](const json& ids) {
-    return read(worker(Engine::Vllm), Api::Chat, chat_with(Engine::Vllm, ids), tokens)
+    return read(versioned_worker(Engine::Vllm), Api::Chat, chat_with(Engine::Vllm, ids), tokens)
         ->token_mismatch;
   };
   EXPECT_FALSE(mismatch({'h', 'i'}));
@@ -83,15 +83,16 @@ TEST(ChatIds, AreHeldAgainstTheText) {
 TEST(ChatIds, NeedMessagesBesideThemAndAList) {
   json without = chat_with(Engine::Sglang, {7});
   without.erase("messages");
-  EXPECT_FALSE(read(worker(Engine::Sglang), Api::Chat, without));
+  EXPECT_FALSE(read(versioned_worker(Engine::Sglang), Api::Chat, without));
   for (const json& ids : {json(5), json("7"), json::array(), json{-1}, json{"7"}})
-    EXPECT_FALSE(read(worker(Engine::Sglang), Api::Chat, chat_with(Engine::Sglang, ids))) << ids;
+    EXPECT_FALSE(read(versioned_worker(Engine::Sglang), Api::Chat, chat_with(Engine::Sglang, ids)))
+        << ids;
 }
 
 TEST(CompletionIds, AreCounted) {
   for (const Engine engine : kEngines) {
     const auto counted = [&](const char* body) {
-      return read(worker(engine), Api::Completions, json::parse(body))->with_token_ids;
+      return read(versioned_worker(engine), Api::Completions, json::parse(body))->with_token_ids;
     };
     EXPECT_TRUE(counted(R"({"prompt":[1,2]})"));
     EXPECT_TRUE(counted(R"({"prompt":[[1],[2]]})"));
@@ -101,7 +102,7 @@ TEST(CompletionIds, AreCounted) {
 }
 
 TEST(Prompts, MustFitIntoTheContext) {
-  Options options = worker(Engine::Vllm);
+  Options options = versioned_worker(Engine::Vllm);
   options.max_model_len = 3;
   const json ids = chat_with(Engine::Vllm, {1, 2});
   EXPECT_TRUE(read(options, Api::Chat, ids));

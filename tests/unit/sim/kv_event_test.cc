@@ -3,7 +3,8 @@
 // Payloads against bytes that were made by hand for each release.
 #include "sim/kv_event.h"
 
-#include <fmt/format.h>
+#include "unit/sim/hex.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,12 +39,6 @@ BlockHash hash(std::uint64_t number) {
     out[i] = static_cast<std::uint8_t>(number >> (56 - 8 * i));
     out[24 + i] = out[i];
   }
-  return out;
-}
-
-std::string hex(const std::string& bytes) {
-  std::string out;
-  for (const char byte : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return out;
 }
 

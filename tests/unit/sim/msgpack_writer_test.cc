@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/msgpack_writer.h"
 
-#include <fmt/format.h>
+#include "unit/sim/hex.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -11,12 +12,6 @@
 
 namespace baton::sim {
 namespace {
-
-std::string hex(const std::string& bytes) {
-  std::string out;
-  for (const char byte : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return out;
-}
 
 template <typename Write>
 std::string written(Write write) {

@@ -10,7 +10,7 @@ namespace {
 using model::Engine;
 using nlohmann::json;
 
-constexpr const char* kText = "one two three four five six";  // what Loopback::chat says
+constexpr const char* kChatText = "one two three four five six";  // what Loopback::chat says
 
 class ServerTokens : public Loopback {
  protected:
@@ -24,7 +24,7 @@ class ServerTokens : public Loopback {
 TEST_F(ServerTokens, RequestsWithIdsAreCountedAndHeldAgainstTheirText) {
   Server& server = start_bytes(Engine::Sglang);
   run([&]() -> Task {
-    const std::vector<TokenId> right = ByteTokens::of(kText);
+    const std::vector<TokenId> right = ByteTokens::of(kChatText);
     EXPECT_EQ((co_await chat(server, {{"max_tokens", 2}})).status, 200);
     json told = co_await state(server);
     EXPECT_EQ(told["with_token_ids"], 0);

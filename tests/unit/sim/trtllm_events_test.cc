@@ -19,7 +19,7 @@ Options trtllm(std::uint32_t buffer) {
   return options;
 }
 
-BlockHash hash(std::uint8_t number) {
+BlockHash small_hash(std::uint8_t number) {
   BlockHash out{};
   out[7] = number;
   return out;
@@ -44,8 +44,9 @@ TEST(TrtllmEvents, TellOfBlocksWithTheirTokensAlsoOfAPartialOne) {
   TrtllmEvents events(options, 0);
   drained(events);
   events.add(std::vector<BlockChange>{
-      BlocksStored{.parent = hash(5), .hashes = {hash(6), hash(7)}, .tokens = {1, 2, 3}},
-      BlockRemoved{.hash = hash(7)}});
+      BlocksStored{
+          .parent = small_hash(5), .hashes = {small_hash(6), small_hash(7)}, .tokens = {1, 2, 3}},
+      BlockRemoved{.hash = small_hash(7)}});
   EXPECT_EQ(drained(events), ordered_json::parse(R"([
     {"event_id":1,"data":{"type":"stored","parent_hash":5,"blocks":[
       {"type":"stored_block","block_hash":6,"tokens":[
@@ -61,7 +62,7 @@ TEST(TrtllmEvents, TheOldestAreLostAndIdsTellIt) {
   const Options options = trtllm(2);
   TrtllmEvents events(options, 0);
   for (std::uint8_t i = 0; i < 5; ++i) {
-    events.add(std::vector<BlockChange>{BlockRemoved{.hash = hash(i)}});
+    events.add(std::vector<BlockChange>{BlockRemoved{.hash = small_hash(i)}});
   }
   const auto kept = drained(events);
   ASSERT_EQ(kept.size(), 2U);
@@ -73,7 +74,7 @@ TEST(TrtllmEvents, LostAndDoubledEventsAndANewBeginning) {
   const Options options = trtllm(10);
   TrtllmEvents events(options, 0);
   drained(events);
-  const std::vector<BlockChange> removed{BlockRemoved{.hash = hash(1)}};
+  const std::vector<BlockChange> removed{BlockRemoved{.hash = small_hash(1)}};
   events.add(removed, 0);
   events.add(removed, 2);
   const auto kept = drained(events);

@@ -18,10 +18,10 @@ using testing::HasSubstr;
 constexpr HttpLimits kLimits{.header_bytes = 4096, .body_bytes = 1000};
 
 // What became of a byte stream: every finished request, then the failure or the state at its end.
-struct Outcome {
+struct RequestsOutcome {
   std::vector<std::string> requests;
   std::string end;
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const RequestsOutcome&) const = default;
 };
 
 std::string describe_request(RequestParser& parser) {
@@ -34,9 +34,10 @@ std::string describe_request(RequestParser& parser) {
 }
 
 // Feeds `bytes` in pieces of `step`, as a session would.
-Outcome run(std::string_view bytes, std::size_t step, HttpLimits limits = kLimits) {
+RequestsOutcome parse_requests(std::string_view bytes, std::size_t step,
+                               HttpLimits limits = kLimits) {
   RequestParser parser(limits);
-  Outcome outcome;
+  RequestsOutcome outcome;
   while (true) {
     const std::string_view piece = bytes.substr(0, step);
     std::string_view rest = piece;
@@ -66,9 +67,9 @@ Outcome run(std::string_view bytes, std::size_t step, HttpLimits limits = kLimit
   return outcome;
 }
 
-Outcome run_whole(std::string_view bytes) { return run(bytes, bytes.size()); }
+RequestsOutcome run_whole(std::string_view bytes) { return parse_requests(bytes, bytes.size()); }
 
-struct Case {
+struct RefusedCase {
   const char* name;
   std::string bytes;
   const char* problem;  // part of the message
@@ -78,9 +79,9 @@ std::string post(std::string_view fields, std::string_view body = "") {
   return std::string("POST / HTTP/1.1\r\nHost: a\r\n").append(fields).append("\r\n").append(body);
 }
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const RefusedCase& c, std::ostream* out) { *out << c.name; }
 
-class RefusedRequest : public testing::TestWithParam<Case> {};
+class RefusedRequest : public testing::TestWithParam<RefusedCase> {};
 
 TEST_P(RefusedRequest, IsRefusedWithAReason) {
   const auto outcome = run_whole(GetParam().bytes);
@@ -92,11 +93,11 @@ TEST_P(RefusedRequest, IsRefusedWithAReason) {
 TEST_P(RefusedRequest, IsRefusedAlikeHoweverItIsCut) {
   const auto whole = run_whole(GetParam().bytes);
   for (std::size_t step = 1; step < GetParam().bytes.size(); ++step) {
-    EXPECT_EQ(run(GetParam().bytes, step), whole) << "in pieces of " << step;
+    EXPECT_EQ(parse_requests(GetParam().bytes, step), whole) << "in pieces of " << step;
   }
 }
 
-const Case kRefused[] = {
+const RefusedCase kRefused[] = {
     {"BareLfInHead", "GET / HTTP/1.1\nHost: a\n\n", "LF without CR"},
     {"BareLfAfterField", "GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", "LF without CR"},
     {"BareLfAsBlankLine", "GET / HTTP/1.1\r\nHost: a\r\n\n", "LF without CR"},
@@ -312,7 +313,7 @@ TEST(RequestParser, ReadsPipelinedRequestsAlikeHoweverTheyAreCut) {
                                       "GET /c|Host=a|"}));
   EXPECT_EQ(whole.end, "unfinished");
   for (std::size_t step = 1; step < bytes.size(); ++step) {
-    EXPECT_EQ(run(bytes, step), whole) << "in pieces of " << step;
+    EXPECT_EQ(parse_requests(bytes, step), whole) << "in pieces of " << step;
   }
 }
 
@@ -340,17 +341,18 @@ TEST(RequestParser, LimitsTheHeadToTheByte) {
   const std::string head = "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(50, 'x') + "\r\n\r\n";
   for (const std::size_t step : {std::size_t{1}, std::size_t{7}, head.size()}) {
     const HttpLimits fits{.header_bytes = head.size(), .body_bytes = 0};
-    EXPECT_EQ(run(head, step, fits).requests.size(), 1U);
+    EXPECT_EQ(parse_requests(head, step, fits).requests.size(), 1U);
     const HttpLimits tight{.header_bytes = head.size() - 1, .body_bytes = 0};
-    EXPECT_THAT(run(head, step, tight).end, HasSubstr("headers_too_large: "));
+    EXPECT_THAT(parse_requests(head, step, tight).end, HasSubstr("headers_too_large: "));
   }
 }
 
 TEST(RequestParser, LimitsAHeadThatNeverEnds) {
-  EXPECT_THAT(run("GET /" + std::string(5000, 'a'), 100).end, HasSubstr("headers_too_large: "));
+  EXPECT_THAT(parse_requests("GET /" + std::string(5000, 'a'), 100).end,
+              HasSubstr("headers_too_large: "));
   std::string blank;
   for (int i = 0; i < 3000; ++i) blank += "\r\n";
-  EXPECT_THAT(run(blank, 100).end, HasSubstr("headers_too_large: "));
+  EXPECT_THAT(parse_requests(blank, 100).end, HasSubstr("headers_too_large: "));
 }
 
 TEST(RequestParser, RefusesALengthOverTheLimitBeforeAnyBody) {
@@ -368,7 +370,7 @@ TEST(RequestParser, LimitsAChunkedBodyToTheByte) {
   ASSERT_EQ(fits.requests.size(), 1U);
   EXPECT_THAT(fits.requests[0], HasSubstr(std::string(1000, 'x')));
   for (const std::size_t step : {1U, 13U, 5000U}) {
-    EXPECT_THAT(run(post(field, half + half + "1\r\nx\r\n0\r\n\r\n"), step).end,
+    EXPECT_THAT(parse_requests(post(field, half + half + "1\r\nx\r\n0\r\n\r\n"), step).end,
                 HasSubstr("payload_too_large: "));
   }
 }

@@ -16,18 +16,18 @@ using testing::HasSubstr;
 
 constexpr std::size_t kHeaderBytes = 1024;
 
-struct Outcome {
+struct ResponseOutcome {
   int status = 0;
   std::string body;
   std::string end;   // "done", "failed: why"
   std::string rest;  // what was not consumed
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const ResponseOutcome&) const = default;
 };
 
 // One response out of `bytes`, fed in pieces of `step`; the peer closes at the end.
-Outcome run(std::string_view bytes, std::size_t step) {
+ResponseOutcome parse_response(std::string_view bytes, std::size_t step) {
   ResponseParser parser(kHeaderBytes);
-  Outcome outcome;
+  ResponseOutcome outcome;
   ParseStatus status = ParseStatus::NeedMore;
   while (!bytes.empty() && (status == ParseStatus::NeedMore || status == ParseStatus::HeadDone)) {
     std::string buffer(bytes.substr(0, step));
@@ -51,16 +51,16 @@ Outcome run(std::string_view bytes, std::size_t step) {
 }
 
 // The outcome, which must not depend on how the bytes were cut.
-Outcome run(std::string_view bytes) {
-  const auto whole = run(bytes, bytes.size());
+ResponseOutcome parse_response(std::string_view bytes) {
+  const auto whole = parse_response(bytes, bytes.size());
   for (std::size_t step = 1; step < bytes.size(); ++step) {
-    EXPECT_EQ(run(bytes, step), whole) << "in pieces of " << step;
+    EXPECT_EQ(parse_response(bytes, step), whole) << "in pieces of " << step;
   }
   return whole;
 }
 
 TEST(ResponseParser, ReadsABodyByLength) {
-  const auto outcome = run("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1");
+  const auto outcome = parse_response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1");
   EXPECT_EQ(outcome.status, 200);
   EXPECT_EQ(outcome.body, "hello");
   EXPECT_EQ(outcome.end, "done");
@@ -68,16 +68,16 @@ TEST(ResponseParser, ReadsABodyByLength) {
 }
 
 TEST(ResponseParser, ReadsAChunkedBody) {
-  const auto outcome =
-      run("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-          "5\r\nhello\r\n1;x=y\r\n \r\n5\r\nworld\r\n0\r\nX-Trailer: 1\r\n\r\nmore");
+  const auto outcome = parse_response(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "5\r\nhello\r\n1;x=y\r\n \r\n5\r\nworld\r\n0\r\nX-Trailer: 1\r\n\r\nmore");
   EXPECT_EQ(outcome.body, "hello world");
   EXPECT_EQ(outcome.end, "done");
   EXPECT_EQ(outcome.rest, "more");
 }
 
 TEST(ResponseParser, ReadsABodyUntilTheConnectionCloses) {
-  const auto outcome = run("HTTP/1.1 200 OK\r\nContent-Type: x\r\n\r\nall of it");
+  const auto outcome = parse_response("HTTP/1.1 200 OK\r\nContent-Type: x\r\n\r\nall of it");
   EXPECT_EQ(outcome.body, "all of it");
   EXPECT_EQ(outcome.end, "done");
 }
@@ -99,9 +99,9 @@ TEST(ResponseParser, SqueezesChunksInPlaceWithoutCopies) {
 }
 
 TEST(ResponseParser, SkipsInterimAnswers) {
-  const auto outcome =
-      run("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-          "HTTP/1.1 429 Too Many\r\nContent-Length: 2\r\n\r\nno");
+  const auto outcome = parse_response(
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+      "HTTP/1.1 429 Too Many\r\nContent-Length: 2\r\n\r\nno");
   EXPECT_EQ(outcome.status, 429);
   EXPECT_EQ(outcome.body, "no");
   EXPECT_EQ(outcome.end, "done");
@@ -110,7 +110,7 @@ TEST(ResponseParser, SkipsInterimAnswers) {
 TEST(ResponseParser, GivesNoBodyTo204And304) {
   for (const std::string status : {"204", "304"}) {
     const auto outcome =
-        run("HTTP/1.1 " + status + " x\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK");
+        parse_response("HTTP/1.1 " + status + " x\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK");
     EXPECT_EQ(outcome.body, "");
     EXPECT_EQ(outcome.end, "done");
     EXPECT_EQ(outcome.rest, "HTTP/1.1 200 OK");
@@ -118,8 +118,8 @@ TEST(ResponseParser, GivesNoBodyTo204And304) {
 }
 
 TEST(ResponseParser, AcceptsAnEmptyReason) {
-  EXPECT_EQ(run("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n").end, "done");
-  EXPECT_EQ(run("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n").end, "done");
+  EXPECT_EQ(parse_response("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n").end, "done");
+  EXPECT_EQ(parse_response("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n").end, "done");
 }
 
 TEST(ResponseParser, IsReusedForTheNextAnswer) {
@@ -148,13 +148,13 @@ TEST(ResponseParser, DoesNotKeepAConnectionWhoseAnswerEndsByClose) {
   EXPECT_FALSE(parser.head().keep_alive);
 }
 
-struct Case {
+struct MalformedAnswer {
   const char* bytes;
   const char* problem;
 };
 
 TEST(ResponseParser, RefusesMalformedAnswers) {
-  const Case cases[] = {
+  const MalformedAnswer cases[] = {
       {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
        "Content-Length"},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
@@ -174,24 +174,26 @@ TEST(ResponseParser, RefusesMalformedAnswers) {
       {"SSH-2.0-OpenSSH\r\n\r\n", "version"},
   };
   for (const auto& [bytes, problem] : cases) {
-    EXPECT_THAT(run(bytes).end, HasSubstr(problem)) << bytes;
-    EXPECT_THAT(run(bytes).end, HasSubstr("failed: ")) << bytes;
+    EXPECT_THAT(parse_response(bytes).end, HasSubstr(problem)) << bytes;
+    EXPECT_THAT(parse_response(bytes).end, HasSubstr("failed: ")) << bytes;
   }
 }
 
 TEST(ResponseParser, HandsOutWhatCameBeforeAFault) {
   const auto outcome =
-      run("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\ncX");
+      parse_response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\ncX");
   EXPECT_EQ(outcome.body, "abc");
   EXPECT_THAT(outcome.end, HasSubstr("failed: "));
 }
 
 TEST(ResponseParser, ReportsAnAnswerThatWasCutOff) {
-  EXPECT_THAT(run("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell").end, HasSubstr("inside"));
-  EXPECT_THAT(run("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n").end,
-              HasSubstr("inside its answer"));
-  EXPECT_THAT(run("HTTP/1.1 200 OK\r\nContent").end, HasSubstr("head"));
-  EXPECT_THAT(run("HTTP/1.1 100 Continue\r\n\r\n").end, HasSubstr("without an answer"));
+  EXPECT_THAT(parse_response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell").end,
+              HasSubstr("inside"));
+  EXPECT_THAT(
+      parse_response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n").end,
+      HasSubstr("inside its answer"));
+  EXPECT_THAT(parse_response("HTTP/1.1 200 OK\r\nContent").end, HasSubstr("head"));
+  EXPECT_THAT(parse_response("HTTP/1.1 100 Continue\r\n\r\n").end, HasSubstr("without an answer"));
   ResponseParser parser(kHeaderBytes);
   EXPECT_EQ(parser.finish(), ParseStatus::Failed);
   EXPECT_THAT(parser.error().message(), HasSubstr("without an answer"));
@@ -201,7 +203,7 @@ TEST(ResponseParser, ReportsAnAnswerThatWasCutOff) {
 
 TEST(ResponseParser, LimitsTheHead) {
   const auto outcome =
-      run("HTTP/1.1 200 OK\r\nX: " + std::string(kHeaderBytes, 'x') + "\r\n\r\n", 100);
+      parse_response("HTTP/1.1 200 OK\r\nX: " + std::string(kHeaderBytes, 'x') + "\r\n\r\n", 100);
   EXPECT_THAT(outcome.end, HasSubstr("1024 bytes"));
 }
 

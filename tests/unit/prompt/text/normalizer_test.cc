@@ -12,13 +12,13 @@ namespace {
 
 using testing::HasSubstr;
 
-Result<std::unique_ptr<const Normalizer>> read(std::string_view json) {
+Result<std::unique_ptr<const Normalizer>> read_normalizer(std::string_view json) {
   simdjson::dom::parser parser;
   return Normalizer::from_json(parser.parse(json.data(), json.size()));
 }
 
 std::string normalized(std::string_view json, std::string_view text) {
-  const auto normalizer = read(json);
+  const auto normalizer = read_normalizer(json);
   if (!normalizer) {
     return "refused: " + normalizer.error().message();
   }
@@ -26,16 +26,16 @@ std::string normalized(std::string_view json, std::string_view text) {
   return std::string((*normalizer)->apply(text, buffer));
 }
 
-std::string refusal(std::string_view json) {
-  const auto normalizer = read(json);
+std::string normalizer_refusal(std::string_view json) {
+  const auto normalizer = read_normalizer(json);
   return normalizer ? "" : normalizer.error().message();
 }
 
 // Expected texts are answers of the Hugging Face tokenizers 0.23.
 
 TEST(Normalizer, IsNoneWhereNothingIsToBeDone) {
-  EXPECT_EQ(read("null")->get(), nullptr);
-  EXPECT_EQ(read(R"({"type": "Sequence", "normalizers": []})")->get(), nullptr);
+  EXPECT_EQ(read_normalizer("null")->get(), nullptr);
+  EXPECT_EQ(read_normalizer(R"({"type": "Sequence", "normalizers": []})")->get(), nullptr);
 }
 
 TEST(Normalizer, LeavesTextAloneThatStaysAsItIs) {
@@ -46,7 +46,7 @@ TEST(Normalizer, LeavesTextAloneThatStaysAsItIs) {
         R"({"type": "Prepend", "prepend": ""})",
         R"({"type": "Replace", "pattern": {"String": " "}, "content": "_"})",
         R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]})"}) {
-    const auto normalizer = read(json);
+    const auto normalizer = read_normalizer(json);
     ASSERT_TRUE(normalizer) << json;
     const std::string_view text = "plain";
     std::string buffer = "kept";
@@ -132,15 +132,16 @@ TEST(Normalizer, DoesOneAfterTheOther) {
 }
 
 TEST(Normalizer, RefusesByName) {
-  EXPECT_THAT(refusal(R"({"type": "Transliterate"})"), HasSubstr("Transliterate"));
-  EXPECT_THAT(refusal(R"({"type": "Strip", "strip_left": true})"), HasSubstr("strip_right"));
+  EXPECT_THAT(normalizer_refusal(R"({"type": "Transliterate"})"), HasSubstr("Transliterate"));
+  EXPECT_THAT(normalizer_refusal(R"({"type": "Strip", "strip_left": true})"),
+              HasSubstr("strip_right"));
   for (const char* json :
        {"[]", "{}", R"({"type": "Sequence"})", R"({"type": "Sequence", "normalizers": {}})",
         R"({"type": "Prepend"})", R"({"type": "BertNormalizer"})",
         R"({"type": "Replace", "pattern": " ", "content": "a"})",
         R"({"type": "Replace", "pattern": {"Regex": "("}, "content": "a"})",
         R"({"type": "Replace", "pattern": {"Regex": "a"}})"}) {
-    EXPECT_NE(refusal(json), "") << json;
+    EXPECT_NE(normalizer_refusal(json), "") << json;
   }
 }
 

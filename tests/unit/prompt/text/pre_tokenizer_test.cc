@@ -16,14 +16,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Result<std::unique_ptr<const PreTokenizer>> read(std::string_view json) {
+Result<std::unique_ptr<const PreTokenizer>> read_pre_tokenizer(std::string_view json) {
   simdjson::dom::parser parser;
   return PreTokenizer::from_json(parser.parse(json.data(), json.size()));
 }
 
 std::vector<std::string> cut(std::string_view json, std::string_view text,
                              Place place = Place::First) {
-  const auto pre_tokenizer = read(json);
+  const auto pre_tokenizer = read_pre_tokenizer(json);
   if (!pre_tokenizer) {
     return {"refused: " + pre_tokenizer.error().message()};
   }
@@ -32,16 +32,16 @@ std::vector<std::string> cut(std::string_view json, std::string_view text,
   return {pieces.views.begin(), pieces.views.end()};
 }
 
-std::string refusal(std::string_view json) {
-  const auto pre_tokenizer = read(json);
+std::string pre_tokenizer_refusal(std::string_view json) {
+  const auto pre_tokenizer = read_pre_tokenizer(json);
   return pre_tokenizer ? "" : pre_tokenizer.error().message();
 }
 
 // Expected pieces are answers of the Hugging Face tokenizers 0.23.
 
 TEST(PreTokenizer, IsNoneWhereNothingCuts) {
-  EXPECT_EQ(read("null")->get(), nullptr);
-  EXPECT_EQ(read(R"({"type": "Sequence", "pretokenizers": []})")->get(), nullptr);
+  EXPECT_EQ(read_pre_tokenizer("null")->get(), nullptr);
+  EXPECT_EQ(read_pre_tokenizer(R"({"type": "Sequence", "pretokenizers": []})")->get(), nullptr);
 }
 
 TEST(PreTokenizer, SplitsByRegex) {
@@ -79,13 +79,13 @@ TEST(PreTokenizer, HandsOutPlainBytesForByteLevel) {
       R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})";
   EXPECT_THAT(cut(kJson, "a é"), ElementsAre(" a", " é"));
   EXPECT_THAT(cut(kJson, " a"), ElementsAre(" a"));
-  EXPECT_TRUE((*read(kJson))->byte_level());
+  EXPECT_TRUE((*read_pre_tokenizer(kJson))->byte_level());
   constexpr std::string_view kWhole =
       R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
           "use_regex": false})";
   EXPECT_THAT(cut(kWhole, "a é"), ElementsAre("a é"));
-  EXPECT_TRUE((*read(kWhole))->byte_level());
-  EXPECT_FALSE((*read(R"({"type": "Whitespace"})"))->byte_level());
+  EXPECT_TRUE((*read_pre_tokenizer(kWhole))->byte_level());
+  EXPECT_FALSE((*read_pre_tokenizer(R"({"type": "Whitespace"})"))->byte_level());
 }
 
 // Falcon's: digits are looked for in ByteLevel's alphabet, where a byte of é may be one.
@@ -98,7 +98,7 @@ TEST(PreTokenizer, ShowsByteLevelsAlphabetToWhatComesBehind) {
        "invert": false}]})";
   EXPECT_THAT(cut(kJson, "a²b 1234, é"),
               ElementsAre("a", "\xC2", "\xB2", "b", " ", "123", "4", ",", " é"));
-  EXPECT_TRUE((*read(kJson))->byte_level());
+  EXPECT_TRUE((*read_pre_tokenizer(kJson))->byte_level());
 }
 
 TEST(PreTokenizer, CutsWordsAndSigns) {
@@ -147,7 +147,7 @@ TEST(PreTokenizer, PrependsToWhatBeginsTheText) {
 }
 
 TEST(PreTokenizer, AppendsToPiecesThereAre) {
-  const auto pre_tokenizer = read(R"({"type": "Sequence", "pretokenizers": [
+  const auto pre_tokenizer = read_pre_tokenizer(R"({"type": "Sequence", "pretokenizers": [
       {"type": "WhitespaceSplit"}, {"type": "Punctuation"}]})");
   ASSERT_TRUE(pre_tokenizer);
   Pieces pieces;
@@ -168,11 +168,11 @@ TEST(PreTokenizer, CutsAsTiktokenDoes) {
 }
 
 TEST(PreTokenizer, RefusesByName) {
-  EXPECT_THAT(refusal(R"({"type": "UnicodeScripts"})"), HasSubstr("UnicodeScripts"));
-  EXPECT_THAT(refusal(R"({"type": "Split", "pattern": {"Regex": "(a)\\1"},
+  EXPECT_THAT(pre_tokenizer_refusal(R"({"type": "UnicodeScripts"})"), HasSubstr("UnicodeScripts"));
+  EXPECT_THAT(pre_tokenizer_refusal(R"({"type": "Split", "pattern": {"Regex": "(a)\\1"},
                           "behavior": "Isolated", "invert": false})"),
               HasSubstr("\\1"));
-  EXPECT_THAT(refusal(R"({"type": "Digits"})"), HasSubstr("individual_digits"));
+  EXPECT_THAT(pre_tokenizer_refusal(R"({"type": "Digits"})"), HasSubstr("individual_digits"));
   for (const char* json :
        {"1",
         "{}",
@@ -202,7 +202,7 @@ TEST(PreTokenizer, RefusesByName) {
         R"({"type": "Sequence", "pretokenizers": [
             {"type": "Metaspace", "replacement": "▁"},
             {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"}]})"}) {
-    EXPECT_NE(refusal(json), "") << json;
+    EXPECT_NE(pre_tokenizer_refusal(json), "") << json;
   }
   std::string deep;
   for (int i = 0; i < 200; ++i) {
@@ -211,7 +211,7 @@ TEST(PreTokenizer, RefusesByName) {
   for (int i = 0; i < 200; ++i) {
     deep += "]}";
   }
-  EXPECT_THAT(refusal(deep), HasSubstr("nested too deeply"));
+  EXPECT_THAT(pre_tokenizer_refusal(deep), HasSubstr("nested too deeply"));
 }
 
 }  // namespace

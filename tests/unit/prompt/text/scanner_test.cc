@@ -133,19 +133,21 @@ TEST(Scanner, IsThereForWhatModelsUse) {
   EXPECT_TRUE(scanner_for(plain));
 }
 
-std::vector<std::string_view> cut(std::string_view pattern, std::string_view text) {
+std::vector<std::string_view> cut_by_pattern(std::string_view pattern, std::string_view text) {
   std::vector<std::string_view> pieces;
   scanner_for(pattern)->isolate(text, pieces);
   return pieces;
 }
 
 TEST(Scanner, CutsWords) {
-  EXPECT_THAT(cut(kGpt2Pattern, "Hello, I'm  42x!\n\nOK"),
+  EXPECT_THAT(cut_by_pattern(kGpt2Pattern, "Hello, I'm  42x!\n\nOK"),
               ElementsAre("Hello", ",", " I", "'m", " ", " 42", "x", "!", "\n", "\n", "OK"));
-  EXPECT_THAT(cut(kCl100k, "I'LL pay $12345.\n\n  Now"),
+  EXPECT_THAT(cut_by_pattern(kCl100k, "I'LL pay $12345.\n\n  Now"),
               ElementsAre("I", "'LL", " pay", " $", "123", "45", ".\n\n", " ", " Now"));
-  EXPECT_THAT(cut(kO200k, "camelCase HTTPServer's"), ElementsAre("camel", "Case", " HTTPServer's"));
-  EXPECT_THAT(cut(kDeepSeek, "a 1-b\x01,c"), ElementsAre("a", " ", "1", "-b", "\x01", ",c"));
+  EXPECT_THAT(cut_by_pattern(kO200k, "camelCase HTTPServer's"),
+              ElementsAre("camel", "Case", " HTTPServer's"));
+  EXPECT_THAT(cut_by_pattern(kDeepSeek, "a 1-b\x01,c"),
+              ElementsAre("a", " ", "1", "-b", "\x01", ",c"));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::unique_ptr<const Model> made(std::string_view json, ByteLevel byte_level = 
   return std::move(*model);
 }
 
-std::string refusal(std::string_view json, ByteLevel byte_level = ByteLevel::No) {
+std::string model_refusal(std::string_view json, ByteLevel byte_level = ByteLevel::No) {
   const auto model = Model::from_json(JsonOf(json), byte_level);
   return model ? "" : model.error().message();
 }
@@ -139,26 +139,26 @@ TEST(BpeModel, ReadsMergesInBothForms) {
 }
 
 TEST(BpeModel, NamesWhatIsWrong) {
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{},"merges":[],"sparkle":true})"),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{},"merges":[],"sparkle":true})"),
             "model: \"sparkle\" is not known to Baton");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{},"merges":[],"dropout":0.1})"),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{},"merges":[],"dropout":0.1})"),
             "model: \"dropout\" would make tokens a matter of luck; set it to null");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{"a":0},"merges":["a b"]})"),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{"a":0},"merges":["a b"]})"),
             "model: merges[0] is not two tokens of the vocabulary that make a third one");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{"a":0,"aa":1},"merges":["a a","a"]})"),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{"a":0,"aa":1},"merges":["a a","a"]})"),
             "model: merges[1] is not two tokens of the vocabulary that make a third one");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{"a":0,"b":0},"merges":[]})"),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{"a":0,"b":0},"merges":[]})"),
             "model: \"vocab\" has two tokens of id 0");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{"a":0,"字":0},"merges":[]})", ByteLevel::Yes),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{"a":0,"字":0},"merges":[]})", ByteLevel::Yes),
             "model: \"vocab\" has two tokens of id 0");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{"a":0,"a":1},"merges":[]})"),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{"a":0,"a":1},"merges":[]})"),
             "model: \"vocab\" has the token of id 1 twice");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{"a":4194304},"merges":[]})"),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{"a":4194304},"merges":[]})"),
             "model: \"vocab\" has an id that is no whole number below 4194304");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{"a":0},"merges":[],"unk_token":"?"})"),
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{"a":0},"merges":[],"unk_token":"?"})"),
             "the model's unk_token \"?\" is not in its vocabulary");
-  EXPECT_EQ(refusal(R"({"type":"BPE","vocab":{"a":0}})"), "model: \"merges\" is missing");
-  EXPECT_EQ(refusal(R"({"type":"Odd"})"), "the model \"Odd\" is not known to Baton");
+  EXPECT_EQ(model_refusal(R"({"type":"BPE","vocab":{"a":0}})"), "model: \"merges\" is missing");
+  EXPECT_EQ(model_refusal(R"({"type":"Odd"})"), "the model \"Odd\" is not known to Baton");
 }
 
 // Cutting where no merge joins, and looking words up, must not change a token. A model over a few

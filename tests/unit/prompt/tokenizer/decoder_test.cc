@@ -25,7 +25,7 @@ std::string decoded(std::string_view json, std::vector<std::string> tokens) {
   return text;
 }
 
-std::string refusal(std::string_view json) {
+std::string decoder_refusal(std::string_view json) {
   const auto decoder = Decoder::from_json(JsonOf(json));
   return decoder ? "" : decoder.error().message();
 }
@@ -94,12 +94,12 @@ TEST(Decoder, IsNoneWhereNoneIsAsked) {
 }
 
 TEST(Decoder, NamesWhatItDoesNotKnow) {
-  EXPECT_EQ(refusal(R"({"type":"Odd"})"), "the decoder \"Odd\" is not known to Baton");
-  EXPECT_EQ(refusal(R"({"type":"Replace","pattern":{"Regex":"a"},"content":"b"})"),
+  EXPECT_EQ(decoder_refusal(R"({"type":"Odd"})"), "the decoder \"Odd\" is not known to Baton");
+  EXPECT_EQ(decoder_refusal(R"({"type":"Replace","pattern":{"Regex":"a"},"content":"b"})"),
             "decoder.pattern: \"Regex\" is not known to Baton");
-  EXPECT_EQ(refusal(R"({"type":"Strip","content":" ","start":-1,"stop":0})"),
+  EXPECT_EQ(decoder_refusal(R"({"type":"Strip","content":" ","start":-1,"stop":0})"),
             "decoder: \"start\" is not a whole number that fits");
-  EXPECT_EQ(refusal("[]"), "decoder is not an object");
+  EXPECT_EQ(decoder_refusal("[]"), "decoder is not an object");
 }
 
 TEST(Decoder, KnowsWhenBytesComeOutAsTheyWentIn) {

@@ -11,10 +11,10 @@ namespace baton::prompt {
 namespace {
 
 // "a", "b", "ab", 0xFF, "abab": in base64.
-constexpr std::string_view kRanks = "YQ== 0\nYg== 1\nYWI= 2\r\n/w== 3\n\nYWJhYg== 5\n";
+constexpr std::string_view kRankFile = "YQ== 0\nYg== 1\nYWI= 2\r\n/w== 3\n\nYWJhYg== 5\n";
 
 TEST(TiktokenFile, ReadsTokensAndRanks) {
-  const auto source = read_tiktoken(kRanks);
+  const auto source = read_tiktoken(kRankFile);
   ASSERT_TRUE(source) << source.error().message();
   EXPECT_EQ(source->vocabulary.find("a"), 0U);
   EXPECT_EQ(source->vocabulary.find("ab"), 2U);
@@ -24,7 +24,7 @@ TEST(TiktokenFile, ReadsTokensAndRanks) {
 }
 
 TEST(TiktokenFile, FindsEveryWayToMakeAToken) {
-  const auto source = read_tiktoken(kRanks);
+  const auto source = read_tiktoken(kRankFile);
   ASSERT_TRUE(source);
   EXPECT_EQ(source->merges.find(0, 1).id, 2U);
   EXPECT_EQ(source->merges.find(2, 2).id, 5U);

@@ -13,7 +13,7 @@
 namespace baton::prompt {
 namespace {
 
-TokenIds encoded(std::string_view json, std::vector<std::string_view> pieces) {
+TokenIds encoded_words(std::string_view json, std::vector<std::string_view> pieces) {
   const auto model = Model::from_json(JsonOf(json), ByteLevel::No);
   if (!model) {
     ADD_FAILURE() << model.error().message();
@@ -31,20 +31,21 @@ constexpr std::string_view kWordPiece =
     R"("vocab":{"[UNK]":0,"un":1,"una":2,"##aff":3,"##able":4,"##a":5,"é":6,"##é":7}})";
 
 TEST(WordPieceModel, TakesTheLongestEachTime) {
-  EXPECT_EQ(encoded(kWordPiece, {"unaff"}), (TokenIds{0})) << "una, then nothing goes on with ff";
-  EXPECT_EQ(encoded(kWordPiece, {"unable"}), (TokenIds{0})) << "una, then no ##ble";
-  EXPECT_EQ(encoded(kWordPiece, {"unaaff"}), (TokenIds{2, 3}));
-  EXPECT_EQ(encoded(kWordPiece, {"éé", "un"}), (TokenIds{6, 7, 1}));
+  EXPECT_EQ(encoded_words(kWordPiece, {"unaff"}), (TokenIds{0}))
+      << "una, then nothing goes on with ff";
+  EXPECT_EQ(encoded_words(kWordPiece, {"unable"}), (TokenIds{0})) << "una, then no ##ble";
+  EXPECT_EQ(encoded_words(kWordPiece, {"unaaff"}), (TokenIds{2, 3}));
+  EXPECT_EQ(encoded_words(kWordPiece, {"éé", "un"}), (TokenIds{6, 7, 1}));
 }
 
 TEST(WordPieceModel, DoesNotTryLongWords) {
-  EXPECT_EQ(encoded(kWordPiece, {"éééééé"}), (TokenIds{6, 7, 7, 7, 7, 7}));
-  EXPECT_EQ(encoded(kWordPiece, {"ééééééé"}), (TokenIds{0}));
+  EXPECT_EQ(encoded_words(kWordPiece, {"éééééé"}), (TokenIds{6, 7, 7, 7, 7, 7}));
+  EXPECT_EQ(encoded_words(kWordPiece, {"ééééééé"}), (TokenIds{0}));
 }
 
 TEST(WordLevelModel, KnowsAWordOrDoesNot) {
-  EXPECT_EQ(encoded(R"({"type":"WordLevel","unk_token":"?","vocab":{"?":0,"a":1,"b":2}})",
-                    {"b", "ab", "a"}),
+  EXPECT_EQ(encoded_words(R"({"type":"WordLevel","unk_token":"?","vocab":{"?":0,"a":1,"b":2}})",
+                          {"b", "ab", "a"}),
             (TokenIds{2, 0, 1}));
 }
 
@@ -58,11 +59,11 @@ TEST(WordModels, WantTheirUnknownToken) {
 }
 
 TEST(WordModels, AreKnownByWhatTheyHaveWhereAFileDoesNotSay) {
-  EXPECT_EQ(encoded(R"({"unk_token":"?","max_input_chars_per_word":100,)"
-                    R"("vocab":{"?":0,"a":1,"##b":2}})",
-                    {"ab"}),
+  EXPECT_EQ(encoded_words(R"({"unk_token":"?","max_input_chars_per_word":100,)"
+                          R"("vocab":{"?":0,"a":1,"##b":2}})",
+                          {"ab"}),
             (TokenIds{1, 2}));
-  EXPECT_EQ(encoded(R"({"unk_token":"?","vocab":{"?":0,"a":1}})", {"ab"}), (TokenIds{0}));
+  EXPECT_EQ(encoded_words(R"({"unk_token":"?","vocab":{"?":0,"a":1}})", {"ab"}), (TokenIds{0}));
 }
 
 }  // namespace
