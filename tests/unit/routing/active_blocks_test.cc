@@ -68,17 +68,17 @@ TEST(ActiveBlocks, CountsABlockOncePerSeat) {
 }
 
 TEST(ActiveBlocks, WeighsLessOnlyWhatNoOtherPromptHas) {
-  constexpr BlockWeight kHalf = kWholeBlock / 2;
+  constexpr BlockWeight kHalfBlock = kWholeBlock / 2;
   ActiveBlocks active;
   const auto first = active.add(1, chain_of({1, 2, 3, 4}));
   const auto other = active.add(1, chain_of({1, 2, 5}));
   const auto elsewhere = active.add(2, chain_of({1, 2, 3, 4}));
-  EXPECT_EQ(active.reweigh(1, first.end, kWholeBlock, kHalf), -2 * kHalf);  // 3 and 4
+  EXPECT_EQ(active.reweigh(1, first.end, kWholeBlock, kHalfBlock), -2 * kHalfBlock);  // 3 and 4
   // Nobody shares them now, so 1 and 2 weigh less too; and whole again with another prompt.
-  EXPECT_EQ(active.remove(1, other.end, kWholeBlock), -kWholeBlock - 2 * kHalf);
+  EXPECT_EQ(active.remove(1, other.end, kWholeBlock), -kWholeBlock - 2 * kHalfBlock);
   const auto again = active.add(1, chain_of({1, 2, 3}));
-  EXPECT_EQ(again.change, 3 * kHalf);
-  EXPECT_EQ(active.remove(1, first.end, kHalf), -kHalf);
+  EXPECT_EQ(again.change, 3 * kHalfBlock);
+  EXPECT_EQ(active.remove(1, first.end, kHalfBlock), -kHalfBlock);
   EXPECT_EQ(active.remove(1, again.end, kWholeBlock), -3 * kWholeBlock);
   EXPECT_EQ(active.remove(2, elsewhere.end, kWholeBlock), -4 * kWholeBlock);
 }
