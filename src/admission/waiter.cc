@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "admission/waiter.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "net/await.h"
 
 namespace baton::admission {
 
@@ -11,7 +10,7 @@ boost::asio::awaitable<void> Waiter::sleep(Time deadline, Cancellation& cancella
   const Cancellation::Listener listener(cancellation, [this] { ring(); });
   timer_.expires_at(deadline);
   while (!rung_ && std::chrono::steady_clock::now() < deadline)
-    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await timer_.async_wait(net::kAwait);
 }
 
 }  // namespace baton::admission

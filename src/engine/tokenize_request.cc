@@ -34,13 +34,15 @@ constexpr std::size_t kMostQuestions = 32;
 constexpr std::size_t kMostChecked = 1024;
 
 // What vLLM's /tokenize takes of a chat and of a completion.
-constexpr std::array<std::string_view, 7> kTokenizedChat{
-    "messages",           "tools",         "add_generation_prompt", "continue_final_message",
-    "add_special_tokens", "chat_template", "chat_template_kwargs"};
+constexpr std::array<std::string_view, 6> kTokenizedChat{"messages",
+                                                         "tools",
+                                                         "add_generation_prompt",
+                                                         "continue_final_message",
+                                                         "add_special_tokens",
+                                                         "chat_template_kwargs"};
 constexpr std::array<std::string_view, 1> kTokenizedCompletion{"add_special_tokens"};
 // What makes another prompt of a request, and /tokenize does not know.
-constexpr std::array<std::string_view, 5> kUntokenized{"documents", "reasoning_effort",
-                                                       "truncate_prompt_tokens", "prompt_embeds",
+constexpr std::array<std::string_view, 3> kUntokenized{"documents", "reasoning_effort",
                                                        "mm_processor_kwargs"};
 
 Error not_ids(std::string_view why) {
@@ -205,6 +207,10 @@ TokenRoute token_route(model::Engine engine, std::optional<model::Version> versi
 std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engine engine,
                                             TokenRoute route) {
   if (route == TokenRoute::None) return std::nullopt;
+  // SGLang looks at it when it is asked for tokens, but not when it completes.
+  const bool ignored = engine == model::Engine::Sglang && call.api != Api::Chat &&
+                       says_something(call.body.find("add_special_tokens"));
+  if (ignored) return std::nullopt;
   TokenQuestion question;
   const bool whole = route == TokenRoute::Render || engine == model::Engine::Sglang;
   if (route == TokenRoute::Render) {

@@ -43,6 +43,7 @@ struct TokenQuestion {
 
 // What to ask. nullopt where the engine cannot be asked so that its answer would hold: no such
 // route, a prompt that is none, or one that takes fields which the route does not know.
+// Requires: nothing makes the request inexact (prompt/exactness.h).
 std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engine engine,
                                             TokenRoute route);
 
@@ -56,6 +57,7 @@ Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer);
 // outlives `cancellation`, which is then the error.
 // EngineRejected where the engine refuses the request (a template's error, a prompt too long) or
 // cannot be asked; other errors are those of fetch and read_token_ids.
+// Requires: as token_question.
 // `spec`, `call` and `headers` must stay until the answer is there. Confinement. One I/O thread.
 awaitable<Result<std::vector<prompt::TokenIds>>> ask_tokens(
     UpstreamPool& pool, Target target, const model::WorkerSpec& spec,

@@ -18,7 +18,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using net::kAwait;
 constexpr std::chrono::seconds kSweepEvery{5};
 
 }  // namespace
@@ -108,14 +107,14 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
   const auto address = asio::ip::make_address(target.endpoint.host, error);
   if (!error) {
     const auto [failed] =
-        co_await socket.async_connect(tcp::endpoint(address, target.endpoint.port), kAwait);
+        co_await socket.async_connect(tcp::endpoint(address, target.endpoint.port), net::kAwait);
     error = failed;
   } else {
     const auto [unresolved, endpoints] = co_await resolver.async_resolve(
-        target.endpoint.host, std::to_string(target.endpoint.port), kAwait);
+        target.endpoint.host, std::to_string(target.endpoint.port), net::kAwait);
     error = unresolved;
     if (!error && !timed_out) {
-      const auto [failed, endpoint] = co_await asio::async_connect(socket, endpoints, kAwait);
+      const auto [failed, endpoint] = co_await asio::async_connect(socket, endpoints, net::kAwait);
       error = failed;
     }
   }

@@ -17,7 +17,6 @@ using boost::asio::awaitable;
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
-using net::kAwait;
 constexpr milliseconds kFirstDelay{100};
 constexpr milliseconds kLongestDelay{5'000};
 // How often those who linger are looked at.
@@ -173,7 +172,7 @@ awaitable<void> EtcdSource::pause() {
   // Routers that lost etcd together shall not come back together.
   std::uniform_int_distribution<milliseconds::rep> jitter(delay_.count() / 2, delay_.count());
   retry_.expires_after(milliseconds(jitter(dice_)));
-  co_await retry_.async_wait(kAwait);
+  co_await retry_.async_wait(net::kAwait);
 }
 
 void EtcdSource::see_to_leaving() {
@@ -203,7 +202,7 @@ awaitable<void> EtcdSource::tend() {
   while (!stopped_ && keys_.lingering() > 0) {
     keys_.tend(Clock::now(), away_since_.has_value());
     round_.expires_after(kRound);
-    co_await round_.async_wait(kAwait);
+    co_await round_.async_wait(net::kAwait);
   }
   tending_ = false;
 }

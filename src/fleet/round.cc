@@ -86,7 +86,7 @@ std::string Round::why_not(const Worker& worker) const {
     case Refusal::Down:
       return fmt::format("it is not available ({})", worker.state(now_));
     case Refusal::Excluded:
-      return "it has failed this request";
+      return "it, or a hand-off of it, has failed this request";
     case Refusal::OtherMode:
       return fmt::format("it hands off by {}, and {} is needed",
                          model::to_string(worker.spec().mode()), model::to_string(*wish_.mode));

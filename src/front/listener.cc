@@ -16,7 +16,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using net::kAwait;
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 // Out of descriptors, say: pause, so that the loop does not eat the thread.
@@ -99,12 +98,12 @@ void Listener::abort() {
 
 awaitable<void> Listener::accept_loop() {
   while (acceptor_.is_open()) {
-    auto [error, socket] = co_await acceptor_.async_accept(kAwait);
+    auto [error, socket] = co_await acceptor_.async_accept(net::kAwait);
     if (!error) {
       tasks_.spawn(run_session(std::move(socket)));
     } else if (acceptor_.is_open()) {
       asio::steady_timer pause(acceptor_.get_executor(), kAcceptPause);
-      co_await pause.async_wait(kAwait);
+      co_await pause.async_wait(net::kAwait);
     }
   }
 }

@@ -200,6 +200,9 @@ void Machine::after_failed_decode() {
   last_cause_ = Cause::Decode;
   if (!decode_failure_.retryable || !may_try_again()) {
     release_if_pinned();
+    const bool without_prefill = decode_failure_.retryable && decode_failure_.either &&
+                                 policy_.on_prefill_failure == OnPrefillFailure::Fallback;
+    if (without_prefill && may_serve_alone()) return serve_alone();
     return finish(Action::FailRequest, Cause::Decode);
   }
   // What the prefill kept serves another decode worker only where the first one surely did not

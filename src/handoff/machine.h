@@ -74,6 +74,7 @@ enum class Event : std::uint8_t {
 struct Failure {
   bool retryable = true;   // not the request's own fault
   bool untouched = false;  // the worker never began: what it was to fetch is still there
+  bool either = false;     // of a decode leg: it may have missed its prefill worker
   auto operator<=>(const Failure&) const = default;
 };
 

@@ -4,9 +4,8 @@
 
 #include "engine/engine_error.h"
 #include "engine/request_head.h"
+#include "net/await.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -139,7 +138,7 @@ awaitable<Result<void>> Run::proceed() {
 awaitable<void> Run::wait_for_something_to_do() {
   bell_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
   bell_->expires_at(steady_clock::time_point::max());
-  co_await bell_->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  co_await bell_->async_wait(net::kAwait);
   bell_.reset();
 }
 
@@ -195,7 +194,7 @@ awaitable<void> Run::await_prefill() {
   if (!prefill_exchange_) co_return;
   bell_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
   bell_->expires_after(kPrefillPatience);
-  co_await bell_->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  co_await bell_->async_wait(net::kAwait);
   bell_.reset();
 }
 
@@ -359,7 +358,8 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
   if (!prefill_dropped_) {
     prefill_error_ = std::move(error);
     selection_.prefill_failed(worker);
-    report("prefill", worker, *prefill_error_);
+    log_failure("prefill", worker, *prefill_error_);
+    count_failure(worker, *prefill_error_);
     doubt_peer(*prefill_error_);
   }
   tell({.event = Event::PrefillFailed, .failure = failure});
@@ -368,12 +368,22 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
 void Run::decode_failed(Error error) {
   transfer_ = {};  // the next one would be given its time, too
   Failure failure = judge(error);
+  // One that failed by its own word, and had not got the cache yet.
+  failure.either = error.code() == Errc::EngineFailed && machine_.handing_off() && !streaming_ &&
+                   !decode_dropped_;
   // A kept connection may have died of what it was sent, and only the next one was refused.
   if (decode_exchange_ && decode_exchange_->replayed()) failure.untouched = false;
   if (!decode_dropped_) {
     decode_error_ = std::move(error);
-    selection_.decode_failed(decode_booking_.worker());
-    report("decode", decode_booking_.worker(), *decode_error_);
+    fleet::Worker& worker = decode_booking_.worker();
+    log_failure("decode", worker, *decode_error_);
+    // What may be another's fault, or the request's own, counts once.
+    if (!selection_.blame().suspects_decode(worker.id())) count_failure(worker, *decode_error_);
+    if (failure.either) {
+      selection_.handoff_failed(worker);
+    } else {
+      selection_.decode_failed(worker);
+    }
   }
   decode_exchange_.reset();
   decode_booking_ = {};
@@ -388,15 +398,17 @@ void Run::doubt_peer(const Error& error) {
   if (machine_.handing_off() && prefill_worker_) handoff_.peers_.forget(*prefill_worker_);
 }
 
-void Run::report(std::string_view leg, fleet::Worker& worker, const Error& error) {
-  if (handoff_.options_.log && error.info().fault == Fault::Engine) {
-    handoff_.options_.log->warning("leg_failed", {{"id", job_.request_id},
-                                                  {"model", job_.model->name()},
-                                                  {"leg", leg},
-                                                  {"worker", worker.name()},
-                                                  {"code", error.info().label},
-                                                  {"error", error.message()}});
-  }
+void Run::log_failure(std::string_view leg, const fleet::Worker& worker, const Error& error) const {
+  if (!handoff_.options_.log || error.info().fault != Fault::Engine) return;
+  handoff_.options_.log->warning("leg_failed", {{"id", job_.request_id},
+                                                {"model", job_.model->name()},
+                                                {"leg", leg},
+                                                {"worker", worker.name()},
+                                                {"code", error.info().label},
+                                                {"error", error.message()}});
+}
+
+void Run::count_failure(fleet::Worker& worker, const Error& error) {
   switch (error.code()) {
     case Errc::EngineUnreachable:
       return worker.failed(error.cause() == std::errc::connection_refused

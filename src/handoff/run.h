@@ -101,7 +101,8 @@ class Run : public std::enable_shared_from_this<Run> {
                                const wire::SplicedBody& body, const std::string& request_id) const;
   void prefill_failed(Error error, fleet::Worker& worker);
   void decode_failed(Error error);
-  void report(std::string_view leg, fleet::Worker& worker, const Error& error);
+  void log_failure(std::string_view leg, const fleet::Worker& worker, const Error& error) const;
+  static void count_failure(fleet::Worker& worker, const Error& error);
   void doubt_peer(const Error& error);
   void count_waste();
 

@@ -4,11 +4,10 @@
 #include "engine/dialect.h"
 #include "engine/exchange.h"
 #include "handoff/run.h"
+#include "net/await.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <memory>
@@ -23,7 +22,7 @@ constexpr std::chrono::milliseconds kReleasePause{100};  // after the first; dou
 
 awaitable<void> pause(std::chrono::milliseconds duration) {
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, duration);
-  co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  co_await timer.async_wait(net::kAwait);
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ void Run::release() {
 }
 
 awaitable<void> Run::release_leg(Release release) {
-  fleet::Excluded tried = selection_.failed_decodes();
+  fleet::Excluded tried = selection_.blame().suspected_decodes();
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     // Who holds the blocks, or all who could fetch them, may be away for a moment only.
     if (attempt > 0) co_await pause(kReleasePause * (1 << (attempt - 1)));

@@ -129,7 +129,6 @@ template <class Take>
 auto Selection::ask(Role role, fleet::Wish wish, Take take) {
   const std::string& session = job_.hints->session_id;
   routing::AffinityTable& sessions = job_.model->affinity(role);
-  wish.worst = job_.worst;
   if (!session.empty() && sessions.enabled()) wish.affinity = sessions.find(session);
   auto taken = take(wish);
   // Somebody who failed others, or did not answer lately, may do better now; a request that has no
@@ -192,6 +191,16 @@ template <class Take>
 auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>& busy, Take take) {
   fleet::Wish wish = prefill_wish();
   wish.busy = busy;
+  auto taken = followed(wish, take);
+  const bool spared = wish.excluded.size() > blame_.prefills().size();
+  if (taken || !spared || taken.error().code() == Errc::WorkersBusy) return taken;
+  // Nobody can follow those that were preferred to a suspected one.
+  wish.excluded = blame_.prefills();
+  return followed(std::move(wish), take);
+}
+
+template <class Take>
+auto Selection::followed(fleet::Wish wish, Take take) {
   const fleet::WorkerSet& decodes = pool_->workers(Role::Decode);
   std::optional<Error> unfit;  // why the one before had to be passed over
   while (true) {
@@ -212,6 +221,7 @@ auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>&
     // Nothing is sent before it is known that the other half can follow.
     const auto transfer = routing::transfer_constraints(worker.spec());
     if (!transfer) return give_back(transfer.error());
+    prefill_ = worker.id();
     mode_ = worker.spec().mode();
     transfer_ = *transfer;
     fleet::Wish second = decode_wish();
@@ -235,6 +245,7 @@ auto Selection::first_that_can_be_followed(const std::optional<fleet::BusyLine>&
 fleet::Wish Selection::wish_for(Role role) const {
   fleet::Wish wish = fleet::wish_for(role, *job_.hints);
   wish.prompt = known_;
+  wish.worst = job_.worst;
   wish.adapter = job_.adapter;
   if (!job_.hints->cost.empty()) wish.cost = job_.hints->cost.over(job_.model->routing().cost);
   return wish;
@@ -245,12 +256,19 @@ fleet::Wish Selection::wish_for(Role role) const {
 fleet::Wish Selection::prefill_wish() const {
   fleet::Wish wish = wish_for(Role::Prefill);
   wish.part = fleet::Part::Prefill;
-  wish.excluded = failed_prefills_;
   const bool only_one_named = wish.pin && job_.hints->decode &&
                               wish.pin->worker == job_.hints->decode->worker &&
                               !pool_->workers(Role::Prefill).find(wish.pin->worker);
   if (only_one_named) wish.pin.reset();
+  pass_over(wish, pool_->workers(Role::Prefill), blame_.suspected_prefills(), blame_.prefills());
   return wish;
+}
+
+void Selection::pass_over(fleet::Wish& wish, const fleet::WorkerSet& workers,
+                          fleet::Excluded suspected, fleet::Excluded surely) const {
+  const bool same = suspected.size() == surely.size();
+  wish.excluded = std::move(suspected);
+  if (!same && !workers.can_serve(wish)) wish.excluded = std::move(surely);
 }
 
 void Selection::move_to(const std::shared_ptr<fleet::Pool>& pool, Role alone_role) {
@@ -329,9 +347,10 @@ Result<Selection::Preview> Selection::preview() {
 fleet::Wish Selection::decode_wish() const {
   fleet::Wish wish = wish_for(Role::Decode);
   wish.part = fleet::Part::Decode;
-  wish.excluded = failed_decodes_;
   wish.mode = mode_;
   wish.constraints.merge(transfer_);
+  pass_over(wish, pool_->workers(Role::Decode), blame_.suspected_decodes(),
+            prefill_ ? blame_.decodes_beside(*prefill_) : blame_.decodes());
   return wish;
 }
 
@@ -342,7 +361,10 @@ Result<fleet::Booking> Selection::decode() {
 fleet::Wish Selection::alone_wish() const {
   fleet::Wish wish = wish_for(alone_role_);
   wish.observed = streams();
-  wish.excluded = failed_decodes_;
+  // Without the prefill worker that it could not work with, a decode worker may do.
+  const bool falls_back = policy_.on_prefill_failure == model::OnPrefillFailure::Fallback;
+  pass_over(wish, pool_->workers(alone_role_), blame_.suspected_decodes(),
+            falls_back ? blame_.decodes() : blame_.suspected_decodes());
   return wish;
 }
 
@@ -377,15 +399,23 @@ Result<fleet::Booking> Selection::releaser(fleet::Pool& pool, model::HandoffMode
 }
 
 void Selection::prefill_failed(const fleet::Worker& worker) {
-  failed_prefills_.push_back(worker.id());
-  if (!job_.hints->session_id.empty())
-    job_.model->affinity(Role::Prefill).unbind(job_.hints->session_id);
+  blame_.prefill_failed(worker.id());
+  unbind(Role::Prefill);
 }
 
 void Selection::decode_failed(const fleet::Worker& worker) {
-  failed_decodes_.push_back(worker.id());
-  if (!job_.hints->session_id.empty())
-    job_.model->affinity(Role::Decode).unbind(job_.hints->session_id);
+  blame_.decode_failed(worker.id());
+  unbind(Role::Decode);
+}
+
+void Selection::handoff_failed(const fleet::Worker& decode) {
+  blame_.handoff_failed(*prefill_, decode.id());
+  unbind(Role::Decode);
+}
+
+void Selection::unbind(Role role) {
+  const std::string& session = job_.hints->session_id;
+  if (!session.empty()) job_.model->affinity(role).unbind(session);
 }
 
 }  // namespace baton::handoff

@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "fleet/fleet.h"
+#include "handoff/blame.h"
 #include "handoff/decision_log.h"
 #include "handoff/job.h"
 #include "handoff/machine.h"
@@ -83,13 +84,18 @@ class Selection {
 
   void prefill_failed(const fleet::Worker& worker);
   void decode_failed(const fleet::Worker& worker);
-  const fleet::Excluded& failed_decodes() const { return failed_decodes_; }
+  // The decode worker says so, and the prefill worker chosen last may be to blame.
+  void handoff_failed(const fleet::Worker& decode);
+  const Blame& blame() const { return blame_; }
 
  private:
   // What the request asks of its worker of that role, whatever part it is to do.
   fleet::Wish wish_for(model::Role role) const;
   fleet::Wish prefill_wish() const;
   fleet::Wish alone_wish() const;
+  // Passes over the suspected, or where nobody else can serve, over those that surely failed.
+  void pass_over(fleet::Wish& wish, const fleet::WorkerSet& workers, fleet::Excluded suspected,
+                 fleet::Excluded surely) const;
   // Nobody is there to prefill, and it can be done without.
   bool passes_by_prefill(const Error& why) const;
   // What of the prompt and the fleet must be so that a decode worker may compute it itself.
@@ -107,10 +113,13 @@ class Selection {
   Result<fleet::Choice> look(model::Role role, fleet::Wish wish);
   template <class Find>
   auto anywhere(Find find);
+  void unbind(model::Role role);  // its session from where it is served
   void move_to(const std::shared_ptr<fleet::Pool>& pool, model::Role alone_role);
   // The prefill worker that `take` finds, passing over those no decode worker could follow.
   template <class Take>
   auto first_that_can_be_followed(const std::optional<fleet::BusyLine>& busy, Take take);
+  template <class Take>
+  auto followed(fleet::Wish wish, Take take);  // the same for one wish
 
   const Job& job_;
   const fleet::Random& random_;
@@ -124,10 +133,10 @@ class Selection {
   DecisionLog::Page page_;
   std::size_t attempt_ = 1;
   model::Role alone_role_ = model::Role::Decode;
-  std::optional<model::HandoffMode> mode_;  // of the prefill worker chosen last
+  std::optional<model::WorkerId> prefill_;  // chosen last
+  std::optional<model::HandoffMode> mode_;  // its
   routing::Constraints transfer_;           // what it demands of the decode worker
-  fleet::Excluded failed_prefills_;
-  fleet::Excluded failed_decodes_;
+  Blame blame_;
   routing::AffinityTable::Lease prefill_lease_;
   routing::AffinityTable::Lease decode_lease_;
 };

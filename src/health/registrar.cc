@@ -5,9 +5,8 @@
 #include "config/announcement.h"
 #include "engine/probe.h"
 #include "engine/running_requests.h"
+#include "net/await.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -253,7 +252,7 @@ awaitable<void> Registrar::keep_registered() {
 
 awaitable<void> Registrar::pause(milliseconds time) {
   timer_.expires_after(time);
-  co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  co_await timer_.async_wait(net::kAwait);
 }
 
 void Registrar::say_waiting(const std::string& why) {

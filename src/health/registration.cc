@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "health/registration.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "net/await.h"
 
 #include <algorithm>
 #include <utility>
@@ -163,7 +162,7 @@ void Registration::note(const Reply<void>& reply) {
 
 awaitable<void> Registration::rest(Clock::time_point until) {
   timer_.expires_at(until);
-  co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  co_await timer_.async_wait(net::kAwait);
 }
 
 milliseconds Registration::back_off() {

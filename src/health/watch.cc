@@ -5,9 +5,8 @@
 #include "engine/canary.h"
 #include "engine/health_check.h"
 #include "engine/probe.h"
+#include "net/await.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -110,7 +109,7 @@ awaitable<void> Watch::watch() {
     fleet_.sweep();
     make_rounds();
     timer_.expires_after(kRound);
-    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await timer_.async_wait(net::kAwait);
   }
 }
 

@@ -22,21 +22,20 @@ constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::seconds kPause{5};
 constexpr std::chrono::minutes kKnownFor{10};
 
-// Everything that engines look at when they make a prompt of a request.
-constexpr std::array<std::string_view, 17> kPromptFields{"messages",
+// Everything that engines look at when they make a prompt of a request that they can be asked for.
+constexpr std::array<std::string_view, 16> kPromptFields{"messages",
                                                          "prompt",
                                                          "tools",
                                                          "tool_choice",
                                                          "documents",
                                                          "add_generation_prompt",
                                                          "add_special_tokens",
-                                                         "chat_template",
                                                          "chat_template_kwargs",
                                                          "continue_final_message",
-                                                         "truncate_prompt_tokens",
                                                          "reasoning_effort",
+                                                         "reasoning",
+                                                         "task",
                                                          "mm_processor_kwargs",
-                                                         "suffix",
                                                          "response_format",
                                                          "separate_reasoning",
                                                          "model"};

@@ -34,6 +34,7 @@ class EngineTokens {
       : pool_(pool), largest_answer_(largest_answer) {}
 
   // A cancellation ends it, and is then the error.
+  // Requires: nothing makes the request inexact (prompt/exactness.h).
   awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::Job& job,
                                                        Cancellation& cancellation);
 
@@ -51,6 +52,7 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model);
 
 // All of a request that its tokens depend on, as text. Templates write dates and engines restart
 // with others, so what is known under it counts for some minutes only.
+// Requires: nothing makes the request inexact.
 std::string prompt_key(engine::Api api, const wire::JsonObject& body,
                        std::chrono::system_clock::time_point now);
 

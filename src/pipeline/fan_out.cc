@@ -23,7 +23,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-using net::kAwait;
 using wire::kOk;
 
 // Role. Wakes coroutines of one thread, one for each ring.
@@ -33,7 +32,7 @@ class Bell {
     timer_.expires_at(std::chrono::steady_clock::time_point::max());
   }
   void ring() { timer_.cancel_one(); }
-  awaitable<void> wait() { co_await timer_.async_wait(kAwait); }
+  awaitable<void> wait() { co_await timer_.async_wait(net::kAwait); }
 
  private:
   asio::steady_timer timer_;

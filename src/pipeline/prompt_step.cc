@@ -3,8 +3,8 @@
 #include "pipeline/prompt_step.h"
 
 #include "engine/token_ids.h"
-#include "prompt/beyond_text.h"
 #include "prompt/completion_prompts.h"
+#include "prompt/exactness.h"
 #include "prompt/preprocessor.h"
 
 #include <fmt/format.h>
@@ -32,11 +32,12 @@ struct Made {
   PromptTokens tokens = {};
   std::size_t count = 0;
   bool exact = false;
-  std::string only_vllm = {};
+  std::string engines_differ = {};
   bool too_much = false;
 };
 
-bool has_workers(const fleet::Model& model, bool (*wanted)(model::Engine)) {
+template <class Wanted>
+bool has_workers(const fleet::Model& model, Wanted wanted) {
   const auto pools = model.pools();
   for (const auto& pool : *pools) {
     for (const model::Role role :
@@ -48,6 +49,14 @@ bool has_workers(const fleet::Model& model, bool (*wanted)(model::Engine)) {
     }
   }
   return false;
+}
+
+bool has_several_engines(const fleet::Model& model) {
+  std::optional<model::Engine> first;
+  return has_workers(model, [&first](model::Engine engine) {
+    if (!first) first = engine;
+    return engine != *first;
+  });
 }
 
 // Whether any worker may get ids. TensorRT-LLM's decode workers do in any case.
@@ -145,7 +154,7 @@ Result<Made> make(const Task& task) {
   Made made{.tokens = {.json = {}, .send = task.model->settings.send, .blocks = {}},
             .count = count_of(prepared->prompts),
             .exact = prepared->exact(),
-            .only_vllm = std::move(prepared->only_vllm)};
+            .engines_differ = std::move(prepared->engines_differ)};
   if (made.exact && task.with_json) made.tokens.json = as_json(prepared->prompts, task.per_prompt);
   if (made.exact)
     made.tokens.blocks = as_blocks(prepared->prompts, task.per_prompt, task.plan, task.scope);
@@ -154,16 +163,18 @@ Result<Made> make(const Task& task) {
 
 // What is known of a prompt before a worker is asked for it.
 struct Known {
-  std::string key;
-  std::optional<prompt::TokenIds> ids;
-  std::string inexact;  // why nobody is to be asked
+  prompt::Exactness exactness = {};
+  // Where it is exact:
+  std::string key = {};
+  std::optional<prompt::TokenIds> ids = {};
 };
 
 Known look_up(const Task& task) {
-  Known known{.key = prompt_key(task.api, task.body->object(), std::chrono::system_clock::now()),
-              .ids = {},
-              .inexact = task.api == engine::Api::Chat ? prompt::beyond_text(task.body->object())
-                                                       : std::string()};
+  const wire::JsonObject& body = task.body->object();
+  Known known{.exactness = task.api == engine::Api::Chat ? prompt::chat_exactness(body)
+                                                         : prompt::completion_exactness(body)};
+  if (!known.exactness.inexact.empty()) return known;
+  known.key = prompt_key(task.api, body, std::chrono::system_clock::now());
   prompt::TokenIds ids;
   if (task.model->told->append_known(known.key, prompt::Place::First, ids))
     known.ids = std::move(ids);
@@ -300,7 +311,7 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
   }
   record.prompt_length = made->count;
   const bool other_engines =
-      !made->only_vllm.empty() &&
+      !made->engines_differ.empty() &&
       has_workers(*job.model, [](model::Engine engine) { return engine != model::Engine::Vllm; });
   if (!made->exact || other_engines) {
     record.tokens = TokenSource::Inexact;
@@ -322,7 +333,10 @@ awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens
                   .scope = scope_of(job)};
   const std::size_t bytes = job.body->object().text().size();
   auto known = co_await run(bytes, [task] { return look_up(task); });
-  if (!known.inexact.empty()) {
+  // What one engine says of such a request does not hold for the workers of another.
+  const bool of_one_only =
+      !known.exactness.engines_differ.empty() && has_several_engines(*job.model);
+  if (!known.exactness.inexact.empty() || of_one_only) {
     record.tokens = TokenSource::Inexact;
     co_return PromptTokens{};
   }

@@ -28,7 +28,7 @@ enum class TokenSource : std::uint8_t {
   Local,    // Baton
   Engine,   // a worker that was asked
   Client,   // whoever sent it
-  Inexact,  // Baton, but not as the engine will see it (images …)
+  Inexact,  // nobody, as the engine will see it (images …)
   Failed,   // somebody was to, and could not
 };
 std::string_view to_string(TokenSource source);

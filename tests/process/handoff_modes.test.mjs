@@ -142,9 +142,16 @@ describe('hand-offs with both legs at once', { concurrency: 3 }, () => {
           await bad.clearFaults();
         });
       }
+      // A decode worker may be the first to see that its prefill worker is gone.
+      await s.step('the only decode worker missed its prefill worker', async () => {
+        await fleet.router.allUp();
+        await fleet.of('decode')[0].fault({ kind: 'status', status: 500, count: 1 });
+        const body = chat('Saved from a missed hand-off', { stream: true });
+        checkExact(await ask(fleet.router, body), body);
+      });
       await s.step('nothing is left', async () => {
         await fleet.settle();
-        assert.ok((await fleet.router.metric('baton_retries_total')) >= 3);
+        assert.ok((await fleet.router.metric('baton_retries_total')) >= 4);
       });
     });
 

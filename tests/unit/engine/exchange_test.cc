@@ -166,9 +166,9 @@ TEST_F(ExchangeTest, DoesNotAskAgainOnAFreshConnection) {
 }
 
 TEST_F(ExchangeTest, DoesNotAskAgainWhereAKeptConnectionTakesTooLong) {
-  timeouts.first_byte = 50ms;
   const FakeEngine worker(answers_once_then([](FakePeer& peer) { peer.wait_for_drop(); }));
   warm_up(worker);
+  timeouts.first_byte = 50ms;
   const auto result = ask(worker);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Errc::EngineTimeout);

@@ -65,7 +65,7 @@ TEST(TokenQuestion, OfAnOlderVllmHasWhatTokenizeTakes) {
   const auto chat =
       asked(Api::Chat,
             R"({"model":"alias","messages":[1],"tools":[2],"add_generation_prompt":false,)"
-            R"("continue_final_message":true,"add_special_tokens":false,"chat_template":"t",)"
+            R"("continue_final_message":true,"add_special_tokens":false,)"
             R"("chat_template_kwargs":{"k":1},"temperature":1,"stream":true,"max_tokens":null})",
             Engine::Vllm, TokenRoute::Tokenize, "m");
   ASSERT_TRUE(chat);
@@ -73,8 +73,7 @@ TEST(TokenQuestion, OfAnOlderVllmHasWhatTokenizeTakes) {
   EXPECT_THAT(chat->bodies,
               ElementsAre(json(R"({"model":"m","messages":[1],"tools":[2],)"
                                R"("add_generation_prompt":false,"continue_final_message":true,)"
-                               R"("add_special_tokens":false,"chat_template":"t",)"
-                               R"("chat_template_kwargs":{"k":1}})")));
+                               R"("add_special_tokens":false,"chat_template_kwargs":{"k":1}})")));
   const auto text =
       asked(Api::Completions, R"({"model":"m","prompt":["a","b"],"add_special_tokens":false})",
             Engine::Vllm, TokenRoute::Tokenize);
@@ -86,8 +85,7 @@ TEST(TokenQuestion, OfAnOlderVllmHasWhatTokenizeTakes) {
 
 TEST(TokenQuestion, IsNotAskedWhereTokenizeDoesNotKnowAFieldOfThePrompt) {
   for (const char* field :
-       {R"("documents":[1])", R"("reasoning_effort":"high")", R"("truncate_prompt_tokens":5)",
-        R"("prompt_embeds":"AA==")", R"("mm_processor_kwargs":{"a":1})"}) {
+       {R"("documents":[1])", R"("reasoning_effort":"high")", R"("mm_processor_kwargs":{"a":1})"}) {
     const std::string body = std::string(R"({"messages":[1],"prompt":"p",)") + field + "}";
     EXPECT_FALSE(asked(Api::Chat, body, Engine::Vllm, TokenRoute::Tokenize)) << field;
     EXPECT_FALSE(asked(Api::Completions, body, Engine::Vllm, TokenRoute::Tokenize)) << field;
@@ -104,6 +102,13 @@ TEST(TokenQuestion, OfSglangIsTheRequest) {
   EXPECT_EQ(chat->path, "/tokenize");
   EXPECT_THAT(chat->bodies,
               ElementsAre(json(R"({"model":"m","messages":[1],"reasoning_effort":"low"})")));
+}
+
+// It tokenizes as it is told, and completes as it always does.
+TEST(TokenQuestion, OfSglangIsNotAskedForACompletionWithoutSpecialTokens) {
+  const std::string body = R"({"model":"m","prompt":"a","add_special_tokens":false})";
+  EXPECT_FALSE(asked(Api::Completions, body, Engine::Sglang, TokenRoute::Tokenize));
+  EXPECT_TRUE(asked(Api::Completions, body, Engine::Vllm, TokenRoute::Tokenize));
 }
 
 TEST(TokenQuestion, IsOnlyAskedForText) {

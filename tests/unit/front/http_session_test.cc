@@ -2,12 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/http_session.h"
 
+#include "net/await.h"
 #include "support/io_fixture.h"
 #include "unit/front/raw_client.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +61,7 @@ struct HttpSessionTest : test::IoFixture {
     hanging = true;
     boost::asio::steady_timer forever(io, 30s);
     const Cancellation::Listener listener(call.cancellation, [&] { forever.cancel(); });
-    co_await forever.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await forever.async_wait(net::kAwait);
     hanging = false;
     if (!call.cancellation.requested()) co_return;
     reason = call.cancellation.reason().code();
@@ -73,6 +72,11 @@ struct HttpSessionTest : test::IoFixture {
   std::string receive(std::size_t answers) {
     run_until([&] { return client->ended() || count(client->received()) >= answers; });
     return client->received();
+  }
+  // What was sent over the loopback can be read at once.
+  void read_what_came() {
+    while (io.poll() > 0) {
+    }
   }
   std::string receive_until_end() {
     run_until([&] { return client->ended(); });
@@ -184,8 +188,7 @@ TEST_F(HttpSessionTest, ReadsARequestThatComesByteByByte) {
   begin();
   for (const char* byte = kEcho; *byte != '\0'; ++byte) {
     client->send(std::string_view(byte, 1));
-    while (io.poll() > 0) {
-    }
+    read_what_came();
   }
   EXPECT_THAT(receive(1), EndsWith("\r\n\r\nhi"));
 }
@@ -385,9 +388,9 @@ TEST_F(HttpSessionTest, FinishEndsAnIdleConnectionAtOnce) {
 TEST_F(HttpSessionTest, FinishLetsTheCurrentRequestEndAndTakesNoOther) {
   begin();
   client->send(std::string("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nh"));
-  run_for(20ms);
+  read_what_came();
   session->finish();
-  run_for(20ms);
+  read_what_came();
   EXPECT_FALSE(ended);
   client->send(std::string("i") + kEcho);
   EXPECT_THAT(receive_until_end(), HasSubstr("Connection: close\r\n"));
@@ -399,10 +402,10 @@ TEST_F(HttpSessionTest, FinishLetsTheCurrentRequestEndAndTakesNoOther) {
 TEST_F(HttpSessionTest, FinishLetsARequestWhoseHeadHasBegunEnd) {
   begin();
   client->send("POST /ec");
-  run_for(20ms);
+  read_what_came();
   session->finish();
   client->send("ho HTTP/1.1\r\n");
-  run_for(20ms);
+  read_what_came();
   client->send("Host: h\r\nContent-Length: 2\r\n\r\nhi");
   EXPECT_THAT(receive_until_end(), StartsWith("HTTP/1.1 200 OK\r\n"));
 }

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -167,6 +168,15 @@ inline test::FakeEngine::Script waits_to_be_dropped() {
   return [](test::FakePeer& peer) {
     peer.read_request();
     peer.wait_for_drop();
+  };
+}
+// One that cannot fetch what the first request is to fetch, and answers all others.
+inline test::FakeEngine::Script cannot_fetch_first(std::string response) {
+  auto asked = std::make_shared<std::atomic<bool>>(false);
+  return [asked, response = std::move(response)](test::FakePeer& peer) {
+    while (peer.read_request()) {
+      peer.write(asked->exchange(true) ? response : test::response(500, "KV transfer failed"));
+    }
   };
 }
 // One that answers each request when it is told to.

@@ -220,8 +220,10 @@ struct World {
     const auto fail = [&](Event event) {
       for (const bool retryable : {true, false}) {
         for (const bool untouched : {true, false})
-          inputs.push_back({.event = event, .failure = {retryable, untouched}});
+          inputs.push_back({.event = event, .failure = {retryable, untouched, false}});
       }
+      if (event == Event::DecodeFailed && !alone && !decode_streams)
+        inputs.push_back({.event = event, .failure = {true, false, true}});
     };
     if (choosing_prefill) {
       inputs.push_back({.event = Event::PrefillChosen, .mode = mode});

@@ -222,6 +222,15 @@ TEST(PrefillErrors, WithFallbackOneWorkerServesInTheEnd) {
   }
 }
 
+TEST(PrefillErrors, MayBeWhyADecodeFailedSoWithFallbackOneWorkerServesInTheEnd) {
+  for (const bool either : {false, true}) {
+    Story story({.on_prefill_failure = OnPrefillFailure::Fallback, .retries = 0});
+    story.fetching(HandoffMode::NixlPull);
+    story(DecodeFailed, {.retryable = true, .untouched = false, .either = either});
+    EXPECT_THAT(story.said, ElementsAre(SendRelease, either ? ChooseDecode : FailRequest));
+  }
+}
+
 TEST(PrefillErrors, WithFallbackButNobodyWhoCanIsTheEnd) {
   Story story({.decode_may_prefill = false,
                .on_prefill_failure = OnPrefillFailure::Fallback,

@@ -134,6 +134,27 @@ TEST_F(RunTest, WithFallbackADecodeWorkerServesAloneInTheEnd) {
   EXPECT_EQ(trail.prefill.worker, "") << "it is not who served";
 }
 
+TEST_F(RunTest, WithFallbackADecodeWorkerThatCannotFetchServesAloneInTheEnd) {
+  options.on_prefill_failure = OnPrefillFailure::Fallback;
+  const FakeEngine unable(cannot_fetch_first(response(200, "computed")));
+  serve_vllm({prefill.endpoint()}, {unable.endpoint()});
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "computed");
+  EXPECT_FALSE((*answer)->handed_off());
+  wait_for_legs();
+  EXPECT_EQ(counters.releases.value(), 1U);
+}
+
+TEST_F(RunTest, ADecodeWorkerThatCannotFetchIsAskedAgainWithAnotherPrefillWorker) {
+  const FakeEngine unable(cannot_fetch_first(response(200, "decoded")));
+  const FakeEngine other(test::always(response(200, kKeptWithUsage)));
+  serve_vllm({prefill.endpoint(), other.endpoint()}, {unable.endpoint()});
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  EXPECT_TRUE((*answer)->handed_off());
+  EXPECT_EQ(trail.prefill.worker, other.endpoint().to_string());
+  wait_for_legs();
+  EXPECT_EQ(counters.releases.value(), 1U) << "what the first one kept";
+}
+
 TEST_F(RunTest, WithFallbackAnSglangDecodeWorkerCannotServeAlone) {
   options.on_prefill_failure = OnPrefillFailure::Fallback;
   const FakeEngine failing(test::always(response(500, "boom")));

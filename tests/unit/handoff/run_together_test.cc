@@ -191,6 +191,85 @@ TEST_F(LegsTogether, ADecodeThatFailsEndsThePrefillAtOnceAndAllIsRepeated) {
   EXPECT_EQ(in_flight(), 0);
 }
 
+// A decode worker may notice before us that its prefill worker is gone.
+TEST_F(LegsTogether, ADecodeThatMissesItsPrefillIsAskedAgainWithAnotherOne) {
+  auto decodes = std::make_shared<std::atomic<int>>(0);
+  FakeEngine decode([decodes](FakePeer& peer) {
+    while (peer.read_request()) {
+      if (decodes->fetch_add(1) == 0) {
+        peer.wait_for_proceed();
+        peer.write(response(500, R"({"message":"KV transfer failed"})"));
+      } else {
+        peer.write(response(200, "decoded"));
+      }
+    }
+  });
+  const FakeEngine silent(waits_to_be_dropped());
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  serve(Engine::Sglang, {{Role::Prefill, silent.endpoint()},
+                         {Role::Prefill, prefill.endpoint()},
+                         {Role::Decode, decode.endpoint()}});
+  begin(Api::Chat, kChatRequest);
+  run_until([&] { return silent.requests().size() == 1 && decode.pauses() == 1; });
+  decode.proceed();
+  wait_for_answer();
+  ASSERT_TRUE(*answer) << answer->error().message();
+  EXPECT_EQ(read_rest(), "decoded");
+  EXPECT_TRUE(silent.wait_for_drops(1));
+  wait_for_legs();
+  EXPECT_EQ(prefill.requests().size(), 1U);
+  answer.reset();
+  EXPECT_EQ(trail.retries, 1U);
+  EXPECT_EQ(in_flight(), 0);
+}
+
+// What one request trips over is no reason to take the only decode worker from all others.
+TEST_F(LegsTogether, ADecodeThatFailsWithEveryPrefillIsBlamedOnce) {
+  const std::string failed = response(500, R"({"message":"KV transfer failed"})");
+  const FakeEngine decode([failed](FakePeer& peer) {
+    while (peer.read_request()) peer.write(failed);
+  });
+  const FakeEngine prefill(waits_to_be_dropped());
+  const FakeEngine second(waits_to_be_dropped());
+  const FakeEngine third(waits_to_be_dropped());
+  config.health.failures = 2;
+  serve(Engine::Sglang, {{Role::Prefill, prefill.endpoint()},
+                         {Role::Prefill, second.endpoint()},
+                         {Role::Prefill, third.endpoint()},
+                         {Role::Decode, decode.endpoint()}});
+  ask(Api::Chat, kChatRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(decode.requests().size(), 3U);
+  EXPECT_NE(worker(decode.endpoint()).condition(), fleet::Condition::Ejected);
+}
+
+TEST_F(LegsTogether, ADecodeThatDoesNotKnowUsIsNotAskedAgain) {
+  const FakeEngine decode(test::always(response(401, R"({"message":"no key"})")));
+  const FakeEngine prefill(waits_to_be_dropped());
+  const FakeEngine second(waits_to_be_dropped());
+  serve(Engine::Sglang, {{Role::Prefill, prefill.endpoint()},
+                         {Role::Prefill, second.endpoint()},
+                         {Role::Decode, decode.endpoint()}});
+  ask(Api::Chat, kChatRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(decode.requests().size(), 1U);
+}
+
+TEST_F(LegsTogether, TwoThatFailedTogetherAreNotTriedAgain) {
+  FakeEngine decode(answers_when_told(response(500, R"({"message":"KV transfer failed"})")));
+  const FakeEngine prefill(waits_to_be_dropped());
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  begin(Api::Chat, kChatRequest);
+  run_until([&] { return prefill.requests().size() == 1 && decode.pauses() == 1; });
+  decode.proceed();
+  wait_for_answer();
+  ASSERT_FALSE(*answer);
+  EXPECT_THAT(answer->error().message(), HasSubstr("KV transfer failed"));
+  wait_for_legs();
+  EXPECT_EQ(decode.requests().size(), 1U);
+  EXPECT_EQ(prefill.requests().size(), 1U);
+}
+
 TEST_F(LegsTogether, SayWhyTheOnlyDecodeFailed) {
   FakeEngine full(answers_when_told(response(503, R"({"message":"full"})")));
   const FakeEngine prefill(waits_to_be_dropped());

@@ -267,6 +267,65 @@ TEST_F(SelectionTest, WhoHasFailedIsNotChosenAgain) {
   EXPECT_TRUE(begin().prefill()) << "another request may try";
 }
 
+TEST_F(SelectionTest, AfterAFailedHandoffOthersAreAskedForBothParts) {
+  add(Role::Prefill, 2);
+  add(Role::Decode, 2);
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  selection->handoff_failed(worker("d1"));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(name(selection->prefill()), "p2");
+    EXPECT_EQ(name(selection->decode()), "d2");
+  }
+}
+
+TEST_F(SelectionTest, AfterAFailedHandoffTheOnlyDecodeWorkerServesWithAnotherPrefillWorker) {
+  add(Role::Prefill, 2);
+  add(Role::Decode, 1);
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  selection->handoff_failed(worker("d1"));
+  EXPECT_EQ(name(selection->prefill()), "p2");
+  EXPECT_EQ(name(selection->decode()), "d1");
+  selection->handoff_failed(worker("d1"));
+  EXPECT_FALSE(selection->prefill()) << "it has failed with each of them";
+}
+
+TEST_F(SelectionTest, AfterAFailedHandoffTheOnlyPrefillWorkerServesWithAnotherDecodeWorker) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 2);
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  selection->handoff_failed(worker("d2"));
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d1");
+}
+
+TEST_F(SelectionTest, AfterAFailedHandoffADownWorkerIsNotAskedInsteadOfASuspectedOne) {
+  add(Role::Prefill, 2);
+  add(Role::Decode, 2);
+  worker("p2").unreachable(fleet::Failure::Unreachable, "gone");
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  selection->handoff_failed(worker("d1"));
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d2");
+}
+
+TEST_F(SelectionTest, AfterAFailedHandoffTheDecodeWorkerServesAloneOnlyWhereThatIsAllowed) {
+  add(Role::Prefill, 1);
+  add(Role::Decode, 1);
+  for (const auto policy : {model::OnPrefillFailure::Retry, model::OnPrefillFailure::Fallback}) {
+    fleet.reset();
+    config.on_prefill_failure = policy;
+    begin();
+    EXPECT_EQ(name(selection->prefill()), "p1");
+    selection->handoff_failed(worker("d1"));
+    EXPECT_FALSE(selection->prefill());
+    EXPECT_EQ(selection->alone().has_value(), policy == model::OnPrefillFailure::Fallback);
+  }
+}
+
 TEST_F(SelectionTest, WhatIsChosenIsCountedUntilItIsLetGo) {
   add(Role::Prefill, 1);
   add(Role::Decode, 1);
@@ -396,6 +455,31 @@ TEST_F(Topology, PassesAPrefillWorkerOverThatNoDecodeCouldFollow) {
     EXPECT_EQ(name(selection->decode()), "d1");
   }
   EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(Topology, OfAFailedHandoffIsNotLeftForAPrefillWorkerThatNoDecodeCouldFollow) {
+  add_prefill("r1");
+  add_prefill("r2");
+  add_decode("r1");
+  add_decode("r1");
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  selection->handoff_failed(worker("d1"));
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d2");
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(Topology, OfAFailedHandoffIsNotLeftWhereTheRequestNamesItsDecodeWorker) {
+  add_prefill("r1");
+  add_prefill("r2");
+  add_decode("r1");
+  hints.decode = routing::Pin{.worker = "d1", .rank = {}};
+  begin();
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  selection->handoff_failed(worker("d1"));
+  EXPECT_EQ(name(selection->prefill()), "p1");
+  EXPECT_EQ(name(selection->decode()), "d1") << "whoever names a worker means it";
 }
 
 TEST_F(Topology, WaitsForABusyOneBehindOneThatNoDecodeCouldFollow) {

@@ -27,7 +27,7 @@ class FakeEtcd {
   etcd::Options options() const {
     etcd::Options made;
     made.endpoints.push_back({server_.endpoint(), false});
-    made.timeout = std::chrono::milliseconds(500);
+    made.timeout = std::chrono::milliseconds(5000);
     return made;
   }
 

@@ -152,14 +152,14 @@ TEST_F(RegistrationTest, EndsAtOnceWhereNothingWasWanted) {
 }
 
 TEST_F(RegistrationTest, TrustsALeaseToEndByItselfWhereEtcdIsAway) {
-  register_it();
   const auto begun = steady_clock::now();
+  register_it();
   etcd.set_away(true);
   registration.finish();
   run_until([this] { return registration.stalled(); });
   EXPECT_NE(registration.held_key(), nullptr);
   run_until([this] { return over; });
-  EXPECT_GE(steady_clock::now() - begun, kTtl - std::chrono::milliseconds(350));
+  EXPECT_GE(steady_clock::now() - begun, kTtl);
 }
 
 }  // namespace

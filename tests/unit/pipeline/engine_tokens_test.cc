@@ -94,6 +94,8 @@ TEST_F(EngineTokensTest, TheKeyIsWhatThePromptDependsOn) {
             key(R"({"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]})"));
   EXPECT_NE(one, key(R"({"model":"m","add_generation_prompt":false,
                          "messages":[{"role":"user","content":"hi"}]})"));
+  EXPECT_NE(one, key(R"({"model":"m","reasoning":{"enabled":true},
+                         "messages":[{"role":"user","content":"hi"}]})"));
   EXPECT_NE(one, key(kChat, 10)) << "dates change";
   EXPECT_EQ(one, key(kChat, 9));
 }

@@ -30,13 +30,30 @@ constexpr const char* kImage =
     R"({"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"},
         {"type":"image_url","image_url":{"url":"http://127.0.0.1/cat.png"}}]}]})";
 
+// Which each engine writes in its own way.
+constexpr const char* kTools = R"({"model":"m","messages":[{"role":"user","content":"hi"}],
+    "tools":[{"type":"function","function":{"name":"f","parameters":{}}}]})";
+
 struct PromptStepTest : handoff::HandoffFixture {
   // Who serves "m", and how its prompts become tokens.
   void configure(config::Tokens tokens, const model::Endpoint& worker = {"127.0.0.1", 1},
                  Engine engine = Engine::Vllm) {
+    configure(std::move(tokens), {spec(engine, Role::Aggregated, worker)});
+  }
+  void configure(config::Tokens tokens, std::vector<model::WorkerSpec> workers) {
     options.tokens = std::move(tokens);
-    serve(engine, {{Role::Aggregated, worker}});
+    serve(std::move(workers));
     ASSERT_TRUE(tokenizers.configure(config.models));
+  }
+  static config::Tokens by_engine() {
+    return {.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}};
+  }
+  // The workers of "m" say what they have cached.
+  overlap::HashPlan publish_plan() {
+    overlap::Caches::Table table;
+    table.plans["m"] = {.shapes = {{.size = 2}}, .lora = {}};
+    caches.publish(table);
+    return table.plans["m"];
   }
   config::Tokens local() const {
     return {.by = model::Tokenize::Local, .tokenizer = files.folder(), .chat_template = {}};
@@ -64,6 +81,11 @@ struct PromptStepTest : handoff::HandoffFixture {
       pool_is_freed = true;
     });
     run_until([this] { return pool_is_kept.load(); });
+  }
+  void expect_nothing_known() const {
+    EXPECT_THAT(json(), IsEmpty());
+    EXPECT_THAT(got->value().blocks, IsEmpty());
+    EXPECT_EQ(record.tokens, TokenSource::Inexact);
   }
   std::vector<std::string> json() const {
     std::vector<std::string> texts;
@@ -137,13 +159,11 @@ TEST_F(PromptStepTest, PromptsAreHashedAsTheModelsCachesHaveThem) {
   configure(local());
   ask(Api::Chat, kChat);
   EXPECT_THAT(got->value().blocks, IsEmpty()) << "nobody's cache is known";
-  overlap::Caches::Table table;
-  table.plans["m"] = {.shapes = {{.size = 2}}, .lora = {}};
-  caches.publish(table);
+  const overlap::HashPlan plan = publish_plan();
   ask(Api::Chat, kChat);
   ASSERT_EQ(got->value().blocks.size(), 1U);
   const std::vector<kvindex::TokenId> ids{260, 257, 256, 259, 258};
-  const overlap::PromptBlocks expected = overlap::hash_prompt(table.plans["m"], ids, "");
+  const overlap::PromptBlocks expected = overlap::hash_prompt(plan, ids, "");
   const overlap::PromptBlocks& made = *got->value().blocks[0];
   EXPECT_EQ(made.tokens, 5U);
   ASSERT_EQ(made.by_shape.size(), 1U);
@@ -164,9 +184,11 @@ TEST_F(PromptStepTest, NobodyWritesIdsThatNobodyIsToGet) {
 
 TEST_F(PromptStepTest, WhatOnlyTheEngineCanTokenizeIsNotGuessed) {
   configure(local());
+  publish_plan();
+  ask(Api::Chat, kChat);
+  EXPECT_EQ(got->value().blocks.size(), 1U);
   ask(Api::Chat, kImage);
-  EXPECT_THAT(json(), IsEmpty());
-  EXPECT_EQ(record.tokens, TokenSource::Inexact);
+  expect_nothing_known();
 }
 
 TEST_F(PromptStepTest, WhatTheTemplateSaysIsTheClientsError) {
@@ -227,13 +249,14 @@ TEST_F(PromptStepTest, WhoeverLeavesIsNotTokenizedFor) {
   run_until([this] { return pool_is_freed && got.has_value(); });
   ASSERT_FALSE(*got);
   EXPECT_EQ(got->error().code(), Errc::ClientGone);
+  const auto stats = tokenizers.find("m")->preprocessor->cache_stats();
+  EXPECT_EQ(stats.misses, 0U) << "the text was tokenized for nobody";
 }
 
 TEST_F(PromptStepTest, AnEngineIsAskedWhereItIsToBe) {
   const test::FakeEngine engine(test::by_path(
       {{"/v1/chat/completions/render", test::response(200, R"({"token_ids":[7,8]})")}}));
-  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
-            engine.endpoint());
+  configure(by_engine(), engine.endpoint());
   ask(Api::Chat, kChat);
   EXPECT_THAT(json(), ElementsAre("[7,8]"));
   EXPECT_EQ(record.tokens, TokenSource::Engine);
@@ -245,8 +268,7 @@ TEST_F(PromptStepTest, AnEngineThatNeverAnswersKeepsNobodyWhoLeaves) {
     peer.read_request();
     peer.wait_for_drop();
   });
-  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
-            engine.endpoint());
+  configure(by_engine(), engine.endpoint());
   begin(Api::Chat, kChat);
   run_until([&] { return engine.requests().size() == 1; });
   cancellation.request(Error(Errc::ClientGone, "gone"));
@@ -258,8 +280,7 @@ TEST_F(PromptStepTest, AnEngineThatNeverAnswersKeepsNobodyWhoLeaves) {
 TEST_F(PromptStepTest, WhatAnEngineSaidIsNotAskedTwice) {
   const test::FakeEngine engine(test::by_path(
       {{"/v1/chat/completions/render", test::response(200, R"({"token_ids":[7,8]})")}}));
-  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
-            engine.endpoint());
+  configure(by_engine(), engine.endpoint());
   ask(Api::Chat, kChat);
   ask(Api::Chat, kChat);
   EXPECT_THAT(json(), ElementsAre("[7,8]"));
@@ -269,29 +290,79 @@ TEST_F(PromptStepTest, WhatAnEngineSaidIsNotAskedTwice) {
 
 TEST_F(PromptStepTest, NoEngineIsAskedForTheTokensOfAnImage) {
   const test::FakeEngine engine(test::always(test::response(200, R"({"token_ids":[7,8]})")));
-  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
-            engine.endpoint());
+  configure(by_engine(), engine.endpoint());
+  publish_plan();
   ask(Api::Chat, kImage);
-  EXPECT_THAT(json(), IsEmpty());
-  EXPECT_EQ(record.tokens, TokenSource::Inexact);
+  expect_nothing_known();
   EXPECT_TRUE(engine.requests().empty());
+  ask(Api::Chat, kChat);
+  EXPECT_EQ(got->value().blocks.size(), 1U);
+}
+
+// What a worker said of the messages alone is remembered, and is no answer for these.
+TEST_F(PromptStepTest, NoEngineIsAskedForAChatThatBringsItsOwnIds) {
+  const test::FakeEngine engine(test::always(test::response(200, R"({"tokens":[7,8]})")));
+  configure(by_engine(), engine.endpoint(), Engine::Sglang);
+  publish_plan();
+  ask(Api::Chat, kChat);
+  EXPECT_EQ(got->value().blocks.size(), 1U);
+  for (const char* const field : {"input_ids", "prompt_token_ids"}) {
+    SCOPED_TRACE(field);
+    ask(Api::Chat, fmt::format(R"({{"model":"m","messages":[{{"role":"user","content":"hi"}}],)"
+                               R"("{}":[1,2]}})",
+                               field));
+    expect_nothing_known();
+  }
+  EXPECT_EQ(engine.requests().size(), 1U);
+}
+
+TEST_F(PromptStepTest, NoEngineIsAskedForACompletionThatIsMoreThanItsPrompt) {
+  const test::FakeEngine engine(test::always(test::response(200, R"({"tokens":[7,8]})")));
+  configure(by_engine(), engine.endpoint(), Engine::Sglang);
+  publish_plan();
+  ask(Api::Completions, R"({"model":"m","prompt":"hi"})");
+  EXPECT_EQ(got->value().blocks.size(), 1U);
+  for (const char* const field :
+       {R"("suffix":"s")", R"("truncate_prompt_tokens":1)", R"("prompt_embeds":"AA==")"}) {
+    SCOPED_TRACE(field);
+    ask(Api::Completions, fmt::format(R"({{"model":"m","prompt":"hi",{}}})", field));
+    expect_nothing_known();
+  }
+  EXPECT_EQ(engine.requests().size(), 1U);
+}
+
+TEST_F(PromptStepTest, WhatOneEngineSaysIsNotTakenForAnother) {
+  const test::FakeEngine engine(test::always(test::response(200, R"({"token_ids":[7,8]})")));
+  configure(by_engine(), {spec(Engine::Vllm, Role::Aggregated, engine.endpoint()),
+                          spec(Engine::Trtllm, Role::Aggregated, {"127.0.0.1", 1})});
+  publish_plan();
+  ask(Api::Chat, kTools);
+  expect_nothing_known();
+  EXPECT_TRUE(engine.requests().empty());
+  ask(Api::Chat, kChat);
+  EXPECT_EQ(record.tokens, TokenSource::Engine) << "which all read alike";
+}
+
+TEST_F(PromptStepTest, WhatAnEngineSaysHoldsForItsLike) {
+  const test::FakeEngine engine(test::always(test::response(200, R"({"tokens":[7,8]})")));
+  configure(by_engine(), engine.endpoint(), Engine::Sglang);
+  ask(Api::Chat, kTools);
+  EXPECT_THAT(json(), ElementsAre("[7,8]"));
+  EXPECT_EQ(record.tokens, TokenSource::Engine);
 }
 
 TEST_F(PromptStepTest, WhatEnginesShapeDifferentlyIsExactForVllmOnly) {
-  constexpr const char* kTools = R"({"model":"m","messages":[{"role":"user","content":"hi"}],
-      "tools":[{"type":"function","function":{"name":"f","parameters":{}}}]})";
   configure(local(), {"127.0.0.1", 1}, Engine::Sglang);
+  publish_plan();
   ask(Api::Chat, kTools);
-  EXPECT_EQ(record.tokens, TokenSource::Inexact);
-  EXPECT_THAT(json(), IsEmpty());
+  expect_nothing_known();
   ask(Api::Chat, kChat);
   EXPECT_EQ(record.tokens, TokenSource::Local);
 }
 
 TEST_F(PromptStepTest, TheSameIsExactWhereAllWorkersAreVllm) {
   configure(local());
-  ask(Api::Chat, R"({"model":"m","messages":[{"role":"user","content":"hi"}],
-      "tools":[{"type":"function","function":{"name":"f","parameters":{}}}]})");
+  ask(Api::Chat, kTools);
   EXPECT_EQ(record.tokens, TokenSource::Local);
 }
 
@@ -321,8 +392,7 @@ TEST_F(PromptStepTest, MorePromptsThanBatonTokenizesGoOnAsText) {
 
 TEST_F(PromptStepTest, AnEngineThatDoesNotKnowCostsNobodyTheRequest) {
   const test::FakeEngine engine(test::always(test::response(500, "out of order")));
-  configure({.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}},
-            engine.endpoint());
+  configure(by_engine(), engine.endpoint());
   ask(Api::Chat, kChat);
   ASSERT_TRUE(*got);
   EXPECT_THAT(json(), IsEmpty());

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "unit/pipeline/recording_sink.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "net/await.h"
 
 namespace baton::pipeline {
 
@@ -34,7 +33,7 @@ awaitable<Result<void>> RecordingSink::write(std::string_view piece) {
   body += piece;
   if (slow_) {
     taken_.expires_after(std::chrono::seconds(30));
-    co_await taken_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await taken_.async_wait(net::kAwait);
   }
   co_return outcome();
 }

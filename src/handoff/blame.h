@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "fleet/wish.h"
+#include "model/worker.h"
+
+#include <vector>
+
+namespace baton::handoff {
+
+// Role. Who has failed one request. A hand-off fails by one of two, and its decode worker's error
+//   does not tell by which: whether it lost the cache, or the prefill worker never sent it.
+// Confinement. One thread.
+// Invariants. Whoever surely failed a request is not asked again for it. Two whose hand-off failed
+//   do not meet again; each is rather passed over, and may serve with another where nobody else can.
+class Blame {
+ public:
+  void prefill_failed(model::WorkerId worker) { prefills_.push_back(worker); }
+  void decode_failed(model::WorkerId worker) { decodes_.push_back(worker); }
+  void handoff_failed(model::WorkerId prefill, model::WorkerId decode) {
+    pairs_.push_back({prefill, decode});
+  }
+
+  bool suspects_decode(model::WorkerId worker) const;
+  // Whom not to ask: surely not, and rather not.
+  const fleet::Excluded& prefills() const { return prefills_; }
+  fleet::Excluded suspected_prefills() const;
+  const fleet::Excluded& decodes() const { return decodes_; }
+  fleet::Excluded suspected_decodes() const;
+  fleet::Excluded decodes_beside(model::WorkerId prefill) const;
+
+ private:
+  struct Pair {
+    model::WorkerId prefill;
+    model::WorkerId decode;
+  };
+
+  fleet::Excluded prefills_;
+  fleet::Excluded decodes_;
+  std::vector<Pair> pairs_;
+};
+
+}  // namespace baton::handoff
