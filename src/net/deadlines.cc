@@ -10,8 +10,8 @@ Deadline::Deadline(Deadlines& deadlines, std::function<void()> on_expiry)
     : deadlines_(deadlines), on_expiry_(std::move(on_expiry)) {}
 
 void Deadline::arm(std::chrono::milliseconds from_now) {
-  // now_ may be a tick old; one tick more keeps the deadline from firing early.
-  expiry_ = deadlines_.now_ + from_now + Deadlines::kTick;
+  // now_ may be that old; so much more keeps the deadline from firing early.
+  expiry_ = deadlines_.now_ + from_now + Deadlines::kSlack;
   if (!is_linked()) deadlines_.armed_.push_back(*this);
 }
 
@@ -26,7 +26,12 @@ void Deadlines::stop() {
 }
 
 void Deadlines::tick() {
-  now_ = Deadline::Clock::now();
+  const auto last = std::exchange(now_, Deadline::Clock::now());
+  if (const auto still = now_ - last - kSlack; still > still.zero()) {
+    for (Deadline& deadline : armed_) {
+      if (deadline.expiry_ != Deadline::kNever) deadline.expiry_ += still;
+    }
+  }
   // A callback may destroy any deadline, its own too. So the expired ones are moved to a list of
   // their own first. Those that were disarmed are let go: thousands of idle connections have one.
   decltype(armed_) expired;

@@ -39,10 +39,13 @@ class Deadline : public boost::intrusive::list_base_hook<
 // Role. The armed deadlines of one I/O thread, looked at every kTick. A stream re-arms its timeout at
 //   every token; a timer queue would pay a heap operation for each of them, this pays nothing.
 // Confinement. One I/O thread.
-// Permitted imprecision. A deadline fires up to two ticks late, never early.
+// Permitted imprecision. A deadline fires up to three ticks late, never early. While the loop stands
+//   still, as where the machine is paused, no time goes by: nobody could have been heard in time.
 class Deadlines {
  public:
   static constexpr std::chrono::milliseconds kTick{50};
+  static constexpr std::chrono::milliseconds kSlack =
+      2 * kTick;  // more between two ticks is a stall
 
   explicit Deadlines(boost::asio::io_context& io);
   void stop();

@@ -178,11 +178,11 @@ struct WatchTest : ConnectionTest {
 
 TEST_F(WatchTest, NoticesAPeerThatLeavesWhileNobodyReads) {
   connection->watch_peer([this] { ++gone; });
-  run_for(3 * Deadlines::kTick);
+  run_for(6 * Deadlines::kTick);
   EXPECT_EQ(gone, 0);
   peer->close();
   run_until([this] { return gone > 0; });
-  run_for(3 * Deadlines::kTick);
+  run_for(6 * Deadlines::kTick);
   EXPECT_EQ(gone, 1);
   close();
 }
@@ -190,7 +190,7 @@ TEST_F(WatchTest, NoticesAPeerThatLeavesWhileNobodyReads) {
 TEST_F(WatchTest, NoticesAPeerThatLeavesBehindBytesItSentAhead) {
   connection->watch_peer([this] { ++gone; });
   send_from_peer("the next request");
-  run_for(4 * Deadlines::kTick);
+  run_for(6 * Deadlines::kTick);
   EXPECT_EQ(gone, 0) << "a request sent ahead is no goodbye";
   peer->close();
   run_until([this] { return gone == 1; });
@@ -200,17 +200,17 @@ TEST_F(WatchTest, NoticesAPeerThatLeavesBehindBytesItSentAhead) {
 
 TEST_F(WatchTest, SaysNothingOnceItIsOver) {
   connection->watch_peer([this] { ++gone; });
-  run_for(3 * Deadlines::kTick);
+  run_for(6 * Deadlines::kTick);
   connection->unwatch_peer();
   peer->close();
-  run_for(3 * Deadlines::kTick);
+  run_for(6 * Deadlines::kTick);
   EXPECT_EQ(gone, 0);
   close();
 }
 
 TEST_F(WatchTest, DoesNotDisturbReadsThatFollow) {
   connection->watch_peer([this] { ++gone; });
-  run_for(3 * Deadlines::kTick);
+  run_for(6 * Deadlines::kTick);
   connection->unwatch_peer();
   send_from_peer("next");
   EXPECT_EQ(read().size, 4U);
@@ -222,11 +222,11 @@ TEST_F(WatchTest, DoesNotDisturbReadsThatFollow) {
 
 TEST_F(WatchTest, HasEndedWhenCloseReturns) {
   connection->watch_peer([this] { ++gone; });
-  run_for(3 * Deadlines::kTick);
+  run_for(6 * Deadlines::kTick);
   close();
   connection.reset();  // a watcher that still waited would touch it
   peer->close();
-  run_for(3 * Deadlines::kTick);
+  run_for(6 * Deadlines::kTick);
   EXPECT_EQ(gone, 0);
 }
 
