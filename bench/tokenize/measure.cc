@@ -5,22 +5,25 @@
 //   bench_tokenize load FOLDER
 //   bench_tokenize encode FOLDER MILLISECONDS INPUT.json…
 //   bench_tokenize render FOLDER MILLISECONDS BODY.json
-//   bench_tokenize turns FOLDER ROUNDS CONVERSATION.json OTHER.json
+//   bench_tokenize turns FOLDER ROUNDS CONVERSATION.json…
 
 #include "core/result.h"
 #include "prompt/preprocessor.h"
+#include "prompt/tokenizer/segment_cache.h"
 #include "prompt/tokenizer/tokenizer.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -126,63 +129,72 @@ std::vector<std::string> turns_of(const char* input) {
   return bodies;
 }
 
-std::size_t ask_all(const Preprocessor& preprocessor, const std::vector<std::string>& bodies) {
-  const Occasion occasion{.now = std::chrono::system_clock::now()};
-  std::size_t tokens = 0;
-  for (const std::string& text : bodies) {
-    const auto body = need(wire::JsonObject::parse(text));
-    tokens += need(preprocessor.chat(body, occasion)).prompts.at(0).size();
-  }
-  return tokens;
-}
-
-// The same up to the text of the prompts.
-double render_all_us(const char* folder, int rounds, const std::vector<std::string>& bodies) {
-  const auto preprocessor = need(Preprocessor::load({.folder = folder}));
-  const Occasion occasion{.now = std::chrono::system_clock::now()};
-  double best = 0;
-  for (int round = 0; round <= rounds; ++round) {  // the first to warm up
-    const Clocks before = clocks();
-    for (const std::string& text : bodies) {
-      need(preprocessor->rendered(need(wire::JsonObject::parse(text)), occasion));
-    }
-    const double cpu_us = (clocks().cpu_s - before.cpu_s) * 1e6;
-    if (round <= 1 || cpu_us < best) best = cpu_us;
-  }
-  return best;
-}
-
+// What the turns of conversations cost, in all.
 struct Turns {
-  std::size_t tokens;
-  double cpu_us;
+  std::size_t tokens = 0;
+  std::uint64_t hash = 0;  // of all of them, in order
+  double render_us = 0;    // from a body that has just come to the text of the prompt
+  double encode_us = 0;    // from there to its tokens
+
+  double sum_us() const { return render_us + encode_us; }
 };
 
-// The best of several times; each begins with a preprocessor that has served another conversation.
-Turns ask(const char* folder, std::size_t cache_bytes, int rounds,
-          const std::vector<std::string>& bodies, const std::vector<std::string>& others) {
-  Turns best{};
-  for (int round = 0; round < rounds; ++round) {
-    const auto preprocessor =
-        need(Preprocessor::load({.folder = folder, .cache_bytes = cache_bytes}));
-    ask_all(*preprocessor, others);
-    const Clocks before = clocks();
-    const std::size_t tokens = ask_all(*preprocessor, bodies);
-    const double cpu_us = (clocks().cpu_s - before.cpu_s) * 1e6;
-    if (round == 0 || cpu_us < best.cpu_us) best = {.tokens = tokens, .cpu_us = cpu_us};
+double cpu_us() { return seconds(CLOCK_PROCESS_CPUTIME_ID) * 1e6; }
+
+Turns ask_all(const Preprocessor& preprocessor, SegmentCache* cache,
+              const std::vector<std::string>& bodies) {
+  const Occasion occasion{.now = std::chrono::system_clock::now()};
+  Turns turns;
+  for (const std::string& body : bodies) {
+    const std::string received = body;
+    const double start = cpu_us();
+    const std::string text =
+        need(preprocessor.rendered(need(wire::JsonObject::parse(received)), occasion));
+    const double rendered = cpu_us();
+    const TokenIds ids = need(
+        preprocessor.tokenizer().encode(text, {.add_special = AddSpecial::No, .cache = cache}));
+    turns.render_us += rendered - start;
+    turns.encode_us += cpu_us() - rendered;
+    turns.tokens += ids.size();
+    for (const TokenId id : ids) turns.hash = (turns.hash ^ id) * 0x9E37'79B9'7F4A'7C15ULL;
   }
-  return best;
+  return turns;
 }
 
-void turns(const char* folder, int rounds, const char* conversation, const char* other) {
-  const auto bodies = turns_of(conversation);
-  const auto others = turns_of(other);
-  const Turns plain = ask(folder, 0, rounds, bodies, others);
-  const Turns cached = ask(folder, Sources{}.cache_bytes, rounds, bodies, others);
-  if (plain.tokens != cached.tokens) give_up("the cache changes the tokens");
+// The first questions of all conversations, then the second ones and so on, as a gateway gets them.
+std::vector<std::string> side_by_side(std::span<char*> inputs) {
+  std::vector<std::vector<std::string>> conversations;
+  for (const char* input : inputs) conversations.push_back(turns_of(input));
+  std::vector<std::string> bodies;
+  for (std::size_t turn = 0; turn < conversations.front().size(); ++turn) {
+    for (const auto& conversation : conversations) bodies.push_back(conversation.at(turn));
+  }
+  return bodies;
+}
+
+// What a preprocessor takes for them that was just loaded, or `best` where that was better.
+Turns ask(const char* folder, std::size_t cache_bytes, const std::vector<std::string>& bodies,
+          const Turns& best) {
+  const auto preprocessor = need(Preprocessor::load({.folder = folder}));
+  std::optional<SegmentCache> cache;
+  if (cache_bytes > 0) cache.emplace(cache_bytes);
+  const Turns now = ask_all(*preprocessor, cache ? &*cache : nullptr, bodies);
+  return best.tokens == 0 || now.sum_us() < best.sum_us() ? now : best;
+}
+
+void turns(const char* folder, int rounds, std::span<char*> inputs) {
+  const std::vector<std::string> bodies = side_by_side(inputs);
+  Turns plain;
+  Turns cached;
+  for (int round = 0; round < rounds; ++round) {  // in turn: the machine has better and worse times
+    plain = ask(folder, 0, bodies, plain);
+    cached = ask(folder, Sources{}.cache_bytes, bodies, cached);
+  }
+  if (plain.hash != cached.hash) give_up("the cache changes the tokens");
   fmt::print(
-      "{{\"turns\": {}, \"tokens\": {}, \"plain_us\": {}, \"cached_us\": {}, \"render_us\": {}}}\n",
-      bodies.size(), plain.tokens, plain.cpu_us, cached.cpu_us,
-      render_all_us(folder, rounds, bodies));
+      "{{\"tokens\": {}, \"plain_us\": {}, \"cached_us\": {}, \"plain_encode_us\": {}, "
+      "\"cached_encode_us\": {}}}\n",
+      plain.tokens, plain.sum_us(), cached.sum_us(), plain.encode_us, cached.encode_us);
 }
 
 int run(std::span<char*> arguments) {
@@ -193,8 +205,8 @@ int run(std::span<char*> arguments) {
     encode(arguments[2], std::atof(arguments[3]), arguments.subspan(4));
   } else if (command == "render" && arguments.size() == 5) {
     render(arguments[2], std::atof(arguments[3]), arguments[4]);
-  } else if (command == "turns" && arguments.size() == 6) {
-    turns(arguments[2], std::atoi(arguments[3]), arguments[4], arguments[5]);
+  } else if (command == "turns" && arguments.size() > 4) {
+    turns(arguments[2], std::atoi(arguments[3]), arguments.subspan(4));
   } else {
     fmt::print(stderr, "usage: see the top of bench/tokenize/measure.cc\n");
     return 2;

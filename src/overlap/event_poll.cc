@@ -3,9 +3,8 @@
 #include "overlap/event_poll.h"
 
 #include "engine/fetch.h"
+#include "net/await.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,7 +87,7 @@ awaitable<void> EventPoll::run() {
     }
     timer_.expires_after(pause());
     if (closed_) break;
-    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await timer_.async_wait(net::kAwait);
   }
 }
 

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "overlap/feeds.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include "net/await.h"
 
 #include <algorithm>
 #include <exception>
@@ -98,7 +97,7 @@ awaitable<void> Feeds::watch() {
       log_.error("kv_feeds_failed", {{"error", failure.what()}});
     }
     timer_.expires_after(kRound);
-    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await timer_.async_wait(net::kAwait);
   }
 }
 

@@ -2,10 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "overlap/snapshot_keeper.h"
 
+#include "net/await.h"
 #include "overlap/snapshot_file.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,7 +104,7 @@ std::shared_ptr<const HolderSnapshot> SnapshotKeeper::claim(const std::string& w
 awaitable<void> SnapshotKeeper::run() {
   while (!stopped_) {
     timer_.expires_after(settings_.snapshot_interval);
-    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await timer_.async_wait(net::kAwait);
     if (stopped_) break;
     if (Clock::now() - *read_at_ > kUnclaimed) unclaimed_.clear();
     auto work = [this, sources = sources_(), unclaimed = unclaimed_] {

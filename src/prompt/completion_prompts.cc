@@ -92,13 +92,15 @@ std::string completion_inexact(const wire::JsonObject& body) {
   if (is_given(body, "prompt_embeds")) return "prompt_embeds is set";
   if (is_given(body, "suffix")) return "suffix is set";
   if (is_given(body, "truncate_prompt_tokens")) return "truncate_prompt_tokens is set";
+  if (has_too_many_prompts(body))
+    return fmt::format("there are more than {} prompts", kMostPrompts);
   return {};
 }
 
 std::vector<TokenIds> given_token_ids(const wire::JsonObject& body) {
   const auto prompt = body.find("prompt");
   // A long text need not be read to see that it is one.
-  if (!prompt || !is_array(*prompt) || has_too_many_prompts(body)) return {};
+  if (!prompt || !is_array(*prompt)) return {};
   if (!completion_inexact(body).empty()) return {};
   auto prompts = completion_prompts(body);
   if (!prompts) return {};

@@ -25,7 +25,7 @@ using CompletionPrompt = std::variant<std::string, TokenIds>;
 // Requires: not too many of them.
 Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject& body);
 
-// Why that is not all that the engine will see; empty: it is.
+// Why that is not all that the engine will see, or too much to look at; empty: neither.
 std::string completion_inexact(const wire::JsonObject& body);
 
 // The prompts of a completion that gives all of them as token ids; none where it does not.

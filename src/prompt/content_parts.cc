@@ -49,10 +49,12 @@ constexpr MediaKind kMediaKinds[] = {
 };
 
 Value text_part(Value text) {
+  static const Value kType("type");
+  static const Value kText("text");
   Dict part;
   part.reserve(2);
-  part.set("type"sv, Value("text"));
-  part.set("text"sv, std::move(text));
+  part.set(kType, kText);
+  part.set(kText, std::move(text));
   return part;
 }
 
@@ -170,13 +172,17 @@ Content PartReader::finish() && {
 
 }  // namespace
 
+Value in_parts(Value text) {
+  List parts;
+  parts.push_back(text_part(std::move(text)));
+  return parts;
+}
+
 Result<Content> content_of(const Value* content, ContentFormat format, std::size_t index) {
   const bool absent = !content || content->is_none();
   if (absent || content->is_string()) {
     if (format == ContentFormat::Text) return Content{absent ? Value("") : *content};
-    List parts;
-    if (!absent) parts.push_back(text_part(*content));
-    return Content{Value(std::move(parts))};
+    return Content{absent ? Value(List()) : in_parts(*content)};
   }
   if (!content->is_list()) {
     return refuse(fmt::format("messages[{}].content", index),

@@ -17,6 +17,8 @@ struct Content {
   std::string inexact = {};  // why the engine will see other tokens; empty: it will not
 };
 
+// A text as a list of one part.
+jinja::Value in_parts(jinja::Value text);
 // Reshapes the content of message `index` as vLLM does before rendering. Text parts become text or
 // {type, text}; images and their like are named in `inexact`, as are parts that Baton does not know.
 // Differs in SGLang, which joins text parts with a blank instead of a line end.

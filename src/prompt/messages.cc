@@ -46,21 +46,23 @@ Value flattened(const Value& content) {
 }
 
 // Most messages are just a role and a text, and need little rebuilding or none. Nothing for others.
-std::optional<Value> role_and_text(const Value& message) {
+std::optional<Value> role_and_text(const Value& message, ContentFormat format) {
   const std::vector<Dict::Entry>& entries = message.as_dict().entries();
   if (entries.size() != 2) return std::nullopt;
   const bool in_order = entries[0].key.as_string() == "role";
   const Dict::Entry& role = entries[in_order ? 0 : 1];
   const Dict::Entry& content = entries[in_order ? 1 : 0];
   const bool fits = role.key.as_string() == "role" && role.value.is_string() &&
-                    role.value.as_string() != "developer" && content.key.as_string() == "content" &&
-                    content.value.is_string();
+                    content.key.as_string() == "content" && content.value.is_string();
   if (!fits) return std::nullopt;
-  if (in_order) return message;
+  const std::string_view name = role.value.as_string();
+  if (name == "developer") return std::nullopt;
+  const bool parts = format == ContentFormat::Parts && name != "tool";
+  if (in_order && !parts) return message;
   Dict out;
   out.reserve(2);
   out.set(role.key, role.value);
-  out.set(content.key, content.value);
+  out.set(content.key, parts ? in_parts(content.value) : content.value);
   return Value(std::move(out));
 }
 
@@ -104,11 +106,9 @@ Result<void> ConversationReader::add_assistant_members(const Dict& message, std:
 Result<void> ConversationReader::add(const Value& value) {
   const std::size_t index = conversation_.messages.size();
   if (!value.is_dict()) return refuse(fmt::format("messages[{}]", index), "must be an object");
-  if (format_ == ContentFormat::Text) {
-    if (auto simple = role_and_text(value)) {
-      conversation_.messages.push_back(*std::move(simple));
-      return {};
-    }
+  if (auto simple = role_and_text(value, format_)) {
+    conversation_.messages.push_back(*std::move(simple));
+    return {};
   }
   const Dict& message = value.as_dict();
   const Value* const role = message.find("role"sv);

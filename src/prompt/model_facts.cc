@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@ namespace {
 constexpr std::string_view kContextKeys[] = {
     "max_position_embeddings", "n_positions",         "max_seq_len",    "seq_length",
     "model_max_length",        "max_sequence_length", "max_seq_length", "seq_len"};
+// Models whose chats engines write with code of their own in place of a template (harmony, for
+// gpt_oss).
+constexpr std::string_view kCodedRenderers[] = {"gpt_oss", "deepseek_v32", "deepseek_v4",
+                                                "deepseek_v41", "kimi_k3"};
 // Tokenizers without a limit write 1e30; no real context is near this.
 constexpr std::int64_t kUnlimited = 1'000'000'000;
 
@@ -94,6 +99,10 @@ Result<ModelFacts> model_facts(const std::filesystem::path& folder) {
     if (text && !vocabulary) vocabulary = sensible(*text, "vocab_size");
     if (context) facts.max_model_length = static_cast<std::size_t>(*context);
     if (vocabulary) facts.vocabulary_size = static_cast<std::size_t>(*vocabulary);
+    const auto type = config.find_string("model_type");
+    if (type && std::ranges::find(kCodedRenderers, *type) != std::end(kCodedRenderers)) {
+      facts.coded_renderer = *type;
+    }
   });
   if (!read) return fail(read.error());
   read = with_object(folder / "tokenizer_config.json", [&](const wire::JsonObject& config) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace baton::prompt {
 
@@ -17,6 +18,9 @@ struct ModelFacts {
   std::optional<std::size_t> max_model_length;
   // Of the weights, which may have more rows than the tokenizer has tokens.
   std::optional<std::size_t> vocabulary_size;
+  // Set for a model whose chats the engines write with code of their own, whatever its template
+  // says: the `model_type` of config.json.
+  std::optional<std::string> coded_renderer;
 };
 
 // Files that are not there say nothing; one that is not JSON is an error that names it.

@@ -5,6 +5,7 @@
 #include "prompt/chat_request.h"
 #include "prompt/chat_template.h"
 #include "prompt/completion_prompts.h"
+#include "prompt/exactness.h"
 #include "prompt/final_message.h"
 #include "prompt/jinja/template.h"
 #include "prompt/members.h"
@@ -25,40 +26,13 @@ namespace {
 // What is too much for Baton's tokenizer need not be for the engine's.
 Result<Prepared> failed(Error error) {
   if (error.code() != Errc::PayloadTooLarge) return fail(std::move(error));
-  return Prepared{.prompts = {}, .inexact = error.message(), .only_vllm = {}};
+  return Prepared{.prompts = {}, .inexact = error.message()};
 }
 
-// Where the engines shape a request differently before they render it, Baton does it vLLM's way.
-// Requires: messages that were rendered.
-std::string vllm_only(const ChatRequest& request, const wire::JsonObject& body) {
-  if (!request.tools.is_none()) return "tools are written differently by each engine";
-  for (const std::string_view field :
-       {"tool_choice", "reasoning_effort", "continue_final_message", "add_generation_prompt"}) {
-    if (is_given(body, field)) return fmt::format("{} is read differently by each engine", field);
-  }
-  const jinja::List& messages = request.messages.as_list();
-  for (const jinja::Value& message : messages) {
-    const jinja::Dict& members = message.as_dict();
-    const jinja::Value* const content = members.find("content");
-    if (content && content->is_list())
-      return "content in parts is joined differently by each engine";
-    if (content && members.size() == 2) continue;  // and the role
-    for (const std::string_view key : {"tool_calls", "reasoning", "reasoning_content", "name"}) {
-      if (find_present(members, key))
-        return fmt::format("{} of a message is kept differently by each engine", key);
-    }
-  }
-  if (messages.empty()) return {};
-  const jinja::Value* const role = messages.back().as_dict().find("role");
-  if (role && role->is_string() && role->as_string() == "assistant")
-    return "a conversation that ends with an answer is continued differently by each engine";
-  return {};
-}
-
-// What a template made of a request, and why the engine will see another text.
+// What a template made of a request, and for whom.
 struct Rendered {
   Result<std::string> text;
-  std::string inexact;
+  Exactness exactness;
   bool too_much = false;  // for the effort
 };
 
@@ -93,7 +67,8 @@ struct Preprocessor::Parts {
   jinja::Dict special_tokens = {};  // as variables of a template
   std::unique_ptr<SegmentCache> cache = nullptr;
 
-  Result<Rendered> render(const ChatRequest& request, const Occasion& occasion) const;
+  Result<Rendered> render(const ChatRequest& request, const wire::JsonObject& body,
+                          const Occasion& occasion) const;
   Result<TokenIds> encode(std::string_view text, AddSpecial add_special,
                           const Occasion& occasion) const {
     return tokenizer->encode(
@@ -111,6 +86,7 @@ struct Preprocessor::Parts {
 };
 
 Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
+                                             const wire::JsonObject& body,
                                              const Occasion& occasion) const {
   const bool tools = !request.tools.is_none();
   const ChatTemplate* const chosen = templates.choose(tools ? WithTools::Yes : WithTools::No);
@@ -121,10 +97,11 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
         fail(Errc::InvalidRequest, fmt::format("{}: name one with chat_template, or use "
                                                "/v1/completions",
                                                kNone)),
-        request.inexact.empty() ? std::string(kNone) : request.inexact};
+        {.inexact = request.inexact.empty() ? std::string(kNone) : request.inexact}};
   }
   auto conversation = conversation_of(request.messages, chosen->format);
   if (!conversation) return fail(conversation.error());
+  Exactness exactness = exactness_of(request, *conversation, body);
   std::string final_text;
   if (request.continue_final_message) {
     auto text = tag_final_message(conversation->messages);
@@ -140,9 +117,7 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
        .limits = limits_of(occasion.effort),
        .crossed = &crossed});
   if (text && request.continue_final_message) text = cut_at_tag(std::move(*text), final_text);
-  std::string inexact =
-      request.inexact.empty() ? std::move(conversation->inexact) : request.inexact;
-  return Rendered{std::move(text), std::move(inexact),
+  return Rendered{std::move(text), std::move(exactness),
                   crossed && occasion.effort == Effort::Little};
 }
 
@@ -166,22 +141,28 @@ Result<std::shared_ptr<const Preprocessor>> Preprocessor::load(const Sources& so
 }
 
 Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion& occasion) const {
-  const auto request = chat_request(body);
+  auto request = chat_request(body);
   if (!request) return fail(request.error());
-  const auto rendered = parts_->render(*request, occasion);
+  if (parts_->facts.coded_renderer && request->inexact.empty()) {
+    request->inexact = fmt::format("engines do not use the chat template of a {} model",
+                                   *parts_->facts.coded_renderer);
+  }
+  auto rendered = parts_->render(*request, body, occasion);
   if (!rendered) return fail(rendered.error());
   if (rendered->too_much) return Prepared{.prompts = {}, .too_much = true};
+  Exactness& exactness = rendered->exactness;
   if (!rendered->text) {
     // The engine will render something else: what the template says here need not hold there.
-    if (!rendered->inexact.empty() && rendered->text.error().code() != Errc::ClientGone) {
-      return Prepared{.prompts = {}, .inexact = rendered->inexact, .only_vllm = {}};
+    if (!exactness.inexact.empty() && rendered->text.error().code() != Errc::ClientGone) {
+      return Prepared{.prompts = {}, .inexact = std::move(exactness.inexact)};
     }
     return fail(rendered->text.error());
   }
   auto ids = parts_->encode(*rendered->text, request->add_special, occasion);
   if (!ids) return failed(std::move(ids.error()));
-  Prepared prepared{
-      .prompts = {}, .inexact = rendered->inexact, .only_vllm = vllm_only(*request, body)};
+  Prepared prepared{.prompts = {},
+                    .inexact = std::move(exactness.inexact),
+                    .engines_differ = std::move(exactness.engines_differ)};
   prepared.prompts.push_back(std::move(*ids));
   return prepared;
 }
@@ -191,21 +172,20 @@ Result<std::string> Preprocessor::rendered(const wire::JsonObject& body,
   const auto request = chat_request(body);
   if (!request) return fail(request.error());
   if (request->brings_template) return refuse("chat_template", "of a request is not rendered");
-  auto rendered = parts_->render(*request, occasion);
+  auto rendered = parts_->render(*request, body, occasion);
   if (!rendered) return fail(rendered.error());
   return std::move(rendered->text);
 }
 
 Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
                                           const Occasion& occasion) const {
-  if (has_too_many_prompts(body)) {
-    return Prepared{.prompts = {},
-                    .inexact = fmt::format("there are more than {} prompts", kMostPrompts),
-                    .only_vllm = {}};
-  }
+  Exactness exactness = completion_exactness(body);
+  Prepared prepared{.prompts = {},
+                    .inexact = std::move(exactness.inexact),
+                    .engines_differ = std::move(exactness.engines_differ)};
+  if (has_too_many_prompts(body)) return prepared;
   auto prompts = completion_prompts(body);
   if (!prompts) return fail(prompts.error());
-  Prepared prepared{.prompts = {}, .inexact = completion_inexact(body), .only_vllm = {}};
   if (prompts->empty() && !is_given(body, "prompt_embeds")) return refuse("prompt", "is missing");
   const auto special = flag(body, "add_special_tokens", true);
   if (!special) return fail(special.error());

@@ -43,8 +43,8 @@ struct Prepared {
   // Why these are not the tokens the engine will see (images, audio, truncation it was asked for …);
   // empty: they are.
   std::string inexact = {};
-  // Why only vLLM will see these, where they are exact; other engines shape the request differently.
-  std::string only_vllm = {};
+  // Why only vLLM will see these, where they are exact (exactness.h): Baton does it vLLM's way.
+  std::string engines_differ = {};
   // It takes more than Effort::Little: nobody knows anything yet.
   bool too_much = false;
   bool exact() const { return inexact.empty(); }

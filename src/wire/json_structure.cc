@@ -3,13 +3,12 @@
 #include "wire/json_structure.h"
 
 #include "core/byte_block.h"
+#include "wire/unicode_escape.h"
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <system_error>
 
 namespace baton::wire {
 namespace {
@@ -23,29 +22,17 @@ constexpr std::array<bool, 256> kAfterBackslash = [] {
   return table;
 }();
 
-constexpr std::uint32_t kNoUnit = 0xFFFF'FFFF;
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
-// What the `\uXXXX` at `at` says, if there is one before `end`.
-std::uint32_t unit_at(const char* at, const char* end) {
-  constexpr std::ptrdiff_t kSize = 6;
-  if (end - at < kSize || at[0] != '\\' || at[1] != 'u') return kNoUnit;
-  std::uint32_t unit = 0;
-  const auto [stopped, error] = std::from_chars(at + 2, at + kSize, unit, 16);
-  return error == std::errc() && stopped == at + kSize ? unit : kNoUnit;
-}
 
 // Past the `\uXXXX` at `at`, or two that are one character; null where there is not surely one. Halves
 // on their own are not: whether they count is for simdjson to say.
 const char* skip_unicode_escape(const char* at, const char* end) {
   const std::uint32_t unit = unit_at(at, end);
-  if (unit == kNoUnit) return nullptr;
-  if (unit < 0xd800 || unit >= 0xe000) return at + 6;
-  const std::uint32_t second = unit_at(at + 6, end);
-  const bool pair = unit < 0xdc00 && second >= 0xdc00 && second < 0xe000;
-  return pair ? at + 12 : nullptr;
+  if (unit == kNoUnit || is_low_surrogate(unit)) return nullptr;
+  at += kUnicodeEscape;
+  if (!is_high_surrogate(unit)) return at;
+  return is_low_surrogate(unit_at(at, end)) ? at + kUnicodeEscape : nullptr;
 }
 
 constexpr std::size_t kStringWindow = 4 * sizeof(ByteBlock);

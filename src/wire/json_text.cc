@@ -4,10 +4,11 @@
 
 #include "core/byte_block.h"
 #include "wire/json_object.h"
+#include "wire/unicode_escape.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 
@@ -24,12 +25,11 @@ std::size_t first_special(ByteBlock bytes) {
 // Text that is read at once where there is so much of it.
 constexpr std::size_t kTextWindow = 4 * sizeof(ByteBlock);
 
-// Copies a window of text. Returns a bit for each quote and backslash in it, the lowest for the first.
-std::uint64_t copy_window(char* to, const char* from) {
+// A bit for each quote and backslash of a window, the lowest for the first.
+std::uint64_t specials_in(const char* window) {
   std::uint64_t specials = 0;
   for (std::size_t at = 0; at < kTextWindow; at += sizeof(ByteBlock)) {
-    const ByteBlock bytes = load_block(from + at);
-    std::memcpy(to + at, &bytes, sizeof bytes);
+    const ByteBlock bytes = load_block(window + at);
     const auto hits = (bytes == std::uint8_t{'"'}) | (bytes == std::uint8_t{'\\'});
     specials |= std::uint64_t{hit_bits(hits)} << at;
   }
@@ -89,46 +89,38 @@ char* write_utf8(char* to, std::uint32_t point) {
   return to;
 }
 
-bool is_high_surrogate(std::uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
-bool is_low_surrogate(std::uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
-
-std::uint32_t hex_unit(std::string_view digits) {
-  std::uint32_t unit = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), unit, 16);
-  return unit;
-}
-
 // Reads the `\uXXXX` at `at`, and its second half where there is one; `at` goes past it.
 char* write_unicode_escape(char* to, std::string_view raw, std::size_t& at) {
-  constexpr std::size_t kEscape = 6;
-  const std::uint32_t unit = hex_unit(raw.substr(at + 2, 4));
-  at += kEscape;
-  if (is_high_surrogate(unit) && raw.substr(at, 2) == "\\u") {
-    const std::uint32_t second = hex_unit(raw.substr(at + 2, 4));
-    if (is_low_surrogate(second)) {
-      at += kEscape;
-      return write_utf8(to, 0x10000 + ((unit - 0xd800) << 10) + (second - 0xdc00));
-    }
-  }
-  if (is_high_surrogate(unit) || is_low_surrogate(unit)) return write_text(to, kReplacement);
-  return write_utf8(to, unit);
+  const char* const end = raw.data() + raw.size();
+  const std::uint32_t unit = unit_at(raw.data() + at, end);
+  at += kUnicodeEscape;
+  if (!is_high_surrogate(unit) && !is_low_surrogate(unit)) return write_utf8(to, unit);
+  const std::uint32_t second = is_high_surrogate(unit) ? unit_at(raw.data() + at, end) : kNoUnit;
+  if (!is_low_surrogate(second)) return write_text(to, kReplacement);
+  at += kUnicodeEscape;
+  return write_utf8(to, 0x10000 + ((unit - 0xd800) << 10) + (second - 0xdc00));
 }
 
-char simple_escape(char c) {
-  switch (c) {
-    case 'b':
-      return '\b';
-    case 'f':
-      return '\f';
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    default:
-      return c;  // quote, backslash, slash
-  }
+// What a character means behind a backslash. Those that are not here mean themselves: quote,
+// backslash, slash.
+constexpr std::array<char, 256> kMeaning = [] {
+  std::array<char, 256> meaning{};
+  for (std::size_t c = 0; c < meaning.size(); ++c) meaning[c] = static_cast<char>(c);
+  meaning['b'] = '\b';
+  meaning['f'] = '\f';
+  meaning['n'] = '\n';
+  meaning['r'] = '\r';
+  meaning['t'] = '\t';
+  return meaning;
+}();
+
+// Reads the escape at `at`, which goes past it.
+char* write_escape(char* to, std::string_view raw, std::size_t& at) {
+  const char kind = raw[at + 1];
+  if (kind == 'u') return write_unicode_escape(to, raw, at);
+  *to++ = kMeaning[static_cast<unsigned char>(kind)];
+  at += 2;
+  return to;
 }
 
 // The length of the UTF-8 sequence at the start of `text`; 0 where there is no valid one.
@@ -216,31 +208,38 @@ std::size_t skip_value(std::string_view text, std::size_t at) {
 }
 
 char* unescape_to(char* to, std::string_view text, std::size_t& at) {
-  while (at < text.size()) {
-    if (text.size() - at >= kTextWindow) {
-      // There is room for the whole window, and what follows its first special byte is written over.
-      const std::uint64_t specials = copy_window(to, text.data() + at);
-      if (specials == 0) {  // apart, so that the next window need not wait for the count
-        to += kTextWindow;
-        at += kTextWindow;
-        continue;
+  // Whole windows are copied, and what is too much is written over: there is room for as much as is
+  // read. So there has to be another window behind what is copied.
+  while (text.size() - at >= 2 * kTextWindow) {
+    const std::size_t window = at;
+    std::memcpy(to, text.data() + at, kTextWindow);
+    for (std::uint64_t specials = specials_in(text.data() + at); specials != 0;) {
+      const std::size_t special = window + static_cast<std::size_t>(std::countr_zero(specials));
+      to += special - at;
+      at = special;
+      if (text[at] == '"') {
+        ++at;
+        return to;
       }
-      const auto size = static_cast<std::size_t>(std::countr_zero(specials));
-      to += size;
-      at += size;
-    } else if (text[at] != '"' && text[at] != '\\') {
-      *to++ = text[at++];
-      continue;
+      to = write_escape(to, text, at);
+      if (at >= window + kTextWindow) break;
+      std::memcpy(to, text.data() + at, kTextWindow);
+      specials &= ~std::uint64_t{0} << (at - window);
     }
+    if (at < window + kTextWindow) {
+      to += window + kTextWindow - at;
+      at = window + kTextWindow;
+    }
+  }
+  while (at < text.size()) {
     if (text[at] == '"') {
       ++at;
       break;
     }
-    if (text[at + 1] == 'u') {
-      to = write_unicode_escape(to, text, at);
+    if (text[at] == '\\') {
+      to = write_escape(to, text, at);
     } else {
-      *to++ = simple_escape(text[at + 1]);
-      at += 2;
+      *to++ = text[at++];
     }
   }
   return to;

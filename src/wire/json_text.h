@@ -41,9 +41,9 @@ std::size_t plain_size(std::string_view text);
 std::size_t skip_value(std::string_view text, std::size_t at);
 // What a string means, given what stands between its quotes. Lone surrogates become U+FFFD.
 std::string unescape(std::string_view raw);
-// Writes what a string means, from `at` to its closing quote or the end of the text, to where there
-// is room for as many bytes as are read. Returns the place behind what was written; `at` goes past
-// the quote.
+// Writes what a string means, from `at` to its closing quote or the end of the text. Requires: room
+// for as many bytes as the text has from `at` on, elsewhere; what lies behind the place that is
+// returned may have been written over. `at` goes past the quote.
 char* unescape_to(char* to, std::string_view text, std::size_t& at);
 
 }  // namespace baton::wire

@@ -18,13 +18,21 @@ using fuzz::require;
 
 std::vector<std::shared_ptr<const prompt::Tokenizer>> make_tokenizers() {
   std::vector<std::shared_ptr<const prompt::Tokenizer>> made;
-  for (const prompt::SmallFile& file : {prompt::byte_level_file(), prompt::byte_fallback_file(),
-                                        prompt::word_piece_file(), prompt::unigram_file()}) {
+  for (const prompt::SmallFile& file :
+       {prompt::byte_level_file(), prompt::byte_fallback_file(), prompt::word_piece_file(),
+        prompt::unigram_file(), prompt::file_with_words(), prompt::file_with_looking_tokens()}) {
     auto tokenizer = prompt::Tokenizer::from_json(file.json(), "");
     require(tokenizer.has_value(), "a small tokenizer loads");
     made.push_back(std::move(*tokenizer));
   }
   return made;
+}
+
+// The first half, up to a character's end.
+std::string_view beginning_of(std::string_view text) {
+  std::size_t end = text.size() / 2;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
+  return text.substr(0, end);
 }
 
 }  // namespace
@@ -38,6 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto ids = tokenizer->encode(text, {});
     require(ids.has_value() == valid, "UTF-8 is encoded, and nothing else");
     if (!ids) continue;
+    require(tokenizer->encode(beginning_of(text), {.cache = &cache}).has_value(), "so is its half");
     for (int round = 0; round < 2; ++round) {
       const auto again = tokenizer->encode(text, {.cache = &cache});
       require(again && *again == *ids, "a cache changes nothing");

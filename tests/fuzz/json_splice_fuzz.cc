@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fuzz/fuzz_input.h"
 #include "wire/json_object.h"
+#include "wire/json_text.h"
+
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <string>
@@ -15,10 +18,19 @@ using fuzz::require;
 // The keys the seeds use; which of them go and which are set is the seed's choice.
 constexpr std::array<std::string_view, 6> kKeys = {"model", "stream", "a", "b", "n", ""};
 
+// What stands between quotes.
+void read_as_string(std::string_view raw) {
+  const auto quoted = nlohmann::json::parse('"' + std::string(raw) + '"', nullptr, false);
+  if (!quoted.is_string()) return;  // halves of characters are refused there
+  require(wire::unescape(raw) == quoted.get<std::string>(),
+          "a string means what others read in it");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzz::Input input(data, size);
+  read_as_string(input.bytes);
   const auto object = wire::JsonObject::parse(input.bytes);
   if (!object) return 0;
   require(wire::JsonSplice(*object).build().joined() == input.bytes, "no change keeps every byte");

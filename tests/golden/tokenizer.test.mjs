@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
-import { agree, casesFor, decodeAll, decodeCases, encodeAll, Tokenizer } from './support/compare.mjs';
+import { agree, cachedCases, casesFor, decodeAll, decodeCases, encodeAll, Tokenizer } from './support/compare.mjs';
 import { LANGUAGES, longTexts, lookAlikes, NOT_UTF8, ODDITIES, TEXTS } from './support/corpus.mjs';
 import { configOf, contentOf, folderOf, tokenizerOf } from './support/models.mjs';
 import { askTokenizer } from './support/program.mjs';
@@ -72,18 +72,7 @@ for (const model of models) {
     });
 
     test('a conversation that grows has the same tokens with a cache', async () => {
-      const random = new Random(5);
-      const marks = added.slice(0, 12);
-      const texts = [];
-      for (let conversation = 0; conversation < 12; ++conversation) {
-        let text = '';
-        for (let turn = 0; turn < 12; ++turn) {
-          text += random.of(marks) + random.of(TEXTS).slice(0, random.between(0, 900)) + random.of(['', '\n', ' ', 'x']);
-          texts.push(text);
-        }
-      }
-      const expected = await encodeAll(library, texts, false);
-      await agree(model, folder, library, texts.map((subject, i) => ({ kind: 'encode_cached', subject, expected: expected[i] })));
+      await agree(model, folder, library, await cachedCases(library, new Random(5), added.slice(0, 12)));
     });
 
     test('bytes that are not UTF-8 are refused, and what follows is served', async () => {

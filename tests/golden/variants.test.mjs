@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { agree, casesFor, Tokenizer } from './support/compare.mjs';
+import { agree, cachedCases, casesFor, Tokenizer } from './support/compare.mjs';
 import { lookAlikes, ODDITIES, TEXTS } from './support/corpus.mjs';
 import { tokenizerOf } from './support/models.mjs';
 import { Random, randomTexts } from './support/random.mjs';
@@ -106,7 +106,9 @@ describe('variants', () => {
       const tokens = file.added_tokens.map(({ content }) => content);
       const texts = [...TEXTS, ...ODDITIES, ...lookAlikes(tokens),
         ...randomTexts(new Random(number), RANDOM_TEXTS, { added: tokens, texts: TEXTS, decoded: [] })];
-      await agree(`${name}, ${what}`, folder, library, await casesFor(library, texts));
+      const marks = [...tokens.slice(0, 6), ...tokens.slice(-6)];
+      await agree(`${name}, ${what}`, folder, library, [
+        ...(await casesFor(library, texts)), ...(await cachedCases(library, new Random(number), marks))]);
     });
   });
 

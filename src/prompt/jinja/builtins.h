@@ -65,6 +65,8 @@ const Builtin* find_list_method(std::string_view name);
 const Builtin* find_tuple_method(std::string_view name);
 const Builtin* find_dict_method(std::string_view name);
 const Value* find_global(std::string_view name);
+// Whether Jinja has a global of this name that Baton has not.
+bool is_missing_global(std::string_view name);
 
 // The tables that find_filter looks through.
 std::span<const Builtin> text_filters();

@@ -109,4 +109,7 @@ const Value* find_global(std::string_view name) {
   return at != kGlobals.end() ? &kValues[static_cast<std::size_t>(at - kGlobals.begin())] : nullptr;
 }
 
+// Random text is no use in a prompt.
+bool is_missing_global(std::string_view name) { return name == "lipsum"; }
+
 }  // namespace baton::prompt::jinja

@@ -91,7 +91,7 @@ bool equal_within(const Value& a, const Value& b, Budget& budget) {
       return true;
     case Kind::String:
     case Kind::BigInt:
-      return a.as_string() == b.as_string();
+      return same_text(a.as_string(), b.as_string());
     case Kind::List:
     case Kind::Tuple:
       return a.object() == b.object() || same_items(a.as_list(), b.as_list(), budget);

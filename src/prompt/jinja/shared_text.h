@@ -12,6 +12,11 @@
 
 namespace baton::prompt::jinja {
 
+// Names of members are mostly one and the same text (CommonWords), so its bytes need no comparing.
+inline bool same_text(std::string_view a, std::string_view b) {
+  return a.data() == b.data() ? a.size() == b.size() : a == b;
+}
+
 // Role. A payload that values share.
 // Confinement. The count is atomic; what is in the object is up to its kind.
 // Lifetime. Ends with the last reference. It is made with one, which Ref adopts. What is kept for

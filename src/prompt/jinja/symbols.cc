@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/jinja/binder.h"
+#include "prompt/jinja/builtins.h"
 #include "prompt/jinja/failure.h"
 
 #include <limits>
@@ -76,6 +77,7 @@ ScopeEntry Symbols::entry() const {
       case Source::Parameter:
         break;
       case Source::Resolve:
+        if (is_missing_global(name)) raise("the global '{}' is not supported", name);
         entry.loads.push_back(
             {.action = ScopeEntry::Action::Resolve, .index = index, .source = {}, .name = name});
         break;

@@ -85,9 +85,6 @@ Value Value::text(Ref<Text> text) noexcept { return Value(Kind::String, std::mov
 const List& Value::as_list() const { return object_as<ListObject>(*this).items; }
 const Dict& Value::as_dict() const { return object_as<DictObject>(*this).entries; }
 
-void Value::retain_object() const noexcept { object_->retain(); }
-void Value::release_object() noexcept { object_->release(); }
-
 std::size_t Value::nesting() const { return kind_ >= Kind::BigInt ? object_->nesting() : 0; }
 
 Value Value::missing(Ref<Text> name) noexcept {
@@ -180,14 +177,14 @@ std::size_t Dict::text_position(std::string_view key) const {
   if (buckets_.empty()) {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const Value& candidate = entries_[i].key;
-      if (candidate.is_string() && candidate.as_string() == key) return i;
+      if (candidate.is_string() && same_text(candidate.as_string(), key)) return i;
     }
     return kNowhere;
   }
   const std::size_t mask = buckets_.size() - 1;
   for (std::size_t at = hash_text(key) & mask; buckets_[at] != 0; at = (at + 1) & mask) {
     const Value& candidate = entries_[buckets_[at] - 1].key;
-    if (candidate.is_string() && candidate.as_string() == key) return buckets_[at] - 1;
+    if (candidate.is_string() && same_text(candidate.as_string(), key)) return buckets_[at] - 1;
   }
   return kNowhere;
 }

@@ -134,13 +134,11 @@ class Value {
 
  private:
   void retain() const noexcept {
-    if (kind_ >= Kind::BigInt || flag_ != 0) retain_object();
+    if (kind_ >= Kind::BigInt || flag_ != 0) object_->retain();
   }
   void release() noexcept {
-    if (kind_ >= Kind::BigInt || flag_ != 0) release_object();
+    if (kind_ >= Kind::BigInt || flag_ != 0) object_->release();
   }
-  void retain_object() const noexcept;
-  void release_object() noexcept;
 
   Kind kind_ = Kind::Undefined;
   std::uint8_t flag_ = 0;    // of a string: markup; of an undefined value: it holds a text

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "core/result.h"
+#include "prompt/text/known_members.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -48,6 +50,12 @@ class JsonFields {
       complain(fmt::format("lacks `{}`", name));
     }
     return value;
+  }
+  // Complains of the first member that the table does not give to this type.
+  void only(std::span<const KnownMembers> table) {
+    if (const auto unknown = find_unknown_member(json_.get_object().value(), type_, table)) {
+      complain(fmt::format("has `{}`, which Baton does not know", *unknown));
+    }
   }
 
   void complain(std::string_view about) {

@@ -2,9 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/text/make_matcher.h"
 
+#include "prompt/text/known_members.h"
 #include "prompt/text/pattern.h"
 #include "prompt/text/scanner.h"
 #include "prompt/text/simple_matchers.h"
+
+#include <fmt/format.h>
 
 #include <charconv>
 #include <optional>
@@ -58,11 +61,17 @@ Result<std::unique_ptr<const Matcher>> match_string(std::string_view literal) {
 
 Result<std::unique_ptr<const Matcher>> match_json(simdjson::dom::element pattern) {
   std::string_view text;
-  if (pattern["String"].get(text) == simdjson::SUCCESS) {
-    return match_string(text);
-  }
-  if (pattern["Regex"].get(text) == simdjson::SUCCESS) {
-    return match_regex(text, Dialect::Oniguruma);
+  for (const std::string_view kind : {"String", "Regex"}) {
+    if (pattern[kind].get(text) != simdjson::SUCCESS) {
+      continue;
+    }
+    if (const auto unknown = find_unknown_member(pattern.get_object().value(), {&kind, 1})) {
+      return fail(Errc::InvalidRequest,
+                  fmt::format("A pattern of the tokenizer has `{}` beside its `{}`, which Baton "
+                              "does not know.",
+                              *unknown, kind));
+    }
+    return kind == "String" ? match_string(text) : match_regex(text, Dialect::Oniguruma);
   }
   return fail(Errc::InvalidRequest,
               "A pattern of the tokenizer is neither {\"String\": …} nor {\"Regex\": …}.");

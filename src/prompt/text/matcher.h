@@ -31,9 +31,9 @@ class Matcher {
   }
   // Nothing ever lies between matches.
   virtual bool covers_all() const { return false; }
-  // Where a letter, or a space and a letter, follow a line end, a match begins behind the line end;
-  // and matches on either side are the same without the other side.
-  virtual bool cuts_behind_lines() const { return false; }
+  // A match begins with each space behind an ASCII letter; and what is matched on either side is
+  // the same without the other side.
+  virtual bool cuts_between_words() const { return false; }
 };
 
 }  // namespace baton::prompt

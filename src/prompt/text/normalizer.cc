@@ -16,6 +16,23 @@ namespace {
 
 constexpr int kDeepestNormalizer = 100;
 
+constexpr KnownMembers kNormalizers[] = {
+    {"BertNormalizer", {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}},
+    {"ByteLevel"},
+    {"Lowercase"},
+    {"NFC"},
+    {"NFD"},
+    {"NFKC"},
+    {"NFKD"},
+    {"Nmt"},
+    {"Precompiled", {"precompiled_charsmap"}},
+    {"Prepend", {"prepend"}},
+    {"Replace", {"pattern", "content"}},
+    {"Sequence", {"normalizers"}},
+    {"Strip", {"strip_left", "strip_right"}},
+    {"StripAccents"},
+};
+
 using Steps = std::vector<std::unique_ptr<const Normalizer>>;
 
 // Role. One normalizer after the other.
@@ -57,6 +74,9 @@ class NormalizerBuilder {
     JsonFields fields(json, "normalizer");
     if (depth > kDeepestNormalizer) {
       fields.complain("is nested too deeply");
+    }
+    if (!fields.error()) {
+      fields.only(kNormalizers);
     }
     if (fields.error()) {
       return fail(*fields.error());

@@ -18,6 +18,20 @@ namespace {
 
 constexpr int kDeepestPreTokenizer = 100;
 
+constexpr KnownMembers kPreTokenizers[] = {
+    {"BertPreTokenizer"},
+    {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}},
+    {"CharDelimiterSplit", {"delimiter"}},
+    {"Digits", {"individual_digits"}},
+    {"FixedLength", {"length"}},
+    {"Metaspace", {"replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"}},
+    {"Punctuation", {"behavior"}},
+    {"Sequence", {"pretokenizers"}},
+    {"Split", {"pattern", "behavior", "invert"}},
+    {"Whitespace"},
+    {"WhitespaceSplit"},
+};
+
 // Role. The steps of a pre-tokenizer, each cutting what the one before it left.
 class StepsPreTokenizer : public PreTokenizer {
  public:
@@ -56,8 +70,8 @@ class StepsPreTokenizer : public PreTokenizer {
   }
 
   bool byte_level() const override { return byte_level_; }
-  bool cuts_behind_lines() const override {
-    return steps_.size() == 1 && steps_[0]->cuts_behind_lines();
+  bool cuts_between_words() const override {
+    return steps_.size() == 1 && steps_[0]->cuts_between_words();
   }
 
  private:
@@ -72,6 +86,9 @@ class PreTokenizerBuilder {
     JsonFields fields(json, "pre-tokenizer");
     if (depth > kDeepestPreTokenizer) {
       fields.complain("is nested too deeply");
+    }
+    if (!fields.error()) {
+      fields.only(kPreTokenizers);
     }
     if (fields.error()) {
       return fail(*fields.error());

@@ -34,9 +34,9 @@ class PreTokenizer {
   // The last step is ByteLevel: the model's vocabulary is written in ByteLevel's alphabet. Pieces
   // are handed out as the plain bytes they stand for; the vocabulary is to be translated instead.
   virtual bool byte_level() const = 0;
-  // Where an ASCII letter, or a space and an ASCII letter, follow a line end, a piece begins behind
-  // the line end; and what stands on either side is cut the same without the other side.
-  virtual bool cuts_behind_lines() const = 0;
+  // A piece begins with each space behind an ASCII letter; and what stands on either side is cut
+  // the same without the other side.
+  virtual bool cuts_between_words() const = 0;
 };
 
 }  // namespace baton::prompt

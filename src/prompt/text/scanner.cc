@@ -70,7 +70,6 @@ const char* skip_space(const Ahead& text, const char* place) {
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 struct Gpt2Rules {
   static constexpr bool kCoversAll = true;
-  static constexpr bool kCutsBehindLines = false;  // of several line ends, the last is left alone
   const char* next(const Ahead& text, const char* place) const {
     if (const char* end = skip_contraction<false>(text, place)) {
       return end;
@@ -119,7 +118,6 @@ struct SharedRules {
 template <KindSet kWord>
 struct Cl100kRules {
   static constexpr bool kCoversAll = true;
-  static constexpr bool kCutsBehindLines = true;
   bool contractions;
   SharedRules<kWord> shared;
 
@@ -144,7 +142,6 @@ struct Cl100kRules {
 // every letter and mark but lower case, W every one but upper and title case.
 struct O200kRules {
   static constexpr bool kCoversAll = true;
-  static constexpr bool kCutsBehindLines = true;
   bool contractions;
   SharedRules<kAnyLetter> shared;
 
@@ -210,7 +207,6 @@ struct O200kRules {
 // and symbols | lines and spaces. Numbers and some more are in none of them.
 struct DeepSeekRules {
   static constexpr bool kCoversAll = false;
-  static constexpr bool kCutsBehindLines = true;
   static constexpr KindSet kMarks = kAnyPunctuation | kAnySymbol;
   static constexpr KindSet kWord = kLettersAndMarks;
 
@@ -268,7 +264,10 @@ class Scanner : public Matcher {
   }
 
   bool covers_all() const override { return Rules::kCoversAll; }
-  bool cuts_behind_lines() const override { return Rules::kCutsBehindLines; }
+  // For all rules: letters and spaces are always matched, a match with a letter never goes on with a
+  // space, and what a rule looks at behind a letter is a letter or none of its business. None looks
+  // back.
+  bool cuts_between_words() const override { return true; }
 
  private:
   template <class Found>

@@ -22,7 +22,7 @@ class SplitStep {
   // Appends to `pieces`, never an empty piece. Requires: valid UTF-8, not empty.
   virtual void run(std::string_view piece, Place place, Pieces& pieces) const = 0;
   // As PreTokenizer says it.
-  virtual bool cuts_behind_lines() const { return false; }
+  virtual bool cuts_between_words() const { return false; }
 };
 
 // Role. Cuts at what a matcher finds: Split, Digits, Punctuation and others.
@@ -31,7 +31,7 @@ class MatchStep : public SplitStep {
   MatchStep(std::unique_ptr<const Matcher> matcher, SplitBehavior behavior, bool invert);
 
   void run(std::string_view piece, Place place, Pieces& pieces) const override;
-  bool cuts_behind_lines() const override { return isolates_ && matcher_->cuts_behind_lines(); }
+  bool cuts_between_words() const override { return isolates_ && matcher_->cuts_between_words(); }
 
  private:
   std::unique_ptr<const Matcher> matcher_;

@@ -89,6 +89,24 @@ void AddedTokens::finish(const Normalizer* normalizer) {
   find_borders();
 }
 
+// Whether it stays what it is, and changes nothing else, whatever follows it.
+bool AddedTokens::may_be_border(const AddedToken& token) const {
+  if ((token.normalized && normalizes_) || is_space(token.content)) return false;
+  if (!look_around_) return true;
+  // A token in the white space behind it would count as well.
+  if (token.single_word || (token.rstrip && begin_spaced_)) return false;
+  // Those that are looked for first may take it, or part of it, for the sake of what follows.
+  if (token.normalized && first_look_behind_) return false;
+  if (token.normalized && first_take_before_ && space_at_end(token.content) > 0) return false;
+  // Others may look at what is in front of them.
+  return !is_word_character(token.content.data() + last_character(token.content));
+}
+
+bool AddedTokens::may_end_at(std::string_view text, std::size_t at) const {
+  if (!take_space_ || at >= text.size() || is_utf8_continuation(text[at])) return true;
+  return !white_space().contains(decode_utf8(text.data() + at).code);
+}
+
 // No token may reach across the end of a border: none may begin with an end of it and go on, nor
 // hold it and go on.
 void AddedTokens::find_borders() {
@@ -97,7 +115,7 @@ void AddedTokens::find_borders() {
   borders_.resize(order_.empty() ? 0 : std::size_t{highest_} + 1);
   for (const TokenId id : order_) {
     const AddedToken& token = tokens_.at(id);
-    if ((token.normalized && normalizes_) || is_space(token.content)) continue;
+    if (!may_be_border(token)) continue;
     bool crossed = false;
     for (std::string_view end = token.content; !end.empty(); end.remove_prefix(1)) {
       crossed = crossed || raw.goes_beyond(end) || normalized.goes_beyond(end);
@@ -119,7 +137,12 @@ void AddedTokens::find_borders() {
 void AddedTokens::look_for(TokenId id, const Normalizer* normalizer) {
   const AddedToken& token = tokens_.at(id);
   if (token.single_word || token.lstrip || token.rstrip) look_around_ = true;
+  if (token.lstrip || token.rstrip) lose_space_ = true;
+  if (token.rstrip) take_space_ = true;
+  if (space_at_start(token.content) > 0) begin_spaced_ = true;
   if (!token.normalized) {
+    if (token.single_word) first_look_behind_ = true;
+    if (token.lstrip) first_take_before_ = true;
     raw_.add(token.content, id);
     return;
   }

@@ -38,6 +38,7 @@ class AddedTokens {
   struct Part {
     std::string_view text;
     std::optional<TokenId> id;
+    const char* end;  // with the white space that a token takes along
   };
 
   // Gives a token the id that the library would: the one its text has already, else the next free
@@ -71,12 +72,14 @@ class AddedTokens {
     visit_parts(text, normalized_, visit);
   }
   bool any_normalized() const { return normalizes_ && !normalized_.empty(); }
-  // Tokens do not look at what is around them, so that parts of a text have the same tokens on their
-  // own, if they are cut at the end of a token.
-  bool find_alone() const { return !look_around_; }
-  // A token of a text as it came that is more than white space: a good place to cut. Whatever
-  // follows it, it stays a token, and so do those before it.
+  // Some of them take white space along, which is lost with it.
+  bool lose_space() const { return lose_space_; }
+  // A token of a text as it came that is more than white space: a good place to cut, behind its end.
+  // What stands on either side has the same tokens without the other side.
   bool is_border(TokenId id) const { return id < borders_.size() && borders_[id]; }
+  // Whether the end of a border that was seen before can be its end here, too: white space behind it
+  // might go with it.
+  bool may_end_at(std::string_view text, std::size_t at) const;
 
   std::optional<TokenId> find(std::string_view content) const;
   // As decoding shows it: a token that is looked for in normalized text is normalized itself.
@@ -94,6 +97,7 @@ class AddedTokens {
 
   void look_for(TokenId id, const Normalizer* normalizer);
   void find_borders();
+  bool may_be_border(const AddedToken& token) const;
   // Nothing where the token does not count.
   std::optional<Reach> look_around(std::string_view text, const TokenMatcher::Match& match) const;
 
@@ -111,17 +115,19 @@ class AddedTokens {
       std::optional<Reach> reach = Reach{match->begin, match->end};
       if (look_around_) reach = look_around(text, *match);
       if (!reach) continue;
-      if (done < reach->begin &&
-          !visit(Part{text.substr(done, reach->begin - done), std::nullopt})) {
+      if (done < reach->begin && !visit(Part{text.substr(done, reach->begin - done), std::nullopt,
+                                             text.data() + reach->begin})) {
         return false;
       }
-      if (!visit(Part{text.substr(match->begin, match->end - match->begin), match->id}))
+      if (!visit(Part{text.substr(match->begin, match->end - match->begin), match->id,
+                      text.data() + reach->end}))
         return false;
       // White space that the last token took along may hold a token of its own; the library then
       // lets both count.
       done = reach->end;
     }
-    return done >= text.size() || visit(Part{text.substr(done), std::nullopt});
+    return done >= text.size() ||
+           visit(Part{text.substr(done), std::nullopt, text.data() + text.size()});
   }
 
   std::map<std::string, TokenId, std::less<>> ids_;
@@ -132,7 +138,13 @@ class AddedTokens {
   TokenId highest_ = 0;
   std::vector<bool> borders_;  // by id
   bool look_around_ = false;   // some of them
-  bool normalizes_ = false;    // text is changed before normalized tokens are looked for
+  bool lose_space_ = false;    // some of them, around them
+  bool take_space_ = false;    // some of them, behind them
+  bool begin_spaced_ = false;  // some of them begin with white space
+  // Of those that are looked for first, some look at what is behind, or take white space before them.
+  bool first_look_behind_ = false;
+  bool first_take_before_ = false;
+  bool normalizes_ = false;  // text is changed before normalized tokens are looked for
   TokenMatcher raw_;
   TokenMatcher normalized_;
 };

@@ -225,6 +225,19 @@ class DecoderSequence final : public Decoder {
   std::vector<std::unique_ptr<const Decoder>> steps_;
 };
 
+constexpr KnownMembers kDecoders[] = {
+    {"BPEDecoder", {"suffix"}},
+    {"ByteFallback"},
+    {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}},
+    {"CTC", {"pad_token", "word_delimiter_token", "cleanup"}},
+    {"Fuse"},
+    {"Metaspace", {"replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"}},
+    {"Replace", {"pattern", "content"}},
+    {"Sequence", {"decoders"}},
+    {"Strip", {"content", "start", "stop"}},
+    {"WordPiece", {"prefix", "cleanup"}},
+};
+
 using Made = Result<std::unique_ptr<const Decoder>>;
 
 Made make_strip(const JsonSection& section) {
@@ -301,6 +314,7 @@ Result<std::unique_ptr<const Decoder>> Decoder::from_json(simdjson::dom::element
   if (!section) return fail(section.error());
   const auto type = section->text("type");
   if (!type) return fail(type.error());
+  if (const auto known = section->only(*type, kDecoders); !known) return fail(known.error());
   if (*type == "ByteLevel") return std::make_unique<ByteLevelDecoder>();
   if (*type == "ByteFallback") return std::make_unique<ByteFallbackDecoder>();
   if (*type == "Fuse") return std::make_unique<FuseDecoder>();

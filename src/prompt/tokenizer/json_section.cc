@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace baton::prompt {
@@ -79,12 +78,15 @@ Result<JsonSection> JsonSection::section(std::string_view key) const {
 }
 
 Result<void> JsonSection::only(std::initializer_list<std::string_view> keys) const {
-  for (const auto& member : object_) {
-    if (std::ranges::find(keys, member.key) == keys.end()) {
-      return wrong(fmt::format("\"{}\" is not known to Baton", member.key));
-    }
-  }
-  return {};
+  const auto unknown = find_unknown_member(object_, {keys.begin(), keys.end()});
+  if (!unknown) return {};
+  return wrong(fmt::format("\"{}\" is not known to Baton", *unknown));
+}
+
+Result<void> JsonSection::only(std::string_view type, std::span<const KnownMembers> table) const {
+  const auto unknown = find_unknown_member(object_, type, table);
+  if (!unknown) return {};
+  return wrong(fmt::format("\"{}\" of {} is not known to Baton", *unknown, type));
 }
 
 }  // namespace baton::prompt

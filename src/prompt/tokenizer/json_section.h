@@ -3,12 +3,14 @@
 #pragma once
 
 #include "core/result.h"
+#include "prompt/text/known_members.h"
 
 #include <simdjson.h>
 
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +37,8 @@ class JsonSection {
   Result<JsonSection> section(std::string_view key) const;
   // An error that names the first member that is none of these.
   Result<void> only(std::initializer_list<std::string_view> keys) const;
+  // The same for the members that a table gives to the type.
+  Result<void> only(std::string_view type, std::span<const KnownMembers> table) const;
 
   // "the model: MESSAGE".
   std::unexpected<Error> wrong(std::string_view message) const;

@@ -13,6 +13,14 @@
 namespace baton::prompt {
 namespace {
 
+constexpr KnownMembers kPostProcessors[] = {
+    {"BertProcessing", {"sep", "cls"}},
+    {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}},
+    {"RobertaProcessing", {"sep", "cls", "trim_offsets", "add_prefix_space"}},
+    {"Sequence", {"processors"}},
+    {"TemplateProcessing", {"single", "pair", "special_tokens"}},
+};
+
 Result<TokenId> checked_id(const JsonSection& section, std::uint64_t id) {
   if (id < Vocabulary::kIdLimit) return static_cast<TokenId>(id);
   return section.wrong(
@@ -44,6 +52,7 @@ Result<TokenIds> template_ids(const JsonSection& section, std::string_view name)
   if (!table) return fail(table.error());
   const auto token = table->section(name);
   if (!token) return fail(token.error());
+  if (const auto known = token->only({"id", "ids", "tokens"}); !known) return fail(known.error());
   const auto numbers = token->array("ids");
   if (!numbers) return fail(numbers.error());
   TokenIds ids;
@@ -57,6 +66,15 @@ Result<TokenIds> template_ids(const JsonSection& section, std::string_view name)
   return ids;
 }
 
+// The name in a piece of a template: `{"SpecialToken": {"id": NAME, "type_id": 0}}`.
+Result<std::string_view> piece_name(const JsonSection& piece, std::string_view kind) {
+  if (const auto known = piece.only({kind}); !known) return fail(known.error());
+  const auto section = piece.section(kind);
+  if (!section) return fail(section.error());
+  if (const auto known = section->only({"id", "type_id"}); !known) return fail(known.error());
+  return section->text("id");
+}
+
 Result<PostProcessor> templated(const JsonSection& section) {
   const auto pieces = section.array("single");
   if (!pieces) return fail(pieces.error());
@@ -66,17 +84,13 @@ Result<PostProcessor> templated(const JsonSection& section) {
     const auto piece = JsonSection::of(element, section.name() + ".single");
     if (!piece) return fail(piece.error());
     if (piece->find("Sequence")) {
-      const auto sequence = piece->section("Sequence");
-      if (!sequence) return fail(sequence.error());
-      const auto id = sequence->text("id");
+      const auto id = piece_name(*piece, "Sequence");
       if (!id) return fail(id.error());
       if (*id != "A" || text_seen) return piece->wrong("the text is to come once, as \"A\"");
       text_seen = true;
       continue;
     }
-    const auto special = piece->section("SpecialToken");
-    if (!special) return fail(special.error());
-    const auto name = special->text("id");
+    const auto name = piece_name(*piece, "SpecialToken");
     if (!name) return fail(name.error());
     const auto ids = template_ids(section, *name);
     if (!ids) return fail(ids.error());
@@ -108,6 +122,7 @@ Result<PostProcessor> PostProcessor::from_json(simdjson::dom::element json) {
   if (!section) return fail(section.error());
   const auto type = section->text("type");
   if (!type) return fail(type.error());
+  if (const auto known = section->only(*type, kPostProcessors); !known) return fail(known.error());
   if (*type == "ByteLevel") return PostProcessor{};  // changes offsets, not ids
   if (*type == "BertProcessing" || *type == "RobertaProcessing") return enclosing(*section);
   if (*type == "TemplateProcessing") return templated(*section);

@@ -3,91 +3,131 @@
 #include "prompt/tokenizer/segment_cache.h"
 
 #define XXH_INLINE_ALL
+#include <boost/intrusive/list.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <algorithm>
 #include <cstring>
-#include <list>
 #include <mutex>
-#include <optional>
+#include <new>
 #include <random>
-#include <unordered_map>
+#include <type_traits>
+#include <utility>
 #include <xxhash.h>
 
 namespace baton::prompt {
 namespace {
 
-// Enough that the threads of a CPU pool rarely meet. A small cache is not split: a segment has to
-// fit into a part of it.
+// Threads rarely want the same part at once.
 constexpr std::size_t kMostShards = 16;
 constexpr std::size_t kBytesPerShard = std::size_t{1} << 20;
+// Of a segment, beside its text and tokens: what stands in front of them, its place in the table of
+// the known ones, and what the allocator needs.
+constexpr std::size_t kBookkeeping = 152;
 
-// What the containers add to a segment: a list node, a hash node, and its share of the buckets.
-constexpr std::size_t kBookkeeping = 160;
+// Role. A text and its tokens, in one piece of memory: the tokens stand behind it, the text behind
+//   them.
+class Segment : public boost::intrusive::list_base_hook<> {
+ public:
+  struct Delete {
+    void operator()(Segment* segment) const {
+      segment->~Segment();
+      ::operator delete(segment);
+    }
+  };
+  using Owner = std::unique_ptr<Segment, Delete>;
 
-// Text and tokens in one allocation, the tokens first.
-struct Segment {
-  std::unique_ptr<std::byte[]> memory;
-  std::size_t token_count;
-  SegmentCache::Name name;
-  SegmentCache::Name next = {};  // what followed it the last time
+  static Owner make(const SegmentCache::Name& name, std::string_view text,
+                    std::span<const TokenId> ids) {
+    static_assert(alignof(TokenId) <= alignof(Segment));
+    void* const memory = ::operator new(sizeof(Segment) + ids.size_bytes() + text.size());
+    Owner segment(new (memory) Segment(name, ids.size()));
+    if (!ids.empty()) std::memcpy(segment->payload(), ids.data(), ids.size_bytes());
+    if (!text.empty()) std::memcpy(segment->payload() + ids.size_bytes(), text.data(), text.size());
+    return segment;
+  }
 
   std::span<const TokenId> tokens() const {
-    return {reinterpret_cast<const TokenId*>(memory.get()), token_count};
+    return {reinterpret_cast<const TokenId*>(payload()), token_count_};
   }
   std::string_view text() const {
-    return {reinterpret_cast<const char*>(memory.get()) + token_count * sizeof(TokenId), name.size};
+    return {reinterpret_cast<const char*>(payload()) + token_count_ * sizeof(TokenId), name.size};
   }
+  std::size_t cost() const { return cost_of(name.size, token_count_); }
+  static std::size_t cost_of(std::size_t text_size, std::size_t token_count) {
+    return text_size + token_count * sizeof(TokenId) + kBookkeeping;
+  }
+
+  const SegmentCache::Name name;
+  SegmentCache::Name next = {};  // what followed it the last time
+
+ private:
+  Segment(const SegmentCache::Name& its_name, std::size_t token_count)
+      : name(its_name), token_count_(token_count) {}
+  std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
+  const std::byte* payload() const { return reinterpret_cast<const std::byte*>(this + 1); }
+
+  const std::size_t token_count_;
 };
 
-// Nobody outside knows the seed, so nobody can make segments that meet.
+// Names are hashes already.
+struct AsItIs {
+  using is_avalanching = std::true_type;
+  std::size_t operator()(std::uint64_t hash) const { return hash; }
+};
+
+// So that nobody can choose texts which fall into one place.
 std::uint64_t seed() {
   static const std::uint64_t drawn = std::uint64_t{std::random_device()()} << 32 | 1U;
   return drawn;
 }
 
-std::size_t cost_of(std::size_t text_size, std::size_t token_count) {
-  return text_size + token_count * sizeof(TokenId) + kBookkeeping;
-}
-
 }  // namespace
 
 struct SegmentCache::Shard {
-  using Spot = std::list<Segment>::iterator;
-
   mutable std::mutex mutex;
   std::size_t bound = 0;
   std::size_t bytes = 0;
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t hit_bytes = 0;
-  std::list<Segment> used;  // the latest first
-  std::unordered_multimap<std::uint64_t, Spot> known;
+  boost::unordered_flat_map<std::uint64_t, Segment::Owner, AsItIs> known;
+  // The latest first. Declared behind `known`: it lets go of them before they are freed.
+  boost::intrusive::list<Segment, boost::intrusive::constant_time_size<false>> used;
 
-  // Any with the name, or the one with the text too.
-  std::optional<Spot> find(const Name& name, std::optional<std::string_view> text) {
-    const auto [begin, end] = known.equal_range(name.hash);
-    for (auto at = begin; at != end; ++at) {
-      const Segment& segment = *at->second;
-      if (segment.name == name && (!text || segment.text() == *text)) return at->second;
-    }
-    return std::nullopt;
+  // Null where there is none with the name.
+  Segment* find(const Name& name) const {
+    const auto found = known.find(name.hash);
+    return found != known.end() && found->second->name == name ? found->second.get() : nullptr;
   }
-  void append(Spot found, TokenIds& ids) {
+  // The same for one with the text too.
+  Segment* find(const Name& name, std::string_view text) const {
+    Segment* const found = find(name);
+    return found != nullptr && found->text() == text ? found : nullptr;
+  }
+  void append(Segment& found, TokenIds& ids) {
     ++hits;
-    hit_bytes += found->name.size;
-    used.splice(used.begin(), used, found);
-    const std::span<const TokenId> tokens = found->tokens();
+    hit_bytes += found.name.size;
+    used.splice(used.begin(), used, used.iterator_to(found));
+    const std::span<const TokenId> tokens = found.tokens();
     ids.insert(ids.end(), tokens.begin(), tokens.end());
   }
-  void forget_oldest() {
-    const auto oldest = std::prev(used.end());
-    const auto [begin, end] = known.equal_range(oldest->name.hash);
-    for (auto at = begin; at != end; ++at) {
-      if (at->second != oldest) continue;
-      known.erase(at);
-      break;
-    }
-    bytes -= cost_of(oldest->name.size, oldest->token_count);
-    used.erase(oldest);
+  // Requires: it costs no more than the bound.
+  void keep(Segment::Owner segment) {
+    // Two texts of one hash will hardly ever be seen; the later one stays.
+    forget(segment->name.hash);
+    while (bytes + segment->cost() > bound) forget(used.back().name.hash);
+    // What can fail comes first: nothing may stay linked that is not kept.
+    Segment& kept = *known.emplace(segment->name.hash, std::move(segment)).first->second;
+    bytes += kept.cost();
+    used.push_front(kept);
+  }
+  void forget(std::uint64_t hash) {
+    const auto found = known.find(hash);
+    if (found == known.end()) return;
+    bytes -= found->second->cost();
+    used.erase(used.iterator_to(*found->second));
+    known.erase(found);
   }
 };
 
@@ -107,15 +147,15 @@ SegmentCache::Name SegmentCache::name_of(std::string_view text, Place place) {
 }
 
 SegmentCache::Shard& SegmentCache::shard_of(const Name& name) const {
-  return shards_[name.hash % shard_count_];
+  return shards_[(name.hash >> 32U) % shard_count_];
 }
 
-// Goes on to a segment, and notes that it follows the one before.
+// Remembers what came next, where that is not what came the last time.
 void SegmentCache::follow(Trail& trail, const Name& name, const Name& next) {
   if (trail.last.size > 0 && trail.next != name) {
     Shard& shard = shard_of(trail.last);
     const std::lock_guard lock(shard.mutex);
-    if (const auto last = shard.find(trail.last, std::nullopt)) (*last)->next = name;
+    if (Segment* const last = shard.find(trail.last)) last->next = name;
   }
   trail = {.last = name, .next = next};
 }
@@ -126,13 +166,13 @@ bool SegmentCache::append_known(const Name& name, std::string_view text, Trail& 
   {
     Shard& shard = shard_of(name);
     const std::lock_guard lock(shard.mutex);
-    const auto found = shard.find(name, text);
-    if (!found) {
+    Segment* const found = shard.find(name, text);
+    if (found == nullptr) {
       ++shard.misses;
       return false;
     }
     shard.append(*found, ids);
-    next = (*found)->next;
+    next = found->next;
   }
   follow(trail, name, next);
   return true;
@@ -143,36 +183,24 @@ std::size_t SegmentCache::append_next(std::string_view rest, Trail& trail, Token
   if (name.size == 0 || name.size > rest.size()) return 0;
   Shard& shard = shard_of(name);
   const std::lock_guard lock(shard.mutex);
-  const auto found = shard.find(name, rest.substr(0, name.size));
-  if (!found) return 0;
+  Segment* const found = shard.find(name, rest.substr(0, name.size));
+  if (found == nullptr) return 0;
   shard.append(*found, ids);
-  trail = {.last = name, .next = (*found)->next};
+  trail = {.last = name, .next = found->next};
   return name.size;
 }
 
 void SegmentCache::remember(const Name& name, std::string_view text, std::span<const TokenId> ids,
                             Trail& trail) {
   Shard& shard = shard_of(name);
-  const std::size_t cost = cost_of(text.size(), ids.size());
-  if (cost > shard.bound) {
+  if (Segment::cost_of(text.size(), ids.size()) > shard.bound) {
     trail = {};
     return;
   }
-  // Copied before the lock is taken.
-  Segment segment{
-      .memory = std::make_unique_for_overwrite<std::byte[]>(ids.size_bytes() + text.size()),
-      .token_count = ids.size(),
-      .name = name};
-  if (!ids.empty()) std::memcpy(segment.memory.get(), ids.data(), ids.size_bytes());
-  if (!text.empty()) std::memcpy(segment.memory.get() + ids.size_bytes(), text.data(), text.size());
+  Segment::Owner segment = Segment::make(name, text, ids);  // copied before the lock is taken
   {
     const std::lock_guard lock(shard.mutex);
-    if (!shard.find(name, text)) {
-      while (shard.bytes + cost > shard.bound) shard.forget_oldest();
-      shard.used.push_front(std::move(segment));
-      shard.known.emplace(name.hash, shard.used.begin());
-      shard.bytes += cost;
-    }
+    if (shard.find(name, text) == nullptr) shard.keep(std::move(segment));
   }
   follow(trail, name, {});
 }

@@ -24,9 +24,10 @@ namespace {
 constexpr std::size_t kStride = std::size_t{64} << 10;
 // A stretch of text that the cache knows as one has at least so many bytes, where there are more.
 constexpr std::size_t kStretch = 128;
-// Shorter ones end at one in so many tokens, and lines at one in so many line ends.
+// Shorter ones end at one in so many tokens.
 constexpr std::uint32_t kOneTokenIn = 4;
-constexpr std::uint32_t kOneLineIn = 4;
+// Words that the cache knows as one end at one in so many spaces.
+constexpr std::uint32_t kOneSpaceIn = 32;
 // Tokens are rarely shorter than this on average. Where they are, all of them are copied once more.
 constexpr std::size_t kBytesPerToken = 3;
 
@@ -41,17 +42,20 @@ class Tokenizer::Run {
         workspace_(workspace),
         encoding_(encoding),
         ids_(ids),
-        cuts_lines_(parts.normalizer == nullptr && parts.pre_tokenizer != nullptr &&
-                    parts.pre_tokenizer->cuts_behind_lines()) {}
+        cuts_words_(parts.normalizer == nullptr && parts.pre_tokenizer != nullptr &&
+                    parts.pre_tokenizer->cuts_between_words()) {}
 
   // False where it was stopped.
   bool encode(std::string_view text) {
-    if (encoding_.cache == nullptr || !parts_.added.find_alone()) return encode_parts(text);
+    if (encoding_.cache == nullptr) return encode_parts(text);
     Place place = Place::First;
     clear_ = 0;
     for (std::string_view rest = text; !rest.empty(); place = Place::Later) {
       if (encoding_.stop.stop_requested()) return false;
-      std::size_t length = encoding_.cache->append_next(rest, trail_, ids_);
+      std::size_t length = 0;
+      if (parts_.added.may_end_at(rest, trail_.next.size)) {
+        length = encoding_.cache->append_next(rest, trail_, ids_);
+      }
       if (length == 0) length = encode_stretch(rest, place);
       if (length == 0) return false;
       rest.remove_prefix(length);
@@ -86,7 +90,7 @@ class Tokenizer::Run {
     parts_.added.cut(text, clear_, [&](const AddedTokens::Part& part) {
       stretch_.push_back(part);
       ends = part.id && parts_.added.is_border(*part.id) && is_end(text.substr(0, length));
-      length += part.text.size();
+      length = static_cast<std::size_t>(part.end - text.data());
       return !ends;
     });
     // What ends with the text may go on in another one.
@@ -105,30 +109,28 @@ class Tokenizer::Run {
            (before.size() >= SegmentCache::kShortest && is_chosen(before, kOneTokenIn));
   }
 
-  // Where it may be cut at lines, parts of it are looked up on their own: they stay as they are if
-  // a template puts something in front of a message.
+  // Where it may be cut between words, parts of it are looked up on their own: they stay as they
+  // are if a template puts something in front of a message.
   bool encode_segment(std::string_view text, Place place) {
-    if (encoding_.cache == nullptr || !cuts_lines_) return encode_anew(text, place);
-    std::size_t length = first_lines(text);
+    if (encoding_.cache == nullptr || !cuts_words_) return encode_anew(text, place);
+    std::size_t length = first_words(text);
     if (length == text.size()) return encode_anew(text, place);
     while (!text.empty()) {
-      const std::string_view lines = text.substr(0, length);
+      const std::string_view words = text.substr(0, length);
       SegmentCache::Trail none;
-      if (!with_cache(lines, place, none, [&] { return encode_anew(lines, place); })) return false;
+      if (!with_cache(words, place, none, [&] { return encode_anew(words, place); })) return false;
       text.remove_prefix(length);
       place = Place::Later;
-      length = first_lines(text);
+      length = first_words(text);
     }
     return true;
   }
 
-  static std::size_t first_lines(std::string_view text) {
+  static std::size_t first_words(std::string_view text) {
     const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    for (std::size_t line = text.find('\n', SegmentCache::kShortest);
-         line < text.size() && text.size() - line > 2; line = text.find('\n', line + 1)) {
-      const char* const behind = text.data() + line + 1;
-      if (!is_letter(behind[0]) && !(behind[0] == ' ' && is_letter(behind[1]))) continue;
-      if (is_chosen(text.substr(0, line), kOneLineIn)) return line + 1;
+    std::size_t space = text.find(' ', SegmentCache::kShortest);
+    for (; space != text.npos; space = text.find(' ', space + 1)) {
+      if (is_letter(text[space - 1]) && is_chosen(text.substr(0, space), kOneSpaceIn)) return space;
     }
     return text.size();
   }
@@ -208,7 +210,7 @@ class Tokenizer::Run {
   Workspace& workspace_;
   const Encoding& encoding_;
   TokenIds& ids_;
-  const bool cuts_lines_;
+  const bool cuts_words_;
   std::string normalized_;
   std::vector<AddedTokens::Part> stretch_;
   SegmentCache::Trail trail_;
@@ -278,7 +280,8 @@ const std::vector<std::pair<std::string, std::string>>& Tokenizer::special_token
 
 bool Tokenizer::byte_level() const {
   return parts_->pre_tokenizer != nullptr && parts_->pre_tokenizer->byte_level() &&
-         parts_->decoder != nullptr && parts_->decoder->byte_level() && parts_->model->complete();
+         parts_->decoder != nullptr && parts_->decoder->byte_level() && parts_->model->complete() &&
+         !parts_->added.lose_space();
 }
 
 }  // namespace baton::prompt

@@ -146,6 +146,10 @@ std::string with_shorter_numbers(std::string_view json) {
 }  // namespace
 
 Result<AddedToken> read_added_token(const JsonSection& section, AddedToken otherwise) {
+  // transformers writes `__type` where the token stands in a configuration.
+  const auto known = section.only(
+      {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special", "__type"});
+  if (!known) return fail(known.error());
   const auto content = section.text("content");
   if (!content) return fail(content.error());
   otherwise.content = *content;

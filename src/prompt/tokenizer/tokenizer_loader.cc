@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
 #include <utility>
 
 namespace baton::prompt {
@@ -67,25 +68,21 @@ simdjson::dom::element member(const JsonSection& file, std::string_view key,
 
 Result<void> TokenizerLoader::read_pre_tokenizer(simdjson::dom::element json,
                                                  const TokenizerConfig& config, Parts& parts) {
+  auto made = PreTokenizer::from_json(json);
+  if (!made) return fail(std::move(made.error()));
   // The configuration's word on the prefix counts for a pre-tokenizer that is ByteLevel alone.
   std::string_view type;
   if (config.add_prefix_space && json["type"].get(type) == simdjson::SUCCESS &&
       type == "ByteLevel") {
-    bool use_regex = true;
-    if (json["use_regex"].get(use_regex) == simdjson::INCORRECT_TYPE) {
-      return fail(Errc::InvalidRequest, "pre_tokenizer: \"use_regex\" is not true or false");
-    }
+    bool use_regex = true;  // as it stays where the file leaves it out
+    std::ignore = json["use_regex"].get(use_regex);
     simdjson::dom::parser parser;
     const simdjson::padded_string changed(fmt::format(
         R"({{"type":"ByteLevel","add_prefix_space":{},"trim_offsets":true,"use_regex":{}}})",
         *config.add_prefix_space, use_regex));
-    auto made = PreTokenizer::from_json(parser.parse(changed).value());
+    made = PreTokenizer::from_json(parser.parse(changed).value());
     if (!made) return fail(std::move(made.error()));
-    parts.pre_tokenizer = std::move(*made);
-    return {};
   }
-  auto made = PreTokenizer::from_json(json);
-  if (!made) return fail(std::move(made.error()));
   parts.pre_tokenizer = std::move(*made);
   return {};
 }
@@ -148,6 +145,9 @@ TokenizerLoader::Loaded TokenizerLoader::from_file(simdjson::dom::element json,
                                                    const TokenizerConfig& config) {
   const auto file = JsonSection::of(json, "the file");
   if (!file) return fail(file.error());
+  const auto known = file->only({"version", "truncation", "padding", "added_tokens", "normalizer",
+                                 "pre_tokenizer", "model", "post_processor", "decoder"});
+  if (!known) return fail(known.error());
   const auto version = file->find_text("version");
   if (!version) return fail(version.error());
   if (version->value_or("1.0") != "1.0") {

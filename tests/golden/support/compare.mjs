@@ -2,6 +2,7 @@
 // Compares Baton's tokenizer with Hugging Face's own, and says where they part.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
+import { TEXTS } from './corpus.mjs';
 import { askTokenizer } from './program.mjs';
 
 const require = createRequire(import.meta.url);
@@ -67,6 +68,20 @@ export async function casesFor(library, texts, special = null) {
   const every_third = plain.filter((_, i) => i % 3 === 0);
   cases.push(...(await decodeCases(library, [...every_third, ...with_special])));
   return cases;
+}
+
+// Conversations that grow turn by turn, which a cache knows ever more of.
+export async function cachedCases(library, random, marks) {
+  const texts = [];
+  for (let conversation = 0; conversation < 12; ++conversation) {
+    let text = '';
+    for (let turn = 0; turn < 12; ++turn) {
+      text += random.of(marks) + random.of(['', '\n', '  ']) + random.of(TEXTS).slice(0, random.between(0, 900)) + random.of(['', '\n', ' ', 'x']);
+      texts.push(text);
+    }
+  }
+  const expected = await encodeAll(library, texts, false);
+  return texts.map((subject, i) => ({ kind: 'encode_cached', subject, expected: expected[i] }));
 }
 
 export async function decodeCases(library, lists) {

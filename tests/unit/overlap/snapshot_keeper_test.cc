@@ -137,6 +137,7 @@ TEST_F(SnapshotKeeperTest, WhatNobodyConfirmsIsNotBelieved) {
   EXPECT_THAT(world->blocks(), ElementsAre(1, 2, 3));
   EXPECT_EQ(world->health(), FeedHealth::Waiting);
   EXPECT_EQ(world->overlap({1}), 0U);
+  ASSERT_TRUE(publisher.await_subscriber());
   publisher.publish({.stored = {4}});
   run_until([&] { return world->status().last_batch.has_value(); });
   run_for(600ms);
@@ -204,7 +205,7 @@ TEST_F(SnapshotKeeperTest, WhatCannotBeWrittenIsSaidAndTriedAgain) {
   settings.snapshot = folder + "/later/kv-index";
   settings.snapshot_interval = 20ms;
   begin();
-  run_for(100ms);
+  run_for(1000ms);
   EXPECT_THAT(world->metrics.render(), Not(HasSubstr("baton_kv_snapshot_age_seconds 0")));
   std::filesystem::create_directory(folder + "/later");
   run_until([&] { return std::filesystem::exists(settings.snapshot); });

@@ -32,6 +32,18 @@ TEST(CompletionPrompts, ThatAreAllIdsAreKnownWithoutATokenizer) {
   }
 }
 
+TEST(CompletionPrompts, AreInexactWhereTheyAreNotAll) {
+  const auto inexact = [](const std::string& members) {
+    return completion_inexact(wire::JsonObject::parse("{" + members + "}").value());
+  };
+  EXPECT_EQ(inexact(R"("prompt":"a","suffix":null)"), "");
+  EXPECT_EQ(inexact(R"("prompt":"a","suffix":"s")"), "suffix is set");
+  std::string many = "\"a\"";
+  for (std::size_t i = 1; i < kMostPrompts; ++i) many += ",\"a\"";
+  EXPECT_EQ(inexact(fmt::format(R"("prompt":[{}])", many)), "");
+  EXPECT_NE(inexact(fmt::format(R"("prompt":[{},"a"])", many)), "");
+}
+
 TEST(CompletionPrompts, AreTextIdsOrAListOfEither) {
   EXPECT_EQ(prompts_of(R"("a\nb é")").value(), CompletionPromptList{std::string("a\nb é")});
   EXPECT_EQ(prompts_of("\"\"").value(), CompletionPromptList{std::string()});

@@ -65,6 +65,16 @@ TEST(Messages, WithoutToolCallsHaveNoSuchMember) {
             R"([{"role":"assistant","content":"a"},{"role":"assistant","content":"b"}])");
 }
 
+TEST(Messages, OfARoleAndATextAreShapedAsTheTemplateWants) {
+  constexpr std::string_view kSaid =
+      R"([{"role":"user","content":"a"},{"content":"b","role":"assistant"}])";
+  EXPECT_EQ(reshaped(kSaid, ContentFormat::Text),
+            R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"}])");
+  EXPECT_EQ(reshaped(kSaid, ContentFormat::Parts),
+            R"([{"role":"user","content":[{"type":"text","text":"a"}]},)"
+            R"({"role":"assistant","content":[{"type":"text","text":"b"}]}])");
+}
+
 TEST(Messages, OfToolsAreTextInEveryFormat) {
   constexpr std::string_view kResult =
       R"([{"role":"tool","tool_call_id":"c","name":"f",

@@ -66,6 +66,21 @@ TEST(ModelFacts, KnowTheVocabularyOfTheWeights) {
   EXPECT_EQ(model_facts(folder.path()).value().vocabulary_size, 152064U);
 }
 
+TEST(ModelFacts, KnowWhichModelsEnginesRenderWithCode) {
+  const auto renderer_of = [](std::string_view config) {
+    const TempFolder folder;
+    folder.write("config.json", config);
+    return model_facts(folder.path()).value().coded_renderer;
+  };
+  for (const std::string type :
+       {"gpt_oss", "deepseek_v32", "deepseek_v4", "deepseek_v41", "kimi_k3"}) {
+    EXPECT_EQ(renderer_of(R"({"model_type":")" + type + R"("})"), type);
+  }
+  EXPECT_EQ(renderer_of(R"({"model_type":"deepseek_v3"})"), std::nullopt);
+  EXPECT_EQ(renderer_of(R"({"model_type":1})"), std::nullopt);
+  EXPECT_EQ(renderer_of("{}"), std::nullopt);
+}
+
 TEST(ModelFacts, NameAFileThatIsNotJson) {
   const TempFolder folder;
   folder.write("config.json", "{");

@@ -207,6 +207,17 @@ TEST_F(PreprocessorTest, SaysThatMediaMakeAChatInexact) {
   EXPECT_TRUE(failed.prompts.empty());
 }
 
+TEST_F(PreprocessorTest, SaysThatChatsAreInexactWhereEnginesRenderWithCode) {
+  folder.write("config.json", R"({"model_type":"gpt_oss"})");
+  const auto preprocessor = load();
+  const auto made = chat(*preprocessor, R"({"messages":[{"role":"user","content":"a"}]})");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->inexact, "engines do not use the chat template of a gpt_oss model");
+  const auto text = complete(*preprocessor, R"({"prompt":"a"})");
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->inexact, "");
+}
+
 TEST_F(PreprocessorTest, DoesNotRunTheTemplateOfARequest) {
   constexpr std::string_view kBody =
       R"({"messages":[],"add_generation_prompt":false,"chat_template":"{{ 'x' * 9 }}"})";
@@ -226,12 +237,11 @@ TEST_F(PreprocessorTest, LeavesToTheEngineWhatIsTooMuchForBaton) {
 }
 
 TEST_F(PreprocessorTest, SaysWhereOtherEnginesShapeAChatDifferently) {
-  const auto only_vllm = [&](const char* body) { return chat(*load(), body).value().only_vllm; };
-  EXPECT_EQ(only_vllm(R"({"messages":[{"role":"user","content":"a"}]})"), "");
-  EXPECT_NE(only_vllm(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"none"})"), "");
-  EXPECT_NE(only_vllm(R"({"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]})"),
-            "");
-  EXPECT_NE(only_vllm(R"({"messages":[{"role":"user","content":"a"},
+  const auto differ = [&](const char* body) { return chat(*load(), body).value().engines_differ; };
+  EXPECT_EQ(differ(R"({"messages":[{"role":"user","content":"a"}]})"), "");
+  EXPECT_NE(differ(R"({"messages":[{"role":"user","content":"a"}],"tool_choice":"none"})"), "");
+  EXPECT_NE(differ(R"({"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]})"), "");
+  EXPECT_NE(differ(R"({"messages":[{"role":"user","content":"a"},
                           {"role":"assistant","content":"b"}]})"),
             "");
 }

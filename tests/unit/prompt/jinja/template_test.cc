@@ -50,6 +50,18 @@ TEST(Template, RefusesUnknownFiltersAndTestsByName) {
   EXPECT_THAT(failure("{% if true %}{{ 1|nope }}{% endif %}"), HasSubstr("No filter named 'nope'"));
 }
 
+TEST(Template, RefusesGlobalsItDoesNotHaveByName) {
+  for (const std::string source : {"{{ lipsum(1) }}", "{% if false %}{{ lipsum() }}{% endif %}",
+                                   "{% macro m() %}{{ lipsum() }}{% endmacro %}",
+                                   "{% for i in [] if lipsum is defined %}{% endfor %}"}) {
+    const auto read = Template::parse(source);
+    ASSERT_FALSE(read) << source;
+    EXPECT_THAT(read.error().message(), HasSubstr("the global 'lipsum' is not supported"));
+  }
+  EXPECT_EQ(rendered("{% set lipsum = 1 %}{{ lipsum }}"), "1") << "a variable of that name";
+  EXPECT_EQ(rendered("{{ x.lipsum }}", R"({"x":{"lipsum":2}})"), "2");
+}
+
 TEST(Template, QuotesItsOwnExceptions) {
   EXPECT_EQ(failure("{{ raise_exception('Roles must alternate!') }}"),
             "The chat template failed: Roles must alternate!");

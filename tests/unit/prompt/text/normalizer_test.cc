@@ -145,5 +145,19 @@ TEST(Normalizer, RefusesByName) {
   }
 }
 
+TEST(Normalizer, RefusesMembersItDoesNotKnow) {
+  EXPECT_EQ(normalizer_refusal(R"({"type": "Replace", "pattern": {"String": "a"}, "content": "b",
+                                   "flags": "once"})"),
+            "The normalizer Replace of the tokenizer has `flags`, which Baton does not know.");
+  for (const char* json : {R"({"type": "NFC", "odd": null})", R"({"type": "NFC", "": 1})",
+                           R"({"type": "Sequence", "normalizers": [], "odd": 1})",
+                           R"({"type": "Sequence", "normalizers": [{"type": "Nmt", "odd": 1}]})"}) {
+    EXPECT_NE(normalizer_refusal(json), "") << json;
+  }
+  EXPECT_EQ(normalizer_refusal(R"({"type": "Replace", "pattern": {"String": "a", "odd": 1},
+                                   "content": "b"})"),
+            "A pattern of the tokenizer has `odd` beside its `String`, which Baton does not know.");
+}
+
 }  // namespace
 }  // namespace baton::prompt

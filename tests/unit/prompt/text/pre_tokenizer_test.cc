@@ -214,5 +214,25 @@ TEST(PreTokenizer, RefusesByName) {
   EXPECT_THAT(pre_tokenizer_refusal(deep), HasSubstr("nested too deeply"));
 }
 
+TEST(PreTokenizer, RefusesMembersItDoesNotKnow) {
+  EXPECT_EQ(
+      pre_tokenizer_refusal(R"({"type": "Split", "pattern": {"String": "a"},
+                                      "behavior": "Isolated", "invert": false, "max_splits": 1})"),
+      "The pre-tokenizer Split of the tokenizer has `max_splits`, which Baton does not know.");
+  for (const char* json :
+       {R"({"type": "Whitespace", "odd": 1})",
+        R"({"type": "Sequence", "pretokenizers": [], "odd": 1})",
+        R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "odd": 1})"}) {
+    EXPECT_THAT(pre_tokenizer_refusal(json), HasSubstr("`odd`")) << json;
+  }
+}
+
+TEST(PreTokenizer, TakesMembersThatOlderFilesHave) {
+  EXPECT_THAT(cut(R"({"type": "Metaspace", "replacement": "▁", "str_rep": "▁",
+                      "add_prefix_space": true, "prepend_scheme": "always", "split": true})",
+                  "a b"),
+              ElementsAre("▁a", "▁b"));
+}
+
 }  // namespace
 }  // namespace baton::prompt

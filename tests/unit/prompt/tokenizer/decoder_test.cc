@@ -102,6 +102,16 @@ TEST(Decoder, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(decoder_refusal("[]"), "decoder is not an object");
 }
 
+TEST(Decoder, NamesMembersItDoesNotKnow) {
+  EXPECT_EQ(decoder_refusal(R"({"type":"Strip","content":" ","start":1,"stop":0,"middle":1})"),
+            "decoder: \"middle\" of Strip is not known to Baton");
+  EXPECT_EQ(decoder_refusal(R"({"type":"Sequence","decoders":[{"type":"Fuse","odd":1}]})"),
+            "decoder: \"odd\" of Fuse is not known to Baton");
+  EXPECT_EQ(decoder_refusal(R"({"type":"Metaspace","replacement":"▁","str_rep":"▁",)"
+                            R"("add_prefix_space":true,"prepend_scheme":"always","split":true})"),
+            "");
+}
+
 TEST(Decoder, KnowsWhenBytesComeOutAsTheyWentIn) {
   const auto is_byte_level = [](std::string_view json) {
     return (*Decoder::from_json(JsonOf(json)))->byte_level();

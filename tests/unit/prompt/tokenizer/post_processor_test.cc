@@ -69,6 +69,15 @@ TEST(PostProcessor, NamesWhatIsWrong) {
             "post_processor.special_tokens: \"x\" is missing");
   EXPECT_EQ(refusal(R"({"type":"BertProcessing","sep":["a",4294967296],"cls":["b",1]})"),
             "post_processor: the id 4294967296 is too large; Baton takes ids below 4194304");
+  EXPECT_EQ(refusal(R"({"type":"ByteLevel","trim_offsets":true,"odd":1})"),
+            "post_processor: \"odd\" of ByteLevel is not known to Baton");
+  EXPECT_EQ(refusal(R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","odd":0}}]})"),
+            "post_processor.single.Sequence: \"odd\" is not known to Baton");
+  EXPECT_EQ(refusal(R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"},"odd":0}]})"),
+            "post_processor.single: \"odd\" is not known to Baton");
+  EXPECT_EQ(refusal(R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x"}}],)"
+                    R"("special_tokens":{"x":{"id":"x","ids":[1],"tokens":["x"],"odd":1}}})"),
+            "post_processor.special_tokens.x: \"odd\" is not known to Baton");
 }
 
 }  // namespace

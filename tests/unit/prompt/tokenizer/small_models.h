@@ -57,6 +57,49 @@ inline SmallFile byte_level_file() {
           .decoder = R"({"type":"ByteLevel"})"};
 }
 
+// A token of a file, with those of its flags that are named.
+inline std::string added_token(int id, std::string_view content, std::string_view flags) {
+  std::string token =
+      R"({"id":)" + std::to_string(id) + R"(,"content":")" + std::string(content) + '"';
+  for (const std::string_view flag : {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
+    token.append(R"(,")").append(flag).append(flags.contains(flag) ? R"(":true)" : R"(":false)");
+  }
+  return token + "}";
+}
+
+// A byte-level file that is cut between words, with a token that is made of white space and one that
+// another one begins with. Two spaces of one piece are a token, too.
+inline SmallFile file_with_words() {
+  SmallFile file = byte_level_file();
+  const auto replace = [&](std::string_view old, std::string_view with) {
+    file.model.replace(file.model.find(old), old.size(), with);
+  };
+  replace(R"("\u0120h":260)", R"("\u0120h":260,"\u0120\u0120":261)");
+  replace(R"(["\u0120","h"])", R"(["\u0120","h"],["\u0120","\u0120"])");
+  file.added_tokens = "[" + added_token(262, "<|end|>", "special") + "," +
+                      added_token(263, "<|end|>a", "special") + "," +
+                      added_token(264, "\\t\\t", "") + "," + added_token(265, "<user>", "") + "]";
+  file.pre_tokenizer =
+      R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)"
+      R"("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|)"
+      R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},)"
+      R"("behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,)"
+      R"("trim_offsets":true,"use_regex":false}]})";
+  return file;
+}
+
+// Tokens that take white space along or look at what is next to them.
+inline SmallFile file_with_looking_tokens() {
+  SmallFile file = byte_level_file();
+  file.added_tokens =
+      "[" + added_token(261, "<|end|>", "rstrip") + "," +
+      added_token(262, "<user>", "lstrip rstrip") + "," + added_token(263, "<x>", "lstrip") + "," +
+      added_token(264, "cat", "single_word") + "," + added_token(265, "<a>", "") + "," +
+      added_token(266, "<b>", "normalized rstrip") + "," + added_token(267, "tag_", "") + "," +
+      added_token(268, "<c>", "single_word") + "," + added_token(269, "z ", "") + "]";
+  return file;
+}
+
 // Llama 2's shape: the space mark before everything and for every space, no pre-tokenizer, bytes
 // for what is not known. "▁" 0, "a" 1, "b" 2, "▁a" 3, "▁ab" 4, "▁▁" 5, "<s>" 6, byte b is 7 + b.
 inline SmallFile byte_fallback_file() {

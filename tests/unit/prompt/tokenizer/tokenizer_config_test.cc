@@ -87,6 +87,9 @@ TEST(TokenizerConfig, NamesWhatIsWrong) {
   EXPECT_EQ(refusal(R"({"added_tokens_decoder":{"1":{}}})"),
             "added_tokens_decoder.1: \"content\" is missing");
   EXPECT_EQ(refusal(R"({"bos_token":1})"), "bos_token is not an object");
+  EXPECT_EQ(refusal(R"({"bos_token":{"content":"<s>","odd":1}})"),
+            "bos_token: \"odd\" is not known to Baton");
+  EXPECT_EQ(refusal(R"({"bos_token":{"__type":"AddedToken","content":"<s>"}})"), "");
 }
 
 }  // namespace

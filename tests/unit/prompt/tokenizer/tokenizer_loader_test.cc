@@ -97,6 +97,22 @@ TEST(TokenizerLoader, NamesTheFileAndTheFeatureThatItDoesNotKnow) {
             "tokenizer_config.json: " + refusal(letters(), "{").substr(23));
 }
 
+TEST(TokenizerLoader, NamesMembersThatItDoesNotKnow) {
+  std::string json = letters().json();
+  json.insert(1, R"("future_section":{},)");
+  const auto made = Tokenizer::from_json(std::move(json), "");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message(),
+            "tokenizer.json: the file: \"future_section\" is not known to Baton");
+  SmallFile file = letters();
+  file.added_tokens = R"([{"id":9,"content":"<x>","odd":true}])";
+  EXPECT_EQ(refusal(file), "tokenizer.json: added_tokens[0]: \"odd\" is not known to Baton");
+  file = byte_level_file();
+  file.pre_tokenizer.insert(1, R"("odd":1,)");
+  EXPECT_NE(refusal(file, R"({"add_prefix_space":true})").find("`odd`"), std::string::npos)
+      << "also where the configuration has its word";
+}
+
 TEST(TokenizerLoader, RefusesAPlaceThatANormalizerMayHide) {
   SmallFile file = letters();
   file.pre_tokenizer =

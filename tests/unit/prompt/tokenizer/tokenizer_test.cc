@@ -80,6 +80,7 @@ TEST(Tokenizer, GivesBytesBackAsTheyCame) {
   const auto tokenizer = make(byte_level_file());
   ASSERT_TRUE(tokenizer->byte_level());
   EXPECT_FALSE(make(byte_fallback_file())->byte_level());
+  EXPECT_FALSE(make(file_with_looking_tokens())->byte_level()) << "white space is lost";
   std::mt19937 random(5);
   const std::vector<std::string> pieces = {"hello", " ",       "\n", "é", "字",
                                            "😀",    "<|end|>", "\0", "12"};
@@ -131,42 +132,24 @@ TEST(Tokenizer, GivesTheSameTokensFromTheCache) {
   }
 }
 
-// A byte-level file that is cut at lines, with a token that is made of white space and one that
-// another one begins with.
-SmallFile file_with_lines() {
-  SmallFile file = byte_level_file();
-  const auto token = [](int id, std::string_view content, bool special) {
-    return R"({"id":)" + std::to_string(id) + R"(,"content":")" + std::string(content) +
-           R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":)" +
-           (special ? "true}" : "false}");
-  };
-  file.added_tokens = "[" + token(261, "<|end|>", true) + "," + token(262, "<|end|>a", true) + "," +
-                      token(263, "\\t\\t", false) + "," + token(264, "<user>", false) + "]";
-  file.pre_tokenizer =
-      R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)"
-      R"("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|)"
-      R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},)"
-      R"("behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,)"
-      R"("trim_offsets":true,"use_regex":false}]})";
-  return file;
-}
-
 // Conversations of short and long messages that lose their beginning, get another one, or have
 // something put in front of their last message.
 TEST(Tokenizer, GivesTheSameTokensFromTheCacheWhateverComesBefore) {
   std::mt19937 random(11);
   const auto message = [&] {
     std::string text;
-    for (std::size_t words = random() % 120; words > 0; --words) {
-      constexpr std::string_view kWords[] = {
-          "hello",   " hello", " he",  "hell", "\n",     "\n\n",  "\t", "\t\t", "<|end|>", " x",
-          "\nhello", ".\n",    "\n a", "'s",   "<user>", "<|end", "a",  "12",   " ",       "\r\n"};
-      text += kWords[random() % std::size(kWords)];
+    for (std::size_t words = random() % 300; words > 0; --words) {
+      constexpr std::string_view kWords[] = {"hello", " hello", " he",     "hell", "\n", "\n\n",
+                                             "\t",    " x",     "\nhello", ".\n",  "'s", "<|end",
+                                             "a",     "12",     " ",       "   ",  "a ", "\r\n"};
+      constexpr std::string_view kTokens[] = {"\t\t", "<|end|>", "<user>"};
+      text += random() % 100 == 0 ? kTokens[random() % std::size(kTokens)]
+                                  : kWords[random() % std::size(kWords)];
     }
     return text;
   };
-  const auto tokenizer = make(file_with_lines());
-  SegmentCache cache(1 << 18);
+  const auto tokenizer = make(file_with_words());
+  SegmentCache cache(1 << 20);
   for (int conversation = 0; conversation < 30; ++conversation) {
     std::vector<std::string> said;
     for (int turn = 0; turn < 12; ++turn) {
@@ -188,12 +171,13 @@ TEST(Tokenizer, GivesTheSameTokensFromTheCacheWhateverComesBefore) {
 }
 
 // What a template puts in front of the last message must not cost the rest of it.
-TEST(Tokenizer, FindsLinesAgainBehindAnotherBeginning) {
-  const auto tokenizer = make(file_with_lines());
+TEST(Tokenizer, FindsWordsAgainBehindAnotherBeginning) {
+  const auto tokenizer = make(file_with_words());
   SegmentCache cache(1 << 20);
   std::string text;
-  for (int line = 0; line < 400; ++line)
-    text += "hello hello " + std::to_string(line * 7919) + "\n";
+  for (std::size_t word = 0; word < 800; ++word) {
+    text += std::to_string(word * 7919) + std::string(1 + word % 5, 'h') + " hello ";
+  }
   const auto encode = [&](const std::string& what) {
     ASSERT_TRUE(tokenizer->encode(what, {.cache = &cache}));
   };
@@ -225,14 +209,10 @@ TEST(Tokenizer, FindsAMessageAgainBeforeATokenThatIsNotSpecial) {
 TEST(Tokenizer, IsExactWhereATokenReachesOverTheEndOfAnother) {
   std::mt19937 random(12);
   SmallFile file = byte_level_file();
-  const auto token = [](int id, std::string_view content, bool normalized) {
-    return R"({"id":)" + std::to_string(id) + R"(,"content":")" + std::string(content) +
-           R"(","single_word":false,"lstrip":false,"rstrip":false,"special":false,"normalized":)" +
-           (normalized ? "true}" : "false}");
-  };
-  file.added_tokens = "[" + token(261, "<|end|>", false) + "," + token(262, "<|end|>a", true) +
-                      "," + token(263, "a<user>b", false) + "," + token(264, "<user>", true) + "," +
-                      token(265, ">he", false) + "," + token(266, "[x]", true) + "]";
+  file.added_tokens =
+      "[" + added_token(261, "<|end|>", "") + "," + added_token(262, "<|end|>a", "normalized") +
+      "," + added_token(263, "a<user>b", "") + "," + added_token(264, "<user>", "normalized") +
+      "," + added_token(265, ">he", "") + "," + added_token(266, "[x]", "normalized") + "]";
   const auto tokenizer = make(file);
   const std::string long_text(80, 'x');
   const std::string pieces[] = {"<|end|>", "<user>", "[x]",     "a",       "b",
@@ -247,6 +227,80 @@ TEST(Tokenizer, IsExactWhereATokenReachesOverTheEndOfAnother) {
     ASSERT_EQ(*ids, ids_of(*tokenizer, text)) << text;
   }
   EXPECT_GT(cache.stats().hits, 3000U);
+}
+
+// Tokens that take white space along or look at what is next to them, with and without one that is
+// made of white space.
+TEST(Tokenizer, IsExactWhereTokensLookAround) {
+  const std::string_view words[] = {"<|end|>", "<user>", "<x>", "cat", "<a>", "<b>",
+                                    "tag_",    "<c>",    "z ",  " ",   "\n",  "  ",
+                                    "\u00A0",  "hello",  " he", "s",   "\t",  "x"};
+  for (const bool with_space : {false, true}) {
+    SmallFile file = file_with_looking_tokens();
+    if (with_space) file.added_tokens.insert(1, added_token(270, "\\n", "") + ",");
+    const auto tokenizer = make(file);
+    const std::string long_text(130, 'y');
+    std::mt19937 random(13);
+    SegmentCache cache(1 << 20);
+    std::string text;
+    for (int turn = 0; turn < 6000; ++turn) {
+      if (turn % 12 == 0) text.clear();
+      for (std::size_t piece = random() % 6; piece > 0; --piece) {
+        text += random() % 4 == 0 ? long_text : words[random() % std::size(words)];
+      }
+      const auto ids = tokenizer->encode(text, {.add_special = AddSpecial::No, .cache = &cache});
+      ASSERT_TRUE(ids);
+      ASSERT_EQ(*ids, ids_of(*tokenizer, text)) << text;
+    }
+    EXPECT_GT(cache.stats().hits, 3000U);
+  }
+}
+
+// Tokens that are looked for first may take one that is looked for later, or part of it, and whether
+// they do depends on what follows.
+TEST(Tokenizer, IsExactWhereATokenComesAndGoesWithWhatFollows) {
+  const std::string long_text(130, 'y');
+  SmallFile file = byte_level_file();
+  file.added_tokens = "[" + added_token(261, "<x>\\n", "normalized") + "," +
+                      added_token(262, "<r>", "lstrip") + "]";
+  SmallFile other = byte_level_file();
+  other.added_tokens = "[" + added_token(261, "<|x|>", "normalized") + "," +
+                       added_token(262, "foo<|x|>", "single_word") + "]";
+  const auto check = [&](const SmallFile& tokens, std::string_view begin) {
+    const auto tokenizer = make(tokens);
+    SegmentCache cache(1 << 20);
+    for (const std::string_view end : {"hello", "<r>", " ", "\n<r>", "!"}) {
+      const std::string half = long_text + std::string(begin);
+      const std::string text = half + "z" + half + std::string(end);
+      const auto ids = tokenizer->encode(text, {.add_special = AddSpecial::No, .cache = &cache});
+      ASSERT_TRUE(ids);
+      EXPECT_EQ(*ids, ids_of(*tokenizer, text)) << text;
+    }
+  };
+  check(file, "<x>\n");
+  check(other, " foo<|x|>");
+}
+
+// As Phi-3 has them: every token of a template takes the line end behind it along.
+TEST(Tokenizer, FindsMessagesAgainBetweenTokensThatTakeWhiteSpaceAlong) {
+  SmallFile file = byte_level_file();
+  file.added_tokens = "[" + added_token(261, "<|end|>", "rstrip") + "," +
+                      added_token(262, "<|user|>", "rstrip") + "]";
+  const auto tokenizer = make(file);
+  SegmentCache cache(1 << 20);
+  std::string text;
+  std::size_t before = 0;
+  for (int turn = 0; turn < 10; ++turn) {
+    before = text.size();
+    text += "<|user|>\n";
+    for (int word = 0; word < 60; ++word) text += " he" + std::to_string(turn * 100 + word);
+    text += "<|end|>\n";
+    const std::uint64_t known = cache.stats().hit_bytes;
+    const auto ids = tokenizer->encode(text, {.add_special = AddSpecial::No, .cache = &cache});
+    ASSERT_TRUE(ids);
+    EXPECT_EQ(*ids, ids_of(*tokenizer, text));
+    EXPECT_EQ(cache.stats().hit_bytes - known, before) << "all that was said before";
+  }
 }
 
 TEST(Tokenizer, CanBeUsedByThreadsAtOnce) {
