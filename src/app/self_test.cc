@@ -4,12 +4,11 @@
 
 #include "core/cancellation.h"
 #include "engine/client_body.h"
+#include "net/await.h"
 #include "wire/json_object.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -81,7 +80,7 @@ awaitable<Result<void>> SelfTest::run(std::shared_ptr<fleet::Worker> worker, std
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
   while (busy_) {
     timer.expires_after(kTurn);
-    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await timer.async_wait(net::kAwait);
   }
   busy_ = true;
   const auto done = [](bool* busy) { *busy = false; };

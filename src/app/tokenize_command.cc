@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "prompt/preprocessor.h"
+#include "prompt/tokenizer/token_pieces.h"
 #include "wire/json_object.h"
 #include "wire/json_text.h"
 
@@ -16,7 +17,9 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace baton::app {
 namespace {
@@ -50,13 +53,12 @@ Result<std::string> read_chat(const TokenizeOptions& options) {
   return text;
 }
 
-// A piece as a person can see it: no control characters, no bytes that are no text.
-std::string shown(const prompt::Tokenizer& tokenizer, prompt::TokenId id) {
-  return wire::json_quote(tokenizer.decode({&id, 1}, prompt::SkipSpecial::No));
-}
-
 void print_table(const prompt::Tokenizer& tokenizer, const prompt::TokenIds& ids) {
-  for (const prompt::TokenId id : ids) fmt::print("{:>8}  {}\n", id, shown(tokenizer, id));
+  const std::vector<std::string> pieces = prompt::token_pieces(tokenizer, ids);
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    // Quoted, a person can see it: no control characters, no bytes that are no text.
+    fmt::print("{:>8}  {}\n", ids[at], wire::json_quote(pieces[at]));
+  }
   fmt::print("{} tokens\n", ids.size());
 }
 

@@ -21,7 +21,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using net::kAwait;
 
 constexpr std::size_t kHeaderBytes = 64 * 1024;
 constexpr std::size_t kReadBytes = 64 * 1024;
@@ -119,7 +118,7 @@ awaitable<Reply<std::vector<asio::ip::tcp::endpoint>>> Exchange::resolve() {
                                       pending->endpoints.push_back(found.endpoint());
                                     pending->over.cancel();
                                   });
-  co_await pending->over.async_wait(kAwait);
+  co_await pending->over.async_wait(net::kAwait);
   resolving_.reset();
   if (auto end = ended(pending->error, "its name cannot be resolved"))
     co_return fail(std::move(*end));
@@ -134,7 +133,7 @@ awaitable<Reply<void>> Exchange::connect() {
     if (given_up_) break;
     error_code ignored;
     socket_.close(ignored);
-    const auto [failed] = co_await socket_.async_connect(endpoint, kAwait);
+    const auto [failed] = co_await socket_.async_connect(endpoint, net::kAwait);
     error = failed;
     if (!error) break;
   }
@@ -184,7 +183,7 @@ awaitable<Reply<void>> Exchange::secure() {
     SSL_set1_host(ssl, host.c_str());
     SSL_set_tlsext_host_name(ssl, host.c_str());
   }
-  const auto [error] = co_await tls_->async_handshake(TlsStream::client, kAwait);
+  const auto [error] = co_await tls_->async_handshake(TlsStream::client, net::kAwait);
   if (error && !given_up_) {
     const long verdict = SSL_get_verify_result(ssl);
     if (verdict != X509_V_OK) {
@@ -203,9 +202,9 @@ awaitable<Reply<void>> Exchange::write(std::string_view request) {
   const auto bytes = asio::buffer(request.data(), request.size());
   error_code error;
   if (tls_) {
-    std::tie(error, std::ignore) = co_await asio::async_write(*tls_, bytes, kAwait);
+    std::tie(error, std::ignore) = co_await asio::async_write(*tls_, bytes, net::kAwait);
   } else {
-    std::tie(error, std::ignore) = co_await asio::async_write(socket_, bytes, kAwait);
+    std::tie(error, std::ignore) = co_await asio::async_write(socket_, bytes, net::kAwait);
   }
   if (auto end = ended(error, "cannot send")) co_return fail(std::move(*end));
   co_return Reply<void>();
@@ -242,9 +241,9 @@ awaitable<Reply<std::span<char>>> Exchange::receive() {
   error_code error;
   std::size_t size = 0;
   if (tls_) {
-    std::tie(error, size) = co_await tls_->async_read_some(room, kAwait);
+    std::tie(error, size) = co_await tls_->async_read_some(room, net::kAwait);
   } else {
-    std::tie(error, size) = co_await socket_.async_read_some(room, kAwait);
+    std::tie(error, size) = co_await socket_.async_read_some(room, net::kAwait);
   }
   const bool closed = error == asio::error::eof || error == asio::ssl::error::stream_truncated;
   if (auto end = ended(closed ? error_code() : error, "the connection broke"))

@@ -2,12 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "etcd/client.h"
 #include "etcd/exchange.h"
+#include "net/await.h"
 #include "wire/http_status.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -175,7 +174,7 @@ awaitable<void> Client::probe(Watch& watch) {
   while (!watch.over.requested()) {
     asio::steady_timer pause(io_, options_.probe_every);
     const Cancellation::Listener wake(watch.over, [&pause] { pause.cancel(); });
-    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await pause.async_wait(net::kAwait);
     if (watch.over.requested()) break;
     auto found = co_await look(watch, question);
     if (watch.over.requested()) break;

@@ -32,7 +32,6 @@ namespace baton::loadgen {
 namespace {
 
 namespace asio = boost::asio;
-using net::kAwait;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -177,7 +176,7 @@ class Conductor {
       if (cut_at_ && now - *cut_at_ > kCutPatience) break;
       if (const std::string line = progress_.tell(standing()); !line.empty()) tell_(line);
       timer.expires_after(kLook);
-      co_await timer.async_wait(kAwait);
+      co_await timer.async_wait(net::kAwait);
     }
     stop_.request({Errc::ShuttingDown, "the run is over"});
     signals_.cancel();
@@ -188,7 +187,7 @@ class Conductor {
     const Cancellation::Listener wakes(stop_, [&timer] { timer.cancel(); });
     for (auto next = run_.start; !stop_.requested(); next += kPollEvery) {
       timer.expires_at(next);
-      co_await timer.async_wait(kAwait);
+      co_await timer.async_wait(net::kAwait);
       if (stop_.requested()) co_return;
       const auto page = co_await admin_->get("/metrics", kMetricsTimeout);
       const std::chrono::duration<double> at = Clock::now() - run_.start;

@@ -20,7 +20,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using net::kAwait;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kHeaderBytes = 64 * 1024;
@@ -151,7 +150,7 @@ awaitable<Result<std::unique_ptr<Client::Channel>>> Client::connect(Clock::time_
   const Cancellation::Listener listener(stop_, close);
   // An address that fails is not tried again soon: the next call begins with the following one.
   const auto& address = server_.addresses[next_address_ % server_.addresses.size()];
-  const auto [error] = co_await socket.async_connect(address, kAwait);
+  const auto [error] = co_await socket.async_connect(address, net::kAwait);
   if (stop_.requested()) co_return ended(Errc::ClientGone, "cut");
   if (error || late) {
     ++next_address_;

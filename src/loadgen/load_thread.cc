@@ -18,7 +18,6 @@ namespace baton::loadgen {
 namespace {
 
 namespace asio = boost::asio;
-using net::kAwait;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
@@ -111,7 +110,7 @@ awaitable<bool> LoadThread::sleep_until(Clock::time_point time) {
   if (finish_.requested()) co_return false;
   asio::steady_timer timer(io_, time);
   const Cancellation::Listener wakes(finish_, [&timer] { timer.cancel(); });
-  co_await timer.async_wait(kAwait);
+  co_await timer.async_wait(net::kAwait);
   co_return !finish_.requested();
 }
 

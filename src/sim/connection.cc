@@ -20,7 +20,6 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-using net::kAwait;
 constexpr std::uint64_t kBodyLimit = 256U << 20U;
 constexpr std::uint32_t kHeaderLimit = 64U << 10U;
 constexpr std::size_t kPipelineLimit = 64U << 10U;
@@ -75,12 +74,12 @@ asio::awaitable<std::optional<HttpRequest>> Connection::read_request() {
   parser.body_limit(kBodyLimit);
   parser.header_limit(kHeaderLimit);
   auto [header_error, header_size] =
-      co_await http::async_read_header(socket_, reader_->buffer, parser, kAwait);
+      co_await http::async_read_header(socket_, reader_->buffer, parser, net::kAwait);
   if (header_error) co_return std::nullopt;
   if (parser.get()[http::field::expect] == "100-continue") {
     if (!co_await write("HTTP/1.1 100 Continue\r\n\r\n")) co_return std::nullopt;
   }
-  auto [error, size] = co_await http::async_read(socket_, reader_->buffer, parser, kAwait);
+  auto [error, size] = co_await http::async_read(socket_, reader_->buffer, parser, net::kAwait);
   if (error) co_return std::nullopt;
   HttpRequest request = to_request(parser.release());
   keep_alive_ = request.keep_alive;
@@ -136,7 +135,7 @@ void Connection::append_chunk(std::string& out, std::string_view data) const {
 
 asio::awaitable<bool> Connection::write(std::string_view bytes) {
   auto [error, written] =
-      co_await asio::async_write(socket_, asio::buffer(bytes.data(), bytes.size()), kAwait);
+      co_await asio::async_write(socket_, asio::buffer(bytes.data(), bytes.size()), net::kAwait);
   co_return !error;
 }
 
@@ -147,7 +146,8 @@ asio::awaitable<bool> Connection::end_stream() {
 
 asio::awaitable<void> Connection::until_closed() {
   while (reader_->buffer.size() < kPipelineLimit) {
-    auto [error, size] = co_await socket_.async_read_some(reader_->buffer.prepare(4096), kAwait);
+    auto [error, size] =
+        co_await socket_.async_read_some(reader_->buffer.prepare(4096), net::kAwait);
     reader_->buffer.commit(size);
     if (error == asio::error::operation_aborted) co_return;
     if (error) {
@@ -157,7 +157,7 @@ asio::awaitable<void> Connection::until_closed() {
     }
   }
   // A peer that pipelines this much is not watched any longer.
-  co_await socket_.async_wait(asio::ip::tcp::socket::wait_error, kAwait);
+  co_await socket_.async_wait(asio::ip::tcp::socket::wait_error, net::kAwait);
 }
 
 void Connection::reset() {

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/engine_core.h"
 
-#include <boost/asio/as_tuple.hpp>
+#include "net/await.h"
+
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ asio::awaitable<void> EngineCore::run_leases() {
       continue;
     }
     timer.expires_after(kLeaseTick);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await timer.async_wait(net::kAwait);
     const TimePoint now = Clock::now();
     for (const auto& rank : ranks_) {
       for (const auto& [key, blocks, fetched] : rank->pins().expire(now)) {

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/engine_rank.h"
 
-#include <boost/asio/as_tuple.hpp>
+#include "net/await.h"
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -53,7 +54,7 @@ asio::awaitable<void> EngineRank::run_steps() {
     end += *duration;
     if (end > now) {
       timer.expires_at(end);
-      co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+      co_await timer.async_wait(net::kAwait);
     } else {
       co_await asio::post(asio::use_awaitable);
     }

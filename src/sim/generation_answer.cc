@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 // How a generation request is answered, rightly or, under a fault, wrongly.
+#include "net/await.h"
 #include "sim/dialect.h"
 #include "sim/generation.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +24,7 @@ constexpr int kFaultExitCode = 70;
 asio::awaitable<void> sleep_ms(double ms) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   timer.expires_after(std::chrono::microseconds(static_cast<std::int64_t>(ms * 1000)));
-  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_await timer.async_wait(net::kAwait);
 }
 
 Headers retry_hint(int status) {

@@ -29,13 +29,12 @@ namespace http = boost::beast::http;
 using asio::experimental::awaitable_operators::operator||;
 using nlohmann::json;
 
-using net::kAwait;
 constexpr auto kReleaseTimeout = std::chrono::seconds(5);
 
 asio::awaitable<void> sleep(std::chrono::nanoseconds duration) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   timer.expires_after(duration);
-  co_await timer.async_wait(kAwait);
+  co_await timer.async_wait(net::kAwait);
 }
 
 json describe(const HandoffSource& source) {
@@ -53,9 +52,9 @@ json describe(const HandoffSource& source) {
 asio::awaitable<Result<void>> connect(asio::ip::tcp::socket& socket, const HandoffSource& source) {
   asio::ip::tcp::resolver resolver(socket.get_executor());
   auto [resolve_error, endpoints] =
-      co_await resolver.async_resolve(source.host, std::to_string(source.port), kAwait);
+      co_await resolver.async_resolve(source.host, std::to_string(source.port), net::kAwait);
   if (resolve_error) co_return fail(Errc::EngineUnreachable, resolve_error.message());
-  auto [error, endpoint] = co_await asio::async_connect(socket, endpoints, kAwait);
+  auto [error, endpoint] = co_await asio::async_connect(socket, endpoints, net::kAwait);
   if (error) co_return fail(Errc::EngineUnreachable, error.message());
   socket.set_option(asio::ip::tcp::no_delay(true), error);
   co_return Result<void>();
@@ -70,13 +69,13 @@ asio::awaitable<Result<json>> call(asio::ip::tcp::socket& socket, const HandoffS
   if (!body.empty()) request.set(http::field::content_type, "application/json");
   request.body() = std::move(body);
   request.prepare_payload();
-  auto [write_error, written] = co_await http::async_write(socket, request, kAwait);
+  auto [write_error, written] = co_await http::async_write(socket, request, net::kAwait);
   if (write_error) co_return fail(Errc::EngineUnreachable, write_error.message());
 
   boost::beast::flat_buffer buffer;
   http::response_parser<http::string_body> parser;
   parser.body_limit(256U << 20U);
-  auto [read_error, read] = co_await http::async_read(socket, buffer, parser, kAwait);
+  auto [read_error, read] = co_await http::async_read(socket, buffer, parser, net::kAwait);
   if (read_error) co_return fail(Errc::EngineUnreachable, read_error.message());
   json answer = json::parse(parser.get().body(), nullptr, false);
   if (parser.get().result() != http::status::ok) {

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/health_request.h"
 
-#include <boost/asio/as_tuple.hpp>
+#include "net/await.h"
+
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 namespace baton::sim {
 namespace {
@@ -30,7 +30,7 @@ asio::awaitable<bool> HealthRequest::seen(double poll_ms) {
   const auto deadline = Clock::now() + kPatience;
   while (Clock::now() < deadline) {
     timer.expires_after(poll);
-    const auto [cancelled] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    const auto [cancelled] = co_await timer.async_wait(net::kAwait);
     if (cancelled) break;
     if (generated() > before_) co_return true;
   }

@@ -16,7 +16,6 @@ namespace {
 namespace asio = boost::asio;
 using model::Engine;
 
-using net::kAwait;
 constexpr int kBacklog = 16384;
 constexpr auto kRefusalTick = std::chrono::milliseconds(5);
 
@@ -123,7 +122,7 @@ Result<void> Server::open(Acceptor& acceptor, std::uint16_t& port) {
 
 asio::awaitable<void> Server::accept(Acceptor& acceptor, Door door) {
   while (acceptor.is_open()) {
-    auto [error, socket] = co_await acceptor.async_accept(kAwait);
+    auto [error, socket] = co_await acceptor.async_accept(net::kAwait);
     if (!error) {
       spawn(io_.get_executor(), serve(std::move(socket), door));
       continue;
@@ -131,7 +130,7 @@ asio::awaitable<void> Server::accept(Acceptor& acceptor, Door door) {
     if (!acceptor.is_open()) co_return;
     // Out of descriptors, most likely: wait for some to be given back.
     asio::steady_timer timer(io_, std::chrono::milliseconds(10));
-    co_await timer.async_wait(kAwait);
+    co_await timer.async_wait(net::kAwait);
   }
 }
 
@@ -182,7 +181,7 @@ asio::awaitable<void> Server::refuse_while_told() {
   // Somebody may hold a port for a moment; the doors open as soon as it is free again.
   while (!stopping_ && (faults_.refusing(std::chrono::steady_clock::now()) || !open_doors())) {
     timer.expires_after(kRefusalTick);
-    co_await timer.async_wait(kAwait);
+    co_await timer.async_wait(net::kAwait);
   }
   if (stopping_) co_return;
   refusing_ = false;
@@ -194,7 +193,7 @@ asio::awaitable<void> Server::until_listening() {
   asio::steady_timer timer(io_);
   while (refusing_ && !stopping_ && !faults_.refusing(std::chrono::steady_clock::now())) {
     timer.expires_after(kRefusalTick);
-    co_await timer.async_wait(kAwait);
+    co_await timer.async_wait(net::kAwait);
   }
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 // How the simulated server tells of its KV blocks.
+#include "net/await.h"
 #include "sim/introspection.h"
 #include "sim/kv_sockets.h"
 #include "sim/server.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -79,7 +78,7 @@ asio::awaitable<void> Server::serve_feeds() {
   while (!stopping_) {
     for (const auto& rank : engine_.ranks()) rank->reporter()->serve();
     timer.expires_after(kFeedTick);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await timer.async_wait(net::kAwait);
   }
 }
 

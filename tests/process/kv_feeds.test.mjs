@@ -118,7 +118,7 @@ scenario('a publisher of nobody\'s code is read in both encodings and framings',
 
   await s.step('a batch that comes twice', async () => {
     await each((one) => one.tell({ repeat: true }));
-    for (const { sim } of feeds) await untilCache(router, sim, 'it was seen', ({ duplicates }) => duplicates === 1);
+    for (const { sim } of feeds) await untilCache(router, sim, 'it was seen', ({ duplicates }) => duplicates >= 1);
     await allHold({ device: 6 });
   });
 

@@ -189,10 +189,12 @@ scenario('what the engines did wrong is a warning, everything else is not', asyn
   await s.step('a client that leaves', async () => {
     const client = await RawConnection.open(router.address);
     const { requests } = await sim.state();
+    await sim.fault({ kind: 'hang_stream', after_tokens: 3 });
     client.write(wire('POST', CHAT, { 'X-Request-Id': 'gone' }, JSON.stringify(chat('Bye'))));
     await until('it runs', async () => (await sim.state()).requests > requests);
     client.destroy();
     const line = await router.requestLine('gone');
+    await sim.clearFaults();
     assert.equal(line.outcome, 'client_gone');
     assert.equal(line.level, 'info', JSON.stringify(line));
   });

@@ -193,7 +193,7 @@ scenario('vllm: a stream may break at any token', async (s) => {
   const fleet = await Fleet.start(s, {
     counts: { prefill: 1, decode: 2 },
     model: { migration: MIGRATION },
-    config: { timeouts: { ...TIMEOUTS, first_byte: '1s', idle: '1s' }, threads: 1, health: NOBODY_EJECTED },
+    config: { timeouts: { ...TIMEOUTS, first_byte: '3s', idle: '3s' }, threads: 1, health: NOBODY_EJECTED },
   });
   const bodies = {
     'chat with usage': chat('Break me anywhere', { ...USAGE, max_completion_tokens: 12 }),

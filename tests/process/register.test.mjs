@@ -52,7 +52,7 @@ scenario('an SGLang prefill worker is announced with its bootstrap port', async 
 scenario('a registration outlives restarts of etcd, and the loss of its data', async (s) => {
   const etcd = await Etcd.start(s);
   const sim = await Sim.start(s);
-  const sidecar = Sidecar.start(s, etcd, sim.address);
+  const sidecar = Sidecar.start(s, etcd, sim.address, { ttl: '9s', 'etcd.timeout': '5s' });
   const before = await sidecar.appears();
   for (const [round, losesData] of [false, true].entries()) {
     await etcd.kill();

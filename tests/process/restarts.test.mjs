@@ -25,7 +25,7 @@ async function servesAgain(router, good = () => true, limits = {}) {
 }
 
 scenario('a new process at the address of an ejected one owes nothing for the old one', async (s) => {
-  const sim = { decodeMs: 10, minOutput: 200, maxOutput: 200 };
+  const sim = { decodeMs: 10, minOutput: 400, maxOutput: 400 };
   const fleet = await Fleet.start(s, { counts: { prefill: 1, decode: 2 }, sim, config: { health: LONG_BACKOFF } });
   const { router } = fleet;
   await router.allUp();

@@ -233,6 +233,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
     assert.deepEqual(turns.slice(0, 3).sort(), ['p0', 'p1', 'p2']);
     assert.deepEqual(turns.slice(3), turns.slice(0, 3), 'turn by turn');
     await s.step('it tells candidates, scores and why others are out', async () => {
+      await until('nothing is booked', async () => (await fleet.router.inFlight()) === 0);
       const route = await fleet.router.route(chat('Why?'), { [WORKER]: 'd1' });
       assert.equal(route.status, 200);
       assert.equal(route.object, 'route');

@@ -2,11 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "etcd/exchange.h"
 
+#include "net/await.h"
 #include "unit/etcd/etcd_fixture.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/read_until.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,8 +26,6 @@ using asio::ip::tcp;
 using test::response;
 using testing::AllOf;
 using testing::HasSubstr;
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // What `write` puts into a file of OpenSSL, as text.
 template <class Write>
@@ -161,17 +158,18 @@ struct TlsExchangeTest : ExchangeTest {
     tls.use_certificate(asio::buffer(own.certificate), asio::ssl::context::pem);
     tls.use_private_key(asio::buffer(own.key), asio::ssl::context::pem);
     start([this]() -> awaitable<void> {
-      auto [failed, socket] = co_await acceptor.async_accept(kAwait);
+      auto [failed, socket] = co_await acceptor.async_accept(net::kAwait);
       if (failed) co_return;
       asio::ssl::stream<tcp::socket> stream(std::move(socket), tls);
       const auto [refused] =
-          co_await stream.async_handshake(asio::ssl::stream_base::server, kAwait);
+          co_await stream.async_handshake(asio::ssl::stream_base::server, net::kAwait);
       if (refused) co_return;
       X509* const shown = SSL_get0_peer_certificate(stream.native_handle());
       has_client_certificate = shown != nullptr;
       std::string request;
-      co_await asio::async_read_until(stream, asio::dynamic_buffer(request), "\r\n\r\n{}", kAwait);
-      co_await asio::async_write(stream, asio::buffer(answer), kAwait);
+      co_await asio::async_read_until(stream, asio::dynamic_buffer(request), "\r\n\r\n{}",
+                                      net::kAwait);
+      co_await asio::async_write(stream, asio::buffer(answer), net::kAwait);
     });
   }
   Options for_server(const std::string& host) const {

@@ -73,9 +73,9 @@ struct WatchTest : EtcdFixture {
       told.emplace_back(events.size(), revision);
     };
   }
-  static Options quick(const model::Endpoint& endpoint) {
+  static Options quick(const model::Endpoint& endpoint, milliseconds timeout = milliseconds(300)) {
     Options made = options({endpoint});
-    made.timeout = milliseconds(300);
+    made.timeout = timeout;
     made.probe_every = milliseconds(20);
     return made;
   }
@@ -234,7 +234,7 @@ TEST_F(WatchTest, IsLostWhereItsServerNoLongerAnswers) {
     if (is_for(*request, "/v3/kv/range") && ++probes == 1) peer.write(at_revision(9));
     peer.wait_for_drop();
   });
-  Client client(io, deadlines, quick(etcd.endpoint()));
+  Client client(io, deadlines, quick(etcd.endpoint(), milliseconds(1000)));
   const Failure end = watch(client);
   EXPECT_EQ(end.reason, Reason::Unreachable);
   EXPECT_EQ(probes, 3);  // one answered, two not
@@ -253,7 +253,7 @@ TEST_F(WatchTest, OutlivesASingleProbeThatFails) {
       [&probes](const SeenRequest&) {
         return ++probes % 2 == 1 ? refused(503, 14, "etcdserver: no leader") : at_revision(9);
       }));
-  Client client(io, deadlines, quick(etcd.endpoint()));
+  Client client(io, deadlines, quick(etcd.endpoint(), milliseconds(5000)));
   std::optional<Failure> end;
   start([&]() -> awaitable<void> { end = co_await client.watch("a", 5, listener()); });
   run_until([&] { return probes >= 6 || end; });

@@ -406,8 +406,8 @@ TEST_F(FeedThreadTest, ClosesWhileAReplayRuns) {
   FakePublisher publisher;
   publisher.set_replay(FakePublisher::Replay::Silent);
   const FeedSpec spec = open(publisher, true);
-  ASSERT_TRUE(eventually([&] { return publisher.requests() == 1; }));
-  EXPECT_EQ(status().state, FeedState::Replaying);
+  ASSERT_TRUE(eventually([&] { return publisher.requests() >= 1; }));
+  ASSERT_TRUE(eventually([&] { return status().state == FeedState::Replaying; }));
   feeds->close(spec.holder);
   EXPECT_THAT(feeds->statuses(), IsEmpty());
 }
@@ -416,7 +416,7 @@ TEST_F(FeedThreadTest, EndsWhileAReplayRuns) {
   FakePublisher publisher;
   publisher.set_replay(FakePublisher::Replay::Silent);
   open(publisher, true);
-  ASSERT_TRUE(eventually([&] { return publisher.requests() == 1; }));
+  ASSERT_TRUE(eventually([&] { return publisher.requests() >= 1; }));
   feeds.reset();
 }
 

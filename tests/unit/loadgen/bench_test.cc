@@ -210,7 +210,7 @@ TEST(Bench, CutsWhatStillRunsAfterTheDurationAndItsDrain) {
   });
   Options options = some(engine);
   options.requests = {};
-  options.duration = std::chrono::milliseconds(50);
+  options.duration = std::chrono::milliseconds(1000);
   options.drain = std::chrono::milliseconds(50);
   const auto outcome = bench(options);
   ASSERT_TRUE(outcome);

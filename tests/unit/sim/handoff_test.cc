@@ -156,7 +156,7 @@ TEST_F(HandoffTest, SglangDecodeFailsAtOnceWhenThePrefillLegIsAborted) {
 TEST_F(HandoffTest, SglangAPrefillLegClosedWhileItsBlocksMoveIsCounted) {
   Server& prefill = start(worker(Engine::Sglang, Role::Prefill));
   Options slow = worker(Engine::Sglang, Role::Decode);
-  slow.transfer_ms = 300;
+  slow.transfer_ms = 1000;
   Server& decode = start(slow);
   run([&]() -> Task {
     const auto closed_when = [&](std::int64_t number, const char* key) -> Task {

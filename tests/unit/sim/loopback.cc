@@ -2,12 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "unit/sim/loopback.h"
 
+#include "net/await.h"
 #include "sim/answer.h"
 #include "sim/prompt.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -23,7 +22,6 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using nlohmann::json;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr auto kPatience = std::chrono::seconds(20);
 
 json chat_body(const json& fields) {
@@ -37,7 +35,7 @@ asio::awaitable<asio::ip::tcp::socket> send(
     asio::io_context& io, std::uint16_t port, std::string method, std::string path, json body,
     std::vector<std::pair<std::string, std::string>> headers = {}) {
   asio::ip::tcp::socket socket(io);
-  co_await socket.async_connect({asio::ip::address_v4::loopback(), port}, kAwait);
+  co_await socket.async_connect({asio::ip::address_v4::loopback(), port}, net::kAwait);
   http::request<http::string_body> request;
   request.version(11);
   request.method_string(method);
@@ -46,7 +44,7 @@ asio::awaitable<asio::ip::tcp::socket> send(
   for (const auto& [name, value] : headers) request.set(name, value);
   if (!body.is_null()) request.body() = body.dump();
   request.prepare_payload();
-  co_await http::async_write(socket, request, kAwait);
+  co_await http::async_write(socket, request, net::kAwait);
   co_return socket;
 }
 
@@ -85,7 +83,7 @@ asio::awaitable<Reply> Loopback::call(std::uint16_t port, std::string method, st
                                                std::move(body), std::move(headers));
   boost::beast::flat_buffer buffer;
   http::response<http::string_body> response;
-  auto [error, size] = co_await http::async_read(socket, buffer, response, kAwait);
+  auto [error, size] = co_await http::async_read(socket, buffer, response, net::kAwait);
   co_return Reply{error ? 0 : static_cast<int>(response.result_int()), response.body()};
 }
 
