@@ -51,6 +51,7 @@ struct PrefillPeer {
   model::NixlPeer nixl;                         // NIXL push, engine_id already that of the rank
   std::string engine_id;                        // Mooncake: that of the rank
   std::string server_info;  // generation first: the worker's disaggregated_params, raw JSON
+  bool remembered = false;  // from an earlier request: the worker may have begun anew since
 };
 
 // What identifies one hand-off; each dialect uses its part.

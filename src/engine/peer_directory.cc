@@ -77,6 +77,20 @@ void PeerDirectory::forget(model::WorkerId id) {
   pool_.forget({id.value | kBootstrapServer});
 }
 
+void PeerDirectory::doubt(model::WorkerId id, std::uint32_t rank, const PrefillPeer& told) {
+  const auto known = known_.find(id.value);
+  if (known == known_.end() || !newer(known->second, rank, told)) forget(id);
+}
+
+bool PeerDirectory::newer(const Known& known, std::uint32_t rank, const PrefillPeer& told) {
+  const auto nixl = known.nixl.find(rank);
+  const auto mooncake = known.mooncake_engines.find(rank);
+  return (nixl != known.nixl.end() && nixl->second != told.nixl) ||
+         (mooncake != known.mooncake_engines.end() && mooncake->second != told.engine_id) ||
+         (!known.server_info.empty() && known.server_info != told.server_info) ||
+         (known.bootstrap_port && known.bootstrap_port != told.bootstrap_port);
+}
+
 void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank,
                           std::string_view kv_transfer_params) {
   const auto params = wire::JsonObject::parse(kv_transfer_params);
@@ -109,7 +123,8 @@ awaitable<Result<void>> PeerDirectory::find_bootstrap_port(model::WorkerId id,
   if (peer.bootstrap_port) co_return Result<void>();
   if (const auto known = known_.find(id.value); known != known_.end())
     peer.bootstrap_port = known->second.bootstrap_port;
-  if (peer.bootstrap_port) co_return Result<void>();
+  peer.remembered = peer.bootstrap_port.has_value();
+  if (peer.remembered) co_return Result<void>();
 
   const auto text = co_await ask({id, spec.endpoint}, "/server_info");
   if (!text && text.error().code() == Errc::EngineUnreachable) co_return fail(text.error());
@@ -127,6 +142,7 @@ awaitable<Result<void>> PeerDirectory::find_mooncake_engine(model::WorkerId id,
     const auto engine = known->second.mooncake_engines.find(rank);
     if (engine != known->second.mooncake_engines.end()) {
       peer.engine_id = engine->second;
+      peer.remembered = true;
       co_return Result<void>();
     }
   }
@@ -159,7 +175,8 @@ awaitable<Result<void>> PeerDirectory::find_server_info(model::WorkerId id,
                                                         PrefillPeer& peer) {
   if (const auto known = known_.find(id.value); known != known_.end())
     peer.server_info = known->second.server_info;
-  if (!peer.server_info.empty()) co_return Result<void>();
+  peer.remembered = !peer.server_info.empty();
+  if (peer.remembered) co_return Result<void>();
 
   const auto text = co_await ask({id, spec.endpoint}, "/server_info");
   if (!text) co_return fail(text.error());
@@ -193,6 +210,7 @@ Result<void> PeerDirectory::find_nixl(model::WorkerId id, const model::WorkerSpe
     const auto learned = known->second.nixl.find(rank);
     if (learned != known->second.nixl.end()) {
       peer.nixl = learned->second;
+      peer.remembered = true;
       return {};
     }
   }

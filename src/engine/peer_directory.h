@@ -21,7 +21,8 @@ namespace baton::engine {
 // Role. Knows of each prefill worker what a decode worker must be told before the prefill has
 //   answered: from the configuration, or asked of the worker once.
 // Confinement. One I/O thread.
-// Invariants. What a worker said is kept until forget(); what it failed to say is asked again.
+// Invariants. What a worker said is kept until forget() or doubt(); what it failed to say is asked
+//   again.
 class PeerDirectory {
  public:
   PeerDirectory(UpstreamPool& pool, ExchangeTimeouts timeouts);
@@ -37,6 +38,9 @@ class PeerDirectory {
   void learn(model::WorkerId id, std::uint32_t rank, std::string_view kv_transfer_params);
   // The worker could not be reached: what it said may no longer be true.
   void forget(model::WorkerId id);
+  // A hand-off failed of which the decode worker was told `told`, which may no longer be true: the
+  // worker is asked again, unless it has said something else since.
+  void doubt(model::WorkerId id, std::uint32_t rank, const PrefillPeer& told);
 
  private:
   struct Known {
@@ -45,6 +49,7 @@ class PeerDirectory {
     std::unordered_map<std::uint32_t, std::string> mooncake_engines;  // by rank
     std::string server_info;                                          // generation first
   };
+  static bool newer(const Known& known, std::uint32_t rank, const PrefillPeer& told);
   // The body of a 200.
   awaitable<Result<std::string>> ask(Target target, std::string_view path);
   awaitable<Result<void>> find_bootstrap_port(model::WorkerId id, const model::WorkerSpec& spec,

@@ -223,6 +223,8 @@ class Booking {
 
   // The following require: made from a worker and not moved from.
   Worker& worker() const { return *worker_; }
+  // For who must know the worker when nothing counts on it any more.
+  std::shared_ptr<const Worker> shared_worker() const { return worker_; }
   // Nothing where the worker has only one: then nobody need be told.
   std::optional<std::uint32_t> rank() const {
     return worker_->ranks() > 1 ? std::optional(rank_) : std::nullopt;

@@ -6,6 +6,13 @@
 
 namespace baton::handoff {
 
+void Blame::handoff_failed(model::WorkerId prefill, model::WorkerId decode, bool misled) {
+  const bool again = std::ranges::any_of(pairs_, [prefill, decode](const Pair& pair) {
+    return pair.prefill == prefill && pair.decode == decode;
+  });
+  pairs_.push_back({.prefill = prefill, .decode = decode, .may_meet_again = misled && !again});
+}
+
 bool Blame::suspects_decode(model::WorkerId worker) const {
   return std::ranges::find(pairs_, worker, &Pair::decode) != pairs_.end();
 }
@@ -25,7 +32,7 @@ fleet::Excluded Blame::suspected_decodes() const {
 fleet::Excluded Blame::decodes_beside(model::WorkerId prefill) const {
   fleet::Excluded all = decodes_;
   for (const Pair& pair : pairs_) {
-    if (pair.prefill == prefill) all.push_back(pair.decode);
+    if (pair.prefill == prefill && !pair.may_meet_again) all.push_back(pair.decode);
   }
   return all;
 }

@@ -13,14 +13,14 @@ namespace baton::handoff {
 //   does not tell by which: whether it lost the cache, or the prefill worker never sent it.
 // Confinement. One thread.
 // Invariants. Whoever surely failed a request is not asked again for it. Two whose hand-off failed
-//   do not meet again; each is rather passed over, and may serve with another where nobody else can.
+//   do not meet again, unless what brought them together was out of date; each is rather passed
+//   over, and may serve with another where nobody else can.
 class Blame {
  public:
   void prefill_failed(model::WorkerId worker) { prefills_.push_back(worker); }
   void decode_failed(model::WorkerId worker) { decodes_.push_back(worker); }
-  void handoff_failed(model::WorkerId prefill, model::WorkerId decode) {
-    pairs_.push_back({prefill, decode});
-  }
+  // `misled`: what brought them together may have been out of date, which excuses them once.
+  void handoff_failed(model::WorkerId prefill, model::WorkerId decode, bool misled = false);
 
   bool suspects_decode(model::WorkerId worker) const;
   // Whom not to ask: surely not, and rather not.
@@ -34,6 +34,7 @@ class Blame {
   struct Pair {
     model::WorkerId prefill;
     model::WorkerId decode;
+    bool may_meet_again;
   };
 
   fleet::Excluded prefills_;

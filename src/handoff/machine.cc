@@ -120,6 +120,7 @@ void Machine::on_prefill_chosen(HandoffMode mode) {
   if (gone_) return;
   if (rules_->order == LegOrder::Together) return choose_decode();
   prefill_ = Prefill::Live;
+  retry_unsent_ = false;
   say(Action::SendPrefill);
 }
 
@@ -138,6 +139,7 @@ void Machine::on_decode_chosen() {
   decode_ = Decode::None;
   if (gone_) return;
   decode_ = Decode::Live;
+  retry_unsent_ = false;
   if (alone_) return say(Action::SendAlone);
   if (together()) {
     prefill_ = Prefill::Live;
@@ -230,12 +232,13 @@ bool Machine::may_try_again() {
   if (retries_left_ == 0) return false;
   --retries_left_;
   ++retries_;
+  retry_unsent_ = true;
   return true;
 }
 
 // Nobody was found to try it on.
 void Machine::take_back_retry() {
-  if (last_cause_ != Cause::None && retries_ > 0) --retries_;
+  if (std::exchange(retry_unsent_, false)) --retries_;
 }
 
 void Machine::begin_attempt() {

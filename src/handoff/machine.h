@@ -190,6 +190,7 @@ class Machine {
   Failure decode_failure_;
   Cause last_cause_ = Cause::None;  // why the attempt before this one failed
   Cause cause_ = Cause::None;
+  bool retry_unsent_ = false;  // counted, but nobody has been found for it yet
   bool alone_ = false;
   bool pinned_ = false;
   bool prefill_dropped_ = false;

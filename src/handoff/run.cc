@@ -277,7 +277,7 @@ awaitable<void> Run::prefill_leg() {
   if (selection_.streams() && !streaming_) transfer_ = fleet::Transfer(booking, job_.prompt_tokens);
   leading_.done();
   if (job_.observer) job_.observer->computed(outcome_.usage);
-  if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
+  if (worker.spec().mode() == model::HandoffMode::NixlPush)
     handoff_.peers_.learn(worker.id(), booking.rank().value_or(0), outcome_.handoff);
   if (gone_ && !rules.keeps_blocks) count_waste();
   const bool kept = !outcome_.handoff.empty() || rules.order == LegOrder::Together;
@@ -380,22 +380,23 @@ void Run::decode_failed(Error error) {
     // What may be another's fault, or the request's own, counts once.
     if (!selection_.blame().suspects_decode(worker.id())) count_failure(worker, *decode_error_);
     if (failure.either) {
-      selection_.handoff_failed(worker);
+      selection_.handoff_failed(worker, ticket_->peer.remembered);
     } else {
       selection_.decode_failed(worker);
     }
   }
   decode_exchange_.reset();
   decode_booking_ = {};
-  if (!streaming_ && !decode_dropped_) doubt_peer(*decode_error_);
+  if (!decode_dropped_) doubt_peer(*decode_error_);
   tell({.event = Event::DecodeFailed, .failure = failure});
 }
 
 // Before the cache has arrived, a leg may have failed because the prefill worker is not who it was
 // when it was asked: it is asked again.
 void Run::doubt_peer(const Error& error) {
-  if (error.info().fault != Fault::Engine) return;
-  if (machine_.handing_off() && prefill_worker_) handoff_.peers_.forget(*prefill_worker_);
+  if (streaming_ || error.info().fault != Fault::Engine) return;
+  if (!machine_.handing_off() || !prefill_worker_) return;
+  handoff_.peers_.doubt(prefill_worker_->id(), prefill_rank_, ticket_->peer);
 }
 
 void Run::log_failure(std::string_view leg, const fleet::Worker& worker, const Error& error) const {

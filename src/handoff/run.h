@@ -66,6 +66,8 @@ class Run : public std::enable_shared_from_this<Run> {
     model::HandoffMode mode;            // as the legs are spoken
     std::shared_ptr<fleet::Pool> pool;  // of those who can take it over
     model::HandoffMode workers;         // theirs
+    std::shared_ptr<const fleet::Worker> holder;
+    std::uint32_t rank;  // of the holder
     engine::HandoffTicket ticket;
     engine::PrefillOutcome outcome;
     routing::Constraints transfer;
@@ -96,6 +98,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void prefill_unseen(const boost::asio::any_io_executor& home);
   void release();
   awaitable<void> release_leg(Release release);
+  awaitable<void> find_holder_again(Release& release);
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
                                std::optional<std::uint32_t> rank, const wire::Headers& headers,
                                const wire::SplicedBody& body, const std::string& request_id) const;
@@ -122,7 +125,8 @@ class Run : public std::enable_shared_from_this<Run> {
   // Of the attempt under way.
   std::unique_ptr<engine::HandoffTicket> ticket_;
   std::optional<model::HandoffMode> mode_;
-  std::optional<model::WorkerId> prefill_worker_;
+  std::shared_ptr<const fleet::Worker> prefill_worker_;
+  std::uint32_t prefill_rank_ = 0;
   fleet::Booking prefill_booking_;  // until its leg begins
   fleet::Transfer transfer_;        // from the end of that leg to the first token
   fleet::Booking decode_booking_;

@@ -95,9 +95,9 @@ awaitable<void> Run::choose_prefill() {
   prefill_booking_ = std::move(*booking);
   const fleet::Worker& worker = prefill_booking_.worker();
   mode_ = worker.spec().mode();
-  prefill_worker_ = worker.id();
-  const std::uint32_t rank = prefill_booking_.rank().value_or(0);
-  auto peer = co_await handoff_.peers_.find(worker.id(), worker.spec(), rank);
+  prefill_worker_ = prefill_booking_.shared_worker();
+  prefill_rank_ = prefill_booking_.rank().value_or(0);
+  auto peer = co_await handoff_.peers_.find(worker.id(), worker.spec(), prefill_rank_);
   if (!peer && *mode_ == model::HandoffMode::NixlPush && peer.error().code() == Errc::NoHandoff) {
     // Nobody has said how to find it: the first time one leg follows the other, and its answer tells.
     mode_ = model::HandoffMode::NixlPull;

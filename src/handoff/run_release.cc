@@ -18,6 +18,7 @@ namespace baton::handoff {
 namespace {
 
 constexpr int kReleaseAttempts = 5;
+constexpr int kWaitedInVain = 2;
 constexpr std::chrono::milliseconds kReleasePause{100};  // after the first; doubled each time
 
 awaitable<void> pause(std::chrono::milliseconds duration) {
@@ -38,6 +39,8 @@ void Run::release() {
   Release release{.mode = *mode_,
                   .pool = selection_.pool(),
                   .workers = *selection_.mode(),
+                  .holder = prefill_worker_,
+                  .rank = prefill_rank_,
                   .ticket = *ticket_,
                   .outcome = outcome_,
                   .transfer = selection_.transfer(),
@@ -51,9 +54,11 @@ void Run::release() {
 
 awaitable<void> Run::release_leg(Release release) {
   fleet::Excluded tried = selection_.blame().suspected_decodes();
+  int waited_in_vain = 0;
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     // Who holds the blocks, or all who could fetch them, may be away for a moment only.
     if (attempt > 0) co_await pause(kReleasePause * (1 << (attempt - 1)));
+    co_await find_holder_again(release);
     auto booking = selection_.releaser(*release.pool, release.workers, release.transfer, tried);
     if (!booking) co_return;
     const fleet::Worker& worker = booking->worker();
@@ -68,10 +73,20 @@ awaitable<void> Run::release_leg(Release release) {
     const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, body,
                                     release.ticket.request_id);
     if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
-    // One that waits in vain for the blocks shows that nobody holds them any more.
-    if (!sent && sent.error().code() == Errc::EngineTimeout) co_return;
+    // One that waits in vain may hang; a second one shows that nobody holds the blocks any more.
+    const bool in_vain = !sent && sent.error().code() == Errc::EngineTimeout;
+    if (in_vain && ++waited_in_vain == kWaitedInVain) co_return;
     tried.push_back(worker.id());
   }
+}
+
+// Legs that are sent at once say who the prefill worker was when it was asked: it may have begun
+// anew just before, under another id, and hold the blocks as that.
+awaitable<void> Run::find_holder_again(Release& release) {
+  if (rules_of(release.mode).order != LegOrder::Together) co_return;
+  const fleet::Worker& holder = *release.holder;
+  auto peer = co_await handoff_.peers_.find(holder.id(), holder.spec(), release.rank);
+  if (peer) release.ticket.peer = std::move(*peer);
 }
 
 }  // namespace baton::handoff

@@ -408,8 +408,8 @@ void Selection::decode_failed(const fleet::Worker& worker) {
   unbind(Role::Decode);
 }
 
-void Selection::handoff_failed(const fleet::Worker& decode) {
-  blame_.handoff_failed(*prefill_, decode.id());
+void Selection::handoff_failed(const fleet::Worker& decode, bool misled) {
+  blame_.handoff_failed(*prefill_, decode.id(), misled);
   unbind(Role::Decode);
 }
 

@@ -85,7 +85,7 @@ class Selection {
   void prefill_failed(const fleet::Worker& worker);
   void decode_failed(const fleet::Worker& worker);
   // The decode worker says so, and the prefill worker chosen last may be to blame.
-  void handoff_failed(const fleet::Worker& decode);
+  void handoff_failed(const fleet::Worker& decode, bool misled = false);
   const Blame& blame() const { return blame_; }
 
  private:

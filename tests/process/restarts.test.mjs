@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that end and are followed by others at their address: who is to blame, and who finds out.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 
 import { ask, chat, checkExact, servedBy } from './support/ask.mjs';
 import { Call } from './support/call.mjs';
@@ -54,6 +55,27 @@ for (const [engine, sim] of Object.entries({ sglang: { prefillTokensPerSecond: 1
     await Promise.all(calls.map((call) => inTime('an answer', call.ended)));
     await Sim.again(s, () => Sim.start(s, { engine, role: 'prefill', port: prefill.address.split(':')[1], transferMs: 0 }));
     await servesAgain(router, ({ prefill: worker }) => worker === prefill.address);
+  });
+}
+
+// What the router told the decode worker of it is out of date, and there is nobody else to turn to.
+for (const [engine, handoff] of [['vllm', 'nixl_push'], ['vllm', 'mooncake'], ['trtllm', 'generation_first']]) {
+  scenario(`${engine} ${handoff}: a prefill worker that began anew serves the next request`, async (s) => {
+    const flags = { engine, handoff };
+    const ports = s.file('bootstrap');
+    const first = { ...flags, role: 'prefill', ...(handoff === 'mooncake' ? { bootstrapReadyFile: ports } : {}) };
+    const [prefill, decode] = await Promise.all([Sim.start(s, first), Sim.start(s, { ...flags, role: 'decode' })]);
+    const fixed = handoff === 'mooncake' ? { bootstrapPort: (await readFile(ports, 'utf8')).trim().split(':')[1] } : {};
+    const spec = ({ address }, role, more = {}) => ({ url: `http://${address}`, engine, role, handoff, ...more });
+    const meet = fixed.bootstrapPort ? { bootstrap_port: Number(fixed.bootstrapPort) } : {};
+    const workers = [spec(prefill, 'prefill', meet), spec(decode, 'decode')];
+    const router = await Router.start(s, { threads: 1, models: [{ name: 'demo', workers }] });
+    await router.allUp();
+    for (let i = 0; i < 2; ++i) checkExact(await ask(router, chat(`Before ${i}`)), chat(`Before ${i}`));
+    await prefill.kill();
+    const next = await Sim.again(s, () => Sim.start(s, { ...first, ...fixed, port: prefill.address.split(':')[1] }));
+    for (let i = 0; i < 2; ++i) checkExact(await ask(router, chat(`After ${i}`)), chat(`After ${i}`));
+    await until('nothing is pinned', async () => (await next.state()).pinned === 0);
   });
 }
 

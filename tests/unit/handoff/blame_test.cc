@@ -53,5 +53,15 @@ TEST(Blame, ThoseOfAFailedHandoffDoNotMeetAgain) {
   EXPECT_THAT(blame.decodes_beside(kOtherPrefill), IsEmpty());
 }
 
+TEST(Blame, ThoseWhoWereMisledMayMeetAgainAndFailSurelyThen) {
+  Blame blame;
+  blame.handoff_failed(kPrefill, kDecode, true);
+  EXPECT_THAT(blame.suspected_prefills(), UnorderedElementsAre(kPrefill));
+  EXPECT_THAT(blame.suspected_decodes(), UnorderedElementsAre(kDecode));
+  EXPECT_THAT(blame.decodes_beside(kPrefill), IsEmpty());
+  blame.handoff_failed(kPrefill, kDecode, true);
+  EXPECT_THAT(blame.decodes_beside(kPrefill), UnorderedElementsAre(kDecode));
+}
+
 }  // namespace
 }  // namespace baton::handoff

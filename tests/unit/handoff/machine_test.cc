@@ -222,6 +222,21 @@ TEST(PrefillErrors, WithFallbackOneWorkerServesInTheEnd) {
   }
 }
 
+// What was tried on nobody is not counted, and nothing else is uncounted for it.
+TEST(PrefillErrors, AreRetriedAsOftenAsSomebodyIsFound) {
+  for (const std::size_t retries : {1U, 2U}) {
+    Story story({.on_prefill_failure = OnPrefillFailure::Fallback, .retries = retries});
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      story.choose(HandoffMode::NixlPull);
+      story(PrefillFailed, kMaybeBegun);
+    }
+    if (retries > 1) story(NoPrefill);
+    EXPECT_THAT(story.said, ElementsAre(ChooseDecode)) << "the fallback";
+    EXPECT_THAT(story(NoDecode), ElementsAre(FailRequest));
+    EXPECT_EQ(story.machine.retries(), 1U);
+  }
+}
+
 TEST(PrefillErrors, MayBeWhyADecodeFailedSoWithFallbackOneWorkerServesInTheEnd) {
   for (const bool either : {false, true}) {
     Story story({.on_prefill_failure = OnPrefillFailure::Fallback, .retries = 0});

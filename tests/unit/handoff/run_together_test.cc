@@ -6,11 +6,15 @@
 #include "handoff/run.h"
 #include "unit/handoff/handoff_fixture.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace baton::handoff {
 namespace {
@@ -332,9 +336,14 @@ TEST_F(LegsTogether, FailWhereNobodyCanBeReached) {
 // vLLM's push: the decode worker waits for blocks that the prefill worker writes.
 struct Push : HandoffFixture {
   void serve_push(const model::Endpoint& prefill, const model::Endpoint& decode) {
+    serve_push(prefill, decode,
+               model::NixlPeer{.engine_id = "e-1", .side_channel = {"10.0.0.1", 5600}});
+  }
+  void serve_push(const model::Endpoint& prefill, const model::Endpoint& decode,
+                  std::optional<model::NixlPeer> known) {
     model::WorkerSpec first = spec(Engine::Vllm, Role::Prefill, prefill);
     first.handoff = model::HandoffMode::NixlPush;
-    first.nixl = model::NixlPeer{.engine_id = "e-1", .side_channel = {"10.0.0.1", 5600}};
+    first.nixl = std::move(known);
     model::WorkerSpec second = spec(Engine::Vllm, Role::Decode, decode);
     second.handoff = model::HandoffMode::NixlPush;
     serve({first, second});
@@ -409,6 +418,106 @@ TEST_F(Push, BlocksOfAPrefillWhoseDecodeFailedAreReleased) {
   wait_for_legs();
   EXPECT_EQ(counters.releases.value(), 1U);
   EXPECT_GE(full.requests().size(), 2U);
+}
+
+// What an engine does with its n-th request, counted from 1.
+FakeEngine::Script one_by_one(std::function<void(FakePeer&, int)> answer) {
+  auto asked = std::make_shared<std::atomic<int>>(0);
+  return [asked, answer = std::move(answer)](FakePeer& peer) {
+    while (peer.read_request()) answer(peer, ++*asked);
+  };
+}
+
+// Its n-th answer says that it is e-n.
+FakeEngine::Script begins_anew_each_time() {
+  return one_by_one([](FakePeer& peer, int n) {
+    peer.write(response(
+        200, fmt::format(R"({{"choices":[{{"finish_reason":"length"}}],"kv_transfer_params":{{)"
+                         R"("remote_engine_id":"e-{}","remote_host":"h","remote_port":5600}}}})",
+                         n)));
+  });
+}
+
+TEST_F(Push, APrefillWorkerThatBeganAnewIsAskedWhoItIsBeforeItsOnlyPartnerIsGivenUp) {
+  const FakeEngine prefill(begins_anew_each_time());
+  const FakeEngine decode(one_by_one([](FakePeer& peer, int n) {
+    peer.write(n == 2 ? response(500, "who?") : response(200, "decoded"));
+  }));
+  serve_push(prefill.endpoint(), decode.endpoint(), std::nullopt);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
+  answer.reset();
+  EXPECT_EQ(trail.retries, 1U);
+  wait_for_legs();
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(Push, TwoThatFailAfterTheyWereIntroducedAnewDoNotMeetOnceMore) {
+  const FakeEngine prefill(begins_anew_each_time());
+  const FakeEngine decode([asked = std::make_shared<std::atomic<int>>(0)](FakePeer& peer) {
+    while (const auto request = peer.read_request()) {
+      const bool good = ++*asked == 1 || json(request->body)["stream"] == false;  // a release
+      peer.write(good ? response(200, "decoded") : response(500, "no"));
+    }
+  });
+  options.retries = 5;
+  serve_push(prefill.endpoint(), decode.endpoint(), std::nullopt);
+  EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
+  EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "failed: the engine failed with status 500: no");
+  EXPECT_EQ(trail.retries, 1U);
+  wait_for_legs();
+}
+
+TEST_F(Push, BlocksOfAPrefillWorkerThatBeganAnewAreReleasedByItsNewName) {
+  const FakeEngine prefill(begins_anew_each_time());
+  FakeEngine decode(one_by_one([](FakePeer& peer, int n) {
+    if (n == 2) peer.wait_for_proceed();
+    peer.write(n == 2 ? response(500, "who?") : response(200, "decoded"));
+  }));
+  options.retries = 0;
+  serve_push(prefill.endpoint(), decode.endpoint(), std::nullopt);
+  EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
+  wait_for_legs();
+
+  trail = {};
+  begin(Api::Chat, kChatRequest);
+  run_until([&] { return decode.pauses() == 1 && trail.prefill.done.has_value(); });
+  decode.proceed();
+  wait_for_answer();
+  EXPECT_FALSE(*answer);
+  wait_for_legs();
+  ASSERT_EQ(decode.requests().size(), 3U);
+  const auto told = [&](std::size_t i) {
+    return json(decode.requests()[i].body)["kv_transfer_params"]["remote_engine_id"];
+  };
+  EXPECT_EQ(told(1), "e-1") << "as it said the last time";
+  EXPECT_EQ(told(2), "e-2") << "as it says now";
+  EXPECT_EQ(id_of(decode.requests()[2]), id_of(prefill.requests()[1]));
+}
+
+TEST_F(Push, AReleaseIsNotGivenUpForOneThatHangs) {
+  for (const int hanging : {1, 2}) {
+    const FakeEngine prefill(test::always(response(200, kMet)));
+    FakeEngine decode(one_by_one([hanging](FakePeer& peer, int n) {
+      if (n == 1) {
+        peer.wait_for_proceed();
+        peer.write(response(400, R"({"message":"no"})"));
+      } else if (n <= 1 + hanging) {
+        peer.wait_for_drop();
+      } else {
+        peer.write(response(200, "released"));
+      }
+    }));
+    grace = std::chrono::milliseconds(100);
+    config.models.clear();
+    serve_push(prefill.endpoint(), decode.endpoint());
+    trail = {};
+    begin(Api::Chat, kChatRequest);
+    run_until([&] { return decode.pauses() == 1 && trail.prefill.done.has_value(); });
+    decode.proceed();
+    wait_for_answer();
+    wait_for_legs();
+    EXPECT_EQ(decode.requests().size(), 3U) << "two in vain: nobody holds them any more";
+  }
 }
 
 }  // namespace
