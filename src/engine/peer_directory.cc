@@ -82,13 +82,18 @@ void PeerDirectory::doubt(model::WorkerId id, std::uint32_t rank, const PrefillP
   if (known == known_.end() || !newer(known->second, rank, told)) forget(id);
 }
 
+// Of what was not told at all, as in another mode, nothing is known to be newer.
 bool PeerDirectory::newer(const Known& known, std::uint32_t rank, const PrefillPeer& told) {
-  const auto nixl = known.nixl.find(rank);
-  const auto mooncake = known.mooncake_engines.find(rank);
-  return (nixl != known.nixl.end() && nixl->second != told.nixl) ||
-         (mooncake != known.mooncake_engines.end() && mooncake->second != told.engine_id) ||
-         (!known.server_info.empty() && known.server_info != told.server_info) ||
-         (known.bootstrap_port && known.bootstrap_port != told.bootstrap_port);
+  if (!told.nixl.engine_id.empty()) {
+    const auto now = known.nixl.find(rank);
+    return now != known.nixl.end() && now->second != told.nixl;
+  }
+  if (!told.engine_id.empty()) {
+    const auto now = known.mooncake_engines.find(rank);
+    return now != known.mooncake_engines.end() && now->second != told.engine_id;
+  }
+  return !told.server_info.empty() && !known.server_info.empty() &&
+         known.server_info != told.server_info;
 }
 
 void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank,

@@ -18,7 +18,6 @@ namespace baton::handoff {
 namespace {
 
 constexpr int kReleaseAttempts = 5;
-constexpr int kWaitedInVain = 2;
 constexpr std::chrono::milliseconds kReleasePause{100};  // after the first; doubled each time
 
 awaitable<void> pause(std::chrono::milliseconds duration) {
@@ -54,6 +53,9 @@ void Run::release() {
 
 awaitable<void> Run::release_leg(Release release) {
   fleet::Excluded tried = selection_.blame().suspected_decodes();
+  // One that waits in vain for blocks that were surely held may hang; a second one shows that nobody
+  // holds them any more.
+  const int patience = release.outcome.handoff.empty() ? 1 : 2;
   int waited_in_vain = 0;
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     // Who holds the blocks, or all who could fetch them, may be away for a moment only.
@@ -73,9 +75,8 @@ awaitable<void> Run::release_leg(Release release) {
     const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, body,
                                     release.ticket.request_id);
     if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
-    // One that waits in vain may hang; a second one shows that nobody holds the blocks any more.
     const bool in_vain = !sent && sent.error().code() == Errc::EngineTimeout;
-    if (in_vain && ++waited_in_vain == kWaitedInVain) co_return;
+    if (in_vain && ++waited_in_vain == patience) co_return;
     tried.push_back(worker.id());
   }
 }

@@ -263,8 +263,12 @@ TEST_F(PeerDirectoryTest, KeepsWhatAWorkerSaidAfterWhatIsDoubted) {
   directory.doubt({2}, 0, first);
   const PrefillPeer second = find(context, 0, 2);
   EXPECT_NE(first.server_info, second.server_info);
+  directory.learn({2}, 0, R"({"remote_engine_id":"e","remote_host":"h","remote_port":1})");
   directory.doubt({2}, 0, first);  // another request that was told of it
   EXPECT_EQ(find(context, 0, 2).server_info, second.server_info);
+  directory.doubt({2}, 0, second);
+  EXPECT_NE(find(context, 0, 2).server_info, second.server_info)
+      << "whatever it said of other modes";
 }
 
 TEST_F(PeerDirectoryTest, LearnsNothingFromHalfAnAnswer) {

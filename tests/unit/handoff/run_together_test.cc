@@ -516,6 +516,7 @@ TEST_F(Push, AReleaseIsNotGivenUpForOneThatHangs) {
     decode.proceed();
     wait_for_answer();
     wait_for_legs();
+    EXPECT_TRUE(decode.wait_for_drops(static_cast<std::size_t>(hanging)));
     EXPECT_EQ(decode.requests().size(), 3U) << "two in vain: nobody holds them any more";
   }
 }
