@@ -277,7 +277,7 @@ awaitable<void> Run::prefill_leg() {
   if (selection_.streams() && !streaming_) transfer_ = fleet::Transfer(booking, job_.prompt_tokens);
   leading_.done();
   if (job_.observer) job_.observer->computed(outcome_.usage);
-  if (worker.spec().mode() == model::HandoffMode::NixlPush)
+  if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
     handoff_.peers_.learn(worker.id(), booking.rank().value_or(0), outcome_.handoff);
   if (gone_ && !rules.keeps_blocks) count_waste();
   const bool kept = !outcome_.handoff.empty() || rules.order == LegOrder::Together;
@@ -396,6 +396,9 @@ void Run::decode_failed(Error error) {
 void Run::doubt_peer(const Error& error) {
   if (streaming_ || error.info().fault != Fault::Engine) return;
   if (!machine_.handing_off() || !prefill_worker_) return;
+  // Where it has answered already, that says who it is by now.
+  if (*mode_ == model::HandoffMode::NixlPush)
+    handoff_.peers_.learn(prefill_worker_->id(), prefill_rank_, outcome_.handoff);
   handoff_.peers_.doubt(prefill_worker_->id(), prefill_rank_, ticket_->peer);
 }
 
