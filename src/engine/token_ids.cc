@@ -9,9 +9,7 @@ namespace {
 
 using model::Version;
 
-// Digits of an id, and its comma.
-constexpr std::size_t kUsualIdLength = 7;
-constexpr std::size_t kLongestId = 10;
+constexpr std::size_t kLongestId = 10;  // digits of the largest one
 
 Version first_release_with_chat_ids(model::Engine engine) {
   switch (engine) {
@@ -25,16 +23,18 @@ Version first_release_with_chat_ids(model::Engine engine) {
   return {.major = 1, .minor = 0, .patch = 0};
 }
 
-void append_ids(std::string& out, const prompt::TokenIds& ids) {
-  out += '[';
+// Into as much room as they may need; returns the end.
+char* write_ids(char* out, const prompt::TokenIds& ids) {
+  *out++ = '[';
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (i > 0) out += ',';
-    char digits[kLongestId];
-    const auto written = std::to_chars(digits, digits + sizeof digits, ids[i]);
-    out.append(digits, written.ptr);
+    if (i > 0) *out++ = ',';
+    out = std::to_chars(out, out + kLongestId, ids[i]).ptr;
   }
-  out += ']';
+  *out++ = ']';
+  return out;
 }
+
+std::size_t room_for(const prompt::TokenIds& ids) { return ids.size() * (kLongestId + 1) + 2; }
 
 }  // namespace
 
@@ -58,20 +58,20 @@ bool sends_token_ids(model::SendTokenIds policy, model::Engine engine, Api api,
 }
 
 std::string token_ids_json(std::span<const prompt::TokenIds> prompts) {
+  std::size_t room = 2;
+  for (const auto& ids : prompts) room += room_for(ids) + 1;
   std::string json;
-  std::size_t ids = 0;
-  for (const auto& prompt : prompts) ids += prompt.size() + 1;
-  json.reserve(ids * kUsualIdLength);
-  if (prompts.size() == 1) {
-    append_ids(json, prompts.front());
-    return json;
-  }
-  json += '[';
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
-    if (i > 0) json += ',';
-    append_ids(json, prompts[i]);
-  }
-  json += ']';
+  json.resize_and_overwrite(room, [&](char* begin, std::size_t) {
+    if (prompts.size() == 1) return write_ids(begin, prompts.front()) - begin;
+    char* out = begin;
+    *out++ = '[';
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      if (i > 0) *out++ = ',';
+      out = write_ids(out, prompts[i]);
+    }
+    *out++ = ']';
+    return out - begin;
+  });
   return json;
 }
 
