@@ -88,9 +88,9 @@ class DecisionMemory {
 
   const Limits limits_;
   Capped blocks_;
-  PageArena arena_;
+  PageArena arena_{SystemPages::Small};  // written by threads that serve
   std::deque<Shard> shards_;
-  PageArena name_arena_;
+  PageArena name_arena_{SystemPages::Small};
   Slots slots_{name_arena_};
 
   mutable std::mutex mutex_;  // for all below; shards are locked within

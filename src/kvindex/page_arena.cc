@@ -14,23 +14,24 @@ constexpr std::size_t kCacheLine = 64;
 // From here on an array is mapped by itself.
 constexpr std::size_t kMappedBytes = std::size_t{128} * 1024;
 
-// Blocks are read all over the memory: with pages of 2 MiB, where the system has them, finding
-// where a page lies costs less than reading it.
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-std::byte* map(std::size_t bytes) {
-  // What is large begins at a border of huge pages; the rest around it is given back at once.
-  const std::size_t slack = bytes >= kHugePage ? kHugePage : 0;
+std::byte* map(std::size_t bytes, SystemPages system) {
+  // What is to have huge pages begins at a border of theirs; the rest around it is given back at
+  // once.
+  const std::size_t slack = system == SystemPages::Huge && bytes >= kHugePage ? kHugePage : 0;
   void* memory = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* const begin = static_cast<std::byte*>(memory);
+  // Either is a wish: where it is not heard all works as well.
+  if (system == SystemPages::Small) madvise(begin, bytes, MADV_NOHUGEPAGE);
   if (slack == 0) return begin;
   const std::size_t before =
       (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
   if (before > 0) munmap(begin, before);
   if (before < slack) munmap(begin + before + bytes, slack - before);
-  madvise(begin + before, bytes, MADV_HUGEPAGE);  // a wish: without it all works as well
+  madvise(begin + before, bytes, MADV_HUGEPAGE);
   return begin + before;
 }
 
@@ -49,7 +50,7 @@ std::byte* PageArena::take() {
     return page;
   }
   if (free_.empty()) {
-    std::byte* chunk = map(kChunkPages * kPageBytes);
+    std::byte* chunk = map(kChunkPages * kPageBytes, system_);
     chunks_.push_back(chunk);
     for (std::size_t i = kChunkPages; i-- > 0;) free_.push_back(chunk + i * kPageBytes);
   }
@@ -73,7 +74,7 @@ void PageArena::give(std::byte* page) {
 }
 
 std::byte* allocate_array(std::size_t bytes) {
-  if (bytes >= kMappedBytes) return map(bytes);
+  if (bytes >= kMappedBytes) return map(bytes, SystemPages::Huge);
   void* memory = std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
   if (memory == nullptr) throw std::bad_alloc();
   return static_cast<std::byte*>(memory);

@@ -9,6 +9,11 @@
 
 namespace baton::kvindex {
 
+// In which pages the system gives its memory. Huge ones, where it has them, are found faster than
+// they are read; but the first touch of one clears 2 MiB, which takes milliseconds where a
+// hypervisor has to find the memory first. Small ones are for threads that must never stop so long.
+enum class SystemPages { Huge, Small };
+
 // Role. Memory in pages of one size, given back to the system page by page; all but a few, for
 //   which somebody will ask again soon.
 // Confinement. Any thread.
@@ -17,7 +22,7 @@ class PageArena {
  public:
   static constexpr std::size_t kPageBytes = std::size_t{16} * 1024;
 
-  PageArena() = default;
+  explicit PageArena(SystemPages system = SystemPages::Huge) : system_(system) {}
   ~PageArena();
   PageArena(const PageArena&) = delete;
   PageArena& operator=(const PageArena&) = delete;
@@ -31,6 +36,7 @@ class PageArena {
   static constexpr std::size_t kChunkPages = 256;
   static constexpr std::size_t kMostSpare = 32;
 
+  const SystemPages system_;
   std::mutex mutex_;
   std::vector<std::byte*> chunks_;
   std::vector<std::byte*> free_;       // the system has their memory
