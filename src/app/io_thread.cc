@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <pthread.h>
 #include <utility>
 #include <vector>
 
@@ -87,7 +88,10 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
       services_.tls.get());
   listener_->start();
   lag_.start();
-  thread_ = std::thread([this] { io_.run(); });
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "baton-io");
+    io_.run();
+  });
 }
 
 void IoThread::finish() {

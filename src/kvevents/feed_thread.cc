@@ -10,6 +10,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <pthread.h>
 #include <string>
 #include <thread>
 #include <utility>
@@ -49,7 +50,10 @@ struct FeedThread::State {
 
 FeedThread::FeedThread(kvindex::Index& index, telemetry::Logger& log, Options options)
     : state_(std::make_unique<State>(index, log, options)) {
-  state_->thread = std::thread([state = state_.get()] { state->run(); });
+  state_->thread = std::thread([state = state_.get()] {
+    pthread_setname_np(pthread_self(), "baton-events");
+    state->run();
+  });
 }
 
 FeedThread::~FeedThread() {

@@ -2,13 +2,16 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "net/cpu_pool.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 namespace baton::net {
 namespace {
 
-constexpr int kNiceness = 10;
+// Enough for a thread that serves to be put before these, little enough to leave them a share of
+// cores that are never idle.
+constexpr int kNiceness = 5;
 
 // Linux keeps a niceness for each thread. Where it cannot be set, the work is done all the same.
 void yield_to_others() { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness); }
@@ -18,6 +21,7 @@ void yield_to_others() { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 
 CpuPool::CpuPool(std::size_t threads) : guard_(boost::asio::make_work_guard(io_)) {
   for (std::size_t i = 0; i < threads; ++i) {
     threads_.emplace_back([this] {
+      pthread_setname_np(pthread_self(), "baton-cpu");
       yield_to_others();
       io_.run();
     });

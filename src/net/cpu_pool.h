@@ -23,9 +23,10 @@
 
 namespace baton::net {
 
-// Role. Threads for work that would keep an I/O thread from its sockets. They yield to everything
-//   else on the machine: an I/O thread that wakes up runs at once, even where all of these are
-//   busy.
+// Role. Threads for work that would keep an I/O thread from its sockets. They are nicer than those,
+//   but not so nice that they starve where cores are never idle. Work that takes longer than a
+//   fraction of a millisecond should give way by itself now and then (std::this_thread::yield):
+//   Linux may let a thread that has just been woken run to its next tick before it looks who waits.
 // Confinement. Any thread; work that is waited for comes back to the waiting coroutine's own.
 // Lifetime. join() before the io_contexts go whose coroutines wait here.
 // Invariants. First come, first served. Work that was taken in is always done, and its coroutine

@@ -72,7 +72,10 @@ struct Preprocessor::Parts {
   Result<TokenIds> encode(std::string_view text, AddSpecial add_special,
                           const Occasion& occasion) const {
     return tokenizer->encode(
-        text, {.add_special = add_special, .cache = cache.get(), .stop = occasion.stop});
+        text, {.add_special = add_special,
+               .cache = cache.get(),
+               .stop = occasion.stop,
+               .give_way = occasion.effort == Effort::Full ? GiveWay::Yes : GiveWay::No});
   }
   bool knows(TokenId id) const {
     return id < facts.vocabulary_size.value_or(0) || tokenizer->token(id).has_value();

@@ -27,7 +27,8 @@ struct Sources {
 };
 
 // What rendering may cost. Little: with tokenizing what it made less than a millisecond, which is enough
-// for short requests; where it is not, nothing is made. Full: what a template may cost at all.
+// for short requests; where it is not, nothing is made. Full: what a template may cost at all, on a
+// thread that gives way to others.
 enum class Effort { Little, Full };
 
 // What a preparation is given besides the request.

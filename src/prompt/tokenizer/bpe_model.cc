@@ -247,6 +247,14 @@ void BpeModel::encode(std::span<const std::string_view> pieces, Workspace& works
   }
 }
 
+std::size_t BpeModel::cut_behind(std::string_view piece, std::size_t at_least) const {
+  // What is a token as a whole must be looked up as a whole.
+  if (!cuts_ || options_.ignore_merges) return piece.size();
+  while (at_least < piece.size() && is_utf8_continuation(piece[at_least])) ++at_least;
+  if (at_least >= piece.size()) return piece.size();
+  return at_least + cuts_->first_word(piece.substr(at_least));
+}
+
 std::optional<TokenId> BpeModel::find(std::string_view token) const {
   if (byte_level_ == ByteLevel::No) return vocabulary_.find(token);
   std::string bytes;

@@ -48,6 +48,7 @@ class BpeModel final : public Model {
 
   void encode(std::span<const std::string_view> pieces, Workspace& workspace,
               TokenIds& ids) const override;
+  std::size_t cut_behind(std::string_view piece, std::size_t at_least) const override;
   std::optional<TokenId> find(std::string_view token) const override;
   std::optional<std::string> token(TokenId id) const override;
   std::size_t size() const override { return vocabulary_.size() + unwritable_.size(); }

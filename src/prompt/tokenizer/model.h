@@ -49,6 +49,12 @@ class Model {
   virtual void encode(std::span<const std::string_view> pieces, Workspace& workspace,
                       TokenIds& ids) const = 0;
 
+  // Where a piece may be cut into two with the same tokens, `at_least` bytes from its beginning; its
+  // end where it may not.
+  virtual std::size_t cut_behind(std::string_view piece, std::size_t /*at_least*/) const {
+    return piece.size();
+  }
+
   // Tokens are named here as the file writes them.
   virtual std::optional<TokenId> find(std::string_view token) const = 0;
   virtual std::optional<std::string> token(TokenId id) const = 0;

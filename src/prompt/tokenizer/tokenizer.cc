@@ -15,13 +15,14 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <thread>
 #include <utility>
 
 namespace baton::prompt {
 namespace {
 
-// How much text is encoded between two looks at the stop token.
-constexpr std::size_t kStride = std::size_t{64} << 10;
+// How much text is encoded between two looks at whether to go on: a fraction of a millisecond.
+constexpr std::size_t kStride = std::size_t{8} << 10;
 // A stretch of text that the cache knows as one has at least so many bytes, where there are more.
 constexpr std::size_t kStretch = 128;
 // Shorter ones end at one in so many tokens.
@@ -47,17 +48,21 @@ class Tokenizer::Run {
 
   // False where it was stopped.
   bool encode(std::string_view text) {
+    if (encoding_.stop.stop_requested()) return false;
     if (encoding_.cache == nullptr) return encode_parts(text);
     Place place = Place::First;
     clear_ = 0;
     for (std::string_view rest = text; !rest.empty(); place = Place::Later) {
-      if (encoding_.stop.stop_requested()) return false;
       std::size_t length = 0;
       if (parts_.added.may_end_at(rest, trail_.next.size)) {
         length = encoding_.cache->append_next(rest, trail_, ids_);
       }
-      if (length == 0) length = encode_stretch(rest, place);
-      if (length == 0) return false;
+      if (length != 0) {
+        if (!go_on(length)) return false;
+      } else {
+        length = encode_stretch(rest, place);
+        if (length == 0) return false;
+      }
       rest.remove_prefix(length);
       clear_ -= std::min(clear_, length);
     }
@@ -69,7 +74,7 @@ class Tokenizer::Run {
     bool going = true;
     parts_.added.cut(text, [&](const AddedTokens::Part& part) {
       const Place place = part.text.data() == text.data() ? Place::First : Place::Later;
-      going = !encoding_.stop.stop_requested() && encode_part(part, place);
+      going = encode_part(part, place);
       return going;
     });
     return going;
@@ -78,7 +83,7 @@ class Tokenizer::Run {
   bool encode_part(const AddedTokens::Part& part, Place place) {
     if (!part.id) return encode_segment(part.text, place);
     ids_.push_back(*part.id);
-    return true;
+    return go_on(part.text.size());
   }
 
   // Encodes what is looked up in the cache at once, about a message. Returns how long it is, 0 where
@@ -152,7 +157,7 @@ class Tokenizer::Run {
       return encode();
     }
     const SegmentCache::Name name = SegmentCache::name_of(text, place);
-    if (encoding_.cache->append_known(name, text, trail, ids_)) return true;
+    if (encoding_.cache->append_known(name, text, trail, ids_)) return go_on(text.size());
     const std::size_t before = ids_.size();
     if (!encode()) return false;
     encoding_.cache->remember(name, text, std::span(ids_).subspan(before), trail);
@@ -184,17 +189,40 @@ class Tokenizer::Run {
       parts_.pre_tokenizer->split(text, place, pieces_);
       if (parts_.pre_tokenizer->byte_level() && !parts_.model->takes_bytes()) write_bytes();
     }
-    std::span<const std::string_view> rest = pieces_.views;
-    while (!rest.empty()) {
-      if (encoding_.stop.stop_requested()) return false;
+    for (std::span rest(pieces_.views); !rest.empty();) {
+      if (rest.front().size() > kStride) {
+        if (!encode_beginning(rest.front())) return false;
+        if (rest.front().empty()) rest = rest.subspan(1);
+        continue;
+      }
       std::size_t count = 0;
-      for (std::size_t bytes = 0; count < rest.size() && bytes < kStride; ++count) {
+      std::size_t bytes = 0;
+      for (; count < rest.size() && bytes + rest[count].size() <= kStride; ++count) {
         bytes += rest[count].size();
       }
       parts_.model->encode(rest.first(count), workspace_, ids_);
       rest = rest.subspan(count);
+      if (!go_on(bytes)) return false;
     }
     return true;
+  }
+
+  // Takes from a piece what is encoded between two looks, or more where it cannot be cut there.
+  bool encode_beginning(std::string_view& piece) {
+    const std::string_view beginning = piece.substr(0, parts_.model->cut_behind(piece, kStride));
+    parts_.model->encode({&beginning, 1}, workspace_, ids_);
+    piece.remove_prefix(beginning.size());
+    return go_on(beginning.size());
+  }
+
+  // To be told how much was encoded. Where nobody gives way, Linux may let a thread that has just
+  // woken up wait for its next tick, which is milliseconds away.
+  bool go_on(std::size_t bytes) {
+    since_look_ += bytes;
+    if (since_look_ < kStride) return true;
+    since_look_ = 0;
+    if (encoding_.give_way == GiveWay::Yes) std::this_thread::yield();
+    return !encoding_.stop.stop_requested();
   }
 
   // For a model that wants its pieces in ByteLevel's alphabet after all.
@@ -211,6 +239,7 @@ class Tokenizer::Run {
   const Encoding& encoding_;
   TokenIds& ids_;
   const bool cuts_words_;
+  std::size_t since_look_ = 0;  // bytes
   std::string normalized_;
   std::vector<AddedTokens::Part> stretch_;
   SegmentCache::Trail trail_;

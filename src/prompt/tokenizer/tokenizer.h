@@ -24,11 +24,16 @@ class WorkspacePool;
 enum class AddSpecial { No, Yes };
 enum class SkipSpecial { No, Yes };
 
+// Whether other threads get the core every fraction of a millisecond: for work that nobody else
+// should wait for, on a thread that does nothing but such work.
+enum class GiveWay { No, Yes };
+
 // How one text is to be encoded.
 struct Encoding {
   AddSpecial add_special = AddSpecial::Yes;
   SegmentCache* cache = nullptr;  // of this tokenizer and no other
   std::stop_token stop = {};      // asked every now and then; ClientGone where it was stopped
+  GiveWay give_way = GiveWay::No;
 };
 
 // Role. A Hugging Face tokenizer: text to token ids and back, to the token as the engines do it.

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <latch>
 #include <memory>
+#include <pthread.h>
 #include <stdexcept>
 #include <string>
 #include <sys/resource.h>
@@ -87,6 +88,18 @@ TEST_F(CpuPoolTest, YieldsToTheThreadsThatServe) {
     const int niceness =
         co_await pool.run([] { return getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())); });
     EXPECT_GT(niceness, getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())));
+  });
+}
+
+TEST_F(CpuPoolTest, AThreadSaysWhatItIs) {
+  CpuPool pool(1);
+  run([&]() -> test::awaitable<void> {
+    const std::string name = co_await pool.run([] {
+      char buffer[16] = {};
+      pthread_getname_np(pthread_self(), buffer, sizeof buffer);
+      return std::string(buffer);
+    });
+    EXPECT_EQ(name, "baton-cpu");
   });
 }
 

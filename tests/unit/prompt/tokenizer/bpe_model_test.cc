@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -165,6 +166,7 @@ TEST(BpeModel, NamesWhatIsWrong) {
 // characters, some of them unknown, is compared with merging the whole text by the rule.
 TEST(BpeModel, CutsWithoutChangingATokenOnRandomModels) {
   std::mt19937 random(11);
+  std::size_t parts = 0;
   const std::vector<std::string> alphabet = {"a", "b", "▁", "é", "字", "😀", "x", "ß"};
   for (int round = 0; round < 200; ++round) {
     std::map<std::string, TokenId> ids;
@@ -219,8 +221,36 @@ TEST(BpeModel, CutsWithoutChangingATokenOnRandomModels) {
       TokenIds expected;
       for (const std::string& symbol : symbols) expected.push_back(ids.at(symbol));
       ASSERT_EQ(encoded(*model, text), expected) << text << " in round " << round;
+
+      TokenIds in_parts;
+      const std::size_t at_least = 1 + random() % 20;
+      for (std::string_view rest = text; !rest.empty(); ++parts) {
+        const std::size_t length = model->cut_behind(rest, at_least);
+        ASSERT_GE(length, std::min(at_least, rest.size()));
+        const TokenIds some = encoded(*model, rest.substr(0, length));
+        in_parts.insert(in_parts.end(), some.begin(), some.end());
+        rest.remove_prefix(length);
+      }
+      ASSERT_EQ(in_parts, expected) << text << " in round " << round << " by " << at_least;
     }
   }
+  EXPECT_GT(parts, 2U * 200 * 20) << "texts are not cut at all";
+}
+
+TEST(BpeModel, CutsBetweenCharactersThatNoMergeJoins) {
+  const auto model = made(R"({"type":"BPE","vocab":{"?":0,"a":1,"b":2,"é":3,"ab":4},)"
+                          R"("merges":["a b"],"unk_token":"?"})");
+  EXPECT_EQ(model->cut_behind("éabé", 0), 2U);
+  EXPECT_EQ(model->cut_behind("éabé", 1), 4U) << "neither within é nor between a and b";
+  EXPECT_EQ(model->cut_behind("éabé", 3), 4U);
+  EXPECT_EQ(model->cut_behind("éabé", 5), 6U);
+  EXPECT_EQ(model->cut_behind("éabé", 9), 6U);
+}
+
+TEST(BpeModel, DoesNotCutWhereAPieceIsLookedUpAsAWhole) {
+  const auto model = made(R"({"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"],)"
+                          R"("ignore_merges":true})");
+  EXPECT_EQ(model->cut_behind("abab", 1), 4U);
 }
 
 }  // namespace

@@ -31,6 +31,18 @@ TEST(Tokenizer, NormalizesEachStretchBetweenAddedTokens) {
   EXPECT_EQ(ids_of(*tokenizer, " a"), (TokenIds{0, 3})) << "▁ a is earlier than ▁ ▁";
 }
 
+TEST(Tokenizer, EncodesALongPieceAsAShortOne) {
+  const auto tokenizer = make(byte_fallback_file());
+  ASSERT_EQ(ids_of(*tokenizer, "ab a ab a"), (TokenIds{4, 3, 4, 3}));
+  std::string text = "ab a";
+  TokenIds expected = {4, 3};
+  for (int i = 0; i < 10'000; ++i) {
+    text += " ab a";
+    expected.insert(expected.end(), {4, 3});
+  }
+  EXPECT_EQ(ids_of(*tokenizer, text), expected);
+}
+
 TEST(Tokenizer, TellsTheBeginningFromWhatFollowsAnAddedToken) {
   SmallFile file = byte_fallback_file();
   file.normalizer = "null";
