@@ -11,10 +11,14 @@ namespace {
 
 // Enough for a thread that serves to be put before these, little enough to leave them a share of
 // cores that are never idle.
-constexpr int kNiceness = 5;
+constexpr int kNicer = 5;
 
-// Linux keeps a niceness for each thread. Where it cannot be set, the work is done all the same.
-void yield_to_others() { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness); }
+// Linux keeps a niceness for each thread; a new one has that of its process. Where it cannot be set,
+// the work is done all the same.
+void yield_to_others() {
+  const auto self = static_cast<id_t>(gettid());
+  setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + kNicer);
+}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 #include <stop_token>
 #include <string>
@@ -65,6 +66,33 @@ TEST(Tokenizer, StopsWhenAsked) {
   const auto ids = make(byte_level_file())->encode("hello", {.stop = stop.get_token()});
   ASSERT_FALSE(ids);
   EXPECT_EQ(ids.error().code(), Errc::ClientGone);
+}
+
+// Stopped as soon as the first words of a text that would take seconds were looked up.
+TEST(Tokenizer, StopsOnTheWayAndRemembersNothingHalf) {
+  const auto tokenizer = make(byte_level_file());
+  std::mt19937_64 random(5);
+  std::string text(std::size_t{32} << 20, ' ');
+  for (std::size_t at = 0; at + 8 <= text.size(); at += 8) {
+    const std::uint64_t letters = random();
+    for (unsigned i = 0; i < 7; ++i)
+      text[at + i] = static_cast<char>('a' + (letters >> 8 * i) % 16);
+  }
+  SegmentCache cache(std::size_t{64} << 20);
+  std::stop_source stop;
+  std::jthread stopper([&](const std::stop_token& over) {
+    while (cache.stats().misses < 3 && !over.stop_requested()) std::this_thread::yield();
+    stop.request_stop();
+  });
+  const auto ids = tokenizer->encode(
+      text, {.cache = &cache, .stop = stop.get_token(), .give_way = GiveWay::Yes});
+  ASSERT_FALSE(ids);
+  EXPECT_EQ(ids.error().code(), Errc::ClientGone);
+
+  const std::string_view beginning = std::string_view(text).substr(0, std::size_t{256} << 10);
+  const auto again = tokenizer->encode(beginning, {.add_special = AddSpecial::No, .cache = &cache});
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, ids_of(*tokenizer, beginning));
 }
 
 TEST(Tokenizer, DecodesAsTheFileSays) {
