@@ -9,9 +9,10 @@
 
 namespace baton::kvindex {
 
-// In which pages the system gives its memory. Huge ones, where it has them, are found faster than
-// they are read; but the first touch of one clears 2 MiB, which takes milliseconds where a
-// hypervisor has to find the memory first. Small ones are for threads that must never stop so long.
+// In which pages the system gives its memory. Blocks are read all over it: with huge pages, where the
+// system has them, finding where a block lies costs less than reading it. But the first touch of one
+// clears 2 MiB, which takes milliseconds where a hypervisor has to find the memory first; small ones
+// are for threads that must never stop so long.
 enum class SystemPages { Huge, Small };
 
 // Role. Memory in pages of one size, given back to the system page by page; all but a few, for
