@@ -73,9 +73,9 @@ scenario('a key of SGLang\'s that no event tells', async (s) => {
   const router = await routerFor(s, sim);
   await live(router, sim);
   const salted = { cache_salt: 'tenant' };
-  assert.equal((await compute(router, PROMPT.toReversed(), salted)).reported, 0);
+  assert.equal((await compute(router, [...PROMPT].reverse(), salted)).reported, 0);
   await untilCache(router, sim, 'a salt is told', async ({ feed, source }) =>
-    feed === 'live' && source === 'events' && (await believed(router, PROMPT.toReversed(), { salt: 'tenant' })) === WHOLE);
+    feed === 'live' && source === 'events' && (await believed(router, [...PROMPT].reverse(), { salt: 'tenant' })) === WHOLE);
   await staysApart(router, sim, { extra_key: 'team' });
 });
 
