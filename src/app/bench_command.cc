@@ -4,6 +4,7 @@
 
 #include "app/descriptor_limit.h"
 #include "app/serve_command.h"
+#include "config/one_of.h"
 #include "config/values.h"
 #include "loadgen/bench.h"
 #include "loadgen/report.h"
@@ -26,6 +27,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace baton::app {
 namespace {
@@ -65,10 +67,12 @@ void add_duration(CLI::App& bench, const std::string& flag, Time& into,
 template <class Value>
 void add_choice(CLI::App& bench, const std::string& flag, Value& into,
                 const std::map<std::string, Value>& names, const std::string& meaning) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : names) known.push_back(name);
   bench
       .add_option_function<std::string>(
           flag, [&into, names](const std::string& text) { into = names.at(text); }, meaning)
-      ->check(CLI::IsMember(names));
+      ->check(config::one_of(std::move(known)));
 }
 
 void add_workload_flags(CLI::App& bench, loadgen::WorkloadOptions& workload) {
@@ -77,7 +81,7 @@ void add_workload_flags(CLI::App& bench, loadgen::WorkloadOptions& workload) {
           "--workload",
           [&workload](const std::string& name) { workload.kind = *loadgen::parse_workload(name); },
           "What is sent [distinct]")
-      ->check(CLI::IsMember(
+      ->check(config::one_of(
           {"distinct", "shared-prefix", "multi-turn", "hot-document", "long-short", "trace"}));
   bench.add_option("--seed", workload.seed, "Equal seeds send equal prompts")
       ->capture_default_str();

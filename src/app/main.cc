@@ -6,15 +6,13 @@
 #include "app/register_command.h"
 #include "app/serve_command.h"
 #include "app/tokenize_command.h"
+#include "app/usage_error.h"
 #include "app/workers_command.h"
 #include "sim/command.h"
 
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
-
-constexpr const char* kCommands =
-    "serve, workers, explain, register, tokenize, bench, demo and sim";
 
 int main(int argc, char** argv) {
   CLI::App app("Baton: one OpenAI endpoint in front of vLLM, SGLang and TensorRT-LLM servers",
@@ -43,11 +41,13 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      std::fprintf(stderr, "baton: unknown command '%s'; there are %s\n", argv[1], kCommands);
-      return baton::app::kCannotStart;
+    if (problem.get_exit_code() == 0) return app.exit(problem);  // help or the version
+    if (argc < 2) {
+      std::fputs(app.help().c_str(), stdout);
+    } else {
+      std::fputs(baton::app::usage_error(app, problem).c_str(), stderr);
     }
-    return app.exit(problem) == 0 ? 0 : baton::app::kCannotStart;
+    return baton::app::kCannotStart;
   }
   if (*serve) return baton::app::run_serve_command(serve_options);
   if (*workers) return baton::app::run_workers_command(workers_options);

@@ -136,15 +136,22 @@ Parsed<model::Endpoint> parse_authority(std::string_view url, std::string_view r
   return parse_endpoint(rest, 1);
 }
 
+// Letters to add, leave out, replace or swap with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);  // for the letters of `a` up to one
+  std::vector<std::size_t> above(row.size());  // for those before it
+  std::vector<std::size_t> second(row.size());
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    second.swap(above);
+    above.swap(row);
+    row[0] = i;
+    const char letter = lower(a[i - 1]);
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = diagonal + (lower(a[i - 1]) == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+      const std::size_t replace = above[j - 1] + (letter == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
+      if (i > 1 && j > 1 && letter == b[j - 2] && lower(a[i - 2]) == b[j - 1])
+        row[j] = std::min(row[j], second[j - 2] + 1);
     }
   }
   return row.back();
@@ -327,7 +334,17 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
       best_distance = distance;
     }
   }
-  return best;
+  if (!best.empty() || text.size() < 2) return best;
+  const auto begins = [text](std::string_view candidate) { return candidate.starts_with(text); };
+  const auto cut = std::ranges::find_if(candidates, begins);
+  const bool only = cut != candidates.end() && std::ranges::count_if(candidates, begins) == 1;
+  return only ? *cut : std::string_view();
+}
+
+std::string unknown_choice(std::string_view text, std::span<const std::string_view> names) {
+  if (const auto near = nearest(text, names); !near.empty())
+    return fmt::format("unknown {}; did you mean {}?", shown(text), near);
+  return fmt::format("unknown {}; write one of {}", shown(text), fmt::join(names, ", "));
 }
 
 }  // namespace baton::config

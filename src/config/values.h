@@ -5,8 +5,6 @@
 #include "model/network.h"
 #include "model/worker.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -66,19 +64,18 @@ Parsed<std::string> parse_path(std::string_view text);
 
 // `text` in quotes, cut short and without control characters, to show it in a message.
 std::string shown(std::string_view text);
-// The candidate nearest to a mistyped `text`; empty where none is near.
+// The candidate nearest to a mistyped `text`, or the only one that begins with it; empty where none
+// is near.
 std::string_view nearest(std::string_view text, std::span<const std::string_view> candidates);
+// Says that `text` is none of `names`, and which of them may be meant.
+std::string unknown_choice(std::string_view text, std::span<const std::string_view> names);
 
 // One of `names`, as `parse` reads them.
 template <class Value>
 Parsed<Value> parse_choice(std::string_view text, std::optional<Value> (*parse)(std::string_view),
                            std::span<const std::string_view> names) {
   if (const auto value = parse(text)) return *value;
-  if (const auto near = nearest(text, names); !near.empty()) {
-    return std::unexpected(fmt::format("unknown {}; did you mean {}?", shown(text), near));
-  }
-  return std::unexpected(
-      fmt::format("unknown {}; write one of {}", shown(text), fmt::join(names, ", ")));
+  return std::unexpected(unknown_choice(text, names));
 }
 
 }  // namespace baton::config

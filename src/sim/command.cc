@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/command.h"
 
+#include "config/one_of.h"
 #include "core/ready_file.h"
 #include "sim/model_tokens.h"
 #include "sim/server.h"
@@ -47,17 +48,17 @@ CLI::App* add_command(CLI::App& app, Options& options) {
          "--engine",
          [&options](const std::string& name) { options.engine = *model::parse_engine(name); },
          "Engine to simulate [vllm]")
-      ->check(CLI::IsMember({"vllm", "sglang", "trtllm"}));
+      ->check(config::one_of({"vllm", "sglang", "trtllm"}));
   sim->add_option_function<std::string>(
          "--role", [&options](const std::string& name) { options.role = *model::parse_role(name); },
          "Role of this worker [aggregated]")
-      ->check(CLI::IsMember({"prefill", "decode", "aggregated"}));
+      ->check(config::one_of({"prefill", "decode", "aggregated"}));
   sim->add_option_function<std::string>(
          "--handoff",
          [&options](const std::string& name) { options.handoff = model::parse_handoff_mode(name); },
          "How KV is handed off [nixl_pull, bootstrap or context_first, by engine]")
-      ->check(CLI::IsMember({"nixl_pull", "nixl_push", "mooncake", "bootstrap", "context_first",
-                             "generation_first"}));
+      ->check(config::one_of({"nixl_pull", "nixl_push", "mooncake", "bootstrap", "context_first",
+                              "generation_first"}));
   sim->add_option("--engine-id", options.engine_id,
                   "Name among peers; with several ranks _dp<rank> is added [made up]");
   sim->add_option("--host", options.host, "Address to listen on")->capture_default_str();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 // The flags of KV events.
+#include "config/one_of.h"
 #include "sim/command.h"
 
 #include <CLI/CLI.hpp>
@@ -28,25 +29,25 @@ void add_kv_flags(CLI::App& sim, Options& options) {
            kv.encoding = name == "map" ? KvEncoding::Map : KvEncoding::Array;
          },
          "How events are encoded [by engine and release]")
-      ->check(CLI::IsMember({"array", "map"}));
+      ->check(config::one_of({"array", "map"}));
   sim.add_option("--kv-replay-framing", kv.replay_frames,
                  "Frames of a replayed batch, 3 or 4 [by engine and release]")
       ->check(CLI::IsMember({3U, 4U}));
   sim.add_option_function<std::string>(
          "--kv-hash", [&kv](const std::string& name) { kv.hash_bytes = name == "bin"; },
          "Hashes as numbers or as bytes [int]")
-      ->check(CLI::IsMember({"int", "bin"}));
+      ->check(config::one_of({"int", "bin"}));
   sim.add_option("--kv-hash-seed", kv.hash_seed, "vLLM's PYTHONHASHSEED [random]");
   sim.add_option_function<std::string>(
          "--prefix-caching-hash-algo",
          [&kv](const std::string& name) { kv.hash_pickle = name == "sha256"; },
          "vLLM: what its hashes are of, pickle or CBOR [sha256_cbor]")
-      ->check(CLI::IsMember({"sha256", "sha256_cbor"}));
+      ->check(config::one_of({"sha256", "sha256_cbor"}));
   sim.add_option_function<std::string>(
          "--kv-root-parent",
          [&kv](const std::string& name) { kv.root_parent_zero = name == "zero"; },
          "What a first block has for a parent [nil]")
-      ->check(CLI::IsMember({"nil", "zero"}));
+      ->check(config::one_of({"nil", "zero"}));
   sim.add_option("--kv-first-seq", kv.first_sequence, "Number of the first batch")
       ->capture_default_str();
   sim.add_option("--kv-buffer", kv.buffer,
@@ -56,12 +57,12 @@ void add_kv_flags(CLI::App& sim, Options& options) {
   sim.add_option_function<std::string>(
          "--decode-cache", [&kv](const std::string& name) { kv.decode_cache = name == "on"; },
          "Whether a decode worker has a prefix cache [vLLM: on, others: off]")
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(config::one_of({"on", "off"}));
   sim.add_option_function<std::string>(
          "--kv-host-events",
          [&kv](const std::string& name) { kv.host_hashes_only = name == "hashes"; },
          "vLLM: whether stores in host memory have their tokens [full]")
-      ->check(CLI::IsMember({"full", "hashes"}));
+      ->check(config::one_of({"full", "hashes"}));
   sim.add_option("--host-blocks", kv.host_blocks,
                  "vLLM and SGLang: KV blocks of each rank in host memory, for what was evicted")
       ->check(CLI::Range(0U, 1U << 28U))

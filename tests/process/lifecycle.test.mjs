@@ -152,6 +152,34 @@ scenario('--help lists the options', async (s) => {
   }
 });
 
+scenario('baton alone lists its commands', async (s) => {
+  const alone = s.adopt(new Process('alone', []));
+  alone.expectedExit = 2;
+  assert.deepEqual(await alone.ended(), { code: 2, signal: null });
+  for (const command of ['serve', 'workers', 'explain', 'register', 'tokenize', 'bench', 'demo', 'sim']) {
+    assert.match(alone.stdout, new RegExp(`^  ${command} +\\w`, 'm'));
+  }
+  assert.equal(alone.stderr, '');
+});
+
+scenario('a mistyped command, option or value gets a suggestion', async (s) => {
+  for (const [args, words] of [
+    [['srve'], /^baton: unknown command 'srve'; did you mean serve\?\nSee 'baton --help'.\n$/],
+    [['serve', '--confg', 'x.yaml'], /^baton serve: unknown option '--confg'; did you mean --config\?\nSee 'baton serve --help'.\n$/],
+    [['workers', 'drian', '1'], /^baton workers: unknown command 'drian'; did you mean drain\?/],
+    [['register', '--rol', 'decode'], /^baton register: unknown option '--rol'; did you mean --role\?/],
+    [['sim', '--engine', 'vlm'], /^baton sim: --engine: unknown 'vlm'; did you mean vllm\?/],
+    [['bench', '--workload', 'shared-prefx'], /^baton bench: --workload: unknown 'shared-prefx'; did you mean shared-prefix\?/],
+    [['bench', '--api', 'x'], /^baton bench: --api: unknown 'x'; write one of chat, completions/],
+  ]) {
+    const mistyped = s.adopt(new Process(args.join(' '), args));
+    mistyped.expectedExit = 2;
+    assert.deepEqual(await mistyped.ended(), { code: 2, signal: null });
+    assert.match(mistyped.stderr, words);
+    assert.equal(mistyped.stdout, '');
+  }
+});
+
 scenario('an unknown command is named', async (s) => {
   for (const args of [['bogus'], ['bogus', '--config', 'x.yaml']]) {
     const nonsense = s.adopt(new Process('nonsense', args));

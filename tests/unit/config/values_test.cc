@@ -118,6 +118,21 @@ TEST(Nearest, FindsTheMistypedWordOrNothing) {
   EXPECT_EQ(nearest(std::string(100'000, 'x'), kWords), "");
 }
 
+TEST(Nearest, TwoLettersSwappedAreOneMistake) {
+  constexpr std::array<std::string_view, 2> kWords{"add", "drain"};
+  EXPECT_EQ(nearest("drian", kWords), "drain");
+  EXPECT_EQ(nearest("Drani", kWords), "drain");
+  EXPECT_EQ(nearest("adn", kWords), "add");
+  EXPECT_EQ(nearest("nidra", kWords), "");
+}
+
+TEST(Nearest, TakesTheOnlyWordThatBeginsWithTheText) {
+  constexpr std::array<std::string_view, 3> kWords{"version", "verbose-errors", "warmup"};
+  EXPECT_EQ(nearest("vers", kWords), "version");
+  EXPECT_EQ(nearest("ver", kWords), "");
+  EXPECT_EQ(nearest("w", kWords), "");
+}
+
 TEST(Values, ADurationMayBeZeroWhereThatMeansSomething) {
   EXPECT_EQ(parse_duration_or_zero("0s"), std::chrono::milliseconds(0));
   EXPECT_EQ(parse_duration_or_zero("2s"), std::chrono::milliseconds(2000));
