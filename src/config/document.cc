@@ -172,6 +172,14 @@ std::optional<int> line_of_control_character(std::string_view yaml) {
   return 1 + static_cast<int>(std::count(yaml.begin(), at, '\n'));
 }
 
+// Whether a tab stands before the first word of the line, where YAML counts columns.
+bool is_indented_by_tab(std::string_view yaml, int line) {
+  if (line < 1) return false;  // it is not known
+  for (; line > 1; --line) yaml.remove_prefix(std::min(yaml.find('\n'), yaml.size() - 1) + 1);
+  const std::size_t word = yaml.find_first_not_of(" \t-?");
+  return yaml.substr(0, word).contains('\t');
+}
+
 }  // namespace
 
 Node* Node::find(std::string_view wanted) {
@@ -208,7 +216,10 @@ std::expected<Node, Problem> read_document(std::string_view yaml, std::string_vi
     }
     return root;
   } catch (const YAML::Exception& e) {
-    return problem(line_of(e.mark), fmt::format("cannot be read as YAML: {}", e.msg));
+    const int line = line_of(e.mark);
+    if (is_indented_by_tab(yaml, line))
+      return problem(line, "a tab in the indentation, where YAML allows only spaces");
+    return problem(line, fmt::format("cannot be read as YAML: {}", e.msg));
   } catch (const std::exception& e) {
     return problem(0, fmt::format("cannot be read as YAML: {}", e.what()));
   }

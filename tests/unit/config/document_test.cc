@@ -25,6 +25,25 @@ TEST(Document, TextThatIsNotYamlIsRefusedWithItsLine) {
               says("baton.yaml:2", "control character"));
 }
 
+TEST(Document, ATabInTheIndentationIsNamedWithItsLine) {
+  for (const char* text :
+       {"log:\n\tlevel: info\n", "log:\n \tlevel: info\n", "models:\n\t- name: x\n",
+        "models:\n  -\tname: x\n", "log: {}\n\tlevel: info\n"}) {
+    EXPECT_THAT(refused(text), says("baton.yaml:2", "a tab in the indentation")) << text;
+  }
+  EXPECT_THAT(refused("log:\n  level: info\n\tformat: json\n"),
+              says("baton.yaml:3", "a tab in the indentation"));
+  EXPECT_THAT(refused("log:\tlevel: info\n"), says("baton.yaml:1", "cannot be read as YAML"));
+  EXPECT_THAT(refused("log: [\n\t"), Not(IsEmpty()));
+}
+
+TEST(Document, TabsElsewhereAreAllowed) {
+  for (const char* text : {"log:\n  level:\tinfo\n", "log:\n  level: info\t# why\n",
+                           "\t\nlog:\n  level: info\n", "log: {\n\tlevel: info}\n"}) {
+    EXPECT_TRUE(read_document(text, "baton.yaml")) << text;
+  }
+}
+
 TEST(Document, DeepNestingAndHugeTextsAreRefused) {
   EXPECT_THAT(refused(std::string(10'000, '[')), ElementsAre(HasSubstr("nested too deeply")));
   std::string maps;
