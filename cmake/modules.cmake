@@ -15,6 +15,23 @@ function(baton_module name)
   endif()
 endfunction()
 
+# baton_embed(NAME NAMESPACE NS FUNCTION FILE ...): `std::string_view FUNCTION()` in NS is the text of FILE, put into the module
+# when it is built. The functions are declared by hand.
+function(baton_embed name)
+  cmake_parse_arguments(ARG "" "NAMESPACE" "" ${ARGN})
+  set(pairs ${ARG_UNPARSED_ARGUMENTS})
+  while(pairs)
+    list(POP_FRONT pairs function file)
+    set(output ${CMAKE_CURRENT_BINARY_DIR}/${function}.cc)
+    set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
+    add_custom_command(OUTPUT ${output}
+      COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_CURRENT_SOURCE_DIR}/${file} -DOUTPUT=${output} -DNAMESPACE=${ARG_NAMESPACE}
+        -DFUNCTION=${function} -P ${script}
+      DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${script} VERBATIM)
+    target_sources(baton_${name} PRIVATE ${output})
+  endwhile()
+endfunction()
+
 # baton_precompile_headers(TARGET [ASIO] [TEST]): foreign headers cost more than most of our files do; they are parsed once
 # for each kind of target and shared. Never our own: a change of one would compile everything again.
 # Every file still includes what it uses; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON shows whether it does.

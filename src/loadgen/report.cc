@@ -23,6 +23,10 @@ std::string embedded(const Json& data) {
   return safe;
 }
 
+void fill(std::string& page, std::string_view place, std::string_view text) {
+  page.replace(page.find(place), place.size(), text);
+}
+
 }  // namespace
 
 std::string report_html(std::span<const Json> results) {
@@ -31,25 +35,11 @@ std::string report_html(std::span<const Json> results) {
     result.erase("samples");  // single requests are not drawn
     data.push_back(std::move(result));
   }
-  return fmt::format(R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>baton bench</title>
-<style>
-{}</style>
-</head>
-<body>
-<header><h1>baton bench</h1><p id="about"></p></header>
-<main id="page"><noscript>The plots are drawn by a script in this page; allow it.</noscript></main>
-<script type="application/json" id="data">{}</script>
-<script>
-{}{}</script>
-</body>
-</html>
-)",
-                     report_style(), embedded(data), report_plots(), report_script());
+  std::string page(report_page());
+  fill(page, "{{style}}", report_style());
+  fill(page, "{{script}}", fmt::format("{}{}", report_plots(), report_script()));
+  fill(page, "{{data}}", embedded(data));
+  return page;
 }
 
 }  // namespace baton::loadgen

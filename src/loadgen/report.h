@@ -14,7 +14,8 @@ namespace baton::loadgen {
 // itself: data, style and script are in it.
 std::string report_html(std::span<const nlohmann::ordered_json> results);
 
-// Parts of the page, the same for all.
+// Parts of the page, the same for all: the files in report/.
+std::string_view report_page();
 std::string_view report_style();
 std::string_view report_plots();
 std::string_view report_script();

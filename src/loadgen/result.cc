@@ -125,7 +125,8 @@ Json summary_json(const Outcome& outcome) {
                {"requests_per_s", per_second(tally.good)},
                {"share", share(static_cast<double>(tally.good), static_cast<double>(judged))}};
   }
-  return {{"measured_s", rounded(window)},
+  return {{"measured_from_s", in_seconds(begin)},
+          {"measured_s", rounded(window)},
           {"elapsed_s", in_seconds(outcome.elapsed)},
           {"interrupted", outcome.interrupted},
           {"requests",

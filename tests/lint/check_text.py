@@ -9,8 +9,8 @@ from pathlib import Path
 
 import tree
 
-SOURCE_SUFFIXES = tree.CPP_SUFFIXES | {".py", ".js", ".mjs", ".cmake", ".sh"}
-TEXT_SUFFIXES = SOURCE_SUFFIXES | {".md", ".json", ".yaml", ".yml", ".txt", ".cfg", ".conf"}
+SOURCE_SUFFIXES = tree.CPP_SUFFIXES | {".py", ".js", ".mjs", ".css", ".cmake", ".sh"}
+TEXT_SUFFIXES = SOURCE_SUFFIXES | {".md", ".html", ".json", ".yaml", ".yml", ".txt", ".cfg", ".conf"}
 # Samples of foreign bytes are kept as they came.
 FOREIGN = ("tests/fuzz/corpus/",)
 

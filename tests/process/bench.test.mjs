@@ -159,11 +159,36 @@ scenario('through the router: workers, its own figures, report and comparison', 
     const report = openReport(await readFile(page, 'utf8'));
     assert.deepEqual(report.data[0].summary, one.result.summary);
     assert.match(report.about, /shared-prefix/);
-    for (const title of ['Time to first token', 'Between tokens', 'Output', 'Cache hits', 'prefill workers', 'decode workers', 'decode in flight']) {
+    for (const title of ['Time to first token', 'Between tokens', 'Output', 'Cache hits', 'Prefill workers', 'Decode workers', 'Decode workers, requests in flight']) {
       assert.ok(report.page.includes(title), title);
     }
     assert.ok(!/NaN|undefined|Infinity/.test(report.page), 'every figure is one');
     assert.ok((report.page.match(/class="curve"/g) ?? []).length >= 8);
+    assert.ok(!report.page.includes('class="warmup"'), 'there was none');
+    for (const [, words] of report.page.matchAll(/<figcaption>(.*?) <small>/g)) {
+      assert.ok(!/\b(\w+) \1\b/i.test(words), `no word stands twice in "${words}"`);
+    }
+  });
+
+  await s.step('the report marks the warm-up, and no label leaves its picture', async () => {
+    const marked = s.file('warm.html');
+    const warm = await bench(s, fleet.router.address, [...flags, '--concurrency', '1', '--warmup', '20', '--report', marked, '--label', 'warm']);
+    assert.ok(warm.result.summary.measured_from_s > 0);
+    const report = openReport(await readFile(marked, 'utf8'));
+    assert.ok(report.page.includes('class="warmup"'), 'a single run has an area');
+    for (const [, width, drawing] of report.page.matchAll(/<svg viewBox="0 0 (\d+) \d+"[^>]*>(.*?)<\/svg>/g)) {
+      for (const [, x, anchor, text] of drawing.matchAll(/<text x="([\d.-]+)" y="[\d.-]+"(?: text-anchor="(\w+)")?>([^<]*)</g)) {
+        // Digits of this font are a little above 6 units wide.
+        const room = { end: [1, 0], middle: [0.5, 0.5] }[anchor] ?? [0, 1];
+        const [left, right] = room.map((share) => share * text.length * 6.4);
+        assert.ok(Number(x) - left >= 0 && Number(x) + right <= Number(width), `"${text}" at ${x} fits into ${width}`);
+      }
+    }
+    const two = s.file('two.html');
+    const process = s.adopt(new Process('compare', ['bench', 'compare', warm.output, one.output, '--report', two]));
+    await process.ended();
+    const compared = openReport(await readFile(two, 'utf8'));
+    assert.ok(compared.page.includes('class="warmup-end"') && !compared.page.includes('class="warmup"'), 'several have lines');
   });
 
   await s.step('results are compared in a table and a page', async () => {

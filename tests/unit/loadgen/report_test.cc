@@ -62,6 +62,17 @@ TEST(Report, NeedsNothingFromElsewhere) {
   EXPECT_THAT(page, HasSubstr("prefers-color-scheme: dark"));
 }
 
+TEST(Report, HasAllItsPartsOnce) {
+  const std::vector<OrderedJson> results{result_of("{{script}}{{style}}", 10)};
+  const std::string page = report_html(results);
+  for (const std::string_view part : {report_style(), report_plots(), report_script()}) {
+    const std::size_t at = page.find(part);
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_EQ(page.find(part, at + 1), std::string::npos);
+  }
+  EXPECT_EQ(OrderedJson::parse(data_of(page))[0]["label"], "{{script}}{{style}}");
+}
+
 TEST(Report, IsNotBrokenByNamesThatLookLikeMarkup) {
   const std::vector<OrderedJson> results{result_of("<img src=x>", 10)};
   const std::string page = report_html(results);

@@ -69,6 +69,7 @@ TEST(Result, HasTheFiguresOfTheRun) {
   EXPECT_EQ(result["label"], "mine");
   EXPECT_EQ(result["started_at"], "1970-01-01T00:00:00Z");
   const OrderedJson& summary = result["summary"];
+  EXPECT_EQ(summary["measured_from_s"], 1.0);
   EXPECT_EQ(summary["measured_s"], 2.0);  // from 1 s to 3 s
   EXPECT_EQ(summary["requests"]["completed"], 20);
   EXPECT_EQ(summary["requests"]["refused"], 1);
