@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <deque>
+#include <exception>
 #include <future>
 #include <map>
 #include <mutex>
@@ -74,8 +75,14 @@ void FeedThread::open(FeedSpec spec, kvindex::Slot slot) {
     state_->cells[spec.holder] = cell;
   }
   state_->context.changes.note(*cell, spec.holder);
+  // Nobody waits for it: what goes wrong is said there.
   state_->post([state = state_.get(), spec = std::move(spec), slot, cell = std::move(cell)] {
-    state->open(spec, slot, cell);
+    try {
+      state->open(spec, slot, cell);
+    } catch (const std::exception& failure) {  // no memory, most likely
+      state->context.log.error("feed_failed",
+                               {{"endpoint", spec.events}, {"error", failure.what()}});
+    }
   });
 }
 

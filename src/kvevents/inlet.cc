@@ -95,9 +95,13 @@ void Inlet::add(FeedReader& reader) {
 }
 
 void Inlet::begin(FeedReader& reader) {
-  socket_->set(zmq::sockopt::subscribe, reader.spec().topic);
+  if (!subscribe(*socket_, reader.spec().topic)) {
+    failed("ZeroMQ refuses the subscription");
+    context_.readiness.set_time(*this, std::chrono::steady_clock::now() + kLongestReconnectPause);
+    return;
+  }
   context_.readiness.make_ready(*this);
-  reader.opened(socket_->get(zmq::sockopt::last_endpoint), bound_);
+  reader.opened(address_of(*socket_), bound_);
   // Who connects to us is not known before he sends.
   if (bound_ || connected_) reader.connected();
   reader.show();
@@ -107,7 +111,7 @@ void Inlet::remove(FeedReader& reader) {
   std::erase(readers_, &reader);
   meant_.clear();
   if (!socket_) return;
-  socket_->set(zmq::sockopt::unsubscribe, reader.spec().topic);
+  unsubscribe(*socket_, reader.spec().topic);
   context_.readiness.make_ready(*this);
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -136,6 +137,25 @@ ConnectionNews read_monitor(zmq::socket_t& monitor) {
   return news;
 }
 
-int descriptor(zmq::socket_t& socket) { return socket.get(zmq::sockopt::fd); }
+bool subscribe(zmq::socket_t& subscriber, const std::string& topic) {
+  return zmq_setsockopt(subscriber.handle(), ZMQ_SUBSCRIBE, topic.data(), topic.size()) == 0;
+}
+
+void unsubscribe(zmq::socket_t& subscriber, const std::string& topic) {
+  zmq_setsockopt(subscriber.handle(), ZMQ_UNSUBSCRIBE, topic.data(), topic.size());
+}
+
+std::string address_of(zmq::socket_t& socket) {
+  std::array<char, 1'024> text{};
+  std::size_t size = text.size();
+  if (zmq_getsockopt(socket.handle(), ZMQ_LAST_ENDPOINT, text.data(), &size) != 0) return {};
+  return text.data();
+}
+
+int descriptor(zmq::socket_t& socket) {
+  int found = -1;
+  std::size_t size = sizeof(found);
+  return zmq_getsockopt(socket.handle(), ZMQ_FD, &found, &size) == 0 ? found : -1;
+}
 
 }  // namespace baton::kvevents

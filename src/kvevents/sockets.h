@@ -61,6 +61,12 @@ struct ConnectionNews {
 };
 ConnectionNews read_monitor(zmq::socket_t& monitor);
 
+// None of these throws: what ZeroMQ refuses ends neither the loop nor the feeds of others.
+bool subscribe(zmq::socket_t& subscriber, const std::string& topic);
+void unsubscribe(zmq::socket_t& subscriber, const std::string& topic);
+// Where it is bound or connected to; empty where that is not known.
+std::string address_of(zmq::socket_t& socket);
+// -1: it has none.
 int descriptor(zmq::socket_t& socket);
 
 }  // namespace baton::kvevents
