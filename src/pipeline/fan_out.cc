@@ -216,6 +216,8 @@ awaitable<void> serve_branch(BranchTask task, std::shared_ptr<Gathering> all,
     }
   }
   if (record.error && record.status == 0) record.status = record.error->http_status();
+  // Here, where it is known to have ended: the request may end while others still run.
+  if (record.cache_watch && !record.error) record.cache_watch->finish(record.usage);
   record.trail.page.close(outcome_of(record));
   all->merger.branch_ended(record.error);
   // The others are of no use without this one.
@@ -255,9 +257,6 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
         metrics));
   }
   co_await merger.wait_for_all();
-  for (const RequestRecord& branch : all->records) {
-    if (branch.cache_watch && !branch.error) branch.cache_watch->finish(branch.usage);
-  }
   record.trail = all->records.front().trail;
   record.trail.page = {};  // each branch has closed its own
   record.first_token = all->records.front().first_token;

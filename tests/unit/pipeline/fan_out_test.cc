@@ -70,7 +70,8 @@ struct FanOutTest : handoff::HandoffFixture {
                         .response_bytes = 1024 * 1024,
                         .tell_workers = false,
                         .continuity = {}};
-      FanOut fan_out{*handoff, tasks, wanted, branches, static_cast<std::size_t>(n), caches, {}};
+      FanOut fan_out{*handoff, tasks, wanted, branches, static_cast<std::size_t>(n),
+                     caches,   tokens};
       result = co_await serve_branches(std::move(fan_out), std::move(delivery), sink, record,
                                        model_metrics, cancellation);
       ended = true;
@@ -100,6 +101,7 @@ struct FanOutTest : handoff::HandoffFixture {
   ModelMetrics model_metrics{metrics, "m"};
   RequestRecord record;
   RecordingSink sink{io};
+  PromptTokens tokens;
   std::optional<Result<void>> result;
   bool ended = false;
 };
@@ -211,6 +213,42 @@ TEST_F(FanOutTest, ABranchThatIsRefusedEndsAllWithThatErrorAtOnce) {
   EXPECT_EQ(result->error().message(), "bad choice");
   EXPECT_EQ(record.status, 0) << "so it is told by its status";
   EXPECT_EQ(sink.answers, 0);
+}
+
+// A prefill that runs on, or is dropped, has left no blocks: no event is due of it.
+TEST_F(FanOutTest, ABranchThatStillRunsWhenAnotherFailsIsNotTakenForComputed) {
+  grace = std::chrono::hours(1);
+  FakeEngine slow([](FakePeer& peer) {
+    const auto request = peer.read_request();
+    if (!request) return;
+    if (id_of(*request).starts_with("id-1-1")) {
+      peer.wait_for_proceed();
+      peer.write(response(400, R"({"message":"bad choice"})"));
+    }
+    peer.wait_for_drop();
+  });
+  const FakeEngine decode(streams());
+  serve(Engine::Vllm, {{Role::Prefill, slow.endpoint()}, {Role::Decode, decode.endpoint()}});
+  const kvindex::Holder holder{worker(slow.endpoint()).id(), 0};
+  const kvindex::BlockShape shape{.size = 2};
+  overlap::Caches::Table table;
+  const auto cache = std::make_shared<overlap::Cache>(
+      overlap::Cache::Identity{.holder = holder, .worker = "w", .authority = "a", .model = "m"},
+      caches.index().join(holder), shape);
+  cache->set_health(overlap::FeedHealth::Live);
+  table.caches[holder] = cache;
+  table.plans["m"].shapes = {shape};
+  caches.publish(std::move(table));
+  const std::vector<kvindex::TokenId> prompt{1, 2, 3, 4, 5};
+  tokens.blocks = {std::make_shared<const overlap::PromptBlocks>(
+      overlap::hash_prompt(caches.plan("m"), prompt, ""))};
+  begin_request(kThree);
+  run_until([&] { return slow.requests().size() == 3 && slow.pauses() == 1; });
+  slow.proceed();
+  run_until([this] { return ended; });
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().message(), "bad choice");
+  EXPECT_THAT(caches.take_expecting(), testing::IsEmpty());
 }
 
 TEST_F(FanOutTest, ABranchThatBreaksMidStreamEndsAllWithOneError) {
