@@ -56,7 +56,8 @@ std::string cache_of(const Json& cache) {
   if (!cache.is_object()) return "off";
   const std::string source = cache.at("source");
   const std::string feed = cache.at("feed");
-  if (feed == "silent" || feed == "mixed" || feed == "broken") return feed + "!";
+  if (feed == "silent" || feed == "unreachable" || feed == "mixed" || feed == "broken")
+    return feed + "!";
   if (source == "events")
     return fmt::format("events {}", short_count(cache.at("blocks").get<std::uint64_t>()));
   if (source == "decisions") return source;
@@ -64,8 +65,16 @@ std::string cache_of(const Json& cache) {
   return feed == "live" ? "wrong!" : plain(feed);
 }
 
+// Why it is in its state or, of one whose state needs no reason, why its KV events do not count.
+std::string reason_of(const Json& worker, const Json& cache) {
+  const Json& state = worker.at("reason");
+  if (state.is_string()) return plain(state);
+  const Json feed = cache.is_object() ? cache.value("reason", Json()) : Json();
+  return feed.is_string() ? plain(feed) : std::string();
+}
+
 Row row_of(const Json& worker) {
-  const Json& reason = worker.at("reason");
+  const Json cache = worker.value("kv_cache", Json());
   return {plain(worker.at("model")),
           plain(worker.at("namespace")),
           plain(worker.at("role")),
@@ -75,8 +84,8 @@ Row row_of(const Json& worker) {
           plain(worker.at("state")),
           std::to_string(worker.at("in_flight").get<std::int64_t>()),
           ago(worker.at("last_success_seconds_ago")),
-          cache_of(worker.value("kv_cache", Json())),
-          reason.is_string() ? plain(reason) : std::string()};
+          cache_of(cache),
+          reason_of(worker, cache)};
 }
 
 std::string_view colour_of(std::string_view state) {

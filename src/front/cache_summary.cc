@@ -24,10 +24,12 @@ std::pair<int, int> badness(FeedHealth feed, Trusted source) {
         return 2;
       case FeedHealth::Silent:
         return 3;
-      case FeedHealth::Mixed:
+      case FeedHealth::Unreachable:
         return 4;
-      case FeedHealth::Broken:
+      case FeedHealth::Mixed:
         return 5;
+      case FeedHealth::Broken:
+        return 6;
     }
     std::unreachable();
   };
@@ -45,10 +47,15 @@ std::optional<CacheSummary> summarize_cache(const overlap::Caches& caches,
     const FeedHealth feed = cache->health();
     const Trusted source = cache->trusted(caches.settings().source);
     if (!summary) {
-      summary = {.source = source, .feed = feed, .block_size = cache->shape().size, .blocks = 0};
+      summary = {.source = source,
+                 .feed = feed,
+                 .reason = cache->reason(),
+                 .block_size = cache->shape().size,
+                 .blocks = 0};
     } else if (badness(feed, source) > badness(summary->feed, summary->source)) {
       summary->source = source;
       summary->feed = feed;
+      summary->reason = cache->reason();
     }
     const auto holding = caches.index().holding(cache->slot());
     summary->blocks += std::reduce(holding.blocks.begin(), holding.blocks.end());

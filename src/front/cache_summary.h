@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace baton::front {
 
@@ -15,6 +16,7 @@ namespace baton::front {
 struct CacheSummary {
   overlap::Trusted source = overlap::Trusted::Nothing;  // of the rank that is worst off
   overlap::FeedHealth feed = overlap::FeedHealth::None;
+  std::string reason;  // why its feed does not count; may be empty
   std::uint32_t block_size = 0;
   std::size_t blocks = 0;  // that its events say it holds: in all tiers, of all ranks
   bool operator==(const CacheSummary&) const = default;

@@ -103,6 +103,7 @@ Json cache_json(const overlap::Caches& caches, const Report& report,
             {"bigram", cache.shape().bigram},
             {"source", overlap::to_string(cache.trusted(caches.settings().source))},
             {"feed", overlap::to_string(cache.health())},
+            {"reason", json_or_null(cache.reason())},
             {"believed", cache.believed()}};
   add_plan(report.plan, json);
   add_status(report.status, json);

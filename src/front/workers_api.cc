@@ -56,6 +56,7 @@ Json cache_json(const std::optional<CacheSummary>& cache) {
   if (!cache) return nullptr;
   return {{"source", overlap::to_string(cache->source)},
           {"feed", overlap::to_string(cache->feed)},
+          {"reason", cache->reason.empty() ? Json() : Json(cache->reason)},
           {"block_size", cache->block_size},
           {"blocks", cache->blocks}};
 }

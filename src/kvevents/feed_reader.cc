@@ -50,9 +50,15 @@ void FeedReader::opened(std::string_view endpoint, bool bound) {
                                     {"replay", !spec_.replay.empty()}});
 }
 
+void FeedReader::refused(std::size_t attempts) {
+  if (!reached_) refusals_ += attempts;
+}
+
 void FeedReader::disconnected() { sequence_.disconnected(); }
 
 void FeedReader::connected() {
+  reached_ = true;
+  refusals_ = 0;
   fresh_ = true;
   confirm_at_.reset();
   sequence_.reconnected();
@@ -130,6 +136,7 @@ FeedStatus FeedReader::status() const {
                     .replayed = counts.replayed,
                     .duplicates = counts.duplicates,
                     .restarts = counts.restarts,
+                    .refusals = refusals_,
                     .shape = applier_.shape(),
                     .resumable = applier_.resumable(),
                     .tally = applier_.tally()};

@@ -80,6 +80,8 @@ class FeedReader final : public Source, private Sequence::Sink {
 
   // There is a socket, at that address.
   void opened(std::string_view endpoint, bool bound);
+  // So many attempts to connect have failed.
+  void refused(std::size_t attempts);
   void disconnected();
   // A connection to the publisher stands, the first one or another.
   void connected();
@@ -127,6 +129,8 @@ class FeedReader final : public Source, private Sequence::Sink {
   std::optional<Clock::time_point> ask_at_;      // next
   Clock::time_point reply_by_;                   // or it has failed
   Clock::time_point end_by_;                     // or it has failed, too
+  bool reached_ = false;                         // the publisher, at least once
+  std::uint64_t refusals_ = 0;                   // before that
   bool fresh_ = false;                           // connection, of which nothing has come yet
   std::optional<Clock::time_point> confirm_at_;
 

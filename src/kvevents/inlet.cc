@@ -134,6 +134,12 @@ void Inlet::heed_connection() {
     pause_ = kFirstPause;
   }
   lost_ = lost_ || news.lost;
+  if (news.refused > 0 && !connected_) {
+    for (FeedReader* reader : readers_) {
+      reader->refused(news.refused);
+      reader->show();
+    }
+  }
   if (!news.made) return;
   tell_lost();
   for (FeedReader* reader : readers_) {

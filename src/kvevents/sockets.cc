@@ -27,8 +27,9 @@ constexpr int kHeartbeatPatienceMs = 15'000;
 
 constexpr int kLost = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
-constexpr int kWatched =
-    kLost | ZMQ_EVENT_CONNECT_DELAYED | ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+// Closed: an attempt to connect has failed; the end of a connection is another event.
+constexpr int kWatched = kLost | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_DELAYED |
+                         ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
 
 void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::linger, 0);
@@ -133,6 +134,7 @@ ConnectionNews read_monitor(zmq::socket_t& monitor) {
     news.given_up = (event & kLost) != 0;
     news.lost = news.lost || *news.given_up;
     if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) news.made = true;
+    if (event == ZMQ_EVENT_CLOSED) ++news.refused;
   }
   return news;
 }

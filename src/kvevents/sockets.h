@@ -57,6 +57,7 @@ class Message {
 struct ConnectionNews {
   bool lost = false;
   bool made = false;
+  std::size_t refused = 0;       // attempts to connect
   std::optional<bool> given_up;  // as far as known; nothing: no news
 };
 ConnectionNews read_monitor(zmq::socket_t& monitor);

@@ -60,6 +60,15 @@ class Cache {
   FeedHealth set_health(FeedHealth health) {
     return change([health](Verdict& verdict) { verdict.health = health; }).health;
   }
+  // Why the feed does not count, in words; empty where it does, or has no need to.
+  std::string reason() const {
+    const std::lock_guard lock(mutex_);
+    return reason_;
+  }
+  void set_reason(std::string reason) {
+    const std::lock_guard lock(mutex_);
+    reason_ = std::move(reason);
+  }
   Hidden hidden() const { return hidden_.load(std::memory_order_relaxed); }
   // Whether it is mixed from now on, by what it was sent before that was known.
   bool set_hidden(Hidden hidden);
@@ -112,6 +121,7 @@ class Cache {
   std::atomic<Hidden> hidden_{Hidden()};
   std::atomic<bool> salted_{false};  // it was sent salted prompts
   mutable std::mutex mutex_;
+  std::string reason_;                  // under mutex_
   TruthMeter meter_;                    // under mutex_
   std::uint64_t predicted_tokens_ = 0;  // under mutex_
   std::uint64_t reported_tokens_ = 0;   // under mutex_

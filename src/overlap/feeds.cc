@@ -3,6 +3,7 @@
 #include "overlap/feeds.h"
 
 #include "net/await.h"
+#include "overlap/feed_reason.h"
 
 #include <algorithm>
 #include <exception>
@@ -23,6 +24,8 @@ using kvindex::Holder;
 constexpr std::chrono::milliseconds kRound{250};
 // Workers, in a round in which none has come or gone.
 constexpr std::size_t kLookedAt = 256;
+// The first may have been under way when the engine answered.
+constexpr std::uint64_t kRefusals = 2;
 // A thread reads more than a million events a second: few are enough for any fleet.
 constexpr std::size_t kCoresPerThread = 8;
 constexpr std::size_t kMostThreads = 4;
@@ -190,6 +193,7 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
       at = listeners_
                .emplace(holder, Listener{.cache = std::move(cache),
                                          .plan = {},
+                                         .engine = worker.spec().engine,
                                          .saved_as = SnapshotKeeper::name_of(worker.authority(),
                                                                              worker.spec().instance,
                                                                              member.model->name()),
@@ -197,7 +201,8 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
                                          .poll = {},
                                          .shape_told = false,
                                          .adapter = {},
-                                         .status = {}})
+                                         .status = {},
+                                         .refusals = {}})
                .first;
       table_changed_ = true;
     }
@@ -312,7 +317,9 @@ void Feeds::stop_listening(Listener& listener) {
   listener.thread = nullptr;
   listener.poll.reset();
   listener.status.reset();
+  listener.refusals.reset();
   listener.cache->set_health(FeedHealth::None);
+  listener.cache->set_reason({});
 }
 
 Feeds::Listeners::iterator Feeds::leave(Listeners::iterator at) {
@@ -327,6 +334,17 @@ void Feeds::set_shape(Listener& listener, kvindex::BlockShape shape) {
   if (listener.cache->shape() == shape) return;
   listener.cache->set_shape(shape);
   table_changed_ = true;
+}
+
+// An engine that answers publishes already: attempts that were made since should not fail.
+bool Feeds::is_unreachable(Listener& listener) const {
+  const std::uint64_t refusals = listener.status->refusals;
+  if (refusals == 0 || facts_(listener.cache->identity().holder.worker) == nullptr) {
+    listener.refusals.reset();
+    return false;
+  }
+  if (!listener.refusals) listener.refusals = refusals;
+  return refusals >= *listener.refusals + kRefusals;
 }
 
 // Whether what the feed says can be used, and what its blocks look like.
@@ -345,24 +363,31 @@ void Feeds::judge(Listener& listener) {
       (status->state != FeedState::Replaying || cache.health() == FeedHealth::Live);
   FeedHealth health = confirmed ? FeedHealth::Live : FeedHealth::Waiting;
   if (silent) health = FeedHealth::Silent;
+  // An engine that has served requests answers, whether or not it is asked.
+  if (is_unreachable(listener) || (silent && status->refusals > 0))
+    health = FeedHealth::Unreachable;
   if (cache.mixed()) health = FeedHealth::Mixed;
   if (status->state == FeedState::Broken) health = FeedHealth::Broken;
   const FeedHealth before = cache.set_health(health);
   if (before == health) return;
   const Cache::Identity& identity = cache.identity();
+  std::string reason = feed_reason(health, listener.plan, listener.engine);
+  cache.set_reason(reason);
   // Whoever is there now need not be the engine that was sent anything.
   const bool doubted = before == FeedHealth::Live && health == FeedHealth::Waiting;
-  if (doubted) caches_.forget(identity.holder);
+  if (doubted) {
+    caches_.forget(identity.holder);
+    reason = "the connection broke, and nothing has shown yet that its engine is the same";
+  }
   const auto rank = static_cast<std::int64_t>(identity.holder.rank);
   const Trusted source = cache.trusted(caches_.settings().source);
-  const bool down =
-      health == FeedHealth::Silent || health == FeedHealth::Mixed || health == FeedHealth::Broken;
-  if (doubted || down) {
+  if (!reason.empty()) {
     log_.warning("kv_feed_down", {{"model", identity.model},
                                   {"worker", identity.worker},
                                   {"rank", rank},
                                   {"feed", to_string(health)},
-                                  {"goes_by", to_string(source)}});
+                                  {"goes_by", to_string(source)},
+                                  {"reason", reason}});
   } else if (health == FeedHealth::Live) {
     log_.info("kv_feed_up", {{"model", identity.model},
                              {"worker", identity.worker},

@@ -61,12 +61,14 @@ class Feeds {
   struct Listener {
     std::shared_ptr<Cache> cache;
     FeedPlan plan;
+    model::Engine engine = model::Engine::Vllm;
     std::string saved_as;                        // see SnapshotKeeper
     kvevents::FeedThread* thread = nullptr;      // Subscribe
     std::shared_ptr<EventPoll> poll;             // Poll
     bool shape_told = false;                     // by its events, or by what was saved of them
     std::string adapter;                         // that its model is, as the engine last said
     std::optional<kvevents::FeedStatus> status;  // when it was last looked at
+    std::optional<std::uint64_t> refusals;       // of it when its engine first answered
   };
   using Listeners = std::map<kvindex::Holder, Listener>;
 
@@ -85,6 +87,7 @@ class Feeds {
   void stop_listening(Listener& listener);
   Listeners::iterator leave(Listeners::iterator at);
   void judge(Listener& listener);
+  bool is_unreachable(Listener& listener) const;
   void set_shape(Listener& listener, kvindex::BlockShape shape);
   void publish();
   kvevents::FeedThread& thread_of(const std::string& endpoint);

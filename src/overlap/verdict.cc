@@ -26,6 +26,8 @@ std::string_view to_string(FeedHealth health) {
       return "live";
     case FeedHealth::Silent:
       return "silent";
+    case FeedHealth::Unreachable:
+      return "unreachable";
     case FeedHealth::Mixed:
       return "mixed";
     case FeedHealth::Broken:

@@ -25,9 +25,10 @@ enum class FeedHealth : std::uint8_t {
   None,     // it has no feed
   Waiting,  // nothing has come yet, and nothing had to
   Live,
-  Silent,  // nothing comes although something should
-  Mixed,   // it does not tell apart blocks that its engine does
-  Broken,  // what comes cannot be read, or the feed cannot be had
+  Silent,       // nothing comes although something should
+  Unreachable,  // its engine answers, and nothing has ever listened where its events should be
+  Mixed,        // it does not tell apart blocks that its engine does
+  Broken,       // what comes cannot be read, or the feed cannot be had
 };
 std::string_view to_string(FeedHealth health);
 

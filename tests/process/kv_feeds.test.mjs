@@ -6,11 +6,11 @@ import net from 'node:net';
 
 import { ask, completion } from './support/ask.mjs';
 import { Router, Sim } from './support/fleet.mjs';
-import { request } from './support/http.mjs';
+import { fetchText, request } from './support/http.mjs';
 import { Audit, cacheOf, indexOf, matchesOf, untilCache } from './support/kv_book.mjs';
 import { Publisher } from './support/kv_feed.mjs';
 import { freePort } from './support/ports.mjs';
-import { until } from './support/process.mjs';
+import { Process, until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 import { writeTinyModel } from './support/tiny_model.mjs';
 
@@ -431,6 +431,35 @@ scenario('garbage on a feed costs what was known, and nothing else', async (s) =
   assert.equal((await request(sim.address, { path: '/reset_prefix_cache' })).status, 200);
   await send(20);
   await audit.agrees();
+});
+
+scenario('an engine that connects to the endpoint Baton connects to is named, and heard once it binds', async (s) => {
+  const feed = `tcp://127.0.0.1:${await freePort()}`;
+  const flags = { ...SMALL, kvEvents: feed };
+  const sim = await Sim.start(s, { ...flags, kvConnect: true });
+  const router = await routerFor(s, [{ ...sim.worker(), kv_events: feed }]);
+  const { reason, source } = await untilCache(router, sim, 'it is unreachable', ({ feed: state }) => state === 'unreachable');
+  assert.ok(reason.includes(`cannot connect to ${feed}`) && reason.includes('tcp://*:5557'), reason);
+  assert.equal(source, 'decisions');
+  const [line, ...more] = router.logLines('kv_feed_down');
+  assert.deepEqual([line.worker, line.feed, line.reason, more], [nameOf(sim), 'unreachable', reason, []]);
+  assert.equal(await router.metric('baton_kv_feeds', { state: 'unreachable' }), 1);
+  const [worker] = JSON.parse(await fetchText(router.admin, '/workers')).workers;
+  assert.deepEqual([worker.kv_cache.feed, worker.kv_cache.reason, worker.state], ['unreachable', reason, 'ready']);
+  const table = s.adopt(new Process('workers', ['workers', '--admin', router.admin]));
+  assert.equal((await table.ended()).code, 0);
+  assert.match(table.stdout, /unreachable! +cannot connect to tcp:/);
+
+  await sim.kill();
+  const port = sim.address.split(':')[1];
+  const bound = await Sim.again(s, () => Sim.start(s, { ...flags, port }));
+  await untilCache(router, bound, 'it is connected', ({ feed: state, reason: why }) => state === 'waiting' && why === null);
+  await router.allUp();
+  const fresh = freshPrompts();
+  await untilCache(router, bound, 'its events count', async ({ feed: state, source: by }) => {
+    if (state !== 'live') await compute(router, fresh());
+    return state === 'live' && by === 'events';
+  });
 });
 
 scenario('a feed where no publisher is', async (s) => {

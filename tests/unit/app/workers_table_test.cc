@@ -75,7 +75,17 @@ TEST(WorkersTable, MarksFeedsThatAreNotWell) {
   EXPECT_EQ(cell(cache("decisions", "silent", 5)), "silent!");
   EXPECT_EQ(cell(cache("nothing", "broken")), "broken!");
   EXPECT_EQ(cell(cache("decisions", "mixed", 5)), "mixed!");
+  EXPECT_EQ(cell(cache("decisions", "unreachable")), "unreachable!");
   EXPECT_EQ(cell(cache("nothing", "live", 5)), "wrong!");
+}
+
+TEST(WorkersTable, SaysWhyAFeedIsNotWellUnlessTheWorkerItselfIsNot) {
+  Json feed = cache("decisions", "unreachable");
+  feed["reason"] = "cannot connect";
+  Json one = worker("w", feed);
+  EXPECT_THAT(lines_of({one}).at(1), EndsWith("unreachable!  cannot connect"));
+  one["reason"] = "it does not answer";
+  EXPECT_THAT(lines_of({one}).at(1), EndsWith("unreachable!  it does not answer"));
 }
 
 TEST(WorkersTable, ShortensCounts) {

@@ -28,10 +28,11 @@ TEST(CacheSummary, CountsTheBlocksOfAllTiersAndRanks) {
   fixture.store(*fixture.add_cache(*worker, 0), kPrompt, 2);
   fixture.store(*fixture.add_cache(*worker, 1), kPrompt, 1, kvindex::Tier::Disk);
   fixture.store(*fixture.add_cache(*other), kPrompt, 2);
-  EXPECT_EQ(
-      summarize_cache(fixture.caches, *worker),
-      (CacheSummary{
-          .source = Trusted::Events, .feed = FeedHealth::Live, .block_size = 4, .blocks = 3}));
+  EXPECT_EQ(summarize_cache(fixture.caches, *worker), (CacheSummary{.source = Trusted::Events,
+                                                                    .feed = FeedHealth::Live,
+                                                                    .reason = {},
+                                                                    .block_size = 4,
+                                                                    .blocks = 3}));
 }
 
 TEST(CacheSummary, TellsOfTheRankThatIsWorstOff) {
@@ -41,10 +42,13 @@ TEST(CacheSummary, TellsOfTheRankThatIsWorstOff) {
     const auto cache = fixture.add_cache(*worker, bad);
     fixture.add_cache(*worker, 1 - bad);
     const auto summary = [&] { return summarize_cache(fixture.caches, *worker).value(); };
-    for (const FeedHealth health : {FeedHealth::None, FeedHealth::Waiting, FeedHealth::Silent,
-                                    FeedHealth::Mixed, FeedHealth::Broken}) {
+    for (const FeedHealth health :
+         {FeedHealth::None, FeedHealth::Waiting, FeedHealth::Silent, FeedHealth::Unreachable,
+          FeedHealth::Mixed, FeedHealth::Broken}) {
       cache->set_health(health);
+      cache->set_reason("why");
       EXPECT_EQ(summary().feed, health) << bad;
+      EXPECT_EQ(summary().reason, "why") << bad;
       EXPECT_EQ(summary().source, Trusted::Decisions) << bad;
     }
     cache->set_health(FeedHealth::Live);

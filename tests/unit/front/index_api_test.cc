@@ -138,7 +138,7 @@ TEST_F(IndexApiTest, TellsHowAFeedIs) {
   one["truth"].erase("wrong");
   EXPECT_EQ(one, Json::parse(R"({
     "worker":"w","number":1,"url":"http://127.0.0.1:1","model":"m","role":"prefill",
-    "engine":"vllm","rank":1,"block_size":4,"bigram":false,"source":"events","feed":"live",
+    "engine":"vllm","rank":1,"block_size":4,"bigram":false,"source":"events","feed":"live","reason":null,
     "believed":true,"endpoint":"tcp://127.0.0.1:6","replay":"tcp://127.0.0.1:7",
     "way":"subscribe","state":"gap","sequence":41,"lag_ms":1.5,"batches":6,"events":8,"gaps":1,
     "lost":2,"replayed":3,"duplicates":4,"restarts":5,"malformed_batches":7,

@@ -105,10 +105,11 @@ TEST_F(WorkersApiTest, TellsWhatIsKnownOfItsCache) {
   EXPECT_EQ(json().at("kv_cache"), Json());
   caches[1] = {.source = overlap::Trusted::Decisions,
                .feed = overlap::FeedHealth::Silent,
+               .reason = "why",
                .block_size = 32,
                .blocks = 7};
-  const Json expected =
-      Json::parse(R"({"source":"decisions","feed":"silent","block_size":32,"blocks":7})");
+  const Json expected = Json::parse(
+      R"({"source":"decisions","feed":"silent","reason":"why","block_size":32,"blocks":7})");
   ASSERT_EQ(call("GET", "/workers"), 200);
   EXPECT_EQ(json()["workers"][0]["kv_cache"], expected);
   ASSERT_EQ(call("GET", "/workers/1"), 200);

@@ -42,6 +42,36 @@ TEST(SocketsTest, AMonitorThatWasStoppedIsToldNoMore) {
   EXPECT_FALSE(read_monitor(*monitor).given_up);
 }
 
+// Whoever only connects, as vLLM does to an endpoint with a host, is nobody to connect to.
+TEST(SocketsTest, AttemptsThatFailAreCountedUntilOneDoesNot) {
+  zmq::context_t context = make_context();
+  zmq::socket_t publisher(context, zmq::socket_type::pub);
+  publisher.set(zmq::sockopt::linger, 0);
+  publisher.bind("tcp://127.0.0.1:*");
+  const std::string endpoint = publisher.get(zmq::sockopt::last_endpoint);
+  publisher.unbind(endpoint);
+  auto subscriber = make_subscriber(context, endpoint, "inproc://refused");
+  ASSERT_TRUE(subscriber);
+  auto monitor = make_monitor(context, "inproc://refused");
+  ASSERT_TRUE(monitor);
+  std::size_t refused = 0;
+  const auto listen = [&] {
+    zmq::pollitem_t item{monitor->handle(), 0, ZMQ_POLLIN, 0};
+    zmq::poll(&item, 1);
+    const ConnectionNews news = read_monitor(*monitor);
+    refused += news.refused;
+    return news.made;
+  };
+  while (refused < 3) ASSERT_FALSE(listen());
+  publisher.bind(endpoint);
+  while (!listen()) continue;
+  refused = 0;
+  publisher.unbind(endpoint);
+  publisher.close();
+  while (refused < 1) listen();  // the end of a connection is no failed attempt, what follows is
+  stop_monitor(*subscriber);
+}
+
 // An engine publishes faster than we read: what is on its way is taken off its hands all the same, for
 // what it cannot get rid of it throws away. More than ZeroMQ queues unless told otherwise, and than
 // the system's own buffers hold beside that.

@@ -315,6 +315,79 @@ TEST_F(FeedsTest, AFeedThatStopsWhilePromptsAreComputedIsSilent) {
   EXPECT_THAT(lines, AllOf(HasSubstr(R"("feed":"silent")"), HasSubstr(R"("goes_by":"decisions")")));
 }
 
+// Nothing listens at its endpoint until it comes.
+class AbsentPublisher {
+ public:
+  AbsentPublisher() {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::rcvtimeo, 10'000);
+    socket_.bind("tcp://127.0.0.1:*");
+    endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
+    socket_.unbind(endpoint_);
+  }
+  const std::string& endpoint() const { return endpoint_; }
+  model::WorkerSpec spec() const {
+    model::WorkerSpec spec;
+    spec.endpoint = {"10.0.0.1", 8000};
+    spec.kv_feed = {.events = endpoint_, .replay = {}, .topic = {}};
+    return spec;
+  }
+  void come() { socket_.bind(endpoint_); }
+  void go() { socket_.close(); }
+  bool await_subscriber() {
+    zmq::message_t message;
+    return socket_.recv(message).has_value();
+  }
+  void publish(const kvevents::test::Batch& batch) {
+    for (const std::string& frame : {std::string(), kvevents::test::number_frame(0)})
+      socket_.send(zmq::buffer(frame), zmq::send_flags::sndmore);
+    socket_.send(zmq::buffer(kvevents::test::encode(batch, 1.0)), zmq::send_flags::none);
+  }
+
+ private:
+  zmq::context_t context_;
+  zmq::socket_t socket_{context_, zmq::socket_type::xpub};
+  std::string endpoint_;
+};
+
+// vLLM connects to an endpoint with a host, as Baton does: then neither hears the other.
+TEST_F(FeedsTest, AFeedWhoseEngineDoesNotListenIsUnreachableAndSaysWhy) {
+  begin();
+  AbsentPublisher publisher;
+  const auto id = world->announce(publisher.spec());
+  run_until([&] { return world->status().refusals > 3; });
+  EXPECT_EQ(world->health(), FeedHealth::Waiting) << "the engine may not be up";
+  EXPECT_EQ(world->cache()->reason(), "");
+  world->facts[id] = {};
+  wait_for(FeedHealth::Unreachable);
+  EXPECT_EQ(world->cache()->trusted(IndexSource::Auto), Trusted::Decisions);
+  EXPECT_THAT(world->cache()->reason(),
+              AllOf(HasSubstr("cannot connect to " + publisher.endpoint()), HasSubstr("vllm"),
+                    HasSubstr("tcp://*:5557")));
+  publisher.come();
+  ASSERT_TRUE(publisher.await_subscriber());
+  publisher.publish({.stored = {1}});
+  wait_for(FeedHealth::Live);
+  EXPECT_EQ(world->cache()->reason(), "");
+  publisher.go();
+  wait_for(FeedHealth::Waiting);
+  const std::string lines = end();
+  EXPECT_EQ(count(lines, R"("feed":"unreachable")"), 1U) << "one that was there once is restarted";
+  EXPECT_THAT(lines, HasSubstr(R"("reason":"cannot connect to )"));
+}
+
+TEST_F(FeedsTest, AnEngineThatServesIsKnownToBeUpWithoutBeingAsked) {
+  settings.silence = 50ms;
+  begin();
+  const AbsentPublisher publisher;
+  world->announce(publisher.spec());
+  run_until([&] { return world->status().refusals > 0; });
+  EXPECT_EQ(world->health(), FeedHealth::Waiting);
+  const auto holder = world->cache()->identity().holder;
+  world->caches.computed(holder, {.fills_blocks = true, .sent = Clock::now()});
+  wait_for(FeedHealth::Unreachable);
+}
+
 // SGLang's feeds have no replay socket: whether it is another engine is known with its next batch.
 TEST_F(FeedsTest, WithoutReplayNothingIsBelievedAfterABrokenConnectionUntilABatchComes) {
   begin();

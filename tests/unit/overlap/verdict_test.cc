@@ -44,6 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{IndexSource::Auto, FeedHealth::Waiting, kDecisions, kDecisions},
                     Row{IndexSource::Auto, FeedHealth::Live, kEvents, kNothing},
                     Row{IndexSource::Auto, FeedHealth::Silent, kDecisions, kDecisions},
+                    Row{IndexSource::Auto, FeedHealth::Unreachable, kDecisions, kDecisions},
                     Row{IndexSource::Auto, FeedHealth::Mixed, kDecisions, kDecisions},
                     Row{IndexSource::Events, FeedHealth::Mixed, kNothing, kNothing},
                     Row{IndexSource::Auto, FeedHealth::Broken, kDecisions, kDecisions}));
@@ -56,6 +57,8 @@ TEST(Verdict, NamesForPeople) {
   EXPECT_EQ(to_string(FeedHealth::Waiting), "waiting");
   EXPECT_EQ(to_string(FeedHealth::Live), "live");
   EXPECT_EQ(to_string(FeedHealth::Silent), "silent");
+  EXPECT_EQ(to_string(FeedHealth::Unreachable), "unreachable");
+  EXPECT_EQ(to_string(FeedHealth::Mixed), "mixed");
   EXPECT_EQ(to_string(FeedHealth::Broken), "broken");
 }
 
