@@ -83,11 +83,21 @@ Result<void> read_kv_events(const wire::JsonObject& object, Facts& facts) {
   events.endpoint.host = document.text("endpoint_host");
   if (is_wildcard(events.endpoint.host)) events.endpoint.host.clear();
   events.endpoint.port = document.count<std::uint16_t>("endpoint_port_base").value_or(0);
+  events.replay_port = document.count<std::uint16_t>("replay_endpoint_port_base").value_or(0);
   // This one counts in context parallelism, which page_size does not.
   if (const auto size = document.count<std::uint32_t>("block_size")) facts.block_size = size;
   const bool publishes = !events.publisher.empty() && events.publisher != "null";
   if (publishes && events.endpoint.port != 0) facts.kv_events = std::move(events);
   return document.result();
+}
+
+// Replicas times the groups of attention: --enable-dp-attention moves its ranks from the first to
+// the second (0.5.23), and older releases have only the first.
+std::optional<std::uint32_t> sglang_ranks(const Document& document) {
+  const auto replicas = document.count<std::uint32_t>("dp_size");
+  const auto groups = document.count<std::uint32_t>("attn_dp_size");
+  if (!replicas || !groups) return replicas ? replicas : groups;
+  return positive<std::uint32_t>(std::int64_t{*replicas} * *groups);
 }
 
 // ---- Prometheus text ----
@@ -221,7 +231,7 @@ Result<void> read_sglang_server_info(std::string_view json, Facts& facts) {
   if (!object) return fail(object.error());
   Document document(kDocument, *object);
   facts.version = document.text("version");
-  facts.data_parallel_size = document.count<std::uint32_t>("dp_size");
+  facts.data_parallel_size = sglang_ranks(document);
   facts.block_size = document.count<std::uint32_t>("page_size");
   facts.bootstrap_port = document.count<std::uint16_t>("disaggregation_bootstrap_port");
   facts.max_total_tokens = document.count<std::int64_t>("max_total_num_tokens");

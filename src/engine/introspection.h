@@ -26,6 +26,8 @@ struct Facts {
   struct KvEvents {
     std::string publisher;
     model::Endpoint endpoint;  // host empty: the worker's own
+    std::uint16_t replay_port =
+        0;  // at the same host, where missed batches are repeated; 0: nowhere
     std::string topic;
     bool operator==(const KvEvents&) const = default;
   };

@@ -149,7 +149,33 @@ TEST(SglangServerInfo, TellsWhatARouterNeeds) {
   EXPECT_EQ(facts.max_total_tokens, 400000);
   EXPECT_EQ(facts.max_running_requests, 64);
   EXPECT_THAT(facts.models, testing::ElementsAre(Facts::Card{"llama", "", std::nullopt}));
-  EXPECT_EQ(facts.kv_events, (Facts::KvEvents{"zmq", {"10.0.0.7", 5557}, "kv"}));
+  EXPECT_EQ(facts.kv_events, (Facts::KvEvents{"zmq", {"10.0.0.7", 5557}, 0, "kv"}));
+}
+
+// Regression: 0.5.23 tells the ranks of --enable-dp-attention as attn_dp_size, beside a dp_size of 1.
+TEST(SglangServerInfo, CountsRanksOfAttentionToo) {
+  const auto ranks = [](std::string_view json) {
+    return read(read_sglang_server_info, json).data_parallel_size;
+  };
+  EXPECT_EQ(ranks(R"({"dp_size":1,"attn_dp_size":8,"enable_dp_attention":true})"), 8U);
+  EXPECT_EQ(ranks(R"({"dp_size":4,"attn_dp_size":1,"enable_dp_attention":false})"), 4U);
+  EXPECT_EQ(ranks(R"({"dp_size":2,"attn_dp_size":4})"), 8U);
+  EXPECT_EQ(ranks(R"({"dp_size":4,"enable_dp_attention":true})"), 4U) << "releases before";
+  EXPECT_EQ(ranks(R"({"attn_dp_size":2})"), 2U);
+  EXPECT_EQ(ranks(R"({"dp_size":4294967295,"attn_dp_size":4294967295})"), std::nullopt);
+}
+
+TEST(SglangServerInfo, SaysWhereEventsAreRepeated) {
+  const auto replay_port = [](std::string_view port) {
+    return read(read_sglang_server_info,
+                fmt::format(R"({{"kv_events":{{"publisher":"zmq","endpoint_host":"*",)"
+                            R"("endpoint_port_base":5557,"replay_endpoint_port_base":{}}}}})",
+                            port))
+        .kv_events->replay_port;
+  };
+  EXPECT_EQ(replay_port("5657"), 5657);
+  for (const char* none : {"null", "0", "65536", R"("5657")"})
+    EXPECT_EQ(replay_port(none), 0) << none;
 }
 
 TEST(SglangServerInfo, NamesRolesAsTheEngineDoes) {
@@ -170,7 +196,7 @@ TEST(SglangServerInfo, LeavesAWildcardHostToTheWorkersOwn) {
         fmt::format(
             R"({{"kv_events":{{"publisher":"zmq","endpoint_host":"{}","endpoint_port_base":5557}}}})",
             host));
-    EXPECT_EQ(facts.kv_events, (Facts::KvEvents{"zmq", {"", 5557}, ""})) << host;
+    EXPECT_EQ(facts.kv_events, (Facts::KvEvents{"zmq", {"", 5557}, 0, ""})) << host;
   }
 }
 
