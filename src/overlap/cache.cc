@@ -7,14 +7,19 @@ namespace baton::overlap {
 // Both write before they read what the other writes, so that one of them sees both.
 bool Cache::set_hidden(Hidden hidden) {
   hidden_.store(hidden);
-  return hidden.salts && salted_.load() && mix();
+  const bool met = (hidden.salts && salted_.load()) || (hidden.adapters && adapted_.load());
+  return met && mix();
 }
 
 bool Cache::sent(Hidden apart) {
-  // Which salts a release leaves out may be known only later; that it leaves out keys is known.
+  // Whether a release leaves out salts and adapters may be known only later; that an engine leaves
+  // out keys is known.
   if (apart.salts && !salted_.load(std::memory_order_relaxed)) salted_.store(true);
+  if (apart.adapters && !adapted_.load(std::memory_order_relaxed)) adapted_.store(true);
   const Hidden hidden = hidden_.load();
-  return ((apart.salts && hidden.salts) || (apart.keys && hidden.keys)) && mix();
+  const bool untold = (apart.salts && hidden.salts) || (apart.adapters && hidden.adapters) ||
+                      (apart.keys && hidden.keys);
+  return untold && mix();
 }
 
 bool Cache::compare(const TruthMeter::Sample& sample) {

@@ -23,7 +23,8 @@ using Clock = std::chrono::steady_clock;
 // What sets blocks apart in an engine's cache and is in none of its events.
 struct Hidden {
   bool salts = false;
-  bool keys = false;  // and adapters: see PromptScope
+  bool adapters = false;
+  bool keys = false;  // see PromptScope
   bool operator==(const Hidden&) const = default;
 };
 
@@ -119,7 +120,8 @@ class Cache {
   const kvindex::Slot slot_;
   const SharedVerdict verdict_;
   std::atomic<Hidden> hidden_{Hidden()};
-  std::atomic<bool> salted_{false};  // it was sent salted prompts
+  std::atomic<bool> salted_{false};   // it was sent salted prompts
+  std::atomic<bool> adapted_{false};  // and prompts for an adapter
   mutable std::mutex mutex_;
   std::string reason_;                  // under mutex_
   TruthMeter meter_;                    // under mutex_

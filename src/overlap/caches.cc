@@ -170,7 +170,7 @@ void Caches::sent(Holder holder, const PromptBlocks& prompt) {
   const auto cache = find(holder);
   if (!cache) return;
   // Its blocks will be told as those of others. That is said where feeds are judged.
-  if (cache->sent({.salts = prompt.salted, .keys = prompt.keyed || prompt.adapted})) {
+  if (cache->sent({.salts = prompt.salted, .adapters = prompt.adapted, .keys = prompt.keyed})) {
     const std::lock_guard lock(mutex_);
     expecting_.push_back(holder);
   }

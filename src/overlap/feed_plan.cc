@@ -40,12 +40,14 @@ FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, st
   // SGLang's decode workers have no cache to speak of, unless somebody says so.
   const bool caches = spec.engine != model::Engine::Sglang || spec.role != model::Role::Decode;
   if (facts != nullptr && facts->kv_events && caches) {
-    return {
-        .way = FeedPlan::Way::Subscribe,
-        .events = endpoint_of_rank(endpoint_text(facts->kv_events->endpoint, spec.endpoint), rank),
-        .replay = {},
-        .topic = facts->kv_events->topic,
-        .block_size = spec.block_size};
+    const engine::Facts::KvEvents& events = *facts->kv_events;
+    const model::Endpoint replay{events.endpoint.host, events.replay_port};
+    const bool repeats = events.replay_port != 0;
+    return {.way = FeedPlan::Way::Subscribe,
+            .events = endpoint_of_rank(endpoint_text(events.endpoint, spec.endpoint), rank),
+            .replay = repeats ? endpoint_of_rank(endpoint_text(replay, spec.endpoint), rank) : "",
+            .topic = events.topic,
+            .block_size = spec.block_size};
   }
   // TensorRT-LLM's events come with its HTTP server; its decode workers were seen to tell nothing.
   if (spec.engine == model::Engine::Trtllm && spec.role != model::Role::Decode)
@@ -77,9 +79,9 @@ Hidden hidden_by(model::Engine engine, std::optional<model::Version> version) {
   const auto before = [&](model::Version release) { return version && *version < release; };
   switch (engine) {
     case model::Engine::Vllm:
-      return {.salts = before({0, 17, 0}), .keys = false};
+      return {.salts = before({0, 17, 0})};
     case model::Engine::Sglang:
-      return {.salts = before({0, 5, 18}), .keys = true};
+      return {.salts = before({0, 5, 18}), .adapters = before({0, 5, 23}), .keys = true};
     case model::Engine::Trtllm:
       break;
   }

@@ -219,7 +219,8 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
     if (listener.cache->set_hidden(hidden_by(worker.spec().engine, worker.version())))
       awaited_.insert(holder);
     const bool adapters = facts != nullptr && serves_adapters(*facts);
-    if (adapters && listener.cache->hidden().keys && listener.cache->mix()) awaited_.insert(holder);
+    if (adapters && listener.cache->hidden().adapters && listener.cache->mix())
+      awaited_.insert(holder);
     if (plan != listener.plan) {
       stop_listening(listener);
       listener.plan = {};

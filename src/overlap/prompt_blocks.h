@@ -29,7 +29,7 @@ struct PromptBlocks {
   std::size_t tokens = 0;
   bool salted = false;  // see PromptScope
   bool keyed = false;
-  bool adapted = false;  // its model is an adapter, which SGLang's events do not tell
+  bool adapted = false;  // its model is an adapter, which old SGLang's events do not tell
 };
 
 // What sets a request's blocks apart from those of others with the same tokens.

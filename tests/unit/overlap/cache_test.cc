@@ -77,11 +77,11 @@ TEST(CacheTest, AnEventWhileThePromptRanWasWhatWasDue) {
 }
 
 TEST(CacheTest, SaltsOfBeforeTheReleaseWasKnownMixItOnceItIs) {
-  const Hidden salts{.salts = true, .keys = false};
+  const Hidden salts{.salts = true};
   Cache cache = make();
   EXPECT_FALSE(cache.set_hidden({}));
   EXPECT_FALSE(cache.sent(salts));
-  EXPECT_FALSE(cache.set_hidden({.salts = false, .keys = true})) << "it tells them";
+  EXPECT_FALSE(cache.set_hidden({.keys = true})) << "it tells them";
   EXPECT_FALSE(cache.mixed());
   EXPECT_TRUE(cache.set_hidden(salts));
   EXPECT_TRUE(cache.mixed());
@@ -91,6 +91,15 @@ TEST(CacheTest, SaltsOfBeforeTheReleaseWasKnownMixItOnceItIs) {
   EXPECT_FALSE(plain.sent({}));
   EXPECT_FALSE(plain.set_hidden(salts)) << "it was sent none";
   EXPECT_TRUE(plain.sent(salts));
+}
+
+TEST(CacheTest, AdaptersOfBeforeTheReleaseWasKnownMixItOnceItIs) {
+  const Hidden adapters{.adapters = true};
+  Cache cache = make();
+  EXPECT_FALSE(cache.sent(adapters));
+  EXPECT_FALSE(cache.set_hidden({.salts = true, .keys = true})) << "it tells them";
+  EXPECT_TRUE(cache.set_hidden(adapters));
+  EXPECT_TRUE(cache.mixed());
 }
 
 TEST(CacheTest, EventsThatMixBlocksUpDoNotCount) {

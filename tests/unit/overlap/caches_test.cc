@@ -257,7 +257,7 @@ TEST_F(CachesTest, AFeedThatSaysNothingIsNotCalledWrong) {
 
 // Its events will tell the prompt's blocks as if they were anybody's.
 TEST_F(CachesTest, APromptThatIsHiddenInEventsEndsTheirUse) {
-  const Hidden all{.salts = true, .keys = true};
+  const Hidden all{.salts = true, .adapters = true, .keys = true};
   const auto hidden_prompt = [this](bool keyed) {
     return hash_prompt(
         caches->plan("m"), counting(8),
@@ -269,8 +269,7 @@ TEST_F(CachesTest, APromptThatIsHiddenInEventsEndsTheirUse) {
     const auto cache = join(holder(1), FeedHealth::Live);
     store(*cache, 3);
     const PromptBlocks hidden = hidden_prompt(keyed);
-    cache->set_hidden(keyed ? Hidden{.salts = true, .keys = false}
-                            : Hidden{.salts = false, .keys = true});
+    cache->set_hidden(keyed ? Hidden{.salts = true} : Hidden{.keys = true});
     all_caches.sent(holder(1), hidden);
     EXPECT_EQ(match(prompt(12))[0].source, Trusted::Events) << "this one tells it";
     EXPECT_THAT(all_caches.take_expecting(), testing::IsEmpty());
@@ -300,13 +299,13 @@ TEST_F(CachesTest, APromptThatIsHiddenInEventsEndsTheirUse) {
   }
 }
 
-// SGLang's tell of no adapter; vLLM's do.
+// Old SGLang's tell of no adapter; vLLM's do.
 TEST_F(CachesTest, APromptOfAnAdapterIsNotJudgedByEventsThatDoNotTellIt) {
   for (const bool told : {false, true}) {
     table = {};
     Caches& all_caches = make();
     const auto cache = join(holder(1), FeedHealth::Live);
-    cache->set_hidden({.salts = false, .keys = !told});
+    cache->set_hidden({.adapters = !told, .keys = true});
     HashPlan plan = caches->plan("m");
     plan.lora = "sql";
     all_caches.sent(holder(1), hash_prompt(plan, counting(8), ""));

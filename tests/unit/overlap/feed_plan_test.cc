@@ -76,6 +76,16 @@ TEST(FeedPlanTest, SglangSaysWhereItPublishes) {
   EXPECT_EQ(plan_feed(worker(Engine::Sglang), &elsewhere, 0).events, "tcp://10.0.0.7:5557");
 }
 
+TEST(FeedPlanTest, SglangSaysWhereItRepeats) {
+  engine::Facts own = publishing("", 5557);
+  own.kv_events->replay_port = 5657;
+  EXPECT_EQ(plan_feed(worker(Engine::Sglang), &own, 0).replay, "tcp://10.0.0.1:5657");
+  EXPECT_EQ(plan_feed(worker(Engine::Sglang), &own, 2).replay, "tcp://10.0.0.1:5659");
+  engine::Facts elsewhere = publishing("10.0.0.7", 5557);
+  elsewhere.kv_events->replay_port = 5657;
+  EXPECT_EQ(plan_feed(worker(Engine::Sglang), &elsewhere, 0).replay, "tcp://10.0.0.7:5657");
+}
+
 TEST(FeedPlanTest, AddressesOfIpv6AreInBrackets) {
   model::WorkerSpec spec = worker(Engine::Sglang);
   spec.endpoint.host = "fd00::1";
@@ -143,12 +153,14 @@ TEST(FeedPlanTest, OldReleasesAndSglangHideWhatSetsBlocksApart) {
   const auto hidden = [](Engine engine, std::optional<Version> version) {
     return hidden_by(engine, version);
   };
-  EXPECT_EQ(hidden(Engine::Vllm, Version{0, 14, 1}), (Hidden{.salts = true, .keys = false}));
+  EXPECT_EQ(hidden(Engine::Vllm, Version{0, 14, 1}), (Hidden{.salts = true}));
   EXPECT_EQ(hidden(Engine::Vllm, Version{0, 17, 0}), Hidden{});
   EXPECT_EQ(hidden(Engine::Vllm, {}), Hidden{});
-  EXPECT_EQ(hidden(Engine::Sglang, Version{0, 5, 17}), (Hidden{.salts = true, .keys = true}));
-  EXPECT_EQ(hidden(Engine::Sglang, Version{0, 5, 18}), (Hidden{.salts = false, .keys = true}));
-  EXPECT_EQ(hidden(Engine::Sglang, {}), (Hidden{.salts = false, .keys = true}));
+  EXPECT_EQ(hidden(Engine::Sglang, Version{0, 5, 17}),
+            (Hidden{.salts = true, .adapters = true, .keys = true}));
+  EXPECT_EQ(hidden(Engine::Sglang, Version{0, 5, 18}), (Hidden{.adapters = true, .keys = true}));
+  EXPECT_EQ(hidden(Engine::Sglang, Version{0, 5, 23}), (Hidden{.keys = true}));
+  EXPECT_EQ(hidden(Engine::Sglang, {}), (Hidden{.keys = true}));
   EXPECT_EQ(hidden(Engine::Trtllm, Version{1, 0, 0}), Hidden{});
 }
 
