@@ -49,6 +49,16 @@ std::uint64_t bounded(std::int64_t requests) {
   return static_cast<std::uint64_t>(std::clamp<std::int64_t>(requests, 0, kMostRequests));
 }
 
+// Requests of a rank that are neither running nor waiting to SGLang: a prefill worker's whose cache
+// is still being sent, and those whose grammar is being compiled.
+std::uint64_t uncounted(const wire::JsonObject& rank) {
+  const auto count = [&rank](std::string_view section, std::string_view name) {
+    const auto object = rank.find_object(section);
+    return bounded(object ? object->find_integer(name).value_or(0) : 0);
+  };
+  return count("disaggregation", "prefill_inflight_queue_reqs") + count("queues", "grammar");
+}
+
 // name{labels} value, or name value.
 Count sample(std::string_view line, std::string_view name) {
   if (!line.starts_with(name)) return std::nullopt;
@@ -104,7 +114,7 @@ Count read_requests_of_loads(std::string_view json) {
     const auto running = rank ? rank->find_integer("num_running_reqs") : std::nullopt;
     if (!running) return std::nullopt;
     const auto waiting = rank->find_integer("num_waiting_reqs").value_or(0);
-    sum = sum.value_or(0) + bounded(*running) + bounded(waiting);
+    sum = sum.value_or(0) + bounded(*running) + bounded(waiting) + uncounted(*rank);
   }
   return sum;
 }

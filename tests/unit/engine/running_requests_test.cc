@@ -69,6 +69,16 @@ TEST_F(RunningRequestsTest, AddsUpTheLoadsOfSglang) {
   }
 }
 
+// Regression: a prefill worker looked idle while it was still sending KV caches.
+TEST_F(RunningRequestsTest, CountsRequestsOfSglangThatNeitherRunNorWait) {
+  EXPECT_EQ(read_requests_of_loads(
+                R"({"loads":[{"num_running_reqs":0,"num_waiting_reqs":0,)"
+                R"("disaggregation":{"mode":"prefill","prefill_bootstrap_queue_reqs":9,)"
+                R"("prefill_inflight_queue_reqs":2},"queues":{"waiting":9,"grammar":1}},)"
+                R"({"num_running_reqs":1,"disaggregation":null,"queues":{"grammar":"x"}}]})"),
+            4U);
+}
+
 TEST_F(RunningRequestsTest, AsksVllmForItsMetrics) {
   const FakeEngine engine(
       by_path({{"/metrics", response(200, "vllm:num_requests_running{engine=\"0\"} 2\n")}}));
