@@ -41,6 +41,15 @@ Said what_it_said(std::string_view body) {
   return {std::string(body), std::nullopt};
 }
 
+// The status that an error event has in place of the response's.
+std::optional<int> code_in(std::string_view event_data) {
+  const auto object = wire::JsonObject::parse(event_data);
+  const auto error = object ? object->find_object("error") : std::nullopt;
+  const auto code = error ? error->find_integer("code") : std::nullopt;
+  if (!code || *code < 100 || *code > 599) return std::nullopt;
+  return static_cast<int>(*code);
+}
+
 std::chrono::seconds parse_retry_after(std::optional<std::string_view> text) {
   int seconds = 0;
   if (!text) return kDefaultRetryAfter;
@@ -78,7 +87,9 @@ Error read_engine_error(int status, std::string_view body,
                fmt::format("the engine failed with status {}: {}", status, said.message));
 }
 
-Error read_stream_error(std::string_view event_data) {
+Error read_stream_error(std::string_view event_data, StreamBegun begun) {
+  const auto code = begun == StreamBegun::No ? code_in(event_data) : std::nullopt;
+  if (code && *code >= 400 && *code < 500) return read_engine_error(*code, event_data, {});
   Said said = what_it_said(event_data);
   if (said.message.empty()) said.message = "the engine ended the stream with an error";
   if (said.message.size() > kLongestMessage) said.message.resize(kLongestMessage);

@@ -14,7 +14,11 @@ namespace baton::engine {
 Error read_engine_error(int status, std::string_view body,
                         std::optional<std::string_view> retry_after);
 
-// The error inside a stream's event `{"error": …}`: the worker failed after it had begun.
-Error read_stream_error(std::string_view event_data);
+// The error inside a stream's event `{"error": …}`. Before the first piece of the answer its code
+// tells whose fault it was: SGLang refuses a grammar or a prompt that does not fit its cache only
+// once its scheduler has seen them, when 200 has been said. After that the worker has failed,
+// whatever the code: engines say 400 of any exception then.
+enum class StreamBegun { No, Yes };
+Error read_stream_error(std::string_view event_data, StreamBegun begun);
 
 }  // namespace baton::engine

@@ -15,7 +15,7 @@ Result<PrefillAnswer> parse_prefill_answer(const std::string& json) {
   if (!completion) return fail(Errc::EngineProtocol, "the prefill answer is not a JSON object");
   const auto error = completion->find("error");
   if ((error && *error != "null") || completion->find_string("object") == "error") {
-    return fail(read_stream_error(json));
+    return fail(read_stream_error(json, StreamBegun::Yes));
   }
   auto finish = finish_reason_of(*completion);
   if (!finish) return fail(std::move(finish.error()));

@@ -99,7 +99,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int status = 100 + static_cast<int>(input.seed % 500);
   const Error error = engine::read_engine_error(status, answer, input.bytes.substr(0, 8));
   require(!error.message().empty() && error.http_status() >= 400, "an error says something");
-  require(!engine::read_stream_error(answer).message().empty(), "a stream's error too");
+  for (const auto begun : {engine::StreamBegun::No, engine::StreamBegun::Yes})
+    require(!engine::read_stream_error(answer, begun).message().empty(), "a stream's error too");
   engine::read_stream_event(answer);
   return 0;
 }

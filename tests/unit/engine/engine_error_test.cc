@@ -102,7 +102,7 @@ TEST(EngineError, CallsEveryOtherStatusAFailureOfTheEngine) {
 TEST(EngineError, CutsAMessageThatIsTooLong) {
   EXPECT_EQ(read_engine_error(400, std::string(100'000, 'x'), std::nullopt).message().size(),
             2000U);
-  EXPECT_EQ(read_stream_error(std::string(100'000, 'x')).message().size(), 2000U);
+  EXPECT_EQ(read_stream_error(std::string(100'000, 'x'), StreamBegun::Yes).message().size(), 2000U);
 }
 
 TEST(StreamError, IsAFailureOfTheEngineWithItsMessage) {
@@ -116,9 +116,33 @@ TEST(StreamError, IsAFailureOfTheEngineWithItsMessage) {
       {R"({"error":{}})", "the engine ended the stream with an error"},
   };
   for (const auto& c : cases) {
-    const Error error = read_stream_error(c.data);
-    EXPECT_EQ(error.code(), Errc::EngineFailed) << c.data;
-    EXPECT_EQ(error.message(), c.message) << c.data;
+    for (const StreamBegun begun : {StreamBegun::No, StreamBegun::Yes}) {
+      const Error error = read_stream_error(c.data, begun);
+      EXPECT_EQ(error.code(), Errc::EngineFailed) << c.data;
+      EXPECT_EQ(error.message(), c.message) << c.data;
+    }
+  }
+}
+
+// Regression: a grammar that SGLang's scheduler refuses comes as an event of a stream with 200.
+TEST(StreamError, BeforeTheAnswerBeganIsWhatItsCodeSays) {
+  const std::string refused =
+      R"({"error":{"object":"error","message":"Failed to compile the grammar","type":"BAD_REQUEST","param":null,"code":400}})";
+  const Error error = read_stream_error(refused, StreamBegun::No);
+  EXPECT_EQ(error.code(), Errc::EngineRejected);
+  EXPECT_EQ(error.http_status(), 400);
+  EXPECT_EQ(error.message(), "Failed to compile the grammar");
+  EXPECT_FALSE(error.info().retryable);
+  EXPECT_EQ(read_stream_error(R"({"error":{"message":"full","code":429}})", StreamBegun::No).code(),
+            Errc::EngineOverloaded);
+  EXPECT_EQ(read_stream_error(refused, StreamBegun::Yes).code(), Errc::EngineFailed)
+      << "SGLang says 400 of every exception in the middle of a stream";
+  for (const char* code : {"500", "503", "200", "9999999999", R"("400")", "null"}) {
+    EXPECT_EQ(read_stream_error(std::string(R"({"error":{"message":"m","code":)") + code + "}}",
+                                StreamBegun::No)
+                  .code(),
+              Errc::EngineFailed)
+        << code;
   }
 }
 
