@@ -22,11 +22,8 @@ void set_room(wire::JsonSplice& splice, const HandoffTicket& ticket) {
 
 }  // namespace
 
-bool BootstrapDialect::can_hand_off(const ClientCall& call) const {
-  // A decode worker repeats the prompt, but has no log-probabilities of it to go with the text.
-  const auto logprobs = call.body.find("logprobs");
-  return call.body.find_bool("echo") != true || !logprobs || *logprobs == "null";
-}
+// A decode worker repeats the prompt, and the prefill worker knows its log-probabilities.
+bool BootstrapDialect::can_hand_off(const ClientCall&) const { return true; }
 
 wire::SplicedBody BootstrapDialect::prefill_body(const ClientCall& call,
                                                  const HandoffTicket& ticket) const {

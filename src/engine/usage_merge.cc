@@ -7,6 +7,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 namespace baton::engine {
 namespace {
 
@@ -30,7 +37,68 @@ std::optional<std::string_view> find_input_logprobs(const wire::JsonObject& comp
   return inside(completion);
 }
 
+// The lists of a completion's logprobs, one entry for each token.
+constexpr std::array<std::string_view, 4> kLists{"text_offset", "token_logprobs", "tokens",
+                                                 "top_logprobs"};
+constexpr std::size_t kMostEntries = std::size_t{1} << 24U;
+
+std::string_view inside(std::string_view list) { return list.substr(1, list.size() - 2); }
+
+// The prompt's share of a completion's logprobs: all but the tokens that were produced.
+std::string prompt_lists(const wire::JsonObject& completion) {
+  const auto choice = first_choice_of(completion);
+  const auto logprobs = choice ? choice->find_object("logprobs") : std::nullopt;
+  if (!logprobs) return {};
+  const auto usage = usage_of(completion);
+  const auto produced =
+      static_cast<std::size_t>(std::max<std::int64_t>(0, usage ? usage->completion_tokens : 1));
+  const auto tokens = logprobs->find("tokens");
+  const std::size_t all = tokens ? wire::elements(*tokens, kMostEntries).size() : 0;
+  if (all <= produced) return {};
+  std::string lists;
+  for (const std::string_view name : kLists) {
+    const auto list = logprobs->find(name);
+    const auto entries =
+        list ? wire::elements(*list, kMostEntries) : std::vector<std::string_view>();
+    if (entries.size() != all) continue;
+    // From the first one to the end of the last one, as the engine wrote it.
+    const std::string_view last = entries[all - produced - 1];
+    const auto size = static_cast<std::size_t>(last.data() + last.size() - entries[0].data());
+    lists += fmt::format(R"({}"{}":[{}])", lists.empty() ? "{" : ",", name,
+                         std::string_view(entries[0].data(), size));
+  }
+  return lists.empty() ? lists : lists + "}";
+}
+
+std::optional<std::string> merge_lists(std::string_view json, const wire::JsonObject& completion,
+                                       std::string_view prompt) {
+  const auto lists = wire::JsonObject::within(prompt);
+  const auto choice = first_choice_of(completion);
+  const auto logprobs = choice ? choice->find_object("logprobs") : std::nullopt;
+  if (!lists || !logprobs) return std::nullopt;
+  // A worker that has them says more entries than it produced tokens.
+  const auto usage = usage_of(completion);
+  const auto tokens = logprobs->find("tokens");
+  const std::size_t entries = tokens ? wire::elements(*tokens, kMostEntries).size() : 0;
+  if (usage && std::cmp_greater(entries, usage->completion_tokens)) return std::nullopt;
+  TextPatch patch(json);
+  for (const std::string_view name : kLists) {
+    const auto before = lists->find(name);
+    const auto own = logprobs->find(name);
+    if (!before || !own || !own->starts_with('[')) continue;
+    const bool empty = !wire::first_element(*own);
+    patch.replace(*own, fmt::format("[{}{}{}]", inside(*before), empty ? "" : ",",
+                                    empty ? std::string_view() : inside(*own)));
+  }
+  if (patch.empty()) return std::nullopt;
+  return patch.apply();
+}
+
 }  // namespace
+
+bool wants_input_logprobs(const wire::JsonObject& body) {
+  return body.find_bool("echo") == true && body.find_integer("logprobs").value_or(0) > 0;
+}
 
 std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill) {
   const auto completion = wire::JsonObject::parse(json);
@@ -63,12 +131,14 @@ std::optional<std::string> rewrite_usage(std::string_view json, const Usage& pre
 
 std::string input_logprobs_of(const wire::JsonObject& completion) {
   const auto found = find_input_logprobs(completion);
-  return found && wire::first_element(*found) ? std::string(*found) : std::string();
+  if (found && wire::first_element(*found)) return std::string(*found);
+  return prompt_lists(completion);
 }
 
 std::optional<std::string> merge_input_logprobs(std::string_view json, std::string_view logprobs) {
   const auto completion = wire::JsonObject::parse(json);
   if (!completion || logprobs.empty()) return std::nullopt;
+  if (logprobs.starts_with('{')) return merge_lists(json, *completion, logprobs);
   TextPatch patch(json);
   if (const auto own = find_input_logprobs(*completion)) {
     patch.replace(*own, std::string(logprobs));

@@ -19,7 +19,10 @@ namespace baton::engine {
 // nothing. nullopt where there is nothing to change.
 std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill);
 
-// SGLang: the log-probabilities of the prompt's tokens, as raw JSON; empty where there are none.
+// Whether a completion is to repeat its prompt with log-probabilities of it.
+bool wants_input_logprobs(const wire::JsonObject& body);
+// SGLang: the log-probabilities of the prompt's tokens, as raw JSON; empty where there are none. A
+// list where the answer has one, else an object of lists: what a completion's logprobs begin with.
 std::string input_logprobs_of(const wire::JsonObject& completion);
 // The text with these log-probabilities. nullopt where they do not belong into it.
 std::optional<std::string> merge_input_logprobs(std::string_view json, std::string_view logprobs);

@@ -28,7 +28,8 @@ Result<void> judge_whole(std::string_view text) {
   const auto answer = wire::JsonObject::parse(text);
   if (!answer) return fail(Errc::EngineProtocol, "the engine's answer is not a JSON object");
   const auto error = answer->find("error");
-  if (error && *error != "null") return fail(engine::read_stream_error(text));
+  if (error && *error != "null")
+    return fail(engine::read_stream_error(text, engine::StreamBegun::Yes));
   const auto finish = engine::finish_reason_of(*answer);
   if (!finish) return fail(finish.error());
   if (engine::means_failure(*finish))
@@ -66,6 +67,7 @@ class StreamRelay {
         record_(record),
         judge_(record, metrics, std::move(delivery_.continuity)) {
     judge_.expect_prefill(answer.handed_off());
+    if (delivery_.input_logprobs) judge_.expect_input_logprobs();
   }
 
   // Keeps itself until its end.

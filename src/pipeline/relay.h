@@ -19,8 +19,9 @@ namespace baton::pipeline {
 struct Delivery {
   engine::Api api;
   engine::IncludeUsage include_usage;
-  std::size_t response_bytes;  // the most that is held of a whole answer
-  bool tell_workers;           // x-baton-… headers
+  std::size_t response_bytes;   // the most that is held of a whole answer
+  bool tell_workers;            // x-baton-… headers
+  bool input_logprobs = false;  // the client wants those of its prompt
   // Where the stream may be continued by another worker.
   std::unique_ptr<engine::StreamContinuity> continuity;
 };

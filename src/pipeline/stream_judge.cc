@@ -6,6 +6,7 @@
 #include "engine/stream_event.h"
 #include "engine/usage_merge.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace baton::pipeline {
@@ -69,7 +70,8 @@ StreamJudge::Passage StreamJudge::accept(std::string_view data) {
       failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is not JSON");
       return Passage::Stop;
     case engine::StreamEvent::Kind::Error:
-      failure_ = engine::read_stream_error(data);
+      failure_ = engine::read_stream_error(
+          data, begun_ ? engine::StreamBegun::Yes : engine::StreamBegun::No);
       return Passage::Stop;
     case engine::StreamEvent::Kind::Aborted:
       failure_.emplace(Errc::EngineFailed, "the engine gave the answer up");
@@ -85,7 +87,7 @@ StreamJudge::Passage StreamJudge::accept(std::string_view data) {
     case engine::StreamEvent::Kind::Chunk:
       break;
   }
-  begun_ = true;
+  const bool first = !std::exchange(begun_, true);
   if (event.has_content) record_.on_token(metrics_);
   if (event.has_finish) finished_ = true;
   if (event.usage) {
@@ -93,9 +95,13 @@ StreamJudge::Passage StreamJudge::accept(std::string_view data) {
     if (continuity_) {
       record_.usage->prompt_tokens -= continuity_->before();
       record_.usage->completion_tokens += continuity_->before();
+      bound_cached();
     }
   }
-  const bool by_two = handed_off_ && event.usage.has_value();
+  // An answer that another worker went on with has had them already.
+  const bool logprobs_due =
+      first && input_logprobs_ && (!continuity_ || continuity_->before() == 0);
+  const bool by_two = handed_off_ && (event.usage.has_value() || logprobs_due);
   if (by_two && !prefill_) {
     held_ = data;
     return Passage::Held;
@@ -104,12 +110,28 @@ StreamJudge::Passage StreamJudge::accept(std::string_view data) {
   return rewrite(data, by_two);
 }
 
+// A worker that goes on with an answer may have cached the beginning of it, too.
+void StreamJudge::bound_cached() {
+  if (!record_.usage || !record_.usage->cached_tokens) return;
+  const std::int64_t most = std::max<std::int64_t>(0, record_.usage->prompt_tokens);
+  record_.usage->cached_tokens = std::min(*record_.usage->cached_tokens, most);
+}
+
 StreamJudge::Passage StreamJudge::rewrite(std::string_view data, bool has_usage) {
   std::optional<std::string> merged;
   if (has_usage && handed_off_) {
     const engine::Usage prefill = prefill_->usage.value_or(engine::Usage{});
     merged = engine::rewrite_usage(data, prefill);
+    if (input_logprobs_) {
+      auto with_logprobs =
+          engine::merge_input_logprobs(merged ? *merged : data, prefill_->input_logprobs);
+      if (with_logprobs) {
+        merged = std::move(with_logprobs);
+        input_logprobs_ = false;
+      }
+    }
     if (record_.usage) record_.usage->cached_tokens = prefill.cached_tokens;
+    bound_cached();
   }
   const std::string_view text = merged ? std::string_view(*merged) : data;
   if (continuity_) {

@@ -36,6 +36,9 @@ class StreamJudge {
   void set_prefill(const engine::PrefillOutcome& prefill) { prefill_ = &prefill; }
   // Two workers serve: usage is merged from both.
   void expect_prefill(bool handed_off) { handed_off_ = handed_off; }
+  // The client wants the prompt's log-probabilities, which only the prefill worker knows: they go
+  // into the first event.
+  void expect_input_logprobs() { input_logprobs_ = true; }
 
   bool done() const { return done_; }
   // A token has been taken.
@@ -52,12 +55,14 @@ class StreamJudge {
   enum class Passage { AsItIs, Changed, Dropped, Held, Stop };
   Passage accept(std::string_view data);
   Passage rewrite(std::string_view data, bool has_usage);
+  void bound_cached();
 
   RequestRecord& record_;
   ModelMetrics& metrics_;
   std::unique_ptr<engine::StreamContinuity> continuity_;
   const engine::PrefillOutcome* prefill_ = nullptr;
   bool handed_off_ = false;
+  bool input_logprobs_ = false;
   bool begun_ = false;
   bool finished_ = false;
   bool done_ = false;

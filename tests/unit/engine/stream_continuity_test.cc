@@ -160,7 +160,8 @@ TEST_F(StreamContinuityTest, MakesOneStreamOfTwo) {
           R"({"id":"c-2","created":200,"choices":[],"usage":{"prompt_tokens": 5,"completion_tokens":1,)"
           R"("total_tokens":6,"prompt_tokens_details":{"cached_tokens":4}}})"),
       R"({"id":"c-1","created":100,"choices":[],"usage":{"prompt_tokens": 3,"completion_tokens":3,)"
-      R"("total_tokens":6,"prompt_tokens_details":{"cached_tokens":4}}})");
+      R"("total_tokens":6,"prompt_tokens_details":{"cached_tokens":3}}})")
+      << "no more is cached than the prompt has";
   EXPECT_EQ(progress().prompt_token_ids, "[1,2, 3]");
   EXPECT_EQ(progress().token_ids, "7,8,9");
   EXPECT_EQ(client("[DONE]"), "[DONE]");

@@ -72,5 +72,49 @@ TEST(InputLogprobs, GoWhereTheDecodeHasItsOwn) {
   EXPECT_EQ(merge_input_logprobs(R"({"choices":[{}]})", ""), std::nullopt);
 }
 
+// Regression: SGLang's completions have the prompt's share in choices[0].logprobs.
+TEST(InputLogprobs, AreTheBeginningOfACompletionsOwn) {
+  const std::string prefill =
+      R"({"choices":[{"logprobs":{"text_offset":[-1, -1,-1],"token_logprobs":[null,-1.50,-2.0],)"
+      R"("tokens":["a","b,","c"],"top_logprobs":[null,{"b,":-1.50},{"c":-2.0}]}}],)"
+      R"("usage":{"prompt_tokens":2,"completion_tokens":1}})";
+  const std::string prompt = input_logprobs_of(*wire::JsonObject::parse(prefill));
+  EXPECT_EQ(prompt, R"({"text_offset":[-1, -1],"token_logprobs":[null,-1.50],"tokens":["a","b,"],)"
+                    R"("top_logprobs":[null,{"b,":-1.50}]})");
+  const std::string decode =
+      R"({"choices":[{"logprobs":{"text_offset":[-1,-1],"token_logprobs":[-2.0,-3],)"
+      R"("tokens":["c","d"],"top_logprobs":[{"c":-2.0},{"d":-3}]}}],)"
+      R"("usage":{"prompt_tokens":2,"completion_tokens":2}})";
+  const std::string merged =
+      R"({"choices":[{"logprobs":{"text_offset":[-1, -1,-1,-1],"token_logprobs":[null,-1.50,-2.0,-3],)"
+      R"("tokens":["a","b,","c","d"],"top_logprobs":[null,{"b,":-1.50},{"c":-2.0},{"d":-3}]}}],)"
+      R"("usage":{"prompt_tokens":2,"completion_tokens":2}})";
+  EXPECT_EQ(merge_input_logprobs(decode, prompt), merged);
+  EXPECT_EQ(merge_input_logprobs(merged, prompt), std::nullopt) << "they are there already";
+  EXPECT_EQ(
+      merge_input_logprobs(
+          R"({"choices":[{"logprobs":{"tokens":[],"top_logprobs":null}}],"usage":null})", prompt),
+      R"({"choices":[{"logprobs":{"tokens":["a","b,"],"top_logprobs":null}}],"usage":null})");
+  for (const char* text : {R"({"choices":[{"logprobs":null}]})", R"({"choices":[{}]})",
+                           R"({"choices":[{"logprobs":{"content":[]}}]})"})
+    EXPECT_EQ(merge_input_logprobs(text, prompt), std::nullopt) << text;
+}
+
+TEST(InputLogprobs, AreNoneWhereOnlyTheAnswersAreTold) {
+  for (
+      const char* text :
+      {R"({"choices":[{"logprobs":{"tokens":["c"],"token_logprobs":[-1]}}],"usage":{"prompt_tokens":2,"completion_tokens":1}})",
+       R"({"choices":[{"logprobs":{"tokens":["c"]}}]})",
+       R"({"choices":[{"logprobs":{"content":[1,2,3]}}]})"})
+    EXPECT_EQ(input_logprobs_of(*wire::JsonObject::parse(text)), "") << text;
+}
+
+TEST(InputLogprobs, AreWantedWithAnEcho) {
+  EXPECT_TRUE(wants_input_logprobs(*wire::JsonObject::parse(R"({"echo":true,"logprobs":1})")));
+  for (const char* body : {R"({"echo":true})", R"({"echo":true,"logprobs":0})",
+                           R"({"echo":false,"logprobs":1})", R"({"logprobs":1})"})
+    EXPECT_FALSE(wants_input_logprobs(*wire::JsonObject::parse(body))) << body;
+}
+
 }  // namespace
 }  // namespace baton::engine

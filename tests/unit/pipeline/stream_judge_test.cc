@@ -114,6 +114,17 @@ TEST_F(StreamJudgeTest, KeepsTheEnginesWords) {
   EXPECT_FALSE(judge().begun());
 }
 
+TEST_F(StreamJudgeTest, TakesARefusalBeforeTheFirstTokenForTheClientsFault) {
+  const std::string refusal = "data: {\"error\":{\"message\":\"bad regex\",\"code\":400}}\n\n";
+  feed(": wait\n\n" + refusal);
+  EXPECT_EQ(judge().failure()->code(), Errc::EngineRejected);
+  EXPECT_EQ(judge().failure()->http_status(), 400);
+  made.reset();
+  reader = wire::SseReader();
+  feed(kTextToken + refusal);
+  EXPECT_EQ(judge().failure()->code(), Errc::EngineFailed);
+}
+
 TEST_F(StreamJudgeTest, HasNotBegunByAComment) {
   EXPECT_EQ(feed(": wait\n\n"), ": wait\n\n");
   EXPECT_FALSE(judge().begun()) << "no token was taken";
@@ -139,6 +150,21 @@ TEST_F(StreamJudgeTest, HoldsUsageBackUntilThePrefillHasAnswered) {
   EXPECT_TRUE(judge().done());
   EXPECT_EQ(record.usage->cached_tokens, 4);
   EXPECT_EQ(record.usage->completion_tokens, 2);
+}
+
+TEST_F(StreamJudgeTest, PutsThePromptsLogprobsIntoTheFirstEvent) {
+  const auto token = [](const std::string& entries) {
+    return "data: {\"choices\":[{\"index\":0,\"text\":\"a\",\"logprobs\":{\"tokens\":[" + entries +
+           "]}}]}\n\n";
+  };
+  judge().expect_prefill(true);
+  judge().expect_input_logprobs();
+  EXPECT_EQ(feed(token("\"c\"") + token("\"d\"")), "");
+  EXPECT_TRUE(judge().waits_for_prefill());
+  engine::PrefillOutcome prefill;
+  prefill.input_logprobs = R"({"tokens":["a","b"]})";
+  judge().set_prefill(prefill);
+  EXPECT_EQ(take(), token("\"a\",\"b\",\"c\"") + token("\"d\""));
 }
 
 TEST_F(StreamJudgeTest, NeverTakesTheDecodesWordForWhatWasCached) {
