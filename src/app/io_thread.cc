@@ -26,7 +26,9 @@ handoff::Options handoff_options(const config::Config& config, telemetry::Logger
   return {.timeouts = {.first_byte = config.timeouts.first_byte, .idle = config.timeouts.idle},
           .grace = config.timeouts.handoff_grace,
           .response_bytes = config.limits.response_bytes,
-          .log = &log};
+          .log = &log,
+          .stripped_fields = config.strip_client_fields,
+          .trtllm_auth = config.trtllm_auth};
 }
 
 pipeline::Options pipeline_options(const config::Config& config) {
@@ -37,7 +39,8 @@ pipeline::Options pipeline_options(const config::Config& config) {
           .response_bytes = config.limits.response_bytes,
           .handoff_fields = config.client_handoff_fields,
           .tell_workers = config.response_headers,
-          .overload_status = config.overload_status};
+          .overload_status = config.overload_status,
+          .stripped_headers = config.strip_client_headers};
 }
 
 std::vector<front::Route> client_routes(pipeline::Pipeline& pipeline, Services& services) {

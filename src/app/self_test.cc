@@ -60,7 +60,8 @@ engine::PoolOptions test_pool_options(const config::Config& config) {
 handoff::Options test_handoff_options(const config::Config& config) {
   return {.timeouts = {.first_byte = kTestPatience, .idle = kTestPatience},
           .grace = config.timeouts.handoff_grace,
-          .response_bytes = kLargestTestAnswer};
+          .response_bytes = kLargestTestAnswer,
+          .trtllm_auth = config.trtllm_auth};
 }
 
 }  // namespace

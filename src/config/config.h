@@ -5,6 +5,7 @@
 #include "config/routing.h"
 #include "model/network.h"
 #include "model/tokens.h"
+#include "model/trtllm_auth.h"
 #include "model/worker.h"
 
 #include <chrono>
@@ -180,6 +181,9 @@ struct Config {
   std::chrono::milliseconds shutdown_grace{30'000};
   Trust trust;
   ClientHandoffFields client_handoff_fields = ClientHandoffFields::Strip;
+  std::vector<std::string> strip_client_fields;   // members of bodies that no worker gets
+  std::vector<std::string> strip_client_headers;  // lower case; NAME* is a beginning
+  model::TrtllmAuth trtllm_auth;
   bool response_headers = true;   // x-baton-… on answers
   std::size_t decisions = 1'000;  // of so many requests it is remembered why they went where
   int overload_status = 0;        // 429 or 503 instead of what the engine said; 0: as it said

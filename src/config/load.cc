@@ -8,6 +8,7 @@
 #include "config/models.h"
 #include "config/overrides.h"
 #include "config/reader.h"
+#include "config/wire_options.h"
 
 #include <fmt/format.h>
 
@@ -156,6 +157,9 @@ Config read_config(const Node& root, Problems& problems) {
   read_tls(root, section.section("tls"), config.tls, problems);
   read_trust(root, section, config.trust, problems);
   section.read("client_handoff_fields", config.client_handoff_fields, parse_client_handoff_fields);
+  config.strip_client_fields = read_stripped_fields(section, problems);
+  config.strip_client_headers = read_stripped_headers(section, problems);
+  read_trtllm_auth(section, config.trtllm_auth);
   section.read("response_headers", config.response_headers, parse_boolean);
   section.read("decisions", config.decisions, number_within<0, 1'000'000>);
   section.read("overload_status", config.overload_status, parse_overload_status);

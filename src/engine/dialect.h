@@ -5,11 +5,13 @@
 #include "core/result.h"
 #include "engine/api.h"
 #include "engine/completion_json.h"
+#include "engine/leg_name.h"
 #include "model/worker.h"
 #include "wire/json_object.h"
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -42,6 +44,10 @@ struct ClientCall {
   bool with_token_ids = false;
   // Keeps the prompt's cache apart from that of others; the client's own word comes first.
   std::string_view cache_salt = {};
+  // What SGLang calls the leg; without one it draws its own.
+  LegName name = {};
+  // Further members of the body that no worker gets.
+  std::span<const std::string> stripped = {};
 };
 
 // What a decode worker must know of a prefill worker before that one has answered.
@@ -96,6 +102,10 @@ class Dialect {
   virtual wire::SplicedBody decode_body(const ClientCall& call, const HandoffTicket& ticket,
                                         const PrefillOutcome& outcome,
                                         DecodePurpose purpose) const = 0;
+  // The decode leg's hand-off object, where its engine can want it signed; empty elsewhere.
+  virtual std::string signed_params(const HandoffTicket&, const PrefillOutcome&) const {
+    return {};
+  }
   // Every mode's prefill leg is asked for a whole answer, not a stream.
   virtual Result<PrefillOutcome> read_prefill_answer(const std::string& json) const = 0;
 };

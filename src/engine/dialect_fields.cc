@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace baton::engine {
 namespace {
@@ -14,8 +15,11 @@ namespace {
 // What a completion may produce where the client says nothing.
 constexpr std::int64_t kDefaultMaxTokens = 16;
 
-// Routing of another router, which also names workers. TensorRT-LLM would refuse it.
-constexpr std::string_view kForeignRouting = "nvext";
+// Not for clients: the routing of another router, which also names workers and which TensorRT-LLM
+// would refuse; SGLang's name of a request, by whose beginning others are aborted; and what
+// TensorRT-LLM's own router says of the prompt, which would contradict Baton.
+constexpr std::array<std::string_view, 5> kRouterFields{
+    "nvext", "rid", "prompt_token_ids_b64", "injected_chat_template_kwargs", "conversation_params"};
 
 void select_choice(wire::JsonSplice& splice, const wire::JsonObject& body, std::uint32_t choice) {
   if (body.has("n")) splice.set("n", "1");
@@ -107,7 +111,8 @@ bool goes_with_handoff(const ClientCall& call, model::Engine engine) {
 wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   wire::JsonSplice splice(call.body);
   for (const std::string_view field : kHandoffFields) splice.remove(field);
-  splice.remove(kForeignRouting);
+  for (const std::string_view field : kRouterFields) splice.remove(field);
+  for (const std::string& field : call.stripped) splice.remove(field);
   if (!call.model.empty()) splice.set("model", wire::json_quote(call.model));
   if (call.choice) select_choice(splice, call.body, *call.choice);
   if (!call.prompt.empty()) splice.set("prompt", call.prompt);
@@ -120,6 +125,8 @@ wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   const bool saltable = engine != model::Engine::Trtllm || call.api == Api::Chat;
   if (!call.cache_salt.empty() && saltable && !call.body.has("cache_salt"))
     splice.set("cache_salt", wire::json_quote(call.cache_salt));
+  if (call.name && engine == model::Engine::Sglang)
+    splice.set("rid", wire::json_quote(call.name.text()));
   return splice;
 }
 
@@ -182,8 +189,10 @@ void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& bod
   splice.set("stream", "false");
   splice.remove("stream_options");
   splice.remove("min_tokens");
-  splice.set("max_tokens", "1");
-  if (body.has("max_completion_tokens")) splice.set("max_completion_tokens", "1");
+  // Two names of one field to TensorRT-LLM, which refuses the second: only what the client used.
+  const bool newer = body.has("max_completion_tokens");
+  if (newer) splice.set("max_completion_tokens", "1");
+  if (!newer || body.has("max_tokens")) splice.set("max_tokens", "1");
   if (body.has("n")) splice.set("n", "1");
 }
 

@@ -65,6 +65,11 @@ wire::SplicedBody ContextFirstDialect::decode_body(const ClientCall& call, const
   return splice.build();
 }
 
+std::string ContextFirstDialect::signed_params(const HandoffTicket&,
+                                               const PrefillOutcome& outcome) const {
+  return outcome.handoff;
+}
+
 Result<PrefillOutcome> ContextFirstDialect::read_prefill_answer(const std::string& json) const {
   const auto answer = parse_sound_prefill_answer(json);
   if (!answer) return fail(answer.error());
@@ -96,10 +101,8 @@ wire::SplicedBody GenerationFirstDialect::prefill_body(const ClientCall& call,
   return context_body(call, ticket, kGenerationFirst);
 }
 
-wire::SplicedBody GenerationFirstDialect::decode_body(const ClientCall& call,
-                                                      const HandoffTicket& ticket,
-                                                      const PrefillOutcome&,
-                                                      DecodePurpose purpose) const {
+std::string GenerationFirstDialect::signed_params(const HandoffTicket& ticket,
+                                                  const PrefillOutcome&) const {
   constexpr std::string_view kNothingKnown = "{}";
   auto known = wire::JsonObject::parse(ticket.peer.server_info);
   if (!known) known = wire::JsonObject::parse(kNothingKnown);
@@ -112,8 +115,15 @@ wire::SplicedBody GenerationFirstDialect::decode_body(const ClientCall& call,
       .set("ctx_request_id", id)
       .set("disagg_request_id", id)
       .set("schedule_style", fmt::format("{}", kGenerationFirst));
+  return params.build().joined();
+}
+
+wire::SplicedBody GenerationFirstDialect::decode_body(const ClientCall& call,
+                                                      const HandoffTicket& ticket,
+                                                      const PrefillOutcome& outcome,
+                                                      DecodePurpose purpose) const {
   return answer_leg(call, kTrtllm, purpose)
-      .set("disaggregated_params", params.build().joined())
+      .set("disaggregated_params", signed_params(ticket, outcome))
       .build();
 }
 

@@ -22,6 +22,8 @@ class ContextFirstDialect final : public TrtllmDialect {
   wire::SplicedBody decode_body(const ClientCall& call, const HandoffTicket& ticket,
                                 const PrefillOutcome& outcome,
                                 DecodePurpose purpose) const override;
+  std::string signed_params(const HandoffTicket& ticket,
+                            const PrefillOutcome& outcome) const override;
   Result<PrefillOutcome> read_prefill_answer(const std::string& json) const override;
 };
 
@@ -34,6 +36,8 @@ class GenerationFirstDialect final : public TrtllmDialect {
   wire::SplicedBody decode_body(const ClientCall& call, const HandoffTicket& ticket,
                                 const PrefillOutcome& outcome,
                                 DecodePurpose purpose) const override;
+  std::string signed_params(const HandoffTicket& ticket,
+                            const PrefillOutcome& outcome) const override;
   Result<PrefillOutcome> read_prefill_answer(const std::string& json) const override;
 };
 

@@ -9,6 +9,7 @@
 #include "handoff/answer.h"
 #include "handoff/job.h"
 #include "handoff/ticket_source.h"
+#include "model/trtllm_auth.h"
 #include "net/task_group.h"
 #include "telemetry/log.h"
 
@@ -16,6 +17,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
+#include <vector>
 
 namespace baton::handoff {
 
@@ -24,6 +27,9 @@ struct Options {
   std::chrono::milliseconds grace;  // to complete a hand-off whose client has left
   std::size_t response_bytes;
   telemetry::Logger* log = nullptr;  // where failed legs are told of
+  // Members of clients' bodies that no worker gets.
+  std::vector<std::string> stripped_fields = {};
+  model::TrtllmAuth trtllm_auth = {};
 };
 
 // Role. The prefill router: gets a request through prefill and decode, in the order and with the

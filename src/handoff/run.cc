@@ -4,6 +4,7 @@
 
 #include "engine/engine_error.h"
 #include "engine/request_head.h"
+#include "engine/trtllm_auth.h"
 #include "net/await.h"
 
 #include <fmt/format.h>
@@ -73,11 +74,17 @@ void Run::perform(Action action) {
   switch (action) {
     case Action::DropPrefill:
       prefill_dropped_ = true;
-      if (prefill_exchange_) prefill_exchange_->drop();
+      if (prefill_exchange_) {
+        prefill_exchange_->drop();
+        abort(*prefill_worker_, prefill_name_);
+      }
       return;
     case Action::DropDecode:
       decode_dropped_ = true;
-      if (decode_exchange_) decode_exchange_->drop();
+      if (decode_exchange_) {
+        decode_exchange_->drop();
+        abort(decode_booking_.worker(), decode_name_);
+      }
       return;
     case Action::SendRelease:
       release();
@@ -154,6 +161,7 @@ void Run::leave() {
   if (!machine_.ended()) {
     if (!gone_) gone_.emplace(Errc::ClientGone, "the request was given up");
     tell({Event::ClientGone});
+    if (decode_exchange_ && !decode_dropped_) abort(decode_booking_.worker(), decode_name_);
     // Nobody reads on, whatever would have been better.
     if (decode_exchange_) tell({.event = Event::DecodeFailed, .failure = {}});
   }
@@ -219,8 +227,27 @@ Error Run::error_of(Cause cause) const {
   return *decode_error_;
 }
 
+engine::LegName Run::name_leg(const fleet::Worker& worker) {
+  if (worker.spec().engine != model::Engine::Sglang) return {};
+  if (const auto key = job_.headers.find("authorization")) authorization_ = *key;
+  return {.high = handoff_.random_(), .low = handoff_.random_()};
+}
+
+void Run::abort(const fleet::Worker& worker, engine::LegName name) {
+  if (!name) return;
+  handoff_.tasks_.spawn(engine::abort_request(handoff_.pool_, {worker.id(), worker.spec().endpoint},
+                                              name, authorization_));
+}
+
+std::string Run::signature(model::HandoffMode mode, const engine::HandoffTicket& ticket,
+                           const engine::PrefillOutcome& outcome) const {
+  const model::TrtllmAuth& auth = handoff_.options_.trtllm_auth;
+  if (auth.key.empty()) return {};
+  return engine::auth_header(engine::dialect_of(mode).signed_params(ticket, outcome), auth);
+}
+
 engine::ClientCall Run::call(const fleet::Worker& worker, engine::Leg leg, const Material& material,
-                             const engine::Progress* progress) const {
+                             const engine::Progress* progress, engine::LegName name) const {
   const bool with_ids =
       material.token_ids && engine::sends_token_ids(job_.send_token_ids, worker.spec().engine,
                                                     job_.api, worker.version(), leg);
@@ -232,7 +259,9 @@ engine::ClientCall Run::call(const fleet::Worker& worker, engine::Leg leg, const
           .token_ids = with_ids ? std::string_view(*material.token_ids) : std::string_view(),
           .progress = progress,
           .with_token_ids = job_.continuable,
-          .cache_salt = job_.hints->tenant};
+          .cache_salt = job_.hints->tenant,
+          .name = name,
+          .stripped = handoff_.options_.stripped_fields};
 }
 
 awaitable<void> Run::prefill_leg() {
@@ -252,8 +281,9 @@ awaitable<void> Run::prefill_leg() {
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   prefill_exchange_ = &exchange;
-  const wire::SplicedBody body =
-      dialect.prefill_body(call(worker, engine::Leg::Compute, held, progress_.get()), *ticket_);
+  prefill_name_ = name_leg(worker);
+  const wire::SplicedBody body = dialect.prefill_body(
+      call(worker, engine::Leg::Compute, held, progress_.get(), prefill_name_), *ticket_);
   const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
   const auto rank = by_room ? std::nullopt : booking.rank();
   const auto sent = co_await send(exchange, worker, rank, job_.headers, body, ticket_->request_id);
@@ -302,14 +332,17 @@ awaitable<void> Run::decode_leg() {
       handoff_.options_.timeouts);
   handed_off_ = !alone;
   const Material held = material();
+  decode_name_ = name_leg(worker);
   const engine::ClientCall wanted =
-      call(worker, alone ? engine::Leg::Compute : engine::Leg::Continue, held, progress_.get());
+      call(worker, alone ? engine::Leg::Compute : engine::Leg::Continue, held, progress_.get(),
+           decode_name_);
   const wire::SplicedBody body =
       alone ? engine::plain_body(wanted, worker.spec().engine)
             : engine::dialect_of(*mode_).decode_body(wanted, *ticket_, outcome_,
                                                      engine::DecodePurpose::Answer);
-  auto sent = co_await send(*decode_exchange_, worker, decode_booking_.rank(), job_.headers, body,
-                            ticket_->request_id);
+  auto sent =
+      co_await send(*decode_exchange_, worker, decode_booking_.rank(), job_.headers, body,
+                    ticket_->request_id, alone ? "" : signature(*mode_, *ticket_, outcome_));
   if (!sent) {
     decode_failed(std::move(sent.error()));
     co_return;
@@ -337,9 +370,10 @@ void Run::prefill_unseen(const boost::asio::any_io_executor& home) {
 
 awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worker& worker,
                                   std::optional<std::uint32_t> rank, const wire::Headers& headers,
-                                  const wire::SplicedBody& body,
-                                  const std::string& request_id) const {
-  std::string own = fmt::format("X-Request-Id: {}\r\n", request_id);
+                                  const wire::SplicedBody& body, const std::string& request_id,
+                                  std::string signature) const {
+  std::string own = std::move(signature);
+  own += fmt::format("X-Request-Id: {}\r\n", request_id);
   if (rank && worker.spec().engine != model::Engine::Trtllm)
     own += fmt::format("X-data-parallel-rank: {}\r\n", *rank);
   const std::string head = engine::request_head("POST", engine::path_of(job_.api),
@@ -356,6 +390,7 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
   leading_ = {};
   const Failure failure = judge(error);
   if (!prefill_dropped_) {
+    if (error.code() == Errc::EngineTimeout) abort(worker, prefill_name_);
     prefill_error_ = std::move(error);
     selection_.prefill_failed(worker);
     log_failure("prefill", worker, *prefill_error_);
@@ -376,6 +411,7 @@ void Run::decode_failed(Error error) {
   if (!decode_dropped_) {
     decode_error_ = std::move(error);
     fleet::Worker& worker = decode_booking_.worker();
+    if (decode_error_->code() == Errc::EngineTimeout) abort(worker, decode_name_);
     log_failure("decode", worker, *decode_error_);
     // What may be another's fault, or the request's own, counts once.
     if (!selection_.blame().suspects_decode(worker.id())) count_failure(worker, *decode_error_);

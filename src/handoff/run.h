@@ -7,6 +7,7 @@
 #include "core/result.h"
 #include "engine/dialect.h"
 #include "engine/exchange.h"
+#include "engine/leg_name.h"
 #include "engine/token_ids.h"
 #include "fleet/fleet.h"
 #include "handoff/entrance.h"
@@ -83,7 +84,14 @@ class Run : public std::enable_shared_from_this<Run> {
   Error error_of(Cause cause) const;
   Material material() const { return {job_.body, job_.token_ids}; }
   engine::ClientCall call(const fleet::Worker& worker, engine::Leg leg, const Material& material,
-                          const engine::Progress* progress) const;
+                          const engine::Progress* progress, engine::LegName name = {}) const;
+  // What the next leg to the worker is called there.
+  engine::LegName name_leg(const fleet::Worker& worker);
+  // The header line that a decode leg's hand-off is signed with; empty where it need not be.
+  std::string signature(model::HandoffMode mode, const engine::HandoffTicket& ticket,
+                        const engine::PrefillOutcome& outcome) const;
+  // Has the worker stop a leg that was given up.
+  void abort(const fleet::Worker& worker, engine::LegName name);
 
   void begin_attempt();
   awaitable<void> choose_prefill();
@@ -101,7 +109,8 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<void> find_holder_again(Release& release);
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
                                std::optional<std::uint32_t> rank, const wire::Headers& headers,
-                               const wire::SplicedBody& body, const std::string& request_id) const;
+                               const wire::SplicedBody& body, const std::string& request_id,
+                               std::string signature = {}) const;
   void prefill_failed(Error error, fleet::Worker& worker);
   void decode_failed(Error error);
   void log_failure(std::string_view leg, const fleet::Worker& worker, const Error& error) const;
@@ -136,6 +145,9 @@ class Run : public std::enable_shared_from_this<Run> {
   admission::Leading leading_;                         // others wait for this prompt
   engine::Exchange* prefill_exchange_ = nullptr;       // while that leg runs
   std::unique_ptr<engine::Exchange> decode_exchange_;
+  engine::LegName prefill_name_;
+  engine::LegName decode_name_;
+  std::string authorization_;  // to abort legs with, as they had it
   engine::PrefillOutcome outcome_;
   bool handed_off_ = false;
   bool streaming_ = false;

@@ -73,7 +73,8 @@ awaitable<void> Run::release_leg(Release release) {
     engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                               {.first_byte = grace, .idle = grace});
     const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, body,
-                                    release.ticket.request_id);
+                                    release.ticket.request_id,
+                                    signature(release.mode, release.ticket, release.outcome));
     if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
     const bool in_vain = !sent && sent.error().code() == Errc::EngineTimeout;
     if (in_vain && ++waited_in_vain == patience) co_return;

@@ -34,8 +34,10 @@ constexpr std::array kNotForWorkers{std::string_view("host"),
                                     std::string_view("x-prefill-instance-id"),
                                     std::string_view("x-dp-rank"),
                                     std::string_view("x-prefill-dp-rank"),
-                                    std::string_view("x-tenant-id")};
-constexpr std::array<std::string_view, 2> kInternalPrefixes{"x-baton-", "x-dynamo-"};
+                                    std::string_view("x-tenant-id"),
+                                    std::string_view("x-trtllm-disagg-auth")};
+// The last one's overwrite fields of the body where SGLang is told to heed them, the hand-off's too.
+constexpr std::array<std::string_view, 3> kInternalPrefixes{"x-baton-", "x-dynamo-", "x-override-"};
 
 constexpr std::array<std::string_view, 4> kNotForClients{"content-length", "x-request-id", "date",
                                                          "server"};
@@ -45,10 +47,20 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
       names, [name](std::string_view other) { return wire::equal_ignoring_case(name, other); });
 }
 
+bool begins_with(std::string_view name, std::string_view prefix) {
+  return name.size() >= prefix.size() &&
+         wire::equal_ignoring_case(name.substr(0, prefix.size()), prefix);
+}
+
 bool is_internal(std::string_view name) {
-  return std::ranges::any_of(kInternalPrefixes, [name](std::string_view prefix) {
-    return name.size() >= prefix.size() &&
-           wire::equal_ignoring_case(name.substr(0, prefix.size()), prefix);
+  return std::ranges::any_of(kInternalPrefixes,
+                             [name](std::string_view prefix) { return begins_with(name, prefix); });
+}
+
+bool is_stripped(std::string_view name, std::span<const std::string> stripped) {
+  return std::ranges::any_of(stripped, [name](std::string_view other) {
+    if (other.ends_with('*')) return begins_with(name, other.substr(0, other.size() - 1));
+    return wire::equal_ignoring_case(name, other);
   });
 }
 
@@ -58,11 +70,13 @@ bool belongs_to_connection(const wire::Headers& headers, std::string_view name) 
 
 }  // namespace
 
-wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorization authorization) {
+wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorization authorization,
+                                 std::span<const std::string> stripped) {
   wire::Headers headers;
   for (std::size_t i = 0; i < client.size(); ++i) {
     const auto [name, value] = client[i];
-    if (belongs_to_connection(client, name) || is_one_of(name, kNotForWorkers) || is_internal(name))
+    if (belongs_to_connection(client, name) || is_one_of(name, kNotForWorkers) ||
+        is_internal(name) || is_stripped(name, stripped))
       continue;
     const bool secret = wire::equal_ignoring_case(name, "authorization");
     if (secret && authorization == ForwardAuthorization::No) continue;

@@ -4,13 +4,18 @@
 
 #include "wire/http_message.h"
 
+#include <span>
+#include <string>
+
 namespace baton::pipeline {
 
 enum class ForwardAuthorization { No, Yes };
 
 // The client's headers a worker gets: all but those that belong to the connection, to Baton, or
-// that would change how the body is coded. Each leg adds its own X-Request-Id.
-wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorization authorization);
+// that would change how the body is coded. Each leg adds its own X-Request-Id. `stripped` are
+// further names in lower case that it does not get; one that ends with * is a beginning.
+wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorization authorization,
+                                 std::span<const std::string> stripped = {});
 
 // The worker's headers the client gets.
 wire::Headers headers_for_client(const wire::Headers& worker);

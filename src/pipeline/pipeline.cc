@@ -6,6 +6,7 @@
 #include "engine/client_body.h"
 #include "engine/completion_json.h"
 #include "engine/continuation.h"
+#include "engine/usage_merge.h"
 #include "pipeline/error_body.h"
 #include "pipeline/fan_out.h"
 #include "pipeline/route_query.h"
@@ -128,6 +129,7 @@ Delivery Pipeline::delivery_for(Understood& understood, bool stream) const {
                     .include_usage = understood.include_usage,
                     .response_bytes = options_.response_bytes,
                     .tell_workers = options_.tell_workers,
+                    .input_logprobs = engine::wants_input_logprobs(job.body->object()),
                     .continuity = {}};
   job.continuable = understood.branches.empty() && can_continue(job, stream);
   if (job.continuable) {
@@ -215,7 +217,8 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
               .api = incoming.api,
               .body = body,
               .by_alias = !served->adapter && object.find_string("model") != model->name(),
-              .headers = headers_for_worker(incoming.headers, options_.forward_authorization),
+              .headers = headers_for_worker(incoming.headers, options_.forward_authorization,
+                                            options_.stripped_headers),
               .request_id = incoming.request_id,
               .hints = shared(std::move(*hints)),
               .counters = metrics.handoff,

@@ -43,8 +43,9 @@ struct Options {
   ForwardAuthorization forward_authorization;
   std::size_t response_bytes;
   config::ClientHandoffFields handoff_fields;
-  bool tell_workers;    // in response headers
-  int overload_status;  // 0: as the engine said
+  bool tell_workers;                               // in response headers
+  int overload_status;                             // 0: as the engine said
+  std::vector<std::string> stripped_headers = {};  // of clients; no worker gets them
 };
 
 // Role. The spine: takes a request from its body to the last byte of its answer.

@@ -99,8 +99,9 @@ const checkLegs = {
     }
     const room = BigInt(field(prefill.body, 'bootstrap_room'));
     assert.ok(room > 0n && room < 1n << 63n, `room ${room} is a positive 63-bit number`);
-    const { bootstrap_host, bootstrap_port, bootstrap_room, ...rest } = JSON.parse(decode.body);
-    assert.deepEqual(rest, body, 'the decode leg is the client body plus the meeting point');
+    const { bootstrap_host, bootstrap_port, bootstrap_room, rid, ...rest } = JSON.parse(decode.body);
+    assert.deepEqual(rest, body, 'the decode leg is the client body plus the meeting point and a name');
+    assert.match(rid, /^[0-9a-f]{32}$/);
   },
   trtllm(prefill, decode, body) {
     const p = JSON.parse(prefill.body);

@@ -60,6 +60,17 @@ std::optional<SeenRequest> FakePeer::read_request() {
         SeenRequest request{ahead_.substr(0, head_size), ahead_.substr(head_size, body_size),
                             connection_};
         ahead_.erase(0, head_size + body_size);
+        if (request.head.starts_with("POST /abort_request ")) {
+          only_aborts_ = true;
+          {
+            const std::lock_guard lock(engine_.mutex_);
+            engine_.aborts_.push_back(request);
+            engine_.changed_.notify_all();
+          }
+          write(response(200, ""));
+          continue;
+        }
+        only_aborts_ = false;
         const std::lock_guard lock(engine_.mutex_);
         engine_.requests_.push_back(request);
         engine_.changed_.notify_all();
@@ -93,7 +104,7 @@ void FakePeer::wait_for_drop() {
   while (size > 0) size = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
   const bool dropped = size == 0 || errno == ECONNRESET;
   const std::lock_guard lock(engine_.mutex_);
-  if (dropped && !engine_.ending_) ++engine_.drops_;
+  if (dropped && !engine_.ending_ && !only_aborts_) ++engine_.drops_;
   engine_.changed_.notify_all();
 }
 
@@ -159,6 +170,16 @@ void FakeEngine::proceed() {
 std::vector<SeenRequest> FakeEngine::requests() const {
   const std::lock_guard lock(mutex_);
   return requests_;
+}
+
+std::vector<SeenRequest> FakeEngine::aborts() const {
+  const std::lock_guard lock(mutex_);
+  return aborts_;
+}
+
+bool FakeEngine::wait_for_aborts(std::size_t count) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kEnginePatience, [&] { return aborts_.size() >= count; });
 }
 
 std::size_t FakeEngine::connections() const {

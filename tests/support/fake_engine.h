@@ -32,7 +32,8 @@ class FakeEngine;
 // Confinement. The thread of its connection.
 class FakePeer {
  public:
-  // nullopt where the other side closed first.
+  // nullopt where the other side closed first. What aborts another request is answered here, and
+  // only FakeEngine::aborts() tells of it.
   std::optional<SeenRequest> read_request();
   void write(std::string_view bytes);
   void close();
@@ -51,6 +52,7 @@ class FakePeer {
   int descriptor_;
   std::size_t connection_;
   std::string ahead_;
+  bool only_aborts_ = false;  // so far
 };
 
 // Role. A server on a port of its own whose every byte the test decides: `script` runs for each
@@ -69,6 +71,8 @@ class FakeEngine {
   void proceed();
 
   std::vector<SeenRequest> requests() const;
+  std::vector<SeenRequest> aborts() const;
+  bool wait_for_aborts(std::size_t count) const;
   std::size_t connections() const;
   // Wait for something that is certain to come; false where it did not within a few seconds.
   bool wait_for_requests(std::size_t count) const;
@@ -92,6 +96,7 @@ class FakeEngine {
   std::size_t drops_ = 0;
   std::size_t pauses_ = 0;
   std::vector<SeenRequest> requests_;
+  std::vector<SeenRequest> aborts_;
   std::vector<int> descriptors_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

@@ -22,6 +22,8 @@ admin_keys: [sk-admin]
 trust_routing_headers: true
 trusted_sources: [10.0.0.0/8, "::1"]
 client_handoff_fields: refuse
+strip_client_fields: [priority]
+strip_client_headers: [X-SGLExt-*, x-smg-routing-key]
 response_headers: false
 overload_status: 429
 threads: 4
@@ -76,6 +78,8 @@ models:
   expected.admin_keys = {"sk-admin"};
   expected.trust = {true, {*model::parse_network("10.0.0.0/8"), *model::parse_network("::1")}};
   expected.client_handoff_fields = ClientHandoffFields::Refuse;
+  expected.strip_client_fields = {"priority"};
+  expected.strip_client_headers = {"x-sglext-*", "x-smg-routing-key"};
   expected.response_headers = false;
   expected.overload_status = 429;
   expected.threads = 4;

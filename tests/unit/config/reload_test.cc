@@ -24,10 +24,11 @@ TEST(NeedsRestart, NamesEveryKeyOutsideModels) {
   const TemporaryFile secret("s3cret");
   const TemporaryFile other_secret("an0ther");
   const std::string base = fmt::format(
-      "admin: 127.0.0.1:1\napi_keys: [a]\nadmin_keys: [a]\ntrust_routing_headers: true\n"
+      "trtllm: {{auth_key_file: {0}}}\nadmin: 127.0.0.1:1\napi_keys: [a]\nadmin_keys: "
+      "[a]\ntrust_routing_headers: true\n"
       "tls: {{certificate: a, key: a}}\ncanary: {{idle: 1h}}\nkv_index: {{snapshot: a}}\netcd:\n  "
       "endpoints: ['https://h:1']\n"
-      "  user: a\n  password_file: {}\n  certificate: a\n  key: a\n",
+      "  user: a\n  password_file: {0}\n  certificate: a\n  key: a\n",
       secret.path());
   const Config before = accepted(base);
   // Values unlike the defaults and unlike those above, by type and where that does not do.
@@ -49,6 +50,8 @@ TEST(NeedsRestart, NamesEveryKeyOutsideModels) {
       {"kv_index.blocks", "7000"},
       {"etcd.endpoints", "https://h:2"},
       {"etcd.password_file", other_secret.path()},
+      {"trtllm.auth_key_file", other_secret.path()},
+      {"trtllm.auth_payload", "params"},
       {"api_keys_file", other_secret.path()},
       {"admin_keys_file", other_secret.path()},
   };
@@ -66,7 +69,11 @@ TEST(NeedsRestart, NamesEveryKeyOutsideModels) {
   Config after = before;
   after.api_keys = {"b"};
   after.trust.sources = {*model::parse_network("10.0.0.0/8")};
-  EXPECT_THAT(needs_restart(before, after), ElementsAre("api_keys", "trusted_sources"));
+  after.strip_client_fields = {"priority"};
+  after.strip_client_headers = {"x-sglext-*"};
+  EXPECT_THAT(
+      needs_restart(before, after),
+      ElementsAre("api_keys", "trusted_sources", "strip_client_fields", "strip_client_headers"));
 }
 
 TEST(NeedsRestart, ASectionThatComesIsNamedByItsKeys) {

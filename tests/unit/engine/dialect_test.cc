@@ -58,6 +58,31 @@ TEST(Dialect, LetsNoHandoffFieldOfAClientIntoAnyLeg) {
   }
 }
 
+// Regression: SGLang aborts by the beginning of a rid, so a client's could end other requests.
+TEST(Dialect, LetsNoNameOfAClientsIntoAnyLeg) {
+  const ClientRequest request(
+      Api::Chat, R"({"rid":"a","prompt_token_ids_b64":"AA==","injected_chat_template_kwargs":{},)"
+                 R"("conversation_params":{},"model":"m"})");
+  for (const auto engine : {model::Engine::Vllm, model::Engine::Sglang, model::Engine::Trtllm})
+    EXPECT_EQ(json(plain_body(request.call, engine)), json(R"({"model":"m"})"));
+  HandoffTicket ticket;
+  for (const auto mode : kAllModes) {
+    const auto body = json(dialect_of(mode).prefill_body(request.call, ticket));
+    for (const char* field :
+         {"rid", "prompt_token_ids_b64", "injected_chat_template_kwargs", "conversation_params"})
+      EXPECT_FALSE(body.contains(field)) << field;
+  }
+}
+
+TEST(Dialect, StripsWhatTheOperatorSays) {
+  const ClientRequest request(Api::Chat, R"({"priority":9,"extra_key":"k","lora_path":"x","n":1})");
+  const std::vector<std::string> stripped{"priority", "extra_key"};
+  ClientCall call = request.call;
+  call.stripped = stripped;
+  for (const auto engine : {model::Engine::Vllm, model::Engine::Sglang, model::Engine::Trtllm})
+    EXPECT_EQ(json(plain_body(call, engine)), json(R"({"lora_path":"x","n":1})"));
+}
+
 TEST(Dialect, AsksForAWholePrefillAnswerInEveryMode) {
   const ClientRequest request(
       Api::Chat, R"({"stream":true,"stream_options":{"include_usage":true},"messages":[]})");

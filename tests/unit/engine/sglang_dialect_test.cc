@@ -31,6 +31,20 @@ TEST(SglangLegs, GetTheSameRequestWithTheRoomBehindIt) {
                  R"("bootstrap_port":8998,"bootstrap_room":9223372036854775807})"));
 }
 
+TEST(SglangLegs, HaveTheNameThatBatonDrew) {
+  const ClientRequest request(Api::Chat, R"({"model":"m","rid":"HEALTH_CHECK"})");
+  ClientCall call = request.call;
+  call.name = {.high = 1, .low = 0xabc};
+  const std::string name = "00000000000000010000000000000abc";
+  const BootstrapDialect dialect;
+  EXPECT_EQ(json(dialect.prefill_body(call, bootstrap_ticket()))["rid"], name);
+  EXPECT_EQ(json(dialect.decode_body(call, bootstrap_ticket(), {}, DecodePurpose::Answer))["rid"],
+            name);
+  EXPECT_EQ(json(plain_body(call, model::Engine::Sglang))["rid"], name);
+  EXPECT_FALSE(json(plain_body(call, model::Engine::Vllm)).contains("rid"));
+  EXPECT_FALSE(json(plain_body(call, model::Engine::Trtllm)).contains("rid"));
+}
+
 TEST(SglangLegs, SayNullForAPortNobodyKnows) {
   const ClientRequest request(Api::Chat, R"({"model":"m"})");
   HandoffTicket unknown = bootstrap_ticket();
@@ -52,16 +66,9 @@ TEST(SglangLegs, OverruleHandoffFieldsOfTheClient) {
                  R"("bootstrap_room":9223372036854775807})"));
 }
 
-TEST(SglangHandoff, CannotEchoLogprobsOfAPromptItNeverSaw) {
-  const std::pair<const char*, bool> cases[] = {
-      {R"({"echo":true,"logprobs":0})", false},
-      {R"({"echo":true,"logprobs":null})", true},
-      {R"({"echo":true})", true},
-      {R"({"echo":false,"logprobs":5})", true},
-  };
-  for (const auto& [body, expected] : cases)
-    EXPECT_EQ(BootstrapDialect().can_hand_off(ClientRequest(Api::Completions, body).call), expected)
-        << body;
+TEST(SglangHandoff, EchoesLogprobsOfThePromptFromThePrefill) {
+  EXPECT_TRUE(BootstrapDialect().can_hand_off(
+      ClientRequest(Api::Completions, R"({"echo":true,"logprobs":1})").call));
 }
 
 TEST(SglangPrefillAnswer, IsNeverTheClients) {

@@ -134,6 +134,43 @@ TEST(TrtllmGenerationLeg, ThatOnlyReleasesTheBlocksAsksForOneToken) {
             json(R"({"prompt":"t","stream":false,"max_tokens":1,"disaggregated_params":{}})"));
 }
 
+// Regression: max_tokens is another name of max_completion_tokens to TensorRT-LLM, and a second
+// value for it is refused, so that the blocks stayed where they were.
+TEST(TrtllmGenerationLeg, ThatOnlyReleasesNamesTheLimitOnce) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"max_completion_tokens":9})", R"({"max_completion_tokens":1,"stream":false})"},
+      {R"({"max_completion_tokens":null})", R"({"max_completion_tokens":1,"stream":false})"},
+      {R"({"max_tokens":9})", R"({"max_tokens":1,"stream":false})"},
+      {"{}", R"({"max_tokens":1,"stream":false})"},
+      {R"({"max_tokens":9,"max_completion_tokens":8})",
+       R"({"max_tokens":1,"max_completion_tokens":1,"stream":false})"},
+  };
+  for (const auto& [body, expected] : cases) {
+    const ClientRequest request(Api::Chat, body);
+    EXPECT_EQ(json(ContextFirstDialect().decode_body(request.call, {}, {}, DecodePurpose::Release)),
+              json(expected))
+        << body;
+  }
+}
+
+TEST(TrtllmGenerationLeg, SignsTheParamsItSends) {
+  const ClientRequest request(Api::Chat, R"({"model":"m"})");
+  HandoffTicket ticket;
+  ticket.disagg_request_id = 7;
+  ticket.peer.server_info = R"({"ctx_info_endpoint":["tcp://a:1","tcp://b:2"]})";
+  PrefillOutcome outcome;
+  outcome.handoff = R"({"request_type":"generation_only","encoded_opaque_state":"AA=="})";
+  const ContextFirstDialect context_first;
+  const GenerationFirstDialect generation_first;
+  for (const Dialect* dialect : {static_cast<const Dialect*>(&context_first),
+                                 static_cast<const Dialect*>(&generation_first)}) {
+    const auto body =
+        json(dialect->decode_body(request.call, ticket, outcome, DecodePurpose::Answer));
+    EXPECT_EQ(json(dialect->signed_params(ticket, outcome)), body["disaggregated_params"]);
+  }
+  EXPECT_EQ(dialect_of(model::HandoffMode::NixlPull).signed_params(ticket, outcome), "");
+}
+
 TEST(TrtllmGenerationFirst, TellsBothWorkersOfEachOther) {
   const ClientRequest request(Api::Completions, R"({"prompt":"t","stream":true,"max_tokens":5})");
   HandoffTicket both = context_ticket();

@@ -263,13 +263,19 @@ TEST_F(Abandoned, DuringAnSglangHandoffClosesTheDecodeAtOnceAndLeavesThePrefillT
   leave();
   expect_client_gone();
   EXPECT_TRUE(decode.wait_for_drops(1));
-  EXPECT_EQ(tasks.running(), 1U) << "the prefill is not cut in the middle of a transfer";
+  run_until([&] { return decode.aborts().size() == 1 && tasks.running() == 1; });
+  EXPECT_EQ(prefill.drops(), 0U) << "the prefill is not cut in the middle of a transfer";
   EXPECT_EQ(in_flight(), 1);
   prefill.proceed();
   expect_nothing_left();
   EXPECT_EQ(prefill.connections(), 1U);
   EXPECT_EQ(decode.requests().size(), 1U) << "there is nothing to release";
   EXPECT_EQ(counters.wasted_prefill_tokens.value(), 9U);
+}
+
+// The name of a leg as its body and its abort say it.
+std::string rid_in(const std::string& body) {
+  return wire::JsonObject::parse(body).value().find_string("rid").value_or("");
 }
 
 TEST_F(Abandoned, AnSglangPrefillIsNotLeftWaitingForAPartnerThatWillNotCome) {
@@ -284,6 +290,13 @@ TEST_F(Abandoned, AnSglangPrefillIsNotLeftWaitingForAPartnerThatWillNotCome) {
   expect_nothing_left();
   EXPECT_TRUE(prefill.wait_for_drops(1));
   EXPECT_TRUE(decode.wait_for_drops(1));
+  // SGLang looks only now and then whether a client is there.
+  for (const FakeEngine* engine : {&prefill, &decode}) {
+    ASSERT_TRUE(engine->wait_for_aborts(1));
+    EXPECT_EQ(rid_in(engine->aborts()[0].body), rid_in(engine->requests()[0].body));
+    EXPECT_EQ(rid_in(engine->aborts()[0].body).size(), 32U);
+  }
+  EXPECT_NE(rid_in(prefill.aborts()[0].body), rid_in(decode.aborts()[0].body));
 }
 
 TEST_F(Abandoned, AnAnswerLetGoBeforeItBeganEndsBothLegs) {

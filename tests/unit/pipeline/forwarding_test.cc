@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace baton::pipeline {
 namespace {
@@ -42,6 +43,14 @@ TEST(HeadersForWorkers, AreTheClientsAndSayThatTheBodyIsJson) {
       << "the body was read as JSON, whatever the client calls it";
 }
 
+TEST(HeadersForWorkers, LeaveOutWhatTheOperatorStrips) {
+  const auto client = headers(
+      {{"X-SGLExt-Ids-Framed", "1"}, {"X-SMG-Routing-Key", "k"}, {"X-SMG-Routing-Key-Too", "k"}});
+  const std::vector<std::string> stripped{"x-sglext-*", "x-smg-routing-key"};
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::No, stripped)),
+            "X-SMG-Routing-Key-Too: k\n" + kOurs);
+}
+
 TEST(HeadersForWorkers, LeaveOutWhatIsNotForWorkers) {
   for (const char* name : {"Connection",
                            "Keep-Alive",
@@ -58,6 +67,10 @@ TEST(HeadersForWorkers, LeaveOutWhatIsNotForWorkers) {
                            "Accept-Encoding",
                            "Content-Encoding",
                            "X-Request-Id",
+                           "X-Override-Rid",
+                           "x-override-bootstrap-host",
+                           "X-Override-Routed-Dp-Rank",
+                           "X-TRTLLM-Disagg-Auth",
                            "x-request-id",
                            "X-Data-Parallel-Rank",
                            "X-Baton-Anything",
