@@ -3,6 +3,7 @@
 #include "app/io_thread.h"
 
 #include "front/openai_api.h"
+#include "front/process_api.h"
 #include "front/tokenize_api.h"
 
 #include <boost/asio/post.hpp>
@@ -47,6 +48,7 @@ std::vector<front::Route> client_routes(pipeline::Pipeline& pipeline, Services& 
   auto routes = front::openai_routes(pipeline, services.fleet, services.started_at);
   std::ranges::move(front::tokenize_routes(services.fleet, services.tokenizers, services.cpu),
                     std::back_inserter(routes));
+  std::ranges::move(front::process_routes(BATON_VERSION), std::back_inserter(routes));
   return routes;
 }
 

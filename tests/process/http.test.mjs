@@ -44,6 +44,21 @@ async function refusal(connection, status) {
   return { ...error, headers: response.headers };
 }
 
+scenario('the client address tells that the process serves, without a key and without workers', async (s) => {
+  const router = await Router.start(s, { api_keys: ['sk-1'], models: [{ name: 'demo', workers: [] }] });
+  const connection = await RawConnection.open(router.address);
+  const get = async (path) => {
+    const response = await connection.write(wire('GET', path)).response();
+    return [response.status, JSON.parse(response.text)];
+  };
+  assert.deepEqual(await get('/health'), [200, { status: 'ok' }]);
+  assert.deepEqual(await get('/ping'), [200, { status: 'ok' }]);
+  const [status, { version }] = await get('/version');
+  assert.equal(status, 200);
+  assert.match(version, /^\d+\.\d+/);
+  connection.destroy();
+});
+
 scenario('connections carry requests one after another', async (s) => {
   const { router } = await Fleet.start(s);
   await s.step('keep-alive, streamed and whole in turn', async () => {
