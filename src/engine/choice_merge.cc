@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/choice_merge.h"
 
+#include "engine/completion_json.h"
 #include "engine/text_patch.h"
+#include "engine/usage_total.h"
 #include "wire/json_array.h"
 
 #include <fmt/format.h>
@@ -50,19 +52,10 @@ bool is_one_search(const wire::JsonObject& body) {
   return body.find_bool("use_beam_search") == true || body.find_integer("best_of") > 1;
 }
 
-std::string usage_json(const Usage& usage) {
-  std::string json = fmt::format(R"({{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{})",
-                                 usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens,
-                                 usage.completion_tokens);
-  if (usage.cached_tokens) {
-    json += fmt::format(R"(,"prompt_tokens_details":{{"cached_tokens":{}}})", *usage.cached_tokens);
-  }
-  return json + "}";
+std::string usage_text(const wire::JsonObject& completion) {
+  const auto usage = completion.find_object("usage");
+  return usage ? std::string(usage->text()) : std::string();
 }
-
-// An engine's counts are added up; one that is out of its mind must not overflow them.
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
-std::int64_t sane(std::int64_t tokens) { return std::clamp<std::int64_t>(tokens, 0, kMostTokens); }
 
 Result<wire::JsonObject> choice_of(std::string_view json) {
   auto choice = wire::JsonObject::within(json);
@@ -102,11 +95,11 @@ Result<MergedChunk> renumber(std::string_view chunk, std::uint32_t index, std::s
   const auto object = wire::JsonObject::parse(chunk);
   if (!object) return fail(Errc::EngineProtocol, "the engine sent a chunk that is not JSON");
   MergedChunk merged;
-  merged.usage = usage_of(*object);
+  merged.usage = usage_text(*object);
   const auto choices = object->find("choices");
   const auto all =
       choices ? wire::elements(*choices, kMostBranches) : std::vector<std::string_view>();
-  if (all.empty() && merged.usage) return merged;
+  if (all.empty() && !merged.usage.empty()) return merged;
 
   TextPatch patch(chunk);
   for (const std::string_view text : all) {
@@ -131,7 +124,7 @@ Result<std::string> merge_whole(const std::vector<std::string>& completions,
                                 std::size_t choices_per_prompt) {
   if (completions.empty()) return fail(Errc::Internal, "there is no completion to merge");
   std::string choices = "[";
-  std::vector<std::optional<Usage>> usages;
+  std::vector<std::string> usages;
   for (std::uint32_t index = 0; index < completions.size(); ++index) {
     const auto completion = wire::JsonObject::parse(completions[index]);
     const auto list = completion ? completion->find("choices") : std::nullopt;
@@ -142,44 +135,24 @@ Result<std::string> merge_whole(const std::vector<std::string>& completions,
     TextPatch patch(*first);
     set_index(patch, *choice, index);
     choices.append(index == 0 ? "" : ",").append(patch.apply());
-    usages.push_back(usage_of(*completion));
+    usages.push_back(usage_text(*completion));
   }
   const auto frame = wire::JsonObject::parse(completions.front());
   wire::JsonSplice merged(*frame);
   merged.set("choices", choices + "]").remove("usage");
-  if (const auto usage = merge_usage(usages, choices_per_prompt)) {
-    merged.set("usage", usage_json(*usage));
-  }
+  if (const std::string usage = total_usage(usages, choices_per_prompt); !usage.empty())
+    merged.set("usage", usage);
   return merged.build().joined();
 }
 
-std::optional<Usage> merge_usage(std::span<const std::optional<Usage>> branches,
-                                 std::size_t choices_per_prompt) {
-  std::optional<Usage> total;
-  std::optional<std::size_t> counted;  // the last prompt that was
-  for (std::size_t i = 0; i < branches.size(); ++i) {
-    if (!branches[i]) continue;
-    if (!total) total.emplace();
-    total->completion_tokens += sane(branches[i]->completion_tokens);
-    const std::size_t prompt = i / std::max<std::size_t>(choices_per_prompt, 1);
-    if (counted == prompt) continue;
-    counted = prompt;
-    total->prompt_tokens += sane(branches[i]->prompt_tokens);
-    if (const auto cached = branches[i]->cached_tokens) {
-      total->cached_tokens = total->cached_tokens.value_or(0) + sane(*cached);
-    }
-  }
-  return total;
-}
-
-Result<std::string> usage_event(std::string_view chunk, const Usage& usage) {
+Result<std::string> usage_event(std::string_view chunk, std::string_view usage) {
   const auto object = wire::JsonObject::parse(chunk);
   if (!object) return fail(Errc::EngineProtocol, "the engine sent a chunk that is not JSON");
   std::string json = "{";
   for (const std::string_view key : {"id", "object", "created", "model", "system_fingerprint"}) {
     if (const auto value = object->find(key)) json += fmt::format(R"("{}":{},)", key, *value);
   }
-  return as_event(json + R"("choices":[],"usage":)" + usage_json(usage) + "}");
+  return as_event(json.append(R"("choices":[],"usage":)").append(usage).append("}"));
 }
 
 }  // namespace baton::engine

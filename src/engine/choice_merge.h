@@ -4,13 +4,10 @@
 
 #include "core/result.h"
 #include "engine/api.h"
-#include "engine/completion_json.h"
 #include "wire/json_object.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,22 +33,18 @@ Result<std::vector<Branch>> branches_of(Api api, const wire::JsonObject& body);
 
 // A branch's chunk as a part of the client's stream.
 struct MergedChunk {
-  std::string json;  // empty: it was there for its usage only
-  std::optional<Usage> usage;
+  std::string json;   // empty: it was there for its usage only
+  std::string usage;  // raw JSON; empty: it has none
 };
 Result<MergedChunk> renumber(std::string_view chunk, std::uint32_t index, std::string_view id);
 
-// One completion with the choices of all, which are in the order of branches_of. Its other members
-// are those of the first.
+// One completion with the choices of all, which are in the order of branches_of. Usage is that of
+// all (see total_usage); its other members are those of the first.
 Result<std::string> merge_whole(const std::vector<std::string>& completions,
                                 std::size_t choices_per_prompt);
 
-// What all branches used together: a prompt counts once, by its first branch, and so does what was
-// cached of it. nullopt where no branch reported anything.
-std::optional<Usage> merge_usage(std::span<const std::optional<Usage>> branches,
-                                 std::size_t choices_per_prompt);
-
-// The event that tells a streaming client of it. `chunk` is any chunk of the merged stream.
-Result<std::string> usage_event(std::string_view chunk, const Usage& usage);
+// The event that tells a streaming client of `usage`, raw JSON. `chunk` is any chunk of the merged
+// stream.
+Result<std::string> usage_event(std::string_view chunk, std::string_view usage);
 
 }  // namespace baton::engine

@@ -89,15 +89,20 @@ bool means_failure(std::string_view finish_reason) {
 }
 
 std::optional<Usage> usage_of(const wire::JsonObject& completion) {
-  const auto object = completion.find_object("usage");
-  if (!object) return std::nullopt;
-  Usage usage;
-  usage.prompt_tokens = object->find_integer("prompt_tokens").value_or(0);
-  usage.completion_tokens = object->find_integer("completion_tokens").value_or(0);
-  if (const auto details = object->find_object("prompt_tokens_details")) {
-    usage.cached_tokens = details->find_integer("cached_tokens");
+  const auto usage = completion.find_object("usage");
+  if (!usage) return std::nullopt;
+  return read_usage(*usage);
+}
+
+Usage read_usage(const wire::JsonObject& usage) {
+  Usage read;
+  read.prompt_tokens = usage.find_integer("prompt_tokens").value_or(0);
+  read.completion_tokens = usage.find_integer("completion_tokens").value_or(0);
+  if (const auto details = usage.find_object("prompt_tokens_details")) {
+    read.cached_tokens = details->find_integer("cached_tokens");
+    read.prompt_details = details->text();
   }
-  return usage;
+  return read;
 }
 
 std::string as_event(std::string json) {

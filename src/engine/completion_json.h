@@ -18,6 +18,8 @@ struct Usage {
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;
   std::optional<std::int64_t> cached_tokens;
+  // `prompt_tokens_details` as it was written, of an answer that was read whole; empty: none.
+  std::string prompt_details = {};
 };
 
 // `finish_reason` of the first choice of a completion; an error where there is none.
@@ -28,6 +30,9 @@ bool means_failure(std::string_view finish_reason);
 
 // The usage member of a completion or chunk, where there is one.
 std::optional<Usage> usage_of(const wire::JsonObject& completion);
+
+// The same of the usage member itself.
+Usage read_usage(const wire::JsonObject& usage);
 
 // A streamed event with this JSON as its data. Line ends, which JSON has only between its tokens,
 // become blanks.

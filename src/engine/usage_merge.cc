@@ -5,7 +5,10 @@
 #include "engine/text_patch.h"
 #include "wire/json_array.h"
 
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <utility>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +21,25 @@ namespace baton::engine {
 namespace {
 
 constexpr std::string_view kInputLogprobs = "input_token_logprobs";
+constexpr std::string_view kPromptDetails = "prompt_tokens_details";
+// What a worker says there of its own cache. The rest is true of the prompt wherever it is computed.
+constexpr std::array<const char*, 2> kCacheClaims{"cached_tokens", "created_cache_tokens"};
+
+// The decode worker's details with all that the prefill worker's say; empty where nothing changes.
+std::string honest_details(std::string_view decode, std::string_view prefill) {
+  using Details = nlohmann::ordered_json;
+  const Details before = Details::parse(decode, nullptr, false);
+  const Details said =
+      prefill.empty() ? Details::object() : Details::parse(prefill, nullptr, false);
+  if (!before.is_object() || !said.is_object()) return {};
+  Details after = before;
+  for (const auto& [key, value] : said.items()) after[key] = value;
+  for (const char* claim : kCacheClaims) {
+    if (!said.contains(claim)) after.erase(claim);
+  }
+  return after == before ? std::string()
+                         : after.dump(-1, ' ', false, Details::error_handler_t::replace);
+}
 
 std::optional<wire::JsonObject> first_choice_of(const wire::JsonObject& completion) {
   const auto choices = completion.find("choices");
@@ -104,27 +126,17 @@ std::optional<std::string> rewrite_usage(std::string_view json, const Usage& pre
   const auto completion = wire::JsonObject::parse(json);
   const auto usage = completion ? completion->find_object("usage") : std::nullopt;
   if (!usage) return std::nullopt;
-  const auto details = usage->find_object("prompt_tokens_details");
-  const auto claim = details ? details->find("cached_tokens") : std::nullopt;
+  const auto details = usage->find_object(kPromptDetails);
+  if (!details && prefill.prompt_details.empty()) return std::nullopt;
+  const std::string_view own = details ? details->text() : std::string_view("{}");
+  std::string honest = honest_details(own, prefill.prompt_details);
+  if (honest.empty()) return std::nullopt;
   TextPatch patch(json);
-  if (!prefill.cached_tokens) {
-    if (!claim) return std::nullopt;
-    patch.replace(details->text(),
-                  wire::JsonSplice(*details).remove("cached_tokens").build().joined());
-    return patch.apply();
-  }
-  const std::string cached = fmt::format("{}", *prefill.cached_tokens);
-  if (claim) {
-    patch.replace(*claim, cached);
-  } else if (details) {
-    patch.replace(details->text(),
-                  wire::JsonSplice(*details).set("cached_tokens", cached).build().joined());
+  if (details) {
+    patch.replace(details->text(), std::move(honest));
   } else {
-    patch.replace(usage->text(), wire::JsonSplice(*usage)
-                                     .set("prompt_tokens_details",
-                                          fmt::format(R"({{"cached_tokens":{}}})", cached))
-                                     .build()
-                                     .joined());
+    patch.replace(usage->text(),
+                  wire::JsonSplice(*usage).set(kPromptDetails, honest).build().joined());
   }
   return patch.apply();
 }

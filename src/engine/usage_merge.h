@@ -15,8 +15,8 @@ namespace baton::engine {
 // that came over from the prefill worker looks cached, and it has no log-probabilities of the
 // prompt. These put the prefill worker's word in its place; all other bytes stay.
 
-// The text with `cached_tokens` as the prefill worker reported them, and without any where it said
-// nothing. nullopt where there is nothing to change.
+// The text with all that the prefill worker's `prompt_tokens_details` say, and without what the decode
+// worker says there of its own cache. nullopt where there is nothing to change.
 std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill);
 
 // Whether a completion is to repeat its prompt with log-probabilities of it.

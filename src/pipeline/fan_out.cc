@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/fan_out.h"
 
+#include "engine/completion_json.h"
+#include "engine/usage_total.h"
 #include "net/await.h"
 #include "wire/http_status.h"
 #include "wire/sse_reader.h"
@@ -78,7 +80,7 @@ class Merger {
     if (id_.empty()) id_ = response_id(data);
     auto chunk = engine::renumber(data, branch, id_);
     if (!chunk) co_return fail(std::move(chunk.error()));
-    if (chunk->usage) usages_[branch] = chunk->usage;
+    if (!chunk->usage.empty()) usages_[branch] = std::move(chunk->usage);
     if (chunk->json.empty()) {
       tells_usage_ = true;
       co_return Result<void>{};
@@ -102,9 +104,10 @@ class Merger {
 
   awaitable<Result<void>> finish_stream(std::size_t choices_per_prompt) {
     std::string closing;
-    record_->usage = engine::merge_usage(usages_, choices_per_prompt);
-    if (tells_usage_ && record_->usage && !frame_.empty()) {
-      auto event = engine::usage_event(frame_, *record_->usage);
+    const std::string usage = engine::total_usage(usages_, choices_per_prompt);
+    if (!usage.empty()) record_->usage = engine::read_usage(*wire::JsonObject::within(usage));
+    if (tells_usage_ && !usage.empty() && !frame_.empty()) {
+      auto event = engine::usage_event(frame_, usage);
       if (!event) co_return fail(std::move(event.error()));
       closing = std::move(*event);
     }
@@ -135,7 +138,7 @@ class Merger {
   Bell ended_;
   ResponseSink* sink_;  // null once closed
   RequestRecord* record_;
-  std::vector<std::optional<engine::Usage>> usages_;
+  std::vector<std::string> usages_;  // raw JSON, by branch
   std::vector<std::string> wholes_;
   std::size_t running_;
   bool busy_ = false;

@@ -120,7 +120,8 @@ void StreamJudge::bound_cached() {
 StreamJudge::Passage StreamJudge::rewrite(std::string_view data, bool has_usage) {
   std::optional<std::string> merged;
   if (has_usage && handed_off_) {
-    const engine::Usage prefill = prefill_->usage.value_or(engine::Usage{});
+    static const engine::Usage kNone;
+    const engine::Usage& prefill = prefill_->usage ? *prefill_->usage : kNone;
     merged = engine::rewrite_usage(data, prefill);
     if (input_logprobs_) {
       auto with_logprobs =

@@ -57,7 +57,10 @@ void check_rewriters(const std::string& chunk) {
   const auto require_json = [](const std::string& text) {
     require(wire::JsonObject::parse(text).has_value(), "a rewritten text is JSON");
   };
-  const engine::Usage prefill{.prompt_tokens = 5, .completion_tokens = 1, .cached_tokens = 4};
+  const engine::Usage prefill{.prompt_tokens = 5,
+                              .completion_tokens = 1,
+                              .cached_tokens = 4,
+                              .prompt_details = R"({"cached_tokens":4,"new":{"a":1}})"};
   if (const auto text = engine::rewrite_usage(chunk, prefill)) require_json(*text);
   if (const auto text = engine::rewrite_usage(chunk, engine::Usage{})) require_json(*text);
   if (const auto text = engine::merge_input_logprobs(chunk, "[1]")) require_json(*text);

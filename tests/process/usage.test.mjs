@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 
 import { KINDS, ask, chat, checkExact, choicesOf, completion, streamed } from './support/ask.mjs';
-import { ENGINES, Fleet } from './support/fleet.mjs';
+import { FakeEngine, KV_TRANSFER_PARAMS } from './support/fake_engine.mjs';
+import { ENGINES, Fleet, Router } from './support/fleet.mjs';
 import { eventsOf } from './support/http.mjs';
 import { scenario } from './support/scenario.mjs';
 import { expectedAnswer } from './support/text.mjs';
@@ -126,6 +127,51 @@ describe('usage', { concurrency: 3 }, () => {
         assert.ok(!answer.done || answer.status !== 200, 'not a success');
         await fleet.settle();
       }
+    });
+  }
+});
+
+/** Fields of vLLM 0.32, and one that nobody knows. */
+const usageOf = (prompt, completion, created, cached) => ({
+  prompt_tokens: prompt,
+  total_tokens: prompt + completion,
+  completion_tokens: completion,
+  prompt_tokens_details: { cached_tokens: cached, created_cache_tokens: created, multimodal_tokens: { image: 4 } },
+  completion_tokens_details: { reasoning_tokens: completion - 1, unheard_of: { deep: 2 } },
+});
+
+scenario('details of usage that no release had before', async (s) => {
+  const prefill = await FakeEngine.start(s);
+  const decode = await FakeEngine.start(s);
+  const workers = [prefill.worker('prefill'), decode.worker('decode')];
+  const router = await Router.start(s, { models: [{ name: 'demo', workers, disaggregation: 'required' }] });
+  await router.allUp();
+  const answerWith = (usage, finish, more = {}) => (leg, response) => {
+    const head = { id: 'c-1', object: 'chat.completion', created: 1, model: 'demo' };
+    const message = { role: 'assistant', content: 'hello' };
+    if (leg.stream) {
+      const events = [{ ...head, choices: [{ index: 0, delta: message, finish_reason: finish }] }, { ...head, choices: [], usage }];
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')}data: [DONE]\n\n`);
+    } else {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ ...head, choices: [{ index: 0, message, finish_reason: finish }], usage, ...more }));
+    }
+    return true;
+  };
+  prefill.behave = answerWith(usageOf(130, 1, 128, 0), 'length', { kv_transfer_params: JSON.parse(KV_TRANSFER_PARAMS.replace('18446744073709551615', '3')) });
+  decode.behave = answerWith(usageOf(130, 5, 0, 130), 'stop');
+  for (const [how, more] of Object.entries(HOW)) {
+    await s.step(`two legs, ${how}: the prompt's from the leg that computed it`, async () => {
+      const { usage } = await ask(router, chat('Hello', more));
+      assert.deepEqual(usage, { ...usageOf(130, 5, 128, 0) });
+    });
+    await s.step(`three choices, ${how}: the prompt once, the answers together`, async () => {
+      const { usage } = await ask(router, chat('Hello', { ...more, n: 3 }));
+      assert.deepEqual(usage, {
+        ...usageOf(130, 15, 128, 0),
+        completion_tokens_details: { reasoning_tokens: 12, unheard_of: { deep: 6 } },
+      });
     });
   }
 });

@@ -6,11 +6,17 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace baton::engine {
 namespace {
 
 Usage reported(std::optional<std::int64_t> cached) {
-  return {.prompt_tokens = 100, .completion_tokens = 1, .cached_tokens = cached};
+  return {.prompt_tokens = 100,
+          .completion_tokens = 1,
+          .cached_tokens = cached,
+          .prompt_details =
+              cached ? R"({"cached_tokens": )" + std::to_string(*cached) + "}" : std::string()};
 }
 
 TEST(RewriteUsage, PutsThePrefillsCachedTokensInPlaceOfTheDecodes) {
@@ -18,7 +24,23 @@ TEST(RewriteUsage, PutsThePrefillsCachedTokensInPlaceOfTheDecodes) {
                           R"("cached_tokens": 99 ,"audio_tokens":0},"total_tokens":110} ,"x":[ ]})",
                           reported(64)),
             R"({"id":1.50, "usage" : {"prompt_tokens":100,"prompt_tokens_details":{)"
-            R"("cached_tokens": 64 ,"audio_tokens":0},"total_tokens":110} ,"x":[ ]})");
+            R"("cached_tokens":64,"audio_tokens":0},"total_tokens":110} ,"x":[ ]})");
+}
+
+TEST(RewriteUsage, TakesAllDetailsOfThePromptFromTheLegThatComputedIt) {
+  Usage prefill = reported(16);
+  prefill.prompt_details =
+      R"({"cached_tokens":16,"created_cache_tokens":128,"multimodal_tokens":{"image":9},"new":1})";
+  const auto text = rewrite_usage(
+      R"({"usage":{"completion_tokens":7,"completion_tokens_details":{"reasoning_tokens":5},)"
+      R"("prompt_tokens_details":{"cached_tokens":144,"created_cache_tokens":0,"old":2}}})",
+      prefill);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(
+      json(*text),
+      json(R"({"usage":{"completion_tokens":7,"completion_tokens_details":{)"
+           R"("reasoning_tokens":5},"prompt_tokens_details":{"cached_tokens":16,)"
+           R"("created_cache_tokens":128,"old":2,"multimodal_tokens":{"image":9},"new":1}}})"));
 }
 
 TEST(RewriteUsage, AddsThemWhereTheDecodeSaidNothing) {
@@ -41,6 +63,14 @@ TEST(RewriteUsage, TakesAFalseClaimOutWhereThePrefillSaidNothing) {
   EXPECT_EQ(
       rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":9}}})", reported({})),
       R"({"usage":{"prompt_tokens_details":{}}})");
+}
+
+TEST(RewriteUsage, TakesEveryFalseClaimOfItsCacheOut) {
+  Usage prefill = reported(16);
+  EXPECT_EQ(rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":9,)"
+                          R"("created_cache_tokens":0,"audio_tokens":4}}})",
+                          prefill),
+            R"({"usage":{"prompt_tokens_details":{"cached_tokens":16,"audio_tokens":4}}})");
 }
 
 TEST(RewriteUsage, HasNothingToDoWithoutUsage) {

@@ -143,7 +143,10 @@ TEST_F(StreamJudgeTest, HoldsUsageBackUntilThePrefillHasAnswered) {
   EXPECT_TRUE(judge().waits_for_prefill());
   EXPECT_EQ(take(), "") << "and all behind it";
   engine::PrefillOutcome prefill;
-  prefill.usage = engine::Usage{.prompt_tokens = 9, .completion_tokens = 1, .cached_tokens = 4};
+  prefill.usage = engine::Usage{.prompt_tokens = 9,
+                                .completion_tokens = 1,
+                                .cached_tokens = 4,
+                                .prompt_details = R"({"cached_tokens":4})"};
   judge().set_prefill(prefill);
   EXPECT_EQ(take(), usage_event(4) + kDoneEvent);
   EXPECT_FALSE(judge().waits_for_prefill());
