@@ -165,8 +165,6 @@ std::string_view error_type(int status) {
       return "AuthenticationError";
     case 404:
       return "NotFoundError";
-    case 415:
-      return "Unsupported Media Type";
     case 429:
       return "RateLimitError";
     case 503:
@@ -191,15 +189,22 @@ std::string_view to_string(Phase phase) {
 }
 
 Result<void> check_content_type(model::Engine engine, std::string_view content_type) {
-  if (engine != model::Engine::Vllm || content_type.empty()) return {};
+  if (engine == model::Engine::Trtllm) return {};
   std::string media_type(content_type.substr(0, content_type.find(';')));
-  while (media_type.ends_with(' ')) media_type.pop_back();
   std::ranges::transform(media_type, media_type.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   if (media_type == "application/json") return {};
-  Error error(Errc::InvalidRequest, "Unsupported Media Type: Only 'application/json' is allowed");
-  return fail(std::move(error.with_status(415)));
+  constexpr std::string_view kWhy = "Unsupported Media Type: Only 'application/json' is allowed";
+  if (engine == model::Engine::Vllm)
+    return fail(Errc::InvalidRequest, fmt::format("1 validation error:\n  {}", kWhy));
+  const std::string problem = fmt::format(
+      R"({{'loc': ['header', 'content-type'], 'msg': "{}", 'type': 'value_error'}})", kWhy);
+  return fail(Errc::InvalidRequest, fmt::format("1 validation error:\n  {0} [{0}]", problem));
+}
+
+bool is_validation(const Error& error) {
+  return error.message().starts_with("1 validation error:");
 }
 
 std::string response_id(model::Engine engine, Api api, std::string_view request_id) {
@@ -251,7 +256,7 @@ std::string error_body(model::Engine engine, const Error& error, bool in_stream)
   nlohmann::ordered_json object;
   if (engine != model::Engine::Vllm) object["object"] = "error";
   object["message"] = error.message();
-  object["type"] = error_type(status);
+  object["type"] = is_validation(error) ? "Bad Request" : error_type(status);
   object["param"] = error.param() ? json(*error.param()) : json(nullptr);
   object["code"] = status;
   const bool nested = engine == model::Engine::Vllm || in_stream;

@@ -14,8 +14,10 @@
 
 namespace baton::sim {
 
-// vLLM takes JSON only, when the request says what it is.
+// vLLM and SGLang take only what is said to be JSON.
 Result<void> check_content_type(model::Engine engine, std::string_view content_type);
+// The web framework refuses the request: the engine's own server does not get to see it.
+bool is_validation(const Error& error);
 
 // Which leg a body is meant to be, by its hand-off fields alone (SGLang: and the worker's role);
 // valid also for bodies that are refused later.

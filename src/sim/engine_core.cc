@@ -57,6 +57,7 @@ asio::awaitable<void> EngineCore::run_leases() {
     const TimePoint now = Clock::now();
     for (const auto& rank : ranks_) {
       for (const auto& [key, blocks, fetched] : rank->pins().expire(now)) {
+        ++counters_.expired;
         counters_.leaked += blocks.size();
         if (fetched) counters_.leaked_in_transfer += blocks.size();
         rank->give_back(blocks);
@@ -117,7 +118,10 @@ Result<Fetched> EngineCore::fetch(const PeerCall& call) {
   const auto rank = rank_asked_for(call);
   if (!rank) return fail(rank.error());
   const auto pin = (*rank)->pins().fetch(call.key, Clock::now(), lease_);
-  if (!pin) return fail(pin.error());
+  if (!pin) {
+    if (!call.wait) ++counters_.unrecognized;
+    return fail(pin.error());
+  }
   const std::vector<BlockId>& held = (*pin)->blocks;
   Fetched fetched{.transfer = {.key = call.key, .id = (*pin)->transfer}, .tokens = {}};
   for (const BlockId block : call.blocks.empty() ? held : call.blocks) {
@@ -139,6 +143,7 @@ Result<void> EngineCore::release(const PeerCall& call, std::optional<std::uint64
   if (!rank) return fail(rank.error());
   const PinTable& pins = (*rank)->pins();
   if (!pins.contains(call.key) || (transfer && pins.transfer_of(call.key) != *transfer)) {
+    ++counters_.unrecognized;
     return fail(Errc::NotFound, "no blocks are held for this hand-off any more");
   }
   (*rank)->give_back((*rank)->pins().release(call.key));

@@ -26,11 +26,14 @@ struct Counters {
   std::uint64_t finished = 0;
   std::uint64_t aborted = 0;
   std::uint64_t failed = 0;
+  std::uint64_t expired = 0;             // hand-offs whose lease ended
   std::uint64_t leaked = 0;              // blocks
   std::uint64_t leaked_in_transfer = 0;  // of them
   std::uint64_t fetched = 0;
   std::uint64_t recomputed = 0;
   std::uint64_t refused = 0;
+  std::uint64_t unrecognized = 0;  // peers that came for blocks which nobody holds
+  std::uint64_t stranded = 0;      // pushes that never came, to requests that were closed meanwhile
   std::uint64_t cut_transfers = 0;
   std::uint64_t with_token_ids = 0;
   std::uint64_t token_mismatches = 0;

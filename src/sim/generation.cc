@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -24,6 +25,16 @@ std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+// vLLM's server tells the prefill worker of requests that fail in it or are left while they wait, but
+// not of those that it turns away at its door.
+bool tells_prefill_after(const Options& options, const Fault& fault) {
+  if (options.engine != model::Engine::Vllm) return false;
+  if (fault.kind == FaultKind::Hang) return true;
+  constexpr std::array kAtTheDoor{401, 403, 429, 503};
+  return fault.kind == FaultKind::Status &&
+         std::ranges::find(kAtTheDoor, fault.status) == kAtTheDoor.end();
 }
 
 }  // namespace
@@ -47,12 +58,15 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
   const Phase phase = phase_of(options.engine, options.role, body);
   const std::uint64_t log_entry = services_.log.add(http, phase);
   fault_ = services_.faults.strike(phase, std::chrono::steady_clock::now());
-  if (fault_ && co_await strike_before_engine()) co_return;
-
   const auto executor = co_await asio::this_coro::executor;
+  if (fault_ && co_await strike_before_engine()) {
+    if (tells_prefill_after(options, *fault_) && read(http, body)) release_sources(executor);
+    co_return;
+  }
+
   request_.id = fmt::format("{:016x}{:016x}", number_, options.port);
   if (const Result<void> understood = read(http, body); !understood) {
-    release_sources(executor);
+    if (!is_validation(understood.error())) release_sources(executor);
     co_await fail_with(understood.error());
     co_return;
   }

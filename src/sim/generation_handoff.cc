@@ -6,9 +6,12 @@
 #include "sim/handoff_peer.h"
 #include "sim/task.h"
 
+#include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <memory>
+#include <optional>
 #include <utility>
 
 namespace baton::sim {
@@ -17,6 +20,34 @@ namespace {
 namespace asio = boost::asio;
 using model::HandoffMode;
 using nlohmann::ordered_json;
+
+// A prompt that a prefill worker writes, and the request that waits for it.
+struct Push {
+  Wakeup arrived;
+  std::optional<Result<std::vector<TokenId>>> tokens;
+  bool awaited = true;
+};
+
+// The prefill worker was told where to write, and writes whatever becomes of the request.
+asio::awaitable<void> receive_push(const Options& options, Counters& counters, HandoffSource source,
+                                   std::shared_ptr<Push> push) {
+  push->tokens = co_await fetch_prompt(options, std::move(source));
+  if (!push->awaited && !*push->tokens) ++counters.stranded;
+  push->arrived.notify();
+}
+
+asio::awaitable<Result<std::vector<TokenId>>> await_push(const Options& options, Counters& counters,
+                                                         HandoffSource source) {
+  const auto push = std::make_shared<Push>();
+  struct Leave {
+    Push& push;
+    ~Leave() { push.awaited = false; }
+  } leave{*push};
+  spawn(co_await asio::this_coro::executor,
+        receive_push(options, counters, std::move(source), push));
+  while (!push->tokens) co_await push->arrived.wait();
+  co_return std::move(*push->tokens);
+}
 
 asio::awaitable<void> release_all(std::vector<HandoffSource> sources) {
   for (HandoffSource& source : sources) co_await release_prompt(std::move(source));
@@ -35,7 +66,10 @@ asio::awaitable<Result<void>> Generation::receive_kv() {
   // SGLang moves the KV once for each choice of a prompt.
   const std::size_t per_prompt = request_.sources.size() / request_.prompts.size();
   for (std::size_t i = 0; i < request_.sources.size(); ++i) {
-    auto fetched = co_await fetch_prompt(services_.options, request_.sources[i]);
+    auto fetched =
+        services_.options.mode() == HandoffMode::NixlPush
+            ? co_await await_push(services_.options, engine.counters(), request_.sources[i])
+            : co_await fetch_prompt(services_.options, request_.sources[i]);
     if (!fetched) {
       ++engine.counters().refused;
       co_return fail(Errc::Internal,
@@ -73,14 +107,15 @@ bool Generation::keeps_blocks(const AnswerPlan& plan) const {
   if (request_.phase != Phase::Prefill) return false;
   const bool by_length = plan.finish == Finish::Length;
   switch (services_.options.mode()) {
-    case HandoffMode::NixlPull:
     case HandoffMode::ContextFirst:
       // The answer is complete and needs no decode worker, who then learns of nothing to fetch.
       return by_length;
     case HandoffMode::Mooncake:
       // Its decode worker waits all the same. Stop strings are no concern of the engine's core.
       return by_length || request_.limits.ignore_eos;
+    case HandoffMode::NixlPull:
     case HandoffMode::NixlPush:
+      // Also where the first token ended the request, which then nobody needs to go on with.
     case HandoffMode::Bootstrap:
     case HandoffMode::GenerationFirst:
       return true;

@@ -36,9 +36,9 @@ std::string_view owner(Engine engine) {
 }
 
 // Only these grow for ever; the rest of the state goes up and down.
-constexpr std::array<std::string_view, 14> kCounters{
-    "cut_transfers",  "leaked",           "leaked_in_transfer", "fetched",  "recomputed",
-    "refused",        "requests",         "finished",           "aborted",  "failed",
+constexpr std::array<std::string_view, 16> kCounters{
+    "cut_transfers",  "leaked",           "leaked_in_transfer", "fetched",  "recomputed", "refused",
+    "unrecognized",   "stranded",         "requests",           "finished", "aborted",    "failed",
     "with_token_ids", "token_mismatches", "kv_batches",         "kv_events"};
 
 double cache_usage(const EngineRank& rank) {
@@ -110,6 +110,15 @@ void add_vllm_metrics(std::string& out, const Options& options, const EngineCore
   ranks.add("counter", "vllm:prompt_tokens_total", [](Rank rank) { return rank.tokens.prompt; });
   ranks.add("counter", "vllm:generation_tokens_total",
             [](Rank rank) { return rank.tokens.generated; });
+  if (options.has_nixl()) {
+    const Counters& counters = engine.counters();
+    ranks.add("counter", "vllm:nixl_num_failed_transfers_total",
+              [&](Rank) { return counters.refused; });
+    ranks.add("counter", "vllm:nixl_num_kv_expired_reqs_total",
+              [&](Rank) { return counters.expired; });
+    ranks.add("counter", "vllm:nixl_num_notifications_after_expiry_total",
+              [&](Rank) { return counters.unrecognized; });
+  }
   RankMetrics config(
       out, engine,
       fmt::format("block_size=\"{}\",num_gpu_blocks=\"{}\",enable_prefix_caching=\"True\"",
@@ -278,6 +287,8 @@ ordered_json state_of(const EngineCore& engine, std::uint64_t connections) {
       {"fetched", counters.fetched},
       {"recomputed", counters.recomputed},
       {"refused", counters.refused},
+      {"unrecognized", counters.unrecognized},
+      {"stranded", counters.stranded},
       {"cut_transfers", counters.cut_transfers},
       {"requests", counters.requests},
       {"finished", counters.finished},

@@ -112,6 +112,11 @@ struct Options {
   bool caches_prefixes() const {
     return role != model::Role::Decode || kv.decode_cache.value_or(engine == model::Engine::Vllm);
   }
+  // Whether it has a NIXL connector.
+  bool has_nixl() const {
+    return engine == model::Engine::Vllm && role != model::Role::Aggregated &&
+           mode() != model::HandoffMode::Mooncake;
+  }
   // Whether decode reads what the prefill's answer names. In the other modes the legs run together.
   bool prefill_first() const {
     return mode() == model::HandoffMode::NixlPull || mode() == model::HandoffMode::ContextFirst;

@@ -226,14 +226,17 @@ TEST(Dialect, SamplingFieldsOfAWrongTypeAreRefusedButBySglang) {
   EXPECT_EQ(status(worker(Engine::Trtllm), chat(right)), 200);
 }
 
-TEST(Dialect, OnlyVllmInsistsOnTheContentType) {
-  for (const char* type : {"", "application/json", "Application/JSON; charset=utf-8"}) {
-    EXPECT_TRUE(check_content_type(Engine::Vllm, type)) << type;
+TEST(Dialect, VllmAndSglangInsistOnTheContentType) {
+  for (const Engine engine : {Engine::Vllm, Engine::Sglang}) {
+    for (const char* type : {"application/json", "Application/JSON; charset=utf-8"})
+      EXPECT_TRUE(check_content_type(engine, type)) << type;
+    for (const char* type : {"", "text/plain", "application/json ; charset=utf-8"}) {
+      const auto refused = check_content_type(engine, type);
+      ASSERT_FALSE(refused) << type;
+      EXPECT_EQ(refused.error().http_status(), 400);
+      EXPECT_TRUE(is_validation(refused.error()));
+    }
   }
-  const auto refused = check_content_type(Engine::Vllm, "text/plain");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().http_status(), 415);
-  EXPECT_TRUE(check_content_type(Engine::Sglang, "text/plain"));
   EXPECT_TRUE(check_content_type(Engine::Trtllm, "text/plain"));
 }
 

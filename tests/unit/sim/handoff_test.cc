@@ -66,15 +66,38 @@ TEST_F(HandoffTest, VllmWrongBlocksShowAsWrongText) {
   });
 }
 
-TEST_F(HandoffTest, VllmKeepsNothingWhenThePrefillAlreadyFinished) {
+TEST_F(HandoffTest, VllmKeepsItsBlocksWhenThePrefillAlreadyFinished) {
   Server& prefill = start(worker(Engine::Vllm, Role::Prefill));
+  Server& decode = start(worker(Engine::Vllm, Role::Decode));
   run([&]() -> Task {
     json fields = kPrefill;
     fields["stop"] = expected_text(1);
     const json answer = (co_await chat(prefill, fields)).json();
     EXPECT_EQ(answer["choices"][0]["finish_reason"], "stop");
-    EXPECT_EQ(answer.at("kv_transfer_params"), nullptr);
+    const json params = answer.at("kv_transfer_params");
+    EXPECT_GT((co_await state(prefill))["pinned"], 0);
+    // One that takes them, and one that comes too late.
+    EXPECT_EQ((co_await chat(decode, {{"kv_transfer_params", params}})).status, 200);
     EXPECT_EQ((co_await state(prefill))["pinned"], 0);
+    EXPECT_EQ((co_await state(prefill))["unrecognized"], 0);
+    EXPECT_EQ((co_await chat(decode, {{"kv_transfer_params", params}})).status, 500);
+    EXPECT_EQ((co_await state(prefill))["unrecognized"], 1);
+  });
+}
+
+TEST_F(HandoffTest, AVllmServerShowsItsConnectorInItsMetrics) {
+  Server& prefill = start(worker(Engine::Vllm, Role::Prefill));
+  Server& plain = start(worker(Engine::Vllm));
+  run([&]() -> Task {
+    const std::string name = "vllm:nixl_num_notifications_after_expiry_total{";
+    EXPECT_NE((co_await call(prefill.port(), "GET", "/metrics")).body.find(name),
+              std::string::npos);
+    EXPECT_EQ((co_await call(plain.port(), "GET", "/metrics")).body.find("nixl"),
+              std::string::npos);
+    json fields = kPrefill;
+    const json answer = (co_await chat(plain, fields)).json();
+    EXPECT_TRUE(answer.value("kv_transfer_params", json()).is_null());
+    EXPECT_EQ((co_await state(plain))["pinned"], 0);
   });
 }
 

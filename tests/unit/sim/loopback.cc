@@ -41,6 +41,7 @@ asio::awaitable<asio::ip::tcp::socket> send(
   request.method_string(method);
   request.target(path);
   request.set(http::field::host, "localhost");
+  if (!body.is_null()) request.set(http::field::content_type, "application/json");
   for (const auto& [name, value] : headers) request.set(name, value);
   if (!body.is_null()) request.body() = body.dump();
   request.prepare_payload();

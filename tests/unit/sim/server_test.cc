@@ -361,16 +361,28 @@ TEST_F(ServerTest, RefusesConnectionsUntilClearedThroughTheControlDoor) {
   });
 }
 
-TEST_F(ServerTest, VllmRefusesABodyThatIsNotSaidToBeJson) {
-  Server& server = start(worker(Engine::Vllm));
+TEST_F(ServerTest, RefusesABodyThatIsNotSaidToBeJson) {
+  const std::string why = "Unsupported Media Type: Only 'application/json' is allowed";
+  Server& vllm = start(worker(Engine::Vllm));
+  Server& sglang = start(worker(Engine::Sglang));
   run([&]() -> Task {
-    const HeaderList form{{"Content-Type", "application/x-www-form-urlencoded"}};
-    const Reply refused = co_await chat(server, {}, form);
-    EXPECT_EQ(refused.status, 415);
-    EXPECT_EQ(refused.json()["error"]["code"], 415);
-    const json prompt{{"prompt", "hi"}};
-    EXPECT_EQ((co_await call(server.port(), "POST", "/tokenize", prompt, form)).status, 415);
-    EXPECT_EQ((co_await chat(server, {}, {{"Content-Type", "application/json"}})).status, 200);
+    for (const std::string type : {"", "text/plain", "application/x-www-form-urlencoded"}) {
+      const HeaderList headers{{"Content-Type", type}};
+      const Reply refused = co_await chat(vllm, {}, headers);
+      EXPECT_EQ(refused.status, 400) << type;
+      EXPECT_EQ(refused.json()["error"], (json{{"message", "1 validation error:\n  " + why},
+                                               {"type", "Bad Request"},
+                                               {"param", nullptr},
+                                               {"code", 400}}));
+      const json prompt{{"prompt", "hi"}};
+      EXPECT_EQ((co_await call(vllm.port(), "POST", "/tokenize", prompt, headers)).status, 400);
+      const Reply also = co_await chat(sglang, {}, headers);
+      EXPECT_EQ(also.status, 400) << type;
+      EXPECT_NE(also.json()["message"].get<std::string>().find(why), std::string::npos);
+    }
+    const HeaderList full{{"Content-Type", "Application/JSON; charset=utf-8"}};
+    for (const Server* server : {&vllm, &sglang})
+      EXPECT_EQ((co_await chat(*server, {}, full)).status, 200);
   });
 }
 

@@ -154,6 +154,7 @@ TEST_P(TogetherTest, AnAbortedPrefillLegFailsTheDecodeLegAtOnceAndHoldsNothing) 
 }
 
 TEST_P(TogetherTest, ADecodeLegThatLeavesDoesNotFreeTheBlocksButAnotherOneCanTakeThem) {
+  if (GetParam() == HandoffMode::NixlPush) return;  // see APushGoesOnWithoutTheRequestThatWaits
   Server& prefill = start(worker_of(Role::Prefill));
   Server& decode = start(worker_of(Role::Decode));
   Options slow = worker_of(Role::Decode);
@@ -181,6 +182,42 @@ TEST_P(TogetherTest, ADecodeLegThatLeavesDoesNotFreeTheBlocksButAnotherOneCanTak
     const json now = co_await state(prefill);
     EXPECT_EQ(now["pinned"], 0);
     EXPECT_EQ(now["leaked"], 0);
+  });
+}
+
+TEST_P(TogetherTest, APushGoesOnWithoutTheRequestThatWaits) {
+  if (GetParam() != HandoffMode::NixlPush) return;
+  Server& prefill = start(worker_of(Role::Prefill));
+  Options slow = worker_of(Role::Decode);
+  slow.transfer_ms = 50;
+  Server& decode = start(slow);
+  run([&]() -> Task {
+    {  // leaves before there is anything to take
+      auto socket = co_await open_chat(decode, decode_leg(prefill, 1), headers(1));
+      co_await until(decode, [](const json& now) { return now["waiting"] == 1; });
+    }
+    co_await until(decode, [](const json& now) { return now["aborted"] == 1; });
+    EXPECT_EQ((co_await prefill_chat(prefill, 1)).status, 200);
+    co_await until(prefill, [](const json& now) { return now["pinned"] == 0; });
+    EXPECT_EQ((co_await state(prefill))["leaked"], 0);
+    EXPECT_EQ((co_await state(decode))["stranded"], 0);
+
+    // A prefill leg that is closed never writes.
+    const json hang{{"kind", "hang"}, {"count", 1}};
+    EXPECT_EQ((co_await call(prefill.port(), "POST", "/sim/faults", hang)).status, 200);
+    {
+      auto socket = co_await open_chat(decode, decode_leg(prefill, 2), headers(2));
+      co_await until(decode, [](const json& now) { return now["waiting"] == 1; });
+    }
+    co_await until(decode, [](const json& now) { return now["aborted"] == 2; });
+    const json slow_prefill{{"kind", "slow"}, {"delay_ms", 60000}, {"count", 1}};
+    co_await call(prefill.port(), "DELETE", "/sim/faults");
+    EXPECT_EQ((co_await call(prefill.port(), "POST", "/sim/faults", slow_prefill)).status, 200);
+    {
+      auto socket = co_await open_chat(prefill, prefill_leg(GetParam(), 2), headers(2));
+      co_await until(prefill, [](const json& now) { return now["running"] + now["pinned"] > 0; });
+    }
+    co_await until(decode, [](const json& now) { return now["stranded"] == 1; });
   });
 }
 
