@@ -76,7 +76,6 @@ Result<AdminClient::Answer> AdminClient::ask(std::string_view method, std::strin
                                              std::string_view body) {
   wire::Headers headers;
   headers.add("Connection", "close");
-  if (!body.empty()) headers.add("Content-Type", "application/json");
   if (!key_.empty()) headers.add("Authorization", "Bearer " + key_);
   Question question{engine::request_head(method, path, router_.to_string(), headers, body.size()),
                     std::string(body)};

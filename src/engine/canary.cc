@@ -56,7 +56,6 @@ awaitable<Result<CanaryOutcome>> send_canary(UpstreamPool& pool, Target target,
   if (!authorization.empty()) headers += fmt::format("Authorization: {}\r\n", authorization);
   std::string body;
   if (!by_health) {
-    headers += "Content-Type: application/json\r\n";
     body = fmt::format(R"({{"model":{},"prompt":"Hi","max_tokens":1,"stream":false}})",
                        wire::json_quote(model));
   }

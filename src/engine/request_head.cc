@@ -20,6 +20,8 @@ std::string request_head(std::string_view method, std::string_view path, std::st
     head.append(name).append(": ").append(value).append("\r\n");
   }
   head.append(own);
+  // vLLM and SGLang refuse a body that is not called JSON.
+  if (content_length > 0) head.append("Content-Type: application/json\r\n");
   fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n\r\n", content_length);
   return head;
 }

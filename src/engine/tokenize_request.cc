@@ -177,10 +177,8 @@ std::optional<std::vector<Part>> parts_of(const ClientCall& call, bool whole) {
 }
 
 std::string header_lines(const wire::Headers& headers) {
-  std::string lines = "Content-Type: application/json\r\n";
-  if (const auto key = headers.find("authorization"))
-    lines += fmt::format("Authorization: {}\r\n", *key);
-  return lines;
+  const auto key = headers.find("authorization");
+  return key ? fmt::format("Authorization: {}\r\n", *key) : std::string();
 }
 
 Error cannot_be_asked(model::Engine engine) {

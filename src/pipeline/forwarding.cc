@@ -82,8 +82,6 @@ wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorizati
     if (secret && authorization == ForwardAuthorization::No) continue;
     headers.add(name, value);
   }
-  // The body was read as JSON; a client that calls it something else would be refused by vLLM.
-  headers.add("Content-Type", "application/json");
   return headers;
 }
 

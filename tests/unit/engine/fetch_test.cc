@@ -78,7 +78,10 @@ TEST_F(FetchTest, SendsHeadersAndABody) {
   EXPECT_EQ(answer->retry_after, std::nullopt);
   const auto seen = engine.requests().at(0);
   EXPECT_THAT(seen.head, StartsWith("POST /b HTTP/1.1\r\n"));
-  EXPECT_THAT(seen.head, HasSubstr("\r\nX-One: 1\r\nX-Two: 2\r\nContent-Length: 5\r\n"));
+  EXPECT_THAT(
+      seen.head,
+      HasSubstr(
+          "\r\nX-One: 1\r\nX-Two: 2\r\nContent-Type: application/json\r\nContent-Length: 5\r\n"));
   EXPECT_EQ(seen.body, "hello");
 }
 

@@ -28,19 +28,15 @@ std::string text(const wire::Headers& given) {
   return lines;
 }
 
-// What every worker gets; its leg adds the request id.
-const std::string kOurs = "Content-Type: application/json\n";
-
-TEST(HeadersForWorkers, AreTheClientsAndSayThatTheBodyIsJson) {
+TEST(HeadersForWorkers, AreTheClientsWithoutWhatItCallsTheBody) {
   const auto client = headers({{"Content-Type", "application/x-www-form-urlencoded"},
                                {"traceparent", "00-1-2-01"},
                                {"X-Custom", "a"},
                                {"X-Custom", "b"},
                                {"Accept", "*/*"}});
   EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::No)),
-            "traceparent: 00-1-2-01\nX-Custom: a\nX-Custom: b\nAccept: */*\n"
-            "Content-Type: application/json\n")
-      << "the body was read as JSON, whatever the client calls it";
+            "traceparent: 00-1-2-01\nX-Custom: a\nX-Custom: b\nAccept: */*\n")
+      << "the body was read as JSON, and every leg says so";
 }
 
 TEST(HeadersForWorkers, LeaveOutWhatTheOperatorStrips) {
@@ -77,21 +73,21 @@ TEST(HeadersForWorkers, LeaveOutWhatIsNotForWorkers) {
                            "x-dynamo-worker",
                            "X-BATON-",
                            "HOST"}) {
-    EXPECT_EQ(text(headers_for_worker(headers({{name, "v"}}), ForwardAuthorization::Yes)), kOurs)
+    EXPECT_EQ(text(headers_for_worker(headers({{name, "v"}}), ForwardAuthorization::Yes)), "")
         << name;
   }
 }
 
 TEST(HeadersForWorkers, LeaveOutWhatTheClientTiedToItsConnection) {
   const auto client = headers({{"Connection", "close, X-Hop"}, {"x-hop", "1"}, {"X-Hop-Not", "2"}});
-  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::Yes)), "X-Hop-Not: 2\n" + kOurs);
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::Yes)), "X-Hop-Not: 2\n");
 }
 
 TEST(HeadersForWorkers, CarryTheKeyOnlyWhereItIsTheEngines) {
   const auto client = headers({{"authorization", "Bearer k"}});
   EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::Yes)),
-            "authorization: Bearer k\n" + kOurs);
-  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::No)), kOurs);
+            "authorization: Bearer k\n");
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::No)), "");
 }
 
 TEST(HeadersForClients, AreTheWorkersWithoutWhatBatonWritesItself) {
