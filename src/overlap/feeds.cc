@@ -201,6 +201,7 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
                                          .poll = {},
                                          .shape_told = false,
                                          .adapter = {},
+                                         .away = false,
                                          .status = {},
                                          .refusals = {}})
                .first;
@@ -218,6 +219,10 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
     }
     if (listener.cache->set_hidden(hidden_by(worker.spec().engine, worker.version())))
       awaited_.insert(holder);
+    // A subscription does not notice that its publisher has ended: it waits for another.
+    const bool away =
+        worker.condition() == fleet::Condition::Unreachable || worker.health().process_ended();
+    if (std::exchange(listener.away, away) != away) awaited_.insert(holder);
     const bool adapters = facts != nullptr && serves_adapters(*facts);
     if (adapters && listener.cache->hidden().adapters && listener.cache->mix())
       awaited_.insert(holder);
@@ -367,6 +372,7 @@ void Feeds::judge(Listener& listener) {
   // An engine that has served requests answers, whether or not it is asked.
   if (is_unreachable(listener) || (silent && status->refusals > 0))
     health = FeedHealth::Unreachable;
+  if (listener.away) health = FeedHealth::Silent;
   if (cache.mixed()) health = FeedHealth::Mixed;
   if (status->state == FeedState::Broken) health = FeedHealth::Broken;
   const FeedHealth before = cache.set_health(health);

@@ -67,6 +67,7 @@ class Feeds {
     std::shared_ptr<EventPoll> poll;             // Poll
     bool shape_told = false;                     // by its events, or by what was saved of them
     std::string adapter;                         // that its model is, as the engine last said
+    bool away = false;                           // its worker cannot be reached, or has ended
     std::optional<kvevents::FeedStatus> status;  // when it was last looked at
     std::optional<std::uint64_t> refusals;       // of it when its engine first answered
   };

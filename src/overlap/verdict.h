@@ -25,7 +25,7 @@ enum class FeedHealth : std::uint8_t {
   None,     // it has no feed
   Waiting,  // nothing has come yet, and nothing had to
   Live,
-  Silent,       // nothing comes although something should
+  Silent,       // nothing comes although something should, or its worker is away
   Unreachable,  // its engine answers, and nothing has ever listened where its events should be
   Mixed,        // it does not tell apart blocks that its engine does
   Broken,       // what comes cannot be read, or the feed cannot be had

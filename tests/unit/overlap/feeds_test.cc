@@ -389,6 +389,21 @@ TEST_F(FeedsTest, AnEngineThatServesIsKnownToBeUpWithoutBeingAsked) {
 }
 
 // SGLang's feeds have no replay socket: whether it is another engine is known with its next batch.
+TEST_F(FeedsTest, AFeedWhoseWorkerIsAwayIsSilentUntilItIsBack) {
+  begin();
+  FakePublisher publisher;
+  listen(publisher);
+  publisher.publish({.stored = {1, 2}});
+  wait_for(FeedHealth::Live);
+  const auto worker = world->fleet.members().front().worker;
+  worker->unreachable(fleet::Failure::Unreachable, "no route");
+  wait_for(FeedHealth::Silent);
+  EXPECT_EQ(world->cache()->trusted(IndexSource::Auto), Trusted::Decisions);
+  worker->answered();
+  wait_for(FeedHealth::Live);
+  EXPECT_THAT(world->blocks(), ElementsAre(1, 2));
+}
+
 TEST_F(FeedsTest, WithoutReplayNothingIsBelievedAfterABrokenConnectionUntilABatchComes) {
   begin();
   FakePublisher publisher;
