@@ -260,10 +260,12 @@ Result<void> read_trtllm_server_info(std::string_view json, Facts& facts) {
 
 Result<void> read_vllm_metrics(std::string_view text, Facts& facts) {
   std::vector<std::string> ranks;
+  bool nixl = false;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
+    nixl = nixl || line.starts_with("vllm:nixl_");
     const bool config = line.starts_with("vllm:cache_config_info{");
     if (!config && !line.starts_with("vllm:num_requests_running{")) continue;
     const auto labels = labels_of(line);
@@ -275,7 +277,9 @@ Result<void> read_vllm_metrics(std::string_view text, Facts& facts) {
   }
   std::ranges::sort(ranks);
   ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
-  if (!ranks.empty()) facts.data_parallel_size = static_cast<std::uint32_t>(ranks.size());
+  if (ranks.empty()) return {};
+  facts.data_parallel_size = static_cast<std::uint32_t>(ranks.size());
+  facts.nixl = nixl;
   return {};
 }
 

@@ -43,6 +43,7 @@ struct Facts {
   std::optional<std::int64_t> max_total_tokens;  // that fit into the KV cache of one rank
   std::optional<std::int64_t> max_running_requests;
   std::string kv_cache_hash_algo;  // TensorRT-LLM
+  std::optional<bool> nixl;        // vLLM: whether it has a NIXL connector, as far as metrics show
   // Why something above is missing that the engine would have told somebody else: a key is asked
   // for, or a document could not be had. Empty: nothing was withheld.
   std::string unknown_because;

@@ -4,6 +4,7 @@
 
 #include "engine/engine_error.h"
 #include "engine/fetch.h"
+#include "model/version.h"
 #include "wire/http_status.h"
 
 #include <fmt/format.h>
@@ -21,6 +22,8 @@ using wire::kForbidden;
 using wire::kNotFound;
 using wire::kOk;
 using wire::kUnauthorized;
+
+constexpr model::Version kFirstShowingNixl{.major = 0, .minor = 12, .patch = 0};
 
 using Reader = Result<void> (*)(std::string_view, Facts&);
 
@@ -76,6 +79,15 @@ std::string_view disaggregation_mode(model::Role role) {
 std::string key_header(std::string_view authorization) {
   return authorization.empty() ? std::string()
                                : fmt::format("Authorization: {}\r\n", authorization);
+}
+
+// vLLM shows the metrics of a connector from its start on, whether or not anything was transferred.
+bool lacks_nixl(const model::WorkerSpec& spec, const Facts& facts) {
+  const bool wanted =
+      spec.engine == model::Engine::Vllm && spec.role != model::Role::Aggregated &&
+      (spec.mode() == model::HandoffMode::NixlPull || spec.mode() == model::HandoffMode::NixlPush);
+  const auto version = model::parse_version(facts.version);
+  return wanted && facts.nixl == false && version && *version >= kFirstShowingNixl;
 }
 
 }  // namespace
@@ -163,6 +175,13 @@ std::vector<std::string> contradictions(const std::string& model, const model::W
         fmt::format("bootstrap_port is {0}, but the engine's is {1}; set "
                     "bootstrap_port to {1}, or leave it out",
                     *spec.bootstrap_port, *facts.bootstrap_port));
+  }
+  if (lacks_nixl(spec, facts)) {
+    found.push_back(fmt::format(
+        "role is {}, but the server has no NIXL connector (no vllm:nixl_* in its /metrics); "
+        "start it with a NIXL connector in --kv-transfer-config, or make it an aggregated "
+        "worker",
+        model::to_string(spec.role)));
   }
   return found;
 }

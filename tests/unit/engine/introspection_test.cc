@@ -271,6 +271,16 @@ TEST(VllmMetrics, TellBlocksAndRanks) {
   EXPECT_EQ(facts.data_parallel_size, 3U);
 }
 
+TEST(VllmMetrics, TellWhetherThereIsANixlConnector) {
+  const std::string running = "vllm:num_requests_running{engine=\"0\"} 0\n";
+  EXPECT_EQ(read(read_vllm_metrics, running).nixl, false);
+  EXPECT_EQ(
+      read(read_vllm_metrics, "vllm:nixl_num_failed_transfers_total{engine=\"0\"} 0\n" + running)
+          .nixl,
+      true);
+  EXPECT_EQ(read(read_vllm_metrics, "up 1\n").nixl, std::nullopt) << "it may show none at all";
+}
+
 TEST(VllmMetrics, OfAnotherServerTellNothing) {
   EXPECT_EQ(read(read_vllm_metrics, ""), Facts());
   EXPECT_EQ(read(read_vllm_metrics, "\n\nup 1\nsglang:page_size{dp_rank=\"0\"} 64\n"), Facts());

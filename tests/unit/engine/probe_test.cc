@@ -265,6 +265,39 @@ TEST(Contradictions, NameTheWrongRoleAndTheFlagToChange) {
   EXPECT_THAT(only_contradiction(spec, facts), HasSubstr("--disaggregation-mode null"));
 }
 
+TEST(Contradictions, NameAMissingConnector) {
+  model::WorkerSpec spec;
+  spec.engine = Engine::Vllm;
+  Facts facts;
+  facts.version = "0.32.0";
+  facts.nixl = false;
+  for (const Role role : {Role::Prefill, Role::Decode}) {
+    spec.role = role;
+    for (const auto mode : {model::HandoffMode::NixlPull, model::HandoffMode::NixlPush}) {
+      spec.handoff = mode;
+      const auto found = contradictions("llama", spec, facts);
+      ASSERT_EQ(found.size(), 1U);
+      EXPECT_THAT(found[0], HasSubstr("has no NIXL connector"));
+    }
+    spec.handoff = model::HandoffMode::Mooncake;
+    EXPECT_THAT(contradictions("llama", spec, facts), IsEmpty());
+    spec.handoff.reset();
+  }
+  spec.role = Role::Prefill;
+  for (const char* version : {"", "0.11.0"}) {
+    facts.version = version;
+    EXPECT_THAT(contradictions("llama", spec, facts), IsEmpty()) << "it would not show one";
+  }
+  facts.version = "0.32.0";
+  facts.nixl = true;
+  EXPECT_THAT(contradictions("llama", spec, facts), IsEmpty());
+  facts.nixl.reset();
+  EXPECT_THAT(contradictions("llama", spec, facts), IsEmpty());
+  facts.nixl = false;
+  spec.role = Role::Aggregated;
+  EXPECT_THAT(contradictions("llama", spec, facts), IsEmpty());
+}
+
 TEST(Contradictions, NameTheRightNumberOfRanks) {
   auto spec = sglang_prefill();
   spec.data_parallel_size = 4;
