@@ -4,6 +4,7 @@
 
 #include "core/cancellation.h"
 #include "engine/client_body.h"
+#include "engine/vllm_dialect.h"
 #include "net/await.h"
 #include "wire/json_object.h"
 
@@ -30,8 +31,10 @@ constexpr std::size_t kLargestTestAnswer = 1024 * 1024;
 std::string tiny_request(const std::string& model) {
   std::string prompt;
   for (int i = 0; i < kSentences; ++i) prompt += kSentence;
-  return fmt::format(R"({{"model":{},"prompt":{},"max_tokens":2,"temperature":0}})",
-                     wire::json_quote(model), wire::json_quote(prompt));
+  // Whatever its first token is, the answer must come from the decode worker.
+  return fmt::format(
+      R"({{"model":{},"prompt":{},"max_tokens":2,"temperature":0,"ignore_eos":true}})",
+      wire::json_quote(model), wire::json_quote(prompt));
 }
 
 // Of the other role, in the same namespace and mode, and well.
@@ -116,12 +119,17 @@ awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worke
                                        .worst = fleet::Standing::Out},
                                       trail, cancellation);
   if (!answer) co_return fail(std::move(answer.error()));
-  Result<std::string> text = answer->whole()
-                                 ? Result<std::string>(*answer->whole())
-                                 : co_await answer->stream().read_all(kLargestTestAnswer);
+  if (answer->whole())
+    co_return fail(Errc::NoHandoff,
+                   "the prefill worker ended the request instead of handing it over");
+  auto text = co_await answer->stream().read_all(kLargestTestAnswer);
   if (!text) co_return fail(std::move(text.error()));
-  if (!answer->whole()) answer->first_token();
+  answer->first_token();
   answer->finished();
+  // That is the prefill worker's fault, and tells nothing of the other.
+  if (answer->prefill().unkept)
+    co_return fail(prefills ? Errc::NoHandoff : Errc::NoEligibleWorker,
+                   std::string(engine::kNoConnector));
   const auto completion = wire::JsonObject::parse(*text);
   if (!completion || !completion->has("choices"))
     co_return fail(Errc::EngineProtocol, "the decode worker answered without \"choices\"");

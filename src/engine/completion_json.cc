@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace baton::engine {
 namespace {
@@ -82,6 +83,12 @@ Result<std::string> finish_reason_of(const wire::JsonObject& completion) {
   const auto reason = choice ? choice->find_string("finish_reason") : std::nullopt;
   if (!reason) return fail(Errc::EngineProtocol, "the engine's answer has no finish_reason");
   return *reason;
+}
+
+bool means_end(std::string_view finish_reason) {
+  constexpr std::array<std::string_view, 5> kEnds{"stop", "tool_calls", "function_call",
+                                                  "content_filter", "repetition"};
+  return std::ranges::find(kEnds, finish_reason) != kEnds.end();
 }
 
 bool means_failure(std::string_view finish_reason) {

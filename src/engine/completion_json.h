@@ -25,6 +25,9 @@ struct Usage {
 // `finish_reason` of the first choice of a completion; an error where there is none.
 Result<std::string> finish_reason_of(const wire::JsonObject& completion);
 
+// The model has ended its answer: at a stop token or string, with a tool call, by a filter.
+bool means_end(std::string_view finish_reason);
+
 // The engine gave up on the answer, though it says so as if it had finished.
 bool means_failure(std::string_view finish_reason);
 

@@ -6,6 +6,7 @@
 #include "engine/api.h"
 #include "engine/completion_json.h"
 #include "engine/leg_name.h"
+#include "model/version.h"
 #include "model/worker.h"
 #include "wire/json_object.h"
 
@@ -73,10 +74,13 @@ struct PrefillOutcome {
   // The request ended in the prefill already (end of text as first token, stop string …): this is
   // the client's answer, without hand-off fields.
   std::optional<std::string> final_answer;
-  // Otherwise what the decode leg gets, as raw JSON exactly as the prefill worker wrote it. Empty:
-  // nothing was kept, the decode worker computes the prompt itself (never empty in the modes
-  // where both legs run together: their decode legs need nothing from here).
+  // What the decode leg gets, as raw JSON exactly as the prefill worker wrote it; with a final answer,
+  // what a release gets. Empty: nothing was kept, the decode worker computes the prompt itself (with
+  // a final answer only, in the modes where both legs run together: their decode legs need nothing
+  // from here).
   std::string handoff;
+  // The worker was asked to keep the prompt's cache, computed the prompt, and wrote nothing about it.
+  bool unkept = false;
   std::string prompt_token_ids;
   std::optional<Usage> usage;  // what the prefill really reused
   std::string input_logprobs;  // SGLang: raw JSON, where the answer has them
@@ -85,6 +89,19 @@ struct PrefillOutcome {
 // Whether the decode leg serves a client, or only takes the KV blocks off the prefill worker's
 // hands.
 enum class DecodePurpose { Answer, Release };
+
+// How a decode leg ended that brought no answer.
+struct DecodeEnd {
+  enum class How : std::uint8_t {
+    Unsent,   // the worker has not got the request, or would not have it now
+    Closed,   // by Baton, also because it took too long
+    Refused,  // by a status from 400 to 499
+    Broken,   // by another status, a connection that ended, or an answer that is none
+  };
+  How how = How::Unsent;
+  std::string error_type = {};                           // that the engine wrote with its status
+  std::optional<model::Version> version = std::nullopt;  // of the worker
+};
 
 // Role. How one hand-off mode is spoken: which fields each leg gets, what its prefill answer means.
 //   In which order, and what follows from it, is handoff's to decide.
@@ -108,6 +125,9 @@ class Dialect {
   }
   // Every mode's prefill leg is asked for a whole answer, not a stream.
   virtual Result<PrefillOutcome> read_prefill_answer(const std::string& json) const = 0;
+  // Whether the two workers free the prompt's blocks between themselves after a decode leg that
+  // ended like this. A release would then ask for blocks that may be another request's.
+  virtual bool frees_blocks(const DecodeEnd&) const { return false; }
 };
 
 const Dialect& dialect_of(model::HandoffMode mode);

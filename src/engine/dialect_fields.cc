@@ -130,6 +130,11 @@ wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   return splice;
 }
 
+// Without `stream` they are an error, which is better found before the prompt is computed.
+void remove_stream_options(wire::JsonSplice& splice, const wire::JsonObject& body) {
+  if (body.find_bool("stream") == true) splice.remove("stream_options");
+}
+
 }  // namespace
 
 std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body) {
@@ -171,7 +176,7 @@ bool needs_one_worker(const wire::JsonObject& body) {
 wire::JsonSplice prefill_leg(const ClientCall& call, model::Engine engine) {
   wire::JsonSplice splice = leg_body(call, engine);
   splice.set("stream", "false");
-  splice.remove("stream_options");
+  remove_stream_options(splice, call.body);
   return splice;
 }
 
@@ -187,7 +192,7 @@ wire::JsonSplice answer_leg(const ClientCall& call, model::Engine engine, Decode
 
 void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& body) {
   splice.set("stream", "false");
-  splice.remove("stream_options");
+  remove_stream_options(splice, body);
   splice.remove("min_tokens");
   // Two names of one field to TensorRT-LLM, which refuses the second: only what the client used.
   const bool newer = body.has("max_completion_tokens");

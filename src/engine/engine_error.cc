@@ -87,6 +87,13 @@ Error read_engine_error(int status, std::string_view body,
                fmt::format("the engine failed with status {}: {}", status, said.message));
 }
 
+std::string error_type_of(std::string_view body) {
+  const auto object = wire::JsonObject::parse(body);
+  if (!object) return {};
+  const auto nested = object->find_object("error");
+  return (nested ? *nested : *object).find_string("type").value_or("");
+}
+
 Error read_stream_error(std::string_view event_data, StreamBegun begun) {
   const auto code = begun == StreamBegun::No ? code_in(event_data) : std::nullopt;
   if (code && *code >= 400 && *code < 500) return read_engine_error(*code, event_data, {});

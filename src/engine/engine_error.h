@@ -5,6 +5,7 @@
 #include "core/error.h"
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace baton::engine {
@@ -13,6 +14,9 @@ namespace baton::engine {
 // reads them all.
 Error read_engine_error(int status, std::string_view body,
                         std::optional<std::string_view> retry_after);
+
+// The `type` of the error an engine wrote into such a body; empty where there is none.
+std::string error_type_of(std::string_view body);
 
 // The error inside a stream's event `{"error": …}`. Before the first piece of the answer its code
 // tells whose fault it was: SGLang refuses a grammar or a prompt that does not fit its cache only

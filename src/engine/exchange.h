@@ -51,6 +51,9 @@ class Exchange final : private UpstreamPool::Holder {
   awaitable<Result<std::string>> read_all(std::size_t limit);
   // The request went to a kept connection first, which proved dead: the worker may have begun there.
   bool replayed() const { return replayed_; }
+  // The worker has got the whole request.
+  bool sent_whole() const { return sent_whole_; }
+  bool dropped() const { return dropped_; }
   // The answer is complete: the next read() returns empty without waiting.
   bool done() const { return done_; }
   // Reads on to the end of an answer whose content is complete, for a short while.

@@ -73,7 +73,7 @@ std::string ContextFirstDialect::signed_params(const HandoffTicket&,
 Result<PrefillOutcome> ContextFirstDialect::read_prefill_answer(const std::string& json) const {
   const auto answer = parse_sound_prefill_answer(json);
   if (!answer) return fail(answer.error());
-  if (!handed_over(*answer)) return final_outcome(*answer);
+  if (means_end(answer->finish_reason)) return final_outcome(*answer);
 
   const auto params = answer->choice.find_object("disaggregated_params");
   if (!params) {
@@ -130,7 +130,14 @@ wire::SplicedBody GenerationFirstDialect::decode_body(const ClientCall& call,
 Result<PrefillOutcome> GenerationFirstDialect::read_prefill_answer(const std::string& json) const {
   const auto answer = parse_sound_prefill_answer(json);
   if (!answer) return fail(answer.error());
-  if (!handed_over(*answer)) return final_outcome(*answer);
+  if (means_end(answer->finish_reason)) return final_outcome(*answer);
+  if (!handed_over(*answer)) {
+    return fail(
+        Errc::EngineProtocol,
+        fmt::format("the context worker ended with the finish_reason {}, which is neither an "
+                    "end of an answer nor a hand-off",
+                    wire::json_quote(answer->finish_reason)));
+  }
   PrefillOutcome outcome;
   outcome.handoff = kNothingToHandOver;
   outcome.usage = usage_of(answer->completion);

@@ -7,10 +7,14 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
 namespace baton::engine {
 namespace {
 
 constexpr model::Engine kVllm = model::Engine::Vllm;
+constexpr model::Version kFirstTellingOfRefusals{.major = 0, .minor = 21, .patch = 0};
 
 wire::JsonSplice single_token_leg(const ClientCall& call, const std::string& params) {
   wire::JsonSplice splice = prefill_leg(call, kVllm);
@@ -26,32 +30,31 @@ wire::SplicedBody nixl_prefill_body(const ClientCall& call) {
       .build();
 }
 
-// What the answer of a prefill that was not given up means. The hand-off is what the worker wrote,
-// and `otherwise` where it wrote none.
-Result<PrefillOutcome> read_outcome(const PrefillAnswer& answer, std::string_view otherwise) {
+// What the answer of a prefill that was not given up means. Only the parameters tell whether blocks
+// are held: vLLM also keeps those of a request that has ended.
+Result<PrefillOutcome> read_outcome(const PrefillAnswer& answer) {
   PrefillOutcome outcome;
   outcome.usage = usage_of(answer.completion);
-  if (answer.finish_reason != "length") {
+  const auto params = answer.completion.find("kv_transfer_params");
+  const bool kept = params && *params != "null";
+  if (kept && !params->starts_with('{')) {
+    return fail(Errc::EngineProtocol, "the prefill answer's kv_transfer_params are not an object");
+  }
+  if (kept) outcome.handoff = *params;
+  if (means_end(answer.finish_reason)) {
     outcome.final_answer =
         wire::JsonSplice(answer.completion).remove("kv_transfer_params").build().joined();
     return outcome;
   }
-  const auto params = answer.completion.find("kv_transfer_params");
-  if (!params || *params == "null") {
-    outcome.handoff = otherwise;
-    return outcome;
+  if (!kept && answer.finish_reason != "length") {
+    return fail(
+        Errc::EngineProtocol,
+        fmt::format("the prefill worker ended with the finish_reason {}, which is no end of "
+                    "an answer, and without kv_transfer_params",
+                    wire::json_quote(answer.finish_reason)));
   }
-  if (!params->starts_with('{')) {
-    return fail(Errc::EngineProtocol, "the prefill answer's kv_transfer_params are not an object");
-  }
-  outcome.handoff = *params;
+  outcome.unkept = !kept;
   return outcome;
-}
-
-Result<PrefillOutcome> read_together_outcome(const std::string& json) {
-  const auto answer = parse_sound_prefill_answer(json);
-  if (!answer) return fail(answer.error());
-  return read_outcome(*answer, kNothingToHandOver);
 }
 
 }  // namespace
@@ -86,7 +89,16 @@ Result<PrefillOutcome> NixlPullDialect::read_prefill_answer(const std::string& j
     outcome.usage = usage_of(answer->completion);
     return outcome;
   }
-  return read_outcome(*answer, {});
+  return read_outcome(*answer);
+}
+
+bool NixlPullDialect::frees_blocks(const DecodeEnd& end) const {
+  using How = DecodeEnd::How;
+  if (end.how == How::Closed) return true;
+  // What the web framework refuses has no such type.
+  const bool by_server = end.error_type.ends_with("Error");
+  return by_server && end.how != How::Unsent &&
+         end.version.value_or(kFirstTellingOfRefusals) >= kFirstTellingOfRefusals;
 }
 
 wire::SplicedBody NixlPushDialect::prefill_body(const ClientCall& call,
@@ -110,7 +122,18 @@ wire::SplicedBody NixlPushDialect::decode_body(const ClientCall& call, const Han
 }
 
 Result<PrefillOutcome> NixlPushDialect::read_prefill_answer(const std::string& json) const {
-  return read_together_outcome(json);
+  const auto answer = parse_sound_prefill_answer(json);
+  if (!answer) return fail(answer.error());
+  auto outcome = read_outcome(*answer);
+  // The decode worker would wait for ever.
+  if (outcome && outcome->unkept) return fail(Errc::NoHandoff, std::string(kNoConnector));
+  return outcome;
+}
+
+bool NixlPushDialect::frees_blocks(const DecodeEnd& end) const {
+  using How = DecodeEnd::How;
+  // With an error of its own the decode worker tells that it could not register.
+  return end.how == How::Closed || (end.how == How::Broken && end.error_type.empty());
 }
 
 wire::SplicedBody MooncakeDialect::prefill_body(const ClientCall& call,
@@ -140,7 +163,12 @@ wire::SplicedBody MooncakeDialect::decode_body(const ClientCall& call, const Han
 }
 
 Result<PrefillOutcome> MooncakeDialect::read_prefill_answer(const std::string& json) const {
-  return read_together_outcome(json);
+  const auto answer = parse_sound_prefill_answer(json);
+  if (!answer) return fail(answer.error());
+  auto outcome = read_outcome(*answer);
+  // This connector writes no parameters.
+  if (outcome && std::exchange(outcome->unkept, false)) outcome->handoff = kNothingToHandOver;
+  return outcome;
 }
 
 }  // namespace baton::engine

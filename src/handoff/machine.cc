@@ -13,14 +13,14 @@ using model::OnPrefillFailure;
 
 // clang-format off
 constexpr std::array kModes{
-    //        mode                          order                   keeps  may    alone  abandoned
-    //                                                              blocks answer
-    ModeRules{HandoffMode::NixlPull,        LegOrder::PrefillFirst, true,  true,  true,  WhenAbandoned::Complete},
-    ModeRules{HandoffMode::NixlPush,        LegOrder::Together,     true,  true,  true,  WhenAbandoned::Complete},
-    ModeRules{HandoffMode::Mooncake,        LegOrder::Together,     true,  true,  true,  WhenAbandoned::Complete},
-    ModeRules{HandoffMode::Bootstrap,       LegOrder::Together,     false, false, false, WhenAbandoned::DropDecode},
-    ModeRules{HandoffMode::ContextFirst,    LegOrder::PrefillFirst, true,  true,  true,  WhenAbandoned::Complete},
-    ModeRules{HandoffMode::GenerationFirst, LegOrder::Together,     true,  true,  true,  WhenAbandoned::Complete},
+    //        mode                          order                   keeps  may    alone  in     abandoned
+    //                                                              blocks answer        doubt
+    ModeRules{HandoffMode::NixlPull,        LegOrder::PrefillFirst, true,  true,  true,  false, WhenAbandoned::Complete},
+    ModeRules{HandoffMode::NixlPush,        LegOrder::Together,     true,  true,  true,  false, WhenAbandoned::AwaitPrefill},
+    ModeRules{HandoffMode::Mooncake,        LegOrder::Together,     true,  true,  true,  true,  WhenAbandoned::Complete},
+    ModeRules{HandoffMode::Bootstrap,       LegOrder::Together,     false, false, false, true,  WhenAbandoned::DropDecode},
+    ModeRules{HandoffMode::ContextFirst,    LegOrder::PrefillFirst, true,  true,  true,  true,  WhenAbandoned::Complete},
+    ModeRules{HandoffMode::GenerationFirst, LegOrder::Together,     true,  true,  true,  true,  WhenAbandoned::Complete},
 };
 // clang-format on
 
@@ -69,18 +69,19 @@ void Machine::take_in(const Input& input) {
     case Event::PrefillKept:
       prefill_ = Prefill::Kept;
       pinned_ = may_hold_blocks();
-      return;
+      return begin_grace_anew();
     case Event::PrefillEmpty:
       prefill_ = Prefill::Empty;
       return;
     case Event::PrefillEnded:
       prefill_ = Prefill::Ended;
+      pinned_ = input.kept && may_hold_blocks();
       return;
     case Event::PrefillFailed:
       prefill_ = Prefill::Failed;
       prefill_failure_ = input.failure;
       // Closed by us, it may have answered in the same moment, and keep what nobody will fetch.
-      if (prefill_dropped_ && together()) pinned_ = may_hold_blocks();
+      if (prefill_dropped_ && together() && rules_->release_in_doubt) pinned_ = may_hold_blocks();
       return;
     case Event::DecodeAccepted:
       if (!gone_ && !decode_dropped_) say(Action::Deliver);
@@ -96,6 +97,7 @@ void Machine::take_in(const Input& input) {
     case Event::DecodeFailed:
       decode_ = decode_ == Decode::Streaming ? Decode::Lost : Decode::Failed;
       decode_failure_ = input.failure;
+      if (decode_failure_.freed) pinned_ = false;
       return;
     case Event::ClientGone:
       if (ended_ || gone_) return;
@@ -110,8 +112,15 @@ void Machine::take_in(const Input& input) {
 
 // A decode leg that has begun its answer has the blocks already.
 bool Machine::may_hold_blocks() const {
-  return rules_->keeps_blocks &&
-         (decode_ == Decode::None || decode_ == Decode::Live || decode_ == Decode::Failed);
+  const bool failed = decode_ == Decode::Failed && !decode_failure_.freed;
+  return rules_->keeps_blocks && (decode_ == Decode::None || decode_ == Decode::Live || failed);
+}
+
+// The transfer begins only now.
+void Machine::begin_grace_anew() {
+  if (!gone_ || ended_ || rules_->when_abandoned != WhenAbandoned::AwaitPrefill) return;
+  grace_over_ = false;
+  say(Action::StartGrace);
 }
 
 void Machine::on_prefill_chosen(HandoffMode mode) {
@@ -167,7 +176,10 @@ void Machine::proceed() {
   if (choosing || prefill_lives() || decode_lives()) return;
 
   if (decode_ == Decode::Lost) return after_lost_stream();
-  if (prefill_ == Prefill::Ended) return finish(Action::AnswerFromPrefill, Cause::None);
+  if (prefill_ == Prefill::Ended) {
+    release_if_pinned();
+    return finish(Action::AnswerFromPrefill, Cause::None);
+  }
   if (prefill_ == Prefill::Failed && !prefill_dropped_) return after_failed_prefill();
   if (decode_ == Decode::Failed) return after_failed_decode();
   choose_decode();
@@ -177,12 +189,15 @@ void Machine::proceed() {
 void Machine::wind_down() {
   const bool in_vain = alone_ || prefill_ == Prefill::Failed || prefill_ == Prefill::Ended ||
                        (rules_ && rules_->when_abandoned == WhenAbandoned::DropDecode);
-  if (decode_ == Decode::Streaming || (decode_ == Decode::Live && (in_vain || grace_over_)))
+  const bool awaited = rules_ && rules_->when_abandoned == WhenAbandoned::AwaitPrefill &&
+                       prefill_lives() && decode_lives();
+  const bool too_long = grace_over_ && !awaited;
+  if (decode_ == Decode::Streaming || (decode_ == Decode::Live && (in_vain || too_long)))
     drop_decode();
   // Without a decode leg nobody will fetch. Where it was we who closed that leg, a transfer may
   // still be under way: the prefill gets the grace to end by itself.
   const bool deserted = together() && !decode_lives() && !decode_dropped_;
-  if (prefill_lives() && (grace_over_ || deserted)) drop_prefill();
+  if (prefill_lives() && (too_long || deserted)) drop_prefill();
   if (!decode_lives()) release_if_pinned();
   if (ended_ || decode_lives() || (prefill_lives() && !together())) return;
   finish(Action::FailRequest, Cause::ClientGone);

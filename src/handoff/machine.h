@@ -36,7 +36,9 @@ enum class LegOrder : std::uint8_t { PrefillFirst, Together };
 // What to do with a hand-off under way when its client leaves before the first token.
 enum class WhenAbandoned : std::uint8_t {
   Complete,  // let the cache arrive or release it, then stop: cutting it would leave blocks pinned
-  DropDecode,  // close the decode leg at once; the prefill leg ends by itself, or after the grace
+  AwaitPrefill,  // the same, and the grace begins anew with the prefill's answer: without one, the
+                 // decode worker would hold its blocks for ever
+  DropDecode,    // close the decode leg at once; the prefill leg ends by itself, or after the grace
 };
 
 // One row per hand-off mode: all that the machine knows of engines.
@@ -46,6 +48,7 @@ struct ModeRules {
   bool keeps_blocks;        // after its answer, a prefill worker holds them until they are fetched
   bool prefill_may_answer;  // a prefill that ends the request has the client's whole answer
   bool decode_may_prefill;  // a decode worker can serve a request without any hand-off
+  bool release_in_doubt;    // a release that finds nothing to take harms nobody
   WhenAbandoned when_abandoned;
 };
 std::span<const ModeRules> mode_table();
@@ -75,6 +78,7 @@ struct Failure {
   bool retryable = true;   // not the request's own fault
   bool untouched = false;  // the worker never began: what it was to fetch is still there
   bool either = false;     // of a decode leg: it may have missed its prefill worker
+  bool freed = false;      // of a decode leg: the workers free the blocks between themselves
   auto operator<=>(const Failure&) const = default;
 };
 
@@ -82,6 +86,7 @@ struct Input {
   Event event;
   model::HandoffMode mode = model::HandoffMode::NixlPull;  // PrefillChosen
   Failure failure = {};                                    // PrefillFailed, DecodeFailed
+  bool kept = false;  // PrefillEnded: blocks are held all the same
 };
 
 // What to do. The shell does the first group at once, the second in the client's own flow.
@@ -153,6 +158,7 @@ class Machine {
   bool prefill_lives() const { return prefill_ == Prefill::Live; }
   bool decode_lives() const { return decode_ == Decode::Live || decode_ == Decode::Streaming; }
   bool may_hold_blocks() const;
+  void begin_grace_anew();
   bool together() const { return !alone_ && rules_ && rules_->order == LegOrder::Together; }
 
   void take_in(const Input& input);

@@ -5,6 +5,7 @@
 #include "engine/engine_error.h"
 #include "engine/request_head.h"
 #include "engine/trtllm_auth.h"
+#include "engine/vllm_dialect.h"
 #include "net/await.h"
 
 #include <fmt/format.h>
@@ -28,11 +29,12 @@ Failure judge(const Error& error) {
               error.code() == Errc::EngineUnreachable || error.code() == Errc::EngineOverloaded};
 }
 
-awaitable<Error> refusal(engine::Exchange& exchange) {
+awaitable<Error> refusal(engine::Exchange& exchange, std::string* error_type) {
   const int status = exchange.head().status;
   const auto body = co_await exchange.read_all(kLargestErrorBody);
-  co_return engine::read_engine_error(status, body ? std::string_view(*body) : std::string_view(),
-                                      exchange.head().headers.find("retry-after"));
+  const std::string_view text = body ? std::string_view(*body) : std::string_view();
+  if (error_type) *error_type = engine::error_type_of(text);
+  co_return engine::read_engine_error(status, text, exchange.head().headers.find("retry-after"));
 }
 
 // What the engine says it had to compute.
@@ -163,7 +165,11 @@ void Run::leave() {
     tell({Event::ClientGone});
     if (decode_exchange_ && !decode_dropped_) abort(decode_booking_.worker(), decode_name_);
     // Nobody reads on, whatever would have been better.
-    if (decode_exchange_) tell({.event = Event::DecodeFailed, .failure = {}});
+    if (decode_exchange_) {
+      using How = engine::DecodeEnd::How;
+      const auto how = decode_exchange_->sent_whole() ? How::Closed : How::Unsent;
+      tell({.event = Event::DecodeFailed, .failure = {.freed = frees_blocks({.how = how})}});
+    }
   }
   decode_exchange_.reset();
   decode_booking_ = {};
@@ -310,9 +316,14 @@ awaitable<void> Run::prefill_leg() {
   if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
     handoff_.peers_.learn(worker.id(), booking.rank().value_or(0), outcome_.handoff);
   if (gone_ && !rules.keeps_blocks) count_waste();
-  const bool kept = !outcome_.handoff.empty() || rules.order == LegOrder::Together;
-  tell({outcome_.final_answer ? Event::PrefillEnded
-                              : (kept ? Event::PrefillKept : Event::PrefillEmpty)});
+  // It would compute every prompt for nothing.
+  if (outcome_.unkept) worker.misconfigured(engine::kNoConnector);
+  const bool kept = !outcome_.handoff.empty();
+  if (outcome_.final_answer) {
+    tell({.event = Event::PrefillEnded, .kept = kept});
+  } else {
+    tell({kept || rules.order == LegOrder::Together ? Event::PrefillKept : Event::PrefillEmpty});
+  }
 }
 
 awaitable<void> Run::decode_leg() {
@@ -340,11 +351,12 @@ awaitable<void> Run::decode_leg() {
       alone ? engine::plain_body(wanted, worker.spec().engine)
             : engine::dialect_of(*mode_).decode_body(wanted, *ticket_, outcome_,
                                                      engine::DecodePurpose::Answer);
-  auto sent =
-      co_await send(*decode_exchange_, worker, decode_booking_.rank(), job_.headers, body,
-                    ticket_->request_id, alone ? "" : signature(*mode_, *ticket_, outcome_));
+  std::string error_type;
+  auto sent = co_await send(*decode_exchange_, worker, decode_booking_.rank(), job_.headers, body,
+                            ticket_->request_id, alone ? "" : signature(*mode_, *ticket_, outcome_),
+                            &error_type);
   if (!sent) {
-    decode_failed(std::move(sent.error()));
+    decode_failed(std::move(sent.error()), std::move(error_type));
     co_return;
   }
   tell({Event::DecodeAccepted});
@@ -371,7 +383,7 @@ void Run::prefill_unseen(const boost::asio::any_io_executor& home) {
 awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worker& worker,
                                   std::optional<std::uint32_t> rank, const wire::Headers& headers,
                                   const wire::SplicedBody& body, const std::string& request_id,
-                                  std::string signature) const {
+                                  std::string signature, std::string* error_type) const {
   std::string own = std::move(signature);
   own += fmt::format("X-Request-Id: {}\r\n", request_id);
   if (rank && worker.spec().engine != model::Engine::Trtllm)
@@ -382,7 +394,7 @@ awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worke
   if (!sent) co_return fail(std::move(sent.error()));
   const int status = exchange.head().status;
   if (status >= 200 && status < 300) co_return Result<void>{};
-  Error refused = co_await refusal(exchange);
+  Error refused = co_await refusal(exchange, error_type);
   co_return fail(std::move(refused));
 }
 
@@ -400,9 +412,34 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
   tell({.event = Event::PrefillFailed, .failure = failure});
 }
 
-void Run::decode_failed(Error error) {
+engine::DecodeEnd Run::end_of(const engine::Exchange& exchange, const fleet::Worker& worker,
+                              const Error& error, std::string error_type) {
+  using How = engine::DecodeEnd::How;
+  engine::DecodeEnd end{
+      .how = How::Broken, .error_type = std::move(error_type), .version = worker.version()};
+  const bool untouched = judge(error).untouched && !exchange.replayed();
+  if (exchange.dropped() || error.code() == Errc::EngineTimeout) {
+    end.how = exchange.sent_whole() ? How::Closed : How::Unsent;
+  } else if (untouched) {
+    end.how = How::Unsent;
+  } else if (error.code() == Errc::EngineRejected || error.code() == Errc::EngineUnauthorized) {
+    end.how = How::Refused;
+  }
+  return end;
+}
+
+bool Run::frees_blocks(const engine::DecodeEnd& end) const {
+  return machine_.handing_off() && prefill_worker_ &&
+         engine::dialect_of(prefill_worker_->spec().mode()).frees_blocks(end);
+}
+
+void Run::decode_failed(Error error, std::string error_type) {
   transfer_ = {};  // the next one would be given its time, too
   Failure failure = judge(error);
+  if (decode_exchange_) {
+    failure.freed = frees_blocks(
+        end_of(*decode_exchange_, decode_booking_.worker(), error, std::move(error_type)));
+  }
   // One that failed by its own word, and had not got the cache yet.
   failure.either = error.code() == Errc::EngineFailed && machine_.handing_off() && !streaming_ &&
                    !decode_dropped_;

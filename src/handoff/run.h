@@ -110,9 +110,12 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
                                std::optional<std::uint32_t> rank, const wire::Headers& headers,
                                const wire::SplicedBody& body, const std::string& request_id,
-                               std::string signature = {}) const;
+                               std::string signature = {}, std::string* error_type = nullptr) const;
+  static engine::DecodeEnd end_of(const engine::Exchange& exchange, const fleet::Worker& worker,
+                                  const Error& error, std::string error_type);
+  bool frees_blocks(const engine::DecodeEnd& end) const;
   void prefill_failed(Error error, fleet::Worker& worker);
-  void decode_failed(Error error);
+  void decode_failed(Error error, std::string error_type = {});
   void log_failure(std::string_view leg, const fleet::Worker& worker, const Error& error) const;
   static void count_failure(fleet::Worker& worker, const Error& error);
   void doubt_peer(const Error& error);

@@ -51,8 +51,17 @@ void Run::release() {
   }(shared_from_this(), std::move(release)));
 }
 
+// A worker that is slow to take the blocks is waited for, where closing its leg frees them, too: a
+// second leg would ask for what another request may have by then.
 awaitable<void> Run::release_leg(Release release) {
   fleet::Excluded tried = selection_.blame().suspected_decodes();
+  const engine::Dialect& dialect = engine::dialect_of(release.mode);
+  const engine::Dialect& workers = engine::dialect_of(release.workers);
+  const std::chrono::milliseconds grace = handoff_.options_.grace;
+  const engine::ExchangeTimeouts timeouts =
+      workers.frees_blocks({.how = engine::DecodeEnd::How::Closed})
+          ? handoff_.options_.timeouts
+          : engine::ExchangeTimeouts{.first_byte = grace, .idle = grace};
   // One that waits in vain for blocks that were surely held may hang; a second one shows that nobody
   // holds them any more.
   const int patience = release.outcome.handoff.empty() ? 1 : 2;
@@ -66,17 +75,20 @@ awaitable<void> Run::release_leg(Release release) {
     const fleet::Worker& worker = booking->worker();
     const engine::ClientCall wanted = call(worker, engine::Leg::Continue, release.material,
                                            release.progress ? &*release.progress : nullptr);
-    const wire::SplicedBody body =
-        engine::dialect_of(release.mode)
-            .decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
-    const std::chrono::milliseconds grace = handoff_.options_.grace;
-    engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
-                              {.first_byte = grace, .idle = grace});
-    const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, body,
-                                    release.ticket.request_id,
-                                    signature(release.mode, release.ticket, release.outcome));
-    if (sent && co_await exchange.read_all(handoff_.options_.response_bytes)) co_return;
-    const bool in_vain = !sent && sent.error().code() == Errc::EngineTimeout;
+    const wire::SplicedBody body = dialect.decode_body(wanted, release.ticket, release.outcome,
+                                                       engine::DecodePurpose::Release);
+    engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint}, timeouts);
+    std::string error_type;
+    const auto sent = co_await send(
+        exchange, worker, booking->rank(), release.headers, body, release.ticket.request_id,
+        signature(release.mode, release.ticket, release.outcome), &error_type);
+    if (sent) {  // the one token is there, so the blocks have been taken
+      co_await exchange.read_all(handoff_.options_.response_bytes);
+      co_return;
+    }
+    if (workers.frees_blocks(end_of(exchange, worker, sent.error(), std::move(error_type))))
+      co_return;
+    const bool in_vain = sent.error().code() == Errc::EngineTimeout;
     if (in_vain && ++waited_in_vain == patience) co_return;
     tried.push_back(worker.id());
   }

@@ -39,3 +39,25 @@ scenario('a pair that cannot hand over is misconfigured, and serves once it can'
   checkExact(answer, body);
   assert.ok(servedBy(answer).prefill);
 });
+
+scenario('a prefill worker without a connector is misconfigured, and prompts are computed once', async (s) => {
+  for (const probe of [{ self_test: true }, { self_test: false }, { enabled: false }]) {
+    await s.step(JSON.stringify(probe), async () => {
+      const plain = await Sim.start(s, { role: 'aggregated' });
+      const decode = await Sim.start(s, { role: 'decode' });
+      const workers = [{ ...plain.worker(), role: 'prefill' }, decode.worker()];
+      const router = await Router.start(s, { probe, health: { interval: '60s' }, models: [{ name: 'demo', workers }] });
+      await router.untilState(decode, 'ready');
+      const first = chat('Who computes this?');
+      checkExact(await ask(router, first), first);
+      const { reason } = await router.untilState(plain, 'misconfigured');
+      assert.match(reason, /NIXL connector.*--kv-transfer-config/);
+      const { requests } = await plain.state();
+      const body = chat('And this?');
+      const answer = await ask(router, body);
+      checkExact(answer, body);
+      assert.equal(servedBy(answer).prefill, undefined);
+      assert.equal((await plain.state()).requests, requests, 'nobody asks it any more');
+    });
+  }
+});

@@ -288,7 +288,10 @@ export class Fleet {
   /** Waits until nothing is pinned either; no pin may have had to wait for its lease. */
   async settle() {
     const states = await this.idle(({ running, waiting, pinned }) => running + waiting + pinned);
-    for (const state of states) assert.equal(state.leaked, 0, 'no pin ran into its lease');
+    for (const state of states) {
+      assert.equal(state.leaked, 0, 'no pin ran into its lease');
+      assert.equal(state.unrecognized, 0, 'no blocks were asked for that nobody held');
+    }
     return states;
   }
 }

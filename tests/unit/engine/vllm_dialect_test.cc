@@ -42,6 +42,12 @@ TEST(NixlPullPrefillLeg, LeavesEveryOtherByteOfTheClientAlone) {
               HasSubstr(R"({"seed":98765432109876543210, "temperature":1.0E-1,"model":"m")"));
 }
 
+// vLLM refuses them; its decode worker would do so without telling the prefill worker.
+TEST(NixlPullPrefillLeg, HasStreamOptionsThatBelongToNoStream) {
+  EXPECT_EQ(prefill(R"({"stream_options":{"x":1}})")["stream_options"], json(R"({"x":1})"));
+  EXPECT_FALSE(prefill(R"({"stream":true,"stream_options":{"x":1}})").contains("stream_options"));
+}
+
 TEST(NixlPullPrefillLeg, OverrulesHandoffFieldsOfTheClient) {
   const auto body = prefill(
       R"({"kv_transfer_params":{"do_remote_prefill":true,"remote_host":"evil"},"bootstrap_room":1})");
@@ -71,8 +77,13 @@ TEST(NixlPullPrefillAnswer, WithoutParamsLeavesThePromptToTheDecodeWorker) {
         std::string(R"({"choices":[{"finish_reason":"length"}])") + params + "}");
     ASSERT_TRUE(outcome) << params;
     EXPECT_EQ(outcome->handoff, "");
+    EXPECT_TRUE(outcome->unkept) << "the worker has no connector";
     EXPECT_EQ(outcome->final_answer, std::nullopt);
   }
+  const auto aborted =
+      NixlPullDialect().read_prefill_answer(R"({"choices":[{"finish_reason":"abort"}]})");
+  ASSERT_TRUE(aborted);
+  EXPECT_FALSE(aborted->unkept) << "nothing was computed";
 }
 
 TEST(NixlPullPrefillAnswer, OtherEndsThanLengthAreTheAnswer) {
@@ -84,7 +95,50 @@ TEST(NixlPullPrefillAnswer, OtherEndsThanLengthAreTheAnswer) {
     ASSERT_TRUE(outcome) << reason;
     ASSERT_TRUE(outcome->final_answer) << reason;
     EXPECT_EQ(json(*outcome->final_answer), json(R"({"id":"1",)" + choices + R"(,"usage":{}})"));
+    EXPECT_EQ(outcome->handoff, R"({"remote_host":"h"})") << "which is held all the same";
   }
+}
+
+TEST(NixlPullPrefillAnswer, WithParamsIsHandedOverWhateverReasonNobodyKnows) {
+  for (const Dialect* dialect :
+       {&dialect_of(model::HandoffMode::NixlPull), &dialect_of(model::HandoffMode::NixlPush)}) {
+    const auto outcome = dialect->read_prefill_answer(
+        R"({"choices":[{"finish_reason":"remote_decode"}],"kv_transfer_params":{"a":1}})");
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->handoff, R"({"a":1})");
+    EXPECT_EQ(outcome->final_answer, std::nullopt);
+    const auto unknown =
+        dialect->read_prefill_answer(R"({"choices":[{"finish_reason":"remote_decode"}]})");
+    ASSERT_FALSE(unknown) << "an unknown reason is no success";
+    EXPECT_EQ(unknown.error().code(), Errc::EngineProtocol);
+  }
+}
+
+TEST(NixlPullBlocks, AreFreedByADecodeWorkerThatHadTheRequest) {
+  const NixlPullDialect pull;
+  using How = DecodeEnd::How;
+  EXPECT_FALSE(pull.frees_blocks({.how = How::Unsent, .error_type = "ServiceUnavailableError"}));
+  EXPECT_TRUE(pull.frees_blocks({.how = How::Closed}));
+  EXPECT_FALSE(pull.frees_blocks({.how = How::Broken}));
+  EXPECT_FALSE(pull.frees_blocks({.how = How::Refused, .error_type = "Bad Request"}));
+  for (const How how : {How::Refused, How::Broken}) {
+    DecodeEnd end{.how = how, .error_type = "BadRequestError"};
+    EXPECT_TRUE(pull.frees_blocks(end));
+    end.version = {.major = 0, .minor = 32, .patch = 0};
+    EXPECT_TRUE(pull.frees_blocks(end));
+    end.version = {.major = 0, .minor = 20, .patch = 2};
+    EXPECT_FALSE(pull.frees_blocks(end)) << "which did not tell";
+  }
+}
+
+TEST(NixlPushBlocks, AreFreedUnlessTheDecodeWorkerSurelyRegisteredNothing) {
+  const NixlPushDialect push;
+  using How = DecodeEnd::How;
+  EXPECT_FALSE(push.frees_blocks({.how = How::Unsent}));
+  EXPECT_FALSE(push.frees_blocks({.how = How::Refused, .error_type = "BadRequestError"}));
+  EXPECT_TRUE(push.frees_blocks({.how = How::Closed}));
+  EXPECT_TRUE(push.frees_blocks({.how = How::Broken}));
+  EXPECT_FALSE(push.frees_blocks({.how = How::Broken, .error_type = "InternalServerError"}));
 }
 
 TEST(NixlPullPrefillAnswer, WithParamsThatAreNoObjectIsAProtocolError) {
@@ -155,8 +209,8 @@ TEST(NixlPushAnswer, IsKeptForWhatItTells) {
   EXPECT_EQ(told->handoff, params);
   const auto silent =
       NixlPushDialect().read_prefill_answer(R"({"choices":[{"finish_reason":"length"}]})");
-  ASSERT_TRUE(silent);
-  EXPECT_NE(silent->handoff, "");
+  ASSERT_FALSE(silent) << "the decode worker would wait for ever";
+  EXPECT_EQ(silent.error().code(), Errc::NoHandoff);
 }
 
 HandoffTicket mooncake_ticket() {

@@ -44,6 +44,7 @@ struct World {
   bool alone = false;
   int pinned = 0;
   bool maybe_fetched = false;  // a decode leg that failed may have fetched what is pinned
+  bool freed = false;          // after a decode leg that failed, the workers free it themselves
   bool gone = false;
   bool grace = false;
   bool grace_over = false;
@@ -56,6 +57,7 @@ struct World {
 
   const ModeRules& rules() const { return rules_of(mode); }
   bool together() const { return rules().order == LegOrder::Together; }
+  bool awaits_prefill() const { return rules().when_abandoned == WhenAbandoned::AwaitPrefill; }
   void expect(bool holds, const char* rule) {
     if (!holds && broken.empty()) broken = rule;
   }
@@ -74,7 +76,7 @@ struct World {
       expect(!decode_lives, "never two decode legs at once");
       expect(alone || !maybe_fetched, "blocks that may be another's by now are not handed out");
       decode_lives = true;
-      decode_accepted = decode_streams = decode_dropped = decode_failed = false;
+      decode_accepted = decode_streams = decode_dropped = decode_failed = freed = false;
     } else {
       expect(!prefill_lives, "never two prefill legs at once");
       expect(pinned == 0, "blocks of an earlier attempt are released before the next one");
@@ -106,7 +108,7 @@ struct World {
         expect(pinned == 0, "no attempt begins with blocks left pinned");
         expect(!gone, "nobody is chosen for a client that has left");
         choosing_prefill = true;
-        alone = decode_streams = decode_failed = prefill_over = maybe_fetched = false;
+        alone = decode_streams = decode_failed = prefill_over = maybe_fetched = freed = false;
         return;
       case Action::ChooseDecode:
         expect(!gone, "nobody is chosen for a client that has left");
@@ -152,8 +154,9 @@ struct World {
       case Event::PrefillKept:
         prefill_lives = false;
         // A decode leg that has begun to answer has fetched them before this was said.
-        if (rules().keeps_blocks && !decode_streams) pinned = 1;
+        if (rules().keeps_blocks && !decode_streams && !freed) pinned = 1;
         maybe_fetched = false;
+        if (gone && ends == 0 && awaits_prefill()) grace_over = false;
         break;
       case Event::PrefillEmpty:
         prefill_lives = false;
@@ -161,10 +164,11 @@ struct World {
       case Event::PrefillFailed:
         // What was closed may have answered in the same moment.
         if (prefill_lives && prefill_dropped && together() && rules().keeps_blocks &&
-            !decode_streams)
+            rules().release_in_doubt && !decode_streams && !freed)
           pinned = 1;
         [[fallthrough]];
       case Event::PrefillEnded:
+        if (input.kept && !freed) pinned = 1;
         prefill_over = !choosing_prefill;
         choosing_prefill = prefill_lives = false;
         break;
@@ -182,6 +186,8 @@ struct World {
       case Event::DecodeFailed:
         decode_failed = !decode_streams && !decode_dropped;
         maybe_fetched = pinned == 1 && !input.failure.untouched;
+        freed = input.failure.freed;
+        if (freed) pinned = 0;
         decode_lives = false;
         break;
       case Event::ClientGone:
@@ -201,8 +207,14 @@ struct World {
     expect(!waits_in_vain || decode_dropped, "a decode leg does not wait for a failed prefill");
     const bool deserted = together() && !alone && prefill_lives && decode_failed;
     expect(!deserted || prefill_dropped, "a prefill leg does not wait for a failed decode");
-    expect(!(grace_over && prefill_lives) || prefill_dropped, "the grace ends a prefill leg");
-    expect(!(grace_over && decode_lives) || decode_dropped, "the grace ends a decode leg");
+    // A decode worker that was told to wait would keep its blocks for as long as it runs.
+    const bool awaited = awaits_prefill() && !alone && prefill_lives && decode_lives;
+    expect(!(grace_over && prefill_lives) || prefill_dropped || awaited,
+           "the grace ends a prefill leg");
+    expect(!(grace_over && decode_lives) || decode_dropped || awaited,
+           "the grace ends a decode leg");
+    expect(!(awaited && gone && prefill_dropped && !decode_dropped),
+           "a prefill that a decode leg waits for is not closed");
     expect(!(gone && decode_streams && decode_lives) || decode_dropped,
            "a stream nobody reads is closed at once");
     const bool at_once = alone || rules().when_abandoned == WhenAbandoned::DropDecode;
@@ -222,8 +234,11 @@ struct World {
         for (const bool untouched : {true, false})
           inputs.push_back({.event = event, .failure = {retryable, untouched, false}});
       }
-      if (event == Event::DecodeFailed && !alone && !decode_streams)
+      if (event == Event::DecodeFailed && !alone && !decode_streams) {
         inputs.push_back({.event = event, .failure = {true, false, true}});
+        for (const bool retryable : {true, false})
+          inputs.push_back({.event = event, .failure = {retryable, false, false, true}});
+      }
     };
     if (choosing_prefill) {
       inputs.push_back({.event = Event::PrefillChosen, .mode = mode});
@@ -238,7 +253,10 @@ struct World {
       if (!prefill_accepted) inputs.push_back({Event::PrefillAccepted});
       inputs.push_back({Event::PrefillKept});  // may cross with our dropping it
       if (!together()) inputs.push_back({Event::PrefillEmpty});
-      if (rules().prefill_may_answer && !decode_streams) inputs.push_back({Event::PrefillEnded});
+      if (rules().prefill_may_answer && !decode_streams) {
+        inputs.push_back({Event::PrefillEnded});
+        inputs.push_back({.event = Event::PrefillEnded, .kept = true});
+      }
       fail(Event::PrefillFailed);
     }
     if (decode_lives) {

@@ -34,6 +34,8 @@ using enum Event;
 constexpr Failure kOwnFault{.retryable = false};
 constexpr Failure kUntouched{.retryable = true, .untouched = true};
 constexpr Failure kMaybeBegun{.retryable = true, .untouched = false};
+constexpr Failure kFreed{.retryable = true, .freed = true};
+constexpr Failure kOwnFaultFreed{.retryable = false, .freed = true};
 
 // A machine that is told events and remembers what it said to the last.
 struct Story {
@@ -129,6 +131,26 @@ TEST(Outcome, TerminalIsThePrefillsAnswerAndNoDecode) {
     story.choose(mode);
     EXPECT_THAT(story(PrefillEnded), ElementsAre(AnswerFromPrefill));
     EXPECT_TRUE(story.machine.ended());
+  }
+}
+
+TEST(Outcome, TerminalWithBlocksThatAreHeldAllTheSameReleasesThem) {
+  for (const HandoffMode mode : kPrefillFirst) {
+    Story story;
+    story.choose(mode);
+    EXPECT_THAT(story({.event = PrefillEnded, .kept = true}),
+                ElementsAre(SendRelease, AnswerFromPrefill));
+  }
+  for (const Failure& failure : {kUntouched, kFreed}) {
+    Story story;
+    story.under_way(HandoffMode::NixlPush);
+    EXPECT_THAT(story({.event = PrefillEnded, .kept = true}), ElementsAre(DropDecode));
+    story(DecodeFailed, failure);
+    if (failure.freed) {
+      EXPECT_THAT(story.said, ElementsAre(AnswerFromPrefill)) << "the decode worker takes them";
+    } else {
+      EXPECT_THAT(story.said, ElementsAre(SendRelease, AnswerFromPrefill));
+    }
   }
 }
 
@@ -336,7 +358,7 @@ TEST(DecodeErrors, BesideAPrefillCloseThatAtOnceAndAllIsRepeated) {
     EXPECT_THAT(story(DecodeFailed, kUntouched), ElementsAre(DropPrefill));
     story(PrefillFailed, kMaybeBegun);
     // It may have answered in the moment it was closed.
-    if (rules_of(mode).keeps_blocks) {
+    if (rules_of(mode).keeps_blocks && rules_of(mode).release_in_doubt) {
       EXPECT_THAT(story.said, ElementsAre(SendRelease, ChoosePrefill));
     } else {
       EXPECT_THAT(story.said, ElementsAre(ChoosePrefill));
@@ -356,6 +378,23 @@ TEST(DecodeErrors, AfterAPrefillBesideItReleaseWhatThatKeeps) {
       EXPECT_THAT(story.said, ElementsAre(ChoosePrefill));
     }
   }
+}
+
+TEST(DecodeErrors, OfAHandoffThatTheWorkersFreeReleaseNothing) {
+  Story pull;
+  pull.fetching(HandoffMode::NixlPull);
+  EXPECT_THAT(pull(DecodeFailed, kFreed), ElementsAre(ChoosePrefill));
+  Story refused;
+  refused.fetching(HandoffMode::NixlPull);
+  EXPECT_THAT(refused(DecodeFailed, kOwnFaultFreed), ElementsAre(FailRequest));
+  Story push;
+  push.under_way(HandoffMode::NixlPush);
+  push(PrefillKept);
+  EXPECT_THAT(push(DecodeFailed, kFreed), ElementsAre(ChoosePrefill));
+  Story late;
+  late.under_way(HandoffMode::NixlPush);
+  EXPECT_THAT(late(DecodeFailed, kFreed), ElementsAre(DropPrefill));
+  EXPECT_THAT(late(PrefillKept), ElementsAre(ChoosePrefill)) << "what it keeps is taken";
 }
 
 TEST(DecodeErrors, OfTheRequestsOwnFaultReleaseAndFail) {
@@ -506,7 +545,7 @@ TEST(ClientGoneWhile, ADecodeIsChosenAfterAPrefillReleases) {
 
 TEST(ClientGoneWhile, ADecodeFetchesLetsItGetTheCacheFirst) {
   for (const ModeRules& rules : mode_table()) {
-    if (rules.when_abandoned != WhenAbandoned::Complete) continue;
+    if (rules.when_abandoned == WhenAbandoned::DropDecode) continue;
     Story story;
     story.fetching(rules.mode);
     EXPECT_THAT(story(ClientGone), ElementsAre(StartGrace));
@@ -524,6 +563,17 @@ TEST(ClientGoneWhile, ADecodeFetchesForTooLongDropsItAndReleases) {
     EXPECT_THAT(story(GraceOver), ElementsAre(DropDecode));
     EXPECT_THAT(story(DecodeFailed, kMaybeBegun), ElementsAre(SendRelease, FailRequest));
   }
+}
+
+TEST(ClientGoneWhile, APushRunsWaitsForThePrefillAndThenForTheTransfer) {
+  Story story;
+  story.under_way(HandoffMode::NixlPush);
+  EXPECT_THAT(story(ClientGone), ElementsAre(StartGrace));
+  EXPECT_THAT(story(GraceOver), IsEmpty()) << "without a prefill the decode's blocks stay for ever";
+  EXPECT_THAT(story(PrefillKept), ElementsAre(StartGrace)) << "the transfer begins now";
+  EXPECT_THAT(story(GraceOver), ElementsAre(DropDecode));
+  EXPECT_THAT(story(DecodeFailed, kFreed), ElementsAre(FailRequest)) << "the prefill writes on";
+  EXPECT_TRUE(story.machine.quiet());
 }
 
 TEST(ClientGoneWhile, BothLegsRunInSglangClosesTheDecodeAtOnceAndThePrefillAfterTheGrace) {
@@ -547,7 +597,7 @@ TEST(ClientGoneWhile, BothLegsRunInSglangLeavesAPrefillAloneThatEndsByItself) {
 
 TEST(ClientGoneWhile, BothLegsRunAndThePrefillFailsClosesTheDecode) {
   for (const HandoffMode mode : kTogether) {
-    if (rules_of(mode).when_abandoned != WhenAbandoned::Complete) continue;
+    if (rules_of(mode).when_abandoned == WhenAbandoned::DropDecode) continue;
     Story story;
     story.under_way(mode);
     EXPECT_THAT(story(ClientGone), ElementsAre(StartGrace));
@@ -558,12 +608,17 @@ TEST(ClientGoneWhile, BothLegsRunAndThePrefillFailsClosesTheDecode) {
 
 TEST(ClientGoneWhile, BothLegsRunAndTheDecodeFailsClosesThePrefill) {
   for (const HandoffMode mode : kTogether) {
-    if (rules_of(mode).when_abandoned != WhenAbandoned::Complete) continue;
+    if (rules_of(mode).when_abandoned == WhenAbandoned::DropDecode) continue;
     Story story;
     story.under_way(mode);
     story(ClientGone);
     EXPECT_THAT(story(DecodeFailed, kMaybeBegun), ElementsAre(DropPrefill, FailRequest));
-    EXPECT_THAT(story(PrefillFailed, kMaybeBegun), ElementsAre(SendRelease));
+    story(PrefillFailed, kMaybeBegun);
+    if (rules_of(mode).release_in_doubt) {
+      EXPECT_THAT(story.said, ElementsAre(SendRelease));
+    } else {
+      EXPECT_THAT(story.said, IsEmpty());
+    }
   }
 }
 

@@ -15,13 +15,24 @@ namespace {
 
 std::string_view yes_no(bool yes) { return yes ? "yes" : "no"; }
 
+std::string_view after_leaving(WhenAbandoned what) {
+  switch (what) {
+    case WhenAbandoned::Complete:
+      return "completed or released";
+    case WhenAbandoned::AwaitPrefill:
+      return "completed, after the prefill's answer";
+    case WhenAbandoned::DropDecode:
+      break;
+  }
+  return "decode closed at once";
+}
+
 std::string row_of(const ModeRules& rules) {
-  return fmt::format("\n| `{}` | {} | {} | {} | {} | {} |\n", model::to_string(rules.mode),
+  return fmt::format("\n| `{}` | {} | {} | {} | {} | {} | {} |\n", model::to_string(rules.mode),
                      rules.order == LegOrder::PrefillFirst ? "prefill first" : "together",
                      yes_no(rules.keeps_blocks), yes_no(rules.prefill_may_answer),
-                     yes_no(rules.decode_may_prefill),
-                     rules.when_abandoned == WhenAbandoned::Complete ? "completed or released"
-                                                                     : "decode closed at once");
+                     yes_no(rules.decode_may_prefill), yes_no(rules.release_in_doubt),
+                     after_leaving(rules.when_abandoned));
 }
 
 TEST(ModePage, SaysOfEveryModeWhatTheMachineKnows) {

@@ -7,9 +7,11 @@
 
 #include "unit/handoff/handoff_fixture.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 
 namespace baton::handoff {
@@ -251,6 +253,94 @@ TEST_F(RunTest, ADecodeThatRefusesTheRequestHasTheBlocksReleased) {
   ASSERT_EQ(decode.requests().size(), 1U);
   EXPECT_EQ(json(decode.requests()[0].body)["max_tokens"], 1);
   EXPECT_EQ(in_flight(), 0);
+}
+
+// vLLM's own server tells the prefill worker of requests that it refuses, or that fail in it.
+TEST_F(RunTest, ADecodeThatRefusesTheRequestAndFreesTheBlocksIsNotFollowedByARelease) {
+  const struct {
+    int status;
+    const char* type;
+    std::uint64_t releases;
+  } cases[] = {{400, "BadRequestError", 0},
+               {404, "NotFoundError", 0},
+               {400, "Bad Request", 1},
+               {500, "InternalServerError", 0},
+               {503, "ServiceUnavailableError", 1}};
+  options.retries = 0;
+  for (const auto& [status, type, releases] : cases) {
+    const FakeEngine refusing(test::always(
+        response(status, fmt::format(R"({{"error":{{"message":"no","type":"{}"}}}})", type))));
+    config.models.clear();
+    serve_vllm({prefill.endpoint()}, {refusing.endpoint(), decode.endpoint()});
+    const auto before = counters.releases.value();
+    ask(Api::Completions, kRequest);
+    ASSERT_FALSE(*answer) << status << " " << type;
+    wait_for_legs();
+    EXPECT_EQ(counters.releases.value() - before, releases)
+        << status << " " << type << ": " << answer->error().message();
+  }
+  EXPECT_EQ(decode.requests().size(), 2U);
+}
+
+TEST_F(RunTest, AReleaseThatTakesLongerThanTheGraceIsNotSentAgain) {
+  const FakeEngine refusing(test::always(response(400, R"({"message":"bad n"})")));
+  FakeEngine slow(answers_when_told(response(200, "released")));
+  grace = std::chrono::milliseconds(20);
+  serve_vllm({prefill.endpoint()}, {refusing.endpoint(), slow.endpoint()});
+  ask(Api::Completions, kRequest);
+  EXPECT_FALSE(*answer);
+  run_until([&] { return slow.pauses() == 1; });
+  run_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(slow.drops(), 0U);
+  slow.proceed();
+  wait_for_legs();
+  EXPECT_EQ(slow.requests().size(), 1U);
+}
+
+// Whether blocks are held is told by the parameters, not by how the request ended.
+TEST_F(RunTest, APrefillThatEndsTheRequestHasItsBlocksReleased) {
+  const FakeEngine ending(test::always(
+      response(200, R"({"choices":[{"finish_reason":"stop"}],"kv_transfer_params":{"a":1}})")));
+  serve_vllm({ending.endpoint()}, {decode.endpoint()});
+  ask(Api::Completions, kRequest);
+  ASSERT_TRUE(*answer);
+  EXPECT_EQ(read_rest(), R"({"choices":[{"finish_reason":"stop"}]})");
+  wait_for_legs();
+  ASSERT_EQ(decode.requests().size(), 1U);
+  const auto release = json(decode.requests()[0].body);
+  EXPECT_EQ(release["max_tokens"], 1);
+  EXPECT_EQ(release["kv_transfer_params"], json(R"({"a":1})"));
+  EXPECT_EQ(counters.releases.value(), 1U);
+  EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(RunTest, APrefillWhoseReasonNobodyKnowsIsHandedOverByItsParameters) {
+  const FakeEngine odd(test::always(response(
+      200, R"({"choices":[{"finish_reason":"remote_decode"}],"kv_transfer_params":{"a":1}})")));
+  serve_vllm({odd.endpoint()}, {decode.endpoint()});
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  EXPECT_EQ(json(decode.requests()[0].body)["kv_transfer_params"], json(R"({"a":1})"));
+}
+
+TEST_F(RunTest, APrefillWhoseReasonNobodyKnowsIsNoSuccessWithoutParameters) {
+  const FakeEngine odd(
+      test::always(response(200, R"({"choices":[{"finish_reason":"remote_decode"}]})")));
+  options.retries = 0;
+  serve_vllm({odd.endpoint()}, {decode.endpoint()});
+  ask(Api::Completions, kRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::EngineProtocol);
+  EXPECT_THAT(answer->error().message(), HasSubstr("\"remote_decode\""));
+}
+
+TEST_F(RunTest, APrefillThatKeepsNothingIsMisconfiguredAndTheDecodeComputesThePrompt) {
+  const FakeEngine plain(test::always(
+      response(200, R"({"choices":[{"finish_reason":"length"}],"kv_transfer_params":null})")));
+  serve_vllm({plain.endpoint()}, {decode.endpoint()});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  EXPECT_EQ(worker(plain.endpoint()).condition(), fleet::Condition::Misconfigured);
+  EXPECT_THAT(worker(plain.endpoint()).health().why(), HasSubstr("--kv-transfer-config"));
+  EXPECT_EQ(plain.requests().size(), 1U) << "it is not asked again";
 }
 
 TEST_F(RunTest, AWorkerThatDoesBothIsReplacedByAnother) {

@@ -351,7 +351,7 @@ struct Push : HandoffFixture {
 };
 
 TEST_F(Push, TellsTheDecodeWorkerWhoWillWriteForWhichRequest) {
-  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine prefill(test::always(response(200, kKept)));
   const FakeEngine decode(test::always(response(200, "decoded")));
   serve_push(prefill.endpoint(), decode.endpoint());
   EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
@@ -365,7 +365,7 @@ TEST_F(Push, TellsTheDecodeWorkerWhoWillWriteForWhichRequest) {
 
 // The workers find each other by it, and a client may send the same one twice.
 TEST_F(Push, DoesNotTrustAClientsRequestIdToBeUnique) {
-  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine prefill(test::always(response(200, kKept)));
   const FakeEngine decode(test::always(response(200, "decoded")));
   serve_push(prefill.endpoint(), decode.endpoint());
   for (int i = 0; i < 2; ++i) {
@@ -404,8 +404,41 @@ TEST_F(Push, APrefillThatEndsTheRequestClosesTheDecodeAndIsTheAnswer) {
   }
 }
 
+// vLLM keeps the blocks of a request that has ended, too. The decode worker has told the prefill
+// worker where to write them, and that happens though its leg is closed.
+TEST_F(Push, APrefillThatEndsTheRequestHasItsBlocksTakenByTheDecodeThatWaitsForThem) {
+  FakeEngine prefill(answers_when_told(
+      response(200, R"({"choices":[{"finish_reason":"stop"}],"kv_transfer_params":{"a":1}})")));
+  const FakeEngine decode(waits_to_be_dropped());
+  serve_push(prefill.endpoint(), decode.endpoint());
+  begin(Api::Completions, kRequest);
+  run_until([&] { return prefill.pauses() == 1 && decode.requests().size() == 1; });
+  prefill.proceed();
+  wait_for_answer();
+  ASSERT_TRUE(*answer) << answer->error().message();
+  EXPECT_EQ(read_rest(), R"({"choices":[{"finish_reason":"stop"}]})");
+  answer.reset();
+  wait_for_legs();
+  EXPECT_EQ(decode.requests().size(), 1U) << "a second leg would wait for ever";
+  EXPECT_EQ(counters.releases.value(), 0U);
+}
+
+TEST_F(Push, APrefillWithoutAConnectorFailsAndClosesTheDecode) {
+  FakeEngine prefill(answers_when_told(response(200, kMet)));
+  const FakeEngine decode(waits_to_be_dropped());
+  options.retries = 0;
+  serve_push(prefill.endpoint(), decode.endpoint());
+  begin(Api::Completions, kRequest);
+  run_until([&] { return prefill.pauses() == 1 && decode.requests().size() == 1; });
+  prefill.proceed();
+  wait_for_answer();
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::NoHandoff);
+  EXPECT_TRUE(decode.wait_for_drops(1));
+}
+
 TEST_F(Push, BlocksOfAPrefillWhoseDecodeFailedAreReleased) {
-  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine prefill(test::always(response(200, kKept)));
   FakeEngine full(answers_when_told(response(400, R"({"message":"no"})")));
   serve_push(prefill.endpoint(), full.endpoint());
   begin(Api::Chat, kChatRequest);
@@ -471,7 +504,8 @@ TEST_F(Push, BlocksOfAPrefillWorkerThatBeganAnewAreReleasedByItsNewName) {
   const FakeEngine prefill(begins_anew_each_time());
   FakeEngine decode(one_by_one([](FakePeer& peer, int n) {
     if (n == 2) peer.wait_for_proceed();
-    peer.write(n == 2 ? response(500, "who?") : response(200, "decoded"));
+    peer.write(n == 2 ? response(500, R"({"error":{"type":"InternalServerError"}})")
+                      : response(200, "decoded"));
   }));
   options.retries = 0;
   serve_push(prefill.endpoint(), decode.endpoint(), std::nullopt);
@@ -494,31 +528,43 @@ TEST_F(Push, BlocksOfAPrefillWorkerThatBeganAnewAreReleasedByItsNewName) {
   EXPECT_EQ(id_of(decode.requests()[2]), id_of(prefill.requests()[1]));
 }
 
-TEST_F(Push, AReleaseIsNotGivenUpForOneThatHangs) {
-  for (const int hanging : {1, 2}) {
-    const FakeEngine prefill(test::always(response(200, kMet)));
-    FakeEngine decode(one_by_one([hanging](FakePeer& peer, int n) {
-      if (n == 1) {
-        peer.wait_for_proceed();
-        peer.write(response(400, R"({"message":"no"})"));
-      } else if (n <= 1 + hanging) {
-        peer.wait_for_drop();
-      } else {
-        peer.write(response(200, "released"));
-      }
-    }));
-    grace = std::chrono::milliseconds(100);
-    config.models.clear();
-    serve_push(prefill.endpoint(), decode.endpoint());
-    trail = {};
-    begin(Api::Chat, kChatRequest);
-    run_until([&] { return decode.pauses() == 1 && trail.prefill.done.has_value(); });
-    decode.proceed();
-    wait_for_answer();
-    wait_for_legs();
-    EXPECT_TRUE(decode.wait_for_drops(static_cast<std::size_t>(hanging)));
-    EXPECT_EQ(decode.requests().size(), 3U) << "two in vain: nobody holds them any more";
-  }
+// A decode worker that failed may have told the prefill worker where to write.
+TEST_F(Push, BlocksOfAPrefillWhoseDecodeMayHaveRegisteredAreNotAskedForAgain) {
+  const FakeEngine prefill(test::always(response(200, kKept)));
+  FakeEngine broken([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_proceed();
+  });
+  options.retries = 0;
+  serve_push(prefill.endpoint(), broken.endpoint());
+  begin(Api::Chat, kChatRequest);
+  run_until([&] { return broken.pauses() == 1 && trail.prefill.done.has_value(); });
+  broken.proceed();
+  wait_for_answer();
+  EXPECT_FALSE(*answer);
+  wait_for_legs();
+  EXPECT_EQ(counters.releases.value(), 0U);
+}
+
+TEST_F(Push, AReleaseThatTakesLongerThanTheGraceIsNotSentAgain) {
+  const FakeEngine prefill(test::always(response(200, kKept)));
+  FakeEngine decode(one_by_one([](FakePeer& peer, int n) {
+    peer.wait_for_proceed();
+    peer.write(n == 1 ? response(400, R"({"message":"no"})") : response(200, "released"));
+  }));
+  grace = std::chrono::milliseconds(20);
+  serve_push(prefill.endpoint(), decode.endpoint());
+  begin(Api::Chat, kChatRequest);
+  run_until([&] { return decode.pauses() == 1 && trail.prefill.done.has_value(); });
+  decode.proceed();
+  wait_for_answer();
+  run_until([&] { return decode.pauses() == 2; });
+  run_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(decode.drops(), 0U);
+  decode.proceed();
+  wait_for_legs();
+  EXPECT_EQ(decode.requests().size(), 2U);
+  EXPECT_EQ(counters.releases.value(), 1U);
 }
 
 }  // namespace
