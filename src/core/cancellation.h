@@ -47,9 +47,10 @@ class Cancellation {
     if (reason_) return;
     reason_ = std::move(reason);
     while (!listeners_.empty()) {
-      Listener& listener = listeners_.front();
+      // Taken out of the listener, which may end itself or be ended by what is called.
+      const std::function<void()> on_cancel = std::move(listeners_.front().on_cancel_);
       listeners_.pop_front();
-      listener.on_cancel_();
+      on_cancel();
     }
   }
   bool requested() const { return reason_.has_value(); }

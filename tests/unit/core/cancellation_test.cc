@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 
 namespace baton {
@@ -49,6 +50,21 @@ TEST(Cancellation, TellsNothingToAListenerThatIsGone) {
   }
   cancellation.request(gone());
   EXPECT_EQ(told, 0);
+}
+
+TEST(Cancellation, AListenerMayEndItself) {
+  Cancellation cancellation;
+  std::optional<Cancellation::Listener> listener;
+  bool alive = false;
+  listener.emplace(cancellation, [&listener, &alive, held = std::make_shared<int>(1)] {
+    const std::weak_ptr<int> watched = held;
+    bool& outside = alive;
+    listener.reset();
+    outside = !watched.expired();  // what it has captured is there until it returns
+  });
+  cancellation.request(gone());
+  EXPECT_TRUE(alive);
+  EXPECT_FALSE(listener);
 }
 
 TEST(Cancellation, AListenerMayEndAnotherOne) {
