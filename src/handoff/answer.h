@@ -25,7 +25,7 @@ class Answer {
  public:
   explicit Answer(std::shared_ptr<Run> run) : run_(std::move(run)) {}
   Answer(Answer&&) = default;
-  Answer& operator=(Answer&&) = default;
+  Answer& operator=(Answer&&) = delete;  // what it had would be let go of without giving it up
   ~Answer();
 
   // Requires: called once, before anything else. See Handoff::run.

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 namespace baton::handoff {
 namespace {
 
@@ -24,6 +26,9 @@ constexpr const char* kKeptPartlyCached =
     R"("prompt_tokens_details":{"cached_tokens":4}}})";
 constexpr const char* kMetWithUsage =
     R"({"choices":[{"finish_reason":"length"}],"usage":{"prompt_tokens":9}})";
+
+// Assigning to one that is not finished would let go of its request without giving it up.
+static_assert(!std::is_move_assignable_v<Answer>);
 
 struct Abandoned : HandoffFixture {
   void serve_pair(Engine engine, const FakeEngine& prefill, const FakeEngine& decode) {
