@@ -417,7 +417,9 @@ engine::DecodeEnd Run::end_of(const engine::Exchange& exchange, const fleet::Wor
   using How = engine::DecodeEnd::How;
   engine::DecodeEnd end{
       .how = How::Broken, .error_type = std::move(error_type), .version = worker.version()};
-  const bool untouched = judge(error).untouched && !exchange.replayed();
+  // A kept connection may have died of what it was sent; one that ended in a refusal has not.
+  const bool untouched =
+      error.code() == Errc::EngineOverloaded || (judge(error).untouched && !exchange.replayed());
   if (exchange.dropped() || error.code() == Errc::EngineTimeout) {
     end.how = exchange.sent_whole() ? How::Closed : How::Unsent;
   } else if (untouched) {

@@ -215,7 +215,7 @@ TEST_P(TogetherTest, APushGoesOnWithoutTheRequestThatWaits) {
     EXPECT_EQ((co_await call(prefill.port(), "POST", "/sim/faults", slow_prefill)).status, 200);
     {
       auto socket = co_await open_chat(prefill, prefill_leg(GetParam(), 2), headers(2));
-      co_await until(prefill, [](const json& now) { return now["running"] + now["pinned"] > 0; });
+      co_await until(prefill, [](const json& now) { return now["requests"] == 2; });
     }
     co_await until(decode, [](const json& now) { return now["stranded"] == 1; });
   });
