@@ -20,11 +20,20 @@ constexpr TokenId kVocabulary = 50000;
 constexpr TokenId kReservedTokens = 10;
 constexpr TokenId kFirstOutputToken = 60000;
 constexpr TokenId kOutputTokens = 256;
+static_assert(kVocabularySize == kFirstOutputToken + kOutputTokens);
 
 bool is_word_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
          (byte >= 'a' && byte <= 'z') || byte == '_';
+}
+
+std::size_t piece_length(std::string_view text, std::size_t begin) {
+  std::size_t end = begin + 1;
+  if (is_word_byte(text[begin])) {
+    while (end < text.size() && is_word_byte(text[end])) ++end;
+  }
+  return end - begin;
 }
 
 std::uint64_t mix(std::uint64_t z) {
@@ -99,13 +108,19 @@ TokenId token_of(std::string_view piece) {
 void append_tokens(std::string_view text, std::vector<TokenId>& out) {
   std::size_t i = 0;
   while (i < text.size()) {
-    std::size_t end = i + 1;
-    if (is_word_byte(text[i])) {
-      while (end < text.size() && is_word_byte(text[end])) ++end;
-    }
-    out.push_back(token_of(text.substr(i, end - i)));
-    i = end;
+    const std::string_view piece = text.substr(i, piece_length(text, i));
+    out.push_back(token_of(piece));
+    i += piece.size();
   }
+}
+
+std::vector<std::string_view> pieces_of(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  while (!text.empty()) {
+    pieces.push_back(text.substr(0, piece_length(text, 0)));
+    text.remove_prefix(pieces.back().size());
+  }
+  return pieces;
 }
 
 std::uint64_t hash_prompt(std::span<const TokenId> tokens) {
@@ -122,11 +137,15 @@ TokenId output_token(std::uint64_t hash, std::uint64_t index) {
   return kFirstOutputToken + static_cast<TokenId>(output_bits(hash, index) % kOutputTokens);
 }
 
-std::string output_word(std::uint64_t hash, std::uint64_t index) {
-  const std::uint64_t x = output_bits(hash, index);
+std::string word_of_output_token(TokenId token) {
+  const TokenId x = token - kFirstOutputToken;
   std::string word(kFirstSyllable[x & 15U]);
   word += kLastSyllable[(x >> 4) & 15U];
   return word;
+}
+
+std::string output_word(std::uint64_t hash, std::uint64_t index) {
+  return word_of_output_token(output_token(hash, index));
 }
 
 std::vector<AnswerOrigin> answer_origins(std::span<const TokenId> prompt,
@@ -174,10 +193,19 @@ AnswerPlan plan_answer(const AnswerOrigin& origin, const AnswerLimits& limits) {
   return plan;
 }
 
+void AnswerCursor::Piece::append(Piece&& next) {
+  text += next.text;
+  if (token) earlier.push_back(*token);
+  token = next.token;
+}
+
 AnswerCursor::Piece AnswerCursor::next() {
   Piece piece;
-  if (done()) return piece;
   const std::uint64_t position = std::uint64_t{plan_.begun} + index_;
+  piece.hash = plan_.hash;
+  piece.position = position;
+  piece.offset = std::min(offset_, plan_.text_end);
+  if (done()) return piece;
   piece.token = output_token(plan_.hash, position);
   piece.opens = position == 0;
   if (!piece.opens) piece.text += ' ';

@@ -17,6 +17,10 @@ namespace baton::sim {
 // The simulated tokenizer: runs of word bytes, and every other byte alone.
 TokenId token_of(std::string_view piece);
 void append_tokens(std::string_view text, std::vector<TokenId>& out);
+std::vector<std::string_view> pieces_of(std::string_view text);
+
+// Ids of texts and of answers are below it.
+inline constexpr TokenId kVocabularySize = 60256;
 
 // The whole prompt as one number; everything the simulator says follows from it.
 std::uint64_t hash_prompt(std::span<const TokenId> tokens);
@@ -25,6 +29,8 @@ std::uint64_t hash_prompt(std::span<const TokenId> tokens);
 // ids tells where an answer in it begins.
 TokenId output_token(std::uint64_t hash, std::uint64_t index);
 bool is_output_token(TokenId token);
+// The word of any id of that range.
+std::string word_of_output_token(TokenId token);
 // Its word (without the space that joins it to the one before).
 std::string output_word(std::uint64_t hash, std::uint64_t index);
 
@@ -82,7 +88,14 @@ class AnswerCursor {
   struct Piece {
     std::string text;  // may be empty where a stop string cut it away
     std::optional<TokenId> token;
-    bool opens = false;  // the answer's very first word
+    bool opens = false;                 // the answer's very first word
+    std::uint64_t hash = 0;             // of the answer
+    std::uint64_t position = 0;         // where in it the first token is
+    std::size_t offset = 0;             // and its text, in this request's answer
+    std::vector<TokenId> earlier = {};  // those before `token` that come together with it
+
+    // Takes the next one in, to come together.
+    void append(Piece&& next);
   };
 
   explicit AnswerCursor(AnswerPlan plan) : plan_(std::move(plan)) {}

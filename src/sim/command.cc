@@ -130,6 +130,7 @@ CLI::App* add_command(CLI::App& app, Options& options) {
       ->capture_default_str();
   sim->add_option("--api-key", options.api_key,
                   "Bearer key required on /v1 paths; SGLang: on all but health and metrics");
+  add_vllm_flags(*sim, options);
   sim->add_option("--health-poll-ms", options.health_poll_ms,
                   "Where /health makes a token: how often it looks for it; SGLang's own is 1000")
       ->check(CLI::PositiveNumber)

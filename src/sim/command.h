@@ -16,6 +16,8 @@ CLI::App* add_command(CLI::App& app, Options& options);
 
 // Those of them that concern KV events.
 void add_kv_flags(CLI::App& sim, Options& options);
+// Those that only vLLM has.
+void add_vllm_flags(CLI::App& sim, Options& options);
 
 // Serves until SIGTERM or SIGINT; the process's exit code.
 int run_command(Options options);

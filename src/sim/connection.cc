@@ -12,6 +12,8 @@
 #include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
+#include <array>
+#include <ctime>
 #include <iterator>
 
 namespace baton::sim {
@@ -48,6 +50,17 @@ HttpRequest to_request(http::request<http::string_body>&& message) {
   return request;
 }
 
+// As HTTP writes it, in lower-case as these servers do.
+std::string date_line() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 64> text{};
+  const std::size_t size =
+      std::strftime(text.data(), text.size(), "date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
+  return {text.data(), size};
+}
+
 }  // namespace
 
 struct Connection::Reader {
@@ -61,8 +74,10 @@ std::string_view HttpRequest::header(std::string_view name) const {
   return {};
 }
 
-Connection::Connection(asio::ip::tcp::socket socket)
-    : socket_(std::move(socket)), reader_(std::make_unique<Reader>()) {
+Connection::Connection(asio::ip::tcp::socket socket, std::string headers)
+    : socket_(std::move(socket)),
+      reader_(std::make_unique<Reader>()),
+      headers_(std::move(headers)) {
   boost::system::error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
@@ -89,8 +104,9 @@ asio::awaitable<std::optional<HttpRequest>> Connection::read_request() {
 
 asio::awaitable<bool> Connection::send(int status, std::string_view content_type,
                                        std::string_view body, Headers headers) {
-  std::string out = fmt::format("HTTP/1.1 {} {}\r\nserver: baton-sim\r\n", status,
-                                view(http::obsolete_reason(static_cast<http::status>(status))));
+  std::string out = fmt::format("HTTP/1.1 {} {}\r\n{}{}", status,
+                                view(http::obsolete_reason(static_cast<http::status>(status))),
+                                date_line(), headers_);
   if (!content_type.empty())
     fmt::format_to(std::back_inserter(out), "content-type: {}\r\n", content_type);
   for (const auto& [name, value] : headers) {
@@ -117,9 +133,9 @@ asio::awaitable<bool> Connection::send_half(std::string_view body) {
 asio::awaitable<bool> Connection::begin_stream() {
   if (!chunked_) keep_alive_ = false;
   const std::string head = fmt::format(
-      "HTTP/1.1 200 OK\r\nserver: baton-sim\r\ncontent-type: text/event-stream; "
-      "charset=utf-8\r\n{}{}\r\n",
-      chunked_ ? "transfer-encoding: chunked\r\n" : "", keep_alive_ ? "" : "connection: close\r\n");
+      "HTTP/1.1 200 OK\r\n{}{}content-type: text/event-stream; charset=utf-8\r\n{}{}\r\n",
+      date_line(), headers_, chunked_ ? "transfer-encoding: chunked\r\n" : "",
+      keep_alive_ ? "" : "connection: close\r\n");
   co_return co_await write(head);
 }
 

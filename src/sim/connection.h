@@ -37,7 +37,8 @@ using Headers = std::vector<std::pair<std::string_view, std::string>>;
 // Invariants. After `reset` or a failed write every later call fails.
 class Connection {
  public:
-  explicit Connection(boost::asio::ip::tcp::socket socket);
+  // `headers`: lines that every answer has, besides its date.
+  explicit Connection(boost::asio::ip::tcp::socket socket, std::string headers = {});
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -69,6 +70,7 @@ class Connection {
 
   boost::asio::ip::tcp::socket socket_;
   std::unique_ptr<Reader> reader_;
+  std::string headers_;
   bool keep_alive_ = true;
   bool chunked_ = true;
 };

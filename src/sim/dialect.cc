@@ -3,6 +3,8 @@
 #include "sim/dialect.h"
 
 #include "sim/dialect_fields.h"
+#include "sim/validation.h"
+#include "sim/vllm_body.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -51,27 +53,12 @@ bool read_adapter(const Options& options, GenerationRequest& out) {
   return true;
 }
 
-Result<void> read_model(const Options& options, const json& body, GenerationRequest& out) {
-  out.model = options.model;
-  const json* name = field(body, "model");
-  if (name == nullptr) return {};
-  if (!name->is_string()) return fail(Errc::InvalidRequest, "model: must be a string");
-  out.model = name->get<std::string>();
-  if (out.model == options.model || read_adapter(options, out)) return {};
-  return fail(Errc::ModelNotFound, fmt::format("The model `{}` does not exist.", out.model));
-}
-
-// vLLM minds a salt that is none.
-Result<void> read_salt(const Options& options, const json& body, GenerationRequest& out) {
+void read_salt(const Options& options, const json& body, GenerationRequest& out) {
   const json* salt = field(body, "cache_salt");
   // SGLang's own way to set a part of the cache apart, of which it tells nobody.
   const json* key = field(body, "extra_key");
   if (options.engine == model::Engine::Sglang && key != nullptr) out.scope.key = key->dump();
-  if (salt == nullptr) return {};
-  if (salt->is_string()) out.scope.salt = salt->get<std::string>();
-  if (options.engine != model::Engine::Vllm || !out.scope.salt.empty()) return {};
-  return fail(Errc::InvalidRequest,
-              "Parameter 'cache_salt' must be a non-empty string if provided.");
+  if (salt != nullptr && salt->is_string()) out.scope.salt = salt->get<std::string>();
 }
 
 Result<void> read_stream(const Options& options, const json& body, GenerationRequest& out) {
@@ -84,7 +71,7 @@ Result<void> read_stream(const Options& options, const json& body, GenerationReq
     return fail(Errc::InvalidRequest, "stream_options: must be an object");
   }
   if (!out.stream) {
-    if (options.engine == model::Engine::Sglang) return {};
+    if (options.engine != model::Engine::Trtllm) return {};
     return fail(Errc::InvalidRequest, "Stream options can only be defined when `stream=True`.");
   }
   const bool trtllm = options.engine == model::Engine::Trtllm;
@@ -110,12 +97,18 @@ Result<void> read_limits(const Options& options, const json& body, GenerationReq
   const auto n = read_count(body, "n", 1);
   if (!n) return fail(n.error());
   out.n = n->value_or(1);
-  if (out.n > 128) return fail(Errc::InvalidRequest, "n: must be at most 128");
+  const bool vllm = options.engine == model::Engine::Vllm;
+  if (out.n > 128 && !vllm) return fail(Errc::InvalidRequest, "n: must be at most 128");
   const auto newer = read_count(body, "max_completion_tokens", 1);
   if (!newer) return fail(newer.error());
-  const auto older = read_count(body, "max_tokens", 1);
+  // vLLM has looked at it, and lets none be asked for with the prompt alone.
+  const auto older = read_count(body, "max_tokens", vllm ? 0 : 1);
   if (!older) return fail(older.error());
   out.max_tokens = out.api == Api::Chat && *newer ? *newer : *older;
+  if (out.max_tokens == 0U) {
+    out.prompt_alone = true;
+    out.max_tokens = 1;
+  }
   if (out.api == Api::Completions && !out.max_tokens) out.max_tokens = kDefaultCompletionTokens;
   const auto min_tokens = read_count(body, "min_tokens", 0);
   if (!min_tokens) return fail(min_tokens.error());
@@ -174,6 +167,27 @@ std::string_view error_type(int status) {
   }
 }
 
+// What every engine reads, once the body is one that it takes.
+Result<void> read_fields(const Options& options, const json& body, const LegHeaders& headers,
+                         const PromptText& text, GenerationRequest& out) {
+  const bool vllm = options.engine == model::Engine::Vllm;
+  if (auto rank = read_rank(options, headers.rank, body, out); !rank) return rank;
+  if (auto model = read_model(options, body, out); !model) return model;
+  read_salt(options, body, out);
+  if (auto stream = read_stream(options, body, out); !stream) return stream;
+  if (vllm) {
+    if (auto parser = check_vllm_tool_parser(options, body); !parser) return parser;
+    if (auto sampling = check_vllm_sampling(options, out.api, body); !sampling) return sampling;
+    read_vllm_extras(options, body, out);
+  }
+  if (auto limits = read_limits(options, body, out); !limits) return limits;
+  if (options.engine == model::Engine::Trtllm) {
+    if (auto sampling = check_sampling_types(body); !sampling) return sampling;
+  }
+  if (out.api == Api::Chat) read_tools(body, out);
+  return read_prompts(options, body, text, out);
+}
+
 }  // namespace
 
 std::string_view to_string(Phase phase) {
@@ -188,6 +202,21 @@ std::string_view to_string(Phase phase) {
   return "";
 }
 
+Result<void> read_model(const Options& options, const json& body, GenerationRequest& out) {
+  out.model = options.model;
+  const json* name = field(body, "model");
+  if (name == nullptr) return {};
+  if (!name->is_string()) return fail(Errc::InvalidRequest, "model: must be a string");
+  out.model = name->get<std::string>();
+  if (out.model == options.model || read_adapter(options, out)) return {};
+  const bool vllm = options.engine == model::Engine::Vllm;
+  Error error(Errc::ModelNotFound,
+              fmt::format("The model `{}` does not exist.{}", out.model,
+                          vllm ? fmt::format(" Valid aliases: {}.", options.model) : ""));
+  if (vllm) error.with_param("model");
+  return fail(std::move(error));
+}
+
 Result<void> check_content_type(model::Engine engine, std::string_view content_type) {
   if (engine == model::Engine::Trtllm) return {};
   std::string media_type(content_type.substr(0, content_type.find(';')));
@@ -197,15 +226,13 @@ Result<void> check_content_type(model::Engine engine, std::string_view content_t
   if (media_type == "application/json") return {};
   constexpr std::string_view kWhy = "Unsupported Media Type: Only 'application/json' is allowed";
   if (engine == model::Engine::Vllm)
-    return fail(Errc::InvalidRequest, fmt::format("1 validation error:\n  {}", kWhy));
+    return fail(kValidation, fmt::format("1 validation error:\n  {}", kWhy));
   const std::string problem = fmt::format(
       R"({{'loc': ['header', 'content-type'], 'msg': "{}", 'type': 'value_error'}})", kWhy);
-  return fail(Errc::InvalidRequest, fmt::format("1 validation error:\n  {0} [{0}]", problem));
+  return fail(kValidation, fmt::format("1 validation error:\n  {0} [{0}]", problem));
 }
 
-bool is_validation(const Error& error) {
-  return error.message().starts_with("1 validation error:");
-}
+bool is_validation(const Error& error) { return error.code() == kValidation; }
 
 std::string response_id(model::Engine engine, Api api, std::string_view request_id) {
   if (engine == model::Engine::Sglang) return std::string(request_id);
@@ -215,7 +242,7 @@ std::string response_id(model::Engine engine, Api api, std::string_view request_
 Result<void> read_request(const Options& options, Api api, const json& body, GenerationRequest& out,
                           LegHeaders headers, const PromptText& text) {
   out.api = api;
-  if (!body.is_object()) return fail(Errc::InvalidRequest, "the body must be a JSON object");
+  if (!body.is_object()) return fail(unreadable_body(options.engine, body));
   if (options.engine == model::Engine::Trtllm) {
     if (auto known = refuse_unknown_trtllm_fields(api, body); !known) return known;
   }
@@ -238,16 +265,26 @@ Result<void> read_request(const Options& options, Api api, const json& body, Gen
       break;
   }
   if (!handoff) return handoff;
-  if (auto rank = read_rank(options, headers.rank, body, out); !rank) return rank;
-  if (auto model = read_model(options, body, out); !model) return model;
-  if (auto salt = read_salt(options, body, out); !salt) return salt;
-  if (auto stream = read_stream(options, body, out); !stream) return stream;
-  if (auto limits = read_limits(options, body, out); !limits) return limits;
-  if (options.engine != model::Engine::Sglang) {
-    if (auto sampling = check_sampling_types(body); !sampling) return sampling;
+  if (options.engine != model::Engine::Vllm) return read_fields(options, body, headers, text, out);
+  const auto typed = validate_vllm_body(api, body);
+  if (!typed) return fail(typed.error());
+  return read_fields(options, *typed ? **typed : body, headers, text, out);
+}
+
+Error unreadable_body(model::Engine engine, const json& body) {
+  if (engine != model::Engine::Vllm) {
+    return body.is_discarded() ? Error(Errc::InvalidJson, "the body is not valid JSON")
+                               : Error(Errc::InvalidRequest, "the body must be a JSON object");
   }
-  if (api == Api::Chat) read_tools(body, out);
-  return read_prompts(options, body, text, out);
+  ValidationErrors errors;
+  if (body.is_discarded()) {
+    errors.add("json_invalid", "body", "JSON decode error", json::object());
+  } else if (body.is_null()) {
+    errors.add("missing", "body", "Field required", body);
+  } else {
+    read_field({"", FieldKind::Model, false}, body, "body", errors);
+  }
+  return errors.error();
 }
 
 std::string error_body(model::Engine engine, const Error& error, bool in_stream) {

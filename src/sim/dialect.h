@@ -41,6 +41,15 @@ struct PromptText {
 Result<void> read_request(const Options& options, Api api, const nlohmann::json& body,
                           GenerationRequest& out, LegHeaders headers, const PromptText& text);
 
+// Which model or adapter is asked for.
+Result<void> read_model(const Options& options, const nlohmann::json& body, GenerationRequest& out);
+
+// Of a body that is no JSON (discarded), no object, or not there (null).
+Error unreadable_body(model::Engine engine, const nlohmann::json& body);
+
+// vLLM: what only it can be asked for.
+void read_vllm_extras(const Options& options, const nlohmann::json& body, GenerationRequest& out);
+
 // Its prompts, and whether they fit.
 Result<void> read_prompts(const Options& options, const nlohmann::json& body,
                           const PromptText& text, GenerationRequest& out);

@@ -45,7 +45,7 @@ inline std::size_t count_prompts(const nlohmann::json& body) {
 // As far as the hand-off needs it; a wrong `n` is refused where it is read for good.
 inline std::size_t count_samples(const nlohmann::json& body) {
   const nlohmann::json* n = field(body, "n");
-  const bool usable = n != nullptr && n->is_number_unsigned() && *n >= 1 && *n <= 128;
+  const bool usable = n != nullptr && n->is_number_unsigned() && *n >= 1 && *n <= 16384;
   return usable ? n->get<std::size_t>() : 1;
 }
 

@@ -6,6 +6,7 @@
 #include "sim/dialect.h"
 #include "sim/dialect_fields.h"
 #include "sim/prompt.h"
+#include "sim/vllm_prompt.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -77,6 +78,9 @@ bool has_ids(const json* prompt) {
 
 Result<void> read_prompts(const Options& options, const json& body, const PromptText& text,
                           GenerationRequest& out) {
+  if (options.engine == Engine::Vllm) {
+    if (auto input = check_vllm_input(options, body, out.api); !input) return input;
+  }
   const json* ids = out.api == Api::Chat ? chat_token_ids(options, body) : nullptr;
   if (ids != nullptr) {
     if (options.engine == Engine::Trtllm && options.release() < kFirstTrtllm)
@@ -87,6 +91,11 @@ Result<void> read_prompts(const Options& options, const json& body, const Prompt
     if (!prompts) return fail(std::move(prompts.error()));
     out.prompts = std::move(*prompts);
     out.with_token_ids = out.api == Api::Completions && has_ids(field(body, "prompt"));
+  }
+  if (options.engine == Engine::Vllm) {
+    if (auto fits = check_vllm_lengths(options, body, out); !fits) return fits;
+    add_vllm_texts(body, text.tokens, out);
+    return {};
   }
   const std::uint64_t asked = out.max_tokens.value_or(1);
   for (const auto& prompt : out.prompts) {

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -139,12 +141,27 @@ Result<void> read_prefill_leg(HandoffMode mode, const json& params, const json& 
 
 }  // namespace
 
+void read_vllm_extras(const Options& options, const json& body, GenerationRequest& out) {
+  const auto count = [&body](const char* name) {
+    const json* value = field(body, name);
+    return value == nullptr ? std::nullopt : std::optional(value->get<std::uint32_t>());
+  };
+  const bool chat = out.api == Api::Chat;
+  out.echo = is_true(body, "echo");
+  out.tokens_as_ids = is_true(body, "return_tokens_as_token_ids");
+  const auto top = count(chat ? "top_logprobs" : "logprobs");
+  if (!chat) out.logprobs = top;
+  if (chat && is_true(body, "logprobs")) out.logprobs = top.value_or(0);
+  out.prompt_logprobs = count("prompt_logprobs");
+  if (!out.prompt_logprobs && out.echo) out.prompt_logprobs = chat ? top.value_or(0) : top;
+  if (chat && is_true(body, "return_prompt_text")) out.prompt_text.emplace();
+  out.stream_interval = std::max(options.stream_interval, count("stream_interval").value_or(1));
+}
+
 Result<void> read_vllm_handoff(const Options& options, const json& body, GenerationRequest& out) {
   const json* params = field(body, "kv_transfer_params");
   if (params == nullptr) return {};
-  if (!params->is_object()) {
-    return fail(Errc::InvalidRequest, "kv_transfer_params: must be an object");
-  }
+  if (!params->is_object()) return {};  // refused with all other types
   // A server without a connector does not look at them.
   if (options.role == Role::Aggregated) return {};
   const Phase phase = phase_of(options.engine, options.role, body);

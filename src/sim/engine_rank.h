@@ -6,12 +6,14 @@
 #include "sim/kv_reporter.h"
 #include "sim/options.h"
 #include "sim/pin_table.h"
+#include "sim/rank_stats.h"
 #include "sim/scheduler.h"
 #include "sim/wakeup.h"
 
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -73,6 +75,8 @@ class EngineRank {
   std::uint64_t fetching = 0;           // decode legs whose KV is on its way
   std::uint64_t awaiting_transfer = 0;  // prefill legs whose blocks nobody has taken yet
   TokenCounters tokens;
+  RankStats stats;
+  std::map<std::string, std::uint64_t> adapters;  // open requests of each
 
  private:
   void report();

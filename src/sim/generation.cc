@@ -46,7 +46,9 @@ Generation::Generation(GenerationServices& services, Connection& connection, Api
 
 Generation::~Generation() {
   withdraw_sequences();
-  if (rank_ != nullptr) --rank_->requests;
+  if (rank_ == nullptr) return;
+  --rank_->requests;
+  if (!request_.scope.lora.empty()) --rank_->adapters[request_.scope.lora];
 }
 
 asio::awaitable<void> Generation::serve(const HttpRequest& http) {
@@ -74,13 +76,14 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
   if (request_.recompute) ++counters.recomputed;
   if (request_.with_token_ids) ++counters.with_token_ids;
   if (request_.token_mismatch) ++counters.token_mismatches;
-  shape_.emplace(options.engine, request_, response_id(options.engine, request_.api, request_.id),
-                 request_.model, unix_seconds());
+  shape_ = make_response_shape(
+      options, request_, response_id(options.engine, request_.api, request_.id), unix_seconds());
   for (const Meeting& meeting : request_.meetings) services_.engine.expect(meeting.key);
 
   co_await (connection_.until_closed() || produce());
   if (ended_) co_return;
   ++counters.aborted;
+  ++rank_->stats.aborted;
   if (withdraw_sequences()) ++counters.cut_transfers;
   release_sources(executor);
 }
@@ -90,7 +93,8 @@ Result<void> Generation::read(const HttpRequest& http, const json& body) {
   if (auto type = check_content_type(options.engine, http.header("content-type")); !type) {
     return type;
   }
-  if (body.is_discarded()) return fail(Errc::InvalidJson, "the body is not valid JSON");
+  if (http.body.empty()) return fail(unreadable_body(options.engine, nullptr));
+  if (body.is_discarded()) return fail(unreadable_body(options.engine, body));
   if (auto understood = read_request(
           options, request_.api, body, request_,
           {.rank = http.header("x-data-parallel-rank"), .request_id = http.header("x-request-id")},
@@ -109,6 +113,8 @@ void Generation::take_rank(std::uint64_t log_entry) {
                          : request_.meetings.front().rank;
   rank_ = asked ? engine.ranks()[*asked].get() : &engine.least_loaded();
   ++rank_->requests;
+  rank_->stats.request(request_.n);
+  if (!request_.scope.lora.empty()) ++rank_->adapters[request_.scope.lora];
   services_.log.set_rank(log_entry, rank_->index());
 }
 
@@ -169,6 +175,8 @@ void Generation::submit() {
                           .text = {},
                           .tokens = {},
                           .cached_tokens = 0,
+                          .times = {.arrived = arrived_},
+                          .held = {},
                           .kept_key = {},
                           .kept_blocks = {}});
     }
@@ -208,19 +216,28 @@ void Generation::on_token(TokenProduced& token) {
   }
   ++tokens_;
   ++rank.tokens.generated;
+  rank.stats.token(choice.times, token.first);
   if (token.first) {
     choice.cached_tokens = token.cached_tokens;
     rank.tokens.prompt += request_.prompts[choice.prompt].size();
     rank.tokens.cached += token.cached_tokens;
   }
-  const AnswerCursor::Piece piece = choice.cursor.next();
+  AnswerCursor::Piece piece = choice.cursor.next();
   if (request_.return_token_ids && piece.token) choice.tokens.push_back(*piece.token);
   if (token.last) {
     --unfinished_;
+    const AnswerPlan& plan = choice.cursor.plan();
+    const std::size_t prompt = request_.prompts[choice.prompt].size();
+    rank.stats.finished(choice.times,
+                        {.prompt_tokens = prompt,
+                         .cached_tokens = choice.cached_tokens,
+                         .output_tokens = plan.tokens,
+                         .most_tokens = limits_for(prompt).cap},
+                        plan.finish);
     if (!token.kept_blocks.empty()) keep_for_decode(choice, token);
   }
   if (request_.stream) {
-    stream_token(choice, token, piece);
+    stream_token(choice, token, std::move(piece));
   } else {
     choice.text += piece.text;
     if (unfinished_ == 0) wake_.notify();

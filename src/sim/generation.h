@@ -14,6 +14,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -60,6 +61,8 @@ class Generation final : public SequenceListener {
     std::string text;
     std::vector<TokenId> tokens;
     std::uint32_t cached_tokens = 0;
+    SequenceTimes times;
+    std::optional<AnswerCursor::Piece> held;  // tokens of a chunk that is not due yet
     std::string kept_key;
     std::vector<BlockId> kept_blocks;
   };
@@ -78,13 +81,14 @@ class Generation final : public SequenceListener {
   boost::asio::awaitable<void> strike_in_stream();
   boost::asio::awaitable<void> fail_with(Error error);
 
-  void stream_token(Choice& choice, const TokenProduced& token, const AnswerCursor::Piece& piece);
+  void stream_token(Choice& choice, const TokenProduced& token, AnswerCursor::Piece piece);
   void append_event();
   bool keeps_blocks(const AnswerPlan& plan) const;
   void keep_for_decode(Choice& choice, TokenProduced& token);
   AnswerLimits limits_for(std::size_t prompt_tokens) const;
   std::uint32_t fetched_tokens(std::size_t prompt_tokens) const;
   Usage usage() const;
+  Usage prompt_usage() const;
   FinishedChoice finished(const Choice& choice) const;
   std::string internal_request_id(const Choice& choice) const;
   std::string kv_transfer_params(const Choice& choice) const;
@@ -98,8 +102,9 @@ class Generation final : public SequenceListener {
   Connection& connection_;
   GenerationRequest request_;
   std::optional<Fault> fault_;
-  std::optional<ResponseShape> shape_;
+  std::unique_ptr<ResponseShape> shape_;
   std::uint64_t number_ = 0;
+  std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
   EngineRank* rank_ = nullptr;  // the one that counts this request as its own
   std::vector<Choice> choices_;
   std::size_t unfinished_ = 0;

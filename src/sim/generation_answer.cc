@@ -72,10 +72,20 @@ bool Generation::breaks_after_tokens() const {
 }
 
 void Generation::stream_token(Choice& choice, const TokenProduced& token,
-                              const AnswerCursor::Piece& piece) {
+                              AnswerCursor::Piece piece) {
   const AnswerPlan& plan = choice.cursor.plan();
+  if (choice.held) {
+    choice.held->append(std::move(piece));
+    piece = *std::exchange(choice.held, {});
+  }
+  if (!token.first && !token.last && piece.earlier.size() + 1 < request_.stream_interval) {
+    choice.held = std::move(piece);
+    return;
+  }
   if (token.first) {
-    shape_->open_choice(event_, choice.index, plan.hash, request_.prompts[choice.prompt]);
+    const Usage none = request_.continuous_usage ? prompt_usage() : Usage();
+    shape_->open_choice(event_, choice.index, plan.hash, request_.prompts[choice.prompt],
+                        request_.continuous_usage ? &none : nullptr);
   }
   if (fault_ && fault_->kind == FaultKind::Malformed && tokens_ == fault_->after_tokens + 1) {
     event_ += "data: {\"id\":\"broken\",\"choices\":[{\n\n";
@@ -197,8 +207,16 @@ asio::awaitable<void> Generation::fail_with(Error error) {
   if (co_await connection_.write(pending_)) co_await connection_.end_stream();
 }
 
+// Before the first token.
+Usage Generation::prompt_usage() const {
+  Usage before = usage();
+  before.completion_tokens = 0;
+  return before;
+}
+
 Usage Generation::usage() const {
   Usage usage;
+  const std::uint64_t block = services_.options.block_size;
   std::size_t counted = request_.prompts.size();  // no prompt counted yet
   for (const Choice& choice : choices_) {
     usage.completion_tokens += choice.cursor.produced();
@@ -206,6 +224,8 @@ Usage Generation::usage() const {
     counted = choice.prompt;
     usage.prompt_tokens += request_.prompts[choice.prompt].size();
     usage.cached_tokens += choice.cached_tokens;
+    const std::uint64_t kept = request_.prompts[choice.prompt].size() / block * block;
+    if (kept > choice.cached_tokens) usage.created_cache_tokens += kept - choice.cached_tokens;
   }
   return usage;
 }
@@ -217,6 +237,8 @@ FinishedChoice Generation::finished(const Choice& choice) const {
                       .finish = plan.finish,
                       .matched_stop = plan.matched_stop,
                       .hash = plan.hash,
+                      .begun = plan.begun,
+                      .count = choice.cursor.produced(),
                       .tokens = choice.tokens,
                       .prompt = &request_.prompts[choice.prompt],
                       .disaggregated_params = {}};

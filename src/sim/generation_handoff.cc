@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -66,6 +67,7 @@ asio::awaitable<Result<void>> Generation::receive_kv() {
   // SGLang moves the KV once for each choice of a prompt.
   const std::size_t per_prompt = request_.sources.size() / request_.prompts.size();
   for (std::size_t i = 0; i < request_.sources.size(); ++i) {
+    const auto began = std::chrono::steady_clock::now();
     auto fetched =
         services_.options.mode() == HandoffMode::NixlPush
             ? co_await await_push(services_.options, engine.counters(), request_.sources[i])
@@ -77,6 +79,9 @@ asio::awaitable<Result<void>> Generation::receive_kv() {
     }
     sources_taken_ = i + 1;
     ++engine.counters().fetched;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    rank_->stats.fetched(took.count(), fetched->size(),
+                         rank_->pool().blocks_for(static_cast<std::uint32_t>(fetched->size())));
     // What follows the fetched tokens is computed here, from this worker's own reading.
     std::vector<TokenId>& prompt = request_.prompts[i / per_prompt];
     if (prompt.size() > fetched->size()) {
@@ -183,22 +188,24 @@ void Generation::release_sources(const asio::any_io_executor& executor) {
   spawn(executor, release_all(request_.sources));
 }
 
-// What vLLM 0.28's NIXL connectors return; null when nothing was kept, and always from Mooncake's.
+// What vLLM 0.32's NIXL connectors return; null when nothing was kept, and always from Mooncake's.
 std::string Generation::kv_transfer_params(const Choice& choice) const {
   const bool push = services_.options.mode() == HandoffMode::NixlPush;
   if (choice.kept_key.empty() || services_.options.mode() == HandoffMode::Mooncake) return "null";
-  ordered_json params{{"do_remote_prefill", true},
-                      {"do_remote_decode", false},
-                      {"remote_block_ids", ordered_json::array({choice.kept_blocks})},
-                      {"remote_engine_id", choice.rank->engine_id()},
-                      {"remote_request_id", internal_request_id(choice)},
-                      {"remote_host", services_.self.host},
-                      {"remote_port", services_.self.port},
-                      {"tp_size", services_.options.tp_size},
-                      {"remote_num_tokens", request_.prompts[choice.prompt].size()},
-                      {"remote_blocks_expiry_time", nullptr},
-                      {"transfer_mode", push ? "push" : "pull"}};
-  if (push) params["pp_size"] = services_.options.pp_size;
+  const ordered_json params{{"do_remote_prefill", true},
+                            {"do_remote_decode", false},
+                            {"remote_block_ids", ordered_json::array({choice.kept_blocks})},
+                            {"remote_engine_id", choice.rank->engine_id()},
+                            {"remote_request_id", internal_request_id(choice)},
+                            {"remote_host", services_.self.host},
+                            {"remote_port", services_.self.port},
+                            {"tp_size", services_.options.tp_size},
+                            {"dcp_size", 1},
+                            {"pp_size", services_.options.pp_size},
+                            {"remote_num_tokens", request_.prompts[choice.prompt].size()},
+                            {"remote_blocks_expiry_time", nullptr},
+                            {"transfer_mode", push ? "push" : "pull"},
+                            {"remote_prefill_cached_tokens", choice.cached_tokens}};
   return params.dump();
 }
 

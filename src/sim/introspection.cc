@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/introspection.h"
 
+#include "sim/vllm_metrics.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -97,36 +99,6 @@ class RankMetrics {
   std::string rank_label_;
 };
 
-void add_vllm_metrics(std::string& out, const Options& options, const EngineCore& engine) {
-  using Rank = const EngineRank&;
-  RankMetrics ranks(out, engine, fmt::format("model_name=\"{}\"", options.model), "engine");
-  ranks.add("gauge", "vllm:num_requests_running", [](Rank rank) { return rank.running(); });
-  ranks.add("gauge", "vllm:num_requests_waiting", [](Rank rank) { return rank.waiting(); });
-  ranks.add("gauge", "vllm:kv_cache_usage_perc", cache_usage);
-  ranks.add("counter", "vllm:prefix_cache_queries_total",
-            [](Rank rank) { return rank.tokens.prompt; });
-  ranks.add("counter", "vllm:prefix_cache_hits_total",
-            [](Rank rank) { return rank.tokens.cached; });
-  ranks.add("counter", "vllm:prompt_tokens_total", [](Rank rank) { return rank.tokens.prompt; });
-  ranks.add("counter", "vllm:generation_tokens_total",
-            [](Rank rank) { return rank.tokens.generated; });
-  if (options.has_nixl()) {
-    const Counters& counters = engine.counters();
-    ranks.add("counter", "vllm:nixl_num_failed_transfers_total",
-              [&](Rank) { return counters.refused; });
-    ranks.add("counter", "vllm:nixl_num_kv_expired_reqs_total",
-              [&](Rank) { return counters.expired; });
-    ranks.add("counter", "vllm:nixl_num_notifications_after_expiry_total",
-              [&](Rank) { return counters.unrecognized; });
-  }
-  RankMetrics config(
-      out, engine,
-      fmt::format("block_size=\"{}\",num_gpu_blocks=\"{}\",enable_prefix_caching=\"True\"",
-                  options.block_size, options.blocks),
-      "engine");
-  config.add("gauge", "vllm:cache_config_info", [](Rank) { return 1; });
-}
-
 void add_sglang_metrics(std::string& out, const Options& options, const EngineCore& engine) {
   using Rank = const EngineRank&;
   RankMetrics ranks(out, engine,
@@ -173,6 +145,22 @@ ordered_json block_json(const BlockHasher& hasher, const CachedBlock& block) {
   return out;
 }
 
+// What vLLM says of everybody's rights.
+ordered_json permission(const std::string& model) {
+  return {{"id", fmt::format("modelperm-{:016x}", token_of(model))},
+          {"object", "model_permission"},
+          {"created", kModelCreated},
+          {"allow_create_engine", false},
+          {"allow_sampling", true},
+          {"allow_logprobs", true},
+          {"allow_search_indices", false},
+          {"allow_view", true},
+          {"allow_fine_tuning", false},
+          {"organization", "*"},
+          {"group", nullptr},
+          {"is_blocking", false}};
+}
+
 }  // namespace
 
 std::string models_body(const Options& options) {
@@ -185,13 +173,16 @@ std::string models_body(const Options& options) {
     card["parent"] = nullptr;
     card["max_model_len"] = options.max_model_len;
   }
-  if (options.engine == Engine::Vllm) card["permission"] = json::array();
-  ordered_json cards = json::array({card});
+  if (options.engine == Engine::Vllm)
+    card["permission"] = ordered_json::array({permission(options.model)});
+  ordered_json cards = ordered_json::array({card});
   for (const std::string& lora : options.loras) {
     card["id"] = lora;
     card["root"] = "/adapters/" + lora;
     card["parent"] = options.model;
     card["max_model_len"] = nullptr;
+    if (options.engine == Engine::Vllm)
+      card["permission"] = ordered_json::array({permission(lora)});
     cards.push_back(card);
   }
   return ordered_json{{"object", "list"}, {"data", cards}}.dump();

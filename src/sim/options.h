@@ -78,7 +78,11 @@ struct Options {
   std::uint32_t min_output = 16;
   std::uint32_t max_output = 64;
   std::string api_key;
-  double health_poll_ms = 1;  // how often a health check looks for the token it made
+  std::string tool_call_parser;  // vLLM: empty: tools are refused
+  bool auto_tool_choice = false;
+  bool multimodal = false;            // vLLM: takes parts that are no text, and leaves them out
+  std::uint32_t stream_interval = 1;  // vLLM: tokens to a chunk, but for the first and the last
+  double health_poll_ms = 1;          // how often a health check looks for the token it made
   bool has_control = false;
   std::uint16_t control_port = 0;
   std::string control_ready_file;
@@ -94,7 +98,7 @@ struct Options {
     if (!version.empty()) return version;
     switch (engine) {
       case model::Engine::Vllm:
-        return "0.28.0";
+        return "0.32.0";
       case model::Engine::Sglang:
         return "0.5.18";
       case model::Engine::Trtllm:

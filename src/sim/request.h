@@ -55,9 +55,17 @@ struct GenerationRequest {
   bool include_usage = false;
   bool continuous_usage = false;
   bool return_token_ids = false;
+  bool echo = false;                      // the prompt comes before the answer
+  bool prompt_alone = false;              // and no answer: the one token that is made stays untold
+  bool tokens_as_ids = false;             // in log-probabilities
+  std::optional<std::uint32_t> logprobs;  // how many besides the sampled token
+  std::optional<std::uint32_t> prompt_logprobs;  // as many for each token of the prompt
+  std::uint32_t stream_interval = 1;
   bool with_token_ids = false;  // the prompt came as token ids
   bool token_mismatch = false;  // and not as those that its text gives
   std::vector<std::vector<TokenId>> prompts;
+  std::vector<std::vector<std::string>> pieces;  // their texts, where they are asked for
+  std::optional<std::string> prompt_text;        // of a chat, likewise
   std::uint32_t n = 1;
   std::optional<std::uint32_t> max_tokens;
   AnswerLimits limits;  // its cap is set once the prompt's length is known

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/response.h"
 
+#include "sim/vllm_response.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -14,10 +16,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string json_string(std::string_view text) {
-  return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 // The tool call's arguments are a JSON text inside a JSON string; its words need no escaping.
 constexpr std::string_view kArgumentsHead = R"({\"text\":\")";
 constexpr std::string_view kArgumentsTail = R"(\"})";
@@ -25,6 +23,19 @@ constexpr std::string_view kArgumentsTail = R"(\"})";
 ordered_json token_ids_json(const std::vector<TokenId>& ids) { return ordered_json(ids); }
 
 }  // namespace
+
+std::string json_string(std::string_view text) {
+  return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::unique_ptr<ResponseShape> make_response_shape(const Options& options,
+                                                   const GenerationRequest& request, std::string id,
+                                                   std::int64_t created) {
+  if (options.engine == model::Engine::Vllm)
+    return std::make_unique<VllmResponse>(options, request, std::move(id), created);
+  return std::make_unique<ResponseShape>(options.engine, request, std::move(id), request.model,
+                                         created);
+}
 
 std::string_view to_string(Finish finish) {
   switch (finish) {
@@ -66,7 +77,7 @@ bool ResponseShape::streams_token_ids() const {
 }
 
 bool ResponseShape::finish_rides_on_token() const {
-  return engine_ != model::Engine::Sglang && !tool_call_;
+  return engine_ == model::Engine::Vllm || (engine_ == model::Engine::Trtllm && !tool_call_);
 }
 
 void ResponseShape::begin(std::string& out, std::uint32_t index,
@@ -105,7 +116,7 @@ void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage*
 }
 
 void ResponseShape::open_choice(std::string& out, std::uint32_t index, std::uint64_t hash,
-                                const std::vector<TokenId>& prompt) const {
+                                const std::vector<TokenId>& prompt, const Usage*) const {
   if (api_ == Api::Completions) return;
   begin(out, index, &prompt);
   out += R"("delta":{"role":"assistant","content":"")";
@@ -142,7 +153,9 @@ void ResponseShape::token(std::string& out, std::uint32_t index, const AnswerCur
     fmt::format_to(it, R"("delta":{{"content":"{}"}},)", piece.text);
   }
   if (streams_token_ids()) {
-    fmt::format_to(it, R"("token_ids":[{}],)", piece.token ? std::to_string(*piece.token) : "");
+    std::vector<TokenId> ids = piece.earlier;
+    if (piece.token) ids.push_back(*piece.token);
+    fmt::format_to(it, R"("token_ids":[{}],)", fmt::join(ids, ","));
   }
   end(out, finish_rides_on_token() ? finish : nullptr, usage);
 }
@@ -163,7 +176,7 @@ void ResponseShape::usage(std::string& out, const Usage& usage) const {
 }
 
 std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
-                                 const std::string& kv_transfer_params) const {
+                                 const std::string&) const {
   ordered_json body;
   body["id"] = id_;
   body["object"] = api_ == Api::Chat ? "chat.completion" : "text_completion";
@@ -205,13 +218,7 @@ std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, con
     }
     body["choices"].push_back(std::move(one));
   }
-  if (token_ids_ && api_ == Api::Chat && engine_ == model::Engine::Vllm && !choices.empty()) {
-    body["prompt_token_ids"] = token_ids_json(*choices.front().prompt);
-  }
   body["usage"] = ordered_json::parse(format_usage(usage));
-  if (!kv_transfer_params.empty()) {
-    body["kv_transfer_params"] = ordered_json::parse(kv_transfer_params);
-  }
   return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -6,6 +6,7 @@
 #include "sim/request.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ struct Usage {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t completion_tokens = 0;
   std::uint64_t cached_tokens = 0;
+  std::uint64_t created_cache_tokens = 0;  // computed and kept for others
 };
 
 // One finished choice of an answer that was not streamed.
@@ -26,7 +28,9 @@ struct FinishedChoice {
   Finish finish = Finish::Stop;
   std::optional<std::string> matched_stop = {};
   std::uint64_t hash = 0;
-  std::vector<TokenId> tokens = {};
+  std::uint32_t begun = 0;           // where in the answer it goes on
+  std::uint32_t count = 0;           // its tokens
+  std::vector<TokenId> tokens = {};  // where they are told
   const std::vector<TokenId>* prompt = nullptr;
   std::string disaggregated_params = {};  // TensorRT-LLM context answers: a JSON object
 };
@@ -39,24 +43,26 @@ class ResponseShape {
  public:
   ResponseShape(model::Engine engine, const GenerationRequest& request, std::string id,
                 const std::string& model, std::int64_t created);
+  virtual ~ResponseShape() = default;
 
   // The chunk that opens a choice: chat's role, and the tool call's head.
-  void open_choice(std::string& out, std::uint32_t index, std::uint64_t hash,
-                   const std::vector<TokenId>& prompt) const;
-  // One token. `finish` on the last one, where the engine puts it there; `prompt` on the first.
-  void token(std::string& out, std::uint32_t index, const AnswerCursor::Piece& piece,
-             const AnswerPlan* finish, const Usage* usage,
-             const std::vector<TokenId>* prompt = nullptr) const;
+  virtual void open_choice(std::string& out, std::uint32_t index, std::uint64_t hash,
+                           const std::vector<TokenId>& prompt, const Usage* usage = nullptr) const;
+  // One token, or some that come together. `finish` on the last one, where the engine puts it
+  // there; `prompt` on the first.
+  virtual void token(std::string& out, std::uint32_t index, const AnswerCursor::Piece& piece,
+                     const AnswerPlan* finish, const Usage* usage,
+                     const std::vector<TokenId>* prompt = nullptr) const;
   void close_choice(std::string& out, std::uint32_t index, const AnswerPlan& plan) const;
-  void usage(std::string& out, const Usage& usage) const;
+  virtual void usage(std::string& out, const Usage& usage) const;
   static void done(std::string& out) { out += "data: [DONE]\n\n"; }
 
   // Whether the last token's chunk carries the finish reason; else `close_choice` does.
   bool finish_rides_on_token() const;
 
-  // `kv_transfer_params` is vLLM's prefill answer: a JSON value, or empty to leave it out.
-  std::string whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
-                    const std::string& kv_transfer_params) const;
+  // `kv_transfer_params` is vLLM's prefill answer: a JSON value, or empty where there is none.
+  virtual std::string whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
+                            const std::string& kv_transfer_params) const;
 
   const std::string& id() const { return id_; }
 
@@ -66,6 +72,7 @@ class ResponseShape {
   bool streams_token_ids() const;
   void end(std::string& out, const AnswerPlan* finish, const Usage* usage) const;
 
+ protected:
   model::Engine engine_;
   Api api_;
   bool tool_call_;
@@ -77,7 +84,14 @@ class ResponseShape {
   std::int64_t created_;
 };
 
+// The one of the simulated engine.
+std::unique_ptr<ResponseShape> make_response_shape(const Options& options,
+                                                   const GenerationRequest& request, std::string id,
+                                                   std::int64_t created);
+
 std::string_view to_string(Finish finish);
 std::string format_usage(const Usage& usage);
+// Quoted and escaped.
+std::string json_string(std::string_view text);
 
 }  // namespace baton::sim

@@ -135,7 +135,10 @@ asio::awaitable<void> Server::accept(Acceptor& acceptor, Door door) {
 }
 
 asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
-  Connection connection(std::move(socket));
+  // All three run behind uvicorn; vLLM's answers name what they depend on.
+  Connection connection(std::move(socket), options_.engine == model::Engine::Vllm
+                                               ? "server: uvicorn\r\nvary: Origin\r\n"
+                                               : "server: uvicorn\r\n");
   auto& open = door == Door::Control ? control_connections_ : connections_;
   struct Registration {
     Server& server;

@@ -107,7 +107,7 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
   }
   if (chat || path == "/v1/completions") {
     if (request.method != "POST") {
-      co_await connection.send_json(405, kNotAllowed);
+      co_await connection.send_json(405, kNotAllowed, {{"allow", "POST"}});
       co_return true;
     }
     Generation generation(*services_, connection, chat ? Api::Chat : Api::Completions);
@@ -137,13 +137,19 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
     body = iteration_stats_body(engine_, connections);
   } else if (path == "/metrics" || (engine == Engine::Trtllm && path == "/prometheus/metrics")) {
     body = metrics_text(options_, engine_, connections);
-    type = "text/plain; version=0.0.4";
+    type = engine == Engine::Vllm ? "text/plain; version=1.0.0; charset=utf-8"
+                                  : "text/plain; version=0.0.4";
+  } else if (path == "/load" && engine == Engine::Vllm) {
+    // As with --enable-server-load-tracking; otherwise it is always 0.
+    std::uint64_t open = 0;
+    for (const auto& rank : engine_.ranks()) open += rank->requests;
+    body = json{{"server_load", open}}.dump();
   }
   if (!body) co_return false;
   if (reading) {
     co_await connection.send(200, type, *body);
   } else {
-    co_await connection.send_json(405, kNotAllowed);
+    co_await connection.send_json(405, kNotAllowed, {{"allow", "GET"}});
   }
   co_return true;
 }

@@ -6,6 +6,7 @@
 #include "sim/dialect.h"
 #include "sim/dialect_fields.h"
 #include "sim/prompt.h"
+#include "sim/validation.h"
 
 #include <nlohmann/json.hpp>
 
@@ -24,20 +25,34 @@ std::string written(const ordered_json& answer) {
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Result<json> parsed(const std::string& body) {
-  json request = json::parse(body, nullptr, false);
-  if (request.is_discarded()) return fail(Errc::InvalidJson, "the body is not valid JSON");
-  if (!request.is_object()) return fail(Errc::InvalidRequest, "the body must be a JSON object");
+Result<json> parsed(const Options& options, const std::string& body) {
+  json request = body.empty() ? json() : json::parse(body, nullptr, false);
+  if (!request.is_object()) return fail(unreadable_body(options.engine, request));
   return request;
+}
+
+Result<void> check_vllm_tokenize(const Options& options, const json& request) {
+  if (field(request, "prompt") == nullptr && field(request, "messages") == nullptr) {
+    ValidationErrors errors;
+    for (const char* name : {"body.prompt", "body.messages"})
+      errors.add("missing", name, "Field required", request);
+    return fail(errors.error());
+  }
+  GenerationRequest asked;
+  return read_model(options, request, asked);
 }
 
 Result<std::string> tokenize(const Options& options, const TokenSource& tokens,
                              const std::string& body) {
-  const auto request = parsed(body);
+  const auto request = parsed(options, body);
   if (!request) return fail(request.error());
   const json* prompt = field(*request, "prompt");
   const bool chat = field(*request, "messages") != nullptr;
   const bool several = prompt != nullptr && prompt->is_array();
+  if (options.engine == Engine::Vllm) {
+    if (auto checked = check_vllm_tokenize(options, *request); !checked)
+      return fail(std::move(checked.error()));
+  }
   if (chat == (prompt != nullptr) || (several && options.engine == Engine::Vllm))
     return fail(Errc::InvalidRequest, "exactly one of prompt and messages is required");
   auto prompts = tokens.prompts(chat ? Api::Chat : Api::Completions, *request, body);
@@ -57,7 +72,7 @@ Result<std::string> tokenize(const Options& options, const TokenSource& tokens,
 
 Result<std::string> detokenize(const Options& options, const TokenSource& tokens,
                                const std::string& body) {
-  const auto request = parsed(body);
+  const auto request = parsed(options, body);
   if (!request) return fail(request.error());
   const json* list = field(*request, "tokens");
   if (list == nullptr || !list->is_array())
@@ -73,7 +88,7 @@ Result<std::string> detokenize(const Options& options, const TokenSource& tokens
 // A request as it goes to an engine without a frontend.
 Result<std::string> render(const Options& options, const TokenSource& tokens, Api api,
                            const std::string& body) {
-  const auto request = parsed(body);
+  const auto request = parsed(options, body);
   if (!request) return fail(request.error());
   GenerationRequest understood;
   if (auto read = read_request(options, api, *request, understood, {}, {tokens, body}); !read)

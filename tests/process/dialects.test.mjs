@@ -68,7 +68,7 @@ function checkToolCall(answer, body) {
   assert.equal(choice.finish_reason, finish);
   assert.equal(call.function.name, toolCall.name);
   assert.equal(call.function.arguments, toolCall.arguments);
-  assert.equal(call.id, toolCall.id);
+  assert.ok(call.id.endsWith(toolCall.id), call.id);
   if (body.stream) assert.ok(call.deltas > 2, 'the arguments come in pieces');
 }
 
@@ -131,7 +131,8 @@ async function checkFleet(fleet, handoffs) {
 for (const engine of ENGINES) {
   for (const [shape, counts] of Object.entries(SHAPES)) {
     scenario(`${engine} ${shape}`, async (s) => {
-      const fleet = await Fleet.start(s, { engine, counts });
+      const sim = { toolCallParser: 'hermes', enableAutoToolChoice: true };
+      const fleet = await Fleet.start(s, { engine, counts, sim });
       const client = fleet.router.client();
       // Choices are drawn by legs of their own: without a seed nobody could say what they are.
       const variants = [{}, { max_tokens: 5 }, { temperature: 0.25, seed: 7 }, { n: 2, seed: 9 }];

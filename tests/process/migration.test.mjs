@@ -283,7 +283,9 @@ function refusing(name, { bodies, ...options }) {
 
 const PLAIN = { chat: chat('As plain as can be', USAGE), completion: completion('As plain as can be', USAGE) };
 
-refusing('vllm: where going on would be wrong the stream ends with an error', { bodies: REFUSED });
+const WITH_TOOLS = { toolCallParser: 'hermes', enableAutoToolChoice: true };
+
+refusing('vllm: where going on would be wrong the stream ends with an error', { bodies: REFUSED, sim: WITH_TOOLS });
 refusing('vllm: without migration the stream ends with an error', { model: {}, bodies: PLAIN });
 refusing('sglang: a chat, whose token ids it does not stream, ends with an error', { engine: 'sglang', bodies: { chat: PLAIN.chat } });
 refusing('trtllm: a stream, which has no token ids, ends with an error', { engine: 'trtllm', bodies: PLAIN });

@@ -102,7 +102,7 @@ scenario('what a template refuses is told in its own words, and nobody is asked'
 
 scenario('a prompt with an image goes on as it is', async (s) => {
   const tokenizer = await writeTinyModel(s);
-  const fleet = await Fleet.start(s, { sim: { tokenizer }, model: { tokenizer } });
+  const fleet = await Fleet.start(s, { sim: { tokenizer, multimodal: true }, model: { tokenizer } });
   const content = [
     { type: 'text', text: 'hi' },
     { type: 'image_url', image_url: { url: 'http://127.0.0.1/cat.png' } },

@@ -162,7 +162,7 @@ function toolChoice(hash, { tools, tool_choice: choice }) {
   return {
     finish: 'tool_calls',
     toolCall: {
-      id: `call_${hash.toString(16)}`,
+      id: hash.toString(16), // its end; what stands before it is the engine's own
       name: choice?.function?.name ?? tools[0].function.name,
       arguments: `{"text":"${words}"}`,
     },

@@ -66,10 +66,11 @@ TEST_F(RanksTest, SeatsAndBlocksArePerRankAndTheStateIsTheirSum) {
     // The least loaded rank, the lowest of equals.
     EXPECT_EQ(co_await ranks_of(server), json({0, 1, 0}));
     const std::string metrics = (co_await call(server.port(), "GET", "/metrics")).body;
-    for (const char* series : {"vllm:num_requests_running{model_name=\"demo\",engine=\"0\"} 1\n",
-                               "vllm:num_requests_running{model_name=\"demo\",engine=\"1\"} 1\n",
-                               "vllm:num_requests_waiting{model_name=\"demo\",engine=\"0\"} 1\n",
-                               "vllm:num_requests_waiting{model_name=\"demo\",engine=\"1\"} 0\n"}) {
+    for (const char* series :
+         {"vllm:num_requests_running{engine=\"0\",model_name=\"demo\"} 1.0\n",
+          "vllm:num_requests_running{engine=\"1\",model_name=\"demo\"} 1.0\n",
+          "vllm:num_requests_waiting{engine=\"0\",model_name=\"demo\"} 1.0\n",
+          "vllm:num_requests_waiting{engine=\"1\",model_name=\"demo\"} 0.0\n"}) {
       EXPECT_NE(metrics.find(series), std::string::npos) << series << metrics;
     }
   });

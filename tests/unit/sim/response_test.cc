@@ -19,16 +19,6 @@ json event(const std::string& sse) {
 
 GenerationRequest chat_request() { return {}; }
 
-TEST(Response, VllmChunksLeaveOutWhatIsNotSetAndFinishWithTheLastToken) {
-  const ResponseShape shape(Engine::Vllm, chat_request(), "chatcmpl-\"1\"", "demo", 99);
-  std::string out;
-  const AnswerPlan plan{.finish = Finish::Length};
-  shape.token(out, 2, {" kalo", 5}, &plan, nullptr);
-  EXPECT_EQ(event(out), json::parse(R"({"id":"chatcmpl-\"1\"","object":"chat.completion.chunk",
-      "created":99,"model":"demo","choices":[{"index":2,"delta":{"content":" kalo"},
-      "logprobs":null,"finish_reason":"length","stop_reason":null}]})"));
-}
-
 TEST(Response, SglangChunksCarryNullsAndFinishApart) {
   const ResponseShape shape(Engine::Sglang, chat_request(), "rid", "demo", 99);
   const AnswerPlan plan{.finish = Finish::Stop};
@@ -45,7 +35,7 @@ TEST(Response, SglangChunksCarryNullsAndFinishApart) {
 }
 
 TEST(Response, UsageChunkHasNoChoices) {
-  const ResponseShape shape(Engine::Vllm, chat_request(), "x", "demo", 1);
+  const ResponseShape shape(Engine::Trtllm, chat_request(), "x", "demo", 1);
   std::string out;
   shape.usage(out, {.prompt_tokens = 10, .completion_tokens = 3, .cached_tokens = 8});
   EXPECT_EQ(event(out)["choices"], json::array());
@@ -53,98 +43,37 @@ TEST(Response, UsageChunkHasNoChoices) {
       "total_tokens":13,"prompt_tokens_details":{"cached_tokens":8}})"));
 }
 
-TEST(Response, ToolCallArgumentsAreOneJsonTextInPieces) {
-  GenerationRequest request;
-  request.limits.tool_call = true;
-  request.tool_name = "weather \"now\"";
-  const ResponseShape shape(Engine::Vllm, request, "x", "demo", 1);
-  const AnswerPlan plan{.finish = Finish::ToolCalls};
-  std::string first;
-  std::string last;
-  shape.token(first, 0, {"ka", 1, true}, nullptr, nullptr);
-  shape.token(last, 0, {" lo", 2}, &plan, nullptr);
-  const auto arguments = [](const std::string& sse) {
-    return event(sse)["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"]
-        .get<std::string>();
-  };
-  EXPECT_EQ(json::parse(arguments(first) + arguments(last)), (json{{"text", "ka lo"}}));
-  EXPECT_EQ(event(last)["choices"][0]["finish_reason"], nullptr);
-}
-
-TEST(Response, WholeAnswersCarryTheHandOffOfThePrefillLeg) {
-  const ResponseShape shape(Engine::Vllm, chat_request(), "x", "demo", 1);
-  const std::vector<TokenId> prompt{1, 2};
-  const std::vector<FinishedChoice> choices{
-      {.text = "ka", .finish = Finish::Length, .prompt = &prompt}};
-  EXPECT_EQ(json::parse(shape.whole(choices, {}, R"({"a":1})"))["kv_transfer_params"],
-            (json{{"a", 1}}));
-  EXPECT_EQ(json::parse(shape.whole(choices, {}, "null")).at("kv_transfer_params"), nullptr);
-  EXPECT_FALSE(json::parse(shape.whole(choices, {}, "")).contains("kv_transfer_params"));
-}
-
-TEST(Response, TokenIdsAreWhereEachEngineHasThem) {
+TEST(Response, SglangTellsTokenIdsOfChatsInWholeAnswersOnly) {
   GenerationRequest request;
   request.return_token_ids = true;
   const std::vector<TokenId> prompt{1, 2};
+  const ResponseShape shape(Engine::Sglang, request, "x", "demo", 1);
   const std::vector<FinishedChoice> choices{{.text = "ka", .tokens = {9}, .prompt = &prompt}};
-  const json vllm =
-      json::parse(ResponseShape(Engine::Vllm, request, "x", "demo", 1).whole(choices, {}, ""));
-  EXPECT_EQ(vllm["prompt_token_ids"], json({1, 2}));
-  EXPECT_EQ(vllm["choices"][0]["token_ids"], json({9}));
-  const json sglang =
-      json::parse(ResponseShape(Engine::Sglang, request, "x", "demo", 1).whole(choices, {}, ""));
-  EXPECT_EQ(sglang["choices"][0]["prompt_token_ids"], json({1, 2}));
-  EXPECT_EQ(sglang["choices"][0]["response_token_ids"], json({9}));
+  const json whole = json::parse(shape.whole(choices, {}, ""));
+  EXPECT_EQ(whole["choices"][0]["prompt_token_ids"], json({1, 2}));
+  EXPECT_EQ(whole["choices"][0]["response_token_ids"], json({9}));
+  std::string opening;
+  std::string token;
+  shape.open_choice(opening, 0, 7, prompt);
+  shape.token(token, 0, {"ka", 9, true}, nullptr, nullptr, &prompt);
+  EXPECT_FALSE(event(opening).contains("prompt_token_ids"));
+  EXPECT_FALSE(event(token)["choices"][0].contains("token_ids"));
 }
 
-TEST(Response, StreamedTokenIdsComeWithTheirChunkAndThePromptsWithTheFirst) {
+TEST(Response, SglangStreamsTheTokenIdsOfCompletions) {
   GenerationRequest request;
   request.return_token_ids = true;
   request.api = Api::Completions;
   const std::vector<TokenId> prompt{1, 2};
-  for (const Engine engine : {Engine::Vllm, Engine::Sglang}) {
-    const ResponseShape shape(engine, request, "x", "demo", 1);
-    std::string first;
-    std::string second;
-    shape.token(first, 0, {"ka", 9, true}, nullptr, nullptr, &prompt);
-    shape.token(second, 0, {" lo", 8}, nullptr, nullptr);
-    EXPECT_EQ(event(first)["choices"][0]["prompt_token_ids"], json({1, 2}));
-    EXPECT_EQ(event(first)["choices"][0]["token_ids"], json({9}));
-    EXPECT_FALSE(event(second)["choices"][0].contains("prompt_token_ids"));
-    EXPECT_EQ(event(second)["choices"][0]["token_ids"], json({8}));
-  }
-}
-
-TEST(Response, StreamedChatsTellTokenIdsOnVllmOnly) {
-  GenerationRequest request;
-  request.return_token_ids = true;
-  const std::vector<TokenId> prompt{1, 2};
-  const auto chunks = [&](Engine engine) {
-    const ResponseShape shape(engine, request, "x", "demo", 1);
-    std::string opening;
-    std::string token;
-    shape.open_choice(opening, 0, 7, prompt);
-    shape.token(token, 0, {"ka", 9, true}, nullptr, nullptr, &prompt);
-    return std::pair(event(opening), event(token));
-  };
-  const auto [opening, token] = chunks(Engine::Vllm);
-  EXPECT_EQ(opening["prompt_token_ids"], json({1, 2}));
-  EXPECT_EQ(token["choices"][0]["token_ids"], json({9}));
-  EXPECT_FALSE(token.contains("prompt_token_ids"));
-  const auto [sglang_opening, sglang_token] = chunks(Engine::Sglang);
-  EXPECT_FALSE(sglang_opening.contains("prompt_token_ids"));
-  EXPECT_FALSE(sglang_token["choices"][0].contains("token_ids"));
-}
-
-TEST(Response, TheEndTokenHasNoId) {
-  GenerationRequest request;
-  request.return_token_ids = true;
-  const ResponseShape shape(Engine::Vllm, request, "x", "demo", 1);
-  const AnswerPlan plan{.tokens = 0, .finish = Finish::Stop};
-  std::string out;
-  shape.token(out, 0, {}, &plan, nullptr);
-  EXPECT_EQ(event(out)["choices"][0]["token_ids"], json::array());
-  EXPECT_EQ(event(out)["choices"][0]["finish_reason"], "stop");
+  const ResponseShape shape(Engine::Sglang, request, "x", "demo", 1);
+  std::string first;
+  std::string second;
+  shape.token(first, 0, {"ka", 9, true}, nullptr, nullptr, &prompt);
+  shape.token(second, 0, {" lo", 8}, nullptr, nullptr);
+  EXPECT_EQ(event(first)["choices"][0]["prompt_token_ids"], json({1, 2}));
+  EXPECT_EQ(event(first)["choices"][0]["token_ids"], json({9}));
+  EXPECT_FALSE(event(second)["choices"][0].contains("prompt_token_ids"));
+  EXPECT_EQ(event(second)["choices"][0]["token_ids"], json({8}));
 }
 
 }  // namespace

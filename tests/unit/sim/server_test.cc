@@ -361,6 +361,43 @@ TEST_F(ServerTest, RefusesConnectionsUntilClearedThroughTheControlDoor) {
   });
 }
 
+TEST_F(ServerTest, VllmHoldsTokensTogetherWhereAnIntervalIsAskedFor) {
+  Server& server = start(worker(Engine::Vllm));
+  run([&]() -> Task {
+    const Reply reply = co_await chat(
+        server, {{"stream", true}, {"stream_interval", 4}, {"max_tokens", 10}, {"logprobs", true}});
+    EXPECT_EQ(text_of(reply), expected_text(10));
+    // One, four, four, and the last at once.
+    std::vector<std::size_t> sizes;
+    for (std::size_t at = 0; (at = reply.body.find("data: {", at)) != std::string::npos;) {
+      const std::size_t end = reply.body.find("\n\n", at);
+      const json event = json::parse(reply.body.substr(at + 6, end - at - 6));
+      const json& logprobs = event["choices"][0]["logprobs"];
+      if (logprobs.is_object()) sizes.push_back(logprobs["content"].size());
+      at = end;
+    }
+    EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 4, 4, 1}));
+  });
+}
+
+TEST_F(ServerTest, VllmCountsTimesAndEnds) {
+  Server& server = start(worker(Engine::Vllm));
+  run([&]() -> Task {
+    EXPECT_EQ((co_await chat(server, {{"max_tokens", 5}})).status, 200);
+    const std::string metrics = (co_await call(server.port(), "GET", "/metrics")).body;
+    const std::string labels = R"({engine="0",model_name="demo")";
+    for (const std::string& line :
+         {"vllm:time_to_first_token_seconds_count" + labels + "} 1.0\n",
+          "vllm:inter_token_latency_seconds_count" + labels + "} 4.0\n",
+          "vllm:request_generation_tokens_bucket" + labels + R"(,le="5.0"} 1.0)" + "\n",
+          "vllm:request_success_total" + labels + R"(,finished_reason="length"} 1.0)" + "\n"}) {
+      EXPECT_NE(metrics.find(line), std::string::npos) << line << metrics;
+    }
+    EXPECT_EQ(metrics.find("nixl"), std::string::npos);
+    EXPECT_EQ((co_await call(server.port(), "GET", "/load")).json(), (json{{"server_load", 0}}));
+  });
+}
+
 TEST_F(ServerTest, RefusesABodyThatIsNotSaidToBeJson) {
   const std::string why = "Unsupported Media Type: Only 'application/json' is allowed";
   Server& vllm = start(worker(Engine::Vllm));
