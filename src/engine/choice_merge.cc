@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace baton::engine {
@@ -73,6 +74,14 @@ void set_index(TextPatch& patch, const wire::JsonObject& choice, std::uint32_t i
 }
 
 }  // namespace
+
+bool wants_greedy_choices(const wire::JsonObject& body) {
+  if (!(body.find_integer("n") > 1)) return false;
+  const std::string_view text = body.find("temperature").value_or("");
+  double temperature = 1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), temperature);
+  return error == std::errc() && end == text.data() + text.size() && temperature == 0;
+}
 
 Result<std::vector<Branch>> branches_of(Api api, const wire::JsonObject& body) {
   const auto n = choices_of(body);

@@ -31,6 +31,9 @@ struct Branch {
 // InvalidRequest where n or the list of prompts makes no sense, or asks for too much.
 Result<std::vector<Branch>> branches_of(Api api, const wire::JsonObject& body);
 
+// Several choices at temperature 0. vLLM refuses them, and must see them together to do so.
+bool wants_greedy_choices(const wire::JsonObject& body);
+
 // A branch's chunk as a part of the client's stream.
 struct MergedChunk {
   std::string json;   // empty: it was there for its usage only

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/vllm_dialect.h"
 
+#include "engine/choice_merge.h"
 #include "engine/dialect_fields.h"
 #include "engine/prefill_answer.h"
 
@@ -60,7 +61,8 @@ Result<PrefillOutcome> read_outcome(const PrefillAnswer& answer) {
 }  // namespace
 
 bool VllmDialect::can_hand_off(const ClientCall& call) const {
-  return !needs_one_worker(call.body);
+  // What it refuses as a whole goes to it as a whole.
+  return !needs_one_worker(call.body) && (call.choice || !wants_greedy_choices(call.body));
 }
 
 wire::SplicedBody NixlPullDialect::prefill_body(const ClientCall& call,

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -66,6 +67,16 @@ bool can_continue(const handoff::Job& job, bool stream) {
     }
   }
   return true;
+}
+
+bool decodes_with_vllm(const fleet::Model& model) {
+  const auto pools = model.pools();
+  return std::ranges::any_of(*pools, [](const auto& pool) {
+    const auto members = pool->workers(model::Role::Decode).members();
+    return std::ranges::any_of(members->workers, [](const auto& worker) {
+      return worker->spec().engine == model::Engine::Vllm;
+    });
+  });
 }
 
 }  // namespace
@@ -205,7 +216,8 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
   auto patience = read_patience(incoming.headers);
   if (!patience) return fail(std::move(patience.error()));
   std::vector<engine::Branch> branches;
-  if (model->disaggregated()) {
+  const bool as_one = engine::wants_greedy_choices(object) && decodes_with_vllm(*model);
+  if (model->disaggregated() && !as_one) {
     auto several = engine::branches_of(incoming.api, object);
     if (!several) return fail(std::move(several.error()));
     branches = std::move(*several);

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 
 import { ENGINES, Fleet, SHAPES } from './support/fleet.mjs';
+import { request } from './support/http.mjs';
 import { scenario } from './support/scenario.mjs';
 import { expectedAnswer } from './support/text.mjs';
 
@@ -180,3 +181,17 @@ for (const engine of ENGINES) {
     });
   }
 }
+
+scenario('several choices at temperature 0 are refused as vLLM refuses them', async (s) => {
+  const fleet = await Fleet.start(s, { counts: { prefill: 1, decode: 1 } });
+  const send = (body) => request(fleet.router.address, { path: '/v1/chat/completions', body: JSON.stringify(body) });
+  const messages = [{ role: 'user', content: 'Twice the same' }];
+  for (const stream of [false, true]) {
+    const refused = await send({ model: 'demo', messages, n: 2, temperature: 0, stream });
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, /n must be 1 when using greedy sampling, got 2\./);
+    assert.equal((await send({ model: 'demo', messages, n: 2, temperature: 0.5, stream })).status, 200);
+    assert.equal((await send({ model: 'demo', messages, n: 1, temperature: 0, stream })).status, 200);
+  }
+  await checkFleet(fleet, 6);
+});

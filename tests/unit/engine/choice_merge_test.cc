@@ -32,6 +32,19 @@ std::string refused(const std::string& body, Api api = Api::Completions) {
   return branches.error().param().value_or("");
 }
 
+TEST(GreedyChoices, AreSeveralAtTemperatureZero) {
+  const auto greedy = [](const char* body) {
+    return wants_greedy_choices(ClientRequest(Api::Completions, body).object);
+  };
+  for (const char* body : {R"({"n":2,"temperature":0})", R"({"n":2,"temperature":0.0})",
+                           R"({"n":9,"temperature":-0e3})"})
+    EXPECT_TRUE(greedy(body)) << body;
+  for (const char* body : {R"({"n":1,"temperature":0})", R"({"temperature":0})", R"({"n":2})",
+                           R"({"n":2,"temperature":null})", R"({"n":2,"temperature":0.1})",
+                           R"({"n":2,"temperature":""})"})
+    EXPECT_FALSE(greedy(body)) << body;
+}
+
 TEST(BranchesOf, AreNoneForOneChoice) {
   for (const char* body :
        {"{}", R"({"n":1})", R"({"n":null,"prompt":"a"})", R"({"prompt":[1,2,3]})",

@@ -199,6 +199,17 @@ TEST(Dialect, LeavesToOneWorkerWhatNeedsThePromptItself) {
   for (const auto mode : kAllModes) EXPECT_TRUE(dialect_of(mode).can_hand_off(plain.call));
 }
 
+TEST(Dialect, VllmSeesSeveralGreedyChoicesTogetherBecauseItRefusesThem) {
+  ClientRequest greedy(Api::Completions, R"({"prompt":"a","n":2,"temperature":0})");
+  for (const auto mode : kAllModes) {
+    const bool vllm = mode == model::HandoffMode::NixlPull ||
+                      mode == model::HandoffMode::NixlPush || mode == model::HandoffMode::Mooncake;
+    EXPECT_EQ(dialect_of(mode).can_hand_off(greedy.call), !vllm) << model::to_string(mode);
+  }
+  greedy.call.choice = 1;
+  for (const auto mode : kAllModes) EXPECT_TRUE(dialect_of(mode).can_hand_off(greedy.call));
+}
+
 TEST(PlainBody, IsTheClientsByteForByte) {
   const std::string text =
       "{ \"model\" : \"m\",\n \"seed\":12345678901234567890123, \"x\":1.10e+2 ,\"\\u0061\":[ ] }";
