@@ -45,16 +45,18 @@ constexpr std::array kTable{
               "pin that contradicts its session, two headers that contradict each other, or no worker named "
               "although the policy is `direct`. The message names the header or field."},
     ErrorInfo{Errc::EngineRejected, 400, "invalid_request_error", "engine_rejected", Fault::Client, false,
-              "The engine refused the request as wrong; its own 4xx status, message and parameter are passed "
-              "on. Not 401, 403 and 429: see `engine_unauthorized` and `engine_overloaded`."},
+              "The engine refused the request as wrong. The client gets its 4xx status, its content type and its "
+              "body, byte for byte; this shape only where the engine said nothing, or the answer has begun. "
+              "Other 4xx are not the client's: see `engine_unauthorized`, `engine_overloaded`, `engine_failed`."},
     ErrorInfo{Errc::EngineUnauthorized, 502, "server_error", "engine_unauthorized", Fault::Engine, true,
-              "The engine refused the key it was given (401, 403): Baton's client sent a wrong one, or the "
+              "The engine refused the key it was given (401, 403, 407): Baton's client sent a wrong one, or the "
               "engine wants one and gets none."},
     ErrorInfo{Errc::EngineOverloaded, 503, "overloaded_error", "engine_overloaded", Fault::Engine, true,
               "The engine answered 429 or 503, which is passed on with its message unless `overload_status` "
               "says otherwise; `Retry-After` is the engine's, or one second."},
     ErrorInfo{Errc::EngineFailed, 502, "server_error", "engine_failed", Fault::Engine, true,
-              "The engine answered with a 5xx or a status that makes no sense here, closed the connection before it "
+              "The engine answered with a 5xx or a status that tells of its connection to Baton (405, 408, 409, "
+              "411, 415, 417, 421, 425, 426) or makes no sense here, closed the connection before it "
               "answered, or ended a stream with an error or without finishing it."},
     ErrorInfo{Errc::EngineUnreachable, 502, "server_error", "engine_unreachable", Fault::Engine, true,
               "No connection could be made to a worker within `timeouts.connect`, and there was no other one "

@@ -65,6 +65,12 @@ struct ErrorInfo {
 std::span<const ErrorInfo> error_table();
 const ErrorInfo& describe(Errc code);
 
+// An answer of an engine that the client gets as it is, in place of an error of Baton's own shape.
+struct Reply {
+  std::string content_type;  // empty: it named none
+  std::string body;
+};
+
 // A failure: what kind, and a sentence for the person who meets it. Two words wide, because every
 // result of every coroutine has room for one.
 class Error {
@@ -76,6 +82,7 @@ class Error {
                              .param = {},
                              .retry_after = {},
                              .figures = {},
+                             .reply = {},
                              .cause = {}}) {}
   Error(const Error& other) : code_(other.code_), details_(new Details(*other.details_)) {}
   Error(Error&& other) noexcept = default;
@@ -98,6 +105,9 @@ class Error {
   // A JSON object with what a program can make use of; the client gets it as `error.details`.
   const std::optional<std::string>& figures() const { return details_->figures; }
 
+  // Set where the engine refused the request in its own words; the client gets these.
+  const std::optional<Reply>& reply() const { return details_->reply; }
+
   // What the operating system said, where it tells more than the code does. For Baton's own
   // judgement: clients never see it.
   std::optional<std::errc> cause() const { return details_->cause; }
@@ -118,6 +128,10 @@ class Error {
     details_->figures = std::move(json);
     return *this;
   }
+  Error& with_reply(Reply reply) {
+    details_->reply = std::move(reply);
+    return *this;
+  }
   Error& with_cause(std::errc cause) {
     details_->cause = cause;
     return *this;
@@ -130,6 +144,7 @@ class Error {
     std::optional<std::string> param;
     std::optional<std::chrono::seconds> retry_after;
     std::optional<std::string> figures;
+    std::optional<Reply> reply;
     std::optional<std::errc> cause;
   };
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
 
@@ -50,6 +51,12 @@ std::optional<int> code_in(std::string_view event_data) {
   return static_cast<int>(*code);
 }
 
+// Statuses that tell of the worker, or of the connection between Baton and it, and nothing of the
+// client's request: Baton wrote the method, the length and the content type itself, and draws ids anew.
+constexpr std::array kBetweenUs{405, 408, 409, 411, 415, 417, 421, 425, 426};
+
+bool is_between_us(int status) { return std::ranges::find(kBetweenUs, status) != kBetweenUs.end(); }
+
 std::chrono::seconds parse_retry_after(std::optional<std::string_view> text) {
   int seconds = 0;
   if (!text) return kDefaultRetryAfter;
@@ -72,12 +79,12 @@ Error read_engine_error(int status, std::string_view body,
         .with_status(status)
         .with_retry_after(parse_retry_after(retry_after));
   }
-  if (status == 401 || status == 403) {
+  if (status == 401 || status == 403 || status == 407) {
     // Whose key was wrong is not for the client to know: ours may be.
     return Error(Errc::EngineUnauthorized,
                  fmt::format("the engine refused the key it was given (status {})", status));
   }
-  if (status >= 400 && status < 500) {
+  if (status >= 400 && status < 500 && !is_between_us(status)) {
     Error error(Errc::EngineRejected, std::move(said.message));
     error.with_status(status);
     if (said.param) error.with_param(std::move(*said.param));
@@ -92,6 +99,17 @@ std::string error_type_of(std::string_view body) {
   if (!object) return {};
   const auto nested = object->find_object("error");
   return (nested ? *nested : *object).find_string("type").value_or("");
+}
+
+Error read_refusal(const wire::ResponseHead& head, Result<std::string> body) {
+  Error error = read_engine_error(head.status, body ? std::string_view(*body) : std::string_view(),
+                                  head.headers.find("retry-after"));
+  const bool plain = head.headers.find("content-encoding").value_or("identity") == "identity";
+  if (error.code() == Errc::EngineRejected && body && !body->empty() && plain) {
+    error.with_reply({.content_type = std::string(head.headers.find("content-type").value_or("")),
+                      .body = *std::move(body)});
+  }
+  return error;
 }
 
 Error read_stream_error(std::string_view event_data, StreamBegun begun) {

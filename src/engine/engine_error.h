@@ -3,6 +3,8 @@
 #pragma once
 
 #include "core/error.h"
+#include "core/result.h"
+#include "wire/http_message.h"
 
 #include <optional>
 #include <string>
@@ -17,6 +19,11 @@ Error read_engine_error(int status, std::string_view body,
 
 // The `type` of the error an engine wrote into such a body; empty where there is none.
 std::string error_type_of(std::string_view body);
+
+// The same of a whole answer. A client error (EngineRejected) carries the answer itself, which the
+// client gets byte for byte; not where it is empty, could not be read to its end or is compressed,
+// which no client was asked about.
+Error read_refusal(const wire::ResponseHead& head, Result<std::string> body);
 
 // The error inside a stream's event `{"error": …}`. Before the first piece of the answer its code
 // tells whose fault it was: SGLang refuses a grammar or a prompt that does not fit its cache only

@@ -20,21 +20,12 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t kLargestErrorBody = 64 * 1024;
 constexpr std::chrono::milliseconds kPrefillPatience{250};
 
 Failure judge(const Error& error) {
   return {.retryable = error.info().retryable,
           .untouched =
               error.code() == Errc::EngineUnreachable || error.code() == Errc::EngineOverloaded};
-}
-
-awaitable<Error> refusal(engine::Exchange& exchange, std::string* error_type) {
-  const int status = exchange.head().status;
-  const auto body = co_await exchange.read_all(kLargestErrorBody);
-  const std::string_view text = body ? std::string_view(*body) : std::string_view();
-  if (error_type) *error_type = engine::error_type_of(text);
-  co_return engine::read_engine_error(status, text, exchange.head().headers.find("retry-after"));
 }
 
 // What the engine says it had to compute.
@@ -394,8 +385,9 @@ awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worke
   if (!sent) co_return fail(std::move(sent.error()));
   const int status = exchange.head().status;
   if (status >= 200 && status < 300) co_return Result<void>{};
-  Error refused = co_await refusal(exchange, error_type);
-  co_return fail(std::move(refused));
+  auto refusal = co_await exchange.read_all(handoff_.options_.response_bytes);
+  if (error_type && refusal) *error_type = engine::error_type_of(*refusal);
+  co_return fail(engine::read_refusal(exchange.head(), std::move(refusal)));
 }
 
 void Run::prefill_failed(Error error, fleet::Worker& worker) {

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 namespace baton::pipeline {
+namespace {
 
-std::string error_body(const Error& error) {
+std::string own_shape(const Error& error) {
   return fmt::format(R"({{"error":{{"message":{},"type":{},"param":{},"code":{}{}}}}})",
                      wire::json_quote(error.message()), wire::json_quote(error.info().type),
                      error.param() ? wire::json_quote(*error.param()) : "null",
@@ -16,11 +17,21 @@ std::string error_body(const Error& error) {
                      error.figures() ? R"(,"details":)" + *error.figures() : std::string());
 }
 
-std::string error_event(const Error& error) { return "data: " + error_body(error) + "\n\n"; }
+}  // namespace
+
+std::string error_body(const Error& error) {
+  return error.reply() ? error.reply()->body : own_shape(error);
+}
+
+std::string error_event(const Error& error) { return "data: " + own_shape(error) + "\n\n"; }
 
 wire::Headers error_headers(const Error& error) {
   wire::Headers headers;
-  headers.add("Content-Type", "application/json");
+  if (!error.reply()) {
+    headers.add("Content-Type", "application/json");
+  } else if (!error.reply()->content_type.empty()) {
+    headers.add("Content-Type", error.reply()->content_type);
+  }
   if (const auto delay = error.retry_after())
     headers.add("Retry-After", fmt::format("{}", delay->count()));
   return headers;

@@ -95,6 +95,52 @@ scenario('what the engine adds to its answer reaches the client', async (s) => {
   assert.match(streamed.headers['content-type'], /^text\/event-stream/);
 });
 
+scenario('a client error of the engine reaches the client byte for byte', async (s) => {
+  const { prefill, decode, router } = await fleetOfFakes(s);
+  const refusals = {
+    'JSON as it was written': [400, 'application/json', '{ "error":{"message":"b\\u00e4d","type":"BadRequestError","param":null,"code":400}}\n'],
+    'a flat error': [422, 'application/json; charset=utf-8', '{"object":"error","message":"no","code":422}'],
+    'no JSON': [404, 'text/plain', 'nothing { here'],
+    'the whole request, quoted': [400, 'application/json', JSON.stringify({ detail: 'x'.repeat(300_000) })],
+  };
+  const post = (stream) => request(router.address, { path: CHAT, body: PLAIN.replace('{', `{"stream":${stream},`) });
+  for (const [name, [status, type, body]] of Object.entries(refusals)) {
+    for (const engine of [prefill, decode]) {
+      for (const stream of [false, true]) {
+        await s.step(`${name}, ${engine === prefill ? 'prefill' : 'decode'} leg, stream ${stream}`, async () => {
+          engine.behave = (leg, response) => {
+            // Only the leg that answers: what a prefill kept is taken over by another one.
+            response.writeHead(status, { 'content-type': type, connection: 'keep-alive, x-hop', 'x-hop': '1' });
+            response.end(body);
+            return true;
+          };
+          const answer = await post(stream);
+          engine.behave = () => false;
+          assert.equal(answer.status, status, answer.text);
+          assert.equal(answer.text, body);
+          assert.equal(answer.headers['content-type'], type);
+          assert.equal(answer.headers['x-hop'], undefined);
+        });
+      }
+    }
+  }
+  await s.step('what is between the router and an engine does not', async () => {
+    for (const [status, code, told] of [[401, 'engine_unauthorized', 502], [407, 'engine_unauthorized', 502],
+      [408, 'engine_failed', 502], [409, 'engine_failed', 502], [429, 'engine_overloaded', 429]]) {
+      prefill.behave = (leg, response) => {
+        response.writeHead(status, { 'content-type': 'application/json' });
+        response.end('{"error":{"message":"sk-secret","code":1}}');
+        return true;
+      };
+      const answer = await post(false);
+      prefill.behave = () => false;
+      await router.allUp();
+      assert.equal(answer.status, told, answer.text);
+      assert.equal(JSON.parse(answer.text).error.code, code);
+    }
+  });
+});
+
 scenario('headers', async (s) => {
   const { prefill, decode, router } = await fleetOfFakes(s);
   const legs = () => [prefill.legs.at(-1), decode.legs.at(-1)];

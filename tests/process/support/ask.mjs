@@ -65,6 +65,16 @@ export function checkRefused(answer, status, code) {
   return answer.error.message;
 }
 
+/** A simulator's own refusal, as it wrote it: a plain answer with its status, streamed or not. */
+export function checkPassedOn({ status, raw, headers }, wanted) {
+  assert.equal(status, wanted, raw);
+  assert.equal(headers['content-type'], 'application/json');
+  const body = JSON.parse(raw);
+  const { message, code } = body.error ?? body;
+  assert.match(message, /^simulated fault: status/);
+  assert.notEqual(code, 'engine_rejected', 'not in the shape of the router');
+}
+
 /** Which workers the answer's headers name. */
 export const servedBy = ({ headers }) => ({
   prefill: headers['x-baton-prefill-worker'],

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 
+import { checkPassedOn } from './ask.mjs';
 import { Fleet } from './fleet.mjs';
 import { readAnswer, request } from './http.mjs';
 import { inTime } from './process.mjs';
@@ -21,7 +22,7 @@ const CONCURRENCY = 6;
 const UNREACHABLE = { statuses: [502], codes: ['engine_unreachable'] };
 const FAILED = { statuses: [502], codes: ['engine_failed'] };
 const KEY_REFUSED = { statuses: [502], codes: ['engine_unauthorized'] };
-const REJECTED = { statuses: [400], codes: ['engine_rejected'] };
+const REJECTED = { passed: 400 };
 const TIMEOUT = { statuses: [504], codes: ['engine_timeout'] };
 const NOT_THE_PROTOCOL = { statuses: [502], codes: ['engine_protocol'] };
 const overloaded = (status) => ({ statuses: [status], codes: ['engine_overloaded'] });
@@ -75,7 +76,9 @@ function checkExact(answer, body) {
 }
 
 /** What the client was told when a fault struck: an error that says so, in the right shape. */
-function checkStruck(answer, body, { statuses, codes }) {
+function checkStruck(answer, body, told) {
+  if (told.passed) return checkPassedOn(answer, told.passed);
+  const { statuses, codes } = told;
   assert.equal(answer.broken, undefined, 'no broken JSON reaches the client');
   assert.ok(answer.error, `an error is told: ${answer.raw}`);
   assert.deepEqual(Object.keys(answer.error).sort(), ['code', 'message', 'param', 'type'], answer.raw);
@@ -96,8 +99,10 @@ function checkStruck(answer, body, { statuses, codes }) {
  * The same where the legs run side by side and the prefill one is struck: the decode worker may have had all it
  * needs, or may be the first to tell that its partner failed.
  */
-function checkStruckBeside(answer, body, { statuses, codes }) {
-  if (!answer.error) return checkExact(answer, body);
+function checkStruckBeside(answer, body, told) {
+  if (answer.status === 200 && !answer.error) return checkExact(answer, body);
+  if (told.passed && answer.status === told.passed) return checkPassedOn(answer, told.passed);
+  const { statuses = [], codes = [] } = told;
   return checkStruck(answer, body, { statuses: [...statuses, ...FAILED.statuses], codes: [...codes, ...FAILED.codes] });
 }
 

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 namespace baton::engine {
 namespace {
@@ -45,7 +47,7 @@ TEST(EngineError, ReadsTheMessageInEveryShapeEnginesWrite) {
 }
 
 TEST(EngineError, PassesTheClientsMistakesOnWithTheirStatus) {
-  for (const int status : {400, 404, 405, 409, 413, 415, 418, 422, 499}) {
+  for (const int status : {400, 404, 410, 413, 414, 418, 422, 431, 451, 499}) {
     const Error error = read_engine_error(status, R"({"message":"m"})", std::nullopt);
     EXPECT_EQ(error.code(), Errc::EngineRejected) << status;
     EXPECT_EQ(error.http_status(), status);
@@ -81,7 +83,7 @@ TEST(EngineError, TellsWhenToComeBackToAnOverloadedEngine) {
 }
 
 TEST(EngineError, KeepsARefusedKeyToItself) {
-  for (const int status : {401, 403}) {
+  for (const int status : {401, 403, 407}) {
     const Error error = read_engine_error(status, R"({"error":"key sk-secret"})", std::nullopt);
     EXPECT_EQ(error.code(), Errc::EngineUnauthorized);
     EXPECT_EQ(error.http_status(), 502);
@@ -90,12 +92,54 @@ TEST(EngineError, KeepsARefusedKeyToItself) {
 }
 
 TEST(EngineError, CallsEveryOtherStatusAFailureOfTheEngine) {
-  for (const int status : {302, 500, 501, 502, 504, 599}) {
+  for (const int status :
+       {302, 405, 408, 409, 411, 415, 417, 421, 425, 426, 500, 501, 502, 504, 599}) {
     const Error error = read_engine_error(status, R"({"message":"boom"})", "9");
     EXPECT_EQ(error.code(), Errc::EngineFailed) << status;
     EXPECT_EQ(error.http_status(), 502) << status;
     EXPECT_THAT(error.message(), HasSubstr("boom"));
     EXPECT_THAT(error.message(), HasSubstr(std::to_string(status)));
+  }
+}
+
+wire::ResponseHead head(int status,
+                        std::initializer_list<std::pair<const char*, const char*>> fields) {
+  wire::ResponseHead head;
+  head.status = status;
+  for (const auto& [name, value] : fields) head.headers.add(name, value);
+  return head;
+}
+
+TEST(Refusal, IsPassedOnByteForByteWithItsContentType) {
+  for (const std::string body :
+       {R"({ "object":"error", "message":"flat\u0021" } )", "<h1>no</h1>", "\xff\x00 no text"}) {
+    const Error error = read_refusal(head(422, {{"Content-Type", "text/odd; charset=x"}}), body);
+    EXPECT_EQ(error.code(), Errc::EngineRejected);
+    EXPECT_EQ(error.http_status(), 422);
+    ASSERT_TRUE(error.reply());
+    EXPECT_EQ(error.reply()->body, body);
+    EXPECT_EQ(error.reply()->content_type, "text/odd; charset=x");
+  }
+}
+
+TEST(Refusal, IsPassedOnHoweverLongItIs) {
+  const std::string body(300'000, 'x');  // an engine may quote the whole request
+  const Error error = read_refusal(head(400, {}), body);
+  ASSERT_TRUE(error.reply());
+  EXPECT_EQ(error.reply()->body, body);
+  EXPECT_EQ(error.reply()->content_type, "");
+}
+
+TEST(Refusal, IsToldInBatonsWordsWhereTheEngineHasNone) {
+  EXPECT_FALSE(read_refusal(head(400, {}), "").reply());
+  EXPECT_FALSE(read_refusal(head(400, {}), fail(Errc::StreamBroken, "cut")).reply());
+  EXPECT_EQ(read_refusal(head(400, {}), fail(Errc::StreamBroken, "cut")).http_status(), 400);
+  EXPECT_FALSE(read_refusal(head(400, {{"Content-Encoding", "gzip"}}), "\x1f\x8b").reply());
+}
+
+TEST(Refusal, OfAKeyOrForWantOfTimeOrBetweenUsIsNotPassedOn) {
+  for (const int status : {401, 403, 405, 407, 408, 409, 415, 429, 500, 503}) {
+    EXPECT_FALSE(read_refusal(head(status, {}), R"({"error":"sk-secret"})").reply()) << status;
   }
 }
 

@@ -35,6 +35,17 @@ TEST(ErrorBody, HasFiguresWhereThereAreAny) {
   EXPECT_FALSE(Json::parse(error_body(Error(Errc::Internal, "m")))["error"].contains("details"));
 }
 
+TEST(ErrorBody, IsTheEnginesOwnWhereItRefusedTheRequest) {
+  Error error(Errc::EngineRejected, "no");
+  error.with_status(422).with_reply({.content_type = "text/plain", .body = "no { json"});
+  EXPECT_EQ(error_body(error), "no { json");
+  EXPECT_EQ(error_headers(error).find("content-type"), "text/plain");
+  EXPECT_EQ(Json::parse(error_event(error).substr(6))["error"]["code"], "engine_rejected")
+      << "a stream that has begun is ended in Baton's shape";
+  error.with_reply({.content_type = "", .body = "x"});
+  EXPECT_FALSE(error_headers(error).find("content-type"));
+}
+
 TEST(ErrorEvent, IsOneEventWhateverTheMessage) {
   const Error error(Errc::EngineFailed, "two\n\nlines");
   const std::string event = error_event(error);
