@@ -71,6 +71,15 @@ Result<void> read_phase(const json& body, Fault& fault) {
   return fail(Errc::InvalidRequest, "phase: must be prefill, decode, aggregated, any or health");
 }
 
+Result<void> read_match(const json& value, Fault& fault) {
+  const bool of_requests =
+      !fault.health && !strikes_kv(fault.kind) && fault.kind != FaultKind::Refuse;
+  if (!of_requests) return fail(Errc::InvalidRequest, "match: only faults of requests have one");
+  if (!value.is_string()) return fail(Errc::InvalidRequest, "match: must be a text");
+  fault.match = value.get<std::string>();
+  return {};
+}
+
 std::string phase_name(const Fault& fault) {
   if (fault.health) return std::string(kHealth);
   return fault.phase ? std::string(to_string(*fault.phase)) : "any";
@@ -101,6 +110,10 @@ Result<Fault> read_fault(const json& body) {
   if (const auto phase = read_phase(body, fault); !phase) return fail(phase.error());
   for (const auto& [key, value] : body.items()) {
     if (key == "kind" || key == "phase") continue;
+    if (key == "match") {
+      if (auto read = read_match(value, fault); !read) return fail(read.error());
+      continue;
+    }
     const auto number = read_number(body, key.c_str(), key == "status" ? 100 : 0);
     if (!number) return fail(number.error());
     if (key == "count") {
@@ -141,9 +154,10 @@ std::optional<Fault> FaultTable::take_first(TimePoint now, Matches matches) {
   return std::nullopt;
 }
 
-std::optional<Fault> FaultTable::strike(Phase phase, TimePoint now) {
-  return take_first(now, [phase](const Fault& fault) {
-    return !fault.health && !strikes_kv(fault.kind) && (!fault.phase || *fault.phase == phase);
+std::optional<Fault> FaultTable::strike(Phase phase, TimePoint now, std::string_view body) {
+  return take_first(now, [phase, body](const Fault& fault) {
+    return !fault.health && !strikes_kv(fault.kind) && (!fault.phase || *fault.phase == phase) &&
+           body.find(fault.match) != body.npos;
   });
 }
 
@@ -172,6 +186,7 @@ json FaultTable::list(TimePoint now) {
              {"delay_ms", fault.delay_ms}};
     if (fault.count) one["count"] = *fault.count;
     if (fault.for_ms) one["for_ms"] = *fault.for_ms;
+    if (!fault.match.empty()) one["match"] = fault.match;
     out.push_back(std::move(one));
   }
   return out;

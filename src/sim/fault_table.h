@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct Fault {
   std::uint64_t after_tokens = 0;
   double delay_ms = 0;
   std::optional<double> for_ms = {};
+  std::string match = {};  // strikes only requests whose body has this text; empty: any
 };
 
 Result<Fault> read_fault(const nlohmann::json& body);
@@ -64,8 +66,8 @@ class FaultTable {
   void add(const Fault& fault, TimePoint now);
   void clear() { active_.clear(); }
 
-  // The first fault that strikes a request of this phase; one of its count is used up.
-  std::optional<Fault> strike(Phase phase, TimePoint now);
+  // The first fault that strikes a request of this phase with this body; one of its count is used up.
+  std::optional<Fault> strike(Phase phase, TimePoint now, std::string_view body = {});
   // The same for a health check.
   std::optional<Fault> strike_health(TimePoint now);
   // The same for a batch of KV events.

@@ -59,7 +59,7 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
   const json body = json::parse(http.body, nullptr, false);
   const Phase phase = phase_of(options.engine, options.role, body);
   const std::uint64_t log_entry = services_.log.add(http, phase);
-  fault_ = services_.faults.strike(phase, std::chrono::steady_clock::now());
+  fault_ = services_.faults.strike(phase, std::chrono::steady_clock::now(), http.body);
   const auto executor = co_await asio::this_coro::executor;
   if (fault_ && co_await strike_before_engine()) {
     if (tells_prefill_after(options, *fault_) && read(http, body)) release_sources(executor);

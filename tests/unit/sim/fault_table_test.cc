@@ -22,6 +22,20 @@ TEST(FaultTable, StrikesTheNextRequestsOfItsPhase) {
   EXPECT_FALSE(faults.strike(Phase::Decode, kNow));
 }
 
+TEST(FaultTable, StrikesOnlyRequestsThatItMatches) {
+  FaultTable faults;
+  faults.add(*read_fault({{"kind", "die"}, {"match", "poison"}, {"count", 1}}), kNow);
+  EXPECT_FALSE(faults.strike(Phase::Prefill, kNow, R"({"prompt":"bread"})"));
+  EXPECT_FALSE(faults.strike(Phase::Prefill, kNow));
+  EXPECT_EQ(faults.list(kNow)[0]["match"], "poison");
+  EXPECT_TRUE(faults.strike(Phase::Prefill, kNow, R"({"prompt":"some poison"})"));
+  EXPECT_FALSE(faults.strike(Phase::Prefill, kNow, R"({"prompt":"some poison"})"));
+  EXPECT_FALSE(read_fault({{"kind", "die"}, {"match", 1}}));
+  EXPECT_FALSE(read_fault({{"kind", "refuse"}, {"match", "x"}}));
+  EXPECT_FALSE(read_fault({{"kind", "kv_drop"}, {"match", "x"}}));
+  EXPECT_FALSE(read_fault({{"kind", "hang"}, {"phase", "health"}, {"match", "x"}}));
+}
+
 TEST(FaultTable, WithoutCountOrTimeLastsUntilCleared) {
   FaultTable faults;
   faults.add({.kind = FaultKind::Hang}, kNow);
