@@ -69,6 +69,10 @@ constexpr std::array kTable{
               "`limits.response_bytes`."},
     ErrorInfo{Errc::StreamBroken, 502, "server_error", "stream_broken", Fault::Engine, true,
               "The engine's answer ended or the connection broke before it was complete."},
+    ErrorInfo{Errc::PoisonRequest, 502, "server_error", "poison_request", Fault::Engine, false,
+              "Two workers' processes ended while they served this request, or copies of it, before the first token: "
+              "it is offered to no other one for two minutes. `X-Should-Retry: false` tells OpenAI's clients not to "
+              "repeat it by themselves."},
     ErrorInfo{Errc::NoHandoff, 502, "server_error", "no_handoff", Fault::Engine, true,
               "A prefill worker answered without what a decode worker needs to fetch the KV cache, or neither "
               "it nor the configuration says how decode workers find it."},

@@ -36,6 +36,7 @@ enum class Errc {
   EngineTimeout,
   EngineProtocol,
   StreamBroken,
+  PoisonRequest,
   NoHandoff,
   NoWorkers,
   PrefillUnavailable,

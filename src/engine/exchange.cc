@@ -58,12 +58,13 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
     }
     if (dropped_) co_return fail(given_up("before it was sent the request"));
     bool answered = false;
+    const auto begun = std::chrono::steady_clock::now();
     auto sent = co_await try_send(pieces, answered);
     if (sent || answered || !pooled || dropped_ || sent.error().code() == Errc::EngineTimeout) {
       co_return sent;
     }
     pooled = false;
-    replayed_ = true;
+    replayed_after_ = std::chrono::steady_clock::now() - begun;
     upstream_.reset();
   }
 }
@@ -166,13 +167,15 @@ Error Exchange::explain(net::IoResult result, std::string_view when) const {
     case net::IoStatus::Aborted:
       return given_up(when);
     case net::IoStatus::Closed:
-      return Error(code, fmt::format("worker {} closed the connection {}", worker, when));
+      return Error(code, fmt::format("worker {} closed the connection {}", worker, when))
+          .with_cause(std::errc::connection_reset);
     case net::IoStatus::Ok:
     case net::IoStatus::Failed:
       break;
   }
   return Error(code, fmt::format("the connection to worker {} broke {}: {}", worker, when,
-                                 upstream_->connection.error()));
+                                 upstream_->connection.error()))
+      .with_cause(std::errc::connection_reset);
 }
 
 void Exchange::finish() {

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,7 +51,11 @@ class Exchange final : private UpstreamPool::Holder {
   // The whole body.
   awaitable<Result<std::string>> read_all(std::size_t limit);
   // The request went to a kept connection first, which proved dead: the worker may have begun there.
-  bool replayed() const { return replayed_; }
+  bool replayed() const { return replayed_after_.has_value(); }
+  // And so long it took until it did.
+  std::chrono::steady_clock::duration replayed_after() const {
+    return replayed_after_.value_or(std::chrono::steady_clock::duration(0));
+  }
   // The worker has got the whole request.
   bool sent_whole() const { return sent_whole_; }
   bool dropped() const { return dropped_; }
@@ -78,7 +83,7 @@ class Exchange final : private UpstreamPool::Holder {
   std::size_t begin_ = 0;  // unread bytes of buffer_
   std::size_t end_ = 0;
   bool body_begun_ = false;
-  bool replayed_ = false;
+  std::optional<std::chrono::steady_clock::duration> replayed_after_;
   bool sent_whole_ = false;  // the worker has taken all of the request
   bool done_ = false;
   bool reusable_ = false;

@@ -19,10 +19,13 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
       releases(registry.counter("baton_handoff_releases_total",
                                 "Decode legs sent only to release what a prefill worker held.",
                                 {{"model", model}})),
-      wasted_prefill_tokens(
-          registry.counter("baton_wasted_prefill_tokens_total",
-                           "Prompt tokens computed by prefill workers for answers nobody got.",
-                           {{"model", model}})) {
+      wasted_prefill_tokens(registry.counter(
+          "baton_wasted_prefill_tokens_total",
+          "Prompt tokens computed by prefill workers for answers nobody got.", {{"model", model}})),
+      poison_requests(registry.counter(
+          "baton_poison_requests_total",
+          "Requests given up because several workers' processes ended under them or their copies.",
+          {{"model", model}})) {
   for (std::size_t i = 0; i < kBypassDecisions; ++i) {
     bypasses[i] = &registry.counter(
         "baton_prefill_bypass_total", "Whether prompts were left to the decode worker to compute.",

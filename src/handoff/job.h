@@ -9,6 +9,7 @@
 #include "fleet/fleet.h"
 #include "fleet/known_prompt.h"
 #include "handoff/decision_log.h"
+#include "handoff/suspects.h"
 #include "model/tokens.h"
 #include "routing/hints.h"
 #include "telemetry/metrics.h"
@@ -36,7 +37,7 @@ enum class Bypassed : std::uint8_t {
 inline constexpr std::size_t kBypassDecisions = 5;
 std::string_view to_string(Bypassed decision);
 
-// What hand-offs of one model count.
+// What hand-offs of one model count and remember, on all threads.
 struct Counters {
   Counters(telemetry::Registry& registry, const std::string& model);
 
@@ -44,8 +45,11 @@ struct Counters {
   telemetry::Counter& migrations;
   telemetry::Counter& releases;
   telemetry::Counter& wasted_prefill_tokens;
+  telemetry::Counter& poison_requests;
   // By Bypassed: what was decided about leaving prefill to the decode worker.
   std::array<telemetry::Counter*, kBypassDecisions> bypasses;
+  // Which of the model's requests workers have ended under.
+  Suspects suspects = {};
 };
 
 // Role. Knows a request's prompt, and is told who computes it.

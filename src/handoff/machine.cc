@@ -88,7 +88,7 @@ void Machine::take_in(const Input& input) {
       return;
     case Event::FirstToken:
       decode_ = Decode::Streaming;
-      pinned_ = false;
+      pinned_ = suspect_ = false;
       return;
     case Event::DecodeFinished:
       decode_ = Decode::Finished;
@@ -233,7 +233,7 @@ void Machine::after_failed_decode() {
 
 void Machine::after_lost_stream() {
   last_cause_ = Cause::Decode;
-  if (!decode_failure_.retryable || policy_.migrations == 0) {
+  if (!decode_failure_.retryable || policy_.migrations == 0 || condemned_) {
     return finish(Action::FailRequest, Cause::Decode);
   }
   --policy_.migrations;
@@ -244,7 +244,7 @@ void Machine::after_lost_stream() {
 }
 
 bool Machine::may_try_again() {
-  if (retries_left_ == 0) return false;
+  if (retries_left_ == 0 || condemned_) return false;
   --retries_left_;
   ++retries_;
   retry_unsent_ = true;
@@ -281,7 +281,7 @@ void Machine::choose_decode() {
 void Machine::release_if_pinned() {
   if (!pinned_) return;
   pinned_ = false;
-  say(Action::SendRelease);
+  if (!suspect_) say(Action::SendRelease);
 }
 
 void Machine::drop_prefill() {

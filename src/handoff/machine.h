@@ -122,9 +122,9 @@ struct Policy {
 // Role. Decides how one request gets through prefill and decode, whatever happens.
 // Confinement. One thread.
 // Invariants. At most one decode leg lives at a time. Blocks that a prefill worker pinned are
-//   fetched, or a release is sent. The client gets exactly one end: an answer or an error, never
-//   one after the other. No leg waits for a partner that has failed. Nothing but a release is sent
-//   for a client that has left.
+//   fetched, or a release is sent, unless a worker ended under the request. The client gets exactly
+//   one end: an answer or an error, never one after the other. No leg waits for a partner that has
+//   failed. Nothing but a release is sent for a client that has left.
 class Machine {
  public:
   using Actions = std::vector<Action>;
@@ -136,6 +136,12 @@ class Machine {
 
   // The answer has taken a turn after which no other worker could go on with it.
   void forbid_migration() { policy_.migrations = 0; }
+
+  // A worker's process ended under the request: nothing is sent only to release what it left, for
+  // that would be one worker more that has to do with it. The lease of the blocks ends by itself.
+  void suspect() { suspect_ = true; }
+  // Several have: no other worker is to have it.
+  void condemn() { suspect_ = condemned_ = true; }
 
   // Who is to blame, once FailRequest was said.
   Cause failed_by() const { return cause_; }
@@ -154,7 +160,9 @@ class Machine {
   enum class Prefill : std::uint8_t { None, Choosing, Live, Kept, Empty, Ended, Failed };
   // Failed: before its first token. Lost: after it.
   enum class Decode : std::uint8_t { None, Choosing, Live, Streaming, Finished, Failed, Lost };
-  bool may_serve_alone() const { return policy_.decode_may_prefill && !policy_.required; }
+  bool may_serve_alone() const {
+    return policy_.decode_may_prefill && !policy_.required && !condemned_;
+  }
   bool prefill_lives() const { return prefill_ == Prefill::Live; }
   bool decode_lives() const { return decode_ == Decode::Live || decode_ == Decode::Streaming; }
   bool may_hold_blocks() const;
@@ -201,6 +209,8 @@ class Machine {
   bool pinned_ = false;
   bool prefill_dropped_ = false;
   bool decode_dropped_ = false;
+  bool suspect_ = false;
+  bool condemned_ = false;
   bool gone_ = false;
   bool grace_over_ = false;
   bool ended_ = false;

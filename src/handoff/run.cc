@@ -108,10 +108,18 @@ awaitable<Result<void>> Run::proceed() {
     todo_.erase(todo_.begin());
     switch (action) {
       case Action::ChoosePrefill:
-        co_await choose_prefill();
+        if (is_poison_by_now()) {
+          tell({Event::NoPrefill});
+        } else {
+          co_await choose_prefill();
+        }
         break;
       case Action::ChooseDecode:
-        co_await choose_decode();
+        if (is_poison_by_now()) {
+          tell({Event::NoDecode});
+        } else {
+          co_await choose_decode();
+        }
         break;
       case Action::SendPrefill:
         if (rules_of(*mode_).order == LegOrder::Together) {
@@ -127,6 +135,7 @@ awaitable<Result<void>> Run::proceed() {
       case Action::Deliver:
         co_return Result<void>{};
       case Action::AnswerFromPrefill:
+        clear_suspicion();
         whole_ = std::move(outcome_.final_answer);
         co_return Result<void>{};
       default:
@@ -174,6 +183,7 @@ void Run::first_token() {
   if (handed_off_) transfer_.arrived();
   leading_.done();
   tell({Event::FirstToken});
+  clear_suspicion();
   if (gone_) count_waste();
   if (!job_.continuable) {
     // A long prompt need not wait for the end of its answer.
@@ -191,8 +201,9 @@ void Run::finished() {
 
 awaitable<Result<void>> Run::recover(Error error, const engine::Progress* progress) {
   if (progress) progress_ = std::make_unique<engine::Progress>(*progress);
+  co_await look_for_end(error);
   decode_failed(std::move(error));
-  return proceed();
+  co_return co_await proceed();
 }
 
 awaitable<void> Run::await_prefill() {
@@ -204,6 +215,7 @@ awaitable<void> Run::await_prefill() {
 }
 
 Error Run::error_of(Cause cause) const {
+  if (poison_ && cause != Cause::ClientGone) return *poison_;
   switch (cause) {
     case Cause::ClientGone:
       return *gone_;
@@ -283,6 +295,7 @@ awaitable<void> Run::prefill_leg() {
       call(worker, engine::Leg::Compute, held, progress_.get(), prefill_name_), *ticket_);
   const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
   const auto rank = by_room ? std::nullopt : booking.rank();
+  const auto sent_at = steady_clock::now();
   const auto sent = co_await send(exchange, worker, rank, job_.headers, body, ticket_->request_id);
   Result<std::string> json = sent ? Result<std::string>() : fail(sent.error());
   if (sent) {
@@ -294,6 +307,9 @@ awaitable<void> Run::prefill_leg() {
   auto outcome = json ? dialect.read_prefill_answer(*json)
                       : Result<engine::PrefillOutcome>(fail(std::move(json.error())));
   if (!outcome) {
+    const Error& error = outcome.error();
+    if (!prefill_dropped_ && co_await has_ended(worker, error, exchange))
+      ended_under(worker, sent_at);
     prefill_failed(std::move(outcome.error()), worker);
     co_return;
   }
@@ -333,6 +349,7 @@ awaitable<void> Run::decode_leg() {
       handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
       handoff_.options_.timeouts);
   handed_off_ = !alone;
+  decode_sent_ = steady_clock::now();
   const Material held = material();
   decode_name_ = name_leg(worker);
   const engine::ClientCall wanted =
@@ -347,6 +364,7 @@ awaitable<void> Run::decode_leg() {
                             ticket_->request_id, alone ? "" : signature(*mode_, *ticket_, outcome_),
                             &error_type);
   if (!sent) {
+    co_await look_for_end(sent.error());
     decode_failed(std::move(sent.error()), std::move(error_type));
     co_return;
   }

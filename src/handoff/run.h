@@ -15,6 +15,7 @@
 #include "handoff/job.h"
 #include "handoff/machine.h"
 #include "handoff/selection.h"
+#include "handoff/suspects.h"
 #include "net/deadlines.h"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -119,6 +120,18 @@ class Run : public std::enable_shared_from_this<Run> {
   void log_failure(std::string_view leg, const fleet::Worker& worker, const Error& error) const;
   static void count_failure(fleet::Worker& worker, const Error& error);
   void doubt_peer(const Error& error);
+  // Whether the worker's process has ended under a leg that failed so.
+  awaitable<bool> has_ended(const fleet::Worker& worker, const Error& error,
+                            const engine::Exchange& exchange) const;
+  // It has, under a leg that was sent at that time and had not got its first token.
+  void ended_under(const fleet::Worker& worker, Suspects::Time sent);
+  // The decode leg failed before its first token: whether its worker ended is found out.
+  awaitable<void> look_for_end(const Error& error);
+  // Before a worker is chosen: whether none is to have it any more.
+  bool is_poison_by_now();
+  void condemn(std::size_t ended_workers, std::string_view last);
+  void clear_suspicion();
+  Suspects::Request request_seen() const;
   void count_waste();
 
   Handoff& handoff_;
@@ -157,6 +170,9 @@ class Run : public std::enable_shared_from_this<Run> {
   bool prefill_dropped_ = false;
   bool decode_dropped_ = false;
 
+  Suspects::Time decode_sent_{};
+
+  std::optional<Error> poison_;  // workers have ended under it
   std::optional<Error> prefill_error_;
   std::optional<Error> decode_error_;
   std::optional<std::string> whole_;

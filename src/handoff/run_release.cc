@@ -12,6 +12,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace baton::handoff {
@@ -78,6 +79,7 @@ awaitable<void> Run::release_leg(Release release) {
     const wire::SplicedBody body = dialect.decode_body(wanted, release.ticket, release.outcome,
                                                        engine::DecodePurpose::Release);
     engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint}, timeouts);
+    const auto sent_at = Suspects::Clock::now();
     std::string error_type;
     const auto sent = co_await send(
         exchange, worker, booking->rank(), release.headers, body, release.ticket.request_id,
@@ -88,6 +90,12 @@ awaitable<void> Run::release_leg(Release release) {
     }
     if (workers.frees_blocks(end_of(exchange, worker, sent.error(), std::move(error_type))))
       co_return;
+    if (co_await has_ended(worker, sent.error(), exchange)) {
+      const auto request = Suspects::request_of(release.material.body->object().text());
+      if (job_.counters.suspects.ended(request, worker.id(), sent_at, Suspects::Clock::now()) >=
+          Suspects::kTooMany)
+        co_return;
+    }
     const bool in_vain = sent.error().code() == Errc::EngineTimeout;
     if (in_vain && ++waited_in_vain == patience) co_return;
     tried.push_back(worker.id());

@@ -34,6 +34,7 @@ wire::Headers error_headers(const Error& error) {
   }
   if (const auto delay = error.retry_after())
     headers.add("Retry-After", fmt::format("{}", delay->count()));
+  if (error.code() == Errc::PoisonRequest) headers.add("X-Should-Retry", "false");
   return headers;
 }
 

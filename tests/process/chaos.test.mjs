@@ -39,7 +39,7 @@ const GROWTH = 64 * 1024 * 1024;
 // Freed memory that a sanitizer holds back would count as growth.
 const ENVIRONMENT = { ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64` };
 const TOLD = [
-  'engine_failed', 'engine_overloaded', 'engine_protocol', 'engine_timeout', 'engine_unreachable', 'no_eligible_worker',
+  'engine_failed', 'engine_overloaded', 'engine_protocol', 'engine_timeout', 'engine_unreachable', 'no_eligible_worker', 'poison_request',
   'no_workers', 'stream_broken',
 ];
 

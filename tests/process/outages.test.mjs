@@ -21,7 +21,7 @@ const RECOVERED_WITHIN = 10_000;
 const CANARY = { idle: '1s', timeout: '1s', failures: 2 };
 // What a client may be told while workers die.
 const TOLD = ['engine_failed', 'engine_overloaded', 'engine_protocol', 'engine_timeout', 'engine_unreachable',
-  'no_eligible_worker', 'no_workers', 'prefill_unavailable', 'stream_broken'];
+  'no_eligible_worker', 'no_workers', 'poison_request', 'prefill_unavailable', 'stream_broken'];
 
 const body = (number) => chat(`Is anybody there, number ${number}?`, number % 2 ? streamed : {});
 const byBoth = (answer) => answer.status === 200 && servedBy(answer).prefill && servedBy(answer).decode;

@@ -98,6 +98,8 @@ void FakePeer::reset() {
   ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
+void FakePeer::end_process() { engine_.end_process(); }
+
 void FakePeer::wait_for_drop() {
   std::array<char, 4096> buffer;
   ssize_t size = 1;
@@ -135,6 +137,17 @@ FakeEngine::~FakeEngine() {
     if (descriptor >= 0) ::close(descriptor);
   }
   ::close(listener_);
+}
+
+void FakeEngine::end_process() {
+  ::shutdown(listener_, SHUT_RDWR);  // which on Linux refuses from now on
+  const linger at_once{1, 0};
+  const std::lock_guard lock(mutex_);
+  for (const int descriptor : descriptors_) {
+    if (descriptor < 0) continue;
+    ::setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ::shutdown(descriptor, SHUT_RDWR);
+  }
 }
 
 void FakeEngine::accept_loop() {

@@ -38,6 +38,8 @@ class FakePeer {
   void write(std::string_view bytes);
   void close();
   void reset();
+  // As when its process ends: all connections are reset, and the port refuses new ones.
+  void end_process();
   // Reads and forgets until the other side closes, and counts that as a drop.
   void wait_for_drop();
   // Returns when the test calls FakeEngine::proceed(), once for each call.
@@ -85,6 +87,7 @@ class FakeEngine {
   friend class FakePeer;
   void accept_loop();
   void serve(int descriptor, std::size_t connection);
+  void end_process();
 
   Script script_;
   std::uint16_t port_ = 0;

@@ -221,6 +221,34 @@ TEST(PrefillErrors, WithRetryAnotherWorkerIsTriedUntilTheBudgetIsUsedUp) {
   EXPECT_EQ(story.machine.retries(), 2U);
 }
 
+TEST(Suspicion, SendsNoReleaseAndRepeats) {
+  Story story;
+  story.fetching(HandoffMode::NixlPull);
+  story.machine.suspect();
+  EXPECT_THAT(story(DecodeFailed, kMaybeBegun), ElementsAre(ChoosePrefill));
+  story.streaming(HandoffMode::NixlPull);
+  story.machine.forbid_migration();
+  EXPECT_THAT(story(DecodeFailed, kMaybeBegun), ElementsAre(FailRequest));
+}
+
+TEST(Suspicion, CondemnedIsTheEndUnderEveryPolicy) {
+  for (const auto policy : {OnPrefillFailure::Retry, OnPrefillFailure::Fallback}) {
+    Story by_prefill({.on_prefill_failure = policy, .migrations = 3});
+    by_prefill.under_way(HandoffMode::NixlPull);
+    by_prefill.machine.condemn();
+    EXPECT_THAT(by_prefill(PrefillFailed, kMaybeBegun), ElementsAre(FailRequest));
+
+    Story by_decode({.on_prefill_failure = policy, .migrations = 3});
+    by_decode.fetching(HandoffMode::NixlPull);
+    by_decode.machine.condemn();
+    EXPECT_THAT(by_decode(DecodeFailed, {.either = true}), ElementsAre(FailRequest));
+
+    Story before_choice({.on_prefill_failure = policy});
+    before_choice.machine.condemn();
+    EXPECT_THAT(before_choice(NoPrefill), ElementsAre(FailRequest));
+  }
+}
+
 TEST(PrefillErrors, WithRetryNobodyElseIsTheEnd) {
   Story story;
   story.choose(HandoffMode::NixlPull);

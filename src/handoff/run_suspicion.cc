@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+// How a run notices that a worker's process ended under its request, and what follows.
+#include "core/cancellation.h"
+#include "handoff/run.h"
+#include "net/deadlines.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+#include <system_error>
+
+namespace baton::handoff {
+namespace {
+
+// A host whose process has ended refuses at once; one that says nothing is another matter.
+constexpr std::chrono::milliseconds kRefusesWithin{250};
+// For so long a worker that only closed a connection keeps its request waiting.
+constexpr std::chrono::milliseconds kClosesWithin{100};
+constexpr int kConnections = 3;
+
+// A kept connection that breaks sooner was dead before anything was sent on it.
+constexpr std::chrono::milliseconds kWasAlive{10};
+
+}  // namespace
+
+awaitable<bool> Run::has_ended(const fleet::Worker& worker, const Error& error,
+                               const engine::Exchange& exchange) const {
+  // A kept connection broke, and the fresh one was refused.
+  if (error.code() == Errc::EngineUnreachable) {
+    co_return exchange.replayed_after() >= kWasAlive&& error.cause() ==
+        std::errc::connection_refused;
+  }
+  if (error.cause() != std::errc::connection_reset) co_return false;
+  // A process closes its listener last: what connects meanwhile is closed with it.
+  for (int attempt = 0; attempt < kConnections; ++attempt) {
+    Cancellation enough;
+    net::Deadline deadline(handoff_.pool_.deadlines(), [&enough] {
+      enough.request(Error(Errc::EngineTimeout, "the worker neither took nor refused it"));
+    });
+    deadline.arm(kRefusesWithin);
+    const engine::Target target{worker.id(), worker.spec().endpoint};
+    const auto again = co_await handoff_.pool_.connect(target, &enough);
+    if (!again) co_return again.error().cause() == std::errc::connection_refused;
+    std::array<char, 1> byte;
+    const net::IoResult heard = co_await (*again)->connection.read_some(byte, kClosesWithin);
+    if (heard.status != net::IoStatus::Closed && heard.status != net::IoStatus::Failed)
+      co_return false;
+  }
+  co_return false;
+}
+
+awaitable<void> Run::look_for_end(const Error& error) {
+  // A stream that has begun is migrated: what ends a worker comes with the prompt, as a rule.
+  if (streaming_ || decode_dropped_ || !decode_exchange_) co_return;
+  const auto worker = decode_booking_.shared_worker();
+  const Suspects::Time sent = decode_sent_;
+  if (co_await has_ended(*worker, error, *decode_exchange_)) ended_under(*worker, sent);
+}
+
+void Run::ended_under(const fleet::Worker& worker, Suspects::Time sent) {
+  if (!job_.body) return;  // it has got its first token
+  const std::size_t ends =
+      job_.counters.suspects.ended(request_seen(), worker.id(), sent, Suspects::Clock::now());
+  if (ends < Suspects::kTooMany) return machine_.suspect();
+  condemn(ends, worker.name());
+}
+
+// A copy of it, or another branch, may have ended workers meanwhile.
+bool Run::is_poison_by_now() {
+  const Suspects& suspects = job_.counters.suspects;
+  if (suspects.none() || !job_.body) return false;
+  const std::size_t ends = suspects.ends(request_seen(), Suspects::Clock::now());
+  if (ends < Suspects::kTooMany) return false;
+  condemn(ends, {});
+  return true;
+}
+
+void Run::condemn(std::size_t ended_workers, std::string_view last) {
+  machine_.condemn();
+  if (poison_) return;
+  poison_.emplace(Errc::PoisonRequest,
+                  fmt::format("{} workers ended while they served this request; it is offered to "
+                              "no other one",
+                              ended_workers));
+  job_.counters.poison_requests.add();
+  if (!handoff_.options_.log) return;
+  handoff_.options_.log->warning("poison_request", {{"id", job_.request_id},
+                                                    {"model", job_.model->name()},
+                                                    {"worker", last},
+                                                    {"error", poison_->message()}});
+}
+
+Suspects::Request Run::request_seen() const {
+  return Suspects::request_of(job_.body->object().text());
+}
+
+void Run::clear_suspicion() {
+  if (!job_.counters.suspects.none() && job_.body) job_.counters.suspects.clear(request_seen());
+}
+
+}  // namespace baton::handoff
