@@ -12,7 +12,8 @@ namespace {
 constexpr std::array kTable{
     ErrorInfo{Errc::InvalidRequest, 400, "invalid_request_error", "invalid_request", Fault::Client, false,
               "The HTTP is malformed or ambiguous, or the body lacks `model`, `messages` or `prompt`, or has a "
-              "`stream` that is no boolean, an `n` or a list of prompts that makes no sense, or, under "
+              "`stream` that is no boolean, an `n` or a list of prompts that makes no sense, token ids that are no integers "
+              "below 2³¹ or beyond the model's vocabulary as far as its files or workers tell its size, or, under "
               "`client_handoff_fields: refuse`, a field that only Baton may set. All other fields are the "
               "engine's to judge."},
     ErrorInfo{Errc::InvalidJson, 400, "invalid_request_error", "invalid_json", Fault::Client, false,

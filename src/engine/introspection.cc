@@ -249,6 +249,19 @@ Result<void> read_sglang_server_info(std::string_view json, Facts& facts) {
   return events ? read_kv_events(*events, facts) : Result<void>();
 }
 
+// "logit_bias must has keys in [0, 151935], got -1."
+void read_sglang_refusal(std::string_view json, Facts& facts) {
+  constexpr std::string_view kBefore = "keys in [0, ";
+  const auto found = json.find(kBefore);
+  if (found == json.npos) return;
+  const std::string_view rest = json.substr(found + kBefore.size());
+  std::uint32_t last = 0;
+  const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), last);
+  const bool closed = end != rest.data() + rest.size() && *end == ']';
+  if (problem != std::errc() || !closed || last >= (std::uint32_t{1} << 31) || last == 0) return;
+  facts.vocabulary_size = last + 1;
+}
+
 Result<void> read_trtllm_server_info(std::string_view json, Facts& facts) {
   constexpr std::string_view kDocument = "GET /server_info";
   const auto object = parse(kDocument, json);

@@ -44,6 +44,7 @@ struct Facts {
   std::optional<std::int64_t> max_running_requests;
   std::string kv_cache_hash_algo;  // TensorRT-LLM
   std::optional<bool> nixl;        // vLLM: whether it has a NIXL connector, as far as metrics show
+  std::optional<std::uint32_t> vocabulary_size;  // token ids are below it
   // Why something above is missing that the engine would have told somebody else: a key is asked
   // for, or a document could not be had. Empty: nothing was withheld.
   std::string unknown_because;
@@ -71,6 +72,9 @@ Result<void> read_version(std::string_view json, Facts& facts);
 Result<void> read_sglang_server_info(std::string_view json, Facts& facts);
 // GET /server_info of TensorRT-LLM.
 Result<void> read_trtllm_server_info(std::string_view json, Facts& facts);
+// What SGLang answers to a request for a token that no model has: its refusal is the only place that
+// tells the size of the vocabulary. Nothing is learned of any other answer.
+void read_sglang_refusal(std::string_view json, Facts& facts);
 // GET /metrics of vLLM: the only place over HTTP that tells the block size and the ranks.
 Result<void> read_vllm_metrics(std::string_view text, Facts& facts);
 

@@ -18,6 +18,7 @@
 namespace baton::engine {
 namespace {
 
+constexpr int kBadRequest = 400;
 using wire::kForbidden;
 using wire::kNotFound;
 using wire::kOk;
@@ -90,6 +91,19 @@ bool lacks_nixl(const model::WorkerSpec& spec, const Facts& facts) {
   return wanted && facts.nixl == false && version && *version >= kFirstShowingNixl;
 }
 
+// Refused before anything is computed: no model has such a token.
+constexpr std::string_view kOutOfVocabulary =
+    R"({"input_ids":[0],"sampling_params":{"max_new_tokens":1,"logit_bias":{"-1":0}}})";
+
+awaitable<void> ask_vocabulary(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
+                               const std::string& key, Facts& facts) {
+  const auto answer = co_await fetch(
+      pool, target,
+      {.method = "POST", .path = "/generate", .own_headers = key, .body = kOutOfVocabulary},
+      timeouts);
+  if (answer && answer->status == kBadRequest) read_sglang_refusal(answer->body, facts);
+}
+
 }  // namespace
 
 awaitable<Result<Facts>> probe_models(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
@@ -135,6 +149,8 @@ awaitable<Result<Facts>> probe(UpstreamPool& pool, Target target, const model::W
       co_return fail(std::move(read.error()));
     }
   }
+  if (facts.engine.value_or(spec.engine) == model::Engine::Sglang)
+    co_await ask_vocabulary(pool, target, timeouts, key, facts);
   co_return facts;
 }
 

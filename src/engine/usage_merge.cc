@@ -7,9 +7,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <array>
-#include <utility>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>

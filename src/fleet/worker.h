@@ -139,6 +139,14 @@ class Worker {
   void has_kv_blocks(std::uint64_t blocks) {
     vitals_->kv_blocks.store(blocks, std::memory_order_relaxed);
   }
+  // Token ids of its model are below this; nullopt where it does not say.
+  std::optional<std::uint32_t> vocabulary_size() const {
+    const std::uint32_t told = vitals_->vocabulary_size.load(std::memory_order_relaxed);
+    return told == 0 ? std::nullopt : std::optional(told);
+  }
+  void has_vocabulary(std::optional<std::uint32_t> size) {
+    vitals_->vocabulary_size.store(size.value_or(0), std::memory_order_relaxed);
+  }
   // The adapters it has loaded, as requests name them and as it last said.
   std::shared_ptr<const std::vector<std::string>> adapters() const {
     return vitals_->adapters.get();
@@ -162,7 +170,8 @@ class Worker {
     std::vector<std::unique_ptr<routing::TransferPace>> transfers;  // by rank
     std::atomic<bool> draining{false};
     std::atomic<std::optional<model::Version>> version{};
-    std::atomic<std::uint64_t> kv_blocks{0};  // 0: unknown
+    std::atomic<std::uint64_t> kv_blocks{0};        // 0: unknown
+    std::atomic<std::uint32_t> vocabulary_size{0};  // likewise
     Published<std::vector<std::string>> adapters;
     std::mutex mutex;
     std::weak_ptr<Watcher> watcher;  // under mutex

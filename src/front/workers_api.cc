@@ -120,6 +120,7 @@ Json facts_json(const engine::Facts* facts) {
           {"kv_events", std::move(events)},
           {"max_total_tokens", known(facts->max_total_tokens)},
           {"max_running_requests", known(facts->max_running_requests)},
+          {"vocabulary_size", known(facts->vocabulary_size)},
           {"unknown_because", known(facts->unknown_because)}};
 }
 

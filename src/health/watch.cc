@@ -254,6 +254,7 @@ awaitable<bool> Watch::admit(Patient& patient) {
     co_return false;
   }
   worker.runs(model::parse_version(facts->version));
+  worker.has_vocabulary(facts->vocabulary_size);
   if (facts->max_total_tokens && facts->block_size && *facts->block_size > 0) {
     worker.has_kv_blocks(static_cast<std::uint64_t>(*facts->max_total_tokens) / *facts->block_size);
   }

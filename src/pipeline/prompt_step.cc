@@ -3,6 +3,7 @@
 #include "pipeline/prompt_step.h"
 
 #include "engine/token_ids.h"
+#include "pipeline/given_ids.h"
 #include "prompt/completion_prompts.h"
 #include "prompt/exactness.h"
 #include "prompt/preprocessor.h"
@@ -49,6 +50,25 @@ bool has_workers(const fleet::Model& model, Wanted wanted) {
     }
   }
   return false;
+}
+
+// As the model's files and its workers say; nullopt: nobody does.
+std::optional<std::uint64_t> smallest_vocabulary(const fleet::Model& model,
+                                                 const ModelTokens* tokens) {
+  std::optional<std::uint64_t> smallest;
+  if (tokens && tokens->preprocessor) smallest = tokens->preprocessor->vocabulary_size();
+  const auto pools = model.pools();
+  for (const auto& pool : *pools) {
+    for (const model::Role role :
+         {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
+      const auto members = pool->workers(role).members();
+      for (const auto& worker : members->workers) {
+        const auto size = worker->vocabulary_size();
+        if (size && (!smallest || *size < *smallest)) smallest = *size;
+      }
+    }
+  }
+  return smallest;
 }
 
 bool has_several_engines(const fleet::Model& model) {
@@ -219,6 +239,8 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
                                                    RequestRecord& record,
                                                    Cancellation& cancellation) {
   const auto model = tokenizers_.find(job.model->name());
+  if (auto checked = co_await check_given(job, model.get()); !checked)
+    co_return fail(std::move(checked.error()));
   if (!model || !model->preprocessor) {
     auto given = co_await take_given(job, per_prompt, record);
     if (given) co_return std::move(*given);
@@ -244,6 +266,16 @@ overlap::HashPlan PromptStep::plan_for(const handoff::Job& job) const {
   overlap::HashPlan plan = caches_.plan(job.model->name());
   if (job.adapter) plan.lora = job.adapter->name;
   return plan;
+}
+
+// An id that no worker knows may end the one that gets it.
+awaitable<Result<void>> PromptStep::check_given(const handoff::Job& job, const ModelTokens* model) {
+  const std::size_t bytes = given_ids_bytes(job.api, job.body->object());
+  if (bytes == 0) co_return Result<void>{};
+  const auto vocabulary = smallest_vocabulary(*job.model, model);
+  co_return co_await run(bytes, [api = job.api, body = job.body, vocabulary] {
+    return check_given_ids(api, body->object(), vocabulary);
+  });
 }
 
 // Prompts that come as token ids need nobody to tokenize them.

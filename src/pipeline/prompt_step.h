@@ -70,6 +70,7 @@ class PromptStep {
   awaitable<Result<PromptTokens>> tokenize(std::shared_ptr<const ModelTokens> model,
                                            const handoff::Job& job, PerPrompt per_prompt,
                                            RequestRecord& record, Cancellation& cancellation);
+  awaitable<Result<void>> check_given(const handoff::Job& job, const ModelTokens* model);
   awaitable<std::optional<PromptTokens>> take_given(const handoff::Job& job, PerPrompt per_prompt,
                                                     RequestRecord& record);
   awaitable<PromptTokens> ask_engine(std::shared_ptr<const ModelTokens> model,

@@ -211,6 +211,10 @@ const Tokenizer& Preprocessor::tokenizer() const { return *parts_->tokenizer; }
 
 bool Preprocessor::has_chat_template() const { return !parts_->templates.empty(); }
 
+std::optional<std::size_t> Preprocessor::vocabulary_size() const {
+  return parts_->facts.vocabulary_size;
+}
+
 std::optional<std::size_t> Preprocessor::max_model_length() const {
   return parts_->facts.max_model_length;
 }

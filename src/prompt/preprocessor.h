@@ -73,6 +73,8 @@ class Preprocessor {
   bool has_chat_template() const;
   // The model's longest context, where its files say so.
   std::optional<std::size_t> max_model_length() const;
+  // The model's token ids are below it, where its files say so.
+  std::optional<std::size_t> vocabulary_size() const;
   SegmentCache::Stats cache_stats() const;
 
  private:

@@ -22,6 +22,9 @@ std::vector<std::string_view> pieces_of(std::string_view text);
 // Ids of texts and of answers are below it.
 inline constexpr TokenId kVocabularySize = 60256;
 
+// Ids of texts and of answers are below it.
+inline constexpr TokenId kVocabularySize = 60256;
+
 // The whole prompt as one number; everything the simulator says follows from it.
 std::uint64_t hash_prompt(std::span<const TokenId> tokens);
 

@@ -3,13 +3,17 @@
 #include "sim/token_routes.h"
 
 #include "model/version.h"
+#include "sim/answer.h"
 #include "sim/dialect.h"
 #include "sim/dialect_fields.h"
 #include "sim/prompt.h"
 #include "sim/validation.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <charconv>
+#include <cstdint>
 #include <utility>
 
 namespace baton::sim {
@@ -109,6 +113,23 @@ Result<std::string> render(const Options& options, const TokenSource& tokens, Ap
   return written(api == Api::Chat ? answer.front() : answer);
 }
 
+// SGLang's own API, of which only what it refuses is known here: a bias of a token that it does not have.
+std::optional<Error> refused_bias(const std::string& body) {
+  const json request = json::parse(body, nullptr, false);
+  if (!request.is_object()) return std::nullopt;
+  const json* sampling = field(request, "sampling_params");
+  const json* bias = sampling && sampling->is_object() ? field(*sampling, "logit_bias") : nullptr;
+  if (bias == nullptr || !bias->is_object()) return std::nullopt;
+  for (const auto& [token, weight] : bias->items()) {
+    std::int64_t id = -1;
+    std::from_chars(token.data(), token.data() + token.size(), id);
+    if (id >= 0 && id < std::int64_t{kVocabularySize}) continue;
+    return Error(Errc::InvalidRequest, fmt::format("logit_bias must has keys in [0, {}], got {}.",
+                                                   kVocabularySize - 1, token));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Result<std::string>> token_answer(const Options& options, const TokenSource& tokens,
@@ -120,6 +141,9 @@ std::optional<Result<std::string>> token_answer(const Options& options, const To
   // A token id of the simulator's own is a hash.
   if (tokens.can_be_known() && (path == "/detokenize" || (sglang && path == "/v1/detokenize")))
     return detokenize(options, tokens, body);
+  if (sglang && path == "/generate" && !tokens.can_be_known()) {
+    if (auto refused = refused_bias(body)) return fail(*std::move(refused));
+  }
   if (sglang || options.release() < kFirstRenderingVllm) return std::nullopt;
   if (path == "/v1/chat/completions/render") return render(options, tokens, Api::Chat, body);
   if (path == "/v1/completions/render") return render(options, tokens, Api::Completions, body);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that end the process of the worker that serves them: two workers at most, and only those. Requests that
-// merely were there when a worker ended are served by another.
+// merely were there when a worker ended are served by another. Token ids that no model has reach no worker.
 import assert from 'node:assert/strict';
 
-import { ask, chat, checkExact, checkRefused } from './support/ask.mjs';
+import { ask, chat, checkExact, checkRefused, completion } from './support/ask.mjs';
 import { Fleet } from './support/fleet.mjs';
 import { until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
@@ -83,4 +83,26 @@ scenario('requests that lose their worker by no fault of theirs are served by an
   assert.equal(await poisoned(fleet.router), 0);
   // Nor is any of them suspect for ever.
   for (const body of bodies.slice(0, 4)) checkExact(await ask(fleet.router, body), body);
+});
+
+scenario('token ids that the model does not have reach no worker', async (s) => {
+  const fleet = await startFleet(s, { aggregated: 2 }, { engine: 'sglang' });
+  const bad = {
+    'a chat of ids': [chat('Hello', { input_ids: [1, 999999999] }), 'input_ids[1]', '999999999', '60255'],
+    'a prompt of ids': [completion([60256]), 'prompt[0]', '60256', '60255'],
+    'lists of ids': [completion([[1], [2, -1]]), 'prompt[1][1]', '-1', '60255'],
+    'no integer': [completion([1, 2.5]), 'prompt[1]', '2.5', '60255'],
+    'an id of 32 bits': [completion([4294967296]), 'prompt[0]', '4294967296', '60255'],
+  };
+  for (const [name, [body, param, id, limit]] of Object.entries(bad)) {
+    await s.step(name, async () => {
+      const answer = await ask(fleet.router, body);
+      const message = checkRefused(answer, 400, 'invalid_request');
+      assert.ok(message.includes(id) && message.includes(limit), message);
+      assert.equal(answer.error.param, param);
+    });
+  }
+  for (const { requests } of await fleet.states()) assert.equal(requests, 0);
+  const good = completion([60255, 1]);
+  assert.equal((await ask(fleet.router, good)).status, 200);
 });

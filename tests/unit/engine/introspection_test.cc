@@ -325,5 +325,19 @@ TEST(VllmMetrics, AreBounded) {
   EXPECT_THAT(problem(read_vllm_metrics, text), HasSubstr("too many"));
 }
 
+TEST(SglangRefusal, TellsTheSizeOfTheVocabulary) {
+  const auto size = [](std::string_view text) {
+    Facts facts;
+    read_sglang_refusal(text, facts);
+    return facts.vocabulary_size;
+  };
+  EXPECT_EQ(size(R"({"error":{"message":"logit_bias must has keys in [0, 151935], got -1."}})"),
+            151936U);
+  for (const char* text :
+       {"", "keys in [0, ", "keys in [0, x]", "keys in [0, 12", "keys in [0, 0]", "keys in [0, 12)",
+        "keys in [0, 2147483648]", "keys in [0, -5]", "keys in [0, 99999999999999999999]"})
+    EXPECT_EQ(size(text), std::nullopt) << text;
+}
+
 }  // namespace
 }  // namespace baton::engine

@@ -74,11 +74,27 @@ TEST_F(ProbeTest, AsksVllmForItsDocuments) {
 TEST_F(ProbeTest, AsksSglangForItsDocuments) {
   const FakeEngine engine(
       by_path({{"/v1/models", cards("sglang")},
-               {"/server_info", response(200, R"({"version":"0.5.18","dp_size":2})")}}));
+               {"/server_info", response(200, R"({"version":"0.5.18","dp_size":2})")},
+               {"/generate", response(400, R"({"error":{"message":"logit_bias must has keys in )"
+                                           R"([0, 151935], got -1."}})")}}));
   const Facts facts = facts_of(engine, Engine::Sglang);
+  EXPECT_EQ(facts.vocabulary_size, 151936U);
   EXPECT_EQ(facts.engine, Engine::Sglang);
   EXPECT_EQ(facts.data_parallel_size, 2U);
-  EXPECT_THAT(paths(engine), ElementsAre("GET /v1/models", "GET /server_info"));
+  EXPECT_THAT(paths(engine), ElementsAre("GET /v1/models", "GET /server_info", "POST /generate"));
+}
+
+TEST_F(ProbeTest, DoesWithoutTheVocabulary) {
+  for (const std::string& answer :
+       {response(404, "{}"), response(401, "{}"), response(200, R"({"text":"keys in [0, 9]"})"),
+        response(400, R"({"error":{"message":"no"}})")}) {
+    const FakeEngine engine(by_path({{"/v1/models", cards("sglang")},
+                                     {"/server_info", response(200, R"({"dp_size":2})")},
+                                     {"/generate", answer}}));
+    const Facts facts = facts_of(engine, Engine::Sglang);
+    EXPECT_EQ(facts.vocabulary_size, std::nullopt) << answer;
+    EXPECT_EQ(facts.data_parallel_size, 2U) << answer;
+  }
 }
 
 TEST_F(ProbeTest, KnowsWhatOlderSglangCallsIt) {
