@@ -285,12 +285,12 @@ export class Fleet {
     return seen[0];
   }
 
-  /** Waits until nothing is pinned either; no pin may have had to wait for its lease. */
-  async settle() {
+  /** Waits until nothing is pinned either; no pin may have had to wait for its lease, or been let go of twice unless in doubt. */
+  async settle({ inDoubt = false } = {}) {
     const states = await this.idle(({ running, waiting, pinned }) => running + waiting + pinned);
     for (const state of states) {
       assert.equal(state.leaked, 0, 'no pin ran into its lease');
-      assert.equal(state.unrecognized, 0, 'no blocks were asked for that nobody held');
+      if (!inDoubt) assert.equal(state.unrecognized, 0, 'no blocks were asked for that nobody held');
     }
     return states;
   }
