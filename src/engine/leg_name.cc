@@ -20,7 +20,7 @@ std::string LegName::text() const { return fmt::format("{:016x}{:016x}", high, l
 
 awaitable<void> abort_request(UpstreamPool& pool, Target target, LegName name,
                               std::string authorization) {
-  std::string headers = "Content-Type: application/json\r\n";
+  std::string headers;
   if (!authorization.empty()) headers += fmt::format("Authorization: {}\r\n", authorization);
   const std::string body = fmt::format(R"({{"rid":"{}"}})", name.text());
   co_await fetch(pool, target,
