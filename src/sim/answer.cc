@@ -20,7 +20,7 @@ constexpr TokenId kVocabulary = 50000;
 constexpr TokenId kReservedTokens = 10;
 constexpr TokenId kFirstOutputToken = 60000;
 constexpr TokenId kOutputTokens = 256;
-static_assert(kVocabularySize == kFirstOutputToken + kOutputTokens);
+static_assert(kVocabularySize >= kFirstOutputToken + kOutputTokens);
 
 bool is_word_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);

@@ -19,8 +19,8 @@ TokenId token_of(std::string_view piece);
 void append_tokens(std::string_view text, std::vector<TokenId>& out);
 std::vector<std::string_view> pieces_of(std::string_view text);
 
-// Ids of texts and of answers are below it.
-inline constexpr TokenId kVocabularySize = 60256;
+// Ids of texts and of answers are far below it; prompts of ids may have any others.
+inline constexpr TokenId kVocabularySize = 262144;
 
 // Ids of texts and of answers are below it.
 inline constexpr TokenId kVocabularySize = 60256;

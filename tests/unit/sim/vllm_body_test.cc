@@ -71,7 +71,7 @@ TEST(VllmBody, RefusesSamplingOutOfRange) {
                                               {{"max_tokens", 131073}},
                                               {{"min_tokens", 9}, {"max_tokens", 4}},
                                               {{"stop", ""}},
-                                              {{"logit_bias", {{"60256", 1}}}},
+                                              {{"logit_bias", {{"262144", 1}}}},
                                               {{"stream_interval", 0}}}) {
     EXPECT_NE(wrong(Api::Chat, chat(fields)), "") << fields;
   }

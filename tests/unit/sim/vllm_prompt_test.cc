@@ -46,7 +46,7 @@ TEST(VllmPrompt, APromptMustLeaveRoom) {
   EXPECT_EQ(refused.error().param(), "input_tokens");
   request.prompts = {{kVocabularySize}};
   EXPECT_EQ(refusal(check_vllm_lengths(options, {{"prompt", {kVocabularySize}}}, request)),
-            "Token id 60256 is out of vocabulary");
+            "Token id 262144 is out of vocabulary");
 }
 
 TEST(VllmPrompt, TextsAreThoseOfThePromptOrTheIds) {
