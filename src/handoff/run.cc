@@ -21,6 +21,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPrefillPatience{250};
+// vLLM's default: so long a prefill worker keeps blocks that nobody has come for.
+constexpr std::chrono::milliseconds kPushLease{30'000};
 
 Failure judge(const Error& error) {
   return {.retryable = error.info().retryable,
@@ -85,12 +87,19 @@ void Run::perform(Action action) {
     case Action::StartGrace:
       grace_ = std::make_unique<net::Deadline>(handoff_.pool_.deadlines(),
                                                [this] { tell({Event::GraceOver}); });
-      grace_->arm(handoff_.options_.grace);
+      grace_->arm(grace());
       return;
     default:
       todo_.push_back(action);
       if (bell_) bell_->cancel();
   }
+}
+
+// A decode worker that has not come to a push yet would not take the blocks after it was closed.
+std::chrono::milliseconds Run::grace() const {
+  const bool pushes = mode_ && rules_of(*mode_).when_abandoned == WhenAbandoned::AwaitPrefill &&
+                      !outcome_.handoff.empty();
+  return pushes ? std::max(handoff_.options_.grace, kPushLease) : handoff_.options_.grace;
 }
 
 awaitable<Result<void>> Run::begin() {

@@ -22,6 +22,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,6 +83,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void perform(Action action);
   awaitable<Result<void>> proceed();
   awaitable<void> wait_for_something_to_do();
+  std::chrono::milliseconds grace() const;
   Error error_of(Cause cause) const;
   Material material() const { return {job_.body, job_.token_ids}; }
   engine::ClientCall call(const fleet::Worker& worker, engine::Leg leg, const Material& material,

@@ -263,7 +263,12 @@ TEST_F(Abandoned, DuringAPushLetsTheBlocksArriveAndThenStops) {
 TEST_F(Abandoned, DuringAPushThatOutlivesTheGraceWaitsForThePrefillAndReleasesNothing) {
   grace = 30ms;
   FakeEngine prefill(answers_when_told(response(200, kKeptPartlyCached)));
-  const FakeEngine decode(waits_to_be_dropped());
+  FakeEngine decode([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_proceed();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+    peer.wait_for_drop();
+  });
   model::WorkerSpec first = spec(Engine::Vllm, Role::Prefill, prefill.endpoint());
   first.handoff = model::HandoffMode::NixlPush;
   first.nixl = model::NixlPeer{.engine_id = "e-1", .side_channel = {"10.0.0.1", 5600}};
@@ -276,11 +281,14 @@ TEST_F(Abandoned, DuringAPushThatOutlivesTheGraceWaitsForThePrefillAndReleasesNo
   run_for(200ms);
   EXPECT_EQ(prefill.drops() + decode.drops(), 0U);
   prefill.proceed();
+  run_for(200ms);
+  EXPECT_EQ(decode.drops(), 0U) << "it may not have been scheduled yet";
+  decode.proceed();
   expect_client_gone();
-  EXPECT_TRUE(decode.wait_for_drops(1)) << "the grace after the prefill's answer";
+  EXPECT_TRUE(decode.wait_for_drops(1));
   expect_nothing_left();
   EXPECT_EQ(prefill.drops(), 0U);
-  EXPECT_EQ(counters.releases.value(), 0U) << "the prefill worker writes on, and frees them";
+  EXPECT_EQ(counters.releases.value(), 0U);
 }
 
 // SGLang: the decode is closed at once, the prefill ends by itself.
