@@ -130,6 +130,24 @@ TEST_F(PromptStepTest, PromptsThatComeAsIdsNeedNoTokenizer) {
   EXPECT_EQ(record.prompt_length, 0U);
 }
 
+TEST_F(PromptStepTest, IdsThatAWorkerDoesNotHaveAreRefused) {
+  const model::Endpoint other{"127.0.0.1", 2};
+  serve({spec(Engine::Sglang, Role::Aggregated, {"127.0.0.1", 1}),
+         spec(Engine::Sglang, Role::Aggregated, other)});
+  const std::string chat = R"({"model":"m","messages":[],"input_ids":[99,100]})";
+  ask(Api::Chat, chat);
+  EXPECT_TRUE(*got) << "nobody says how many there are";
+  worker({"127.0.0.1", 1}).has_vocabulary(200);
+  worker(other).has_vocabulary(100);
+  ask(Api::Chat, chat);
+  ASSERT_FALSE(*got);
+  EXPECT_EQ(got->error().code(), Errc::InvalidRequest);
+  EXPECT_EQ(got->error().param(), "input_ids[1]");
+  EXPECT_THAT(got->error().message(), HasSubstr("from 0 to 99"));
+  ask(Api::Completions, R"({"model":"m","prompt":[[1],[99]]})");
+  EXPECT_TRUE(*got);
+}
+
 TEST_F(PromptStepTest, AChatIsRenderedAndTokenized) {
   configure(local());
   ask(Api::Chat, kChat);
