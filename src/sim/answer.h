@@ -22,9 +22,6 @@ std::vector<std::string_view> pieces_of(std::string_view text);
 // Ids of texts and of answers are far below it; prompts of ids may have any others.
 inline constexpr TokenId kVocabularySize = 262144;
 
-// Ids of texts and of answers are below it.
-inline constexpr TokenId kVocabularySize = 60256;
-
 // The whole prompt as one number; everything the simulator says follows from it.
 std::uint64_t hash_prompt(std::span<const TokenId> tokens);
 

@@ -80,6 +80,8 @@ CLI::App* add_command(CLI::App& app, Options& options) {
   sim->add_option("--dp-size", options.dp_size, "Data-parallel ranks")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
+  sim->add_flag("--enable-dp-attention", options.dp_attention,
+                "SGLang: the data-parallel ranks are of attention, told as attn_dp_size");
   sim->add_option("--tp-size", options.tp_size, "Tensor-parallel ranks, as told to peers")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
@@ -134,6 +136,11 @@ CLI::App* add_command(CLI::App& app, Options& options) {
   sim->add_option("--health-poll-ms", options.health_poll_ms,
                   "Where /health makes a token: how often it looks for it; SGLang's own is 1000")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sim->add_option(
+         "--disconnect-ms", options.disconnect_ms,
+         "SGLang: how long it goes on for a client that has gone; its own is 2000 and more")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   sim->add_option("--control-port", options.control_port,
                   "Second listener for /sim/ only, untouched by faults; 0 picks a free one")

@@ -12,6 +12,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <iterator>
@@ -40,7 +41,9 @@ HttpRequest to_request(http::request<http::string_body>&& message) {
   HttpRequest request;
   request.method = view(message.method_string());
   const std::string_view target = view(message.target());
-  request.path = target.substr(0, target.find('?'));
+  const std::size_t question = std::min(target.find('?'), target.size());
+  request.path = target.substr(0, question);
+  request.query = target.substr(std::min(question + 1, target.size()));
   for (const auto& field : message) {
     request.headers.emplace_back(lower(view(field.name_string())), view(field.value()));
   }

@@ -18,6 +18,7 @@ namespace baton::sim {
 struct HttpRequest {
   std::string method;
   std::string path;                                          // without the query
+  std::string query;                                         // behind the question mark
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
   bool keep_alive = true;

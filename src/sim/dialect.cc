@@ -93,12 +93,23 @@ Result<void> read_stop(const json& body, AnswerLimits& limits) {
   return {};
 }
 
+Result<void> check_sglang_limit(const json& body) {
+  const json* newer = field(body, "max_completion_tokens");
+  const json* limit = newer != nullptr ? newer : field(body, "max_tokens");
+  if (limit == nullptr || !limit->is_number_integer() || *limit >= 0) return {};
+  return fail(Errc::InvalidRequest,
+              fmt::format("max_new_tokens must be at least 0, got {}.", limit->dump()));
+}
+
 Result<void> read_limits(const Options& options, const json& body, GenerationRequest& out) {
   const auto n = read_count(body, "n", 1);
   if (!n) return fail(n.error());
   out.n = n->value_or(1);
   const bool vllm = options.engine == model::Engine::Vllm;
   if (out.n > 128 && !vllm) return fail(Errc::InvalidRequest, "n: must be at most 128");
+  if (options.engine == model::Engine::Sglang && out.api == Api::Chat) {
+    if (auto checked = check_sglang_limit(body); !checked) return checked;
+  }
   const auto newer = read_count(body, "max_completion_tokens", 1);
   if (!newer) return fail(newer.error());
   // vLLM has looked at it, and lets none be asked for with the prompt alone.
@@ -130,6 +141,17 @@ Result<void> read_limits(const Options& options, const json& body, GenerationReq
                                           : static_cast<std::uint64_t>(seed->get<std::int64_t>());
   }
   return read_stop(body, out.limits);
+}
+
+// A grammar is compiled behind the HTTP server. One with a bracket left open cannot be.
+void read_grammar(const json& body, GenerationRequest& out) {
+  const json* regex = string_field(body, "regex");
+  if (regex == nullptr) return;
+  const std::string& text = regex->get_ref<const std::string&>();
+  if (std::ranges::count(text, '(') == std::ranges::count(text, ')') &&
+      std::ranges::count(text, '[') == std::ranges::count(text, ']'))
+    return;
+  out.late_refusal = fmt::format("Failed to compile the grammar: regex '{}'", text);
 }
 
 void read_tools(const json& body, GenerationRequest& out) {
@@ -183,6 +205,10 @@ Result<void> read_fields(const Options& options, const json& body, const LegHead
   if (auto limits = read_limits(options, body, out); !limits) return limits;
   if (options.engine == model::Engine::Trtllm) {
     if (auto sampling = check_sampling_types(body); !sampling) return sampling;
+  }
+  if (options.engine == model::Engine::Sglang) {
+    if (auto sampling = check_sglang_sampling(body); !sampling) return sampling;
+    read_grammar(body, out);
   }
   if (out.api == Api::Chat) read_tools(body, out);
   return read_prompts(options, body, text, out);

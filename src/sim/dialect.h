@@ -74,6 +74,8 @@ Result<void> read_rank(const Options& options, std::string_view header, const nl
 
 // Of the fields the simulator does not use.
 Result<void> check_sampling_types(const nlohmann::json& body);
+// SGLang: what they may be.
+Result<void> check_sglang_sampling(const nlohmann::json& body);
 
 // TensorRT-LLM refuses what it does not know.
 Result<void> refuse_unknown_trtllm_fields(Api api, const nlohmann::json& body);

@@ -18,6 +18,8 @@ using model::Engine;
 using model::Role;
 using nlohmann::json;
 
+constexpr std::uint16_t kDefaultBootstrapPort = 8998;
+
 // One room per choice: lists are taken as they are, a scalar counts on from choice to choice.
 Result<std::vector<std::int64_t>> read_rooms(const json& rooms, std::size_t choices) {
   std::vector<std::int64_t> out;
@@ -72,7 +74,11 @@ Result<void> read_sglang_handoff(const Options& options, const json& body, Gener
   if (options.role == Role::Aggregated) return {};
   const json* room = field(body, "bootstrap_room");
   if (room == nullptr) {
-    return fail(Errc::InvalidRequest, "Disaggregated request received without bootstrap room id.");
+    return fail(
+        Errc::InvalidRequest,
+        fmt::format("Invalid request: Disaggregated request received without bootstrap room "
+                    "id. req.rid='{}'",
+                    out.id));
   }
   const std::size_t samples = count_samples(body);
   const auto rooms = read_rooms(*room, count_prompts(body) * samples);
@@ -89,9 +95,14 @@ Result<void> read_sglang_handoff(const Options& options, const json& body, Gener
   const json* port = field(body, "bootstrap_port");
   for (std::size_t i = 0; i < rooms->size(); ++i) {
     const json* one_host = host == nullptr ? nullptr : &of_prompt(*host, i / samples);
-    const auto one_port = port_of(port == nullptr ? nullptr : &of_prompt(*port, i / samples));
+    const json* named = port == nullptr ? nullptr : &of_prompt(*port, i / samples);
+    // Without one the worker takes that of its own configuration.
+    const auto one_port = named == nullptr || named->is_null()
+                              ? std::optional(kDefaultBootstrapPort)
+                              : port_of(named);
     if (one_host == nullptr || !one_host->is_string() || !one_port) {
-      return fail(Errc::InvalidRequest, "bootstrap_host and bootstrap_port are required");
+      return fail(Errc::InvalidRequest,
+                  "bootstrap_host is required, and a bootstrap_port is a port");
     }
     out.sources.push_back({.host = one_host->get<std::string>(),
                            .port = *one_port,

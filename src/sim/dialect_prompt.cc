@@ -74,6 +74,61 @@ bool has_ids(const json* prompt) {
   return prompt->front().is_number() || prompt->front().is_array();
 }
 
+// What the completions of SGLang begin with. Text of ids is theirs where no way leads back.
+std::vector<std::string> echoes_of(const json& body, const PromptText& text,
+                                   const std::vector<std::vector<TokenId>>& prompts) {
+  const json* given = field(body, "prompt");
+  std::vector<std::string> echoes;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const json& one = given->is_array() && !has_ids(given) ? (*given)[i] : *given;
+    if (one.is_string()) {
+      echoes.push_back(one.get<std::string>());
+    } else {
+      echoes.push_back(text.tokens.text(prompts[i], false).value_or(json(prompts[i]).dump()));
+    }
+  }
+  return echoes;
+}
+
+Result<void> check_sglang_prompt(Api api, const json& body) {
+  const json* prompt = field(body, api == Api::Chat ? "messages" : "prompt");
+  if (prompt == nullptr || !prompt->empty()) {
+    if (prompt == nullptr || !prompt->is_string() || !prompt->get_ref<const std::string&>().empty())
+      return {};
+  }
+  return fail(Errc::InvalidRequest,
+              api == Api::Chat ? "Messages cannot be empty." : "Prompt cannot be empty");
+}
+
+Result<void> check_sglang_length(const Options& options, std::uint64_t prompt,
+                                 std::uint64_t asked) {
+  const std::uint64_t most = options.max_model_len;
+  if (prompt >= most) {
+    return fail(Errc::InvalidRequest,
+                fmt::format("The input ({} tokens) is longer than the model's context length ({} "
+                            "tokens).",
+                            prompt, most));
+  }
+  if (prompt + asked <= most) return {};
+  return fail(Errc::InvalidRequest,
+              fmt::format("Requested token count exceeds the model's maximum context length of {} "
+                          "tokens. You requested a total of {} tokens: {} tokens from the input "
+                          "messages and {} tokens for the completion. Please reduce the number of "
+                          "tokens in the input messages or the completion to fit within the limit.",
+                          most, prompt + asked, prompt, asked));
+}
+
+Result<void> read_sglang_completion(const json& body, const PromptText& text,
+                                    GenerationRequest& out) {
+  if (const json* logprobs = field(body, "logprobs"); logprobs != nullptr) {
+    if (!logprobs->is_number_unsigned())
+      return fail(Errc::InvalidRequest, "logprobs: must be a number of at least 0");
+    out.logprobs = logprobs->get<std::uint32_t>();
+  }
+  if (is_true(body, "echo")) out.echoes = echoes_of(body, text, out.prompts);
+  return {};
+}
+
 }  // namespace
 
 Result<void> read_prompts(const Options& options, const json& body, const PromptText& text,
@@ -87,6 +142,9 @@ Result<void> read_prompts(const Options& options, const json& body, const Prompt
       return fail(Errc::InvalidRequest, "Extra inputs are not permitted: body.prompt_token_ids");
     if (auto read = read_chat_ids(*ids, body, text, out); !read) return read;
   } else {
+    if (options.engine == Engine::Sglang) {
+      if (auto checked = check_sglang_prompt(out.api, body); !checked) return checked;
+    }
     auto prompts = text.tokens.prompts(out.api, body, text.raw);
     if (!prompts) return fail(std::move(prompts.error()));
     out.prompts = std::move(*prompts);
@@ -97,8 +155,14 @@ Result<void> read_prompts(const Options& options, const json& body, const Prompt
     add_vllm_texts(body, text.tokens, out);
     return {};
   }
+  if (options.engine == Engine::Sglang && out.api == Api::Completions) {
+    if (auto read = read_sglang_completion(body, text, out); !read) return read;
+  }
   const std::uint64_t asked = out.max_tokens.value_or(1);
   for (const auto& prompt : out.prompts) {
+    if (options.engine == Engine::Sglang) {
+      if (auto fits = check_sglang_length(options, prompt.size(), asked); !fits) return fits;
+    }
     if (prompt.size() + asked > options.max_model_len) {
       return fail(Errc::InvalidRequest,
                   fmt::format("This model's maximum context length is {} tokens. However, you "

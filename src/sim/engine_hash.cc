@@ -16,6 +16,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::string_view kSglangSaltMark{"sglang-cache-salt-v1\0", 21};
+constexpr std::string_view kSglangAdapterMark = "adapter\n";
 
 Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
@@ -122,6 +123,8 @@ BlockHasher BlockHasher::of(const Options& options) {
   if (hasher.rule_ == HashRule::Sglang && options.release() < model::Version{0, 5, 18}) {
     hasher.leave_salt_out();
   }
+  if (hasher.rule_ == HashRule::Sglang && options.release() >= model::Version{0, 5, 23})
+    hasher.tell_adapters_apart();
   return hasher;
 }
 
@@ -224,6 +227,9 @@ BlockHash BlockHasher::next_sglang(const std::optional<BlockHash>& parent,
     if (pairs_) add(tokens[i + 1]);
   }
   if (parent) return sha256({*parent, content});
+  if (adapter_in_hash_ && !scope.lora.empty())
+    return sha256({bytes_of(kSglangAdapterMark), bytes_of(scope.lora), bytes_of("\n"),
+                   bytes_of(scope.salt), content});
   if (scope.salt.empty() || !salt_in_hash_) return sha256({content});
   const BlockHash root = sha256({bytes_of(kSglangSaltMark), bytes_of(scope.salt)});
   return sha256({root, content});

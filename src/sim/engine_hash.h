@@ -69,6 +69,8 @@ class BlockHasher {
   void name_adapters_by_number() { lora_by_number_ = true; }
   // SGLang before 0.5.18: a salt separates the cache and is in no hash.
   void leave_salt_out() { salt_in_hash_ = false; }
+  // SGLang from 0.5.23 on: what is told of an adapter's blocks has other names.
+  void tell_adapters_apart() { adapter_in_hash_ = true; }
   // SGLang with EAGLE: blocks of pairs of neighbours, so a block comes with the token behind it.
   void hash_pairs() { pairs_ = true; }
 
@@ -100,6 +102,7 @@ class BlockHasher {
   HashRule rule_;
   bool lora_by_number_ = false;
   bool salt_in_hash_ = true;
+  bool adapter_in_hash_ = false;
   bool pairs_ = false;
   BlockHash none_{};
   std::unique_ptr<EVP_MD_CTX, FreeContext> context_;

@@ -68,7 +68,8 @@ class EngineRank {
   const BlockPool& pool() const { return pool_; }
   PinTable& pins() { return pins_; }
   const PinTable& pins() const { return pins_; }
-  std::uint64_t running() const { return scheduler_.running() + awaiting_transfer; }
+  std::uint64_t scheduled() const { return scheduler_.running(); }
+  std::uint64_t running() const { return scheduled() + awaiting_transfer; }
   std::uint64_t waiting() const { return scheduler_.waiting() + fetching; }
 
   std::uint64_t requests = 0;           // open ones that were given to this rank

@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/generation.h"
 
+#include "net/await.h"
 #include "sim/dialect.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 namespace baton::sim {
@@ -26,6 +29,9 @@ std::int64_t unix_seconds() {
              std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
+
+// SGLang's scheduler ends with an error, and the server with it.
+constexpr int kSchedulerExitCode = 131;
 
 // vLLM's server tells the prefill worker of requests that fail in it or are left while they wait, but
 // not of those that it turns away at its door.
@@ -45,6 +51,7 @@ Generation::Generation(GenerationServices& services, Connection& connection, Api
 }
 
 Generation::~Generation() {
+  if (!name_.empty()) services_.names.remove(name_);
   withdraw_sequences();
   if (rank_ == nullptr) return;
   --rank_->requests;
@@ -72,6 +79,12 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
     co_await fail_with(understood.error());
     co_return;
   }
+  if (const Result<void> named = take_name(); !named) {
+    release_sources(executor);
+    co_await fail_with(named.error());
+    co_return;
+  }
+  if (kills_engine()) std::_Exit(kSchedulerExitCode);
   take_rank(log_entry);
   if (request_.recompute) ++counters.recomputed;
   if (request_.with_token_ids) ++counters.with_token_ids;
@@ -80,12 +93,53 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
       options, request_, response_id(options.engine, request_.api, request_.id), unix_seconds());
   for (const Meeting& meeting : request_.meetings) services_.engine.expect(meeting.key);
 
-  co_await (connection_.until_closed() || produce());
+  co_await (connection_.until_closed() || produce() || until_aborted());
   if (ended_) co_return;
+  if (aborted_) {
+    co_await answer_aborted();
+  } else {
+    co_await until_noticed();
+  }
   ++counters.aborted;
   ++rank_->stats.aborted;
   if (withdraw_sequences()) ++counters.cut_transfers;
   release_sources(executor);
+}
+
+// SGLang does not look whether its vocabulary has the ids of a prompt.
+bool Generation::kills_engine() const {
+  return services_.options.engine == model::Engine::Sglang &&
+         std::ranges::any_of(request_.prompts, [](const std::vector<TokenId>& prompt) {
+           return std::ranges::any_of(prompt, [](TokenId id) { return id >= kVocabularySize; });
+         });
+}
+
+Result<void> Generation::take_name() {
+  if (services_.options.engine != model::Engine::Sglang) return {};
+  if (auto added = services_.names.add(request_.id, *this); !added) return added;
+  name_ = request_.id;
+  return {};
+}
+
+void Generation::abort_by_name() {
+  aborted_ = true;
+  abort_.notify();
+}
+
+asio::awaitable<void> Generation::until_aborted() {
+  while (!aborted_) co_await abort_.wait();
+}
+
+asio::awaitable<void> Generation::until_noticed() {
+  if (name_.empty()) co_return;
+  if (const double pause = services_.options.disconnect_ms; pause > 0) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    timer.expires_after(from_ms(pause));
+    co_await (timer.async_wait(net::kAwait) || until_aborted());
+  }
+  // What the scheduler is told then has others stop, too, whose names begin alike.
+  services_.names.remove(name_);
+  services_.names.abort_all_like(std::exchange(name_, {}));
 }
 
 Result<void> Generation::read(const HttpRequest& http, const json& body) {
@@ -102,7 +156,10 @@ Result<void> Generation::read(const HttpRequest& http, const json& body) {
       !understood) {
     return understood;
   }
-  return check_capacity();
+  if (options.engine != model::Engine::Sglang) return check_capacity();
+  // SGLang's scheduler finds that out, when a stream has its 200 already.
+  if (const auto fits = check_capacity(); !fits) request_.late_refusal = fits.error().message();
+  return {};
 }
 
 // Counted from now on, so that requests which arrive together spread over the ranks.
@@ -120,6 +177,10 @@ void Generation::take_rank(std::uint64_t log_entry) {
 
 asio::awaitable<void> Generation::produce() {
   if (request_.stream && !co_await connection_.begin_stream()) co_return;
+  if (!request_.late_refusal.empty()) {
+    co_await fail_with(Error(Errc::InvalidRequest, request_.late_refusal));
+    co_return;
+  }
   if (!request_.sources.empty()) {
     if (const auto received = co_await receive_kv(); !received) {
       co_await fail_with(received.error());
@@ -223,7 +284,8 @@ void Generation::on_token(TokenProduced& token) {
     rank.tokens.cached += token.cached_tokens;
   }
   AnswerCursor::Piece piece = choice.cursor.next();
-  if (request_.return_token_ids && piece.token) choice.tokens.push_back(*piece.token);
+  if ((request_.return_token_ids || request_.logprobs) && piece.token)
+    choice.tokens.push_back(*piece.token);
   if (token.last) {
     --unfinished_;
     const AnswerPlan& plan = choice.cursor.plan();

@@ -7,6 +7,7 @@
 #include "sim/engine_core.h"
 #include "sim/fault_table.h"
 #include "sim/request_log.h"
+#include "sim/request_names.h"
 #include "sim/response.h"
 #include "sim/token_source.h"
 
@@ -31,6 +32,7 @@ struct GenerationServices {
   EngineCore& engine;
   FaultTable& faults;
   RequestLog& log;
+  RequestNames& names;  // SGLang's
   std::uint64_t next_id = 1;
 };
 
@@ -42,7 +44,7 @@ struct GenerationServices {
 //   outlive it.
 // Invariants. However it ends, its sequences are gone from the engine. Where decode follows the
 //   prefill's answer, a decode leg's blocks on the other worker have been let go.
-class Generation final : public SequenceListener {
+class Generation final : public SequenceListener, public Abortable {
  public:
   Generation(GenerationServices& services, Connection& connection, Api api);
   ~Generation() override;
@@ -50,6 +52,7 @@ class Generation final : public SequenceListener {
   boost::asio::awaitable<void> serve(const HttpRequest& http);
 
   void on_token(TokenProduced& token) override;
+  void abort_by_name() override;
 
  private:
   struct Choice {
@@ -69,6 +72,12 @@ class Generation final : public SequenceListener {
 
   Result<void> read(const HttpRequest& http, const nlohmann::json& body);
   void take_rank(std::uint64_t log_entry);
+  Result<void> take_name();
+  bool kills_engine() const;
+  boost::asio::awaitable<void> until_aborted();
+  // The engine goes on for a while before it looks whether anybody is there.
+  boost::asio::awaitable<void> until_noticed();
+  boost::asio::awaitable<void> answer_aborted();
   boost::asio::awaitable<bool> strike_before_engine();
   boost::asio::awaitable<void> produce();
   boost::asio::awaitable<Result<void>> receive_kv();
@@ -111,6 +120,9 @@ class Generation final : public SequenceListener {
   std::size_t sources_taken_ = 0;
   std::vector<std::unique_ptr<TransferWatch>> transfers_;
   Wakeup wake_;
+  Wakeup abort_;
+  std::string name_;                       // while others can abort it by it
+  bool aborted_ = false;                   // by its name
   std::string event_;                      // scratch: one or more SSE events
   std::string pending_;                    // framed, not yet written
   std::vector<std::size_t> pending_ends_;  // of each token's bytes, kept only while being slow

@@ -145,6 +145,18 @@ asio::awaitable<void> Generation::stream_answer() {
   ++services_.engine.counters().finished;
 }
 
+// SGLang's word for a request that was aborted by its name is an answer that ends so.
+asio::awaitable<void> Generation::answer_aborted() {
+  if (request_.stream) {
+    shape_->abort(event_);
+    ResponseShape::done(event_);
+    append_event();
+    if (co_await connection_.write(std::exchange(pending_, {}))) co_await connection_.end_stream();
+  } else {
+    co_await connection_.send_json(200, shape_->aborted(usage()));
+  }
+}
+
 asio::awaitable<void> Generation::strike_in_stream() {
   switch (fault_->kind) {
     case FaultKind::Cut:

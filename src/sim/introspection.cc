@@ -22,6 +22,8 @@ using nlohmann::ordered_json;
 // A fixed date: the simulated model was made before anything else.
 constexpr std::int64_t kModelCreated = 1700000000;
 
+constexpr model::Version kSglangTellsReplay{0, 5, 23};
+
 // SGLang's default. Told only: a step's budget is what limits it here.
 constexpr int kSglangMaxPrefillTokens = 16384;
 
@@ -105,8 +107,24 @@ void add_sglang_metrics(std::string& out, const Options& options, const EngineCo
                     fmt::format("model_name=\"{}\",engine_type=\"{}\",tp_rank=\"0\"", options.model,
                                 model::to_string(options.role)),
                     "dp_rank");
-  ranks.add("gauge", "sglang:num_running_reqs", [](Rank rank) { return rank.running(); });
-  ranks.add("gauge", "sglang:num_queue_reqs", [](Rank rank) { return rank.waiting(); });
+  ranks.add("gauge", "sglang:num_running_reqs", [](Rank rank) { return rank.scheduled(); });
+  ranks.add("gauge", "sglang:num_queue_reqs",
+            [](Rank rank) { return rank.waiting() - rank.fetching; });
+  ranks.add("gauge", "sglang:num_grammar_queue_reqs", [](Rank) { return 0; });
+  if (options.role == model::Role::Prefill) {
+    ranks.add("gauge", "sglang:num_prefill_bootstrap_queue_reqs", [](Rank) { return 0; });
+    ranks.add("gauge", "sglang:num_prefill_inflight_queue_reqs",
+              [](Rank rank) { return rank.awaiting_transfer; });
+  }
+  if (options.role == model::Role::Decode) {
+    ranks.add("gauge", "sglang:num_decode_prealloc_queue_reqs", [](Rank) { return 0; });
+    ranks.add("gauge", "sglang:num_decode_transfer_queue_reqs",
+              [](Rank rank) { return rank.fetching; });
+  }
+  ranks.add("counter", "sglang:prompt_tokens_total", [](Rank rank) { return rank.tokens.prompt; });
+  ranks.add("counter", "sglang:cached_tokens_total", [](Rank rank) { return rank.tokens.cached; });
+  ranks.add("counter", "sglang:generation_tokens_total",
+            [](Rank rank) { return rank.tokens.generated; });
   ranks.add("gauge", "sglang:token_usage", cache_usage);
   ranks.add("gauge", "sglang:max_total_num_tokens", [&options](Rank rank) {
     return std::uint64_t{rank.pool().total()} * options.block_size;
@@ -120,12 +138,16 @@ ordered_json kv_events(const Options& options) {
   if (endpoint.empty() || options.kv.connect) return nullptr;
   const std::size_t host = endpoint.find("//") + 2;
   const std::size_t colon = endpoint.rfind(':');
-  return {{"publisher", "zmq"},
-          {"endpoint_host", endpoint.substr(host, colon - host)},
-          {"endpoint_port_base", std::stoul(endpoint.substr(colon + 1))},
-          {"topic", options.kv.topic},
-          {"block_size", options.block_size},
-          {"dp_size", options.dp_size}};
+  ordered_json told{{"publisher", "zmq"},
+                    {"endpoint_host", endpoint.substr(host, colon - host)},
+                    {"endpoint_port_base", std::stoul(endpoint.substr(colon + 1))},
+                    {"topic", options.kv.topic},
+                    {"block_size", options.block_size},
+                    {"dp_size", options.dp_size}};
+  const std::string& replay = options.kv.replay;
+  if (!replay.empty() && options.release() >= kSglangTellsReplay)
+    told["replay_endpoint_port_base"] = std::stoul(replay.substr(replay.rfind(':') + 1));
+  return told;
 }
 
 KvReporter::Counters told(const EngineRank& rank) {
@@ -204,13 +226,17 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
   json per_rank = json::array();
   for (std::uint32_t rank = 0; rank < options.dp_size; ++rank)
     per_rank.push_back({{"dp_rank", rank}});
-  return ordered_json{
+  // Resolved: with attention's ranks there is one replica. Older releases have no word for them.
+  const bool resolved = options.release() >= model::Version{0, 5, 23};
+  const std::uint32_t replicas = options.dp_attention && resolved ? 1 : options.dp_size;
+  ordered_json info{
       {"model_path", options.model},
       {"served_model_name", options.model},
       {"host", options.host},
       {"port", options.port},
       {"version", options.told_version()},
-      {"dp_size", options.dp_size},
+      {"dp_size", replicas},
+      {"enable_dp_attention", options.dp_attention},
       {"tp_size", options.tp_size},
       {"pp_size", options.pp_size},
       {"page_size", options.block_size},
@@ -227,8 +253,9 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
       {"speculative_algorithm", nullptr},
       {"kv_events", kv_events(options)},
       {"internal_states", per_rank},
-      {"num_running_reqs", running(engine)}}
-      .dump();
+      {"num_running_reqs", running(engine)}};
+  if (resolved) info["attn_dp_size"] = options.dp_size / replicas;
+  return info.dump();
 }
 
 std::string bootstrap_route_body(const Options& options) {

@@ -15,6 +15,9 @@ using model::Version;
 
 enum Field : unsigned { kLoraId = 5, kMedium, kLoraName, kExtraKeys, kGroup, kKind, kWindow };
 
+// Its events are maps, and tell adapters; a replayed batch has its topic.
+constexpr Version kSglangMaps{0, 5, 23};
+
 unsigned last_vllm_field(const Version& release) {
   if (release >= Version{0, 22, 0}) return kWindow;
   if (release >= Version{0, 20, 0}) return kGroup;
@@ -36,10 +39,10 @@ KvEvent stored_event(const EventFormat& format, const BlocksStored& stored) {
                 .tokens = stored.tokens,
                 .block_size = format.block_size,
                 .medium = stored.tier == Tier::Device ? "GPU" : format.host_medium};
-  if (format.salt_in_map) event.salt = stored.scope.salt;
+  if (format.salts) event.salt = stored.scope.salt;
+  if (format.loras) event.lora_name = stored.scope.lora;
   if (!is_vllm(format.rule)) return event;
   if (stored.scope.lora_id != 0) event.lora_id = stored.scope.lora_id;
-  event.lora_name = stored.scope.lora;
   std::vector<std::vector<std::string>> keys(stored.hashes.size());
   if (!stored.scope.lora.empty()) {
     for (auto& of_block : keys) of_block.push_back(stored.scope.lora);
@@ -92,7 +95,7 @@ class EventWriter {
 
  private:
   void stored_array(const KvEvent& event) {
-    const bool salted = format_.salt_in_map && !event.salt.empty();
+    const bool salted = format_.salts && !event.salt.empty();
     out_.array(format_.last_field + 1 + static_cast<unsigned>(salted));
     out_.text("BlockStored");
     hashes(event);
@@ -117,8 +120,12 @@ class EventWriter {
     const bool keys = event.extra_keys && format_.last_field >= kExtraKeys;
     const bool group = event.group && format_.last_field >= kGroup;
     const bool kind = !event.kind.empty() && format_.last_field >= kKind;
-    out_.map(8U + static_cast<unsigned>(keys) + static_cast<unsigned>(group) +
-             static_cast<unsigned>(kind));
+    const bool medium = format_.nulls || !event.medium.empty();
+    const bool lora = format_.nulls || !event.lora_name.empty();
+    const bool salt = format_.salts && !event.salt.empty();
+    out_.map(6U + static_cast<unsigned>(medium) + static_cast<unsigned>(lora) +
+             static_cast<unsigned>(salt) + static_cast<unsigned>(keys) +
+             static_cast<unsigned>(group) + static_cast<unsigned>(kind));
     out_.text("type");
     out_.text("BlockStored");
     out_.text("block_hashes");
@@ -131,10 +138,18 @@ class EventWriter {
     out_.number(event.block_size);
     out_.text("lora_id");
     optional(event.lora_id);
-    out_.text("medium");
-    text_or_nil(event.medium);
-    out_.text("lora_name");
-    text_or_nil(event.lora_name);
+    if (medium) {
+      out_.text("medium");
+      text_or_nil(event.medium);
+    }
+    if (salt) {
+      out_.text("cache_salt");
+      out_.text(event.salt);
+    }
+    if (lora) {
+      out_.text("lora_name");
+      text_or_nil(event.lora_name);
+    }
     if (keys) {
       out_.text("extra_keys");
       extra_keys(event);
@@ -237,6 +252,7 @@ EventFormat event_format(const Options& options) {
   switch (options.engine) {
     case Engine::Vllm:
       format.rule = options.kv.hash_pickle ? HashRule::VllmPickle : HashRule::VllmCbor;
+      format.loras = true;
       format.encoding = release >= Version{0, 24, 0} ? KvEncoding::Map : KvEncoding::Array;
       format.last_field = last_vllm_field(release);
       format.keys_of_every_block = release >= Version{0, 22, 0};
@@ -245,7 +261,12 @@ EventFormat event_format(const Options& options) {
       format.rule = HashRule::Sglang;
       format.hashes = HashForm::Signed;
       format.last_field = release >= Version{0, 5, 9} ? kMedium : kLoraId;
-      format.salt_in_map = release >= Version{0, 5, 18};
+      format.salts = release >= Version{0, 5, 18};
+      if (release >= kSglangMaps) {
+        format.encoding = KvEncoding::Map;
+        format.loras = true;
+        format.nulls = false;
+      }
       format.group_removals = true;
       format.host_medium = "CPU_PINNED";
       break;
@@ -265,7 +286,7 @@ EventFormat event_format(const Options& options) {
 
 std::uint32_t replay_frames(const Options& options) {
   if (options.kv.replay_frames) return *options.kv.replay_frames;
-  if (options.engine == Engine::Sglang) return 3;
+  if (options.engine == Engine::Sglang) return options.release() >= kSglangMaps ? 4 : 3;
   return options.engine == Engine::Vllm && options.release() < Version{0, 26, 0} ? 3 : 4;
 }
 

@@ -24,7 +24,9 @@ struct EventFormat {
   HashRule rule = HashRule::VllmCbor;
   unsigned last_field = 11;
   bool keys_of_every_block = true;  // a list of extra keys also where no block has any
-  bool salt_in_map = false;         // SGLang: a salted store has a map behind its other fields
+  bool salts = false;               // SGLang: told beside the other fields, in an array as a map
+  bool loras = false;               // an adapter's name is told
+  bool nulls = true;                // in a map also of what is not there
   bool root_parent_zero = false;
   bool group_removals = false;  // SGLang: neighbours in one event
   const char* host_medium = "CPU";

@@ -60,6 +60,7 @@ struct Options {
   std::uint32_t block_size = 16;
   std::uint32_t blocks = 8192;
   std::uint32_t dp_size = 1;
+  bool dp_attention = false;  // SGLang: the ranks are of attention alone, and told as that
   std::uint32_t tp_size = 1;
   std::uint32_t pp_size = 1;
   std::string engine_id;  // empty: one of its own
@@ -83,6 +84,7 @@ struct Options {
   bool multimodal = false;            // vLLM: takes parts that are no text, and leaves them out
   std::uint32_t stream_interval = 1;  // vLLM: tokens to a chunk, but for the first and the last
   double health_poll_ms = 1;          // how often a health check looks for the token it made
+  double disconnect_ms = 0;           // SGLang: until it stops a request whose client has gone
   bool has_control = false;
   std::uint16_t control_port = 0;
   std::string control_ready_file;
@@ -100,7 +102,7 @@ struct Options {
       case model::Engine::Vllm:
         return "0.32.0";
       case model::Engine::Sglang:
-        return "0.5.18";
+        return "0.5.23";
       case model::Engine::Trtllm:
         break;
     }

@@ -60,6 +60,8 @@ struct GenerationRequest {
   bool tokens_as_ids = false;             // in log-probabilities
   std::optional<std::uint32_t> logprobs;  // how many besides the sampled token
   std::optional<std::uint32_t> prompt_logprobs;  // as many for each token of the prompt
+  std::string late_refusal;                      // SGLang: what only its scheduler finds wrong
+  std::vector<std::string> echoes;               // SGLang's completions: what each prompt repeats
   std::uint32_t stream_interval = 1;
   bool with_token_ids = false;  // the prompt came as token ids
   bool token_mismatch = false;  // and not as those that its text gives

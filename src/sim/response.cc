@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/response.h"
 
+#include "sim/sglang_logprobs.h"
 #include "sim/vllm_response.h"
 
 #include <fmt/format.h>
@@ -49,11 +50,14 @@ std::string_view to_string(Finish finish) {
   return "";
 }
 
-std::string format_usage(const Usage& usage) {
+std::string format_usage(const Usage& usage, UsageNulls nulls) {
+  // SGLang's has more; the last chunk of a stream leaves out what is null.
+  const bool more = nulls != UsageNulls::NotSglang;
   return fmt::format(
-      R"({{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{},"prompt_tokens_details":{{"cached_tokens":{}}}}})",
+      R"({{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{},"prompt_tokens_details":{{"cached_tokens":{}}}{}{}}})",
       usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens, usage.completion_tokens,
-      usage.cached_tokens);
+      usage.cached_tokens, more ? R"(,"reasoning_tokens":0)" : "",
+      nulls == UsageNulls::Told ? R"(,"completion_tokens_details":null)" : "");
 }
 
 ResponseShape::ResponseShape(model::Engine engine, const GenerationRequest& request, std::string id,
@@ -62,6 +66,11 @@ ResponseShape::ResponseShape(model::Engine engine, const GenerationRequest& requ
       api_(request.api),
       tool_call_(request.limits.tool_call),
       token_ids_(request.return_token_ids),
+      samples_(request.n),
+      echoes_(request.echoes),
+      logprobs_(request.logprobs),
+      input_logprobs_(!echoes_.empty() && logprobs_.value_or(0) > 0 &&
+                      request.phase != Phase::Decode),
       tool_name_(json_string(request.tool_name)),
       id_(std::move(id)),
       model_(model),
@@ -76,8 +85,10 @@ bool ResponseShape::streams_token_ids() const {
   return token_ids_ && (engine_ != model::Engine::Sglang || api_ == Api::Completions);
 }
 
+// Chats of SGLang end with a chunk of their own.
 bool ResponseShape::finish_rides_on_token() const {
-  return engine_ == model::Engine::Vllm || (engine_ == model::Engine::Trtllm && !tool_call_);
+  if (engine_ == model::Engine::Vllm) return true;
+  return (engine_ != model::Engine::Sglang || api_ == Api::Completions) && !tool_call_;
 }
 
 void ResponseShape::begin(std::string& out, std::uint32_t index,
@@ -92,8 +103,23 @@ void ResponseShape::begin(std::string& out, std::uint32_t index,
   if (told && api_ == Api::Completions) add_prompt();
 }
 
-void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage* usage) const {
-  out += R"("logprobs":null,"finish_reason":)";
+std::string_view ResponseShape::echo_of(std::uint32_t index) const {
+  return echoes_.empty() ? std::string_view() : echoes_[index / samples_];
+}
+
+std::string ResponseShape::logprobs_of(const std::vector<TokenId>* prompt,
+                                       std::span<const TokenId> tokens) const {
+  if (!logprobs_) return "null";
+  const bool told = input_logprobs_ && prompt != nullptr;
+  return sglang_logprobs(told ? std::span<const TokenId>(*prompt) : std::span<const TokenId>(),
+                         tokens, *logprobs_);
+}
+
+void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage* usage,
+                        std::string_view logprobs) const {
+  out += R"("logprobs":)";
+  out += logprobs;
+  out += R"(,"finish_reason":)";
   if (finish == nullptr) {
     out += "null";
   } else {
@@ -108,7 +134,7 @@ void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage*
   out += "}]";
   if (usage != nullptr) {
     out += R"(,"usage":)";
-    out += format_usage(*usage);
+    out += format_usage(*usage, nulls ? UsageNulls::Told : UsageNulls::NotSglang);
   } else if (nulls) {
     out += R"(,"usage":null)";
   }
@@ -138,7 +164,10 @@ void ResponseShape::token(std::string& out, std::uint32_t index, const AnswerCur
   begin(out, index, api_ == Api::Completions ? prompt : nullptr);
   auto it = std::back_inserter(out);
   if (api_ == Api::Completions) {
-    fmt::format_to(it, R"("text":"{}",)", piece.text);
+    const std::string echo =
+        prompt == nullptr || echoes_.empty() ? "" : json_string(echo_of(index));
+    fmt::format_to(it, R"("text":"{}{}",)", echo.empty() ? echo : echo.substr(1, echo.size() - 2),
+                   piece.text);
   } else if (tool_call_) {
     // The first word opens the arguments' JSON, the last one closes it.
     fmt::format_to(
@@ -157,7 +186,9 @@ void ResponseShape::token(std::string& out, std::uint32_t index, const AnswerCur
     if (piece.token) ids.push_back(*piece.token);
     fmt::format_to(it, R"("token_ids":[{}],)", fmt::join(ids, ","));
   }
-  end(out, finish_rides_on_token() ? finish : nullptr, usage);
+  const std::string logprobs =
+      logprobs_of(prompt, piece.token ? std::span(&*piece.token, 1) : std::span<const TokenId>());
+  end(out, finish_rides_on_token() ? finish : nullptr, usage, logprobs);
 }
 
 void ResponseShape::close_choice(std::string& out, std::uint32_t index,
@@ -172,7 +203,26 @@ void ResponseShape::close_choice(std::string& out, std::uint32_t index,
 
 void ResponseShape::usage(std::string& out, const Usage& usage) const {
   out += head_;
-  fmt::format_to(std::back_inserter(out), "\"choices\":[],\"usage\":{}}}\n\n", format_usage(usage));
+  fmt::format_to(std::back_inserter(out), "\"choices\":[],\"usage\":{}}}\n\n",
+                 format_usage(usage, engine_ == model::Engine::Sglang ? UsageNulls::LeftOut
+                                                                      : UsageNulls::NotSglang));
+}
+
+void ResponseShape::abort(std::string& out) const {
+  begin(out, 0);
+  out +=
+      api_ == Api::Completions
+          ? R"("text":"",)"
+          : R"("delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":null},)";
+  out += R"("logprobs":null,"finish_reason":"abort","matched_stop":null}],"usage":null})";
+  out += "\n\n";
+}
+
+std::string ResponseShape::aborted(const Usage& usage) const {
+  ordered_json body = ordered_json::parse(
+      whole({{.text = {}, .finish = Finish::Stop, .prompt = nullptr}}, usage, ""));
+  body["choices"][0]["finish_reason"] = "abort";
+  return body.dump();
 }
 
 std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
@@ -187,7 +237,7 @@ std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, con
     ordered_json one;
     one["index"] = choice.index;
     if (api_ == Api::Completions) {
-      one["text"] = choice.text;
+      one["text"] = std::string(echo_of(choice.index)) + choice.text;
     } else {
       ordered_json message{{"role", "assistant"}, {"content", choice.text}};
       if (tool_call_) {
@@ -200,7 +250,7 @@ std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, con
       }
       one["message"] = std::move(message);
     }
-    one["logprobs"] = nullptr;
+    one["logprobs"] = ordered_json::parse(logprobs_of(choice.prompt, choice.tokens));
     one["finish_reason"] = to_string(choice.finish);
     one[engine_ == model::Engine::Sglang ? "matched_stop" : "stop_reason"] =
         choice.matched_stop ? ordered_json(*choice.matched_stop) : ordered_json(nullptr);
@@ -208,7 +258,8 @@ std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, con
       one[engine_ == model::Engine::Sglang && api_ == Api::Chat ? "response_token_ids"
                                                                 : "token_ids"] =
           token_ids_json(choice.tokens);
-      if (api_ == Api::Completions || engine_ == model::Engine::Sglang) {
+      if (choice.prompt != nullptr &&
+          (api_ == Api::Completions || engine_ == model::Engine::Sglang)) {
         one["prompt_token_ids"] = token_ids_json(*choice.prompt);
       }
     }
@@ -218,7 +269,10 @@ std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, con
     }
     body["choices"].push_back(std::move(one));
   }
-  body["usage"] = ordered_json::parse(format_usage(usage));
+  const bool sglang = engine_ == model::Engine::Sglang;
+  body["usage"] =
+      ordered_json::parse(format_usage(usage, sglang ? UsageNulls::Told : UsageNulls::NotSglang));
+  if (sglang) body["metadata"] = {{"weight_version", "default"}};
   return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,9 @@ class ResponseShape {
                      const std::vector<TokenId>* prompt = nullptr) const;
   void close_choice(std::string& out, std::uint32_t index, const AnswerPlan& plan) const;
   virtual void usage(std::string& out, const Usage& usage) const;
+  // SGLang: the chunk and the whole answer of a request that was aborted by its name.
+  void abort(std::string& out) const;
+  std::string aborted(const Usage& usage) const;
   static void done(std::string& out) { out += "data: [DONE]\n\n"; }
 
   // Whether the last token's chunk carries the finish reason; else `close_choice` does.
@@ -70,13 +74,23 @@ class ResponseShape {
   void begin(std::string& out, std::uint32_t index,
              const std::vector<TokenId>* prompt = nullptr) const;
   bool streams_token_ids() const;
-  void end(std::string& out, const AnswerPlan* finish, const Usage* usage) const;
+  void end(std::string& out, const AnswerPlan* finish, const Usage* usage,
+           std::string_view logprobs = "null") const;
+  // Of SGLang's completions: what a choice begins with, and its log-probabilities. `prompt` is
+  // there where its own are told.
+  std::string_view echo_of(std::uint32_t index) const;
+  std::string logprobs_of(const std::vector<TokenId>* prompt,
+                          std::span<const TokenId> tokens) const;
 
  protected:
   model::Engine engine_;
   Api api_;
   bool tool_call_;
   bool token_ids_;
+  std::uint32_t samples_;
+  std::vector<std::string> echoes_;
+  std::optional<std::uint32_t> logprobs_;
+  bool input_logprobs_;    // this worker knows the prompt's
   std::string tool_name_;  // as a JSON string
   std::string id_;
   std::string head_;  // of every chunk, up to the list of choices
@@ -90,7 +104,9 @@ std::unique_ptr<ResponseShape> make_response_shape(const Options& options,
                                                    std::int64_t created);
 
 std::string_view to_string(Finish finish);
-std::string format_usage(const Usage& usage);
+// Whether SGLang's further members are there, and those of them that are null.
+enum class UsageNulls { NotSglang, LeftOut, Told };
+std::string format_usage(const Usage& usage, UsageNulls nulls = UsageNulls::NotSglang);
 // Quoted and escaped.
 std::string json_string(std::string_view text);
 

@@ -55,7 +55,7 @@ Result<void> Server::start() {
   if (auto opened = open_doors(); !opened) return opened;
   if (auto opened = open_feeds(); !opened) return opened;
   services_.emplace(options_, model::Endpoint{options_.host, options_.port}, *tokens_, engine_,
-                    faults_, log_);
+                    faults_, log_, names_);
   const auto executor = io_.get_executor();
   if (has_bootstrap()) spawn(executor, accept(bootstrap_door_, Door::Bootstrap));
   if (options_.has_control) {

@@ -66,6 +66,7 @@ class Server {
   boost::asio::awaitable<void> answer_health(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> healthy(const HttpRequest& request);
   boost::asio::awaitable<bool> answer_engine(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<bool> answer_sglang(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_cache(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_tokens(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_simulator(Connection& connection, const HttpRequest& request);
@@ -84,6 +85,7 @@ class Server {
   zmq::context_t zmq_;
   EngineCore engine_;
   RequestLog log_;
+  RequestNames names_;
   std::optional<GenerationServices> services_;
   Acceptor engine_door_;
   Acceptor bootstrap_door_;

@@ -5,6 +5,7 @@
 #include "sim/health_request.h"
 #include "sim/introspection.h"
 #include "sim/server.h"
+#include "sim/sglang_info.h"
 #include "sim/token_routes.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -25,6 +26,7 @@ using asio::experimental::awaitable_operators::operator||;
 using model::Engine;
 using nlohmann::json;
 
+constexpr model::Version kWithoutOldLoads{0, 5, 23};
 constexpr std::string_view kNotFound = R"({"detail":"Not Found"})";
 constexpr std::string_view kNotAllowed = R"({"detail":"Method Not Allowed"})";
 
@@ -116,6 +118,7 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
   }
   if (request.method == "POST" && co_await answer_tokens(connection, request)) co_return true;
   if (co_await answer_cache(connection, request)) co_return true;
+  if (engine == Engine::Sglang && co_await answer_sglang(connection, request)) co_return true;
   const bool reading = request.method == "GET" || request.method == "HEAD";
   if (reading && is_health(engine, path)) {
     co_await answer_health(connection, request);
@@ -150,6 +153,33 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
     co_await connection.send(200, type, *body);
   } else {
     co_await connection.send_json(405, kNotAllowed, {{"allow", "GET"}});
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> Server::answer_sglang(Connection& connection, const HttpRequest& request) {
+  const std::string& path = request.path;
+  if (path == "/abort_request" && request.method == "POST") {
+    const json body = json::parse(request.body, nullptr, false);
+    const json rid = body.is_object() ? body.value("rid", json()) : json();
+    if (rid.is_string()) names_.abort(rid.get<std::string>());
+    co_await connection.send(200, {}, {});
+    co_return true;
+  }
+  if (request.method != "GET") co_return false;
+  if (path == "/ready") {
+    co_await connection.send(200, {}, {});
+  } else if (path == "/model_info" || path == "/get_model_info") {
+    co_await connection.send_json(200, model_info_body(options_));
+  } else if (path == "/get_load" && options_.release() < kWithoutOldLoads) {
+    co_await connection.send_json(200, old_loads_body(options_, engine_));
+  } else if (path == "/v1/loads") {
+    const auto body = loads_body(options_, engine_, request.query);
+    // SGLang does not expect that it is asked for anything else.
+    co_await connection.send(body ? 200 : 500, body ? "application/json" : "text/plain",
+                             body ? *body : "Internal Server Error");
+  } else {
+    co_return false;
   }
   co_return true;
 }

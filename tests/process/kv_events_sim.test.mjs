@@ -77,7 +77,8 @@ const FORMATS = [
   { flags: { engine: 'vllm', engineVersion: '0.9.2' }, frames: 3, stored: ['array 6'], removed: ['array 2'] },
   { flags: { engine: 'vllm', kvHash: 'bin', kvHashSeed: '42' }, frames: 4, stored: ['map 11 bin 32'], removed: ['map 4 bin 32'] },
   { flags: { engine: 'vllm', kvEncoding: 'array', kvReplayFraming: 3 }, frames: 3, stored: ['array 12'], removed: ['array 4'] },
-  { flags: { engine: 'sglang' }, frames: 3, stored: ['array 7'], removed: ['array 3'] },
+  { flags: { engine: 'sglang' }, frames: 4, stored: ['map 7'], removed: ['map 3'] },
+  { flags: { engine: 'sglang', engineVersion: '0.5.18' }, frames: 3, stored: ['array 7'], removed: ['array 3'] },
   { flags: { engine: 'sglang', engineVersion: '0.5.8', kvReplayFraming: 4 }, frames: 4, stored: ['array 6'], removed: ['array 2'] },
   { flags: { engine: 'trtllm' }, frames: 4, stored: ['map 8'], removed: ['map 3'] },
 ];
@@ -108,6 +109,7 @@ scenario('ranks have feeds of their own on consecutive ports', async (s) => {
     const { kv_events: told } = JSON.parse(await fetchText(sim.address, '/server_info'));
     assert.equal(`tcp://${told.endpoint_host}:${told.endpoint_port_base}`, sim.feed);
     assert.deepEqual([told.publisher, told.topic, told.block_size, told.dp_size], ['zmq', '', BLOCK, 3]);
+    assert.equal(`tcp://${told.endpoint_host}:${told.replay_endpoint_port_base}`, sim.replay);
   }
 });
 
@@ -204,7 +206,8 @@ scenario("vLLM's hashes are of what --prefix-caching-hash-algo says", async (s) 
 scenario('adapters and salts are told as the release tells them', async (s) => {
   const vllm = await Sim.telling(s, { ...SMALL, lora: 'sql' });
   const sglang = await Sim.telling(s, { ...SMALL, engine: 'sglang', lora: 'sql' });
-  for (const sim of [vllm, sglang]) {
+  const older = await Sim.telling(s, { ...SMALL, engine: 'sglang', engineVersion: '0.5.18', lora: 'sql' });
+  for (const sim of [vllm, sglang, older]) {
     const prompt = range(500, 9);
     await complete(sim, { prompt, max_tokens: 1 });
     await complete(sim, { prompt, max_tokens: 1, model: sim === vllm ? 'sql' : 'demo:sql' });
@@ -222,8 +225,12 @@ scenario('adapters and salts are told as the release tells them', async (s) => {
   assert.deepEqual([salted.lora_name, salted.extra_keys], [null, [['tenant'], null]]);
   assert.equal(new Set([plain, adapter, salted].map((event) => event.block_hashes[1])).size, 3);
 
-  const hidden = await storesOf(sglang);
-  assert.deepEqual(hidden[1].block_hashes, hidden[0].block_hashes, 'SGLang does not tell of adapters');
+  const told = await storesOf(sglang);
+  assert.deepEqual(told.map((event) => [event.lora_name, event.cache_salt]), [[undefined, undefined], ['sql', undefined], [undefined, 'tenant']]);
+  assert.equal(new Set(told.map((event) => event.block_hashes[1])).size, 3);
+
+  const hidden = await storesOf(older);
+  assert.deepEqual(hidden[1].block_hashes, hidden[0].block_hashes, 'SGLang before 0.5.23 does not tell of adapters');
   assert.notDeepEqual(hidden[2].block_hashes, hidden[0].block_hashes);
   assert.deepEqual(hidden.map((event) => event.cache_salt), [undefined, undefined, 'tenant']);
 });

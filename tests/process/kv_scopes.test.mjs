@@ -79,8 +79,23 @@ scenario('a key of SGLang\'s that no event tells', async (s) => {
   await staysApart(router, sim, { extra_key: 'team' });
 });
 
-scenario('an adapter of SGLang\'s', async (s) => {
+scenario('an adapter that SGLang tells of', async (s) => {
   const sim = await Sim.telling(s, { ...SMALL, engine: 'sglang', lora: 'sql' });
+  const router = await routerFor(s, sim, ['demo', 'demo:sql']);
+  await until('both models go by events', async () => {
+    const { caches } = await indexOf(router);
+    return caches.length === 2 && caches.every(({ feed, source }) => feed === 'live' && source === 'events');
+  });
+  for (const model of ['demo:sql', 'demo']) {
+    assert.equal(await believed(router, PROMPT, { model }), 0, model);
+    assert.equal((await compute(router, PROMPT, { model })).reported, 0, model);
+    await until(`its events tell ${model}`, async () => (await believed(router, PROMPT, { model })) === WHOLE);
+    assert.equal((await compute(router, PROMPT, { model })).reported, WHOLE, model);
+  }
+});
+
+scenario('an adapter of an older SGLang\'s', async (s) => {
+  const sim = await Sim.telling(s, { ...SMALL, engine: 'sglang', engineVersion: '0.5.18', lora: 'sql' });
   const router = await routerFor(s, sim, ['demo', 'demo:sql']);
   await until('both models go by decisions from the beginning', async () => {
     const { caches } = await indexOf(router);

@@ -89,7 +89,7 @@ scenario('token ids that the model does not have reach no worker', async (s) => 
   const fleet = await startFleet(s, { aggregated: 2 }, { engine: 'sglang' });
   const bad = {
     'a chat of ids': [chat('Hello', { input_ids: [1, 999999999] }), 'input_ids[1]', '999999999', '60255'],
-    'a prompt of ids': [completion([60256]), 'prompt[0]', '60256', '60255'],
+    'a prompt of ids': [completion([262144]), 'prompt[0]', '262144', '262143'],
     'lists of ids': [completion([[1], [2, -1]]), 'prompt[1][1]', '-1', '60255'],
     'no integer': [completion([1, 2.5]), 'prompt[1]', '2.5', '60255'],
     'an id of 32 bits': [completion([4294967296]), 'prompt[0]', '4294967296', '60255'],

@@ -227,6 +227,56 @@ TEST(Dialect, SamplingFieldsOfAWrongTypeAreRefusedButBySglang) {
   EXPECT_EQ(status(worker(Engine::Trtllm), chat(right)), 200);
 }
 
+TEST(Dialect, SglangRefusesSamplingThatCannotBe) {
+  const Options options = worker(Engine::Sglang);
+  for (const json& fields : std::vector<json>{{{"temperature", -3}},
+                                              {{"top_p", 0}},
+                                              {{"top_p", 1.5}},
+                                              {{"min_p", -0.1}},
+                                              {{"presence_penalty", 3}},
+                                              {{"repetition_penalty", 0}}}) {
+    EXPECT_EQ(status(options, chat(fields)), 400) << fields;
+  }
+  EXPECT_EQ(status(options, chat({{"temperature", 0}, {"top_p", 1}, {"min_p", 0}})), 200);
+}
+
+TEST(Dialect, SglangSaysWhatIsWrongInItsOwnWords) {
+  const auto message = [](const Options& options, Api api, const json& body) {
+    GenerationRequest request;
+    request.id = "rid";
+    const std::string raw = body.dump();
+    const auto read = read_request(options, api, body, request, {}, {kWords, raw});
+    return read ? std::string() : read.error().message();
+  };
+  Options options = worker(Engine::Sglang);
+  options.max_model_len = 20;
+  EXPECT_EQ(message(options, Api::Completions, {{"prompt", ""}}), "Prompt cannot be empty");
+  EXPECT_EQ(message(options, Api::Chat, {{"messages", json::array()}}),
+            "Messages cannot be empty.");
+  json negative = chat({});
+  negative["max_tokens"] = -1;
+  EXPECT_EQ(message(options, Api::Chat, negative), "max_new_tokens must be at least 0, got -1.");
+  EXPECT_EQ(message(options, Api::Completions, {{"prompt", std::vector<int>(30, 1)}}),
+            "The input (30 tokens) is longer than the model's context length (20 tokens).");
+  EXPECT_EQ(
+      message(worker(Engine::Sglang, Role::Decode), Api::Completions, {{"prompt", "a"}}),
+      "Invalid request: Disaggregated request received without bootstrap room id. req.rid='rid'");
+  EXPECT_EQ(message(options, Api::Completions, {{"prompt", "a"}, {"temperature", -3}}),
+            "temperature must be a non-negative finite number, got -3.0.");
+}
+
+// The schema allows null: the worker's own configuration has a port then.
+TEST(Dialect, SglangNeedsNoBootstrapPort) {
+  const Options options = worker(Engine::Sglang, Role::Decode);
+  const json meeting{{"bootstrap_room", 1}, {"bootstrap_host", "h"}};
+  EXPECT_EQ(status(options, chat(meeting)), 200);
+  json with_null = meeting;
+  with_null["bootstrap_port"] = nullptr;
+  EXPECT_EQ(status(options, chat(with_null)), 200);
+  with_null["bootstrap_port"] = 0;
+  EXPECT_EQ(status(options, chat(with_null)), 400);
+}
+
 TEST(Dialect, VllmAndSglangInsistOnTheContentType) {
   for (const Engine engine : {Engine::Vllm, Engine::Sglang}) {
     for (const char* type : {"application/json", "Application/JSON; charset=utf-8"})

@@ -201,6 +201,29 @@ TEST(KvEvent, SglangTellsASaltInAMap) {
             std::string::npos);
 }
 
+// Of 0.5.23 on: what is nothing is left out, and an adapter is told.
+TEST(KvEvent, SglangHasMapsWithoutNulls) {
+  const EventFormat format = event_format(engine(Engine::Sglang, "0.5.23"));
+  EXPECT_EQ(format.encoding, KvEncoding::Map);
+  EXPECT_EQ(batch(engine(Engine::Sglang, "0.5.23"),
+                  {BlocksStored{.hashes = {hash(0x7000000000000001)},
+                                .tokens = kFour,
+                                .scope = {.lora = "sql", .lora_id = 1, .salt = "t"}},
+                   BlockRemoved{.hash = hash(0x7000000000000001)}}),
+            "93cb41da26cb3010000092"
+            "89a474797065ab426c6f636b53746f726564"
+            "ac626c6f636b5f68617368657391cf7000000000000001"
+            "b1706172656e745f626c6f636b5f68617368c0"
+            "a9746f6b656e5f69647394017fcc80ccff"
+            "aa626c6f636b5f73697a6504"
+            "a76c6f72615f6964c0"
+            "a66d656469756da3475055"
+            "aa63616368655f73616c74a174"
+            "a96c6f72615f6e616d65a373716c"
+            "83a474797065ac426c6f636b52656d6f766564"
+            "ac626c6f636b5f68617368657391cf7000000000000001a66d656469756da347505500");
+}
+
 TEST(KvEvent, TrtllmHasMapsWithoutGroups) {
   EXPECT_EQ(
       batch(engine(Engine::Trtllm, "1.3.0"),
@@ -233,6 +256,7 @@ TEST(KvEvent, WhatIsAskedForWinsOverTheRelease) {
   EXPECT_EQ(replay_frames(options), 3U);
   EXPECT_EQ(replay_frames(engine(Engine::Vllm, "0.25.1")), 3U);
   EXPECT_EQ(replay_frames(engine(Engine::Sglang, "0.5.18")), 3U);
+  EXPECT_EQ(replay_frames(engine(Engine::Sglang, "0.5.23")), 4U);
   EXPECT_EQ(replay_frames(engine(Engine::Trtllm, "1.3.0")), 4U);
 }
 

@@ -34,6 +34,45 @@ TEST(Response, SglangChunksCarryNullsAndFinishApart) {
   EXPECT_EQ(event(last)["choices"][0]["finish_reason"], "stop");
 }
 
+TEST(Response, SglangCompletionsFinishOnTheLastToken) {
+  GenerationRequest request;
+  request.api = Api::Completions;
+  const ResponseShape shape(Engine::Sglang, request, "rid", "demo", 99);
+  EXPECT_TRUE(shape.finish_rides_on_token());
+  const AnswerPlan plan{.finish = Finish::Length};
+  std::string token;
+  shape.token(token, 0, {"ka", 5}, &plan, nullptr);
+  EXPECT_EQ(event(token)["choices"][0]["finish_reason"], "length");
+}
+
+TEST(Response, SglangEchoesThePromptWithItsLogprobsWhereItComputedThem) {
+  const std::vector<TokenId> prompt{7, 8};
+  for (const Phase phase : {Phase::Aggregated, Phase::Prefill, Phase::Decode}) {
+    GenerationRequest request;
+    request.api = Api::Completions;
+    request.phase = phase;
+    request.echoes = {"say \"hi\""};
+    request.logprobs = 1;
+    const ResponseShape shape(Engine::Sglang, request, "rid", "demo", 99);
+    const json tokens = phase == Phase::Decode ? json({"9"}) : json({"7", "8", "9"});
+    const json whole = json::parse(
+        shape.whole({{.index = 0, .text = "ka", .tokens = {9}, .prompt = &prompt}}, {}, ""));
+    EXPECT_EQ(whole["choices"][0]["text"], "say \"hi\"ka");
+    EXPECT_EQ(whole["choices"][0]["logprobs"]["tokens"], tokens);
+    EXPECT_EQ(whole["usage"]["reasoning_tokens"], 0);
+    EXPECT_TRUE(whole["usage"]["completion_tokens_details"].is_null());
+    EXPECT_EQ(whole["metadata"]["weight_version"], "default");
+    std::string first;
+    shape.token(first, 0, {"ka", 9}, nullptr, nullptr, &prompt);
+    EXPECT_EQ(event(first)["choices"][0]["text"], "say \"hi\"ka");
+    EXPECT_EQ(event(first)["choices"][0]["logprobs"]["tokens"], tokens);
+    std::string second;
+    shape.token(second, 0, {"lo", 10}, nullptr, nullptr);
+    EXPECT_EQ(event(second)["choices"][0]["text"], "lo");
+    EXPECT_EQ(event(second)["choices"][0]["logprobs"]["tokens"], json({"10"}));
+  }
+}
+
 TEST(Response, UsageChunkHasNoChoices) {
   const ResponseShape shape(Engine::Trtllm, chat_request(), "x", "demo", 1);
   std::string out;
