@@ -20,8 +20,9 @@ namespace baton::overlap {
 
 using Clock = std::chrono::steady_clock;
 
-// What sets blocks apart in an engine's cache and is in none of its events.
-struct Hidden {
+// What sets blocks apart in an engine's cache and is in none of its events. Of a size that is loaded
+// and stored at once.
+struct alignas(4) Hidden {
   bool salts = false;
   bool adapters = false;
   bool keys = false;  // see PromptScope
