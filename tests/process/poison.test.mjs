@@ -88,11 +88,11 @@ scenario('requests that lose their worker by no fault of theirs are served by an
 scenario('token ids that the model does not have reach no worker', async (s) => {
   const fleet = await startFleet(s, { aggregated: 2 }, { engine: 'sglang' });
   const bad = {
-    'a chat of ids': [chat('Hello', { input_ids: [1, 999999999] }), 'input_ids[1]', '999999999', '60255'],
+    'a chat of ids': [chat('Hello', { input_ids: [1, 999999999] }), 'input_ids[1]', '999999999', '262143'],
     'a prompt of ids': [completion([262144]), 'prompt[0]', '262144', '262143'],
-    'lists of ids': [completion([[1], [2, -1]]), 'prompt[1][1]', '-1', '60255'],
-    'no integer': [completion([1, 2.5]), 'prompt[1]', '2.5', '60255'],
-    'an id of 32 bits': [completion([4294967296]), 'prompt[0]', '4294967296', '60255'],
+    'lists of ids': [completion([[1], [2, -1]]), 'prompt[1][1]', '-1', '262143'],
+    'no integer': [completion([1, 2.5]), 'prompt[1]', '2.5', '262143'],
+    'an id of 32 bits': [completion([4294967296]), 'prompt[0]', '4294967296', '262143'],
   };
   for (const [name, [body, param, id, limit]] of Object.entries(bad)) {
     await s.step(name, async () => {
@@ -103,6 +103,6 @@ scenario('token ids that the model does not have reach no worker', async (s) => 
     });
   }
   for (const { requests } of await fleet.states()) assert.equal(requests, 0);
-  const good = completion([60255, 1]);
+  const good = completion([262143, 1]);
   assert.equal((await ask(fleet.router, good)).status, 200);
 });

@@ -104,9 +104,9 @@ TEST(Generate, RefusesABiasBeyondTheVocabulary) {
     return answer && !*answer ? answer->error().message() : "";
   };
   EXPECT_EQ(refusal(Engine::Sglang, R"({"-1":0})"),
-            "logit_bias must has keys in [0, 60255], got -1.");
+            "logit_bias must has keys in [0, 262143], got -1.");
   EXPECT_NE(refusal(Engine::Sglang, R"({"262144":0})"), "");
-  EXPECT_EQ(refusal(Engine::Sglang, R"({"60255":0})"), "");
+  EXPECT_EQ(refusal(Engine::Sglang, R"({"262143":0})"), "");
   EXPECT_EQ(refusal(Engine::Vllm, R"({"-1":0})"), "");
 }
 
