@@ -45,7 +45,7 @@ bool is_unset(const Value& value) {
   return value.is_none() || (value.is_string() && value.as_string() == "auto");
 }
 
-Result<void> read_tools(const wire::JsonObject& body, ChatRequest& request) {
+Result<void> read_tools(const wire::JsonObject& body, const Rules&, ChatRequest& request) {
   const auto sent = member(body, "tools");
   if (!sent) return fail(sent.error());
   if (!*sent) return {};
@@ -67,11 +67,15 @@ Result<void> read_documents(const Value& documents, std::string place, ChatReque
   return {};
 }
 
-Result<void> read_kwargs(const Dict& kwargs, ChatRequest& request) {
+Result<void> read_kwargs(const Dict& kwargs, const Rules& rules, ChatRequest& request) {
   for (const auto& [key, value] : kwargs) {
     const std::string_view name = key.as_string();
     if (name == "messages") return refuse("chat_template_kwargs.messages", "cannot be set");
-    if (is_unset(value)) continue;
+    if (is_unset(value)) {
+      const bool argument = std::ranges::find(kNotVariables, name) != std::end(kNotVariables);
+      if (rules.keeps_unset_variables && !argument) request.kwargs.set(key, value);
+      continue;
+    }
     if (name == "chat_template") request.brings_template = true;
     if (name == "tools") request.tools = value;
     if (name == "documents") {
@@ -93,7 +97,8 @@ void set_effort(const Value& effort, bool thinking_is_set, ChatRequest& request)
 }
 
 // The members of the body go before those of chat_template_kwargs.
-Result<void> read_variables(const wire::JsonObject& body, ChatRequest& request) {
+Result<void> read_variables(const wire::JsonObject& body, const Rules& rules,
+                            ChatRequest& request) {
   const auto kwargs = member(body, "chat_template_kwargs");
   if (!kwargs) return fail(kwargs.error());
   bool thinking_is_set = false;
@@ -101,7 +106,7 @@ Result<void> read_variables(const wire::JsonObject& body, ChatRequest& request) 
     if (!(*kwargs)->is_dict()) return refuse("chat_template_kwargs", "must be an object");
     const Dict& entries = (*kwargs)->as_dict();
     thinking_is_set = entries.find("enable_thinking"sv) != nullptr;
-    if (auto read = read_kwargs(entries, request); !read) return read;
+    if (auto read = read_kwargs(entries, rules, request); !read) return read;
   }
   const auto documents = member(body, "documents");
   if (!documents) return fail(documents.error());
@@ -114,7 +119,7 @@ Result<void> read_variables(const wire::JsonObject& body, ChatRequest& request) 
   return {};
 }
 
-Result<void> read_flags(const wire::JsonObject& body, ChatRequest& request) {
+Result<void> read_flags(const wire::JsonObject& body, const Rules&, ChatRequest& request) {
   const auto continues = flag(body, "continue_final_message", false);
   if (!continues) return fail(continues.error());
   // The two exclude each other. vLLM wants the second switched off by name, SGLang does not ask.
@@ -140,15 +145,17 @@ bool brings_ids(const wire::JsonObject& body) {
 
 }  // namespace
 
-Result<ChatRequest> chat_request(const wire::JsonObject& body) {
+Result<ChatRequest> chat_request(const wire::JsonObject& body, const Rules& rules) {
   ChatRequest request;
   auto messages = member(body, "messages");
   if (!messages) return fail(messages.error());
   if (!*messages) return refuse("messages", "is missing");
   request.messages = std::move(**messages);
+  if (request.messages.is_list() && request.messages.as_list().empty())
+    return refuse("messages", "must not be empty");
   request.message_bytes = body.find("messages")->size();
   for (const auto read : {read_tools, read_variables, read_flags}) {
-    if (auto done = read(body, request); !done) return fail(done.error());
+    if (auto done = read(body, rules, request); !done) return fail(done.error());
   }
   if (is_given(body, "chat_template")) request.brings_template = true;
   if (request.brings_template) request.inexact = "the request brings its own chat template";

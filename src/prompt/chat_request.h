@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "prompt/jinja/value.h"
+#include "prompt/rules.h"
 #include "prompt/tokenizer/tokenizer.h"
 #include "wire/json_object.h"
 
@@ -28,8 +29,8 @@ struct ChatRequest {
   std::string inexact = {};  // why the engine will see other tokens
 };
 
-// Reads a body as vLLM does, with vLLM's defaults.
-Result<ChatRequest> chat_request(const wire::JsonObject& body);
+// Reads a body as vLLM does, with vLLM's defaults, but for what the rules of an engine change.
+Result<ChatRequest> chat_request(const wire::JsonObject& body, const Rules& rules);
 
 // All that a template is given: `base` (the model's special tokens), what the request adds or
 // changes, and the messages.

@@ -3,6 +3,7 @@
 #include "prompt/chat_template.h"
 
 #include "prompt/file_text.h"
+#include "prompt/messages.h"
 #include "wire/json_array.h"
 #include "wire/json_object.h"
 
@@ -99,7 +100,12 @@ Result<ChatTemplate> parsed(const Source* source) {
     return fail(Errc::InvalidRequest,
                 fmt::format("{}: {}", source->file, program.error().message()));
   }
-  return ChatTemplate{std::move(*program), content_format_of(source->text)};
+  return ChatTemplate{.program = std::move(*program),
+                      .formats = {content_format_of(source->text, ContentSearch::Members),
+                                  content_format_of(source->text, ContentSearch::Names),
+                                  content_format_of(source->text, ContentSearch::Macros)},
+                      .names_developers = names_developers(source->text),
+                      .names_content = source->text.contains("content")};
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include "prompt/content_format.h"
 #include "prompt/jinja/template.h"
 
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 
@@ -13,7 +15,13 @@ namespace baton::prompt {
 
 struct ChatTemplate {
   std::shared_ptr<const jinja::Template> program;
-  ContentFormat format;
+  std::array<ContentFormat, 3> formats = {};  // by ContentSearch
+  bool names_developers = false;              // see messages.h
+  bool names_content = false;                 // see final_message.h
+
+  ContentFormat format(ContentSearch search) const {
+    return formats[static_cast<std::size_t>(search)];
+  }
 };
 
 enum class WithTools { No, Yes };

@@ -5,10 +5,26 @@
 #include "prompt/jinja/ast_query.h"
 
 namespace baton::prompt {
+namespace {
 
-ContentFormat content_format_of(std::string_view source) {
-  return jinja::loops_over_member(source, "messages", "content") ? ContentFormat::Parts
-                                                                 : ContentFormat::Text;
+jinja::LoopSearch looked_for(ContentSearch search) {
+  switch (search) {
+    case ContentSearch::Members:
+      return jinja::LoopSearch::Members;
+    case ContentSearch::Names:
+      return jinja::LoopSearch::Names;
+    case ContentSearch::Macros:
+      break;
+  }
+  return jinja::LoopSearch::Macros;
+}
+
+}  // namespace
+
+ContentFormat content_format_of(std::string_view source, ContentSearch search) {
+  return jinja::loops_over_member(source, "messages", "content", looked_for(search))
+             ? ContentFormat::Parts
+             : ContentFormat::Text;
 }
 
 }  // namespace baton::prompt

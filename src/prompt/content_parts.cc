@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -48,6 +50,28 @@ constexpr MediaKind kMediaKinds[] = {
     {"file", "file", "a file"},
 };
 
+// Members of a part that vLLM knows, of which the template sees none but the text. Others reach it.
+constexpr std::string_view kPartMembers[] = {"audio_embeds",
+                                             "audio_url",
+                                             "closed",
+                                             "data",
+                                             "file",
+                                             "image_embeds",
+                                             "image_pil",
+                                             "image_url",
+                                             "input_audio",
+                                             "name",
+                                             "prompt_cache_breakpoint",
+                                             "refusal",
+                                             "text",
+                                             "thinking",
+                                             "type",
+                                             "uuid",
+                                             "video_embeds",
+                                             "video_url"};
+
+constexpr std::string_view kBillingHeader = "x-anthropic-billing-header";
+
 Value text_part(Value text) {
   static const Value kType("type");
   static const Value kText("text");
@@ -61,18 +85,22 @@ Value text_part(Value text) {
 // Gathers the parts of one message.
 class PartReader {
  public:
-  PartReader(ContentFormat format, std::size_t message) : format_(format), message_(message) {}
+  explicit PartReader(const ContentShape& shape) : shape_(shape) {}
 
   Result<void> add(const Value& part);
   Content finish() &&;
 
  private:
   std::string place(std::string_view member) const {
-    return fmt::format("messages[{}].content[{}]{}", message_, seen_ - 1, member);
+    return fmt::format("messages[{}].content[{}]{}", shape_.message, seen_ - 1, member);
   }
-  void add_text(Value text) {
-    if (format_ == ContentFormat::Parts) {
-      parts_.push_back(text_part(std::move(text)));
+  bool in_parts() const { return shape_.format == ContentFormat::Parts; }
+  // `source` is the part it stands in, where it stands in one.
+  void add_text(Value text, const Dict* source = nullptr) {
+    if (in_parts()) {
+      Value part = text_part(std::move(text));
+      if (source && shape_.rules.keeps_part_members) part = with_other_members(part, *source);
+      parts_.push_back(std::move(part));
     } else if (text.is_string() && !text.as_string().empty()) {  // an empty one adds no line
       parts_.push_back(std::move(text));
     }
@@ -80,31 +108,57 @@ class PartReader {
   void note(std::string reason) {
     if (inexact_.empty()) inexact_ = std::move(reason);
   }
+  static Value with_other_members(const Value& part, const Dict& source);
+  bool drops(std::string_view text, std::optional<Value>& rest) const;
   Result<void> add_text_of(const Dict& part, const TextKind& kind);
   void add_media(const MediaKind& kind);
   void add_reference(const Dict& part);
 
-  ContentFormat format_;
-  std::size_t message_;
+  const ContentShape& shape_;
   std::size_t seen_ = 0;
   List parts_;
   std::string inexact_;
 };
 
+Value PartReader::with_other_members(const Value& part, const Dict& source) {
+  const auto known = [](const Value& key) {
+    return std::ranges::find(kPartMembers, key.as_string()) != std::end(kPartMembers);
+  };
+  if (std::ranges::all_of(source, [&](const auto& member) { return known(member.key); }))
+    return part;
+  Dict out = part.as_dict();
+  for (const auto& [key, value] : source) {
+    if (!known(key)) out.set(key, value);
+  }
+  return out;
+}
+
+// Whether a system message's text part is left out, or shortened to `rest`.
+bool PartReader::drops(std::string_view text, std::optional<Value>& rest) const {
+  if (!shape_.of_system || !shape_.rules.drops_billing_header) return false;
+  const auto left = without_billing_header(text);
+  if (!left) return false;
+  if (left->empty()) return true;
+  rest = Value(*left);
+  return false;
+}
+
 Result<void> PartReader::add_text_of(const Dict& part, const TextKind& kind) {
   const Value* const text = find_present(part, kind.member);
   if (!text) {
-    if (!kind.skipped_without_text) add_text(Value::none());
+    if (!kind.skipped_without_text) add_text(Value::none(), &part);
     return {};
   }
   if (!text->is_string()) return refuse(place(fmt::format(".{}", kind.member)), "must be a string");
-  add_text(*text);
+  std::optional<Value> rest;
+  if (kind.type == "text" && drops(text->as_string(), rest)) return {};
+  add_text(rest ? *std::move(rest) : *text, &part);
   return {};
 }
 
 void PartReader::add_media(const MediaKind& kind) {
-  note(fmt::format("messages[{}] has {}", message_, kind.phrase));
-  if (format_ != ContentFormat::Parts) return;
+  note(fmt::format("messages[{}] has {}", shape_.message, kind.phrase));
+  if (!in_parts()) return;
   Dict part;
   part.set("type"sv, Value(kind.modality));
   parts_.push_back(std::move(part));
@@ -112,7 +166,7 @@ void PartReader::add_media(const MediaKind& kind) {
 
 void PartReader::add_reference(const Dict& part) {
   const Value* const name = part.find("name"sv);
-  if (format_ != ContentFormat::Parts) return add_text(name ? *name : Value::none());
+  if (!in_parts()) return add_text(name ? *name : Value::none());
   Dict reference;
   reference.set("type"sv, Value("tool_reference"));
   reference.set("name"sv, name ? *name : Value::none());
@@ -122,7 +176,9 @@ void PartReader::add_reference(const Dict& part) {
 Result<void> PartReader::add(const Value& value) {
   ++seen_;
   if (value.is_string()) {
-    add_text(value);
+    std::optional<Value> rest;
+    if (drops(value.as_string(), rest)) return {};
+    add_text(rest ? *std::move(rest) : value);
     return {};
   }
   if (!value.is_dict()) return refuse(place(""), "must be an object or a string");
@@ -155,12 +211,12 @@ Result<void> PartReader::add(const Value& value) {
   }
   // An engine newer than Baton may know it: that engine has the last word.
   note(fmt::format("{} has a type that Baton does not know ({})", place(""), name));
-  if (format_ == ContentFormat::Parts) parts_.push_back(value);
+  if (in_parts()) parts_.push_back(value);
   return {};
 }
 
 Content PartReader::finish() && {
-  if (format_ == ContentFormat::Parts) return {Value(std::move(parts_)), std::move(inexact_)};
+  if (in_parts()) return {Value(std::move(parts_)), std::move(inexact_)};
   if (parts_.size() == 1) return {std::move(parts_.front()), std::move(inexact_)};
   std::string joined;
   for (const Value& text : parts_) {
@@ -178,17 +234,29 @@ Value in_parts(Value text) {
   return parts;
 }
 
-Result<Content> content_of(const Value* content, ContentFormat format, std::size_t index) {
+std::optional<std::string_view> without_billing_header(std::string_view text) {
+  if (!text.starts_with(kBillingHeader)) return std::nullopt;
+  const std::size_t end = text.find('\n');
+  return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+}
+
+Result<Content> content_of(const Value* content, const ContentShape& shape) {
   const bool absent = !content || content->is_none();
   if (absent || content->is_string()) {
-    if (format == ContentFormat::Text) return Content{absent ? Value("") : *content};
-    return Content{absent ? Value(List()) : in_parts(*content)};
+    Value text = absent ? Value("") : *content;
+    const bool header = shape.of_system && shape.rules.drops_billing_header;
+    if (const auto rest = header ? without_billing_header(text.as_string()) : std::nullopt)
+      text = Value(*rest);
+    if (shape.format == ContentFormat::Text || !shape.rules.texts_in_parts)
+      return Content{std::move(text)};
+    const bool nothing = absent || (text.as_string().empty() && !content->as_string().empty());
+    return Content{nothing ? Value(List()) : in_parts(std::move(text))};
   }
   if (!content->is_list()) {
-    return refuse(fmt::format("messages[{}].content", index),
+    return refuse(fmt::format("messages[{}].content", shape.message),
                   "must be a string, a list of parts, or null");
   }
-  PartReader reader(format, index);
+  PartReader reader(shape);
   for (const Value& part : content->as_list()) {
     if (auto added = reader.add(part); !added) return fail(added.error());
   }

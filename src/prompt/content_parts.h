@@ -5,9 +5,12 @@
 #include "core/result.h"
 #include "prompt/content_format.h"
 #include "prompt/jinja/value.h"
+#include "prompt/rules.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace baton::prompt {
 
@@ -19,9 +22,20 @@ struct Content {
 
 // A text as a list of one part.
 jinja::Value in_parts(jinja::Value text);
-// Reshapes the content of message `index` as vLLM does before rendering. Text parts become text or
+// What is left of a system message's text or text part without the attribution line that some
+// clients put before it (Rules::drops_billing_header). nullopt where the text has none.
+std::optional<std::string_view> without_billing_header(std::string_view text);
+// Which content is reshaped, and how.
+struct ContentShape {
+  ContentFormat format = ContentFormat::Text;
+  std::size_t message = 0;  // its place in the request
+  bool of_system = false;
+  Rules rules = {};
+};
+
+// Reshapes a message's content as the engine does before rendering. Text parts become text or
 // {type, text}; images and their like are named in `inexact`, as are parts that Baton does not know.
 // Differs in SGLang, which joins text parts with a blank instead of a line end.
-Result<Content> content_of(const jinja::Value* content, ContentFormat format, std::size_t index);
+Result<Content> content_of(const jinja::Value* content, const ContentShape& shape);
 
 }  // namespace baton::prompt

@@ -31,6 +31,26 @@ bool is_text_part(const Value& part) {
   return type && type->is_string() && type->as_string() == "text";
 }
 
+// The text of a system message, of which several are merged into one.
+std::string text_of(const Value& content) {
+  if (content.is_string()) return std::string(content.as_string());
+  std::string joined;
+  if (!content.is_list()) return joined;
+  bool first = true;
+  for (const Value& part : content.as_list()) {
+    const Value* const text = part.is_dict() ? part.as_dict().find("text"sv) : &part;
+    if (!text || !text->is_string()) continue;
+    if (!std::exchange(first, false)) joined += '\n';
+    joined += text->as_string();
+  }
+  return joined;
+}
+
+bool has_role(const Value& message, std::string_view name) {
+  const Value* const role = message.as_dict().find("role"sv);
+  return role && role->is_string() && role->as_string() == name;
+}
+
 // Results of tools are text for most templates, also for those that want parts.
 Value flattened(const Value& content) {
   if (!content.is_list()) return content;
@@ -46,7 +66,7 @@ Value flattened(const Value& content) {
 }
 
 // Most messages are just a role and a text, and need little rebuilding or none. Nothing for others.
-std::optional<Value> role_and_text(const Value& message, ContentFormat format) {
+std::optional<Value> role_and_text(const Value& message, ContentFormat format, const Rules& rules) {
   const std::vector<Dict::Entry>& entries = message.as_dict().entries();
   if (entries.size() != 2) return std::nullopt;
   const bool in_order = entries[0].key.as_string() == "role";
@@ -57,7 +77,11 @@ std::optional<Value> role_and_text(const Value& message, ContentFormat format) {
   if (!fits) return std::nullopt;
   const std::string_view name = role.value.as_string();
   if (name == "developer") return std::nullopt;
-  const bool parts = format == ContentFormat::Parts && name != "tool";
+  if (name == "system" && rules.drops_billing_header &&
+      without_billing_header(content.value.as_string())) {
+    return std::nullopt;
+  }
+  const bool parts = format == ContentFormat::Parts && rules.texts_in_parts && name != "tool";
   if (in_order && !parts) return message;
   Dict out;
   out.reserve(2);
@@ -68,7 +92,8 @@ std::optional<Value> role_and_text(const Value& message, ContentFormat format) {
 
 class ConversationReader {
  public:
-  ConversationReader(ContentFormat format, std::size_t messages) : format_(format) {
+  ConversationReader(ContentFormat format, const Rules& rules, std::size_t messages)
+      : format_(format), rules_(rules) {
     conversation_.messages.reserve(messages);
   }
 
@@ -82,6 +107,7 @@ class ConversationReader {
   }
 
   ContentFormat format_;
+  const Rules& rules_;
   Conversation conversation_;
 };
 
@@ -106,7 +132,7 @@ Result<void> ConversationReader::add_assistant_members(const Dict& message, std:
 Result<void> ConversationReader::add(const Value& value) {
   const std::size_t index = conversation_.messages.size();
   if (!value.is_dict()) return refuse(fmt::format("messages[{}]", index), "must be an object");
-  if (auto simple = role_and_text(value, format_)) {
+  if (auto simple = role_and_text(value, format_, rules_)) {
     conversation_.messages.push_back(*std::move(simple));
     return {};
   }
@@ -115,11 +141,13 @@ Result<void> ConversationReader::add(const Value& value) {
   if (!role || !role->is_string()) {
     return refuse(fmt::format("messages[{}].role", index), "must be a string");
   }
-  auto content = content_of(message.find("content"sv), format_, index);
+  const std::string_view name = role->as_string();
+  auto content = content_of(
+      message.find("content"sv),
+      {.format = format_, .message = index, .of_system = name == "system", .rules = rules_});
   if (!content) return fail(content.error());
   note(std::move(content->inexact));
 
-  const std::string_view name = role->as_string();
   Dict out;
   out.reserve(6);
   out.set("role"sv, *role);
@@ -143,13 +171,51 @@ Result<void> ConversationReader::add(const Value& value) {
 
 }  // namespace
 
-Result<Conversation> conversation_of(const Value& messages, ContentFormat format) {
+Result<Conversation> conversation_of(const Value& messages, ContentFormat format,
+                                     const Rules& rules) {
   if (!messages.is_list()) return refuse("messages", "must be a list");
-  ConversationReader reader(format, messages.as_list().size());
+  ConversationReader reader(format, rules, messages.as_list().size());
   for (const Value& message : messages.as_list()) {
     if (auto added = reader.add(message); !added) return fail(added.error());
   }
   return std::move(reader).finish();
+}
+
+bool names_developers(std::string_view source) {
+  return source.contains(R"("developer")") || source.contains("'developer'");
+}
+
+void developers_to_system(List& messages) {
+  const auto is_developer = [](const Value& message) { return has_role(message, "developer"); };
+  if (std::ranges::none_of(messages, is_developer)) return;
+  List others;
+  std::string merged;
+  bool several = false;
+  for (std::size_t at = 0; at < messages.size(); ++at) {
+    if (is_developer(messages[at])) {
+      Dict changed;
+      for (const auto& [key, value] : messages[at].as_dict()) {
+        if (key.as_string() != "tools") changed.set(key, value);
+      }
+      changed.set("role"sv, Value("system"));
+      messages[at] = Value(std::move(changed));
+    }
+    if (!has_role(messages[at], "system")) {
+      others.push_back(messages[at]);
+      continue;
+    }
+    several = several || at > 0;
+    const std::string text = text_of(*messages[at].as_dict().find("content"sv));
+    if (!text.empty() && !merged.empty()) merged += "\n\n";
+    merged += text;
+  }
+  if (!several) return;
+  Dict system;
+  system.set("role"sv, Value("system"));
+  system.set("content"sv, Value(std::move(merged)));
+  messages.clear();
+  messages.emplace_back(std::move(system));
+  messages.insert(messages.end(), others.begin(), others.end());
 }
 
 }  // namespace baton::prompt

@@ -61,24 +61,33 @@ jinja::Limits limits_of(Effort effort) {
 }  // namespace
 
 struct Preprocessor::Parts {
-  std::shared_ptr<const Tokenizer> tokenizer;
+  // As one release of transformers reads the files, and what is remembered of its work.
+  struct Reading {
+    std::shared_ptr<const Tokenizer> tokenizer;
+    std::unique_ptr<SegmentCache> cache = nullptr;
+  };
+  Reading current;
+  Reading earlier;  // without a tokenizer where it reads them no differently
   ChatTemplates templates;
   ModelFacts facts;
   jinja::Dict special_tokens = {};  // as variables of a template
-  std::unique_ptr<SegmentCache> cache = nullptr;
 
+  const Reading& reading(const Rules& rules) const {
+    return rules.transformers == Transformers::V4 && earlier.tokenizer ? earlier : current;
+  }
   Result<Rendered> render(const ChatRequest& request, const wire::JsonObject& body,
                           const Occasion& occasion) const;
   Result<TokenIds> encode(std::string_view text, AddSpecial add_special,
                           const Occasion& occasion) const {
-    return tokenizer->encode(
+    const Reading& as = reading(occasion.rules);
+    return as.tokenizer->encode(
         text, {.add_special = add_special,
-               .cache = cache.get(),
+               .cache = as.cache.get(),
                .stop = occasion.stop,
                .give_way = occasion.effort == Effort::Full ? GiveWay::Yes : GiveWay::No});
   }
   bool knows(TokenId id) const {
-    return id < facts.vocabulary_size.value_or(0) || tokenizer->token(id).has_value();
+    return id < facts.vocabulary_size.value_or(0) || current.tokenizer->token(id).has_value();
   }
   Result<void> check(const TokenIds& ids) const {
     const auto unknown = std::ranges::find_if(ids, [&](TokenId id) { return !knows(id); });
@@ -102,11 +111,16 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
                                                kNone)),
         {.inexact = request.inexact.empty() ? std::string(kNone) : request.inexact}};
   }
-  auto conversation = conversation_of(request.messages, chosen->format);
+  auto conversation = conversation_of(
+      request.messages, chosen->format(occasion.rules.content_search), occasion.rules);
   if (!conversation) return fail(conversation.error());
   Exactness exactness = exactness_of(request, *conversation, body);
+  if (occasion.rules.developer_as_system && !chosen->names_developers)
+    developers_to_system(conversation->messages);
   std::string final_text;
   if (request.continue_final_message) {
+    if (occasion.rules.transformers == Transformers::V5 && !chosen->names_content)
+      return refuse("continue_final_message", "cannot be kept: the chat template has no content");
     auto text = tag_final_message(conversation->messages);
     if (!text) return fail(text.error());
     final_text = std::move(*text);
@@ -134,21 +148,35 @@ Result<std::shared_ptr<const Preprocessor>> Preprocessor::load(const Sources& so
   if (!templates) return fail(templates.error());
   auto facts = model_facts(sources.folder);
   if (!facts) return fail(facts.error());
-  auto parts = std::make_unique<Parts>(Parts{
-      .tokenizer = std::move(*tokenizer), .templates = std::move(*templates), .facts = *facts});
-  for (const auto& [name, token] : parts->tokenizer->special_tokens()) {
+  auto parts = std::make_unique<Parts>(Parts{.current = {.tokenizer = std::move(*tokenizer)},
+                                             .earlier = {},
+                                             .templates = std::move(*templates),
+                                             .facts = *facts});
+  if (parts->current.tokenizer->differs_by_release()) {
+    auto earlier = Tokenizer::load(sources.folder, Transformers::V4);
+    if (!earlier) return fail(earlier.error());
+    parts->earlier.tokenizer = std::move(*earlier);
+  }
+  for (const auto& [name, token] : parts->current.tokenizer->special_tokens()) {
     parts->special_tokens.set(std::string_view(name), jinja::Value(token));
   }
-  if (sources.cache_bytes > 0) parts->cache = std::make_unique<SegmentCache>(sources.cache_bytes);
+  for (Parts::Reading* const one : {&parts->current, &parts->earlier}) {
+    if (one->tokenizer && sources.cache_bytes > 0)
+      one->cache = std::make_unique<SegmentCache>(sources.cache_bytes);
+  }
   return std::shared_ptr<const Preprocessor>(new Preprocessor(std::move(parts)));
 }
 
 Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion& occasion) const {
-  auto request = chat_request(body);
+  auto request = chat_request(body, occasion.rules);
   if (!request) return fail(request.error());
-  if (parts_->facts.coded_renderer && request->inexact.empty()) {
-    request->inexact = fmt::format("engines do not use the chat template of a {} model",
-                                   *parts_->facts.coded_renderer);
+  if (request->inexact.empty()) {
+    if (parts_->facts.coded_renderer) {
+      request->inexact = fmt::format("engines do not use the chat template of a {} model",
+                                     *parts_->facts.coded_renderer);
+    } else if (occasion.rules.chats_in_code) {
+      request->inexact = "a worker was started with a chat format of its own";
+    }
   }
   auto rendered = parts_->render(*request, body, occasion);
   if (!rendered) return fail(rendered.error());
@@ -172,7 +200,7 @@ Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion
 
 Result<std::string> Preprocessor::rendered(const wire::JsonObject& body,
                                            const Occasion& occasion) const {
-  const auto request = chat_request(body);
+  const auto request = chat_request(body, occasion.rules);
   if (!request) return fail(request.error());
   if (request->brings_template) return refuse("chat_template", "of a request is not rendered");
   auto rendered = parts_->render(*request, body, occasion);
@@ -207,7 +235,9 @@ Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
   return prepared;
 }
 
-const Tokenizer& Preprocessor::tokenizer() const { return *parts_->tokenizer; }
+const Tokenizer& Preprocessor::tokenizer(const Rules& rules) const {
+  return *parts_->reading(rules).tokenizer;
+}
 
 bool Preprocessor::has_chat_template() const { return !parts_->templates.empty(); }
 
@@ -220,7 +250,11 @@ std::optional<std::size_t> Preprocessor::max_model_length() const {
 }
 
 SegmentCache::Stats Preprocessor::cache_stats() const {
-  return parts_->cache ? parts_->cache->stats() : SegmentCache::Stats{};
+  SegmentCache::Stats sum;
+  for (const Parts::Reading* const one : {&parts_->current, &parts_->earlier}) {
+    if (one->cache) sum += one->cache->stats();
+  }
+  return sum;
 }
 
 }  // namespace baton::prompt

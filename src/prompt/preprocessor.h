@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/result.h"
+#include "prompt/rules.h"
 #include "prompt/tokenizer/segment_cache.h"
 #include "prompt/tokenizer/token.h"
 #include "prompt/tokenizer/tokenizer.h"
@@ -36,6 +37,7 @@ struct Occasion {
   std::chrono::system_clock::time_point now;
   std::stop_token stop = {};
   Effort effort = Effort::Full;
+  Rules rules = {};  // of the engines that will get it
 };
 
 // A request's prompts as the engine will see them; several where a completion names several.
@@ -69,7 +71,7 @@ class Preprocessor {
   // What the chat template makes of a body, before tokenizing.
   Result<std::string> rendered(const wire::JsonObject& body, const Occasion& occasion) const;
 
-  const Tokenizer& tokenizer() const;
+  const Tokenizer& tokenizer(const Rules& rules = {}) const;
   bool has_chat_template() const;
   // The model's longest context, where its files say so.
   std::optional<std::size_t> max_model_length() const;

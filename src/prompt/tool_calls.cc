@@ -21,15 +21,15 @@ using jinja::Value;
 
 constexpr std::string_view kSpace = " \t\r\n";
 
-// nullopt where the text is not JSON.
+// nullopt where they are no JSON object.
 std::optional<Value> arguments_of(const Value* arguments) {
-  if (!arguments) return Value(Dict());
-  if (arguments->is_dict() || arguments->is_list()) return *arguments;
-  if (!arguments->is_string()) return Value(Dict());
+  if (!arguments || arguments->is_none()) return Value(Dict());
+  if (arguments->is_dict()) return *arguments;
+  if (!arguments->is_string()) return std::nullopt;
   const std::string_view text = arguments->as_string();
   if (text.find_first_not_of(kSpace) == std::string_view::npos) return Value(Dict());
   auto parsed = jinja::value_from_json(text);
-  if (!parsed) return std::nullopt;
+  if (!parsed || !parsed->is_dict()) return std::nullopt;
   return std::move(*parsed);
 }
 
@@ -54,9 +54,9 @@ Result<ToolCalls> tool_calls_of(const Value& calls, std::size_t index) {
     }
     auto arguments = arguments_of(function->as_dict().find("arguments"sv));
     if (!arguments) {
-      // Some engines refuse this, others take it for an empty object.
+      // Some releases refuse this, some hand it on, others take it for an empty object.
       if (reshaped.inexact.empty()) {
-        reshaped.inexact = place(number, ".function.arguments is not JSON");
+        reshaped.inexact = place(number, ".function.arguments is no JSON object");
       }
       arguments = Value(Dict());
     }

@@ -17,34 +17,70 @@
 namespace baton::prompt::jinja {
 namespace {
 
-// What a template assigns and what it loops over, in the order of its text.
+// What a template assigns, loops over, defines and calls, in the order of its text.
 struct Findings {
+  struct Loop {
+    const ForStatement* statement;
+    std::vector<const Macro*> macros;  // around it
+  };
   std::vector<const SetStatement*> assignments;
-  std::vector<const ForStatement*> loops;
+  std::vector<Loop> loops;
+  std::vector<const Macro*> macros;
+  std::vector<const CallExpression*> calls;
 
   void add(const Block& block) {
     for (const std::unique_ptr<Statement>& statement : block) add(*statement);
   }
   void add(const Statement& statement);
+
+ private:
+  void add_calls(const Expression* expression);
+  void add_calls(const Macro& macro) {
+    for (const Macro::Parameter& parameter : macro.parameters) add_calls(parameter.fallback.get());
+  }
+  std::vector<const Macro*> around_;
 };
+
+void Findings::add_calls(const Expression* expression) {
+  if (!expression) return;
+  if (const auto* const call = dynamic_cast<const CallExpression*>(expression))
+    calls.push_back(call);
+  expression->each_child([this](Expression& child) { add_calls(&child); });
+}
 
 void Findings::add(const Statement& statement) {
   if (const auto* const set = dynamic_cast<const SetStatement*>(&statement)) {
     assignments.push_back(set);
+    add_calls(set->value.get());
+  } else if (const auto* const output = dynamic_cast<const OutputStatement*>(&statement)) {
+    add_calls(output->expression.get());
   } else if (const auto* const loop = dynamic_cast<const ForStatement*>(&statement)) {
-    loops.push_back(loop);
+    loops.push_back({loop, around_});
+    add_calls(loop->over.get());
+    add_calls(loop->condition.get());
     add(loop->body);
     add(loop->otherwise);
   } else if (const auto* const choice = dynamic_cast<const IfStatement*>(&statement)) {
-    for (const IfStatement::Branch& branch : choice->branches) add(branch.body);
+    for (const IfStatement::Branch& branch : choice->branches) {
+      add_calls(branch.condition.get());
+      add(branch.body);
+    }
     add(choice->otherwise);
   } else if (const auto* const capture = dynamic_cast<const CaptureStatement*>(&statement)) {
+    for (const auto& filter : capture->filters) add_calls(filter.get());
     add(capture->body);
   } else if (const auto* const with = dynamic_cast<const WithStatement*>(&statement)) {
+    for (const auto& [target, value] : with->bindings) add_calls(value.get());
     add(with->body);
   } else if (const auto* const macro = dynamic_cast<const MacroStatement*>(&statement)) {
+    macros.push_back(&macro->macro);
+    add_calls(macro->macro);
+    around_.push_back(&macro->macro);
     add(macro->macro.body);
+    around_.pop_back();
   } else if (const auto* const call = dynamic_cast<const CallStatement*>(&statement)) {
+    add_calls(call->call.get());
+    add_calls(call->body);
     add(call->body.body);
   }
 }
@@ -110,32 +146,86 @@ bool is_any(const Expression& expression, const Names& names) {
   return std::ranges::any_of(names, [&](const std::string& n) { return is_name(expression, n); });
 }
 
-bool loops_in(const Block& block, std::string_view variable, std::string_view member) {
+bool is_member_of_any(const Expression* expression, const Names& items, std::string_view member) {
+  const Expression* const inner = bare(expression);
+  return inner && std::ranges::any_of(
+                      items, [&](const std::string& i) { return is_member(*inner, i, member); });
+}
+
+// The parameters of a macro that some call gives the member of an item.
+Names parameters_given(const Findings& findings, const Macro& macro, const Names& items,
+                       std::string_view member) {
+  Names given;
+  for (const CallExpression* const call : findings.calls) {
+    if (!is_name(*call->callee, macro.name)) continue;
+    const auto& positional = call->arguments.positional;
+    for (std::size_t at = 0; at < std::min(positional.size(), macro.parameters.size()); ++at) {
+      if (is_member_of_any(positional[at].get(), items, member))
+        given.push_back(macro.parameters[at].name);
+    }
+    for (const auto& [name, value] : call->arguments.named) {
+      const bool known = std::ranges::any_of(
+          macro.parameters, [&](const Macro::Parameter& one) { return one.name == name->view(); });
+      if (known && is_member_of_any(value.get(), items, member)) given.emplace_back(name->view());
+    }
+  }
+  return given;
+}
+
+// Role. Says of one loop after another whether it goes over the member.
+class LoopJudge {
+ public:
+  LoopJudge(const Findings& findings, const Names& items, std::string_view member,
+            LoopSearch search)
+      : findings_(findings), items_(items), member_(member), search_(search) {}
+
+  bool found(const Findings::Loop& loop) const {
+    const Expression* const over = loop.statement->over.get();
+    if (is_member_of_any(over, items_, member_)) return true;
+    const auto* const name = dynamic_cast<const NameExpression*>(over);
+    if (!name || search_ == LoopSearch::Members) return false;
+    const bool called_so = name->name == member_;
+    if (search_ == LoopSearch::Names) return called_so;
+    if (loop.macros.empty()) return called_so;
+    // The engines look at the innermost of those that are given the member at all.
+    for (auto macro = loop.macros.rbegin(); macro != loop.macros.rend(); ++macro) {
+      const Names given = parameters_given(findings_, **macro, items_, member_);
+      if (!given.empty()) return std::ranges::find(given, name->name) != given.end();
+    }
+    return false;
+  }
+
+ private:
+  const Findings& findings_;
+  const Names& items_;
+  std::string_view member_;
+  LoopSearch search_;
+};
+
+bool loops_in(const Block& block, std::string_view variable, std::string_view member,
+              LoopSearch search) {
   Findings findings;
   findings.add(block);
   const auto sequences = aliases(findings, variable);
   if (!sequences) return false;
   Names items;
-  for (const ForStatement* const loop : findings.loops) {
-    const Expression* const over = bare(loop->over.get());
-    if (over && is_any(*over, *sequences) && !take(loop->target, items)) return false;
+  for (const Findings::Loop& loop : findings.loops) {
+    const Expression* const over = bare(loop.statement->over.get());
+    if (over && is_any(*over, *sequences) && !take(loop.statement->target, items)) return false;
   }
-  for (const ForStatement* const loop : findings.loops) {
-    const Expression* const over = bare(loop->over.get());
-    const bool found = over && std::ranges::any_of(items, [&](const std::string& item) {
-                         return is_member(*over, item, member);
-                       });
-    if (found) return loop->target.form == Target::Form::Name;
+  const LoopJudge judge(findings, items, member, search);
+  for (const Findings::Loop& loop : findings.loops) {
+    if (judge.found(loop)) return loop.statement->target.form == Target::Form::Name;
   }
   return false;
 }
 
 }  // namespace
 
-bool loops_over_member(std::string_view source, std::string_view variable,
-                       std::string_view member) {
+bool loops_over_member(std::string_view source, std::string_view variable, std::string_view member,
+                       LoopSearch search) {
   try {
-    return loops_in(Parser(tokenize(source)).parse(), variable, member);
+    return loops_in(Parser(tokenize(source)).parse(), variable, member, search);
   } catch (const Failure&) {
     return false;
   }

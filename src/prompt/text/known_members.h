@@ -16,7 +16,7 @@ namespace baton::prompt {
 // What an object of one type may hold beside its type: all that Hugging Face's library writes or
 // once wrote, also where it changes no token. Unused names are empty.
 struct KnownMembers {
-  static constexpr std::size_t kMost = 5;
+  static constexpr std::size_t kMost = 6;
   std::string_view type;
   std::array<std::string_view, kMost> names = {};
 };

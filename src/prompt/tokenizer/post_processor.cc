@@ -18,7 +18,9 @@ constexpr KnownMembers kPostProcessors[] = {
     {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}},
     {"RobertaProcessing", {"sep", "cls", "trim_offsets", "add_prefix_space"}},
     {"Sequence", {"processors"}},
-    {"TemplateProcessing", {"single", "pair", "special_tokens"}},
+    // Command R's files say so; the library reads past the three.
+    {"TemplateProcessing",
+     {"single", "pair", "special_tokens", "add_prefix_space", "trim_offsets", "use_regex"}},
 };
 
 Result<TokenId> checked_id(const JsonSection& section, std::uint64_t id) {

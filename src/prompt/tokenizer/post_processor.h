@@ -15,6 +15,7 @@ namespace baton::prompt {
 struct PostProcessor {
   TokenIds before;
   TokenIds after;
+  bool operator==(const PostProcessor&) const = default;
 
   // Nothing where it is null. A feature that is not known is an error that names it.
   static Result<PostProcessor> from_json(simdjson::dom::element json);

@@ -23,10 +23,17 @@ namespace baton::prompt {
 class SegmentCache {
  public:
   struct Stats {
-    std::uint64_t hits;
-    std::uint64_t misses;
-    std::uint64_t hit_bytes;  // of text that needed no tokenizing
-    std::size_t bytes;        // held now, bookkeeping included
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    std::uint64_t hit_bytes = 0;  // of text that needed no tokenizing
+    std::size_t bytes = 0;        // held now, bookkeeping included
+    Stats& operator+=(const Stats& other) {
+      hits += other.hits;
+      misses += other.misses;
+      hit_bytes += other.hit_bytes;
+      bytes += other.bytes;
+      return *this;
+    }
   };
 
   // Names a segment, known or not.

@@ -307,6 +307,8 @@ const std::vector<std::pair<std::string, std::string>>& Tokenizer::special_token
   return parts_->special_tokens;
 }
 
+bool Tokenizer::differs_by_release() const { return parts_->differs_by_release; }
+
 bool Tokenizer::byte_level() const {
   return parts_->pre_tokenizer != nullptr && parts_->pre_tokenizer->byte_level() &&
          parts_->decoder != nullptr && parts_->decoder->byte_level() && parts_->model->complete() &&

@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "prompt/tokenizer/segment_cache.h"
 #include "prompt/tokenizer/token.h"
+#include "prompt/tokenizer/tokenizer_release.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -40,12 +41,15 @@ struct Encoding {
 // Confinement. Immutable; any thread.
 class Tokenizer {
  public:
-  // From a folder with tokenizer.json (or a tiktoken rank file), and tokenizer_config.json where
-  // there is one, read as transformers reads it. What Baton does not know is refused by name.
-  static Result<std::shared_ptr<const Tokenizer>> load(const std::filesystem::path& folder);
+  // From a folder with tokenizer.json (or a tiktoken rank file), tokenizer_config.json and
+  // config.json where they are there, read as that release of transformers reads them. What Baton
+  // does not know is refused by name.
+  static Result<std::shared_ptr<const Tokenizer>> load(const std::filesystem::path& folder,
+                                                       Transformers release = Transformers::V5);
   // The same from texts; `config_json` may be empty.
   static Result<std::shared_ptr<const Tokenizer>> from_json(std::string tokenizer_json,
-                                                            std::string_view config_json);
+                                                            std::string_view config_json,
+                                                            const TokenizerOrigin& origin = {});
   static Result<std::shared_ptr<const Tokenizer>> from_tiktoken(std::string_view ranks,
                                                                 std::string_view config_json);
 
@@ -65,6 +69,8 @@ class Tokenizer {
   // The named special tokens of tokenizer_config.json (bos_token, eos_token, unk_token, pad_token …),
   // as chat templates see them.
   const std::vector<std::pair<std::string, std::string>>& special_tokens() const;
+  // Whether another release of transformers makes another tokenizer of the same files.
+  bool differs_by_release() const;
   // Bytes in, bytes out: decoding gives back what was encoded, as the normalizer left it.
   bool byte_level() const;
 

@@ -100,7 +100,8 @@ Result<void> read_settings(const JsonSection& file, TokenizerConfig& config) {
   const std::pair<std::string_view, std::optional<bool>*> flags[] = {
       {"add_bos_token", &config.add_bos},
       {"add_eos_token", &config.add_eos},
-      {"add_prefix_space", &config.add_prefix_space}};
+      {"add_prefix_space", &config.add_prefix_space},
+      {"legacy", &config.legacy}};
   for (const auto& [key, target] : flags) {
     const auto flag = find_flag(file, key);
     if (!flag) return fail(flag.error());
@@ -113,6 +114,12 @@ Result<void> read_settings(const JsonSection& file, TokenizerConfig& config) {
     if (!flag) return fail(flag.error());
     if (*flag) return file.wrong(fmt::format("\"{}\": true is not known to Baton", key));
   }
+  const auto name = file.find_text("tokenizer_class");
+  if (!name) return fail(name.error());
+  std::string_view bare = name->value_or("");
+  if (bare.ends_with("Fast")) bare.remove_suffix(4);
+  config.tokenizer_class = bare;
+  config.remote_code = file.find("auto_map").has_value();
   for (const std::string_view key : {"pat_str", "pattern"}) {
     const auto pattern = file.find_text(key);
     if (!pattern) return fail(pattern.error());

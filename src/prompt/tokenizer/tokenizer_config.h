@@ -25,6 +25,9 @@ struct TokenizerConfig {
   std::optional<bool> add_bos = {};
   std::optional<bool> add_eos = {};
   std::optional<bool> add_prefix_space = {};
+  std::optional<bool> legacy = {};
+  std::string tokenizer_class = {};         // without the ending "Fast"
+  bool remote_code = false;                 // a class of the model's own
   std::optional<std::string> pattern = {};  // of a tiktoken rank file
 
   // An empty text is an empty file. A setting that would change ids in a way that is not known is

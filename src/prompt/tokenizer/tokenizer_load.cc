@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTokenizerFile = "tokenizer.json";
 constexpr std::string_view kConfigFile = "tokenizer_config.json";
+constexpr std::string_view kModelFile = "config.json";
 // The largest real files are a tenth of this.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{512} << 20;
 
@@ -67,10 +68,25 @@ Result<TokenizerConfig> read_config(std::string_view json) {
   return config;
 }
 
+// What config.json says; nothing where it is not there or cannot be read, which is the business of
+// whoever needs the rest of it.
+std::string model_type_in(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder / kModelFile, error)) return {};
+  const auto text = read_file(folder / kModelFile, 0);
+  if (!text) return {};
+  simdjson::dom::parser parser;
+  std::string_view type;
+  if (parser.parse(simdjson::padded_string(*text))["model_type"].get(type) != simdjson::SUCCESS)
+    return {};
+  return std::string(type);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string tokenizer_json,
-                                                              std::string_view config_json) {
+                                                              std::string_view config_json,
+                                                              const TokenizerOrigin& origin) {
   const auto config = read_config(config_json);
   if (!config) return fail(config.error());
   tokenizer_json.reserve(tokenizer_json.size() + simdjson::SIMDJSON_PADDING);
@@ -81,7 +97,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string tokeni
     return fail(Errc::InvalidRequest, fmt::format("{}: not valid JSON: {}", kTokenizerFile,
                                                   simdjson::error_message(wrong)));
   }
-  auto loaded = TokenizerLoader::from_file(file, *config);
+  auto loaded = TokenizerLoader::from_file(file, *config, origin);
   if (!loaded) return in_file(kTokenizerFile, loaded.error());
   return loaded;
 }
@@ -95,7 +111,8 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_tiktoken(std::string_vi
   return loaded;
 }
 
-Result<std::shared_ptr<const Tokenizer>> Tokenizer::load(const fs::path& folder) {
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::load(const fs::path& folder,
+                                                         Transformers release) {
   std::string config;
   std::error_code error;
   if (fs::exists(folder / kConfigFile, error)) {
@@ -106,7 +123,8 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::load(const fs::path& folder)
   if (fs::exists(folder / kTokenizerFile, error)) {
     auto read = read_file(folder / kTokenizerFile, simdjson::SIMDJSON_PADDING);
     if (!read) return fail(std::move(read.error()));
-    return from_json(std::move(*read), config);
+    return from_json(std::move(*read), config,
+                     {.transformers = release, .model_type = model_type_in(folder)});
   }
   if (const auto ranks = find_ranks(folder)) {
     const auto read = read_file(*ranks, 0);

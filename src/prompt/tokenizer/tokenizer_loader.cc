@@ -5,6 +5,7 @@
 #include "prompt/tokenizer/bpe_model.h"
 #include "prompt/tokenizer/json_section.h"
 #include "prompt/tokenizer/tiktoken_file.h"
+#include "prompt/tokenizer/tokenizer_class.h"
 #include "prompt/tokenizer/tokenizer_parts.h"
 
 #include <fmt/format.h>
@@ -117,6 +118,21 @@ void TokenizerLoader::add_configured(const TokenizerConfig& config, Parts& parts
   for (const AddedToken& token : config.more_special) add_missing(token);
 }
 
+PostProcessor TokenizerLoader::configured_tokens(const TokenizerConfig& config, bool bos_by_default,
+                                                 const Parts& parts) {
+  PostProcessor around;
+  const auto put = [&](bool wanted, std::string_view name, TokenIds& side) {
+    const AddedToken* const token = config.find_named(name);
+    if (!wanted || token == nullptr) return;
+    auto id = parts.added.find(token->content);
+    if (!id) id = parts.model->find(token->content);
+    if (id) side.push_back(*id);
+  };
+  put(config.add_bos.value_or(bos_by_default), "bos_token", around.before);
+  put(config.add_eos.value_or(false), "eos_token", around.after);
+  return around;
+}
+
 TokenizerLoader::Loaded TokenizerLoader::finish(const TokenizerConfig& config,
                                                 std::unique_ptr<Parts> parts) {
   for (const auto& [name, token] : config.named) {
@@ -124,25 +140,13 @@ TokenizerLoader::Loaded TokenizerLoader::finish(const TokenizerConfig& config,
   }
   parts->added.finish(parts->normalizer.get());
   const std::shared_ptr<Tokenizer> tokenizer(new Tokenizer(nullptr));
-  if (config.add_bos || config.add_eos) {
-    PostProcessor around;
-    const auto put = [&](const std::optional<bool>& wanted, std::string_view name, TokenIds& side) {
-      const AddedToken* const token = config.find_named(name);
-      if (!wanted.value_or(false) || token == nullptr) return;
-      auto id = parts->added.find(token->content);
-      if (!id) id = parts->model->find(token->content);
-      if (id) side.push_back(*id);
-    };
-    put(config.add_bos, "bos_token", around.before);
-    put(config.add_eos, "eos_token", around.after);
-    parts->post_processor = std::move(around);
-  }
   tokenizer->parts_ = std::move(parts);
   return tokenizer;
 }
 
 TokenizerLoader::Loaded TokenizerLoader::from_file(simdjson::dom::element json,
-                                                   const TokenizerConfig& config) {
+                                                   const TokenizerConfig& config,
+                                                   const TokenizerOrigin& origin) {
   const auto file = JsonSection::of(json, "the file");
   if (!file) return fail(file.error());
   const auto known = file->only({"version", "truncation", "padding", "added_tokens", "normalizer",
@@ -159,12 +163,16 @@ TokenizerLoader::Loaded TokenizerLoader::from_file(simdjson::dom::element json,
   const simdjson::dom::element null = parser.parse(std::string_view("null")).value();
 
   auto parts = std::make_unique<Parts>();
-  const simdjson::dom::element normalizer_json = member(*file, "normalizer", null);
+  const auto rebuilt = rebuilt_pre_tokenizer(config, origin.model_type, json);
+  const bool anew = rebuilt && origin.transformers == Transformers::V5;
+  simdjson::dom::parser rebuilt_parser;
+  simdjson::dom::element pre_tokenizer_json = member(*file, "pre_tokenizer", null);
+  if (anew) pre_tokenizer_json = rebuilt_parser.parse(simdjson::padded_string(*rebuilt)).value();
+  const simdjson::dom::element normalizer_json = anew ? null : member(*file, "normalizer", null);
   auto normalizer = Normalizer::from_json(normalizer_json);
   if (!normalizer) return fail(std::move(normalizer.error()));
   parts->normalizer = std::move(*normalizer);
 
-  const simdjson::dom::element pre_tokenizer_json = member(*file, "pre_tokenizer", null);
   const auto pre_tokenizer = read_pre_tokenizer(pre_tokenizer_json, config, *parts);
   if (!pre_tokenizer) return fail(pre_tokenizer.error());
   if (asks_for_place(pre_tokenizer_json) && may_strip(normalizer_json)) {
@@ -188,6 +196,12 @@ TokenizerLoader::Loaded TokenizerLoader::from_file(simdjson::dom::element json,
   const auto added = read_added_tokens(member(*file, "added_tokens", null), *parts);
   if (!added) return fail(added.error());
   add_configured(config, *parts);
+  parts->differs_by_release = rebuilt.has_value();
+  if (sets_special_tokens(config)) {
+    PostProcessor around = configured_tokens(config, true, *parts);
+    if (around != parts->post_processor) parts->differs_by_release = true;
+    if (origin.transformers == Transformers::V4) parts->post_processor = std::move(around);
+  }
   return finish(config, std::move(parts));
 }
 
@@ -217,6 +231,7 @@ TokenizerLoader::Loaded TokenizerLoader::from_ranks(std::string_view ranks,
     parts->added.add_as(token, id);
   }
   add_configured(config, *parts);
+  parts->post_processor = configured_tokens(config, false, *parts);
   return finish(config, std::move(parts));
 }
 

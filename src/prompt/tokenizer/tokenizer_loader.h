@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/result.h"
+#include "prompt/tokenizer/post_processor.h"
 #include "prompt/tokenizer/tokenizer.h"
 #include "prompt/tokenizer/tokenizer_config.h"
 
@@ -18,17 +19,15 @@ namespace baton::prompt {
 //   what tokenizer_config.json adds and changes.
 // Confinement. One thread, for the length of a load.
 //
-// Where versions of transformers differ, this is its version 5 with a plain fast tokenizer, which is
-// what current engines use (docs/tokenizers.md):
-//   - `add_bos_token` or `add_eos_token` in the configuration replaces the file's post-processor;
-//     version 4 did that for Llama's and related classes only.
-//   - The file's normalizer and pre-tokenizer stay, whatever `tokenizer_class` says.
+// Releases of transformers differ in what the configuration changes (tokenizer_release.h,
+// docs/tokenizers.md).
 class TokenizerLoader {
  public:
   using Loaded = Result<std::shared_ptr<const Tokenizer>>;
 
   // The parser's document may go once this returns.
-  static Loaded from_file(simdjson::dom::element file, const TokenizerConfig& config);
+  static Loaded from_file(simdjson::dom::element file, const TokenizerConfig& config,
+                          const TokenizerOrigin& origin);
   // A tiktoken rank file: a token in base64 and its id on each line.
   static Loaded from_ranks(std::string_view ranks, const TokenizerConfig& config);
 
@@ -39,6 +38,8 @@ class TokenizerLoader {
                                          Parts& parts);
   static Result<void> read_added_tokens(simdjson::dom::element json, Parts& parts);
   static void add_configured(const TokenizerConfig& config, Parts& parts);
+  static PostProcessor configured_tokens(const TokenizerConfig& config, bool bos_by_default,
+                                         const Parts& parts);
   static Loaded finish(const TokenizerConfig& config, std::unique_ptr<Parts> parts);
 };
 

@@ -26,6 +26,7 @@ struct Tokenizer::Parts {
   AddedTokens added = {};
   PostProcessor post_processor = {};
   std::vector<std::pair<std::string, std::string>> special_tokens = {};
+  bool differs_by_release = false;
 };
 
 }  // namespace baton::prompt

@@ -13,11 +13,11 @@
 namespace baton::prompt {
 namespace {
 
-Result<ChatRequest> read(std::string_view members) {
+Result<ChatRequest> read(std::string_view members, const Rules& rules = {}) {
   static std::deque<std::string> bodies;  // requests point to them
-  const std::string& body = bodies.emplace_back(std::string(R"({"model":"m","messages":[])") +
+  const std::string& body = bodies.emplace_back(std::string(R"({"model":"m","messages":[0])") +
                                                 std::string(members) + "}");
-  return chat_request(wire::JsonObject::parse(body).value());
+  return chat_request(wire::JsonObject::parse(body).value(), rules);
 }
 std::string kwargs_of(std::string_view members) {
   return shown(jinja::Value(read(members).value().kwargs));
@@ -143,6 +143,20 @@ TEST(TemplateVariables, AreTheModelsOwnUnlessTheRequestChangesThem) {
   EXPECT_EQ(shown(jinja::Value(template_variables(base, request, {}))),
             R"({"bos_token":"<s>","eos_token":"!","x":1,"messages":[],"tools":null,)"
             R"("documents":null,"add_generation_prompt":true})");
+}
+
+TEST(ChatRequest, WithoutMessagesIsRefused) {
+  const auto request = chat_request(wire::JsonObject::parse(R"({"messages":[]})").value(), {});
+  ASSERT_FALSE(request);
+  EXPECT_EQ(request.error().param(), "messages");
+}
+
+TEST(ChatRequest, ShowsUnsetVariablesOnlyWhereTheEngineDoes) {
+  constexpr std::string_view kUnset =
+      R"(,"chat_template_kwargs":{"a":null,"b":"auto","tools":null})";
+  EXPECT_TRUE(read(kUnset).value().kwargs.empty());
+  const ChatRequest kept = read(kUnset, {.keeps_unset_variables = true}).value();
+  EXPECT_EQ(shown(jinja::Value(kept.kwargs)), R"({"a":null,"b":"auto"})");
 }
 
 }  // namespace

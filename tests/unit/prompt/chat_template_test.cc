@@ -83,7 +83,7 @@ TEST(ChatTemplates, KnowTheirContentFormat) {
       "chat_template.jinja",
       "{% for m in messages %}{% for c in m.content %}{{ c.text }}{% endfor %}{% endfor %}");
   const auto templates = ChatTemplates::load(folder.path(), {}).value();
-  EXPECT_EQ(templates.choose(WithTools::No)->format, ContentFormat::Parts);
+  EXPECT_EQ(templates.choose(WithTools::No)->format(ContentSearch::Members), ContentFormat::Parts);
 }
 
 TEST(ChatTemplates, ThatCannotBeUsedAreRefusedByName) {

@@ -7,7 +7,9 @@
 namespace baton::prompt {
 namespace {
 
-constexpr auto format_of = content_format_of;
+ContentFormat format_of(std::string_view source, ContentSearch search = ContentSearch::Members) {
+  return content_format_of(source, search);
+}
 
 TEST(ContentFormat, IsTextForTemplatesThatPrintTheContent) {
   for (const char* const source :
@@ -59,6 +61,33 @@ TEST(ContentFormat, IsFoundForNamesThatAreAssignedToEachOther) {
   EXPECT_EQ(format_of("{% set a = messages %}{% set b = a %}{% set a = b %}{% for m in b %}"
                       "{% for c in m.content %}{% endfor %}{% endfor %}"),
             ContentFormat::Parts);
+}
+
+// Qwen3.5 and others hand the content to a macro.
+TEST(ContentFormat, IsPartsForTemplatesThatLoopOverItInAMacro) {
+  for (const char* const source :
+       {"{% macro show(what) %}{% for c in what %}{{ c }}{% endfor %}{% endmacro %}"
+        "{% for m in messages %}{{ show(m.content) }}{% endfor %}",
+        "{% macro show(a, what=none) %}{% for c in what %}{{ c }}{% endfor %}{% endmacro %}"
+        "{% for m in messages %}{% if m.role %}{% set x = show(1, what=m['content']) | trim %}"
+        "{% endif %}{% endfor %}"}) {
+    EXPECT_EQ(format_of(source, ContentSearch::Macros), ContentFormat::Parts) << source;
+    EXPECT_EQ(format_of(source, ContentSearch::Members), ContentFormat::Text) << source;
+    EXPECT_EQ(format_of(source, ContentSearch::Names), ContentFormat::Text) << source;
+  }
+}
+
+TEST(ContentFormat, IsPartsForALoopOverWhatIsCalledContent) {
+  constexpr const char* kLoop = "{% set content = x %}{% for c in content %}{{ c }}{% endfor %}";
+  EXPECT_EQ(format_of(kLoop, ContentSearch::Members), ContentFormat::Text);
+  EXPECT_EQ(format_of(kLoop, ContentSearch::Names), ContentFormat::Parts);
+  EXPECT_EQ(format_of(kLoop, ContentSearch::Macros), ContentFormat::Parts);
+  // A macro's parameter is not the content by its name alone.
+  constexpr const char* kMacro =
+      "{% macro show(content) %}{% for c in content %}{{ c }}{% endfor %}{% endmacro %}"
+      "{% for m in messages %}{{ show(m.tools) }}{% endfor %}";
+  EXPECT_EQ(format_of(kMacro, ContentSearch::Names), ContentFormat::Parts);
+  EXPECT_EQ(format_of(kMacro, ContentSearch::Macros), ContentFormat::Text);
 }
 
 }  // namespace

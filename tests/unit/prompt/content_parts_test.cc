@@ -14,7 +14,7 @@ namespace {
 
 Content reshaped_content(std::string_view json, ContentFormat format) {
   const jinja::Value content = from_json(json);
-  return content_of(&content, format, 2).value();
+  return content_of(&content, {.format = format, .message = 2}).value();
 }
 std::string as_text(std::string_view json) {
   return shown(reshaped_content(json, ContentFormat::Text).value);
@@ -33,8 +33,8 @@ TEST(Content, OfTextStaysTextOrBecomesOnePart) {
 TEST(Content, ThatIsNullOrAbsentIsEmpty) {
   EXPECT_EQ(as_text("null"), R"("")");
   EXPECT_EQ(as_parts("null"), "[]");
-  EXPECT_EQ(shown(content_of(nullptr, ContentFormat::Text, 0).value().value), R"("")");
-  EXPECT_EQ(shown(content_of(nullptr, ContentFormat::Parts, 0).value().value), "[]");
+  EXPECT_EQ(shown(content_of(nullptr, {}).value().value), R"("")");
+  EXPECT_EQ(shown(content_of(nullptr, {.format = ContentFormat::Parts}).value().value), "[]");
 }
 
 TEST(Content, OfPartsIsJoinedWithLineEndsForTemplatesThatWantText) {
@@ -43,11 +43,6 @@ TEST(Content, OfPartsIsJoinedWithLineEndsForTemplatesThatWantText) {
   EXPECT_EQ(as_text(R"([{"type":"text","text":""},{"type":"text","text":"b"}])"), R"("b")");
   EXPECT_EQ(as_text(R"(["a","","b",""])"), "\"a\nb\"");
   EXPECT_EQ(as_text("[]"), R"("")");
-}
-
-TEST(Content, OfPartsKeepsNothingButTypeAndText) {
-  EXPECT_EQ(as_parts(R"([{"text":"a","cache_control":{"type":"ephemeral"},"type":"text"},"b"])"),
-            R"([{"type":"text","text":"a"},{"type":"text","text":"b"}])");
 }
 
 TEST(Content, KnowsEveryKindOfText) {
@@ -110,12 +105,36 @@ TEST(Content, OfAnotherShapeIsRefusedByPlace) {
   };
   for (const auto& [json, place] : cases) {
     const jinja::Value value = from_json(json);
-    const auto content = content_of(&value, ContentFormat::Text, 2);
+    const auto content = content_of(&value, {.message = 2});
     ASSERT_FALSE(content) << json;
     EXPECT_EQ(content.error().code(), Errc::InvalidRequest);
     EXPECT_EQ(content.error().param(), place);
     EXPECT_TRUE(content.error().message().starts_with(place)) << content.error().message();
   }
+}
+
+TEST(Content, OfPartsKeepsMembersThatTheEngineDoesNotKnow) {
+  constexpr std::string_view kPart =
+      R"([{"type":"text","text":"a","cache_control":{"x":1},"name":"n"}])";
+  EXPECT_EQ(as_parts(kPart), R"([{"type":"text","text":"a","cache_control":{"x":1}}])");
+  const jinja::Value content = from_json(kPart);
+  const auto older = content_of(
+      &content, {.format = ContentFormat::Parts, .rules = {.keeps_part_members = false}});
+  EXPECT_EQ(shown(older.value().value), R"([{"type":"text","text":"a"}])");
+}
+
+TEST(Content, OfTheSystemLosesItsAttributionLine) {
+  const auto shaped = [](std::string_view json, ContentFormat format) {
+    const jinja::Value content = from_json(json);
+    return shown(content_of(&content, {.format = format, .of_system = true}).value().value);
+  };
+  constexpr std::string_view kParts =
+      R"([{"type":"text","text":"x-anthropic-billing-header: a"},
+          {"type":"text","text":"x-anthropic-billing-header: a\nb"},"c"])";
+  EXPECT_EQ(shaped(kParts, ContentFormat::Text), "\"b\nc\"");
+  EXPECT_EQ(shaped(kParts, ContentFormat::Parts),
+            R"([{"type":"text","text":"b"},{"type":"text","text":"c"}])");
+  EXPECT_EQ(shaped(R"("x-anthropic-billing-header: a")", ContentFormat::Parts), "[]");
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ TEST(Exactness, NamesWhatEachEngineShapesInItsOwnWay) {
   }
   for (const std::string_view message :
        {R"({"role":"user","content":[{"type":"text","text":"a"}]})",
-        R"({"role":"user","content":"a","name":"n"})",
+        R"({"role":"user","content":"a","name":"n"})", R"({"role":"developer","content":"a"})",
+        R"({"role":"user","content":"a","phase":"p"})",
         R"({"role":"user","content":"a","task":"t"})",
         R"({"role":"system","content":"a","tools":[]})", R"({"role":"assistant","content":"a"})"}) {
     EXPECT_NE(exactness_in(message, "").engines_differ, "") << message;

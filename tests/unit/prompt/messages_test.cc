@@ -12,8 +12,9 @@
 namespace baton::prompt {
 namespace {
 
-std::string reshaped(std::string_view json, ContentFormat format = ContentFormat::Text) {
-  return shown(conversation_of(from_json(json), format).value().messages);
+std::string reshaped(std::string_view json, ContentFormat format = ContentFormat::Text,
+                     const Rules& rules = {}) {
+  return shown(conversation_of(from_json(json), format, rules).value().messages);
 }
 
 TEST(Messages, KeepRoleAndContentAndDropWhatEnginesDrop) {
@@ -29,7 +30,7 @@ TEST(Messages, OfNothingButRoleAndTextAreNotRebuilt) {
       from_json(R"([{"role":"user","content":"u"},{"role":"tool","content":"t"},
                     {"content":"c","role":"user"},{"role":"developer","content":"d"},
                     {"role":"user","content":null}])");
-  const jinja::List same = conversation_of(messages, ContentFormat::Text).value().messages;
+  const jinja::List same = conversation_of(messages, ContentFormat::Text, {}).value().messages;
   EXPECT_EQ(same[0].object(), messages.as_list()[0].object());
   EXPECT_EQ(same[1].object(), messages.as_list()[1].object());
   EXPECT_EQ(shown(same),
@@ -110,9 +111,9 @@ TEST(Messages, SayTheFirstReasonWhyTheyAreInexact) {
   const auto conversation = conversation_of(from_json(R"([{"role":"user","content":"a"},
                     {"role":"user","content":[{"type":"image_url","image_url":{}}]},
                     {"role":"user","content":[{"type":"input_audio","input_audio":{}}]}])"),
-                                            ContentFormat::Text);
+                                            ContentFormat::Text, {});
   EXPECT_EQ(conversation.value().inexact, "messages[1] has an image");
-  EXPECT_EQ(conversation_of(from_json("[]"), ContentFormat::Text).value().inexact, "");
+  EXPECT_EQ(conversation_of(from_json("[]"), ContentFormat::Text, {}).value().inexact, "");
 }
 
 TEST(Messages, OfAnotherShapeAreRefusedByPlace) {
@@ -126,11 +127,64 @@ TEST(Messages, OfAnotherShapeAreRefusedByPlace) {
       {R"([{"role":"assistant","tool_calls":[{}]}])", "messages[0].tool_calls[0].function"},
   };
   for (const auto& [json, place] : cases) {
-    const auto conversation = conversation_of(from_json(json), ContentFormat::Text);
+    const auto conversation = conversation_of(from_json(json), ContentFormat::Text, {});
     ASSERT_FALSE(conversation) << json;
     EXPECT_EQ(conversation.error().code(), Errc::InvalidRequest);
     EXPECT_EQ(conversation.error().param(), place);
   }
+}
+
+TEST(Messages, LoseTheAttributionLineOfTheSystemsOnly) {
+  constexpr std::string_view kSaid =
+      R"([{"role":"system","content":"x-anthropic-billing-header: a;\nb"},
+          {"role":"user","content":"x-anthropic-billing-header"}])";
+  EXPECT_EQ(reshaped(kSaid), R"([{"role":"system","content":"b"},)"
+                             R"({"role":"user","content":"x-anthropic-billing-header"}])");
+  EXPECT_NE(reshaped(kSaid, ContentFormat::Text, {.drops_billing_header = false}).find(": a;"),
+            std::string::npos);
+}
+
+TEST(Messages, StayTextForTemplatesThatWantPartsWhereTheEngineLeavesThemSo) {
+  EXPECT_EQ(reshaped(R"([{"role":"user","content":"a"},{"role":"user","content":null}])",
+                     ContentFormat::Parts, {.texts_in_parts = false}),
+            R"([{"role":"user","content":"a"},{"role":"user","content":""}])");
+}
+
+std::string as_system(std::string_view json, ContentFormat format = ContentFormat::Text) {
+  auto conversation = conversation_of(from_json(json), format, {}).value();
+  developers_to_system(conversation.messages);
+  return shown(conversation.messages);
+}
+
+TEST(Developers, BecomeTheSystem) {
+  EXPECT_EQ(as_system(R"([{"role":"developer","content":"a","tools":[1],"name":"n"},
+                          {"role":"user","content":"u"}])"),
+            R"([{"role":"system","content":"a","name":"n"},{"role":"user","content":"u"}])");
+  EXPECT_EQ(as_system(R"([{"role":"developer","content":"a"}])", ContentFormat::Parts),
+            R"([{"role":"system","content":[{"type":"text","text":"a"}]}])");
+}
+
+TEST(Developers, AreMergedWithTheSystemBeforeAllOthers) {
+  EXPECT_EQ(as_system(R"([{"role":"system","content":"a"},{"role":"user","content":"u"},
+                          {"role":"developer","content":[{"type":"text","text":"b"},
+                                                         {"type":"text","text":"c"}]},
+                          {"role":"developer","content":""},{"role":"user","content":"v"}])",
+                      ContentFormat::Parts),
+            "[{\"role\":\"system\",\"content\":\"a\n\nb\nc\"},"
+            R"({"role":"user","content":[{"type":"text","text":"u"}]},)"
+            R"({"role":"user","content":[{"type":"text","text":"v"}]}])");
+}
+
+TEST(Developers, LeaveOtherConversationsAlone) {
+  constexpr std::string_view kSaid =
+      R"([{"role":"user","content":"u"},{"role":"system","content":"s"}])";
+  EXPECT_EQ(as_system(kSaid), reshaped(kSaid));
+}
+
+TEST(Developers, AreKnownToATemplateThatNamesThemInQuotes) {
+  EXPECT_TRUE(names_developers("{% if m.role == 'developer' %}"));
+  EXPECT_TRUE(names_developers(R"({% if m.role == "developer" %})"));
+  EXPECT_FALSE(names_developers("{# for developers #}"));
 }
 
 }  // namespace

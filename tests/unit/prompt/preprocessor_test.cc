@@ -136,9 +136,10 @@ TEST_F(PreprocessorTest, AddsSpecialTokensToAChatOnlyWhereItIsAsked) {
   const auto preprocessor = load();
   const Prepared prepared =
       chat(*preprocessor,
-           R"({"messages":[],"add_special_tokens":true,"add_generation_prompt":false})")
+           R"({"messages":[{"role":"u","content":"a"}],"add_special_tokens":true,
+               "add_generation_prompt":false})")
           .value();
-  EXPECT_EQ(prepared.prompts, (Prompts{{kBos, kBos}}));
+  EXPECT_EQ(prepared.prompts, Prompts{ids_of("<s><s><|im_start|>u\na<|im_end|>\n")});
 }
 
 TEST_F(PreprocessorTest, LeavesTheLastMessageOpen) {
@@ -153,16 +154,18 @@ TEST_F(PreprocessorTest, LeavesTheLastMessageOpen) {
 TEST_F(PreprocessorTest, ShowsToolsToTheTemplate) {
   const auto preprocessor = load();
   const auto text = rendered(*preprocessor,
-                             R"({"messages":[],"add_generation_prompt":false,
+                             R"({"messages":[{"role":"u","content":"a"}],
+                                 "add_generation_prompt":false,
                                  "tools":[{"type":"function","function":{"name":"f"}}]})");
   EXPECT_EQ(text.value(),
             R"(<s>[{"type": "function", "function": {"name": "f", "description": null, )"
-            R"("parameters": null}}])");
+            R"("parameters": null}}])"
+            "<|im_start|>u\na<|im_end|>\n");
 }
 
 TEST_F(PreprocessorTest, RendersAtTheTimeItIsGiven) {
   folder.write("chat_template.jinja", "{{ strftime_now('%Y') }}");
-  EXPECT_EQ(rendered(*load(), R"({"messages":[]})").value(), "2023");
+  EXPECT_EQ(rendered(*load(), R"({"messages":[{"role":"u","content":"a"}]})").value(), "2023");
 }
 
 TEST_F(PreprocessorTest, QuotesATemplateThatRefusesAConversation) {
@@ -220,10 +223,11 @@ TEST_F(PreprocessorTest, SaysThatChatsAreInexactWhereEnginesRenderWithCode) {
 
 TEST_F(PreprocessorTest, DoesNotRunTheTemplateOfARequest) {
   constexpr std::string_view kBody =
-      R"({"messages":[],"add_generation_prompt":false,"chat_template":"{{ 'x' * 9 }}"})";
+      R"({"messages":[{"role":"u","content":"a"}],"add_generation_prompt":false,)"
+      R"("chat_template":"{{ 'x' * 9 }}"})";
   const Prepared prepared = chat(*load(), kBody).value();
   EXPECT_FALSE(prepared.exact());
-  EXPECT_EQ(prepared.prompts, Prompts{ids_of("<s>")});
+  EXPECT_EQ(prepared.prompts, Prompts{ids_of("<s><|im_start|>u\na<|im_end|>\n")});
   EXPECT_FALSE(rendered(*load(), kBody));
 }
 
@@ -256,7 +260,9 @@ TEST_F(PreprocessorTest, WorksWithoutATemplateExceptForChats) {
   EXPECT_NE(prepared.inexact.find("chat template"), std::string::npos);
   EXPECT_TRUE(prepared.prompts.empty());
   EXPECT_EQ(rendered(*preprocessor, kChat).error().code(), Errc::InvalidRequest);
-  const Prepared own = chat(*preprocessor, R"({"messages":[],"chat_template":"x"})").value();
+  const Prepared own =
+      chat(*preprocessor, R"({"messages":[{"role":"u","content":"a"}],"chat_template":"x"})")
+          .value();
   EXPECT_FALSE(own.exact());
   EXPECT_TRUE(own.prompts.empty());
   EXPECT_EQ(complete(*preprocessor, R"({"prompt":"a"})").value().prompts, Prompts{ids_of("<s>a")});
@@ -369,6 +375,55 @@ TEST_F(PreprocessorTest, NamesTheFileThatItCannotUse) {
   folder.write("config.json", "{");
   EXPECT_NE(message({.folder = folder.path()}).find("config.json"), std::string::npos);
   EXPECT_NE(message({.folder = folder.path() / "nowhere"}).find("nowhere"), std::string::npos);
+}
+
+TEST_F(PreprocessorTest, FollowsTheReleaseWithMessagesOfDevelopers) {
+  const auto preprocessor = load();
+  const auto body = wire::JsonObject::parse(
+      R"({"messages":[{"role":"user","content":"u"},{"role":"developer","content":"d"}],
+          "add_generation_prompt":false})");
+  const auto text = [&](const Rules& rules) {
+    return preprocessor->rendered(*body, {.now = kNow, .rules = rules}).value();
+  };
+  EXPECT_EQ(text(rules_of(model::Engine::Vllm, model::Version{0, 23, 0})),
+            "<s><|im_start|>system\nd<|im_end|>\n<|im_start|>user\nu<|im_end|>\n");
+  EXPECT_EQ(text(rules_of(model::Engine::Vllm, model::Version{0, 22, 1})),
+            "<s><|im_start|>user\nu<|im_end|>\n<|im_start|>developer\nd<|im_end|>\n");
+  folder.write("chat_template.jinja", std::string(kTemplate) + "{# 'developer' #}");
+  EXPECT_EQ(load()->rendered(*body, {.now = kNow}).value(),
+            "<s><|im_start|>user\nu<|im_end|>\n<|im_start|>developer\nd<|im_end|>\n");
+}
+
+// DeepSeek V3 and its like: transformers 5 leaves it to tokenizer.json.
+TEST_F(PreprocessorTest, FollowsTheReleaseWithSpecialTokensOfTheConfiguration) {
+  folder.write("tokenizer_config.json",
+               R"({"tokenizer_class":"LlamaTokenizerFast","bos_token":"<s>",)"
+               R"("eos_token":"<|im_end|>","add_bos_token":false,"add_eos_token":true})");
+  const auto preprocessor = load();
+  const auto body = wire::JsonObject::parse(R"({"prompt":"a"})");
+  const auto ids = [&](const Rules& rules) {
+    return preprocessor->completion(*body, {.now = kNow, .rules = rules}).value().prompts;
+  };
+  EXPECT_EQ(ids({}), Prompts{ids_of("<s>a")});
+  EXPECT_EQ(ids({.transformers = Transformers::V4}), Prompts{ids_of("a<|im_end|>")});
+}
+
+TEST_F(PreprocessorTest, LeavesChatsToAWorkerThatWritesThemWithCode) {
+  const auto body = wire::JsonObject::parse(R"({"messages":[{"role":"user","content":"u"}]})");
+  EXPECT_FALSE(
+      load()->chat(*body, {.now = kNow, .rules = {.chats_in_code = true}}).value().exact());
+}
+
+TEST_F(PreprocessorTest, LeavesNoMessageOpenForATemplateWithoutContent) {
+  folder.write("chat_template.jinja", "{{ messages | tojson }}");
+  const auto preprocessor = load();
+  const auto body = wire::JsonObject::parse(
+      R"({"messages":[{"role":"user","content":"u"}],"continue_final_message":true})");
+  const auto refused = preprocessor->rendered(*body, {.now = kNow});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param(), "continue_final_message");
+  EXPECT_TRUE(
+      preprocessor->rendered(*body, {.now = kNow, .rules = {.transformers = Transformers::V4}}));
 }
 
 }  // namespace

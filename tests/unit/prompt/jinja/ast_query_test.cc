@@ -22,19 +22,32 @@ TEST(LoopsOverMember, LooksIntoEveryKindOfBlock) {
         "{% for x in list %}{% for y in x.parts %}{% endfor %}{% endfor %}{% endcall %}",
         "{% filter upper %}{% for x in list %}{% for y in x.parts %}{% endfor %}{% endfor %}"
         "{% endfilter %}"}) {
-    EXPECT_TRUE(loops_over_member(source, "list", "parts")) << source;
+    EXPECT_TRUE(loops_over_member(source, "list", "parts", LoopSearch::Members)) << source;
   }
 }
 
 TEST(LoopsOverMember, AsksForTheVariableAndTheMember) {
   constexpr const char* kSource =
       "{% for x in list %}{% for y in x.parts %}{% endfor %}{% endfor %}";
-  EXPECT_FALSE(loops_over_member(kSource, "other", "parts"));
-  EXPECT_FALSE(loops_over_member(kSource, "list", "other"));
+  EXPECT_FALSE(loops_over_member(kSource, "other", "parts", LoopSearch::Members));
+  EXPECT_FALSE(loops_over_member(kSource, "list", "other", LoopSearch::Members));
 }
 
 TEST(LoopsOverMember, IsFalseForATemplateThatCannotBeRead) {
-  EXPECT_FALSE(loops_over_member("{% for x in list %}{% for y in x.parts %}", "list", "parts"));
+  EXPECT_FALSE(loops_over_member("{% for x in list %}{% for y in x.parts %}", "list", "parts",
+                                 LoopSearch::Members));
+}
+
+TEST(LoopsOverMember, FollowsTheMemberIntoAMacroOnlyWhereACallGivesIt) {
+  constexpr const char* kGiven =
+      "{% macro m(p) %}{% for y in p %}{% endfor %}{% endmacro %}"
+      "{% for x in list %}{% if m(x.parts) %}{% endif %}{% endfor %}";
+  EXPECT_TRUE(loops_over_member(kGiven, "list", "parts", LoopSearch::Macros));
+  EXPECT_FALSE(loops_over_member(kGiven, "list", "parts", LoopSearch::Names));
+  constexpr const char* kOther =
+      "{% macro m(p, q) %}{% for y in q %}{% endfor %}{% endmacro %}"
+      "{% for x in list %}{{ m(x.parts) }}{% endfor %}";
+  EXPECT_FALSE(loops_over_member(kOther, "list", "parts", LoopSearch::Macros));
 }
 
 }  // namespace

@@ -80,5 +80,14 @@ TEST(PostProcessor, NamesWhatIsWrong) {
             "post_processor.special_tokens.x: \"odd\" is not known to Baton");
 }
 
+// Command R's files have them.
+TEST(PostProcessor, ReadsPastWhatATemplateHasOfByteLevel) {
+  const std::string json = R"({"add_prefix_space":true,"trim_offsets":false,"use_regex":true,)" +
+                           std::string(kTemplate.substr(1));
+  const auto made = PostProcessor::from_json(JsonOf(json));
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(made->before, (TokenIds{1, 7}));
+}
+
 }  // namespace
 }  // namespace baton::prompt

@@ -34,8 +34,9 @@ class TokenizerLoad : public ::testing::Test {
 
 TEST_F(TokenizerLoad, ReadsBothFilesOfAFolder) {
   write("tokenizer.json", SmallFile{.model = std::string(kLetters)}.json());
-  write("tokenizer_config.json", R"({"bos_token":"<s>","add_bos_token":true})");
-  const auto tokenizer = Tokenizer::load(folder_);
+  write("tokenizer_config.json",
+        R"({"tokenizer_class":"LlamaTokenizer","bos_token":"<s>","add_bos_token":true})");
+  const auto tokenizer = Tokenizer::load(folder_, Transformers::V4);
   ASSERT_TRUE(tokenizer) << tokenizer.error().message();
   EXPECT_EQ(ids_of(**tokenizer, "abc", AddSpecial::Yes), (TokenIds{8, 6}));
 }

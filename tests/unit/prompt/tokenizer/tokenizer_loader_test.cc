@@ -36,20 +36,42 @@ TEST(TokenizerLoader, AddsWhatTheConfigurationNames) {
                                              {"bos_token", "<b>"}, {"eos_token", "ab"}}));
 }
 
-TEST(TokenizerLoader, PutsBosAndEosWhereTheConfigurationSaysSo) {
+TEST(TokenizerLoader, PutsBosAndEosWhereThatReleaseOfTransformersDoes) {
   SmallFile file = letters();
   file.post_processor = R"({"type":"BertProcessing","sep":["c",2],"cls":["b",1]})";
-  const auto encoded = [&](std::string_view config) {
-    return ids_of(*make(file, config), "d", AddSpecial::Yes);
+  const auto encoded = [&](std::string_view config, Transformers release) {
+    const auto made = Tokenizer::from_json(
+        file.json(), R"({"bos_token":"<s>","eos_token":"</s>",)" + std::string(config) + "}",
+        {.transformers = release, .model_type = "mistral"});
+    return ids_of(**made, "d", AddSpecial::Yes);
   };
-  EXPECT_EQ(encoded(""), (TokenIds{1, 3, 2}));
-  EXPECT_EQ(encoded(R"({"bos_token":"<s>"})"), (TokenIds{1, 3, 2}));
-  EXPECT_EQ(encoded(R"({"bos_token":"<s>","add_bos_token":true})"), (TokenIds{8, 3}));
-  EXPECT_EQ(encoded(R"({"bos_token":"<s>","eos_token":"</s>","add_bos_token":true,)"
-                    R"("add_eos_token":true})"),
-            (TokenIds{8, 3, 9}));
-  EXPECT_EQ(encoded(R"({"bos_token":"<s>","add_bos_token":false})"), (TokenIds{3}));
-  EXPECT_EQ(encoded(R"({"add_bos_token":true})"), (TokenIds{3})) << "there is none to add";
+  constexpr std::string_view kBoth =
+      R"("tokenizer_class":"LlamaTokenizer","add_bos_token":true,"add_eos_token":true)";
+  EXPECT_EQ(encoded(kBoth, Transformers::V5), (TokenIds{1, 3, 2}));
+  EXPECT_EQ(encoded(kBoth, Transformers::V4), (TokenIds{8, 3, 9}));
+  EXPECT_EQ(encoded(R"("tokenizer_class":"LlamaTokenizer")", Transformers::V4), (TokenIds{8, 3}))
+      << "the class has a bos_token of its own accord";
+  EXPECT_EQ(
+      encoded(R"("tokenizer_class":"LlamaTokenizer","add_bos_token":false)", Transformers::V4),
+      (TokenIds{3}));
+  EXPECT_EQ(encoded(R"("tokenizer_class":"PreTrainedTokenizerFast","add_bos_token":true)",
+                    Transformers::V4),
+            (TokenIds{1, 3, 2}));
+}
+
+// Yi: the file has no prefix, the class that transformers 5 builds does.
+TEST(TokenizerLoader, BuildsLlamasClassAnewAsTransformers5Does) {
+  SmallFile file{.model = R"({"type":"BPE","vocab":{"a":0,"▁":1,"▁a":2},"merges":["▁ a"]})",
+                 .normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})"};
+  const auto loaded = [&](Transformers release) {
+    return *Tokenizer::from_json(file.json(),
+                                 R"({"tokenizer_class":"LlamaTokenizer","legacy":true})",
+                                 {.transformers = release, .model_type = "llama"});
+  };
+  EXPECT_EQ(ids_of(*loaded(Transformers::V4), "a a"), (TokenIds{0, 2}));
+  EXPECT_EQ(ids_of(*loaded(Transformers::V5), "a a"), (TokenIds{2, 2}));
+  EXPECT_TRUE(loaded(Transformers::V5)->differs_by_release());
+  EXPECT_FALSE((*Tokenizer::from_json(file.json(), ""))->differs_by_release());
 }
 
 TEST(TokenizerLoader, LetsTheConfigurationDecideOnThePrefix) {
