@@ -68,7 +68,7 @@ IoThread::IoThread(Services& services)
           pool_, tasks_, services.tickets, [this] { return random_(); }, services.metrics,
           services.decisions, handoff_options(services.config, services.log)),
       prompts_(services.tokenizers, services.caches, services.cpu,
-               pipeline::EngineTokens(pool_, services.config.limits.response_bytes)),
+               pipeline::EngineTokens(pool_, services.config.limits.response_bytes, &services.log)),
       pipeline_(services.fleet, services.caches, prompts_, handoff_, tasks_, services.ledger,
                 pipeline_options(services.config)),
       routes_(client_routes(pipeline_, services)) {}

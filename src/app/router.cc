@@ -71,7 +71,8 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
                    .idle_per_worker = 1,
                    .header_bytes = services_.config.limits.header_bytes}),
       admin_prompts_(services_.tokenizers, services_.caches, services_.cpu,
-                     pipeline::EngineTokens(admin_pool_, services_.config.limits.response_bytes)),
+                     pipeline::EngineTokens(admin_pool_, services_.config.limits.response_bytes,
+                                            &services_.log)),
       route_query_(services_.fleet, services_.caches, admin_prompts_, services_.ledger,
                    seeded_random()) {
   // A client that leaves must not end the process. (A terminal that closes does not, either: its

@@ -3,6 +3,8 @@
 #include "app/tokenize_command.h"
 
 #include "core/result.h"
+#include "model/version.h"
+#include "model/worker.h"
 #include "prompt/preprocessor.h"
 #include "prompt/tokenizer/token_pieces.h"
 #include "wire/json_object.h"
@@ -17,6 +19,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,29 +80,40 @@ Result<Tokens> tokens_of_chat(const prompt::Preprocessor& preprocessor,
 }
 
 Result<Tokens> tokens_of_text(const prompt::Preprocessor& preprocessor,
-                              const TokenizeOptions& options) {
+                              const TokenizeOptions& options, const prompt::Rules& rules) {
   const auto text = read_text(options);
   if (!text) return fail(text.error());
-  auto ids = preprocessor.tokenizer().encode(
+  auto ids = preprocessor.tokenizer(rules).encode(
       *text,
       {.add_special = options.no_special ? prompt::AddSpecial::No : prompt::AddSpecial::Yes});
   if (!ids) return fail(std::move(ids.error()));
   return Tokens{*std::move(ids), {}};
 }
 
+Result<prompt::Rules> rules_for(const TokenizeOptions& options) {
+  const auto engine = model::parse_engine(options.engine);
+  if (!engine) return fail(Errc::InvalidRequest, "--engine must be vllm, sglang or trtllm");
+  if (options.release.empty()) return prompt::rules_of(*engine, std::nullopt);
+  const auto release = model::parse_version(options.release);
+  if (!release) return fail(Errc::InvalidRequest, "--engine-version must be like 0.32.0");
+  return prompt::rules_of(*engine, *release);
+}
+
 Result<void> tokenize(const TokenizeOptions& options) {
+  const auto rules = rules_for(options);
+  if (!rules) return fail(rules.error());
   const auto preprocessor =
       prompt::Preprocessor::load({.folder = options.model, .chat_template = options.chat_template});
   if (!preprocessor) return fail(preprocessor.error());
   Result<Tokens> tokens;
   if (options.chat.empty()) {
-    tokens = tokens_of_text(**preprocessor, options);
+    tokens = tokens_of_text(**preprocessor, options, *rules);
   } else {
     const auto text = read_chat(options);
     if (!text) return fail(text.error());
     const auto body = wire::JsonObject::parse(*text);
     if (!body) return fail(body.error());
-    const prompt::Occasion occasion{.now = std::chrono::system_clock::now()};
+    const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .rules = *rules};
     if (options.render) {
       const auto rendered = (*preprocessor)->rendered(*body, occasion);
       if (!rendered) return fail(rendered.error());
@@ -111,6 +125,8 @@ Result<void> tokenize(const TokenizeOptions& options) {
   if (!tokens) return fail(tokens.error());
   if (!tokens->inexact.empty())
     fmt::print(stderr, "baton: not what the engine will see: {}\n", tokens->inexact);
+  fmt::print(stderr, "baton: rules of {} {}: {}\n", options.engine,
+             options.release.empty() ? "(newest)" : options.release, prompt::to_string(*rules));
   if (options.json) {
     fmt::print("{{\"tokens\": [{}]}}\n", fmt::join(tokens->ids, ", "));
   } else {
@@ -133,6 +149,10 @@ CLI::App* add_tokenize_command(CLI::App& root, TokenizeOptions& options) {
   auto* const file = command->add_option("-f,--file", options.file,
                                          "File with the text; without it, standard input");
   auto* const chat = command->add_option("--chat", options.chat, "File with a chat (JSON)");
+  command->add_option("--engine", options.engine, "Whose rules apply: vllm, sglang or trtllm")
+      ->capture_default_str();
+  command->add_option("--engine-version", options.release,
+                      "Release of the engine, as 0.32.0; without it, the newest");
   command->add_flag("--no-special", options.no_special,
                     "Without the tokens a tokenizer adds around a text (as chats always are)");
   command->add_flag("--render", options.render, "Print the text that the chat template makes")

@@ -11,10 +11,12 @@ class App;
 namespace baton::app {
 
 struct TokenizeOptions {
-  std::string model;          // folder
-  std::string chat_template;  // file, instead of the folder's own
-  std::string file;           // text
-  std::string chat;           // messages, or a request with messages
+  std::string model;            // folder
+  std::string chat_template;    // file, instead of the folder's own
+  std::string file;             // text
+  std::string chat;             // messages, or a request with messages
+  std::string engine = "vllm";  // whose rules apply
+  std::string release;          // of the engine; empty: the newest that Baton knows
   bool no_special = false;
   bool render = false;  // stop at the text the template makes
   bool json = false;

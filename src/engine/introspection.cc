@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -98,6 +99,16 @@ std::optional<std::uint32_t> sglang_ranks(const Document& document) {
   const auto groups = document.count<std::uint32_t>("attn_dp_size");
   if (!replicas || !groups) return replicas ? replicas : groups;
   return positive<std::uint32_t>(std::int64_t{*replicas} * *groups);
+}
+
+// Parsers of models for which SGLang writes chats with code, whatever their template says.
+constexpr std::string_view kCodedParsers[] = {"deepseekv32", "deepseekv4", "deepseekv41",
+                                              "kimi_k3"};
+
+// A template that was given as a file is one that Baton can be given, too.
+bool renders_in_code(std::string_view chat_template, std::string_view tool_call_parser) {
+  if (!chat_template.empty() && !chat_template.ends_with(".jinja")) return true;
+  return std::ranges::find(kCodedParsers, tool_call_parser) != std::end(kCodedParsers);
 }
 
 // ---- Prometheus text ----
@@ -236,6 +247,8 @@ Result<void> read_sglang_server_info(std::string_view json, Facts& facts) {
   facts.bootstrap_port = document.count<std::uint16_t>("disaggregation_bootstrap_port");
   facts.max_total_tokens = document.count<std::int64_t>("max_total_num_tokens");
   facts.max_running_requests = document.count<std::int64_t>("max_running_requests");
+  facts.chats_in_code =
+      renders_in_code(document.text("chat_template"), document.text("tool_call_parser"));
   if (object->has("disaggregation_mode")) {
     if (!facts.engine) facts.engine = model::Engine::Sglang;
     const std::string mode = document.text("disaggregation_mode");

@@ -19,6 +19,7 @@
 namespace baton::engine {
 namespace {
 
+using wire::kForbidden;
 using wire::kNotFound;
 using wire::kOk;
 constexpr int kMethodNotAllowed = 405;
@@ -27,6 +28,7 @@ constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 // Longer than any context; an engine that is out of its mind must not fill the memory.
 constexpr std::size_t kMostIds = std::size_t{1} << 24;
+constexpr std::size_t kLongestShown = 24;
 
 // Prompts that are asked for one by one; more are not worth it.
 constexpr std::size_t kMostQuestions = 32;
@@ -55,10 +57,15 @@ Result<prompt::TokenIds> ids_of(std::string_view raw) {
   std::size_t at = raw.find_first_not_of(kSpace, 1);
   while (raw[at] != ']') {
     std::int32_t id = 0;  // as wide as those of the engines
+    const std::size_t begin = at;
     const auto [end, error] = std::from_chars(raw.data() + at, raw.data() + raw.size(), id);
     at = raw.find_first_not_of(kSpace, static_cast<std::size_t>(end - raw.data()));
-    if (error != std::errc() || id < 0 || (raw[at] != ',' && raw[at] != ']'))
-      return fail(not_ids("an id is no number from 0 to 2147483647"));
+    if (error != std::errc() || id < 0 || (raw[at] != ',' && raw[at] != ']')) {
+      const std::string_view found =
+          raw.substr(begin, raw.find_first_of(",] \t\r\n", begin) - begin);
+      return fail(not_ids(
+          fmt::format("\"{}\" is no id from 0 to 2147483647", found.substr(0, kLongestShown))));
+    }
     ids.push_back(static_cast<prompt::TokenId>(id));
     if (raw[at] == ',') at = raw.find_first_not_of(kSpace, at + 1);
   }
@@ -136,6 +143,14 @@ std::vector<std::string_view> prompts_of(const wire::JsonObject& body) {
 
 using Part = TokenQuestion::Part;
 
+// A chat as SGLang's /tokenize takes it. It heeds two fields there that it ignores in a chat.
+std::string sglang_chat(const ClientCall& call) {
+  wire::JsonSplice splice = request_of(call);
+  splice.remove("add_generation_prompt");
+  splice.remove("add_special_tokens");
+  return splice.build().joined();
+}
+
 // nullopt: the prompt is neither text nor ids.
 std::optional<Part> tokenize_part(const ClientCall& call, std::string_view prompt) {
   if (is_token_ids(prompt)) {
@@ -149,11 +164,16 @@ std::optional<Part> tokenize_part(const ClientCall& call, std::string_view promp
   return Part{.body = std::move(body), .ids = {}};
 }
 
-std::optional<std::vector<Part>> parts_of(const ClientCall& call, bool whole) {
+std::optional<std::vector<Part>> parts_of(const ClientCall& call, model::Engine engine,
+                                          bool whole) {
   if (call.api == Api::Chat) {
     std::vector<Part> parts(1);
-    parts.front().body =
-        whole ? request_of(call).build().joined() : selection_of(call, kTokenizedChat) + "}";
+    std::string& body = parts.front().body;
+    if (engine == model::Engine::Sglang) {
+      body = sglang_chat(call);
+    } else {
+      body = whole ? request_of(call).build().joined() : selection_of(call, kTokenizedChat) + "}";
+    }
     return parts;
   }
   const auto prompts = prompts_of(call.body);
@@ -222,7 +242,7 @@ std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engin
       if (says_something(call.body.find(field))) return std::nullopt;
     }
   }
-  auto parts = parts_of(call, whole);
+  auto parts = parts_of(call, engine, whole);
   if (!parts) return std::nullopt;
   question.parts = std::move(*parts);
   return question;
@@ -250,15 +270,18 @@ Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer) 
   return answered.take();
 }
 
-awaitable<Result<std::vector<prompt::TokenIds>>> ask_tokens(
-    UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
-    std::optional<model::Version> version, const ClientCall& call, const wire::Headers& headers,
-    ExchangeTimeouts timeouts, std::size_t largest_answer, Cancellation& cancellation) {
+awaitable<Result<ToldTokens>> ask_tokens(UpstreamPool& pool, Target target,
+                                         const model::WorkerSpec& spec,
+                                         std::optional<model::Version> version,
+                                         const ClientCall& call, const wire::Headers& headers,
+                                         ExchangeTimeouts timeouts, std::size_t largest_answer,
+                                         Cancellation& cancellation) {
   TokenRoute route = token_route(spec.engine, version);
   auto question = token_question(call, spec.engine, route);
   if (!question) co_return fail(cannot_be_asked(spec.engine));
   const std::string lines = header_lines(headers);
-  std::vector<prompt::TokenIds> prompts;
+  ToldTokens told;
+  std::vector<prompt::TokenIds>& prompts = told.prompts;
   for (std::size_t i = 0; i < question->parts.size();) {
     Part& part = question->parts[i];
     if (part.body.empty()) {
@@ -274,8 +297,10 @@ awaitable<Result<std::vector<prompt::TokenIds>>> ask_tokens(
                                   .largest_answer = largest_answer},
                                  timeouts, &cancellation);
     if (!answer) co_return fail(std::move(answer.error()));
-    const bool no_such_path = answer->status == kNotFound || answer->status == kMethodNotAllowed;
+    const bool no_such_path = answer->status == kNotFound || answer->status == kMethodNotAllowed ||
+                              answer->status == kForbidden;
     if (route == TokenRoute::Render && no_such_path) {
+      told.render_refused = answer->status == kForbidden;
       route = TokenRoute::Tokenize;
       question = token_question(call, spec.engine, route);
       if (!question) co_return fail(cannot_be_asked(spec.engine));
@@ -291,7 +316,7 @@ awaitable<Result<std::vector<prompt::TokenIds>>> ask_tokens(
     std::ranges::move(*read, std::back_inserter(prompts));
     ++i;
   }
-  co_return prompts;
+  co_return told;
 }
 
 }  // namespace baton::engine

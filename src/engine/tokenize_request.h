@@ -51,6 +51,12 @@ std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engin
 // document or has ids that cannot be; EngineRejected where they stand for more than text (images …).
 Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer);
 
+struct ToldTokens {
+  std::vector<prompt::TokenIds> prompts = {};
+  // vLLM renders only with --enable-scale-out (0.30): it refused, and its /tokenize answered.
+  bool render_refused = false;
+};
+
 // Asks a worker, which its own version decides how. A vLLM that does not render after all is asked
 // the other way. Of `headers`, those of the client's request, the authorization goes along. Each
 // question may take what `timeouts` say (see fetch.h), each answer `largest_answer` bytes; none
@@ -59,9 +65,11 @@ Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer);
 // cannot be asked; other errors are those of fetch and read_token_ids.
 // Requires: as token_question.
 // `spec`, `call` and `headers` must stay until the answer is there. Confinement. One I/O thread.
-awaitable<Result<std::vector<prompt::TokenIds>>> ask_tokens(
-    UpstreamPool& pool, Target target, const model::WorkerSpec& spec,
-    std::optional<model::Version> version, const ClientCall& call, const wire::Headers& headers,
-    ExchangeTimeouts timeouts, std::size_t largest_answer, Cancellation& cancellation);
+awaitable<Result<ToldTokens>> ask_tokens(UpstreamPool& pool, Target target,
+                                         const model::WorkerSpec& spec,
+                                         std::optional<model::Version> version,
+                                         const ClientCall& call, const wire::Headers& headers,
+                                         ExchangeTimeouts timeouts, std::size_t largest_answer,
+                                         Cancellation& cancellation);
 
 }  // namespace baton::engine

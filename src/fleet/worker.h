@@ -147,6 +147,21 @@ class Worker {
   void has_vocabulary(std::optional<std::uint32_t> size) {
     vitals_->vocabulary_size.store(size.value_or(0), std::memory_order_relaxed);
   }
+  // The longest context it takes, as it last said; nullopt where it has not.
+  std::optional<std::uint64_t> max_model_len() const {
+    const std::uint64_t told = vitals_->max_model_len.load(std::memory_order_relaxed);
+    return told == 0 ? std::nullopt : std::optional(told);
+  }
+  void has_max_model_len(std::uint64_t tokens) {
+    vitals_->max_model_len.store(tokens, std::memory_order_relaxed);
+  }
+  // Whether it writes chats with code of its own in place of the model's template.
+  bool renders_chats_in_code() const {
+    return vitals_->chats_in_code.load(std::memory_order_relaxed);
+  }
+  void set_renders_chats_in_code(bool in_code) {
+    vitals_->chats_in_code.store(in_code, std::memory_order_relaxed);
+  }
   // The adapters it has loaded, as requests name them and as it last said.
   std::shared_ptr<const std::vector<std::string>> adapters() const {
     return vitals_->adapters.get();
@@ -172,6 +187,8 @@ class Worker {
     std::atomic<std::optional<model::Version>> version{};
     std::atomic<std::uint64_t> kv_blocks{0};        // 0: unknown
     std::atomic<std::uint32_t> vocabulary_size{0};  // likewise
+    std::atomic<std::uint64_t> max_model_len{0};    // likewise
+    std::atomic<bool> chats_in_code{false};
     Published<std::vector<std::string>> adapters;
     std::mutex mutex;
     std::weak_ptr<Watcher> watcher;  // under mutex

@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/tokenize_api.h"
 
+#include "engine/api.h"
 #include "front/request_fields.h"
+#include "pipeline/prompt_rules.h"
 #include "prompt/completion_prompts.h"
 #include "prompt/preprocessor.h"
 #include "wire/json_object.h"
@@ -10,28 +12,39 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace baton::front {
 namespace {
 
-using SharedPreprocessor = std::shared_ptr<const prompt::Preprocessor>;
-using Answer = Result<std::string> (*)(const prompt::Preprocessor&, const wire::JsonObject&,
+// The model that a request names, and how its prompts are made.
+struct Asked {
+  std::shared_ptr<const prompt::Preprocessor> preprocessor;
+  std::vector<prompt::Rules> rules;
+  std::optional<std::uint64_t> max_model_len;  // of its workers
+};
+using Answer = Result<std::string> (*)(const Asked&, const wire::JsonObject&,
                                        const std::stop_token&);
 
-Result<SharedPreprocessor> find_preprocessor(const fleet::Fleet& fleet,
-                                             const pipeline::Tokenizers& tokenizers,
-                                             const wire::JsonObject& body) {
+Result<Asked> find_asked(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,
+                         const wire::JsonObject& body) {
   const auto served = find_model(fleet, body);
   if (!served) return fail(served.error());
   const std::string& name = served->model->name();
   const auto tokens = tokenizers.find(name);
-  if (tokens && tokens->preprocessor) return tokens->preprocessor;
+  if (tokens && tokens->preprocessor) {
+    return Asked{.preprocessor = tokens->preprocessor,
+                 .rules = pipeline::rules_in(*served->model),
+                 .max_model_len = pipeline::max_model_len(*served->model)};
+  }
   return fail(Error(Errc::InvalidRequest,
                     fmt::format("the router has no tokenizer for the model \"{}\"; its operator "
                                 "can name one with models[].tokenizer",
@@ -39,16 +52,17 @@ Result<SharedPreprocessor> find_preprocessor(const fleet::Fleet& fleet,
                   .with_param("model"));
 }
 
-Result<std::string> tokenize(const prompt::Preprocessor& preprocessor, const wire::JsonObject& body,
+Result<std::string> tokenize(const Asked& asked, const wire::JsonObject& body,
                              const std::stop_token& stop) {
+  const prompt::Preprocessor& preprocessor = *asked.preprocessor;
   const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .stop = stop};
   if (!body.has("messages") && !body.has("prompt")) {
     return fail(
         Error(Errc::InvalidRequest, "the request body has neither \"prompt\" nor \"messages\"")
             .with_param("prompt"));
   }
-  auto prepared = body.has("messages") ? preprocessor.chat(body, occasion)
-                                       : preprocessor.completion(body, occasion);
+  const engine::Api api = body.has("messages") ? engine::Api::Chat : engine::Api::Completions;
+  auto prepared = pipeline::prepare(preprocessor, api, body, occasion, asked.rules);
   if (!prepared) return fail(std::move(prepared.error()));
   if (!prepared->exact()) {
     return fail(Errc::InvalidRequest,
@@ -58,7 +72,9 @@ Result<std::string> tokenize(const prompt::Preprocessor& preprocessor, const wir
     return fail(Error(Errc::InvalidRequest, "\"prompt\" must be one text").with_param("prompt"));
   }
   const prompt::TokenIds& ids = prepared->prompts.front();
-  const auto longest = preprocessor.max_model_length();
+  // The engines may have been started with less than the model takes.
+  std::optional<std::uint64_t> longest = asked.max_model_len;
+  if (!longest) longest = preprocessor.max_model_length();
   std::string json =
       fmt::format(R"({{"count":{},"max_model_len":{},"tokens":[{}],"token_strs":)", ids.size(),
                   longest ? std::to_string(*longest) : "null", fmt::join(ids, ","));
@@ -71,8 +87,9 @@ Result<std::string> tokenize(const prompt::Preprocessor& preprocessor, const wir
   return json + "]}";
 }
 
-Result<std::string> detokenize(const prompt::Preprocessor& preprocessor,
-                               const wire::JsonObject& body, const std::stop_token&) {
+Result<std::string> detokenize(const Asked& asked, const wire::JsonObject& body,
+                               const std::stop_token&) {
+  const prompt::Preprocessor& preprocessor = *asked.preprocessor;
   const auto list = body.find("tokens");
   if (!list || list->empty() || list->front() != '[') {
     return fail(
@@ -95,9 +112,9 @@ Result<std::string> answer(const fleet::Fleet& fleet, const pipeline::Tokenizers
                            std::string_view text, const std::stop_token& stop, Answer make) {
   auto body = wire::JsonObject::parse(text);
   if (!body) return fail(std::move(body.error()));
-  auto preprocessor = find_preprocessor(fleet, tokenizers, *body);
-  if (!preprocessor) return fail(std::move(preprocessor.error()));
-  return make(**preprocessor, *body, stop);
+  auto asked = find_asked(fleet, tokenizers, *body);
+  if (!asked) return fail(std::move(asked.error()));
+  return make(*asked, *body, stop);
 }
 
 awaitable<void> serve(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,

@@ -258,6 +258,11 @@ awaitable<bool> Watch::admit(Patient& patient) {
   if (facts->max_total_tokens && facts->block_size && *facts->block_size > 0) {
     worker.has_kv_blocks(static_cast<std::uint64_t>(*facts->max_total_tokens) / *facts->block_size);
   }
+  worker.set_renders_chats_in_code(facts->chats_in_code);
+  if (const auto* const card = engine::find_card(*facts, patient.model);
+      card != nullptr && card->max_model_len) {
+    worker.has_max_model_len(static_cast<std::uint64_t>(*card->max_model_len));
+  }
   const auto denied = engine::contradictions(patient.model, worker.spec(), *facts);
   note(worker.id(), [&](Patient& known) {
     known.facts = *facts;

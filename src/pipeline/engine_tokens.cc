@@ -92,6 +92,7 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
 }
 
 awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::Job& job,
+                                                                   std::atomic<bool>& said_route,
                                                                    Cancellation& cancellation) {
   const std::string& name = job.model->name();
   if (const auto quiet = quiet_until_.find(name);
@@ -111,8 +112,19 @@ awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff
   if (!told && told.error().info().fault == Fault::Engine &&
       told.error().code() != Errc::EngineRejected) {
     quiet_until_[name] = Clock::now() + kPause;
+    // At most once in each pause.
+    if (log_)
+      log_->write(telemetry::Level::Warning, "a worker could not be asked for tokens",
+                  {{"model", name}, {"worker", worker->name()}, {"error", told.error().message()}});
   }
-  co_return told;
+  if (!told) co_return fail(std::move(told.error()));
+  if (told->render_refused && log_ && !said_route.exchange(true)) {
+    log_->write(telemetry::Level::Warning,
+                "a worker does not render requests, so /tokenize is asked, which knows fewer of "
+                "their fields; vLLM renders with --enable-scale-out",
+                {{"model", name}, {"worker", worker->name()}});
+  }
+  co_return std::move(told->prompts);
 }
 
 }  // namespace baton::pipeline

@@ -8,9 +8,11 @@
 #include "fleet/model.h"
 #include "handoff/job.h"
 #include "prompt/tokenizer/token.h"
+#include "telemetry/log.h"
 
 #include <boost/asio/awaitable.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -30,12 +32,16 @@ using boost::asio::awaitable;
 //   requests are better off without tokens than late.
 class EngineTokens {
  public:
-  EngineTokens(engine::UpstreamPool& pool, std::size_t largest_answer)
-      : pool_(pool), largest_answer_(largest_answer) {}
+  // `log` may be null.
+  EngineTokens(engine::UpstreamPool& pool, std::size_t largest_answer,
+               telemetry::Logger* log = nullptr)
+      : pool_(pool), largest_answer_(largest_answer), log_(log) {}
 
-  // A cancellation ends it, and is then the error.
+  // A cancellation ends it, and is then the error. `said_route` is the model's: set once the log has
+  // it that its workers do not render.
   // Requires: nothing makes the request inexact (prompt/exactness.h).
   awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::Job& job,
+                                                       std::atomic<bool>& said_route,
                                                        Cancellation& cancellation);
 
  private:
@@ -43,6 +49,7 @@ class EngineTokens {
 
   engine::UpstreamPool& pool_;
   std::size_t largest_answer_;
+  telemetry::Logger* log_;
   std::map<std::string, Clock::time_point, std::less<>> quiet_until_;  // by model
 };
 

@@ -4,6 +4,7 @@
 
 #include "engine/token_ids.h"
 #include "pipeline/given_ids.h"
+#include "pipeline/prompt_rules.h"
 #include "prompt/completion_prompts.h"
 #include "prompt/exactness.h"
 #include "prompt/preprocessor.h"
@@ -32,7 +33,7 @@ constexpr std::size_t kTokenizedInPlace = std::size_t{4} * 1024;
 struct Made {
   PromptTokens tokens = {};
   std::size_t count = 0;
-  bool exact = false;
+  std::string inexact = {};  // why; empty: it is exact
   std::string engines_differ = {};
   bool too_much = false;
 };
@@ -160,23 +161,23 @@ struct Task {
   overlap::PromptScope scope = {};
   std::stop_token stop = {};
   prompt::Effort effort = prompt::Effort::Full;
+  std::vector<prompt::Rules> rules = {};
 };
 
 Result<Made> make(const Task& task) {
   const prompt::Occasion occasion{
       .now = std::chrono::system_clock::now(), .stop = task.stop, .effort = task.effort};
-  const prompt::Preprocessor& preprocessor = *task.model->preprocessor;
-  auto prepared = task.api == engine::Api::Chat
-                      ? preprocessor.chat(task.body->object(), occasion)
-                      : preprocessor.completion(task.body->object(), occasion);
+  auto prepared =
+      prepare(*task.model->preprocessor, task.api, task.body->object(), occasion, task.rules);
   if (!prepared) return fail(std::move(prepared.error()));
   if (prepared->too_much) return Made{.too_much = true};
   Made made{.tokens = {.json = {}, .send = task.model->settings.send, .blocks = {}},
             .count = count_of(prepared->prompts),
-            .exact = prepared->exact(),
+            .inexact = std::move(prepared->inexact),
             .engines_differ = std::move(prepared->engines_differ)};
-  if (made.exact && task.with_json) made.tokens.json = as_json(prepared->prompts, task.per_prompt);
-  if (made.exact)
+  if (made.inexact.empty() && task.with_json)
+    made.tokens.json = as_json(prepared->prompts, task.per_prompt);
+  if (made.inexact.empty())
     made.tokens.blocks = as_blocks(prepared->prompts, task.per_prompt, task.plan, task.scope);
   return made;
 }
@@ -204,8 +205,7 @@ Known look_up(const Task& task) {
 Made keep(const Task& task, const std::string& key, const std::vector<prompt::TokenIds>& prompts) {
   if (prompts.size() == 1) task.model->told->remember(key, prompt::Place::First, prompts.front());
   Made made{.tokens = {.json = {}, .send = task.model->settings.send, .blocks = {}},
-            .count = count_of(prompts),
-            .exact = true};
+            .count = count_of(prompts)};
   if (task.with_json) made.tokens.json = as_json(prompts, task.per_prompt);
   made.tokens.blocks = as_blocks(prompts, task.per_prompt, task.plan, task.scope);
   return made;
@@ -326,7 +326,8 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
             .with_json = are_sent(model->settings, *job.model),
             .plan = plan_for(job),
             .scope = scope_of(job),
-            .stop = stop.get_token()};
+            .stop = stop.get_token(),
+            .rules = rules_in(*job.model)};
   const std::size_t bytes = job.body->object().text().size();
   std::optional<Result<Made>> here;
   if (bytes <= kTokenizedInPlace) {
@@ -339,14 +340,17 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
       there ? co_await cpu_.run([task = std::move(task)] { return make(task); }) : *std::move(here);
   if (!made) {
     record.tokens = TokenSource::Failed;
+    record.tokens_reason = made.error().message();
     co_return fail(std::move(made.error()));
   }
   record.prompt_length = made->count;
   const bool other_engines =
       !made->engines_differ.empty() &&
       has_workers(*job.model, [](model::Engine engine) { return engine != model::Engine::Vllm; });
-  if (!made->exact || other_engines) {
+  if (!made->inexact.empty() || other_engines) {
     record.tokens = TokenSource::Inexact;
+    record.tokens_reason =
+        made->inexact.empty() ? std::move(made->engines_differ) : std::move(made->inexact);
     co_return PromptTokens{};
   }
   record.tokens = TokenSource::Local;
@@ -370,16 +374,22 @@ awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens
       !known.exactness.engines_differ.empty() && has_several_engines(*job.model);
   if (!known.exactness.inexact.empty() || of_one_only) {
     record.tokens = TokenSource::Inexact;
+    record.tokens_reason = known.exactness.inexact.empty()
+                               ? std::move(known.exactness.engines_differ)
+                               : std::move(known.exactness.inexact);
     co_return PromptTokens{};
   }
   Result<std::vector<prompt::TokenIds>> prompts = std::vector<prompt::TokenIds>{};
   if (known.ids) {
     prompts->push_back(*std::move(known.ids));
   } else {
-    prompts = co_await engines_.ask(job, cancellation);
+    prompts = co_await engines_.ask(job, *model->said_route, cancellation);
   }
   record.tokens = prompts ? TokenSource::Engine : TokenSource::Failed;
-  if (!prompts) co_return PromptTokens{};
+  if (!prompts) {
+    record.tokens_reason = prompts.error().message();
+    co_return PromptTokens{};
+  }
   auto made = co_await run(bytes, [task, key = std::move(known.key), told = *std::move(prompts)] {
     return keep(task, key, told);
   });

@@ -230,6 +230,7 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
        {"total_ms", milliseconds(total)},
        {"ttft_ms", ms(ttft)},
        {"tokens", to_string(record.tokens)},
+       {"tokens_reason", text(record.tokens_reason)},
        {"tokenize_ms", ms(record.tokenize_time)},
        {"prompt_length", some(record.prompt_length)},
        {"prefill_ms", ms(prefill)},

@@ -75,6 +75,8 @@ struct RequestRecord {
   std::size_t request_bytes = 0;
   std::size_t response_bytes = 0;
   TokenSource tokens = TokenSource::Off;
+  std::string
+      tokens_reason;  // why nobody has made exact ones; empty: somebody has, or none were wanted
   std::size_t prompt_length = 0;  // in tokens, where they are known before the engine says
   std::optional<Clock::duration> tokenize_time;
   std::shared_ptr<CacheWatch> cache_watch;  // null where nobody knows the prompt's blocks

@@ -8,6 +8,7 @@
 #include "prompt/preprocessor.h"
 #include "telemetry/metrics.h"
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -25,6 +26,8 @@ struct ModelTokens {
   // One of the two is there.
   std::shared_ptr<const prompt::Preprocessor> preprocessor;  // Baton does it
   std::shared_ptr<prompt::SegmentCache> told;                // what workers have said
+  // Whether it has been said that workers are asked another way than they should be.
+  std::shared_ptr<std::atomic<bool>> said_route = std::make_shared<std::atomic<bool>>(false);
 };
 
 // Role. The tokenizers and chat templates of all models.

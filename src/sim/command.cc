@@ -36,7 +36,10 @@ void raise_descriptor_limit() {
 }
 
 Result<std::unique_ptr<const TokenSource>> tokens_of(const Options& options) {
-  if (!options.tokenizer.empty()) return ModelTokens::load(options.tokenizer);
+  if (!options.tokenizer.empty()) {
+    return ModelTokens::load(options.tokenizer,
+                             prompt::rules_of(options.engine, options.release()));
+  }
   return std::make_unique<const WordTokens>();
 }
 
@@ -124,6 +127,8 @@ CLI::App* add_command(CLI::App& app, Options& options) {
   sim->add_option("--max-model-len", options.max_model_len, "Context length")
       ->check(CLI::Range(2U, 1U << 30U))
       ->capture_default_str();
+  sim->add_flag("--enable-scale-out", options.scale_out,
+                "vLLM from 0.30 on: render requests for others, which is refused otherwise");
   sim->add_option("--min-output", options.min_output, "Shortest answer in tokens")
       ->check(CLI::Range(0U, 1U << 30U))
       ->capture_default_str();

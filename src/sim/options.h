@@ -76,6 +76,7 @@ struct Options {
   std::uint16_t bootstrap_port = 0;
   std::string bootstrap_ready_file;
   std::uint32_t max_model_len = 131072;
+  bool scale_out = false;  // vLLM from 0.30 on: whether it renders requests for others
   std::uint32_t min_output = 16;
   std::uint32_t max_output = 64;
   std::string api_key;

@@ -24,6 +24,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr model::Version kFirstRenderingVllm{.major = 0, .minor = 16, .patch = 0};
+constexpr model::Version kFirstScaleOutVllm{.major = 0, .minor = 30, .patch = 0};
 
 std::string written(const ordered_json& answer) {
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -145,6 +146,10 @@ std::optional<Result<std::string>> token_answer(const Options& options, const To
     if (auto refused = refused_bias(body)) return fail(*std::move(refused));
   }
   if (sglang || options.release() < kFirstRenderingVllm) return std::nullopt;
+  const bool renders = path == "/v1/chat/completions/render" || path == "/v1/completions/render";
+  if (renders && options.release() >= kFirstScaleOutVllm && !options.scale_out) {
+    return fail(Errc::Forbidden, "scale-out endpoints are disabled: start with --enable-scale-out");
+  }
   if (path == "/v1/chat/completions/render") return render(options, tokens, Api::Chat, body);
   if (path == "/v1/completions/render") return render(options, tokens, Api::Completions, body);
   return std::nullopt;

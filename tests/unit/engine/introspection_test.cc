@@ -339,5 +339,15 @@ TEST(SglangRefusal, TellsTheSizeOfTheVocabulary) {
     EXPECT_EQ(size(text), std::nullopt) << text;
 }
 
+TEST(SglangServerInfo, TellsWhetherChatsAreWrittenByCode) {
+  const auto coded = [](const char* json) {
+    return read(read_sglang_server_info, json).chats_in_code;
+  };
+  EXPECT_FALSE(coded(R"({"chat_template":null,"tool_call_parser":"hermes"})"));
+  EXPECT_FALSE(coded(R"({"chat_template":"/models/mine.jinja"})"));
+  EXPECT_TRUE(coded(R"({"chat_template":"vicuna_v1.1"})"));
+  EXPECT_TRUE(coded(R"({"chat_template":null,"tool_call_parser":"deepseekv32"})"));
+}
+
 }  // namespace
 }  // namespace baton::engine

@@ -95,9 +95,11 @@ TEST(TokenQuestion, IsNotAskedWhereTokenizeDoesNotKnowAFieldOfThePrompt) {
 }
 
 TEST(TokenQuestion, OfSglangIsTheRequest) {
-  const auto chat = asked(
-      Api::Chat, R"({"model":"m","messages":[1],"reasoning_effort":"low","bootstrap_room":1})",
-      Engine::Sglang, TokenRoute::Tokenize);
+  const auto chat =
+      asked(Api::Chat,
+            R"({"model":"m","messages":[1],"reasoning_effort":"low","bootstrap_room":1,)"
+            R"("add_generation_prompt":false,"add_special_tokens":true})",
+            Engine::Sglang, TokenRoute::Tokenize);
   ASSERT_TRUE(chat);
   EXPECT_EQ(chat->path, "/tokenize");
   EXPECT_THAT(chat->bodies,
@@ -198,16 +200,19 @@ struct AskTokens : ExchangeFixture {
     model::WorkerSpec spec;
     spec.endpoint = server.endpoint();
     spec.engine = engine;
-    Result<std::vector<TokenIds>> ids;
+    Result<ToldTokens> told;
     run([&]() -> awaitable<void> {
-      ids = co_await ask_tokens(pool, {{1}, spec.endpoint}, spec, version, request.call, headers,
-                                timeouts, largest, cancellation);
+      told = co_await ask_tokens(pool, {{1}, spec.endpoint}, spec, version, request.call, headers,
+                                 timeouts, largest, cancellation);
     });
-    return ids;
+    if (!told) return fail(told.error());
+    render_refused = told->render_refused;
+    return told->prompts;
   }
   wire::Headers headers;
   Cancellation cancellation;
   std::size_t largest = 1024 * 1024;
+  bool render_refused = false;
 };
 constexpr const char* kChat = R"({"model":"m","messages":[1]})";
 
@@ -233,12 +238,13 @@ TEST_F(AskTokens, RendersWithTheClientsKey) {
 }
 
 TEST_F(AskTokens, TokenizesWhereTheEngineDoesNotRender) {
-  for (const int status : {404, 405}) {
+  for (const int status : {404, 405, 403}) {
     const FakeEngine server(
         test::by_path({{"/v1/completions/render", response(status, R"({"detail":"no"})")},
                        {"/tokenize", response(200, R"({"tokens":[7]})")}}));
     EXPECT_THAT(ask(server, Api::Completions, R"({"prompt":["a",[5],"b"]})").value(),
                 ElementsAre(TokenIds{7}, TokenIds{5}, TokenIds{7}));
+    EXPECT_EQ(render_refused, status == 403) << "--enable-scale-out is missing";
   }
 }
 
@@ -282,6 +288,12 @@ TEST_F(AskTokens, AsksNobodyWhoCannotAnswer) {
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code(), Errc::EngineRejected);
   EXPECT_TRUE(server.requests().empty());
+}
+
+TEST(TokenAnswer, NamesTheIdThatCannotBe) {
+  EXPECT_THAT(read_token_ids(R"({"tokens":[1,4294967295]})").error().message(),
+              HasSubstr("4294967295"));
+  EXPECT_THAT(read_token_ids(R"({"tokens":[-1]})").error().message(), HasSubstr("-1"));
 }
 
 }  // namespace

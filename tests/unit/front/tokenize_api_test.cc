@@ -106,5 +106,16 @@ TEST_F(TokenizeApiTest, NeedsAKeyLikeTheRestOfTheApi) {
     EXPECT_EQ(route.access, Access::Key) << route.path;
 }
 
+// An engine may have been started with less than the model takes.
+TEST_F(TokenizeApiTest, TellsTheContextOfTheWorkers) {
+  config.models.front().workers.push_back(
+      {.endpoint = {"127.0.0.1", 1}, .role = model::Role::Aggregated});
+  start_router();
+  const auto pools = fleet->find("m")->pools();
+  const auto members = pools->front()->workers(model::Role::Aggregated).members();
+  members->workers.front()->has_max_model_len(2048);
+  EXPECT_EQ(call("/tokenize", R"({"model":"m","prompt":"hi"})")["max_model_len"], 2048);
+}
+
 }  // namespace
 }  // namespace baton::front

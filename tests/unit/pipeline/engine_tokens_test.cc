@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -25,12 +26,15 @@ struct EngineTokensTest : handoff::HandoffFixture {
     std::optional<Result<std::vector<prompt::TokenIds>>> told;
     run([&]() -> awaitable<void> {
       const handoff::Job wanted = job(api, body);
-      told.emplace(co_await engines.ask(wanted, cancellation));
+      told.emplace(co_await engines.ask(wanted, said_route, cancellation));
     });
     return *told;
   }
 
-  EngineTokens engines{pool, 1024 * 1024};
+  std::string lines;
+  telemetry::Logger told_log{telemetry::Format::Json, telemetry::Level::Warning, lines};
+  std::atomic<bool> said_route = false;
+  EngineTokens engines{pool, 1024 * 1024, &told_log};
 };
 
 FakeEngine::Script tells(const std::string& ids) {
@@ -66,7 +70,7 @@ TEST_F(EngineTokensTest, WhereSomebodyLeavesTheWorkerIsAskedForTheNext) {
     std::optional<Result<std::vector<prompt::TokenIds>>> told;
     start([&]() -> awaitable<void> {
       const handoff::Job wanted = job(Api::Chat, kChat);
-      told.emplace(co_await engines.ask(wanted, leaves));
+      told.emplace(co_await engines.ask(wanted, said_route, leaves));
     });
     run_until([&] { return silent.requests().size() == asked; });
     leaves.request(Error(Errc::ClientGone, "gone"));
@@ -128,6 +132,24 @@ TEST_F(EngineTokensTest, ATensorRtWorkerCannotBeAsked) {
   serve(Engine::Trtllm, {{Role::Aggregated, test::closed_endpoint()}});
   EXPECT_EQ(worker_to_ask(*fleet->find("m")), nullptr);
   EXPECT_EQ(tokens(Api::Chat, kChat).error().code(), Errc::NoWorkers);
+}
+
+TEST_F(EngineTokensTest, SaysOnceThatAWorkerDoesNotRender) {
+  const FakeEngine one(test::by_path({{"/v1/chat/completions/render", response(403, "{}")},
+                                      {"/tokenize", response(200, R"({"tokens":[7]})")}}));
+  serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
+  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<prompt::TokenIds>{{7}}));
+  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<prompt::TokenIds>{{7}}));
+  const auto first = lines.find("--enable-scale-out");
+  ASSERT_NE(first, std::string::npos) << lines;
+  EXPECT_EQ(lines.find("--enable-scale-out", first + 1), std::string::npos) << lines;
+}
+
+TEST_F(EngineTokensTest, SaysWhyAWorkerCouldNotBeAsked) {
+  const FakeEngine one(tells("[3000000000]"));
+  serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
+  EXPECT_FALSE(tokens(Api::Chat, kChat));
+  EXPECT_NE(lines.find("3000000000"), std::string::npos) << lines;
 }
 
 }  // namespace

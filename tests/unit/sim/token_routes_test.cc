@@ -110,5 +110,15 @@ TEST(Generate, RefusesABiasBeyondTheVocabulary) {
   EXPECT_EQ(refusal(Engine::Vllm, R"({"-1":0})"), "");
 }
 
+TEST(Render, IsRefusedByNewerVllmsUnlessItIsSwitchedOn) {
+  EXPECT_EQ(ask(Engine::Vllm, kRenderChat, kChat, "0.29.0")["token_ids"], json({104, 105}));
+  EXPECT_EQ(ask(Engine::Vllm, kRenderChat, kChat, "0.30.0"), 403);
+  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":"hi"})", "0.32.0"), 403);
+  Options options;
+  options.version = "0.32.0";
+  options.scale_out = true;
+  EXPECT_TRUE(token_answer(options, ByteTokens(), kRenderChat, kChat).value().has_value());
+}
+
 }  // namespace
 }  // namespace baton::sim
