@@ -357,7 +357,8 @@ for (const [place, one] of HANDOFFS.entries()) {
     await s.step('nothing had to wait for its lease', () => {
       seats.forEach((seat, i) => {
         const { leaked, leaked_in_transfer: moving } = states[i];
-        if (seat.keepsItsWord) assert.equal(leaked - moving, 0, `${seat.sim.process.name}, seed ${SEED}`);
+        // A push whose decode worker broke may be under way: a second one would wait for ever, so the lease frees it.
+        if (seat.keepsItsWord && handoff !== 'nixl_push') assert.equal(leaked - moving, 0, `${seat.sim.process.name}, seed ${SEED}`);
         // What a decode worker was fetching when it was killed cannot be fetched, or released, by another.
         if (storm.decodeKills === 0) assert.equal(moving, 0, `${seat.sim.process.name}, seed ${SEED}`);
       });
