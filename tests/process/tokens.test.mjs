@@ -134,6 +134,17 @@ for (const engine of ['vllm', 'sglang']) {
   });
 }
 
+scenario('vllm: a worker that does not render for others is asked by /tokenize, which is said once', async (s) => {
+  const tokenizer = await writeTinyModel(s);
+  const fleet = await Fleet.start(s, { sim: { tokenizer, version: '0.32.0' }, model: { tokenize: 'engine' } });
+  for (const text of ['hi, you', 'hi, all']) {
+    const answer = await ask(fleet.router, chat(text));
+    const line = await fleet.router.requestLine(answer.headers['x-request-id']);
+    assert.equal(line.tokens, 'engine', line.tokens_reason);
+  }
+  assert.equal(sum(await fleet.settle(), 'token_mismatches'), 0);
+});
+
 scenario('POST /tokenize and /detokenize answer as vLLM does', async (s) => {
   const tokenizer = await writeTinyModel(s);
   const fleet = await Fleet.start(s, { sim: { tokenizer }, model: { tokenizer } });
@@ -141,7 +152,7 @@ scenario('POST /tokenize and /detokenize answer as vLLM does', async (s) => {
   const text = 'hi, Welt ß';
   const tokens = [ID['<s>'], 256, ...bytesOf(', Welt ß')];
   const plain = await post(address, '/tokenize', { model: 'demo', prompt: text });
-  assert.deepEqual(plain, { status: 200, json: { count: tokens.length, max_model_len: null, tokens, token_strs: null } });
+  assert.deepEqual(plain, { status: 200, json: { count: tokens.length, max_model_len: 131072, tokens, token_strs: null } });
   const messages = [{ role: 'user', content: 'hi' }];
   const asked = await post(address, '/tokenize', { model: 'demo', messages });
   assert.deepEqual(asked.json.tokens, [ID['<s>'], ID['<|user|>'], 256, ID['<|end|>'], ID['<|assistant|>']]);

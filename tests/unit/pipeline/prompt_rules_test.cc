@@ -19,12 +19,13 @@ using engine::Api;
 using model::Version;
 
 struct PromptRulesTest : handoff::HandoffFixture {
-  // Two workers, which tell their releases where they are given.
-  void serve_two(std::optional<Version> first, std::optional<Version> second) {
+  void serve_two() {
     serve(Engine::Vllm,
           {{Role::Prefill, test::closed_endpoint()}, {Role::Decode, test::closed_endpoint()}});
-    worker(Role::Prefill)->runs(first);
-    worker(Role::Decode)->runs(second);
+  }
+  void run_releases(Version prefill, Version decode) const {
+    worker(Role::Prefill)->runs(prefill);
+    worker(Role::Decode)->runs(decode);
   }
   std::shared_ptr<fleet::Worker> worker(Role role) const {
     const auto pools = fleet->find("m")->pools();
@@ -34,12 +35,12 @@ struct PromptRulesTest : handoff::HandoffFixture {
 };
 
 TEST_F(PromptRulesTest, AreEachWorkersOnce) {
-  serve_two({}, {});
+  serve_two();
   EXPECT_EQ(rules(), std::vector{prompt::Rules()});
-  serve_two(Version{0, 22, 0}, Version{0, 22, 0});
+  run_releases({0, 22, 0}, {0, 22, 0});
   EXPECT_EQ(rules().size(), 1U);
   EXPECT_FALSE(rules().front().developer_as_system);
-  serve_two(Version{0, 22, 0}, Version{0, 32, 0});
+  run_releases({0, 22, 0}, {0, 32, 0});
   EXPECT_EQ(rules().size(), 2U);
   worker(Role::Decode)->set_renders_chats_in_code(true);
   EXPECT_TRUE(rules().back().chats_in_code);
@@ -63,7 +64,7 @@ TEST_F(PromptRulesTest, ThatDifferMakeOnlyThoseRequestsInexactThatTheyDifferIn) 
 }
 
 TEST_F(PromptRulesTest, TheShortestContextOfTheWorkersCounts) {
-  serve_two({}, {});
+  serve_two();
   EXPECT_EQ(max_model_len(*fleet->find("m")), std::nullopt);
   worker(Role::Prefill)->has_max_model_len(2048);
   worker(Role::Decode)->has_max_model_len(4096);
