@@ -53,8 +53,9 @@ class Answer {
   // Two workers served: what the prefill reported of the prompt, once it has answered.
   bool handed_off() const;
   const engine::PrefillOutcome& prefill() const;
-  // Waits a short while for a prefill leg that runs beside the stream.
-  boost::asio::awaitable<void> await_prefill();
+  // Waits a short while for a prefill leg that runs beside the stream; where what it answers is
+  // needed, until it has ended.
+  boost::asio::awaitable<void> await_prefill(bool needed);
 
  private:
   std::shared_ptr<Run> run_;

@@ -68,6 +68,6 @@ awaitable<Result<void>> Answer::recover(Error error, const engine::Progress* pro
 }
 bool Answer::handed_off() const { return run_->handed_off(); }
 const engine::PrefillOutcome& Answer::prefill() const { return run_->prefill(); }
-awaitable<void> Answer::await_prefill() { return run_->await_prefill(); }
+awaitable<void> Answer::await_prefill(bool needed) { return run_->await_prefill(needed); }
 
 }  // namespace baton::handoff

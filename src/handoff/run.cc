@@ -215,10 +215,10 @@ awaitable<Result<void>> Run::recover(Error error, const engine::Progress* progre
   co_return co_await proceed();
 }
 
-awaitable<void> Run::await_prefill() {
+awaitable<void> Run::await_prefill(bool needed) {
   if (!prefill_exchange_) co_return;
   bell_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
-  bell_->expires_after(kPrefillPatience);
+  bell_->expires_after(needed ? handoff_.options_.timeouts.first_byte : kPrefillPatience);
   co_await bell_->async_wait(net::kAwait);
   bell_.reset();
 }

@@ -56,7 +56,7 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<Result<void>> recover(Error error, const engine::Progress* progress);
   bool handed_off() const { return handed_off_; }
   const engine::PrefillOutcome& prefill() const { return outcome_; }
-  awaitable<void> await_prefill();
+  awaitable<void> await_prefill(bool needed);
 
  private:
   // What a leg is made of. All of it may be let go of while the leg runs, or have been.

@@ -123,7 +123,7 @@ class StreamRelay {
   }
 
   awaitable<void> wait_for_prefill() {
-    co_await answer_.await_prefill();
+    co_await answer_.await_prefill(delivery_.input_logprobs);
     judge_.set_prefill(answer_.prefill());
   }
 
@@ -189,9 +189,9 @@ class StreamRelay {
 };
 
 // The text as the client gets it: what the prefill knows of the prompt is put in.
-awaitable<void> merge_legs(handoff::Answer& answer, std::string& text) {
+awaitable<void> merge_legs(handoff::Answer& answer, std::string& text, bool input_logprobs) {
   if (!answer.handed_off()) co_return;
-  co_await answer.await_prefill();
+  co_await answer.await_prefill(input_logprobs);
   const engine::PrefillOutcome& prefill = answer.prefill();
   if (auto merged = engine::rewrite_usage(text, prefill.usage.value_or(engine::Usage{})))
     text = std::move(*merged);
@@ -209,7 +209,7 @@ awaitable<Result<void>> relay_whole(handoff::Answer& answer, Delivery delivery, 
     if (judged) {
       answer.first_token();
       text = std::move(*body);
-      co_await merge_legs(answer, text);
+      co_await merge_legs(answer, text, delivery.input_logprobs);
       answer.finished();
       headers = headers_for_client(answer.stream().take_headers());
       break;

@@ -142,9 +142,8 @@ CLI::App* add_command(CLI::App& app, Options& options) {
                   "Where /health makes a token: how often it looks for it; SGLang's own is 1000")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  sim->add_option(
-         "--disconnect-ms", options.disconnect_ms,
-         "SGLang: how long it goes on for a client that has gone; its own is 2000 and more")
+  sim->add_option("--disconnect-ms", options.disconnect_ms,
+                  "SGLang: how long it goes on for a client that has gone; its own is up to 4000")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   sim->add_option("--control-port", options.control_port,

@@ -84,7 +84,8 @@ describe('SGLang', { concurrency: 3 }, () => {
   });
 
   scenario('a prompt is echoed with its log-probabilities as by one worker', async (s) => {
-    const fleets = await Promise.all(Object.values(roles).map((counts) => Fleet.start(s, { engine: 'sglang', counts })));
+    const fleets = [];
+    for (const counts of Object.values(roles)) fleets.push(await Fleet.start(s, { engine: 'sglang', counts }));
     const body = completion('Say it again', { echo: true, logprobs: 1, max_tokens: 4 });
     const [one, two] = await Promise.all(fleets.map(({ router }) => ask(router, body)));
     const choiceOf = ({ raw }) => JSON.parse(raw).choices[0];

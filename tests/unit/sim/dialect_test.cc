@@ -253,7 +253,7 @@ TEST(Dialect, SglangSaysWhatIsWrongInItsOwnWords) {
   EXPECT_EQ(message(options, Api::Completions, {{"prompt", ""}}), "Prompt cannot be empty");
   EXPECT_EQ(message(options, Api::Chat, {{"messages", json::array()}}),
             "Messages cannot be empty.");
-  json negative = chat({});
+  json negative = chat(json::object());
   negative["max_tokens"] = -1;
   EXPECT_EQ(message(options, Api::Chat, negative), "max_new_tokens must be at least 0, got -1.");
   EXPECT_EQ(message(options, Api::Completions, {{"prompt", std::vector<int>(30, 1)}}),

@@ -94,7 +94,7 @@ TEST_F(SglangInfoTest, RanksOfAttentionAreToldAsTheReleaseDoes) {
 TEST_F(SglangInfoTest, ANameIsTakenOnceAndAbortsAllThatBeginWithIt) {
   Options slow = worker(Engine::Sglang);
   slow.decode_ms = 1;
-  slow.min_output = slow.max_output = 50'000;
+  slow.min_output = slow.max_output = 10'000;
   slow.disconnect_ms = 3'600'000;
   Server& server = start(slow);
   run([&]() -> Task {
