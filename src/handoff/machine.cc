@@ -88,7 +88,7 @@ void Machine::take_in(const Input& input) {
       return;
     case Event::FirstToken:
       decode_ = Decode::Streaming;
-      pinned_ = suspect_ = false;
+      pinned_ = false;
       return;
     case Event::DecodeFinished:
       decode_ = Decode::Finished;
@@ -281,7 +281,7 @@ void Machine::choose_decode() {
 void Machine::release_if_pinned() {
   if (!pinned_) return;
   pinned_ = false;
-  if (!suspect_) say(Action::SendRelease);
+  if (!condemned_) say(Action::SendRelease);
 }
 
 void Machine::drop_prefill() {

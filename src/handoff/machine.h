@@ -122,8 +122,8 @@ struct Policy {
 // Role. Decides how one request gets through prefill and decode, whatever happens.
 // Confinement. One thread.
 // Invariants. At most one decode leg lives at a time. Blocks that a prefill worker pinned are
-//   fetched, or a release is sent, unless a worker ended under the request. The client gets exactly
-//   one end: an answer or an error, never one after the other. No leg waits for a partner that has
+//   fetched, or a release is sent, unless the request was condemned. The client gets exactly one
+//   end: an answer or an error, never one after the other. No leg waits for a partner that has
 //   failed. Nothing but a release is sent for a client that has left.
 class Machine {
  public:
@@ -137,11 +137,9 @@ class Machine {
   // The answer has taken a turn after which no other worker could go on with it.
   void forbid_migration() { policy_.migrations = 0; }
 
-  // A worker's process ended under the request: nothing is sent only to release what it left, for
-  // that would be one worker more that has to do with it. The lease of the blocks ends by itself.
-  void suspect() { suspect_ = true; }
-  // Several have: no other worker is to have it.
-  void condemn() { suspect_ = condemned_ = true; }
+  // Several workers' processes ended under the request: no other one is to have it, not even to
+  // release what it left. The lease of those blocks ends by itself.
+  void condemn() { condemned_ = true; }
 
   // Who is to blame, once FailRequest was said.
   Cause failed_by() const { return cause_; }
@@ -209,7 +207,6 @@ class Machine {
   bool pinned_ = false;
   bool prefill_dropped_ = false;
   bool decode_dropped_ = false;
-  bool suspect_ = false;
   bool condemned_ = false;
   bool gone_ = false;
   bool grace_over_ = false;

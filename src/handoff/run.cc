@@ -180,6 +180,8 @@ void Run::leave() {
       tell({.event = Event::DecodeFailed, .failure = {.freed = frees_blocks({.how = how})}});
     }
   }
+  // Nothing more will show whether it is the reason; what it left is released all the same.
+  send_held_releases();
   decode_exchange_.reset();
   decode_booking_ = {};
   if (prefill_exchange_ == nullptr) leading_ = {};

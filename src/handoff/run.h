@@ -108,6 +108,8 @@ class Run : public std::enable_shared_from_this<Run> {
   // Nobody will see when the prompt of the decode leg has been computed.
   void prefill_unseen(const boost::asio::any_io_executor& home);
   void release();
+  void send_release(Release release);
+  void send_held_releases();
   awaitable<void> release_leg(Release release);
   awaitable<void> find_holder_again(Release& release);
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
@@ -174,7 +176,9 @@ class Run : public std::enable_shared_from_this<Run> {
 
   Suspects::Time decode_sent_{};
 
-  std::optional<Error> poison_;  // workers have ended under it
+  bool suspect_ = false;                // a worker has ended under it
+  std::vector<Release> held_releases_;  // until it is suspect no more
+  std::optional<Error> poison_;         // several have
   std::optional<Error> prefill_error_;
   std::optional<Error> decode_error_;
   std::optional<std::string> whole_;

@@ -29,12 +29,6 @@ awaitable<void> pause(std::chrono::milliseconds duration) {
 }  // namespace
 
 void Run::release() {
-  job_.counters.releases.add();
-  if (handoff_.options_.log) {
-    handoff_.options_.log->debug("blocks_released", {{"id", job_.request_id},
-                                                     {"model", job_.model->name()},
-                                                     {"client_left", gone_.has_value()}});
-  }
   count_waste();
   Release release{.mode = *mode_,
                   .pool = selection_.pool(),
@@ -47,6 +41,22 @@ void Run::release() {
                   .material = material(),
                   .headers = job_.headers,
                   .progress = progress_ ? std::optional(*progress_) : std::nullopt};
+  // It would be one worker more that has to do with a request that may end it.
+  if (suspect_ && trail_) return held_releases_.push_back(std::move(release));
+  send_release(std::move(release));
+}
+
+void Run::send_held_releases() {
+  for (Release& release : std::exchange(held_releases_, {})) send_release(std::move(release));
+}
+
+void Run::send_release(Release release) {
+  job_.counters.releases.add();
+  if (handoff_.options_.log) {
+    handoff_.options_.log->debug("blocks_released", {{"id", job_.request_id},
+                                                     {"model", job_.model->name()},
+                                                     {"client_left", gone_.has_value()}});
+  }
   handoff_.tasks_.spawn([](std::shared_ptr<Run> run, Release what) -> awaitable<void> {
     co_await run->release_leg(std::move(what));
   }(shared_from_this(), std::move(release)));

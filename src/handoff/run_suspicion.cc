@@ -65,8 +65,8 @@ void Run::ended_under(const fleet::Worker& worker, Suspects::Time sent) {
   if (!job_.body) return;  // it has got its first token
   const std::size_t ends =
       job_.counters.suspects.ended(request_seen(), worker.id(), sent, Suspects::Clock::now());
-  if (ends < Suspects::kTooMany) return machine_.suspect();
-  condemn(ends, worker.name());
+  suspect_ = true;
+  if (ends >= Suspects::kTooMany) condemn(ends, worker.name());
 }
 
 // A copy of it, or another branch, may have ended workers meanwhile.
@@ -81,6 +81,7 @@ bool Run::is_poison_by_now() {
 
 void Run::condemn(std::size_t ended_workers, std::string_view last) {
   machine_.condemn();
+  held_releases_.clear();
   if (poison_) return;
   poison_.emplace(Errc::PoisonRequest,
                   fmt::format("{} workers ended while they served this request; it is offered to "
@@ -99,6 +100,8 @@ Suspects::Request Run::request_seen() const {
 }
 
 void Run::clear_suspicion() {
+  suspect_ = false;
+  send_held_releases();
   if (!job_.counters.suspects.none() && job_.body) job_.counters.suspects.clear(request_seen());
 }
 

@@ -221,16 +221,6 @@ TEST(PrefillErrors, WithRetryAnotherWorkerIsTriedUntilTheBudgetIsUsedUp) {
   EXPECT_EQ(story.machine.retries(), 2U);
 }
 
-TEST(Suspicion, SendsNoReleaseAndRepeats) {
-  Story story;
-  story.fetching(HandoffMode::NixlPull);
-  story.machine.suspect();
-  EXPECT_THAT(story(DecodeFailed, kMaybeBegun), ElementsAre(ChoosePrefill));
-  story.streaming(HandoffMode::NixlPull);
-  story.machine.forbid_migration();
-  EXPECT_THAT(story(DecodeFailed, kMaybeBegun), ElementsAre(FailRequest));
-}
-
 TEST(Suspicion, CondemnedIsTheEndUnderEveryPolicy) {
   for (const auto policy : {OnPrefillFailure::Retry, OnPrefillFailure::Fallback}) {
     Story by_prefill({.on_prefill_failure = policy, .migrations = 3});

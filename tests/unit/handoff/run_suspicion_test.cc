@@ -159,7 +159,7 @@ TEST_F(RunSuspicionTest, OfTwoLegsEachCanEndItsWorker) {
   EXPECT_TRUE(other_decode.requests().empty()) << "nor is it sent to release anything";
 }
 
-TEST_F(RunSuspicionTest, NothingIsSentToReleaseWhatASuspectLeft) {
+TEST_F(RunSuspicionTest, WhatASuspectLeftIsReleasedOnceItIsCleared) {
   const FakeEngine prefill(test::always(response(200, kKept)));
   const FakeEngine decode(ends);
   const FakeEngine other(test::always(response(200, "served")));
@@ -169,8 +169,11 @@ TEST_F(RunSuspicionTest, NothingIsSentToReleaseWhatASuspectLeft) {
                        {Role::Decode, other.endpoint()}});
   EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "served");
   wait_for_legs();
-  EXPECT_EQ(other.requests().size(), 1U);
-  EXPECT_EQ(counters.releases.value(), 0U);
+  ASSERT_EQ(other.requests().size(), 2U) << "the answer, and only then the release";
+  EXPECT_FALSE(json(other.requests()[0].body).contains("max_tokens") &&
+               json(other.requests()[0].body)["max_tokens"] == 1);
+  EXPECT_EQ(json(other.requests()[1].body)["max_tokens"], 1);
+  EXPECT_EQ(counters.releases.value(), 1U);
 }
 
 }  // namespace
