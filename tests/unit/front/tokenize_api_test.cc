@@ -108,8 +108,10 @@ TEST_F(TokenizeApiTest, NeedsAKeyLikeTheRestOfTheApi) {
 
 // An engine may have been started with less than the model takes.
 TEST_F(TokenizeApiTest, TellsTheContextOfTheWorkers) {
-  config.models.front().workers.push_back(
-      {.endpoint = {"127.0.0.1", 1}, .role = model::Role::Aggregated});
+  model::WorkerSpec spec;
+  spec.endpoint = {"127.0.0.1", 1};
+  spec.role = model::Role::Aggregated;
+  config.models.front().workers.push_back(spec);
   start_router();
   const auto pools = fleet->find("m")->pools();
   const auto members = pools->front()->workers(model::Role::Aggregated).members();
