@@ -256,7 +256,7 @@ TEST(Dialect, SglangSaysWhatIsWrongInItsOwnWords) {
   json negative = chat(json::object());
   negative["max_tokens"] = -1;
   EXPECT_EQ(message(options, Api::Chat, negative), "max_new_tokens must be at least 0, got -1.");
-  EXPECT_EQ(message(options, Api::Completions, {{"prompt", std::vector<int>(30, 1)}}),
+  EXPECT_EQ(message(options, Api::Completions, {{"prompt", std::vector<unsigned>(30, 1)}}),
             "The input (30 tokens) is longer than the model's context length (20 tokens).");
   EXPECT_EQ(
       message(worker(Engine::Sglang, Role::Decode), Api::Completions, {{"prompt", "a"}}),
