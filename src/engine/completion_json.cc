@@ -35,6 +35,15 @@ Json chat_delta(const Json& choice) {
   return delta;
 }
 
+// Streams leave out the members that whole answers have as null.
+Json without_nulls(const Json& object) {
+  Json kept = Json::object();
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_null()) kept[key] = value.is_object() ? without_nulls(value) : value;
+  }
+  return kept;
+}
+
 std::string stream_of(Api api, const Json& whole, IncludeUsage include_usage) {
   std::string stream;
   for (const Json& choice : whole.value("choices", Json::array())) {
@@ -65,9 +74,10 @@ std::string stream_of(Api api, const Json& whole, IncludeUsage include_usage) {
     stream += as_event(end.dump());
   }
   if (include_usage == IncludeUsage::Yes && whole.contains("usage")) {
+    const Json& told = whole["usage"];
     Json usage = chunk_frame(api, whole);
     usage["choices"] = Json::array();
-    usage["usage"] = whole["usage"];
+    usage["usage"] = told.is_object() ? without_nulls(told) : told;
     stream += as_event(usage.dump());
   }
   return stream + "data: [DONE]\n\n";

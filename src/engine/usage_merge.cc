@@ -23,6 +23,7 @@ constexpr std::string_view kPromptDetails = "prompt_tokens_details";
 constexpr std::array<const char*, 2> kCacheClaims{"cached_tokens", "created_cache_tokens"};
 
 // The decode worker's details with all that the prefill worker's say; empty where nothing changes.
+// A null adds no member: whole answers, as the prefill's is, have nulls that streams leave out.
 std::string honest_details(std::string_view decode, std::string_view prefill) {
   using Details = nlohmann::ordered_json;
   const Details before = Details::parse(decode, nullptr, false);
@@ -30,7 +31,9 @@ std::string honest_details(std::string_view decode, std::string_view prefill) {
       prefill.empty() ? Details::object() : Details::parse(prefill, nullptr, false);
   if (!before.is_object() || !said.is_object()) return {};
   Details after = before;
-  for (const auto& [key, value] : said.items()) after[key] = value;
+  for (const auto& [key, value] : said.items()) {
+    if (!value.is_null() || after.contains(key)) after[key] = value;
+  }
   for (const char* claim : kCacheClaims) {
     if (!said.contains(claim)) after.erase(claim);
   }

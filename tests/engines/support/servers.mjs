@@ -125,7 +125,9 @@ export class SimServer extends Server {
 
   async #run(more) {
     const { engine, role } = this;
-    const flags = { engine, role, model: MODEL, tokenizer: tokenizerOf(), maxModelLen: MAX_MODEL_LEN[engine], blockSize: BLOCK[engine] };
+    const tools = engine === 'vllm' ? { toolCallParser: 'hermes', enableAutoToolChoice: true } : {};
+    const sizes = { maxModelLen: MAX_MODEL_LEN[engine], blockSize: BLOCK[engine] };
+    const flags = { engine, role, model: MODEL, tokenizer: tokenizerOf(), ...sizes, ...tools };
     const start = () => Sim.telling(this.scenario, { ...flags, maxSeqs: 16, decodeMs: 5, minOutput: 64, maxOutput: 128, ...more });
     this.sim = more.port ? await Sim.again(this.scenario, start) : await start();
     this.process = this.sim.process;

@@ -78,6 +78,17 @@ TEST(EventStream, EndsWithTheUsageWhereItIsWanted) {
             json(R"({"prompt_tokens":3,"completion_tokens":1,"total_tokens":4})"));
 }
 
+TEST(EventStream, LeavesOutWhatIsNullInTheUsage) {
+  const auto events = events_of(
+      Api::Completions,
+      R"({"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens_details":null,)"
+      R"("prompt_tokens_details":{"cached_tokens":0,"multimodal_tokens":null}}})",
+      IncludeUsage::Yes);
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(events[2]["usage"],
+            json(R"({"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":0}})"));
+}
+
 TEST(EventStream, HasNoUsageEventWhereTheEngineGaveNone) {
   const auto events =
       events_of(Api::Completions, R"({"choices":[{"finish_reason":"stop"}]})", IncludeUsage::Yes);

@@ -43,6 +43,19 @@ TEST(RewriteUsage, TakesAllDetailsOfThePromptFromTheLegThatComputedIt) {
            R"("created_cache_tokens":128,"old":2,"multimodal_tokens":{"image":9},"new":1}}})"));
 }
 
+// vLLM 0.32: the prefill's answer is whole and has nulls, which the decode worker's stream leaves out.
+TEST(RewriteUsage, AddsNoMemberThatIsNull) {
+  Usage prefill = reported(16);
+  prefill.prompt_details = R"({"cached_tokens":16,"created_cache_tokens":null})";
+  EXPECT_EQ(rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":99}}})", prefill),
+            R"({"usage":{"prompt_tokens_details":{"cached_tokens":16}}})");
+  EXPECT_EQ(
+      rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":99,)"
+                    R"("created_cache_tokens":7}}})",
+                    prefill),
+      R"({"usage":{"prompt_tokens_details":{"cached_tokens":16,"created_cache_tokens":null}}})");
+}
+
 TEST(RewriteUsage, AddsThemWhereTheDecodeSaidNothing) {
   for (const char* details :
        {"", R"(,"prompt_tokens_details":null)", R"(,"prompt_tokens_details":{})"}) {
