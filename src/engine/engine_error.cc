@@ -114,7 +114,12 @@ Error read_refusal(const wire::ResponseHead& head, Result<std::string> body) {
 
 Error read_stream_error(std::string_view event_data, StreamBegun begun) {
   const auto code = begun == StreamBegun::No ? code_in(event_data) : std::nullopt;
-  if (code && *code >= 400 && *code < 500) return read_engine_error(*code, event_data, {});
+  if (code && *code >= 400 && *code < 500) {
+    Error error = read_engine_error(*code, event_data, {});
+    if (error.code() == Errc::EngineRejected)
+      error.with_reply({.content_type = "application/json", .body = std::string(event_data)});
+    return error;
+  }
   Said said = what_it_said(event_data);
   if (said.message.empty()) said.message = "the engine ended the stream with an error";
   if (said.message.size() > kLongestMessage) said.message.resize(kLongestMessage);

@@ -4,9 +4,8 @@
 #include "engine/dialect.h"
 #include "engine/exchange.h"
 #include "handoff/run.h"
-#include "net/await.h"
+#include "net/pause.h"
 
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <chrono>
@@ -20,11 +19,6 @@ namespace {
 
 constexpr int kReleaseAttempts = 5;
 constexpr std::chrono::milliseconds kReleasePause{100};  // after the first; doubled each time
-
-awaitable<void> pause(std::chrono::milliseconds duration) {
-  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, duration);
-  co_await timer.async_wait(net::kAwait);
-}
 
 }  // namespace
 
@@ -79,7 +73,7 @@ awaitable<void> Run::release_leg(Release release) {
   int waited_in_vain = 0;
   for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
     // Who holds the blocks, or all who could fetch them, may be away for a moment only.
-    if (attempt > 0) co_await pause(kReleasePause * (1 << (attempt - 1)));
+    if (attempt > 0) co_await net::pause(kReleasePause * (1 << (attempt - 1)));
     co_await find_holder_again(release);
     auto booking = selection_.releaser(*release.pool, release.workers, release.transfer, tried);
     if (!booking) co_return;

@@ -4,6 +4,7 @@
 #include "core/cancellation.h"
 #include "handoff/run.h"
 #include "net/deadlines.h"
+#include "net/pause.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +21,9 @@ namespace {
 constexpr std::chrono::milliseconds kRefusesWithin{250};
 // For so long a worker that only closed a connection keeps its request waiting.
 constexpr std::chrono::milliseconds kClosesWithin{100};
-constexpr int kConnections = 3;
+// A process that ends closes its listener last: what connects meanwhile is closed with it.
+constexpr std::chrono::milliseconds kEndsWithin{250};
+constexpr std::chrono::milliseconds kBetweenConnections{5};
 
 // A kept connection that breaks sooner was dead before anything was sent on it.
 constexpr std::chrono::milliseconds kWasAlive{10};
@@ -35,8 +38,8 @@ awaitable<bool> Run::has_ended(const fleet::Worker& worker, const Error& error,
         std::errc::connection_refused;
   }
   if (error.cause() != std::errc::connection_reset) co_return false;
-  // A process closes its listener last: what connects meanwhile is closed with it.
-  for (int attempt = 0; attempt < kConnections; ++attempt) {
+  const auto until = std::chrono::steady_clock::now() + kEndsWithin;
+  while (std::chrono::steady_clock::now() < until) {
     Cancellation enough;
     net::Deadline deadline(handoff_.pool_.deadlines(), [&enough] {
       enough.request(Error(Errc::EngineTimeout, "the worker neither took nor refused it"));
@@ -49,6 +52,7 @@ awaitable<bool> Run::has_ended(const fleet::Worker& worker, const Error& error,
     const net::IoResult heard = co_await (*again)->connection.read_some(byte, kClosesWithin);
     if (heard.status != net::IoStatus::Closed && heard.status != net::IoStatus::Failed)
       co_return false;
+    co_await net::pause(kBetweenConnections);
   }
   co_return false;
 }

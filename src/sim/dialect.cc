@@ -203,7 +203,7 @@ Result<void> read_fields(const Options& options, const json& body, const LegHead
     read_vllm_extras(options, body, out);
   }
   if (auto limits = read_limits(options, body, out); !limits) return limits;
-  if (options.engine == model::Engine::Trtllm) {
+  if (!vllm) {
     if (auto sampling = check_sampling_types(body); !sampling) return sampling;
   }
   if (options.engine == model::Engine::Sglang) {

@@ -136,7 +136,7 @@ for (const engine of ['vllm', 'sglang']) {
 
 scenario('vllm: a worker that does not render for others is asked by /tokenize, which is said once', async (s) => {
   const tokenizer = await writeTinyModel(s);
-  const fleet = await Fleet.start(s, { sim: { tokenizer, version: '0.32.0' }, model: { tokenize: 'engine' } });
+  const fleet = await Fleet.start(s, { sim: { tokenizer, engineVersion: '0.32.0' }, model: { tokenize: 'engine' } });
   for (const text of ['hi, you', 'hi, all']) {
     const answer = await ask(fleet.router, chat(text));
     const line = await fleet.router.requestLine(answer.headers['x-request-id']);

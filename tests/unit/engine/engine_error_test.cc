@@ -176,6 +176,8 @@ TEST(StreamError, BeforeTheAnswerBeganIsWhatItsCodeSays) {
   EXPECT_EQ(error.code(), Errc::EngineRejected);
   EXPECT_EQ(error.http_status(), 400);
   EXPECT_EQ(error.message(), "Failed to compile the grammar");
+  ASSERT_TRUE(error.reply());
+  EXPECT_EQ(error.reply()->body, refused);
   EXPECT_FALSE(error.info().retryable);
   EXPECT_EQ(read_stream_error(R"({"error":{"message":"full","code":429}})", StreamBegun::No).code(),
             Errc::EngineOverloaded);

@@ -208,7 +208,7 @@ TEST(Dialect, SglangTakesTheRankOfTheHeaderBeforeThoseOfTheBody) {
   EXPECT_EQ(status(options, chat({{"data_parallel_rank", "1"}})), 400);
 }
 
-TEST(Dialect, SamplingFieldsOfAWrongTypeAreRefusedButBySglang) {
+TEST(Dialect, SamplingFieldsOfAWrongTypeAreRefused) {
   for (const json& fields : std::vector<json>{{{"temperature", "hot"}},
                                               {{"top_p", json::object()}},
                                               {{"presence_penalty", json::array()}},
@@ -216,7 +216,7 @@ TEST(Dialect, SamplingFieldsOfAWrongTypeAreRefusedButBySglang) {
                                               {{"seed", 1.5}}}) {
     EXPECT_EQ(status(worker(Engine::Vllm), chat(fields)), 400) << fields;
     EXPECT_EQ(status(worker(Engine::Trtllm), chat(fields)), 400) << fields;
-    EXPECT_EQ(status(worker(Engine::Sglang), chat(fields)), 200) << fields;
+    EXPECT_EQ(status(worker(Engine::Sglang), chat(fields)), 400) << fields;
   }
   const json right{{"temperature", 0},
                    {"top_p", 0.9},

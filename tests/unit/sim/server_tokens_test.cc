@@ -46,7 +46,7 @@ TEST_F(ServerTokens, RequestsWithIdsAreCountedAndHeldAgainstTheirText) {
 
 TEST_F(ServerTokens, TheReleaseIsToldAndDecidesWhatIsThere) {
   start_bytes(Engine::Vllm, "0.15.1");
-  start_bytes(Engine::Vllm);
+  start_bytes(Engine::Vllm, "0.29.0");
   run([&]() -> Task {
     const json body{{"messages", {{{"role", "user"}, {"content", "hi"}}}}};
     const auto render = [&](std::size_t i) {

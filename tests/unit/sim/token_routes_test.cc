@@ -80,18 +80,18 @@ TEST(Render, IsVllmsFrom016On) {
 }
 
 TEST(Render, OfACompletionIsAList) {
-  const json rendered = ask(Engine::Vllm, kRender, R"({"prompt":["a","b"]})");
+  const json rendered = ask(Engine::Vllm, kRender, R"({"prompt":["a","b"]})", "0.29.0");
   ASSERT_EQ(rendered.size(), 2U);
   EXPECT_EQ(rendered[0]["token_ids"], json({97}));
   EXPECT_EQ(rendered[1]["token_ids"], json({98}));
-  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":["a",[5]]})"), 400);
-  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":"a"})").size(), 1U);
+  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":["a",[5]]})", "0.29.0"), 400);
+  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":"a"})", "0.29.0").size(), 1U);
 }
 
 TEST(Render, RefusesWhatTheRequestItselfWouldBeRefusedFor) {
-  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"model":"other","prompt":"a"})"), 404);
-  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":"a","max_tokens":"x"})"), 400);
-  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":"a","max_tokens":101})"), 400);
+  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"model":"other","prompt":"a"})", "0.29.0"), 404);
+  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":"a","max_tokens":"x"})", "0.29.0"), 400);
+  EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":"a","max_tokens":101})", "0.29.0"), 400);
 }
 
 TEST(Generate, RefusesABiasBeyondTheVocabulary) {
