@@ -20,6 +20,6 @@ scenario(`conformance of ${KIND}`, async (s) => {
   }
   await s.step('nothing is held in the end, and nothing was held until its lease ended', async () => {
     await suite.idle();
-    for (const server of suite.servers) assert.equal(await server.leaked(), 0, `${server.engine} ${server.role}`);
+    for (const server of suite.workers) assert.equal(await server.leaked(), 0, `${server.engine} ${server.role}`);
   });
 });

@@ -55,12 +55,13 @@ export class Suite {
     return router;
   }
 
-  get servers() {
-    return [this.direct, this.prefill, this.decode];
+  /** The servers behind Baton. */
+  get workers() {
+    return [this.prefill, this.decode];
   }
 
   async idle() {
-    await Promise.all(this.servers.map((server) => server.idle()));
+    await Promise.all(this.workers.map((server) => server.idle()));
   }
 }
 
