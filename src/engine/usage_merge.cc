@@ -22,6 +22,31 @@ constexpr std::string_view kPromptDetails = "prompt_tokens_details";
 // What a worker says there of its own cache. The rest is true of the prompt wherever it is computed.
 constexpr std::array<const char*, 2> kCacheClaims{"cached_tokens", "created_cache_tokens"};
 
+// Where the decode worker's details have every member that the prefill worker's have, as those of one release do, only values are
+// replaced where they stand. False: that is not enough.
+bool replace_values(const wire::JsonObject& decode, const wire::JsonObject& prefill,
+                    TextPatch& patch) {
+  for (const char* claim : kCacheClaims) {
+    if (decode.has(claim) && !prefill.has(claim)) return false;
+  }
+  bool enough = true;
+  std::vector<std::pair<std::string_view, std::string_view>> changes;
+  prefill.each([&](std::string_view key, std::string_view value) {
+    const auto own = decode.find(key);
+    const auto last = prefill.find(key);
+    if (!last || last->data() != value.data()) {
+      enough = false;  // a key that is escaped, or twice there
+    } else if (!own) {
+      enough = enough && value == "null";
+    } else if (*own != value) {
+      changes.emplace_back(*own, value);
+    }
+  });
+  if (!enough) return false;
+  for (const auto& [own, value] : changes) patch.replace(own, std::string(value));
+  return true;
+}
+
 // The decode worker's details with all that the prefill worker's say; empty where nothing changes.
 // A null adds no member: whole answers, as the prefill's is, have nulls that streams leave out.
 std::string honest_details(std::string_view decode, std::string_view prefill) {
@@ -128,10 +153,15 @@ std::optional<std::string> rewrite_usage(std::string_view json, const Usage& pre
   if (!usage) return std::nullopt;
   const auto details = usage->find_object(kPromptDetails);
   if (!details && prefill.prompt_details.empty()) return std::nullopt;
+  TextPatch patch(json);
+  const auto said = details && !prefill.prompt_details.empty()
+                        ? wire::JsonObject::within(prefill.prompt_details)
+                        : std::nullopt;
+  if (said && replace_values(*details, *said, patch))
+    return patch.empty() ? std::nullopt : std::optional(patch.apply());
   const std::string_view own = details ? details->text() : std::string_view("{}");
   std::string honest = honest_details(own, prefill.prompt_details);
   if (honest.empty()) return std::nullopt;
-  TextPatch patch(json);
   if (details) {
     patch.replace(details->text(), std::move(honest));
   } else {
@@ -148,8 +178,9 @@ std::string input_logprobs_of(const wire::JsonObject& completion) {
 }
 
 std::optional<std::string> merge_input_logprobs(std::string_view json, std::string_view logprobs) {
+  if (logprobs.empty()) return std::nullopt;
   const auto completion = wire::JsonObject::parse(json);
-  if (!completion || logprobs.empty()) return std::nullopt;
+  if (!completion) return std::nullopt;
   if (logprobs.starts_with('{')) return merge_lists(json, *completion, logprobs);
   TextPatch patch(json);
   if (const auto own = find_input_logprobs(*completion)) {

@@ -33,6 +33,13 @@ class JsonObject {
   // The raw text of the value.
   std::optional<std::string_view> find(std::string_view key) const;
 
+  // Calls `visit(key, value)` for every member in turn, with their raw texts.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const Member& member : members_)
+      visit(member.key, text_.substr(member.value, member.end - member.value));
+  }
+
   // nullopt where the key is absent, or its value of another type.
   std::optional<JsonObject> find_object(std::string_view key) const;
   std::optional<std::string> find_string(std::string_view key) const;

@@ -24,7 +24,32 @@ TEST(RewriteUsage, PutsThePrefillsCachedTokensInPlaceOfTheDecodes) {
                           R"("cached_tokens": 99 ,"audio_tokens":0},"total_tokens":110} ,"x":[ ]})",
                           reported(64)),
             R"({"id":1.50, "usage" : {"prompt_tokens":100,"prompt_tokens_details":{)"
-            R"("cached_tokens":64,"audio_tokens":0},"total_tokens":110} ,"x":[ ]})");
+            R"("cached_tokens": 64 ,"audio_tokens":0},"total_tokens":110} ,"x":[ ]})");
+}
+
+TEST(RewriteUsage, ReplacesValuesWhereTheyStandInAnyOrder) {
+  Usage prefill = reported(16);
+  prefill.prompt_details = R"({"created_cache_tokens":32,"cached_tokens":16,"gone":null})";
+  EXPECT_EQ(rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":99, "a":1,)"
+                          R"("created_cache_tokens":0}}})",
+                          prefill),
+            R"({"usage":{"prompt_tokens_details":{"cached_tokens":16, "a":1,)"
+            R"("created_cache_tokens":32}}})");
+  prefill.prompt_details = R"({"cached_tokens":99,"created_cache_tokens":0})";
+  EXPECT_EQ(rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":99,)"
+                          R"("created_cache_tokens":0}}})",
+                          prefill),
+            std::nullopt)
+      << "nothing to change";
+}
+
+TEST(RewriteUsage, TakesTheLastOfAKeyThatIsTwiceThere) {
+  Usage prefill = reported(2);
+  prefill.prompt_details = R"({"cached_tokens":1,"cached_tokens":2})";
+  const auto text =
+      rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":9}}})", prefill);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(json(*text), json(R"({"usage":{"prompt_tokens_details":{"cached_tokens":2}}})"));
 }
 
 TEST(RewriteUsage, TakesAllDetailsOfThePromptFromTheLegThatComputedIt) {
