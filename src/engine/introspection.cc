@@ -105,9 +105,23 @@ std::optional<std::uint32_t> sglang_ranks(const Document& document) {
 constexpr std::string_view kCodedParsers[] = {"deepseekv32", "deepseekv4", "deepseekv41",
                                               "kimi_k3"};
 
+// Paths of models for which SGLang has a template of its own, unless it is given one. Some newer models of these families use
+// their own after all: for those nothing is lost but ids made by Baton.
+constexpr std::string_view kTemplatesByPath[] = {
+    "points",       "moss",      "internvl",  "janus",     "vicuna",
+    "llava",        "vl2",       "minicpm-v", "minicpm-o", "phi-4-multimodal",
+    "deepseek-ocr", "unlimited", "paddleocr", "whisper"};
+
 // A template that was given as a file is one that Baton can be given, too.
-bool renders_in_code(std::string_view chat_template, std::string_view tool_call_parser) {
+bool renders_in_code(std::string_view chat_template, std::string_view tool_call_parser,
+                     std::string model_path) {
   if (!chat_template.empty() && !chat_template.ends_with(".jinja")) return true;
+  for (char& c : model_path) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const bool by_path =
+      chat_template.empty() && std::ranges::any_of(kTemplatesByPath, [&](std::string_view name) {
+        return model_path.find(name) != std::string::npos;
+      });
+  if (by_path) return true;
   return std::ranges::find(kCodedParsers, tool_call_parser) != std::end(kCodedParsers);
 }
 
@@ -248,7 +262,8 @@ Result<void> read_sglang_server_info(std::string_view json, Facts& facts) {
   facts.max_total_tokens = document.count<std::int64_t>("max_total_num_tokens");
   facts.max_running_requests = document.count<std::int64_t>("max_running_requests");
   facts.chats_in_code =
-      renders_in_code(document.text("chat_template"), document.text("tool_call_parser"));
+      renders_in_code(document.text("chat_template"), document.text("tool_call_parser"),
+                      document.text("model_path"));
   if (object->has("disaggregation_mode")) {
     if (!facts.engine) facts.engine = model::Engine::Sglang;
     const std::string mode = document.text("disaggregation_mode");

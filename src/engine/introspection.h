@@ -46,7 +46,7 @@ struct Facts {
   std::optional<bool> nixl;        // vLLM: whether it has a NIXL connector, as far as metrics show
   std::optional<std::uint32_t> vocabulary_size;  // token ids are below it
   // SGLang: it was started with a chat template of its own by name, or with a parser whose models
-  // have their chats written by code.
+  // have their chats written by code, or with a model for which it has a template itself.
   bool chats_in_code = false;
   // Why something above is missing that the engine would have told somebody else: a key is asked
   // for, or a document could not be had. Empty: nothing was withheld.

@@ -347,6 +347,10 @@ TEST(SglangServerInfo, TellsWhetherChatsAreWrittenByCode) {
   EXPECT_FALSE(coded(R"({"chat_template":"/models/mine.jinja"})"));
   EXPECT_TRUE(coded(R"({"chat_template":"vicuna_v1.1"})"));
   EXPECT_TRUE(coded(R"({"chat_template":null,"tool_call_parser":"deepseekv32"})"));
+  EXPECT_TRUE(coded(R"({"chat_template":null,"model_path":"OpenGVLab/InternVL3-8B"})"));
+  EXPECT_TRUE(coded(R"({"model_path":"deepseek-ai/deepseek-vl2-tiny"})"));
+  EXPECT_FALSE(coded(R"({"chat_template":"mine.jinja","model_path":"OpenGVLab/InternVL3-8B"})"));
+  EXPECT_FALSE(coded(R"({"chat_template":null,"model_path":"/models/Qwen2.5-7B-Instruct"})"));
 }
 
 }  // namespace
