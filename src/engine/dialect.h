@@ -93,10 +93,11 @@ enum class DecodePurpose { Answer, Release };
 // How a decode leg ended that brought no answer.
 struct DecodeEnd {
   enum class How : std::uint8_t {
-    Unsent,   // the worker has not got the request, or would not have it now
-    Closed,   // by Baton, also because it took too long
-    Refused,  // by a status from 400 to 499
-    Broken,   // by another status, a connection that ended, or an answer that is none
+    Unsent,    // the worker has not got the request, or would not have it now
+    Closed,    // by Baton, also because it took too long
+    Refused,   // by a status from 400 to 499
+    Broken,    // by another status, a connection that ended, or an answer that is none
+    Answered,  // in an answer that is whole: it begins when the last token is there
   };
   How how = How::Unsent;
   std::string error_type = {};                           // that the engine wrote with its status

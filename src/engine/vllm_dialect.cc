@@ -70,7 +70,7 @@ wire::SplicedBody NixlPullDialect::prefill_body(const ClientCall& call,
   return nixl_prefill_body(call);
 }
 
-wire::SplicedBody NixlPullDialect::decode_body(const ClientCall& call, const HandoffTicket&,
+wire::SplicedBody NixlPullDialect::decode_body(const ClientCall& call, const HandoffTicket& ticket,
                                                const PrefillOutcome& outcome,
                                                DecodePurpose purpose) const {
   wire::JsonSplice splice = answer_leg(call, kVllm, purpose);
@@ -79,6 +79,9 @@ wire::SplicedBody NixlPullDialect::decode_body(const ClientCall& call, const Han
   } else {
     set_kv_transfer_params(splice, call, outcome.handoff);
   }
+  // Where the blocks were freed already, it reads another request's. No other request may find in its cache what it has read.
+  if (purpose == DecodePurpose::Release)
+    splice.set("cache_salt", wire::json_quote("release-" + ticket.request_id));
   return splice.build();
 }
 
@@ -96,7 +99,7 @@ Result<PrefillOutcome> NixlPullDialect::read_prefill_answer(const std::string& j
 
 bool NixlPullDialect::frees_blocks(const DecodeEnd& end) const {
   using How = DecodeEnd::How;
-  if (end.how == How::Closed) return true;
+  if (end.how == How::Closed || end.how == How::Answered) return true;
   // What the web framework refuses has no such type.
   const bool by_server = end.error_type.ends_with("Error");
   return by_server && end.how != How::Unsent &&
@@ -135,7 +138,8 @@ Result<PrefillOutcome> NixlPushDialect::read_prefill_answer(const std::string& j
 bool NixlPushDialect::frees_blocks(const DecodeEnd& end) const {
   using How = DecodeEnd::How;
   // With an error of its own the decode worker tells that it could not register.
-  return end.how == How::Closed || (end.how == How::Broken && end.error_type.empty());
+  return end.how == How::Closed || end.how == How::Answered ||
+         (end.how == How::Broken && end.error_type.empty());
 }
 
 wire::SplicedBody MooncakeDialect::prefill_body(const ClientCall& call,

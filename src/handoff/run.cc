@@ -360,6 +360,7 @@ awaitable<void> Run::decode_leg() {
       handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
       handoff_.options_.timeouts);
   handed_off_ = !alone;
+  decode_accepted_ = false;
   decode_sent_ = steady_clock::now();
   const Material held = material();
   decode_name_ = name_leg(worker);
@@ -379,6 +380,7 @@ awaitable<void> Run::decode_leg() {
     decode_failed(std::move(sent.error()), std::move(error_type));
     co_return;
   }
+  decode_accepted_ = true;
   tell({Event::DecodeAccepted});
   if (decode_dropped_) {  // in the moment its answer came
     decode_failed(given_up());
@@ -460,8 +462,11 @@ void Run::decode_failed(Error error, std::string error_type) {
   transfer_ = {};  // the next one would be given its time, too
   Failure failure = judge(error);
   if (decode_exchange_) {
-    failure.freed = frees_blocks(
-        end_of(*decode_exchange_, decode_booking_.worker(), error, std::move(error_type)));
+    using How = engine::DecodeEnd::How;
+    auto end = end_of(*decode_exchange_, decode_booking_.worker(), error, std::move(error_type));
+    if (decode_accepted_ && !selection_.streams() && end.how == How::Broken)
+      end.how = How::Answered;
+    failure.freed = frees_blocks(end);
   }
   // One that failed by its own word, and had not got the cache yet.
   failure.either = error.code() == Errc::EngineFailed && machine_.handing_off() && !streaming_ &&

@@ -173,6 +173,7 @@ class Run : public std::enable_shared_from_this<Run> {
   bool streaming_ = false;
   bool prefill_dropped_ = false;
   bool decode_dropped_ = false;
+  bool decode_accepted_ = false;  // its worker has answered 200
 
   Suspects::Time decode_sent_{};
 

@@ -120,6 +120,7 @@ TEST(NixlPullBlocks, AreFreedByADecodeWorkerThatHadTheRequest) {
   EXPECT_FALSE(pull.frees_blocks({.how = How::Unsent, .error_type = "ServiceUnavailableError"}));
   EXPECT_TRUE(pull.frees_blocks({.how = How::Closed}));
   EXPECT_FALSE(pull.frees_blocks({.how = How::Broken}));
+  EXPECT_TRUE(pull.frees_blocks({.how = How::Answered})) << "they were fetched before it answered";
   EXPECT_FALSE(pull.frees_blocks({.how = How::Refused, .error_type = "Bad Request"}));
   for (const How how : {How::Refused, How::Broken}) {
     DecodeEnd end{.how = how, .error_type = "BadRequestError"};
@@ -168,12 +169,18 @@ TEST(NixlPullDecodeLeg, IsThePlainBodyWhereNothingWasKept) {
 }
 
 TEST(NixlPullDecodeLeg, ThatOnlyReleasesTheBlocksAsksForOneToken) {
-  const ClientRequest request(
-      Api::Chat, R"({"model":"m","stream":true,"stream_options":{},"max_tokens":500})");
+  const ClientRequest request(Api::Chat,
+                              R"({"model":"m","stream":true,"stream_options":{},"max_tokens":500,)"
+                              R"("cache_salt":"mine"})");
   PrefillOutcome outcome;
   outcome.handoff = R"({"p":1})";
-  EXPECT_EQ(json(NixlPullDialect().decode_body(request.call, {}, outcome, DecodePurpose::Release)),
-            json(R"({"model":"m","stream":false,"max_tokens":1,"kv_transfer_params":{"p":1}})"));
+  HandoffTicket ticket;
+  ticket.request_id = "r1";
+  EXPECT_EQ(
+      json(NixlPullDialect().decode_body(request.call, ticket, outcome, DecodePurpose::Release)),
+      json(R"({"model":"m","stream":false,"max_tokens":1,"kv_transfer_params":{"p":1},)"
+           R"("cache_salt":"release-r1"})"))
+      << "what it reads is no other request's to find";
 }
 
 HandoffTicket push_ticket() {

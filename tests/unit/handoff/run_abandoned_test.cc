@@ -95,7 +95,7 @@ TEST_F(Abandoned, DuringAVllmPrefillHasTheBlocksReleasedAfterIt) {
   ASSERT_EQ(decode.requests().size(), 1U);
   EXPECT_EQ(json(decode.requests()[0].body),
             json(R"({"model":"m","prompt":"p","max_tokens":1,"stream":false,)"
-                 R"("kv_transfer_params":{"remote_port":5600}})"));
+                 R"("kv_transfer_params":{"remote_port":5600},"cache_salt":"release-id-1"})"));
   EXPECT_THAT(decode.requests()[0].head, HasSubstr("X-Request-Id: id-1\r\n"));
   EXPECT_EQ(trail.decode.worker, "") << "a release serves nobody";
   EXPECT_EQ(counters.releases.value(), 1U);
