@@ -98,7 +98,9 @@ std::optional<std::uint32_t> sglang_ranks(const Document& document) {
   const auto replicas = document.count<std::uint32_t>("dp_size");
   const auto groups = document.count<std::uint32_t>("attn_dp_size");
   if (!replicas || !groups) return replicas ? replicas : groups;
-  return positive<std::uint32_t>(std::int64_t{*replicas} * *groups);
+  const std::uint64_t ranks = std::uint64_t{*replicas} * *groups;
+  if (ranks > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
+  return static_cast<std::uint32_t>(ranks);
 }
 
 // Parsers of models for which SGLang writes chats with code, whatever their template says.

@@ -185,11 +185,12 @@ StreamContinuity::Passage StreamContinuity::rewrite(const wire::JsonObject& chun
       shift("prompt_tokens", -before_);
       shift("completion_tokens", before_);
       // And it may have found that part in its cache.
-      const auto prompt = usage->find_integer("prompt_tokens");
+      const std::int64_t prompt = usage->find_integer("prompt_tokens").value_or(-1);
       const auto details = usage->find_object("prompt_tokens_details");
       const auto cached = details ? details->find_integer("cached_tokens") : std::nullopt;
-      const std::int64_t most = std::max<std::int64_t>(0, prompt.value_or(0) - before_);
-      if (prompt && *prompt >= 0 && cached && *cached > most)
+      const std::int64_t most =
+          std::max<std::int64_t>(0, std::max<std::int64_t>(0, prompt) - before_);
+      if (prompt >= 0 && cached && *cached > most)
         patch.replace(*details->find("cached_tokens"), fmt::format("{}", most));
     }
   }

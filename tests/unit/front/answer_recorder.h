@@ -38,9 +38,9 @@ class AnswerRecorder final : public pipeline::ResponseSink {
 // Calls the handler of a route, as a session would.
 inline awaitable<void> call_route(const Routes& routes, std::string method, std::string target,
                                   std::string body, AnswerRecorder& answer,
-                                  const wire::Headers& headers = {}) {
+                                  wire::Headers headers = {}) {
   wire::RequestHead head;
-  head.headers = headers;
+  head.headers = std::move(headers);
   head.method = std::move(method);
   head.target = std::move(target);
   const Route* const route = routes.find(head.method, head.path()).value();
