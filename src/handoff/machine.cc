@@ -102,10 +102,9 @@ void Machine::take_in(const Input& input) {
     case Event::ClientGone:
       if (ended_ || gone_) return;
       gone_ = true;
-      say(Action::StartGrace);
-      return;
+      return start_grace();
     case Event::GraceOver:
-      grace_over_ = true;
+      grace_over_ = gone_ || awaits_prefill();  // or it was for an attempt that is over
       return;
   }
 }
@@ -118,9 +117,13 @@ bool Machine::may_hold_blocks() const {
 
 // The transfer begins only now.
 void Machine::begin_grace_anew() {
-  if (!gone_ || ended_ || rules_->when_abandoned != WhenAbandoned::AwaitPrefill) return;
-  grace_over_ = false;
-  say(Action::StartGrace);
+  if (gone_ && !ended_ && rules_->when_abandoned == WhenAbandoned::AwaitPrefill) start_grace();
+}
+
+// A prefill that answers while Baton closes it keeps blocks, and its answer, which names them, is lost.
+bool Machine::awaits_prefill() const {
+  return together() && rules_->when_abandoned == WhenAbandoned::AwaitPrefill && prefill_lives() &&
+         decode_ == Decode::Failed && !decode_failure_.freed && !prefill_dropped_;
 }
 
 void Machine::on_prefill_chosen(HandoffMode mode) {
@@ -171,7 +174,7 @@ void Machine::proceed() {
   // minutes.
   const bool prefill_over = prefill_ == Prefill::Failed || prefill_ == Prefill::Ended;
   if (decode_ == Decode::Live && prefill_over) drop_decode();
-  if (prefill_lives() && (decode_ == Decode::Failed || decode_ == Decode::Lost)) drop_prefill();
+  if (prefill_lives() && (decode_ == Decode::Failed || decode_ == Decode::Lost)) leave_prefill();
   const bool choosing = prefill_ == Prefill::Choosing || decode_ == Decode::Choosing;
   if (choosing || prefill_lives() || decode_lives()) return;
 
@@ -196,7 +199,7 @@ void Machine::wind_down() {
     drop_decode();
   // Without a decode leg nobody will fetch. Where it was we who closed that leg, a transfer may
   // still be under way: the prefill gets the grace to end by itself.
-  const bool deserted = together() && !decode_lives() && !decode_dropped_;
+  const bool deserted = together() && !decode_lives() && !decode_dropped_ && !awaits_prefill();
   if (prefill_lives() && (too_long || deserted)) drop_prefill();
   if (!decode_lives()) release_if_pinned();
   if (ended_ || decode_lives() || (prefill_lives() && !together())) return;
@@ -261,6 +264,8 @@ void Machine::begin_attempt() {
   prefill_ = Prefill::None;
   decode_ = Decode::None;
   prefill_dropped_ = false;
+  awaiting_ = false;
+  grace_over_ = false;
   if (alone_) return choose_decode();
   prefill_ = Prefill::Choosing;
   say(Action::ChoosePrefill);
@@ -282,6 +287,17 @@ void Machine::release_if_pinned() {
   if (!pinned_) return;
   pinned_ = false;
   if (!condemned_) say(Action::SendRelease);
+}
+
+// Its decode leg has failed, and the client still waits.
+void Machine::leave_prefill() {
+  if (!awaits_prefill() || grace_over_) return drop_prefill();
+  if (!std::exchange(awaiting_, true)) start_grace();
+}
+
+void Machine::start_grace() {
+  grace_over_ = false;
+  say(Action::StartGrace);
 }
 
 void Machine::drop_prefill() {

@@ -37,7 +37,8 @@ enum class LegOrder : std::uint8_t { PrefillFirst, Together };
 enum class WhenAbandoned : std::uint8_t {
   Complete,  // let the cache arrive or release it, then stop: cutting it would leave blocks pinned
   AwaitPrefill,  // the same, and the grace begins anew with the prefill's answer: without one, the
-                 // decode worker would hold its blocks for ever
+                 // decode worker would hold its blocks for ever; nor is a prefill closed because
+                 // its decode leg failed, as a release of what it may keep could do the same
   DropDecode,    // close the decode leg at once; the prefill leg ends by itself, or after the grace
 };
 
@@ -164,6 +165,7 @@ class Machine {
   bool prefill_lives() const { return prefill_ == Prefill::Live; }
   bool decode_lives() const { return decode_ == Decode::Live || decode_ == Decode::Streaming; }
   bool may_hold_blocks() const;
+  bool awaits_prefill() const;
   void begin_grace_anew();
   bool together() const { return !alone_ && rules_ && rules_->order == LegOrder::Together; }
 
@@ -185,6 +187,8 @@ class Machine {
   void serve_alone();
   void choose_decode();
   void release_if_pinned();
+  void leave_prefill();
+  void start_grace();
   void drop_prefill();
   void drop_decode();
   void finish(Action last, Cause cause);
@@ -208,6 +212,7 @@ class Machine {
   bool prefill_dropped_ = false;
   bool decode_dropped_ = false;
   bool condemned_ = false;
+  bool awaiting_ = false;  // a prefill's answer, though its decode leg has failed
   bool gone_ = false;
   bool grace_over_ = false;
   bool ended_ = false;

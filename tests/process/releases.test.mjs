@@ -36,21 +36,20 @@ for (const handoff of ['nixl_pull', 'nixl_push']) {
     const states = await fleet.states();
     assert.equal(states[1].stranded, 0);
   });
-}
 
-// With push both legs run at once: a prefill that answers in the moment in which it is closed keeps its blocks until the lease.
-scenario('nixl_pull: a decode leg that is refused or fails has its blocks freed once', async (s) => {
-  const fleet = await startFleet(s, 'nixl_pull', 2);
-  for (const status of [400, 404, 500]) {
-    await s.step(String(status), async () => {
-      for (const sim of fleet.of('decode')) await sim.fault({ kind: 'status', status, count: 1, phase: 'decode' });
-      const answer = await ask(fleet.router, chat(`Refused with ${status}`));
-      assert.equal(answer.status, status === 500 ? 502 : status, answer.raw);
-      for (const sim of fleet.of('decode')) await sim.clearFaults();
-      await fleet.settle();
-    });
-  }
-  const body = chat('Served again');
-  checkExact(await ask(fleet.router, body), body);
-  await fleet.settle();
-});
+  scenario(`${handoff}: a decode leg that is refused or fails has its blocks freed once`, async (s) => {
+    const fleet = await startFleet(s, handoff, 2);
+    for (const status of [400, 404, 500]) {
+      await s.step(String(status), async () => {
+        for (const sim of fleet.of('decode')) await sim.fault({ kind: 'status', status, count: 1, phase: 'decode' });
+        const answer = await ask(fleet.router, chat(`Refused with ${status}`));
+        assert.equal(answer.status, status === 500 ? 502 : status, answer.raw);
+        for (const sim of fleet.of('decode')) await sim.clearFaults();
+        await fleet.settle();
+      });
+    }
+    const body = chat('Served again');
+    checkExact(await ask(fleet.router, body), body);
+    await fleet.settle();
+  });
+}

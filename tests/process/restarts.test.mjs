@@ -80,8 +80,7 @@ for (const handoff of ['nixl_push', 'mooncake']) {
       checkExact(answer, chat(`After ${i}`));
       assert.equal(servedBy(answer).prefill, next.address);
     }
-    // A prefill that answers in the moment in which it is closed keeps its blocks until the lease of 30 s ends.
-    await until('nothing is pinned', async () => (await next.state()).pinned === 0, 60_000);
+    await until('nothing is pinned', async () => (await next.state()).pinned === 0);
   });
 }
 

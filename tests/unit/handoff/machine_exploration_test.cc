@@ -58,6 +58,11 @@ struct World {
   const ModeRules& rules() const { return rules_of(mode); }
   bool together() const { return rules().order == LegOrder::Together; }
   bool awaits_prefill() const { return rules().when_abandoned == WhenAbandoned::AwaitPrefill; }
+  // It may keep blocks, which could not be released without harm before that is known.
+  bool unanswered() const {
+    return awaits_prefill() && !alone && prefill_lives && !prefill_dropped && decode_failed &&
+           !freed;
+  }
   void expect(bool holds, const char* rule) {
     if (!holds && broken.empty()) broken = rule;
   }
@@ -102,6 +107,7 @@ struct World {
         return;
       case Action::StartGrace:
         grace = true;
+        grace_over = false;
         return;
       case Action::ChoosePrefill:
         expect(!prefill_lives && !decode_lives, "an attempt begins when the one before is over");
@@ -109,10 +115,12 @@ struct World {
         expect(!gone, "nobody is chosen for a client that has left");
         choosing_prefill = true;
         alone = decode_streams = decode_failed = prefill_over = maybe_fetched = freed = false;
+        grace_over = false;
         return;
       case Action::ChooseDecode:
         expect(!gone, "nobody is chosen for a client that has left");
         choosing_decode = true;
+        grace_over = false;
         return;
       case Action::SendPrefill:
         return send(false);
@@ -156,7 +164,6 @@ struct World {
         // A decode leg that has begun to answer has fetched them before this was said.
         if (rules().keeps_blocks && !decode_streams && !freed) pinned = 1;
         maybe_fetched = false;
-        if (gone && ends == 0 && awaits_prefill()) grace_over = false;
         break;
       case Event::PrefillEmpty:
         prefill_lives = false;
@@ -194,7 +201,7 @@ struct World {
         gone = true;
         break;
       case Event::GraceOver:
-        grace_over = true;
+        grace_over = gone || unanswered();  // or it was for an attempt that is over
         break;
     }
     for (const Action action : machine.on(input)) perform(action);
@@ -206,7 +213,8 @@ struct World {
     const bool waits_in_vain = !alone && decode_lives && !decode_streams && prefill_over;
     expect(!waits_in_vain || decode_dropped, "a decode leg does not wait for a failed prefill");
     const bool deserted = together() && !alone && prefill_lives && decode_failed;
-    expect(!deserted || prefill_dropped, "a prefill leg does not wait for a failed decode");
+    expect(!deserted || prefill_dropped || (unanswered() && !grace_over),
+           "a prefill leg does not wait for a failed decode");
     // A decode worker that was told to wait would keep its blocks for as long as it runs.
     const bool awaited = awaits_prefill() && !alone && prefill_lives && decode_lives;
     expect(!(grace_over && prefill_lives) || prefill_dropped || awaited,

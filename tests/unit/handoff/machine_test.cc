@@ -371,6 +371,7 @@ TEST(DecodeErrors, WithoutACacheNeedAnotherDecodeOnly) {
 
 TEST(DecodeErrors, BesideAPrefillCloseThatAtOnceAndAllIsRepeated) {
   for (const HandoffMode mode : kTogether) {
+    if (rules_of(mode).when_abandoned == WhenAbandoned::AwaitPrefill) continue;
     Story story;
     story.under_way(mode);
     EXPECT_THAT(story(DecodeFailed, kUntouched), ElementsAre(DropPrefill));
@@ -382,6 +383,35 @@ TEST(DecodeErrors, BesideAPrefillCloseThatAtOnceAndAllIsRepeated) {
       EXPECT_THAT(story.said, ElementsAre(ChoosePrefill));
     }
   }
+}
+
+TEST(DecodeErrors, BesideAPushWaitForItsAnswerAndReleaseWhatItKeeps) {
+  Story story;
+  story.under_way(HandoffMode::NixlPush);
+  EXPECT_THAT(story(DecodeFailed, kUntouched), ElementsAre(StartGrace));
+  EXPECT_THAT(story(PrefillAccepted), IsEmpty());
+  EXPECT_THAT(story(PrefillKept), ElementsAre(SendRelease, ChoosePrefill));
+  EXPECT_THAT(story(GraceOver), IsEmpty()) << "it was for the attempt before";
+  story.under_way(HandoffMode::NixlPush);
+  EXPECT_THAT(story(DecodeFailed, kUntouched), ElementsAre(StartGrace));
+}
+
+TEST(DecodeErrors, BesideAPushThatTakesTooLongCloseIt) {
+  Story story;
+  story.under_way(HandoffMode::NixlPush);
+  story(DecodeFailed, kUntouched);
+  EXPECT_THAT(story(GraceOver), ElementsAre(DropPrefill));
+  EXPECT_THAT(story(PrefillFailed, kMaybeBegun), ElementsAre(ChoosePrefill));
+}
+
+TEST(DecodeErrors, BesideAPushWhoseClientLeavesMeanwhileReleaseWhatItKeeps) {
+  Story story;
+  story.under_way(HandoffMode::NixlPush);
+  story(DecodeFailed, kUntouched);
+  EXPECT_THAT(story(ClientGone), ElementsAre(StartGrace, FailRequest));
+  EXPECT_FALSE(story.machine.quiet());
+  EXPECT_THAT(story(PrefillKept), ElementsAre(SendRelease));
+  EXPECT_TRUE(story.machine.quiet());
 }
 
 TEST(DecodeErrors, AfterAPrefillBesideItReleaseWhatThatKeeps) {
@@ -626,18 +656,27 @@ TEST(ClientGoneWhile, BothLegsRunAndThePrefillFailsClosesTheDecode) {
 
 TEST(ClientGoneWhile, BothLegsRunAndTheDecodeFailsClosesThePrefill) {
   for (const HandoffMode mode : kTogether) {
-    if (rules_of(mode).when_abandoned == WhenAbandoned::DropDecode) continue;
+    if (rules_of(mode).when_abandoned != WhenAbandoned::Complete) continue;
     Story story;
     story.under_way(mode);
     story(ClientGone);
     EXPECT_THAT(story(DecodeFailed, kMaybeBegun), ElementsAre(DropPrefill, FailRequest));
-    story(PrefillFailed, kMaybeBegun);
-    if (rules_of(mode).release_in_doubt) {
-      EXPECT_THAT(story.said, ElementsAre(SendRelease));
-    } else {
-      EXPECT_THAT(story.said, IsEmpty());
-    }
+    EXPECT_THAT(story(PrefillFailed, kMaybeBegun), ElementsAre(SendRelease)) << "in doubt";
   }
+}
+
+TEST(ClientGoneWhile, APushRunsAndItsDecodeFailsReleasesWhatThePrefillKeeps) {
+  Story story;
+  story.under_way(HandoffMode::NixlPush);
+  story(ClientGone);
+  EXPECT_THAT(story(DecodeFailed, kMaybeBegun), ElementsAre(FailRequest));
+  EXPECT_THAT(story(PrefillKept), ElementsAre(SendRelease));
+  Story slow;
+  slow.under_way(HandoffMode::NixlPush);
+  slow(ClientGone);
+  slow(DecodeFailed, kMaybeBegun);
+  EXPECT_THAT(slow(GraceOver), ElementsAre(DropPrefill));
+  EXPECT_THAT(slow(PrefillFailed, kMaybeBegun), IsEmpty());
 }
 
 TEST(ClientGoneWhile, AStreamRunsClosesItAtOnce) {
