@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace baton::engine {
 namespace {
@@ -86,6 +87,37 @@ bool carries_token_ids(const ClientCall& call, model::Engine engine) {
 }
 
 constexpr std::string_view kVllmIds = "prompt_token_ids";
+constexpr std::string_view kTransferParams = "kv_transfer_params";
+// Members of vLLM's hand-off object that a client may set: LMCache's settings for one request.
+constexpr std::string_view kSettings = "lmcache.";
+
+std::string settings_of(const wire::JsonObject& body) {
+  std::string found;
+  const auto params = body.find_object(kTransferParams);
+  if (!params) return found;
+  params->each([&](std::string_view key, std::string_view value) {
+    if (!key.starts_with(kSettings)) return;
+    fmt::format_to(std::back_inserter(found), R"({}"{}":{})", found.empty() ? "" : ",", key, value);
+  });
+  return found;
+}
+
+bool has_settings_only(const wire::JsonObject& body) {
+  const auto params = body.find_object(kTransferParams);
+  if (!params) return false;
+  bool only = !settings_of(body).empty();
+  params->each(
+      [&](std::string_view key, std::string_view) { only = only && key.starts_with(kSettings); });
+  return only;
+}
+
+// `params` must be a JSON object.
+std::string with_settings(const wire::JsonObject& body, const std::string& params) {
+  const std::string settings = settings_of(body);
+  if (settings.empty()) return params;
+  const std::size_t first = params.find_first_not_of(" \t\r\n", params.find('{') + 1);
+  return fmt::format("{{{}{}{}", settings, params[first] == '}' ? "" : ",", params.substr(first));
+}
 
 // `params` is vLLM's hand-off object; what stands in front of the ids that are put into it.
 std::string before_ids(std::string params) {
@@ -139,7 +171,10 @@ void remove_stream_options(wire::JsonSplice& splice, const wire::JsonObject& bod
 
 std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body) {
   for (const std::string_view field : kHandoffFields) {
-    if (const auto value = body.find(field); value && *value != "null") return field;
+    const auto value = body.find(field);
+    if (!value || *value == "null") continue;
+    if (field == kTransferParams && has_settings_only(body)) continue;
+    return field;
   }
   return std::nullopt;
 }
@@ -202,17 +237,17 @@ void shape_as_single_token(wire::JsonSplice& splice, const wire::JsonObject& bod
 }
 
 void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call,
-                            const std::string& params) {
-  constexpr std::string_view kKey = "kv_transfer_params";
+                            const std::string& given) {
+  const std::string params = with_settings(call.body, given);
   const bool with_ids = call.api == Api::Chat &&
                         (call.progress != nullptr || carries_token_ids(call, model::Engine::Vllm));
   const std::string before = with_ids ? before_ids(params) : std::string();
   if (before.empty()) {
-    splice.set(kKey, params);
+    splice.set(kTransferParams, params);
   } else if (call.progress != nullptr) {
-    splice.set(kKey, before + prompt_so_far(*call.progress) + "}");
+    splice.set(kTransferParams, before + prompt_so_far(*call.progress) + "}");
   } else {
-    splice.set_long(kKey, before, call.token_ids, "}");
+    splice.set_long(kTransferParams, before, call.token_ids, "}");
   }
 }
 
@@ -220,13 +255,16 @@ void set_ids_alone(wire::JsonSplice& splice, const ClientCall& call, model::Engi
   if (call.progress == nullptr && goes_with_handoff(call, engine) &&
       carries_token_ids(call, engine)) {
     set_kv_transfer_params(splice, call, "{}");
+  } else if (engine == model::Engine::Vllm && !settings_of(call.body).empty() &&
+             (call.progress == nullptr || !goes_with_handoff(call, engine))) {
+    splice.set(kTransferParams, with_settings(call.body, "{}"));
   }
 }
 
 void set_prompt_ids(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine,
                     std::string_view ids) {
   if (call.api == Api::Chat && engine == model::Engine::Vllm) {
-    splice.set("kv_transfer_params", before_ids("{}").append(ids).append("}"));
+    splice.set(kTransferParams, before_ids(with_settings(call.body, "{}")).append(ids).append("}"));
   } else {
     splice.set(ids_field(call.api, engine), ids);
   }

@@ -15,7 +15,8 @@
 namespace baton::engine {
 
 // Fields that carry a hand-off or choose a rank, in any dialect. A client has no business with
-// them: it could read another request's KV cache.
+// them: it could read another request's KV cache. Of kv_transfer_params LMCache's settings of the
+// request (`lmcache.…`) are the client's, and every leg to vLLM has them.
 inline constexpr std::array<std::string_view, 10> kHandoffFields{
     "kv_transfer_params", "bootstrap_host",      "bootstrap_port",         "bootstrap_room",
     "decode_tp_size",     "bootstrap_pair_key",  "disagg_prefill_dp_rank", "routed_dp_rank",
@@ -55,7 +56,7 @@ void set_prompt_ids(wire::JsonSplice& splice, const ClientCall& call, model::Eng
 // `params` must be a JSON object.
 void set_kv_transfer_params(wire::JsonSplice& splice, const ClientCall& call,
                             const std::string& params);
-// The same where nothing is handed over: it is there for the token ids, if at all.
+// The same where nothing is handed over: it is there for token ids and settings, if at all.
 void set_ids_alone(wire::JsonSplice& splice, const ClientCall& call, model::Engine engine);
 
 }  // namespace baton::engine

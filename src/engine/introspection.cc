@@ -301,6 +301,10 @@ Result<void> read_trtllm_server_info(std::string_view json, Facts& facts) {
   return document.result();
 }
 
+void read_vllm_tokenize_refusal(std::string_view json, Facts& facts) {
+  facts.ids_only = json.find("skip_tokenizer_init") != json.npos;
+}
+
 Result<void> read_vllm_metrics(std::string_view text, Facts& facts) {
   std::vector<std::string> ranks;
   bool nixl = false;

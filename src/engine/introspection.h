@@ -44,6 +44,7 @@ struct Facts {
   std::optional<std::int64_t> max_running_requests;
   std::string kv_cache_hash_algo;  // TensorRT-LLM
   std::optional<bool> nixl;        // vLLM: whether it has a NIXL connector, as far as metrics show
+  bool ids_only = false;           // vLLM: it was started without its tokenizer, and takes no text
   std::optional<std::uint32_t> vocabulary_size;  // token ids are below it
   // SGLang: it was started with a chat template of its own by name, or with a parser whose models
   // have their chats written by code, or with a model for which it has a template itself.
@@ -78,6 +79,8 @@ Result<void> read_trtllm_server_info(std::string_view json, Facts& facts);
 // What SGLang answers to a request for a token that no model has: its refusal is the only place that
 // tells the size of the vocabulary. Nothing is learned of any other answer.
 void read_sglang_refusal(std::string_view json, Facts& facts);
+// The refusal (400) of POST /tokenize by vLLM: a server without its tokenizer says so in it.
+void read_vllm_tokenize_refusal(std::string_view json, Facts& facts);
 // GET /metrics of vLLM: the only place over HTTP that tells the block size and the ranks.
 Result<void> read_vllm_metrics(std::string_view text, Facts& facts);
 

@@ -104,6 +104,15 @@ awaitable<void> ask_vocabulary(UpstreamPool& pool, Target target, ExchangeTimeou
   if (answer && answer->status == kBadRequest) read_sglang_refusal(answer->body, facts);
 }
 
+awaitable<void> ask_tokenizer(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
+                              const std::string& key, Facts& facts) {
+  const auto answer = co_await fetch(
+      pool, target,
+      {.method = "POST", .path = "/tokenize", .own_headers = key, .body = R"({"prompt":"a"})"},
+      timeouts);
+  if (answer && answer->status == kBadRequest) read_vllm_tokenize_refusal(answer->body, facts);
+}
+
 }  // namespace
 
 awaitable<Result<Facts>> probe_models(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts,
@@ -149,8 +158,9 @@ awaitable<Result<Facts>> probe(UpstreamPool& pool, Target target, const model::W
       co_return fail(std::move(read.error()));
     }
   }
-  if (facts.engine.value_or(spec.engine) == model::Engine::Sglang)
-    co_await ask_vocabulary(pool, target, timeouts, key, facts);
+  const model::Engine engine = facts.engine.value_or(spec.engine);
+  if (engine == model::Engine::Sglang) co_await ask_vocabulary(pool, target, timeouts, key, facts);
+  if (engine == model::Engine::Vllm) co_await ask_tokenizer(pool, target, timeouts, key, facts);
   co_return facts;
 }
 
@@ -191,6 +201,11 @@ std::vector<std::string> contradictions(const std::string& model, const model::W
         fmt::format("bootstrap_port is {0}, but the engine's is {1}; set "
                     "bootstrap_port to {1}, or leave it out",
                     *spec.bootstrap_port, *facts.bootstrap_port));
+  }
+  if (facts.ids_only) {
+    found.emplace_back(
+        "the server has no tokenizer and answers chats with errors; start it without "
+        "--tokens-only and --skip-tokenizer-init");
   }
   if (lacks_nixl(spec, facts)) {
     found.push_back(fmt::format(

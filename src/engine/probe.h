@@ -19,7 +19,8 @@ namespace baton::engine {
 // Asks one worker what it is. First its model cards, which it must have; they tell which engine it
 // is, and that one's own documents follow (where they do not tell, those of the configured
 // engine): vLLM /version and /metrics, SGLang /server_info, TensorRT-LLM /version and /server_info.
-// SGLang is also asked for a token that no model has, for its refusal tells how many its own has.
+// SGLang is also asked for a token that no model has, for its refusal tells how many its own has;
+// vLLM for the tokens of a letter, which it refuses where it was started without its tokenizer.
 // A worker may lack those. What it keeps to itself, because it wants a key or fails to answer, is
 // no error but told in Facts::unknown_because.
 //

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kInputLogprobs = "input_token_logprobs";
 constexpr std::string_view kPromptDetails = "prompt_tokens_details";
+constexpr std::string_view kNoDetails = "{}";
 // What a worker says there of its own cache. The rest is true of the prompt wherever it is computed.
 constexpr std::array<const char*, 2> kCacheClaims{"cached_tokens", "created_cache_tokens"};
 
@@ -147,7 +148,8 @@ bool wants_input_logprobs(const wire::JsonObject& body) {
   return body.find_bool("echo") == true && body.find_integer("logprobs").value_or(0) > 0;
 }
 
-std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill) {
+std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill,
+                                         AnswerForm form) {
   const auto completion = wire::JsonObject::parse(json);
   const auto usage = completion ? completion->find_object("usage") : std::nullopt;
   if (!usage) return std::nullopt;
@@ -159,11 +161,13 @@ std::optional<std::string> rewrite_usage(std::string_view json, const Usage& pre
                         : std::nullopt;
   if (said && replace_values(*details, *said, patch))
     return patch.empty() ? std::nullopt : std::optional(patch.apply());
-  const std::string_view own = details ? details->text() : std::string_view("{}");
+  const std::string_view own = details ? details->text() : kNoDetails;
   std::string honest = honest_details(own, prefill.prompt_details);
   if (honest.empty()) return std::nullopt;
-  if (details) {
-    patch.replace(details->text(), std::move(honest));
+  if (honest == kNoDetails && form == AnswerForm::Streamed) {
+    patch.replace(usage->text(), wire::JsonSplice(*usage).remove(kPromptDetails).build().joined());
+  } else if (details) {
+    patch.replace(details->text(), honest == kNoDetails ? "null" : std::move(honest));
   } else {
     patch.replace(usage->text(),
                   wire::JsonSplice(*usage).set(kPromptDetails, honest).build().joined());

@@ -15,9 +15,13 @@ namespace baton::engine {
 // that came over from the prefill worker looks cached, and it has no log-probabilities of the
 // prompt. These put the prefill worker's word in its place; all other bytes stay.
 
+// Engines that have nothing to say of a prompt write null into a whole answer and leave the member out of a stream.
+enum class AnswerForm { Whole, Streamed };
+
 // The text with all that the prefill worker's `prompt_tokens_details` say, and without what the decode
 // worker says there of its own cache. nullopt where there is nothing to change.
-std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill);
+std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill,
+                                         AnswerForm form);
 
 // Whether a completion is to repeat its prompt with log-probabilities of it.
 bool wants_input_logprobs(const wire::JsonObject& body);

@@ -193,7 +193,8 @@ awaitable<void> merge_legs(handoff::Answer& answer, std::string& text, bool inpu
   if (!answer.handed_off()) co_return;
   co_await answer.await_prefill(input_logprobs);
   const engine::PrefillOutcome& prefill = answer.prefill();
-  if (auto merged = engine::rewrite_usage(text, prefill.usage.value_or(engine::Usage{})))
+  if (auto merged = engine::rewrite_usage(text, prefill.usage.value_or(engine::Usage{}),
+                                          engine::AnswerForm::Whole))
     text = std::move(*merged);
   if (auto merged = engine::merge_input_logprobs(text, prefill.input_logprobs))
     text = std::move(*merged);

@@ -122,7 +122,7 @@ StreamJudge::Passage StreamJudge::rewrite(std::string_view data, bool has_usage)
   if (has_usage && handed_off_) {
     static const engine::Usage kNone;
     const engine::Usage& prefill = prefill_->usage ? *prefill_->usage : kNone;
-    merged = engine::rewrite_usage(data, prefill);
+    merged = engine::rewrite_usage(data, prefill, engine::AnswerForm::Streamed);
     if (input_logprobs_) {
       auto with_logprobs =
           engine::merge_input_logprobs(merged ? *merged : data, prefill_->input_logprobs);

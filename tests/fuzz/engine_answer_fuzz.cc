@@ -61,8 +61,10 @@ void check_rewriters(const std::string& chunk) {
                               .completion_tokens = 1,
                               .cached_tokens = 4,
                               .prompt_details = R"({"cached_tokens":4,"new":{"a":1}})"};
-  if (const auto text = engine::rewrite_usage(chunk, prefill)) require_json(*text);
-  if (const auto text = engine::rewrite_usage(chunk, engine::Usage{})) require_json(*text);
+  for (const auto form : {engine::AnswerForm::Whole, engine::AnswerForm::Streamed}) {
+    if (const auto text = engine::rewrite_usage(chunk, prefill, form)) require_json(*text);
+    if (const auto text = engine::rewrite_usage(chunk, engine::Usage{}, form)) require_json(*text);
+  }
   if (const auto text = engine::merge_input_logprobs(chunk, "[1]")) require_json(*text);
   if (const auto merged = engine::renumber(chunk, 3, "id"); merged && !merged->json.empty())
     require_json(merged->json);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/dialect_fields.h"
 
+#include "engine/vllm_dialect.h"
 #include "unit/engine/client_request.h"
 
 #include <gtest/gtest.h>
@@ -50,6 +51,65 @@ TEST(ABranch, HasItsOwnPrompt) {
   HandoffTicket ticket;
   for (const auto mode : kAllModes)
     EXPECT_EQ(json(dialect_of(mode).prefill_body(call, ticket))["prompt"], "b");
+}
+
+constexpr const char* kWithSettings =
+    R"({"kv_transfer_params":{"lmcache.tag.user":"u1","do_remote_prefill":true,)"
+    R"("remote_host":"evil","lmcache.skip_save":true}})";
+
+TEST(ConnectorSettings, OfTheClientGoWithEveryLegToVllmAndNothingElseOfItsObject) {
+  const ClientRequest request(Api::Chat, kWithSettings);
+  const auto settings = json(R"({"lmcache.tag.user":"u1","lmcache.skip_save":true})");
+  EXPECT_EQ(plain(request.call), nlohmann::json({{"kv_transfer_params", settings}}));
+  PrefillOutcome outcome;
+  outcome.handoff = R"( { "remote_host":"p", "x":1 } )";
+  for (const auto mode :
+       {model::HandoffMode::NixlPull, model::HandoffMode::NixlPush, model::HandoffMode::Mooncake}) {
+    const Dialect& dialect = dialect_of(mode);
+    const auto prefill = json(dialect.prefill_body(request.call, {}))["kv_transfer_params"];
+    const auto decode = json(dialect.decode_body(request.call, {}, outcome,
+                                                 DecodePurpose::Answer))["kv_transfer_params"];
+    for (const auto& params : {prefill, decode}) {
+      EXPECT_EQ(params["lmcache.tag.user"], "u1");
+      EXPECT_EQ(params["lmcache.skip_save"], true);
+      EXPECT_NE(params.value("remote_host", nlohmann::json()), "evil");
+    }
+    EXPECT_EQ(prefill["do_remote_prefill"], false);
+  }
+  const auto pulled =
+      json(NixlPullDialect().decode_body(request.call, {}, outcome, DecodePurpose::Answer));
+  EXPECT_EQ(pulled["kv_transfer_params"]["remote_host"], "p");
+  EXPECT_EQ(pulled["kv_transfer_params"]["x"], 1);
+}
+
+TEST(ConnectorSettings, GoBesideTokenIds) {
+  const ClientRequest request(Api::Chat, kWithSettings);
+  ClientCall call = request.call;
+  call.token_ids = "[1,2]";
+  const auto expected =
+      json(R"({"lmcache.tag.user":"u1","lmcache.skip_save":true,"prompt_token_ids":[1,2]})");
+  EXPECT_EQ(plain(call)["kv_transfer_params"], expected);
+  const Progress progress{.prompt_token_ids = "[1]", .token_ids = "2", .produced = 1};
+  ClientCall continued = request.call;
+  continued.progress = &progress;
+  EXPECT_EQ(plain(continued)["kv_transfer_params"], expected);
+}
+
+TEST(ConnectorSettings, AreVllmsAlone) {
+  const ClientRequest request(Api::Chat, kWithSettings);
+  for (const auto engine : {Engine::Sglang, Engine::Trtllm})
+    EXPECT_EQ(plain(request.call, engine), json("{}"));
+}
+
+TEST(ConnectorSettings, AreNoHandoffField) {
+  const auto field = [](const char* body) {
+    return handoff_field_in(ClientRequest(Api::Chat, body).object);
+  };
+  EXPECT_EQ(field(R"({"kv_transfer_params":{"lmcache.skip_save":true}})"), std::nullopt);
+  EXPECT_EQ(field(kWithSettings), "kv_transfer_params");
+  EXPECT_EQ(field(R"({"kv_transfer_params":[]})"), "kv_transfer_params");
+  EXPECT_EQ(field(R"({"kv_transfer_params":{"lmcache.x":1},"bootstrap_room":1})"),
+            "bootstrap_room");
 }
 
 TEST(TokenIds, AreAskedForWhereTheEngineStreamsThem) {

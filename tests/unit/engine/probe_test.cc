@@ -68,7 +68,29 @@ TEST_F(ProbeTest, AsksVllmForItsDocuments) {
   EXPECT_EQ(facts.block_size, 16U);
   EXPECT_EQ(facts.data_parallel_size, 1U);
   EXPECT_EQ(facts.unknown_because, "");
-  EXPECT_THAT(paths(engine), ElementsAre("GET /v1/models", "GET /version", "GET /metrics"));
+  EXPECT_THAT(paths(engine),
+              ElementsAre("GET /v1/models", "GET /version", "GET /metrics", "POST /tokenize"));
+  EXPECT_FALSE(facts.ids_only);
+}
+
+// vLLM 0.32.0 with --tokens-only, as it was seen to answer.
+TEST_F(ProbeTest, KnowsAVllmWithoutItsTokenizer) {
+  const FakeEngine engine(by_path(
+      {{"/v1/models", cards("vllm")},
+       {"/tokenize",
+        response(400, R"({"error":{"message":"Tokenizer not available when )"
+                      R"(`skip_tokenizer_init=True`","type":"BadRequestError","code":400}})")}}));
+  const Facts facts = facts_of(engine);
+  EXPECT_TRUE(facts.ids_only);
+  EXPECT_THAT(contradictions("llama", {}, facts), ElementsAre(HasSubstr("--tokens-only")));
+}
+
+TEST_F(ProbeTest, TakesAnotherRefusalToTokenizeForNothing) {
+  for (const int status : {400, 401, 404, 500}) {
+    const FakeEngine engine(by_path(
+        {{"/v1/models", cards("vllm")}, {"/tokenize", response(status, R"({"error":"no"})")}}));
+    EXPECT_FALSE(facts_of(engine).ids_only) << status;
+  }
 }
 
 TEST_F(ProbeTest, AsksSglangForItsDocuments) {

@@ -19,6 +19,10 @@ Usage reported(std::optional<std::int64_t> cached) {
               cached ? R"({"cached_tokens": )" + std::to_string(*cached) + "}" : std::string()};
 }
 
+std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill) {
+  return engine::rewrite_usage(json, prefill, AnswerForm::Whole);
+}
+
 TEST(RewriteUsage, PutsThePrefillsCachedTokensInPlaceOfTheDecodes) {
   EXPECT_EQ(rewrite_usage(R"({"id":1.50, "usage" : {"prompt_tokens":100,"prompt_tokens_details":{)"
                           R"("cached_tokens": 99 ,"audio_tokens":0},"total_tokens":110} ,"x":[ ]})",
@@ -98,9 +102,15 @@ TEST(RewriteUsage, TakesAFalseClaimOutWhereThePrefillSaidNothing) {
   EXPECT_EQ(rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":9,"a":1}}})",
                           reported({})),
             R"({"usage":{"prompt_tokens_details":{"a":1}}})");
-  EXPECT_EQ(
-      rewrite_usage(R"({"usage":{"prompt_tokens_details":{"cached_tokens":9}}})", reported({})),
-      R"({"usage":{"prompt_tokens_details":{}}})");
+}
+
+// Regression: vLLM 0.12 says nothing of a prompt of which nothing was cached.
+TEST(RewriteUsage, LeavesNoEmptyDetails) {
+  const char* text = R"({"usage":{"prompt_tokens":7,"prompt_tokens_details":{"cached_tokens":9}}})";
+  EXPECT_EQ(engine::rewrite_usage(text, reported({}), AnswerForm::Whole),
+            R"({"usage":{"prompt_tokens":7,"prompt_tokens_details":null}})");
+  EXPECT_EQ(engine::rewrite_usage(text, reported({}), AnswerForm::Streamed),
+            R"({"usage":{"prompt_tokens":7}})");
 }
 
 TEST(RewriteUsage, TakesEveryFalseClaimOfItsCacheOut) {
