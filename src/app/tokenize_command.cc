@@ -95,7 +95,7 @@ Result<prompt::Rules> rules_for(const TokenizeOptions& options) {
   if (!engine) return fail(Errc::InvalidRequest, "--engine must be vllm, sglang or trtllm");
   if (options.release.empty()) return prompt::rules_of(*engine, std::nullopt);
   const auto release = model::parse_version(options.release);
-  if (!release) return fail(Errc::InvalidRequest, "--engine-version must be like 0.32.0");
+  if (!release) return fail(Errc::InvalidRequest, "--release must be like 0.32.0");
   return prompt::rules_of(*engine, *release);
 }
 
@@ -151,7 +151,7 @@ CLI::App* add_tokenize_command(CLI::App& root, TokenizeOptions& options) {
   auto* const chat = command->add_option("--chat", options.chat, "File with a chat (JSON)");
   command->add_option("--engine", options.engine, "Whose rules apply: vllm, sglang or trtllm")
       ->capture_default_str();
-  command->add_option("--engine-version", options.release,
+  command->add_option("--release", options.release,
                       "Release of the engine, as 0.32.0; without it, the newest");
   command->add_flag("--no-special", options.no_special,
                     "Without the tokens a tokenizer adds around a text (as chats always are)");

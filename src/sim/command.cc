@@ -69,7 +69,7 @@ CLI::App* add_command(CLI::App& app, Options& options) {
       ->capture_default_str();
   sim->add_option("--ready-file", options.ready_file, "Written as host:port once listening");
   sim->add_option("--model", options.model, "Served model name")->capture_default_str();
-  sim->add_option("--engine-version", options.version,
+  sim->add_option("--release", options.version,
                   "Release to say and to be [the newest known, by engine]");
   sim->add_option("--tokenizer", options.tokenizer,
                   "Folder of a model's tokenizer and chat template [tokens of its own]");

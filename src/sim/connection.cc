@@ -125,6 +125,11 @@ asio::awaitable<bool> Connection::send_json(int status, std::string_view body, H
   return send(status, "application/json", body, std::move(headers));
 }
 
+asio::awaitable<bool> Connection::send_failure() {
+  headers_ = "server: uvicorn\r\n";
+  return send(500, "text/plain; charset=utf-8", "Internal Server Error");
+}
+
 asio::awaitable<bool> Connection::send_half(std::string_view body) {
   std::string out =
       fmt::format("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",

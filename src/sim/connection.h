@@ -44,12 +44,17 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // From the next answer on.
+  void set_headers(std::string headers) { headers_ = std::move(headers); }
+
   // Nothing at the end of the connection and on bytes that are not HTTP.
   boost::asio::awaitable<std::optional<HttpRequest>> read_request();
 
   boost::asio::awaitable<bool> send(int status, std::string_view content_type,
                                     std::string_view body, Headers headers = {});
   boost::asio::awaitable<bool> send_json(int status, std::string_view body, Headers headers = {});
+  // As the HTTP server does when the engine's own code has failed: without what that would add.
+  boost::asio::awaitable<bool> send_failure();
   // Half of an answer's body and then nothing, for the fault that cuts.
   boost::asio::awaitable<bool> send_half(std::string_view body);
 

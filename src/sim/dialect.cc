@@ -3,6 +3,7 @@
 #include "sim/dialect.h"
 
 #include "sim/dialect_fields.h"
+#include "sim/sglang_body.h"
 #include "sim/validation.h"
 #include "sim/vllm_body.h"
 
@@ -53,6 +54,22 @@ bool read_adapter(const Options& options, GenerationRequest& out) {
   return true;
 }
 
+// SGLang serves its one model under any name; only what stands behind a colon must be there.
+Result<void> check_sglang_adapter(const Options& options, std::string_view model) {
+  const std::size_t colon = model.find(':');
+  if (colon == model.npos || colon + 1 == model.size()) return {};
+  const std::string_view name = model.substr(colon + 1);
+  if (!options.loras.empty()) {
+    return fail(Errc::InvalidRequest,
+                fmt::format("Got LoRA adapter that has never been loaded: {}", name));
+  }
+  return fail(Errc::InvalidRequest,
+              fmt::format("LoRA adapter '{}' was requested, but LoRA is not enabled. Please launch "
+                          "the server with --enable-lora flag and preload adapters using "
+                          "--lora-paths or /load_lora_adapter endpoint.",
+                          name));
+}
+
 void read_salt(const Options& options, const json& body, GenerationRequest& out) {
   const json* salt = field(body, "cache_salt");
   // SGLang's own way to set a part of the cache apart, of which it tells nobody.
@@ -93,30 +110,20 @@ Result<void> read_stop(const json& body, AnswerLimits& limits) {
   return {};
 }
 
-Result<void> check_sglang_limit(const json& body) {
-  const json* newer = field(body, "max_completion_tokens");
-  const json* limit = newer != nullptr ? newer : field(body, "max_tokens");
-  if (limit == nullptr || !limit->is_number_integer() || *limit >= 0) return {};
-  return fail(Errc::InvalidRequest,
-              fmt::format("max_new_tokens must be at least 0, got {}.", limit->dump()));
-}
-
 Result<void> read_limits(const Options& options, const json& body, GenerationRequest& out) {
   const auto n = read_count(body, "n", 1);
   if (!n) return fail(n.error());
   out.n = n->value_or(1);
   const bool vllm = options.engine == model::Engine::Vllm;
   if (out.n > 128 && !vllm) return fail(Errc::InvalidRequest, "n: must be at most 128");
-  if (options.engine == model::Engine::Sglang && out.api == Api::Chat) {
-    if (auto checked = check_sglang_limit(body); !checked) return checked;
-  }
-  const auto newer = read_count(body, "max_completion_tokens", 1);
+  // vLLM and SGLang have looked at them; vLLM lets none be asked for with the prompt alone.
+  const std::uint32_t least = options.engine == model::Engine::Trtllm ? 1 : 0;
+  const auto newer = read_count(body, "max_completion_tokens", vllm ? 1 : least);
   if (!newer) return fail(newer.error());
-  // vLLM has looked at it, and lets none be asked for with the prompt alone.
-  const auto older = read_count(body, "max_tokens", vllm ? 0 : 1);
+  const auto older = read_count(body, "max_tokens", least);
   if (!older) return fail(older.error());
-  out.max_tokens = out.api == Api::Chat && *newer ? *newer : *older;
-  if (out.max_tokens == 0U) {
+  out.max_tokens = out.api == Api::Chat && newer->value_or(0) > 0 ? *newer : *older;
+  if (out.max_tokens == 0U && vllm) {
     out.prompt_alone = true;
     out.max_tokens = 1;
   }
@@ -154,6 +161,17 @@ void read_grammar(const json& body, GenerationRequest& out) {
   out.late_refusal = fmt::format("Failed to compile the grammar: regex '{}'", text);
 }
 
+void read_sglang_extras(const json& body, GenerationRequest& out) {
+  read_grammar(body, out);
+  out.sglang = {.prompt_ids = is_true(body, "return_prompt_token_ids"),
+                .cached_details = is_true(body, "return_cached_tokens_details"),
+                .input_ids = is_true(body, "return_input_ids_in_sglext"),
+                .output_ids = is_true(body, "return_output_ids_in_sglext")};
+  if (out.api == Api::Completions || !is_true(body, "logprobs")) return;
+  const json* top = field(body, "top_logprobs");
+  out.logprobs = top != nullptr && *top > 0 ? top->get<std::uint32_t>() : 0;
+}
+
 void read_tools(const json& body, GenerationRequest& out) {
   const json* tools = field(body, "tools");
   if (tools == nullptr || !tools->is_array() || tools->empty()) return;
@@ -189,6 +207,25 @@ std::string_view error_type(int status) {
   }
 }
 
+// What an error is of, in SGLang's words: those of a stream are HTTP's.
+std::string sglang_type(const Error& error, bool in_stream) {
+  if (is_validation(error)) return "Bad Request";
+  if (error.param()) return *error.param();
+  const int status = error.http_status();
+  if (!in_stream && status == 400) return "BadRequestError";
+  if (!in_stream) return status == 500 ? "InternalServerError" : fmt::format("{}", status);
+  switch (status) {
+    case 400:
+      return "BAD_REQUEST";
+    case 429:
+      return "TOO_MANY_REQUESTS";
+    case 503:
+      return "SERVICE_UNAVAILABLE";
+    default:
+      return "INTERNAL_SERVER_ERROR";
+  }
+}
+
 // What every engine reads, once the body is one that it takes.
 Result<void> read_fields(const Options& options, const json& body, const LegHeaders& headers,
                          const PromptText& text, GenerationRequest& out) {
@@ -203,15 +240,25 @@ Result<void> read_fields(const Options& options, const json& body, const LegHead
     read_vllm_extras(options, body, out);
   }
   if (auto limits = read_limits(options, body, out); !limits) return limits;
-  if (!vllm) {
+  if (options.engine == model::Engine::Trtllm) {
     if (auto sampling = check_sampling_types(body); !sampling) return sampling;
   }
-  if (options.engine == model::Engine::Sglang) {
-    if (auto sampling = check_sglang_sampling(body); !sampling) return sampling;
-    read_grammar(body, out);
-  }
+  if (options.engine == model::Engine::Sglang) read_sglang_extras(body, out);
   if (out.api == Api::Chat) read_tools(body, out);
   return read_prompts(options, body, text, out);
+}
+
+// The types of the fields come before all else, the hand-off is the scheduler's.
+Result<void> read_sglang_request(const Options& options, const json& sent,
+                                 const LegHeaders& headers, const PromptText& text,
+                                 GenerationRequest& out) {
+  const auto typed = validate_sglang_body(out.api, sent);
+  if (!typed) return fail(typed.error());
+  const json& body = *typed ? **typed : sent;
+  if (auto rules = check_sglang_rules(options, out.api, body); !rules) return rules;
+  if (auto sampling = check_sglang_sampling(body); !sampling) return sampling;
+  if (auto handoff = read_sglang_handoff(options, body, out); !handoff) return handoff;
+  return read_fields(options, body, headers, text, out);
 }
 
 }  // namespace
@@ -229,12 +276,14 @@ std::string_view to_string(Phase phase) {
 }
 
 Result<void> read_model(const Options& options, const json& body, GenerationRequest& out) {
-  out.model = options.model;
+  const bool sglang = options.engine == model::Engine::Sglang;
+  out.model = sglang ? "default" : options.model;
   const json* name = field(body, "model");
   if (name == nullptr) return {};
   if (!name->is_string()) return fail(Errc::InvalidRequest, "model: must be a string");
   out.model = name->get<std::string>();
   if (out.model == options.model || read_adapter(options, out)) return {};
+  if (sglang) return check_sglang_adapter(options, out.model);
   const bool vllm = options.engine == model::Engine::Vllm;
   Error error(Errc::ModelNotFound,
               fmt::format("The model `{}` does not exist.{}", out.model,
@@ -268,7 +317,7 @@ std::string response_id(model::Engine engine, Api api, std::string_view request_
 Result<void> read_request(const Options& options, Api api, const json& body, GenerationRequest& out,
                           LegHeaders headers, const PromptText& text) {
   out.api = api;
-  if (!body.is_object()) return fail(unreadable_body(options.engine, body));
+  if (!body.is_object()) return fail(unreadable_body(options.engine, api, body));
   if (options.engine == model::Engine::Trtllm) {
     if (auto known = refuse_unknown_trtllm_fields(api, body); !known) return known;
   }
@@ -278,27 +327,22 @@ Result<void> read_request(const Options& options, Api api, const json& body, Gen
   } else if (const json* id = field(body, id_field); id != nullptr && id->is_string()) {
     out.id = id->get<std::string>();
   }
-  Result<void> handoff;
-  switch (options.engine) {
-    case model::Engine::Vllm:
-      handoff = read_vllm_handoff(options, body, out);
-      break;
-    case model::Engine::Sglang:
-      handoff = read_sglang_handoff(options, body, out);
-      break;
-    case model::Engine::Trtllm:
-      handoff = read_trtllm_handoff(options, body, out);
-      break;
-  }
-  if (!handoff) return handoff;
-  if (options.engine != model::Engine::Vllm) return read_fields(options, body, headers, text, out);
+  if (options.engine == model::Engine::Sglang)
+    return read_sglang_request(options, body, headers, text, out);
+  const bool vllm = options.engine == model::Engine::Vllm;
+  if (auto handoff =
+          vllm ? read_vllm_handoff(options, body, out) : read_trtllm_handoff(options, body, out);
+      !handoff)
+    return handoff;
+  if (!vllm) return read_fields(options, body, headers, text, out);
   const auto typed = validate_vllm_body(api, body);
   if (!typed) return fail(typed.error());
   return read_fields(options, *typed ? **typed : body, headers, text, out);
 }
 
-Error unreadable_body(model::Engine engine, const json& body) {
-  if (engine != model::Engine::Vllm) {
+Error unreadable_body(model::Engine engine, Api api, const json& body) {
+  if (engine == model::Engine::Sglang) return unreadable_sglang_body(api, body);
+  if (engine == model::Engine::Trtllm) {
     return body.is_discarded() ? Error(Errc::InvalidJson, "the body is not valid JSON")
                                : Error(Errc::InvalidRequest, "the body must be a JSON object");
   }
@@ -316,11 +360,14 @@ Error unreadable_body(model::Engine engine, const json& body) {
 std::string error_body(model::Engine engine, const Error& error, bool in_stream) {
   const int status = error.http_status();
   if (status == 401) return R"({"error":"Unauthorized"})";
+  const bool sglang = engine == model::Engine::Sglang;
   nlohmann::ordered_json object;
   if (engine != model::Engine::Vllm) object["object"] = "error";
   object["message"] = error.message();
-  object["type"] = is_validation(error) ? "Bad Request" : error_type(status);
-  object["param"] = error.param() ? json(*error.param()) : json(nullptr);
+  object["type"] = sglang                 ? sglang_type(error, in_stream)
+                   : is_validation(error) ? "Bad Request"
+                                          : std::string(error_type(status));
+  object["param"] = error.param() && !sglang ? json(*error.param()) : json(nullptr);
   object["code"] = status;
   const bool nested = engine == model::Engine::Vllm || in_stream;
   return (nested ? nlohmann::ordered_json{{"error", object}} : object)

@@ -45,7 +45,7 @@ Result<void> read_request(const Options& options, Api api, const nlohmann::json&
 Result<void> read_model(const Options& options, const nlohmann::json& body, GenerationRequest& out);
 
 // Of a body that is no JSON (discarded), no object, or not there (null).
-Error unreadable_body(model::Engine engine, const nlohmann::json& body);
+Error unreadable_body(model::Engine engine, Api api, const nlohmann::json& body);
 
 // vLLM: what only it can be asked for.
 void read_vllm_extras(const Options& options, const nlohmann::json& body, GenerationRequest& out);
@@ -74,8 +74,6 @@ Result<void> read_rank(const Options& options, std::string_view header, const nl
 
 // Of the fields the simulator does not use.
 Result<void> check_sampling_types(const nlohmann::json& body);
-// SGLang: what they may be.
-Result<void> check_sglang_sampling(const nlohmann::json& body);
 
 // TensorRT-LLM refuses what it does not know.
 Result<void> refuse_unknown_trtllm_fields(Api api, const nlohmann::json& body);

@@ -72,18 +72,20 @@ Phase phase_of(Engine engine, Role role, const json& body) {
 
 Result<void> read_sglang_handoff(const Options& options, const json& body, GenerationRequest& out) {
   if (options.role == Role::Aggregated) return {};
+  out.phase = options.role == Role::Prefill ? Phase::Prefill : Phase::Decode;
   const json* room = field(body, "bootstrap_room");
   if (room == nullptr) {
-    return fail(
-        Errc::InvalidRequest,
-        fmt::format("Invalid request: Disaggregated request received without bootstrap room "
-                    "id. req.rid='{}'",
-                    out.id));
+    out.late_refusal = fmt::format(
+        "Invalid request: Disaggregated request received without bootstrap room id. req.rid='{}'",
+        out.id);
+    return {};
   }
   const std::size_t samples = count_samples(body);
+  if (room->is_array() && room->size() < count_prompts(body)) {
+    return fail(Errc::Internal, "Internal server error: list index out of range");
+  }
   const auto rooms = read_rooms(*room, count_prompts(body) * samples);
   if (!rooms) return fail(rooms.error());
-  out.phase = options.role == Role::Prefill ? Phase::Prefill : Phase::Decode;
   if (out.phase == Phase::Prefill) {
     for (const std::int64_t one : *rooms) {
       out.meetings.push_back({.key = fmt::format("room-{}", one),

@@ -90,16 +90,6 @@ std::vector<std::string> echoes_of(const json& body, const PromptText& text,
   return echoes;
 }
 
-Result<void> check_sglang_prompt(Api api, const json& body) {
-  const json* prompt = field(body, api == Api::Chat ? "messages" : "prompt");
-  if (prompt == nullptr || !prompt->empty()) {
-    if (prompt == nullptr || !prompt->is_string() || !prompt->get_ref<const std::string&>().empty())
-      return {};
-  }
-  return fail(Errc::InvalidRequest,
-              api == Api::Chat ? "Messages cannot be empty." : "Prompt cannot be empty");
-}
-
 Result<void> check_sglang_length(const Options& options, std::uint64_t prompt,
                                  std::uint64_t asked) {
   const std::uint64_t most = options.max_model_len;
@@ -118,15 +108,10 @@ Result<void> check_sglang_length(const Options& options, std::uint64_t prompt,
                           most, prompt + asked, prompt, asked));
 }
 
-Result<void> read_sglang_completion(const json& body, const PromptText& text,
-                                    GenerationRequest& out) {
-  if (const json* logprobs = field(body, "logprobs"); logprobs != nullptr) {
-    if (!logprobs->is_number_unsigned())
-      return fail(Errc::InvalidRequest, "logprobs: must be a number of at least 0");
-    out.logprobs = logprobs->get<std::uint32_t>();
-  }
+void read_sglang_completion(const json& body, const PromptText& text, GenerationRequest& out) {
+  if (const json* logprobs = field(body, "logprobs"); logprobs != nullptr)
+    out.logprobs = *logprobs > 0 ? logprobs->get<std::uint32_t>() : 0;
   if (is_true(body, "echo")) out.echoes = echoes_of(body, text, out.prompts);
-  return {};
 }
 
 }  // namespace
@@ -142,9 +127,6 @@ Result<void> read_prompts(const Options& options, const json& body, const Prompt
       return fail(Errc::InvalidRequest, "Extra inputs are not permitted: body.prompt_token_ids");
     if (auto read = read_chat_ids(*ids, body, text, out); !read) return read;
   } else {
-    if (options.engine == Engine::Sglang) {
-      if (auto checked = check_sglang_prompt(out.api, body); !checked) return checked;
-    }
     auto prompts = text.tokens.prompts(out.api, body, text.raw);
     if (!prompts) return fail(std::move(prompts.error()));
     out.prompts = std::move(*prompts);
@@ -155,13 +137,13 @@ Result<void> read_prompts(const Options& options, const json& body, const Prompt
     add_vllm_texts(body, text.tokens, out);
     return {};
   }
-  if (options.engine == Engine::Sglang && out.api == Api::Completions) {
-    if (auto read = read_sglang_completion(body, text, out); !read) return read;
-  }
-  const std::uint64_t asked = out.max_tokens.value_or(1);
+  const bool sglang = options.engine == Engine::Sglang;
+  if (sglang && out.api == Api::Completions) read_sglang_completion(body, text, out);
+  const std::uint64_t asked = out.max_tokens.value_or(sglang ? 0 : 1);
   for (const auto& prompt : out.prompts) {
-    if (options.engine == Engine::Sglang) {
+    if (sglang) {
       if (auto fits = check_sglang_length(options, prompt.size(), asked); !fits) return fits;
+      continue;
     }
     if (prompt.size() + asked > options.max_model_len) {
       return fail(Errc::InvalidRequest,

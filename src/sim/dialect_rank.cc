@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 // Which data-parallel rank a request asks for.
 #include "sim/dialect.h"
+#include "sim/sglang_body.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,15 +28,17 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 Result<std::optional<std::int64_t>> sglang_rank(std::string_view header, const json& body) {
   if (!header.empty()) {
     const auto number = number_in(header);
-    if (!number) return fail(Errc::InvalidRequest, "X-data-parallel-rank: must be an integer");
+    if (!number) {
+      return fail(sglang_refusal(
+          fmt::format("Invalid X-Data-Parallel-Rank header: must be an integer, got '{}'", header),
+          "400"));
+    }
     return number;
   }
   for (const char* name : {"routed_dp_rank", "data_parallel_rank"}) {
     const auto found = body.find(name);
     if (found == body.end() || found->is_null()) continue;
-    if (!found->is_number_integer()) {
-      return fail(Errc::InvalidRequest, fmt::format("{}: must be an integer", name));
-    }
+    if (!found->is_number_integer()) continue;  // the newer one was looked at
     return std::optional(found->get<std::int64_t>());
   }
   return std::optional<std::int64_t>();
@@ -54,8 +57,11 @@ Result<void> read_rank(const Options& options, std::string_view header, const js
   }
   if (!asked) return {};
   if (*asked < 0 || *asked >= options.dp_size) {
-    return fail(Errc::InvalidRequest, fmt::format("data_parallel_rank {} is out of range [0, {}).",
-                                                  *asked, options.dp_size));
+    constexpr std::string_view kVllm = "data_parallel_rank {} is out of range [0, {}).";
+    constexpr std::string_view kSglang = "routed_dp_rank={} out of range [0, {})";
+    return fail(Errc::InvalidRequest,
+                fmt::format(fmt::runtime(options.engine == Engine::Vllm ? kVllm : kSglang), *asked,
+                            options.dp_size));
   }
   // A prefill worker's rank follows the room; one asked for by name must agree with it.
   for (const Meeting& room : out.meetings) {

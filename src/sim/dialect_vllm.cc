@@ -4,6 +4,7 @@
 #include "sim/address.h"
 #include "sim/dialect.h"
 #include "sim/dialect_fields.h"
+#include "sim/vllm_release.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,8 +22,8 @@ using model::HandoffMode;
 using model::Role;
 using nlohmann::json;
 
-// The name both legs of a push give a prompt: that of its request without the random end.
-std::string push_key(const std::string& response, std::size_t index) {
+// The name that both legs give a prompt: that of its request without the random end.
+std::string shared_key(const std::string& response, std::size_t index) {
   return fmt::format("{}-{}", response, index);
 }
 
@@ -34,38 +35,44 @@ std::uint32_t size_of(const json* value, std::uint32_t when_absent) {
 }
 
 // Who holds the blocks, in both NIXL modes. Nothing when the connector would not look further.
-std::optional<HandoffSource> read_nixl_peer(const json& params) {
+std::optional<HandoffSource> read_nixl_peer(const Options& options, const json& params) {
   const json* host = string_field(params, "remote_host");
   const auto port = port_of(field(params, "remote_port"));
   const json* engine_id = string_field(params, "remote_engine_id");
   const json* request_id = string_field(params, "remote_request_id");
-  if (host == nullptr || !port || engine_id == nullptr || request_id == nullptr) {
-    return std::nullopt;
-  }
+  const bool named = request_id != nullptr || options.release() < kVllmTellsRequestId;
+  if (host == nullptr || !port || engine_id == nullptr || !named) return std::nullopt;
   return HandoffSource{.host = host->get<std::string>(),
                        .port = *port,
                        .engine_id = engine_id->get<std::string>(),
-                       .key = request_id->get<std::string>()};
+                       .key = request_id ? request_id->get<std::string>() : std::string()};
 }
 
-Result<void> read_pull(const json& params, const json& body, GenerationRequest& out) {
-  auto source = read_nixl_peer(params);
+Result<void> read_pull(const Options& options, const json& params, const json& body,
+                       GenerationRequest& out) {
+  auto source = read_nixl_peer(options, params);
   const json* block_ids = field(params, "remote_block_ids");
   if (!source || block_ids == nullptr || !block_ids->is_array()) {
     out.recompute = true;
     return {};
   }
-  for (const json& group : *block_ids) {
+  const bool grouped = options.release() >= kVllmGroupsBlocks;
+  for (const json& group : grouped ? *block_ids : json::array({*block_ids})) {
     for (const json& block : group) {
       if (block.is_number_unsigned()) source->blocks.push_back(block.get<std::uint32_t>());
     }
   }
-  out.sources.assign(count_prompts(body), *source);
+  const std::string response = response_id(model::Engine::Vllm, out.api, out.id);
+  for (std::size_t i = 0; i < count_prompts(body); ++i) {
+    if (options.release() < kVllmTellsRequestId) source->key = shared_key(response, i);
+    out.sources.push_back(*source);
+  }
   return {};
 }
 
-Result<void> read_push(const json& params, const json& body, GenerationRequest& out) {
-  auto source = read_nixl_peer(params);
+Result<void> read_push(const Options& options, const json& params, const json& body,
+                       GenerationRequest& out) {
+  auto source = read_nixl_peer(options, params);
   if (!source) {
     out.recompute = true;
     return {};
@@ -81,7 +88,7 @@ Result<void> read_push(const json& params, const json& body, GenerationRequest& 
   source->sizes =
       ParallelSizes{size_of(field(params, "tp_size"), 0), size_of(field(params, "pp_size"), 1)};
   for (std::size_t i = 0; i < count_prompts(body); ++i) {
-    source->key = push_key(response, i);
+    source->key = shared_key(response, i);
     out.sources.push_back(*source);
   }
   return {};
@@ -109,15 +116,15 @@ Result<void> read_mooncake(const json& params, GenerationRequest& out) {
   return {};
 }
 
-Result<void> read_decode_leg(HandoffMode mode, const json& params, const json& body,
+Result<void> read_decode_leg(const Options& options, const json& params, const json& body,
                              GenerationRequest& out) {
-  switch (mode) {
+  switch (options.mode()) {
     case HandoffMode::NixlPush:
-      return read_push(params, body, out);
+      return read_push(options, params, body, out);
     case HandoffMode::Mooncake:
       return read_mooncake(params, out);
     default:
-      return read_pull(params, body, out);
+      return read_pull(options, params, body, out);
   }
 }
 
@@ -126,7 +133,7 @@ Result<void> read_prefill_leg(HandoffMode mode, const json& params, const json& 
   if (mode == HandoffMode::NixlPush) {
     const std::string response = response_id(model::Engine::Vllm, out.api, out.id);
     for (std::size_t i = 0; i < count_prompts(body) * count_samples(body); ++i) {
-      out.meetings.push_back({.key = push_key(response, i), .rank = {}});
+      out.meetings.push_back({.key = shared_key(response, i), .rank = {}});
     }
   }
   if (mode == HandoffMode::Mooncake) {
@@ -173,7 +180,7 @@ Result<void> read_vllm_handoff(const Options& options, const json& body, Generat
     return fail(Errc::InvalidRequest, "kv_transfer_params: a transfer_id carries one sequence");
   }
   if (auto read = phase == Phase::Prefill ? read_prefill_leg(mode, *params, body, out)
-                                          : read_decode_leg(mode, *params, body, out);
+                                          : read_decode_leg(options, *params, body, out);
       !read) {
     return read;
   }

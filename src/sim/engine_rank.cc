@@ -60,6 +60,7 @@ asio::awaitable<void> EngineRank::run_steps() {
     }
     stepped = true;
     std::vector<TokenProduced> produced = scheduler_.finish_step();
+    stats.step_tokens.observe(static_cast<double>(scheduler_.prefill_tokens() + produced.size()));
     report();
     for (TokenProduced& token : produced) {
       const auto found = listeners_.find(token.sequence);

@@ -4,6 +4,7 @@
 
 #include "net/await.h"
 #include "sim/dialect.h"
+#include "sim/vllm_release.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -33,13 +34,17 @@ std::int64_t unix_seconds() {
 // SGLang's scheduler ends with an error, and the server with it.
 constexpr int kSchedulerExitCode = 131;
 
+bool tells_of_refusals(const Options& options) {
+  return options.engine != model::Engine::Vllm || options.release() >= kVllmKeepsAfterStop;
+}
+
 // vLLM's server tells the prefill worker of requests that fail in it or are left while they wait, but
 // not of those that it turns away at its door.
 bool tells_prefill_after(const Options& options, const Fault& fault) {
   if (options.engine != model::Engine::Vllm) return false;
   if (fault.kind == FaultKind::Hang) return true;
   constexpr std::array kAtTheDoor{401, 403, 429, 503};
-  return fault.kind == FaultKind::Status &&
+  return fault.kind == FaultKind::Status && tells_of_refusals(options) &&
          std::ranges::find(kAtTheDoor, fault.status) == kAtTheDoor.end();
 }
 
@@ -75,12 +80,12 @@ asio::awaitable<void> Generation::serve(const HttpRequest& http) {
 
   request_.id = fmt::format("{:016x}{:016x}", number_, options.port);
   if (const Result<void> understood = read(http, body); !understood) {
-    if (!is_validation(understood.error())) release_sources(executor);
+    if (!is_validation(understood.error()) && tells_of_refusals(options)) release_sources(executor);
     co_await fail_with(understood.error());
     co_return;
   }
   if (const Result<void> named = take_name(); !named) {
-    release_sources(executor);
+    if (tells_of_refusals(options)) release_sources(executor);
     co_await fail_with(named.error());
     co_return;
   }
@@ -147,8 +152,8 @@ Result<void> Generation::read(const HttpRequest& http, const json& body) {
   if (auto type = check_content_type(options.engine, http.header("content-type")); !type) {
     return type;
   }
-  if (http.body.empty()) return fail(unreadable_body(options.engine, nullptr));
-  if (body.is_discarded()) return fail(unreadable_body(options.engine, body));
+  if (http.body.empty()) return fail(unreadable_body(options.engine, request_.api, nullptr));
+  if (body.is_discarded()) return fail(unreadable_body(options.engine, request_.api, body));
   if (auto understood = read_request(
           options, request_.api, body, request_,
           {.rank = http.header("x-data-parallel-rank"), .request_id = http.header("x-request-id")},
@@ -158,7 +163,8 @@ Result<void> Generation::read(const HttpRequest& http, const json& body) {
   }
   if (options.engine != model::Engine::Sglang) return check_capacity();
   // SGLang's scheduler finds that out, when a stream has its 200 already.
-  if (const auto fits = check_capacity(); !fits) request_.late_refusal = fits.error().message();
+  if (const auto fits = check_capacity(); !fits && request_.late_refusal.empty())
+    request_.late_refusal = fits.error().message();
   return {};
 }
 
@@ -284,7 +290,7 @@ void Generation::on_token(TokenProduced& token) {
     rank.tokens.cached += token.cached_tokens;
   }
   AnswerCursor::Piece piece = choice.cursor.next();
-  if ((request_.return_token_ids || request_.logprobs) && piece.token)
+  if ((request_.return_token_ids || request_.logprobs || request_.sglang.output_ids) && piece.token)
     choice.tokens.push_back(*piece.token);
   if (token.last) {
     --unfinished_;

@@ -98,6 +98,7 @@ class Generation final : public SequenceListener, public Abortable {
   std::uint32_t fetched_tokens(std::size_t prompt_tokens) const;
   Usage usage() const;
   Usage prompt_usage() const;
+  std::vector<FinishedChoice> finished() const;
   FinishedChoice finished(const Choice& choice) const;
   std::string internal_request_id(const Choice& choice) const;
   std::string kv_transfer_params(const Choice& choice) const;

@@ -4,6 +4,7 @@
 #include "net/await.h"
 #include "sim/dialect.h"
 #include "sim/generation.h"
+#include "sim/sglang_body.h"
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -136,6 +137,7 @@ asio::awaitable<void> Generation::stream_answer() {
     co_await fail_with(taken.error());
     co_return;
   }
+  shape_->extension(event_, finished(), usage());
   if (request_.include_usage) shape_->usage(event_, usage());
   ResponseShape::done(event_);
   append_event();
@@ -182,9 +184,7 @@ asio::awaitable<void> Generation::answer_whole() {
     co_await fail_with(taken.error());
     co_return;
   }
-  std::vector<FinishedChoice> done;
-  done.reserve(choices_.size());
-  for (const Choice& choice : choices_) done.push_back(finished(choice));
+  const std::vector<FinishedChoice> done = finished();
   const bool prefill = request_.phase == Phase::Prefill;
   const bool vllm = services_.options.engine == model::Engine::Vllm;
   const std::string body =
@@ -208,6 +208,10 @@ asio::awaitable<void> Generation::fail_with(Error error) {
   ++services_.engine.counters().failed;
   const model::Engine engine = services_.options.engine;
   withdraw_sequences();
+  if (engine == model::Engine::Sglang && is_stumble(error)) {
+    co_await connection_.send_failure();
+    co_return;
+  }
   if (!shape_ || !request_.stream) {
     co_await connection_.send_json(error.http_status(), error_body(engine, error),
                                    retry_hint(error.http_status()));
@@ -240,6 +244,13 @@ Usage Generation::usage() const {
     if (kept > choice.cached_tokens) usage.created_cache_tokens += kept - choice.cached_tokens;
   }
   return usage;
+}
+
+std::vector<FinishedChoice> Generation::finished() const {
+  std::vector<FinishedChoice> done;
+  done.reserve(choices_.size());
+  for (const Choice& choice : choices_) done.push_back(finished(choice));
+  return done;
 }
 
 FinishedChoice Generation::finished(const Choice& choice) const {

@@ -5,11 +5,13 @@
 #include "sim/generation.h"
 #include "sim/handoff_peer.h"
 #include "sim/task.h"
+#include "sim/vllm_release.h"
 
 #include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -21,6 +23,16 @@ namespace {
 namespace asio = boost::asio;
 using model::HandoffMode;
 using nlohmann::ordered_json;
+
+// Members of kv_transfer_params, by the release that has brought them; where several have passed in between, the one that has them.
+constexpr std::array<std::pair<const char*, model::Version>, 7> kParamsSince{
+    {{"remote_request_id", kVllmTellsRequestId},
+     {"remote_num_tokens", {.major = 0, .minor = 21, .patch = 0}},
+     {"remote_blocks_expiry_time", {.major = 0, .minor = 26, .patch = 0}},
+     {"transfer_mode", {.major = 0, .minor = 28, .patch = 0}},
+     {"pp_size", {.major = 0, .minor = 28, .patch = 0}},
+     {"dcp_size", {.major = 0, .minor = 32, .patch = 0}},
+     {"remote_prefill_cached_tokens", {.major = 0, .minor = 32, .patch = 0}}}};
 
 // A prompt that a prefill worker writes, and the request that waits for it.
 struct Push {
@@ -119,6 +131,7 @@ bool Generation::keeps_blocks(const AnswerPlan& plan) const {
       // Its decode worker waits all the same. Stop strings are no concern of the engine's core.
       return by_length || request_.limits.ignore_eos;
     case HandoffMode::NixlPull:
+      return by_length || services_.options.release() >= kVllmKeepsAfterStop;
     case HandoffMode::NixlPush:
       // Also where the first token ended the request, which then nobody needs to go on with.
     case HandoffMode::Bootstrap:
@@ -128,8 +141,10 @@ bool Generation::keeps_blocks(const AnswerPlan& plan) const {
   return false;
 }
 
-// vLLM's own name for a sequence, with a random end.
+// vLLM's own name for a sequence, with a random end where others are told of it.
 std::string Generation::internal_request_id(const Choice& choice) const {
+  if (services_.options.release() < kVllmTellsRequestId)
+    return fmt::format("{}-{}", shape_->id(), choice.index);
   return fmt::format("{}-{}-{:08x}", shape_->id(), choice.index, number_);
 }
 
@@ -188,24 +203,30 @@ void Generation::release_sources(const asio::any_io_executor& executor) {
   spawn(executor, release_all(request_.sources));
 }
 
-// What vLLM 0.32's NIXL connectors return; null when nothing was kept, and always from Mooncake's.
+// What vLLM's NIXL connectors return; null when nothing was kept, and always from Mooncake's.
 std::string Generation::kv_transfer_params(const Choice& choice) const {
   const bool push = services_.options.mode() == HandoffMode::NixlPush;
   if (choice.kept_key.empty() || services_.options.mode() == HandoffMode::Mooncake) return "null";
-  const ordered_json params{{"do_remote_prefill", true},
-                            {"do_remote_decode", false},
-                            {"remote_block_ids", ordered_json::array({choice.kept_blocks})},
-                            {"remote_engine_id", choice.rank->engine_id()},
-                            {"remote_request_id", internal_request_id(choice)},
-                            {"remote_host", services_.self.host},
-                            {"remote_port", services_.self.port},
-                            {"tp_size", services_.options.tp_size},
-                            {"dcp_size", 1},
-                            {"pp_size", services_.options.pp_size},
-                            {"remote_num_tokens", request_.prompts[choice.prompt].size()},
-                            {"remote_blocks_expiry_time", nullptr},
-                            {"transfer_mode", push ? "push" : "pull"},
-                            {"remote_prefill_cached_tokens", choice.cached_tokens}};
+  const model::Version release = services_.options.release();
+  const ordered_json blocks(choice.kept_blocks);
+  ordered_json params{
+      {"do_remote_prefill", true},
+      {"do_remote_decode", false},
+      {"remote_block_ids", release < kVllmGroupsBlocks ? blocks : ordered_json::array({blocks})},
+      {"remote_engine_id", choice.rank->engine_id()},
+      {"remote_request_id", internal_request_id(choice)},
+      {"remote_host", services_.self.host},
+      {"remote_port", services_.self.port},
+      {"tp_size", services_.options.tp_size},
+      {"dcp_size", 1},
+      {"pp_size", services_.options.pp_size},
+      {"remote_num_tokens", request_.prompts[choice.prompt].size()},
+      {"remote_blocks_expiry_time", nullptr},
+      {"transfer_mode", push ? "push" : "pull"},
+      {"remote_prefill_cached_tokens", choice.cached_tokens}};
+  for (const auto& [name, since] : kParamsSince) {
+    if (release < since) params.erase(name);
+  }
   return params.dump();
 }
 

@@ -73,63 +73,71 @@ std::uint64_t free_blocks(const EngineCore& engine) {
   return sum(engine, [](const EngineRank& rank) { return rank.pool().available(); });
 }
 
-// Role. Prometheus text of a metric family: its type once, then one series for each rank.
-//   Confinement,
-// Lifetime. Inside one function; refers to what it writes to and reads from.
-class RankMetrics {
+// Role. Prometheus text of SGLang's metric families: its type once, then one series for each rank of
+//   what schedulers tell, and one of what the HTTP server counts.
+// Confinement. Inside one function; refers to what it writes to and reads from.
+class SglangText {
  public:
-  RankMetrics(std::string& out, const EngineCore& engine, std::string labels,
-              std::string rank_label)
+  SglangText(std::string& out, const Options& options, const EngineCore& engine)
       : out_(out),
         engine_(engine),
-        labels_(std::move(labels)),
-        rank_label_(std::move(rank_label)) {}
+        ranked_(options.dp_size > 1),
+        common_(fmt::format(
+            "engine_type=\"{}\",model_name=\"{}\"",
+            options.role == model::Role::Aggregated ? "unified" : model::to_string(options.role),
+            options.model)) {}
 
   template <typename Value>
-  void add(std::string_view type, std::string_view name, Value value) {
-    fmt::format_to(std::back_inserter(out_), "# TYPE {} {}\n", name, type);
+  void gauge(std::string_view name, Value value) {
+    fmt::format_to(std::back_inserter(out_), "# TYPE {} gauge\n", name);
     for (const auto& rank : engine_.ranks()) {
-      fmt::format_to(std::back_inserter(out_), "{}{{{},{}=\"{}\"}} {}\n", name, labels_,
-                     rank_label_, rank->index(), static_cast<double>(value(*rank)));
+      fmt::format_to(std::back_inserter(out_),
+                     "{}{{{},moe_ep_rank=\"0\",pp_rank=\"0\",tp_rank=\"0\"{}}} {}\n", name, common_,
+                     ranked_ ? fmt::format(",dp_rank=\"{}\"", rank->index()) : "",
+                     static_cast<double>(value(*rank)));
     }
+  }
+
+  // Nothing is told before there is something to tell.
+  template <typename Value>
+  void counter(std::string_view name, std::string_view label, Value value) {
+    const std::uint64_t total = sum(engine_, value);
+    if (total == 0) return;
+    fmt::format_to(std::back_inserter(out_), "# TYPE {0} counter\n{0}{{{1},{2}}} {3}\n", name,
+                   common_, label, static_cast<double>(total));
   }
 
  private:
   std::string& out_;
   const EngineCore& engine_;
-  std::string labels_;
-  std::string rank_label_;
+  bool ranked_;
+  std::string common_;
 };
 
 void add_sglang_metrics(std::string& out, const Options& options, const EngineCore& engine) {
   using Rank = const EngineRank&;
-  RankMetrics ranks(out, engine,
-                    fmt::format("model_name=\"{}\",engine_type=\"{}\",tp_rank=\"0\"", options.model,
-                                model::to_string(options.role)),
-                    "dp_rank");
-  ranks.add("gauge", "sglang:num_running_reqs", [](Rank rank) { return rank.scheduled(); });
-  ranks.add("gauge", "sglang:num_queue_reqs",
-            [](Rank rank) { return rank.waiting() - rank.fetching; });
-  ranks.add("gauge", "sglang:num_grammar_queue_reqs", [](Rank) { return 0; });
-  if (options.role == model::Role::Prefill) {
-    ranks.add("gauge", "sglang:num_prefill_bootstrap_queue_reqs", [](Rank) { return 0; });
-    ranks.add("gauge", "sglang:num_prefill_inflight_queue_reqs",
-              [](Rank rank) { return rank.awaiting_transfer; });
-  }
-  if (options.role == model::Role::Decode) {
-    ranks.add("gauge", "sglang:num_decode_prealloc_queue_reqs", [](Rank) { return 0; });
-    ranks.add("gauge", "sglang:num_decode_transfer_queue_reqs",
-              [](Rank rank) { return rank.fetching; });
-  }
-  ranks.add("counter", "sglang:prompt_tokens_total", [](Rank rank) { return rank.tokens.prompt; });
-  ranks.add("counter", "sglang:cached_tokens_total", [](Rank rank) { return rank.tokens.cached; });
-  ranks.add("counter", "sglang:generation_tokens_total",
-            [](Rank rank) { return rank.tokens.generated; });
-  ranks.add("gauge", "sglang:token_usage", cache_usage);
-  ranks.add("gauge", "sglang:max_total_num_tokens", [&options](Rank rank) {
+  SglangText text(out, options, engine);
+  text.gauge("sglang:num_running_reqs", [](Rank rank) { return rank.scheduled(); });
+  text.gauge("sglang:num_queue_reqs", [](Rank rank) { return rank.waiting() - rank.fetching; });
+  for (const std::string_view name :
+       {"sglang:num_grammar_queue_reqs", "sglang:num_prefill_bootstrap_queue_reqs",
+        "sglang:num_decode_prealloc_queue_reqs"})
+    text.gauge(name, [](Rank) { return 0; });
+  text.gauge("sglang:num_prefill_inflight_queue_reqs",
+             [](Rank rank) { return rank.awaiting_transfer; });
+  text.gauge("sglang:num_decode_transfer_queue_reqs", [](Rank rank) { return rank.fetching; });
+  constexpr std::string_view kStreaming = "is_streaming=\"false\"";
+  text.counter("sglang:prompt_tokens_total", kStreaming,
+               [](Rank rank) { return rank.tokens.prompt; });
+  text.counter("sglang:cached_tokens_total", "cache_source=\"device\"",
+               [](Rank rank) { return rank.tokens.cached; });
+  text.counter("sglang:generation_tokens_total", kStreaming,
+               [](Rank rank) { return rank.tokens.generated; });
+  text.gauge("sglang:token_usage", cache_usage);
+  text.gauge("sglang:max_total_num_tokens", [&options](Rank rank) {
     return std::uint64_t{rank.pool().total()} * options.block_size;
   });
-  ranks.add("gauge", "sglang:page_size", [&options](Rank) { return options.block_size; });
+  text.gauge("sglang:page_size", [&options](Rank) { return options.block_size; });
 }
 
 // Where to subscribe; null when there is nothing to subscribe to.
@@ -183,9 +191,7 @@ ordered_json permission(const std::string& model) {
           {"is_blocking", false}};
 }
 
-}  // namespace
-
-std::string models_body(const Options& options) {
+ordered_json model_card(const Options& options) {
   ordered_json card{{"id", options.model},
                     {"object", "model"},
                     {"created", kModelCreated},
@@ -197,21 +203,42 @@ std::string models_body(const Options& options) {
   }
   if (options.engine == Engine::Vllm)
     card["permission"] = ordered_json::array({permission(options.model)});
-  ordered_json cards = ordered_json::array({card});
-  for (const std::string& lora : options.loras) {
-    card["id"] = lora;
-    card["root"] = "/adapters/" + lora;
-    card["parent"] = options.model;
-    card["max_model_len"] = nullptr;
-    if (options.engine == Engine::Vllm)
-      card["permission"] = ordered_json::array({permission(lora)});
-    cards.push_back(card);
-  }
+  return card;
+}
+
+ordered_json adapter_card(const Options& options, const std::string& lora) {
+  ordered_json card = model_card(options);
+  card["id"] = lora;
+  card["root"] = "/adapters/" + lora;
+  card["parent"] = options.model;
+  card["max_model_len"] = nullptr;
+  if (options.engine == Engine::Vllm) card["permission"] = ordered_json::array({permission(lora)});
+  return card;
+}
+
+}  // namespace
+
+std::string models_body(const Options& options) {
+  ordered_json cards = ordered_json::array({model_card(options)});
+  for (const std::string& lora : options.loras) cards.push_back(adapter_card(options, lora));
   return ordered_json{{"object", "list"}, {"data", cards}}.dump();
 }
 
-std::string server_info_body(const Options& options, const EngineCore& engine,
-                             std::uint16_t bootstrap_port) {
+Result<std::string> sglang_model_body(const Options& options, std::string_view name) {
+  if (name == options.model) return model_card(options).dump();
+  for (const std::string& lora : options.loras) {
+    if (name == lora) return adapter_card(options, lora).dump();
+  }
+  return fail(Errc::ModelNotFound,
+              json{{"error",
+                    {{"message", fmt::format("The model '{}' does not exist", name)},
+                     {"type", "invalid_request_error"},
+                     {"param", "model"},
+                     {"code", "model_not_found"}}}}
+                  .dump());
+}
+
+std::string server_info_body(const Options& options, std::uint16_t bootstrap_port) {
   if (options.engine == Engine::Trtllm) {
     ordered_json endpoints;
     if (options.mode() == model::HandoffMode::GenerationFirst) {
@@ -223,9 +250,6 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
         .dump();
   }
   const bool disaggregated = options.role != model::Role::Aggregated;
-  json per_rank = json::array();
-  for (std::uint32_t rank = 0; rank < options.dp_size; ++rank)
-    per_rank.push_back({{"dp_rank", rank}});
   // Resolved: with attention's ranks there is one replica. Older releases have no word for them.
   const bool resolved = options.release() >= model::Version{0, 5, 23};
   const std::uint32_t replicas = options.dp_attention && resolved ? 1 : options.dp_size;
@@ -251,9 +275,7 @@ std::string server_info_body(const Options& options, const EngineCore& engine,
       {"load_balance_method",
        options.role == model::Role::Prefill ? "follow_bootstrap_room" : "round_robin"},
       {"speculative_algorithm", nullptr},
-      {"kv_events", kv_events(options)},
-      {"internal_states", per_rank},
-      {"num_running_reqs", running(engine)}};
+      {"kv_events", kv_events(options)}};
   if (resolved) info["attn_dp_size"] = options.dp_size / replicas;
   return info.dump();
 }

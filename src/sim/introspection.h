@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/result.h"
 #include "sim/engine_core.h"
 #include "sim/options.h"
 
@@ -9,15 +10,17 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace baton::sim {
 
 // What the engines tell of themselves, and what only a simulator tells.
 
 std::string models_body(const Options& options);
+// GET /v1/models/NAME; an error's message is the body of a 404.
+Result<std::string> sglang_model_body(const Options& options, std::string_view name);
 // SGLang's and TensorRT-LLM's /server_info.
-std::string server_info_body(const Options& options, const EngineCore& engine,
-                             std::uint16_t bootstrap_port);
+std::string server_info_body(const Options& options, std::uint16_t bootstrap_port);
 // SGLang's bootstrap server, GET /route with all ranks -1.
 std::string bootstrap_route_body(const Options& options);
 // Mooncake's bootstrap server, GET /query: the ranks' names and where their blocks are.

@@ -82,7 +82,7 @@ struct Options {
   std::string api_key;
   std::string tool_call_parser;  // vLLM: empty: tools are refused
   bool auto_tool_choice = false;
-  bool multimodal = false;            // vLLM: takes parts that are no text, and leaves them out
+  bool multimodal = false;  // vLLM, SGLang: takes parts that are no text, and leaves them out
   std::uint32_t stream_interval = 1;  // vLLM: tokens to a chunk, but for the first and the last
   double health_poll_ms = 1;          // how often a health check looks for the token it made
   double disconnect_ms = 0;           // SGLang: until it stops a request whose client has gone

@@ -19,6 +19,8 @@ constexpr std::array kRequest{0.3,  0.5,   0.8,   1.0,   1.5,   2.0,    2.5,
                               60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
 constexpr std::array kTokens{1.0,   2.0,   5.0,    10.0,   20.0,   50.0,    100.0,   200.0,
                              500.0, 1000., 2000.0, 5000.0, 10000., 20000.0, 50000.0, 100000.0};
+constexpr std::array kStepTokens{1.,   8.,    16.,   32.,   64.,   128.,  256.,
+                                 512., 1024., 2048., 4096., 8192., 16384.};
 constexpr std::array kChoices{1.0, 2.0, 5.0, 10.0, 20.0};
 constexpr std::array kPreemptions{1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0};
 constexpr std::array kTransfer{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 5.0};
@@ -50,6 +52,7 @@ RankStats::RankStats()
       most_generation_tokens(kTokens),
       max_tokens(kTokens),
       computed_tokens(kTokens),
+      step_tokens(kStepTokens),
       choices(kChoices),
       preemptions(kPreemptions),
       transfer_seconds(kTransfer),

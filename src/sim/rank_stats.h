@@ -52,6 +52,7 @@ class RankStats {
   Histogram most_generation_tokens;
   Histogram max_tokens;
   Histogram computed_tokens;
+  Histogram step_tokens;
   Histogram choices;
   Histogram preemptions;
   Histogram transfer_seconds;

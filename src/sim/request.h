@@ -46,6 +46,14 @@ struct Meeting {
   std::optional<std::uint32_t> rank;
 };
 
+// SGLang: what an answer tells besides the usual.
+struct SglangExtras {
+  bool prompt_ids = false;      // of a chat's prompt, in each choice
+  bool cached_details = false;  // where the cached tokens lay
+  bool input_ids = false;       // the prompt's and the answer's, behind the choices
+  bool output_ids = false;
+};
+
 // Role. What the simulator understood of one generation request, engine dialect already removed.
 struct GenerationRequest {
   Api api = Api::Chat;
@@ -62,6 +70,7 @@ struct GenerationRequest {
   std::optional<std::uint32_t> prompt_logprobs;  // as many for each token of the prompt
   std::string late_refusal;                      // SGLang: what only its scheduler finds wrong
   std::vector<std::string> echoes;               // SGLang's completions: what each prompt repeats
+  SglangExtras sglang;
   std::uint32_t stream_interval = 1;
   bool with_token_ids = false;  // the prompt came as token ids
   bool token_mismatch = false;  // and not as those that its text gives

@@ -2,11 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/response.h"
 
-#include "sim/sglang_logprobs.h"
+#include "sim/sglang_response.h"
 #include "sim/vllm_response.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <iterator>
@@ -21,8 +20,6 @@ using nlohmann::ordered_json;
 constexpr std::string_view kArgumentsHead = R"({\"text\":\")";
 constexpr std::string_view kArgumentsTail = R"(\"})";
 
-ordered_json token_ids_json(const std::vector<TokenId>& ids) { return ordered_json(ids); }
-
 }  // namespace
 
 std::string json_string(std::string_view text) {
@@ -34,6 +31,8 @@ std::unique_ptr<ResponseShape> make_response_shape(const Options& options,
                                                    std::int64_t created) {
   if (options.engine == model::Engine::Vllm)
     return std::make_unique<VllmResponse>(options, request, std::move(id), created);
+  if (options.engine == model::Engine::Sglang)
+    return std::make_unique<SglangResponse>(request, std::move(id), created);
   return std::make_unique<ResponseShape>(options.engine, request, std::move(id), request.model,
                                          created);
 }
@@ -50,14 +49,11 @@ std::string_view to_string(Finish finish) {
   return "";
 }
 
-std::string format_usage(const Usage& usage, UsageNulls nulls) {
-  // SGLang's has more; the last chunk of a stream leaves out what is null.
-  const bool more = nulls != UsageNulls::NotSglang;
+std::string format_usage(const Usage& usage) {
   return fmt::format(
-      R"({{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{},"prompt_tokens_details":{{"cached_tokens":{}}}{}{}}})",
+      R"({{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{},"prompt_tokens_details":{{"cached_tokens":{}}}}})",
       usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens, usage.completion_tokens,
-      usage.cached_tokens, more ? R"(,"reasoning_tokens":0)" : "",
-      nulls == UsageNulls::Told ? R"(,"completion_tokens_details":null)" : "");
+      usage.cached_tokens);
 }
 
 ResponseShape::ResponseShape(model::Engine engine, const GenerationRequest& request, std::string id,
@@ -66,11 +62,6 @@ ResponseShape::ResponseShape(model::Engine engine, const GenerationRequest& requ
       api_(request.api),
       tool_call_(request.limits.tool_call),
       token_ids_(request.return_token_ids),
-      samples_(request.n),
-      echoes_(request.echoes),
-      logprobs_(request.logprobs),
-      input_logprobs_(!echoes_.empty() && logprobs_.value_or(0) > 0 &&
-                      request.phase != Phase::Decode),
       tool_name_(json_string(request.tool_name)),
       id_(std::move(id)),
       model_(model),
@@ -80,74 +71,29 @@ ResponseShape::ResponseShape(model::Engine engine, const GenerationRequest& requ
                       json_string(model_));
 }
 
-// SGLang's chat gives them in whole answers only.
-bool ResponseShape::streams_token_ids() const {
-  return token_ids_ && (engine_ != model::Engine::Sglang || api_ == Api::Completions);
-}
-
-// Chats of SGLang end with a chunk of their own.
-bool ResponseShape::finish_rides_on_token() const {
-  if (engine_ == model::Engine::Vllm) return true;
-  return (engine_ != model::Engine::Sglang || api_ == Api::Completions) && !tool_call_;
-}
-
-void ResponseShape::begin(std::string& out, std::uint32_t index,
-                          const std::vector<TokenId>* prompt) const {
-  const auto add_prompt = [&] {
-    fmt::format_to(std::back_inserter(out), R"("prompt_token_ids":[{}],)", fmt::join(*prompt, ","));
-  };
+void ResponseShape::begin(std::string& out, std::uint32_t index) const {
   out += head_;
-  const bool told = prompt != nullptr && streams_token_ids();
-  if (told && api_ == Api::Chat) add_prompt();
   fmt::format_to(std::back_inserter(out), R"("choices":[{{"index":{},)", index);
-  if (told && api_ == Api::Completions) add_prompt();
 }
 
-std::string_view ResponseShape::echo_of(std::uint32_t index) const {
-  return echoes_.empty() ? std::string_view() : echoes_[index / samples_];
-}
-
-std::string ResponseShape::logprobs_of(const std::vector<TokenId>* prompt,
-                                       std::span<const TokenId> tokens) const {
-  if (!logprobs_) return "null";
-  const bool told = input_logprobs_ && prompt != nullptr;
-  return sglang_logprobs(told ? std::span<const TokenId>(*prompt) : std::span<const TokenId>(),
-                         tokens, *logprobs_);
-}
-
-void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage* usage,
-                        std::string_view logprobs) const {
-  out += R"("logprobs":)";
-  out += logprobs;
-  out += R"(,"finish_reason":)";
+void ResponseShape::end(std::string& out, const AnswerPlan* finish, const Usage* usage) {
+  out += R"("logprobs":null,"finish_reason":)";
   if (finish == nullptr) {
     out += "null";
   } else {
-    fmt::format_to(std::back_inserter(out), R"("{}")", to_string(finish->finish));
-  }
-  const bool nulls = engine_ == model::Engine::Sglang;
-  if (finish != nullptr || nulls) {
-    out += nulls ? R"(,"matched_stop":)" : R"(,"stop_reason":)";
-    const bool matched = finish != nullptr && finish->matched_stop;
-    out += matched ? json_string(*finish->matched_stop) : "null";
+    fmt::format_to(std::back_inserter(out), R"("{}","stop_reason":)", to_string(finish->finish));
+    out += finish->matched_stop ? json_string(*finish->matched_stop) : "null";
   }
   out += "}]";
-  if (usage != nullptr) {
-    out += R"(,"usage":)";
-    out += format_usage(*usage, nulls ? UsageNulls::Told : UsageNulls::NotSglang);
-  } else if (nulls) {
-    out += R"(,"usage":null)";
-  }
+  if (usage != nullptr) out += R"(,"usage":)" + format_usage(*usage);
   out += "}\n\n";
 }
 
 void ResponseShape::open_choice(std::string& out, std::uint32_t index, std::uint64_t hash,
-                                const std::vector<TokenId>& prompt, const Usage*) const {
+                                const std::vector<TokenId>& /*prompt*/, const Usage*) const {
   if (api_ == Api::Completions) return;
-  begin(out, index, &prompt);
-  out += R"("delta":{"role":"assistant","content":"")";
-  out +=
-      engine_ == model::Engine::Sglang ? R"(,"reasoning_content":null,"tool_calls":null},)" : "},";
+  begin(out, index);
+  out += R"("delta":{"role":"assistant","content":""},)";
   end(out, nullptr, nullptr);
   if (!tool_call_) return;
   begin(out, index);
@@ -160,69 +106,33 @@ void ResponseShape::open_choice(std::string& out, std::uint32_t index, std::uint
 
 void ResponseShape::token(std::string& out, std::uint32_t index, const AnswerCursor::Piece& piece,
                           const AnswerPlan* finish, const Usage* usage,
-                          const std::vector<TokenId>* prompt) const {
-  begin(out, index, api_ == Api::Completions ? prompt : nullptr);
+                          const std::vector<TokenId>* /*prompt*/) const {
+  begin(out, index);
   auto it = std::back_inserter(out);
   if (api_ == Api::Completions) {
-    const std::string echo =
-        prompt == nullptr || echoes_.empty() ? "" : json_string(echo_of(index));
-    fmt::format_to(it, R"("text":"{}{}",)", echo.empty() ? echo : echo.substr(1, echo.size() - 2),
-                   piece.text);
+    fmt::format_to(it, R"("text":"{}",)", piece.text);
   } else if (tool_call_) {
     // The first word opens the arguments' JSON, the last one closes it.
     fmt::format_to(
         it, R"("delta":{{"tool_calls":[{{"index":0,"function":{{"arguments":"{}{}{}"}}}}]}},)",
         piece.opens ? kArgumentsHead : "", piece.text,
         finish != nullptr && finish->finish == Finish::ToolCalls ? kArgumentsTail : "");
-  } else if (engine_ == model::Engine::Sglang) {
-    fmt::format_to(
-        it, R"("delta":{{"role":null,"content":"{}","reasoning_content":null,"tool_calls":null}},)",
-        piece.text);
   } else {
     fmt::format_to(it, R"("delta":{{"content":"{}"}},)", piece.text);
   }
-  if (streams_token_ids()) {
-    std::vector<TokenId> ids = piece.earlier;
-    if (piece.token) ids.push_back(*piece.token);
-    fmt::format_to(it, R"("token_ids":[{}],)", fmt::join(ids, ","));
-  }
-  const std::string logprobs =
-      logprobs_of(prompt, piece.token ? std::span(&*piece.token, 1) : std::span<const TokenId>());
-  end(out, finish_rides_on_token() ? finish : nullptr, usage, logprobs);
+  end(out, finish_rides_on_token() ? finish : nullptr, usage);
 }
 
 void ResponseShape::close_choice(std::string& out, std::uint32_t index,
                                  const AnswerPlan& plan) const {
   begin(out, index);
-  out += api_ == Api::Completions ? R"("text":"",)"
-         : engine_ == model::Engine::Sglang
-             ? R"("delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":null},)"
-             : R"("delta":{},)";
+  out += api_ == Api::Completions ? R"("text":"",)" : R"("delta":{},)";
   end(out, &plan, nullptr);
 }
 
 void ResponseShape::usage(std::string& out, const Usage& usage) const {
   out += head_;
-  fmt::format_to(std::back_inserter(out), "\"choices\":[],\"usage\":{}}}\n\n",
-                 format_usage(usage, engine_ == model::Engine::Sglang ? UsageNulls::LeftOut
-                                                                      : UsageNulls::NotSglang));
-}
-
-void ResponseShape::abort(std::string& out) const {
-  begin(out, 0);
-  out +=
-      api_ == Api::Completions
-          ? R"("text":"",)"
-          : R"("delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":null},)";
-  out += R"("logprobs":null,"finish_reason":"abort","matched_stop":null}],"usage":null})";
-  out += "\n\n";
-}
-
-std::string ResponseShape::aborted(const Usage& usage) const {
-  ordered_json body = ordered_json::parse(
-      whole({{.text = {}, .finish = Finish::Stop, .prompt = nullptr}}, usage, ""));
-  body["choices"][0]["finish_reason"] = "abort";
-  return body.dump();
+  fmt::format_to(std::back_inserter(out), "\"choices\":[],\"usage\":{}}}\n\n", format_usage(usage));
 }
 
 std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
@@ -237,7 +147,7 @@ std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, con
     ordered_json one;
     one["index"] = choice.index;
     if (api_ == Api::Completions) {
-      one["text"] = std::string(echo_of(choice.index)) + choice.text;
+      one["text"] = choice.text;
     } else {
       ordered_json message{{"role", "assistant"}, {"content", choice.text}};
       if (tool_call_) {
@@ -250,29 +160,17 @@ std::string ResponseShape::whole(const std::vector<FinishedChoice>& choices, con
       }
       one["message"] = std::move(message);
     }
-    one["logprobs"] = ordered_json::parse(logprobs_of(choice.prompt, choice.tokens));
+    one["logprobs"] = nullptr;
     one["finish_reason"] = to_string(choice.finish);
-    one[engine_ == model::Engine::Sglang ? "matched_stop" : "stop_reason"] =
+    one["stop_reason"] =
         choice.matched_stop ? ordered_json(*choice.matched_stop) : ordered_json(nullptr);
-    if (token_ids_) {
-      one[engine_ == model::Engine::Sglang && api_ == Api::Chat ? "response_token_ids"
-                                                                : "token_ids"] =
-          token_ids_json(choice.tokens);
-      if (choice.prompt != nullptr &&
-          (api_ == Api::Completions || engine_ == model::Engine::Sglang)) {
-        one["prompt_token_ids"] = token_ids_json(*choice.prompt);
-      }
-    }
     if (!choice.disaggregated_params.empty()) {
       one["disaggregated_params"] = ordered_json::parse(choice.disaggregated_params);
-      body["prompt_token_ids"] = token_ids_json(*choice.prompt);
+      body["prompt_token_ids"] = *choice.prompt;
     }
     body["choices"].push_back(std::move(one));
   }
-  const bool sglang = engine_ == model::Engine::Sglang;
-  body["usage"] =
-      ordered_json::parse(format_usage(usage, sglang ? UsageNulls::Told : UsageNulls::NotSglang));
-  if (sglang) body["metadata"] = {{"weight_version", "default"}};
+  body["usage"] = ordered_json::parse(format_usage(usage));
   return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +35,8 @@ struct FinishedChoice {
   std::string disaggregated_params = {};  // TensorRT-LLM context answers: a JSON object
 };
 
-// Role. The engine's answer on the wire: SSE events token by token, or one JSON body. The token
-//   path only appends to the caller's buffer; what is the same in every event is escaped once.
+// Role. The engine's answer on the wire: SSE events token by token, or one JSON body; this one is
+//   TensorRT-LLM's, the others' are derived from it. The token path only appends to the caller's buffer; what is the same in every event is escaped once.
 // Confinement. One thread.
 // Lifetime. One per request.
 class ResponseShape {
@@ -54,15 +53,18 @@ class ResponseShape {
   virtual void token(std::string& out, std::uint32_t index, const AnswerCursor::Piece& piece,
                      const AnswerPlan* finish, const Usage* usage,
                      const std::vector<TokenId>* prompt = nullptr) const;
-  void close_choice(std::string& out, std::uint32_t index, const AnswerPlan& plan) const;
+  virtual void close_choice(std::string& out, std::uint32_t index, const AnswerPlan& plan) const;
+  // SGLang: what a stream tells behind its choices, where it was asked for.
+  virtual void extension(std::string& /*out*/, const std::vector<FinishedChoice>& /*choices*/,
+                         const Usage& /*usage*/) const {}
   virtual void usage(std::string& out, const Usage& usage) const;
   // SGLang: the chunk and the whole answer of a request that was aborted by its name.
-  void abort(std::string& out) const;
-  std::string aborted(const Usage& usage) const;
+  virtual void abort(std::string& /*out*/) const {}
+  virtual std::string aborted(const Usage& /*usage*/) const { return "{}"; }
   static void done(std::string& out) { out += "data: [DONE]\n\n"; }
 
   // Whether the last token's chunk carries the finish reason; else `close_choice` does.
-  bool finish_rides_on_token() const;
+  virtual bool finish_rides_on_token() const { return !tool_call_; }
 
   // `kv_transfer_params` is vLLM's prefill answer: a JSON value, or empty where there is none.
   virtual std::string whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
@@ -71,26 +73,14 @@ class ResponseShape {
   const std::string& id() const { return id_; }
 
  private:
-  void begin(std::string& out, std::uint32_t index,
-             const std::vector<TokenId>* prompt = nullptr) const;
-  bool streams_token_ids() const;
-  void end(std::string& out, const AnswerPlan* finish, const Usage* usage,
-           std::string_view logprobs = "null") const;
-  // Of SGLang's completions: what a choice begins with, and its log-probabilities. `prompt` is
-  // there where its own are told.
-  std::string_view echo_of(std::uint32_t index) const;
-  std::string logprobs_of(const std::vector<TokenId>* prompt,
-                          std::span<const TokenId> tokens) const;
+  void begin(std::string& out, std::uint32_t index) const;
+  static void end(std::string& out, const AnswerPlan* finish, const Usage* usage);
 
  protected:
   model::Engine engine_;
   Api api_;
   bool tool_call_;
   bool token_ids_;
-  std::uint32_t samples_;
-  std::vector<std::string> echoes_;
-  std::optional<std::uint32_t> logprobs_;
-  bool input_logprobs_;    // this worker knows the prompt's
   std::string tool_name_;  // as a JSON string
   std::string id_;
   std::string head_;  // of every chunk, up to the list of choices
@@ -104,9 +94,7 @@ std::unique_ptr<ResponseShape> make_response_shape(const Options& options,
                                                    std::int64_t created);
 
 std::string_view to_string(Finish finish);
-// Whether SGLang's further members are there, and those of them that are null.
-enum class UsageNulls { NotSglang, LeftOut, Told };
-std::string format_usage(const Usage& usage, UsageNulls nulls = UsageNulls::NotSglang);
+std::string format_usage(const Usage& usage);
 // Quoted and escaped.
 std::string json_string(std::string_view text);
 

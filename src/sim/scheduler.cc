@@ -45,14 +45,14 @@ std::optional<std::chrono::nanoseconds> Scheduler::begin_step() {
   std::erase_if(order_, [this](SequenceId id) { return !running_.contains(id); });
   in_step_.clear();
   std::uint64_t budget = options_.max_batched_tokens > 0 ? options_.max_batched_tokens : kNoLimit;
-  std::uint64_t prefill_tokens = go_on(budget);
-  prefill_tokens += admit(budget);
+  prefill_tokens_ = go_on(budget);
+  prefill_tokens_ += admit(budget);
   if (in_step_.empty()) return std::nullopt;
 
   double ms =
       options_.decode_ms + options_.decode_ms_per_seq * static_cast<double>(in_step_.size());
   if (options_.prefill_tokens_per_second > 0) {
-    ms += 1000.0 * static_cast<double>(prefill_tokens) / options_.prefill_tokens_per_second;
+    ms += 1000.0 * static_cast<double>(prefill_tokens_) / options_.prefill_tokens_per_second;
   }
   return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * jitter() * 1e6));
 }

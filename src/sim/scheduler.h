@@ -62,6 +62,8 @@ class Scheduler {
   std::optional<std::chrono::nanoseconds> begin_step();
   std::vector<TokenProduced> finish_step();
 
+  // How many prompt tokens the current step computes.
+  std::uint64_t prefill_tokens() const { return prefill_tokens_; }
   std::size_t running() const { return running_.size(); }
   std::size_t waiting() const { return waiting_.size(); }
 
@@ -88,6 +90,7 @@ class Scheduler {
   BlockPool& pool_;
   SequenceId next_id_;
   std::uint64_t steps_ = 0;
+  std::uint64_t prefill_tokens_ = 0;
   std::deque<std::pair<SequenceId, SequenceSpec>> waiting_;
   std::unordered_map<SequenceId, Running> running_;
   std::vector<SequenceId> order_;  // of admission; holds ids of aborted ones until the next step

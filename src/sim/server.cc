@@ -19,6 +19,19 @@ using model::Engine;
 constexpr int kBacklog = 16384;
 constexpr auto kRefusalTick = std::chrono::milliseconds(5);
 
+// All three run behind uvicorn. vLLM's and SGLang's answers name what they depend on, and SGLang
+// lets every page have them.
+std::string usual_headers(model::Engine engine, std::string_view origin) {
+  std::string lines = "server: uvicorn\r\n";
+  if (engine == model::Engine::Trtllm) return lines;
+  lines += "vary: Origin\r\n";
+  if (engine == model::Engine::Sglang && !origin.empty()) {
+    lines += fmt::format(
+        "access-control-allow-origin: {}\r\naccess-control-allow-credentials: true\r\n", origin);
+  }
+  return lines;
+}
+
 }  // namespace
 
 Server::Server(asio::io_context& io, Options options, std::unique_ptr<const TokenSource> tokens)
@@ -39,8 +52,7 @@ Result<void> Server::check_options() const {
   if (!options_.loras.empty() && options_.engine == Engine::Trtllm)
     return fail(Errc::InvalidRequest, "--lora: TensorRT-LLM has no adapters by name");
   if (!options_.version.empty() && !model::parse_version(options_.version))
-    return fail(Errc::InvalidRequest,
-                fmt::format("--engine-version {}: not a version", options_.version));
+    return fail(Errc::InvalidRequest, fmt::format("--release {}: not a version", options_.version));
   if (options_.kv.host_hashes_only && options_.engine != Engine::Vllm)
     return fail(Errc::InvalidRequest, "--kv-host-events hashes: only vLLM leaves the tokens out");
   if (!options_.kv.replay.empty() && options_.kv.events.empty())
@@ -135,10 +147,7 @@ asio::awaitable<void> Server::accept(Acceptor& acceptor, Door door) {
 }
 
 asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
-  // All three run behind uvicorn; vLLM's answers name what they depend on.
-  Connection connection(std::move(socket), options_.engine == model::Engine::Vllm
-                                               ? "server: uvicorn\r\nvary: Origin\r\n"
-                                               : "server: uvicorn\r\n");
+  Connection connection(std::move(socket));
   auto& open = door == Door::Control ? control_connections_ : connections_;
   struct Registration {
     Server& server;
@@ -156,6 +165,7 @@ asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
     co_return;
   }
   while (auto request = co_await connection.read_request()) {
+    connection.set_headers(usual_headers(options_.engine, request->header("origin")));
     co_await answer(connection, *request, door);
     if (!connection.keep_alive()) break;
   }

@@ -67,6 +67,7 @@ class Server {
   boost::asio::awaitable<bool> healthy(const HttpRequest& request);
   boost::asio::awaitable<bool> answer_engine(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_sglang(Connection& connection, const HttpRequest& request);
+  boost::asio::awaitable<void> answer_abort(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_cache(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_tokens(Connection& connection, const HttpRequest& request);
   boost::asio::awaitable<bool> answer_simulator(Connection& connection, const HttpRequest& request);

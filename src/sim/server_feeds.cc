@@ -104,8 +104,10 @@ asio::awaitable<bool> Server::answer_cache(Connection& connection, const HttpReq
   if (vllm) {
     co_await connection.send(200, {}, {});
   } else {
-    co_await connection.send(done ? 200 : 400, "text/plain",
-                             done ? "Cache flushed.\n" : "Requests are running.\n");
+    constexpr std::string_view kFlushed =
+        "Cache flushed.\nPlease check backend logs for more details. (When there are running or "
+        "waiting requests, the operation will not be performed.)\n";
+    co_await connection.send(done ? 200 : 400, {}, done ? kFlushed : "Flush cache failed.\n");
   }
   co_return true;
 }

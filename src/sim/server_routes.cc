@@ -5,6 +5,7 @@
 #include "sim/health_request.h"
 #include "sim/introspection.h"
 #include "sim/server.h"
+#include "sim/sglang_body.h"
 #include "sim/sglang_info.h"
 #include "sim/token_routes.h"
 
@@ -27,6 +28,7 @@ using model::Engine;
 using nlohmann::json;
 
 constexpr model::Version kWithoutOldLoads{0, 5, 23};
+constexpr std::string_view kModels = "/v1/models/";
 constexpr std::string_view kNotFound = R"({"detail":"Not Found"})";
 constexpr std::string_view kNotAllowed = R"({"detail":"Method Not Allowed"})";
 
@@ -135,13 +137,14 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
     body = json{{"version", options_.told_version()}}.dump();
   } else if ((path == "/server_info" && engine != Engine::Vllm) ||
              (path == "/get_server_info" && engine == Engine::Sglang)) {
-    body = server_info_body(options_, engine_, options_.bootstrap_port);
+    body = server_info_body(options_, options_.bootstrap_port);
   } else if (path == "/metrics" && engine == Engine::Trtllm) {
     body = iteration_stats_body(engine_, connections);
   } else if (path == "/metrics" || (engine == Engine::Trtllm && path == "/prometheus/metrics")) {
     body = metrics_text(options_, engine_, connections);
-    type = engine == Engine::Vllm ? "text/plain; version=1.0.0; charset=utf-8"
-                                  : "text/plain; version=0.0.4";
+    type = engine == Engine::Vllm     ? "text/plain; version=1.0.0; charset=utf-8"
+           : engine == Engine::Sglang ? "text/plain; version=0.0.4; charset=utf-8"
+                                      : "text/plain; version=0.0.4";
   } else if (path == "/load" && engine == Engine::Vllm) {
     // As with --enable-server-load-tracking; otherwise it is always 0.
     std::uint64_t open = 0;
@@ -159,29 +162,54 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
 
 asio::awaitable<bool> Server::answer_sglang(Connection& connection, const HttpRequest& request) {
   const std::string& path = request.path;
-  if (path == "/abort_request" && request.method == "POST") {
-    const json body = json::parse(request.body, nullptr, false);
-    const json rid = body.is_object() ? body.value("rid", json()) : json();
-    if (rid.is_string()) names_.abort(rid.get<std::string>());
-    co_await connection.send(200, {}, {});
+  if (path == "/abort_request") {
+    co_await answer_abort(connection, request);
     co_return true;
   }
+  if (path == "/generate" && request.method == "POST" && !tokens_->can_be_known()) {
+    const auto refused = generate_refusal(request.body);
+    if (refused) co_await connection.send_json(400, *refused);
+    co_return refused.has_value();
+  }
   if (request.method != "GET") co_return false;
-  if (path == "/ready") {
+  if (path == "/") {
+    co_await connection.send_json(200, R"("SGLang is running")");
+  } else if (path == "/ready") {
     co_await connection.send(200, {}, {});
+  } else if (path.starts_with(kModels)) {
+    const auto card = sglang_model_body(options_, std::string_view(path).substr(kModels.size()));
+    co_await connection.send_json(card ? 200 : 404, card ? *card : card.error().message());
   } else if (path == "/model_info" || path == "/get_model_info") {
     co_await connection.send_json(200, model_info_body(options_));
   } else if (path == "/get_load" && options_.release() < kWithoutOldLoads) {
     co_await connection.send_json(200, old_loads_body(options_, engine_));
   } else if (path == "/v1/loads") {
     const auto body = loads_body(options_, engine_, request.query);
-    // SGLang does not expect that it is asked for anything else.
-    co_await connection.send(body ? 200 : 500, body ? "application/json" : "text/plain",
-                             body ? *body : "Internal Server Error");
+    if (body) {
+      co_await connection.send_json(200, *body);
+    } else if (is_stumble(body.error())) {
+      co_await connection.send_failure();
+    } else {
+      co_await connection.send_json(400, error_body(options_.engine, body.error()));
+    }
   } else {
     co_return false;
   }
   co_return true;
+}
+
+asio::awaitable<void> Server::answer_abort(Connection& connection, const HttpRequest& request) {
+  if (request.method != "POST") {
+    co_await connection.send_json(405, kNotAllowed, {{"allow", "POST"}});
+    co_return;
+  }
+  if (const auto readable = check_sglang_abort(request.body); !readable) {
+    co_await connection.send_json(400, error_body(options_.engine, readable.error()));
+    co_return;
+  }
+  const json rid = json::parse(request.body, nullptr, false).value("rid", json());
+  if (rid.is_string()) names_.abort(rid.get<std::string>());
+  co_await connection.send(200, {}, {});
 }
 
 asio::awaitable<bool> Server::answer_tokens(Connection& connection, const HttpRequest& request) {

@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/sglang_info.h"
 
-#include <fmt/format.h>
+#include "sim/sglang_body.h"
+#include "sim/validation.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -47,6 +49,9 @@ ordered_json core_of(const Options& options, const EngineRank& rank) {
   const BlockPool& pool = rank.pool();
   const std::uint64_t used = std::uint64_t{pool.total() - pool.available()} * options.block_size;
   const std::uint64_t total = std::uint64_t{pool.total()} * options.block_size;
+  // Of what was decoded; the simulator keeps no such sums.
+  const ordered_json moments =
+      options.role == model::Role::Prefill ? ordered_json() : ordered_json({0, 0, 0, 0, 0, 0});
   return {
       {"timestamp",
        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count()},
@@ -66,7 +71,7 @@ ordered_json core_of(const Options& options, const EngineRank& rank) {
       {"utilization", 0.0},
       {"total_prefill_uncached_tokens", rank.tokens.prompt - rank.tokens.cached},
       {"total_prefill_busy_us", 0},
-      {"decode_moments", nullptr}};
+      {"decode_moments", moments}};
 }
 
 ordered_json load_of(const Options& options, const EngineRank& rank,
@@ -130,18 +135,20 @@ Result<std::string> loads_body(const Options& options, const EngineCore& engine,
   const auto sections = split(parameter(query, "include"), ',');
   for (const std::string_view section : sections) {
     if (std::ranges::find(kSections, section) != kSections.end()) continue;
-    return fail(Errc::InvalidRequest,
-                fmt::format("Invalid include sections: {{'{}'}}. Valid options: ['all', 'core', "
-                            "'disagg', 'lora', 'memory', 'queues', 'spec']",
-                            section));
+    return fail(sglang_stumbles());
   }
   const std::string_view asked = parameter(query, "dp_rank");
   std::optional<std::uint32_t> one;
   if (!asked.empty()) {
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(asked.data(), asked.data() + asked.size(), number);
-    if (error != std::errc() || end != asked.data() + asked.size() || number >= options.dp_size)
-      return fail(Errc::InvalidRequest, fmt::format("dp_rank={} is out of range", asked));
+    if (error != std::errc() || end != asked.data() + asked.size()) {
+      ValidationErrors errors;
+      errors.add("int_parsing", "query.dp_rank",
+                 "Input should be a valid integer, unable to parse string as an integer",
+                 std::string(asked));
+      return fail(errors.sglang_error("get_loads", "GET /v1/loads"));
+    }
     one = number;
   }
   ordered_json loads = ordered_json::array();
@@ -150,7 +157,7 @@ Result<std::string> loads_body(const Options& options, const EngineCore& engine,
   }
   return ordered_json{{"timestamp", "2026-01-01T00:00:00+00:00"},
                       {"version", options.told_version()},
-                      {"accelerator", "simulated"},
+                      {"accelerator", nullptr},
                       {"num_accelerators", options.tp_size},
                       {"loads", loads}}
       .dump();

@@ -3,16 +3,15 @@
 #include "sim/token_routes.h"
 
 #include "model/version.h"
-#include "sim/answer.h"
 #include "sim/dialect.h"
 #include "sim/dialect_fields.h"
 #include "sim/prompt.h"
+#include "sim/sglang_body.h"
 #include "sim/validation.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
@@ -30,10 +29,12 @@ std::string written(const ordered_json& answer) {
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Result<json> parsed(const Options& options, const std::string& body) {
+Result<json> parsed(const Options& options, const std::string& body,
+                    const SglangRoute& route = {}) {
   json request = body.empty() ? json() : json::parse(body, nullptr, false);
-  if (!request.is_object()) return fail(unreadable_body(options.engine, request));
-  return request;
+  if (request.is_object()) return request;
+  if (options.engine == Engine::Sglang) return fail(unreadable_sglang_body(route, request));
+  return fail(unreadable_body(options.engine, Api::Completions, request));
 }
 
 Result<void> check_vllm_tokenize(const Options& options, const json& request) {
@@ -48,8 +49,8 @@ Result<void> check_vllm_tokenize(const Options& options, const json& request) {
 }
 
 Result<std::string> tokenize(const Options& options, const TokenSource& tokens,
-                             const std::string& body) {
-  const auto request = parsed(options, body);
+                             std::string_view path, const std::string& body) {
+  const auto request = parsed(options, body, {"openai_v1_tokenize", fmt::format("POST {}", path)});
   if (!request) return fail(request.error());
   const json* prompt = field(*request, "prompt");
   const bool chat = field(*request, "messages") != nullptr;
@@ -57,6 +58,8 @@ Result<std::string> tokenize(const Options& options, const TokenSource& tokens,
   if (options.engine == Engine::Vllm) {
     if (auto checked = check_vllm_tokenize(options, *request); !checked)
       return fail(std::move(checked.error()));
+  } else if (auto checked = check_sglang_tokenize(path, *request); !checked) {
+    return fail(std::move(checked.error()));
   }
   if (chat == (prompt != nullptr) || (several && options.engine == Engine::Vllm))
     return fail(Errc::InvalidRequest, "exactly one of prompt and messages is required");
@@ -75,13 +78,31 @@ Result<std::string> tokenize(const Options& options, const TokenSource& tokens,
   return written(answer);
 }
 
+// SGLang: of several lists.
+Result<std::string> texts_of(const TokenSource& tokens, const json& lists) {
+  ordered_json texts = ordered_json::array();
+  for (const json& list : lists) {
+    const auto ids = token_list(list, "tokens");
+    if (!ids) return fail(ids.error());
+    texts.push_back(tokens.text(*ids, true).value_or(""));
+  }
+  return written({{"text", std::move(texts)}});
+}
+
 Result<std::string> detokenize(const Options& options, const TokenSource& tokens,
-                               const std::string& body) {
-  const auto request = parsed(options, body);
+                               std::string_view path, const std::string& body) {
+  const auto request =
+      parsed(options, body, {"openai_v1_detokenize", fmt::format("POST {}", path)});
   if (!request) return fail(request.error());
+  if (options.engine == Engine::Sglang) {
+    if (auto checked = check_sglang_detokenize(path, *request); !checked)
+      return fail(std::move(checked.error()));
+  }
   const json* list = field(*request, "tokens");
   if (list == nullptr || !list->is_array())
     return fail(Errc::InvalidRequest, "tokens: a list is required");
+  if (options.engine == Engine::Sglang && !list->empty() && list->front().is_array())
+    return texts_of(tokens, *list);
   const auto ids = token_list(*list, "tokens");
   if (!ids) return fail(ids.error());
   // SGLang leaves special tokens out unless it is told not to.
@@ -114,23 +135,6 @@ Result<std::string> render(const Options& options, const TokenSource& tokens, Ap
   return written(api == Api::Chat ? answer.front() : answer);
 }
 
-// SGLang's own API, of which only what it refuses is known here: a bias of a token that it does not have.
-std::optional<Error> refused_bias(const std::string& body) {
-  const json request = json::parse(body, nullptr, false);
-  if (!request.is_object()) return std::nullopt;
-  const json* sampling = field(request, "sampling_params");
-  const json* bias = sampling && sampling->is_object() ? field(*sampling, "logit_bias") : nullptr;
-  if (bias == nullptr || !bias->is_object()) return std::nullopt;
-  for (const auto& [token, weight] : bias->items()) {
-    std::int64_t id = -1;
-    std::from_chars(token.data(), token.data() + token.size(), id);
-    if (id >= 0 && id < std::int64_t{kVocabularySize}) continue;
-    return Error(Errc::InvalidRequest, fmt::format("logit_bias must has keys in [0, {}], got {}.",
-                                                   kVocabularySize - 1, token));
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<Result<std::string>> token_answer(const Options& options, const TokenSource& tokens,
@@ -138,13 +142,10 @@ std::optional<Result<std::string>> token_answer(const Options& options, const To
   if (options.engine == Engine::Trtllm) return std::nullopt;
   const bool sglang = options.engine == Engine::Sglang;
   if (path == "/tokenize" || (sglang && path == "/v1/tokenize"))
-    return tokenize(options, tokens, body);
+    return tokenize(options, tokens, path, body);
   // A token id of the simulator's own is a hash.
   if (tokens.can_be_known() && (path == "/detokenize" || (sglang && path == "/v1/detokenize")))
-    return detokenize(options, tokens, body);
-  if (sglang && path == "/generate" && !tokens.can_be_known()) {
-    if (auto refused = refused_bias(body)) return fail(*std::move(refused));
-  }
+    return detokenize(options, tokens, path, body);
   if (sglang || options.release() < kFirstRenderingVllm) return std::nullopt;
   const bool renders = path == "/v1/chat/completions/render" || path == "/v1/completions/render";
   if (renders && options.release() >= kFirstScaleOutVllm && !options.scale_out) {

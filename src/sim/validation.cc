@@ -73,10 +73,12 @@ std::optional<json> read_integer(const json& value, const std::string& loc,
   if (value.is_boolean()) return json(value.get<bool>() ? 1 : 0);
   if (value.is_number_float()) {
     const double number = value.get<double>();
-    if (std::trunc(number) == number && std::abs(number) < 9e15)
-      return json(static_cast<std::int64_t>(number));
-    errors.add("int_from_float", loc,
-               "Input should be a valid integer, got a number with a fractional part", value);
+    const bool whole = std::trunc(number) == number;
+    if (whole && std::abs(number) < 9e15) return json(static_cast<std::int64_t>(number));
+    errors.add(whole ? "int_parsing_size" : "int_from_float", loc,
+               whole ? "Unable to parse input string as an integer, exceeded maximum size"
+                     : "Input should be a valid integer, got a number with a fractional part",
+               value);
   } else if (value.is_string()) {
     if (const auto number = number_in<std::int64_t>(value.get<std::string>())) return json(*number);
     errors.add("int_parsing", loc,
@@ -94,13 +96,27 @@ std::optional<json> read_boolean(const json& value, const std::string& loc,
   if (value.is_string()) {
     if (const auto truth = bool_in(value.get<std::string>())) return json(*truth);
   }
-  if (value.is_structured()) {
+  if (value.is_structured() || value.is_null()) {
     errors.add("bool_type", loc, "Input should be a valid boolean", value);
   } else {
     errors.add("bool_parsing", loc, "Input should be a valid boolean, unable to interpret input",
                value);
   }
   return std::nullopt;
+}
+
+// Of a place whose parts are joined by dots; numbers are places in lists.
+std::string python_tuple(std::string_view loc) {
+  std::string out;
+  std::size_t parts = 0;
+  while (!loc.empty()) {
+    const std::size_t end = std::min(loc.find('.'), loc.size());
+    const std::string part(loc.substr(0, end));
+    if (parts++ > 0) out += ", ";
+    out += number_in<std::uint64_t>(part) ? part : python_repr(part);
+    loc.remove_prefix(std::min(end + 1, loc.size()));
+  }
+  return fmt::format("({}{})", out, parts == 1 ? "," : "");
 }
 
 }  // namespace
@@ -132,27 +148,82 @@ std::string python_repr(std::string_view text) {
   return out + quote;
 }
 
+std::string python_value(const json& value) {
+  switch (value.type()) {
+    case json::value_t::string:
+      return python_repr(value.get_ref<const std::string&>());
+    case json::value_t::array: {
+      std::string out;
+      for (const json& one : value) out += (out.empty() ? "" : ", ") + python_value(one);
+      return "[" + out + "]";
+    }
+    case json::value_t::object: {
+      std::string out;
+      for (const auto& [name, one] : value.items()) {
+        out +=
+            fmt::format("{}{}: {}", out.empty() ? "" : ", ", python_repr(name), python_value(one));
+      }
+      return "{" + out + "}";
+    }
+    case json::value_t::boolean:
+      return value.get<bool>() ? "True" : "False";
+    case json::value_t::null:
+      return "None";
+    default:
+      return value.dump();
+  }
+}
+
 void ValidationErrors::add(std::string_view type, std::string loc, std::string_view message,
                            const json& input) {
-  add_union(1, type, std::move(loc), message, input);
+  add_with({}, type, std::move(loc), message, input);
 }
 
 void ValidationErrors::add_union(std::size_t branches, std::string_view type, std::string loc,
                                  std::string_view message, const json& input) {
-  entries_.push_back(fmt::format("  {{'type': {}, 'loc': {}, 'msg': {}, 'input': {}}}",
-                                 python_repr(type), python_repr(loc), python_repr(message),
-                                 python_repr(summary(input))));
+  add_with({}, type, std::move(loc), message, input);
   untold_ += branches - 1;
-  if (first_loc_.empty()) first_loc_ = std::move(loc);
+}
+
+void ValidationErrors::add_with(std::string_view context, std::string_view type, std::string loc,
+                                std::string_view message, const json& input) {
+  entries_.push_back({.type = std::string(type),
+                      .loc = std::move(loc),
+                      .message = std::string(message),
+                      .summary = summary(input),
+                      .input = python_value(input),
+                      .context = std::string(context)});
 }
 
 Error ValidationErrors::error() const {
   const std::size_t count = entries_.size() + untold_;
   std::string message = fmt::format("{} validation {}:", count, count == 1 ? "error" : "errors");
-  for (const std::string& entry : entries_) message += "\n" + entry;
+  for (const Entry& entry : entries_) {
+    message += fmt::format("\n  {{'type': {}, 'loc': {}, 'msg': {}, 'input': {}}}",
+                           python_repr(entry.type), python_repr(entry.loc),
+                           python_repr(entry.message), python_repr(entry.summary));
+  }
   Error error(kValidation, std::move(message));
-  error.with_param(first_loc_);
+  if (!entries_.empty()) error.with_param(entries_.front().loc);
   return error;
+}
+
+Error ValidationErrors::sglang_error(std::string_view function, std::string_view request) const {
+  const std::size_t count = entries_.size() + untold_;
+  std::string lines;
+  std::string list;
+  for (const Entry& entry : entries_) {
+    const std::string text =
+        fmt::format("{{'type': {}, 'loc': {}, 'msg': {}, 'input': {}{}}}", python_repr(entry.type),
+                    python_tuple(entry.loc), python_repr(entry.message), entry.input,
+                    entry.context.empty() ? "" : ", 'ctx': " + entry.context);
+    lines += "\n  " + text;
+    list += (list.empty() ? "" : ", ") + text;
+  }
+  return Error(
+      kValidation,
+      fmt::format("{} validation {}:{}\n\n  File \"http_server.py\", line 1, in {}\n    {} [{}]",
+                  count, count == 1 ? "error" : "errors", lines, function, request, list));
 }
 
 std::optional<json> read_field(const FieldRule& rule, const json& value, const std::string& loc,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// How vLLM's request model judges the types of a body, and how it says so.
+// How the request models of vLLM and SGLang judge the types of a body, and how each says so.
 #pragma once
 
 #include "core/result.h"
@@ -15,8 +15,9 @@
 
 namespace baton::sim {
 
-// As Python writes a text in single quotes.
+// As Python writes a text in single quotes, and a value that JSON has.
 std::string python_repr(std::string_view text);
+std::string python_value(const nlohmann::json& value);
 
 // An error of the model itself. The engine tells those apart from all others by their type.
 inline constexpr Errc kValidation = Errc::InvalidJson;
@@ -30,12 +31,27 @@ class ValidationErrors {
   // Of a union, of whose branches the first error stands for all.
   void add_union(std::size_t branches, std::string_view type, std::string loc,
                  std::string_view message, const nlohmann::json& input);
+  // With what Python adds for errors of its own: `context` is a dict's text.
+  void add_with(std::string_view context, std::string_view type, std::string loc,
+                std::string_view message, const nlohmann::json& input);
   bool empty() const { return entries_.empty(); }
+  // As vLLM tells them: one line for each, and the first place as the parameter.
   Error error() const;
+  // As SGLang does: the lines, the function that serves the request (method and path), and all of
+  // it once more.
+  Error sglang_error(std::string_view function, std::string_view request) const;
 
  private:
-  std::string first_loc_;
-  std::vector<std::string> entries_;
+  struct Entry {
+    std::string type;
+    std::string loc;
+    std::string message;
+    std::string summary;  // of the input
+    std::string input;    // as Python writes it
+    std::string context;
+  };
+
+  std::vector<Entry> entries_;
   std::size_t untold_ = 0;
 };
 

@@ -119,7 +119,10 @@ void add_token_counters(VllmText& text) {
   text.add("counter", "vllm:external_prefix_cache_queries_total", external);
   text.add("counter", "vllm:external_prefix_cache_hits_total", external);
   for (const char* name :
-       {"vllm:mm_cache_queries_total", "vllm:mm_cache_hits_total", "vllm:num_preemptions_total"}) {
+       {"vllm:mm_cache_queries_total", "vllm:mm_cache_hits_total", "vllm:num_preemptions_total",
+        // It estimates nothing.
+        "vllm:estimated_flops_per_gpu_total", "vllm:estimated_read_bytes_per_gpu_total",
+        "vllm:estimated_write_bytes_per_gpu_total"}) {
     text.add("counter", name, [](Rank) { return 0; });
   }
   text.add("counter", "vllm:prompt_tokens_total", [](Rank rank) { return rank.tokens.prompt; });
@@ -149,6 +152,7 @@ void add_token_counters(VllmText& text) {
 void add_histograms(VllmText& text) {
   text.add("vllm:request_prompt_tokens", &RankStats::prompt_tokens);
   text.add("vllm:request_generation_tokens", &RankStats::generation_tokens);
+  text.add("vllm:iteration_tokens_total", &RankStats::step_tokens);
   text.add("vllm:request_max_num_generation_tokens", &RankStats::most_generation_tokens);
   text.add("vllm:request_params_n", &RankStats::choices);
   text.add("vllm:request_params_max_tokens", &RankStats::max_tokens);
@@ -195,6 +199,27 @@ void add_loras(VllmText& text, const Options& options, const EngineCore& engine)
                  options.loras.size(), fmt::join(running, ","));
 }
 
+// Of the whole server. Its queue has no limit, and its tools are never parsed.
+void add_frontend(VllmText& text, const Options& options) {
+  constexpr std::string_view kRejections = "vllm:admission_rejections_total";
+  text.family("counter", kRejections);
+  for (const char* reason : {"max_num_queued_reqs", "max_num_queued_tokens"}) {
+    fmt::format_to(std::back_inserter(text.text()), "{}{{model_name=\"{}\",reason=\"{}\"}} 0.0\n",
+                   kRejections, options.model, reason);
+  }
+  if (options.tool_call_parser.empty()) return;
+  constexpr std::string_view kParsed = "vllm:tool_call_parser_invocations_total";
+  text.family("counter", kParsed);
+  for (const char* mode : {"streaming", "non_streaming"}) {
+    for (const char* outcome : {"tool_call", "no_tool_call"}) {
+      fmt::format_to(std::back_inserter(text.text()),
+                     "{}{{mode=\"{}\",model_name=\"{}\",outcome=\"{}\","
+                     "request_type=\"chat_completions\"}} 0.0\n",
+                     kParsed, mode, options.model, outcome);
+    }
+  }
+}
+
 // Only where a NIXL connector is configured.
 void add_nixl(VllmText& text, const Options& options, const EngineCore& engine) {
   if (!options.has_nixl()) return;
@@ -223,6 +248,7 @@ void add_vllm_metrics(std::string& out, const Options& options, const EngineCore
   add_histograms(text);
   add_config(text, options, engine);
   add_loras(text, options, engine);
+  add_frontend(text, options);
   add_nixl(text, options, engine);
 }
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/vllm_response.h"
 
+#include "sim/vllm_release.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -53,6 +55,7 @@ VllmResponse::VllmResponse(const Options& options, const GenerationRequest& requ
       n_(request.n),
       pieces_(request.pieces),
       prompt_text_(request.prompt_text),
+      tells_more_of_cache_(options.release() >= kVllmTellsMoreOfCache),
       fingerprint_(json_string(fingerprint(options))) {}
 
 std::string VllmResponse::echo(std::uint32_t index) const {
@@ -209,14 +212,18 @@ void VllmResponse::usage(std::string& out, const Usage& usage) const {
   out += head_;
   fmt::format_to(
       std::back_inserter(out),
-      R"("choices":[],"usage":{{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{},"prompt_tokens_details":{{"cached_tokens":{})",
-      usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens, usage.completion_tokens,
-      usage.cached_tokens);
-  if (api_ == Api::Chat) {
-    fmt::format_to(std::back_inserter(out), R"(,"created_cache_tokens":{})",
-                   usage.created_cache_tokens);
+      R"("choices":[],"usage":{{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{})",
+      usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens, usage.completion_tokens);
+  if (tells_more_of_cache_ || usage.cached_tokens > 0) {
+    fmt::format_to(std::back_inserter(out), R"(,"prompt_tokens_details":{{"cached_tokens":{})",
+                   usage.cached_tokens);
+    if (api_ == Api::Chat && tells_more_of_cache_) {
+      fmt::format_to(std::back_inserter(out), R"(,"created_cache_tokens":{})",
+                     usage.created_cache_tokens);
+    }
+    out += '}';
   }
-  out += R"(}},"system_fingerprint":)" + fingerprint_ + "}\n\n";
+  out += R"(},"system_fingerprint":)" + fingerprint_ + "}\n\n";
 }
 
 ordered_json VllmResponse::message(const FinishedChoice& choice) const {
@@ -253,14 +260,18 @@ ordered_json VllmResponse::logprobs(const FinishedChoice& choice) const {
 }
 
 ordered_json VllmResponse::usage_json(const Usage& usage) const {
+  ordered_json details{{"cached_tokens", usage.cached_tokens}};
+  if (tells_more_of_cache_) {
+    details["created_cache_tokens"] =
+        api_ == Api::Chat ? ordered_json(usage.created_cache_tokens) : ordered_json(nullptr);
+    details["multimodal_tokens"] = nullptr;
+  } else if (usage.cached_tokens == 0) {
+    details = nullptr;
+  }
   return {{"prompt_tokens", usage.prompt_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
           {"completion_tokens", usage.completion_tokens},
-          {"prompt_tokens_details",
-           {{"cached_tokens", usage.cached_tokens},
-            {"created_cache_tokens",
-             api_ == Api::Chat ? ordered_json(usage.created_cache_tokens) : ordered_json(nullptr)},
-            {"multimodal_tokens", nullptr}}},
+          {"prompt_tokens_details", std::move(details)},
           {"completion_tokens_details", nullptr}};
 }
 

@@ -30,6 +30,7 @@ class VllmResponse final : public ResponseShape {
   void usage(std::string& out, const Usage& usage) const override;
   std::string whole(const std::vector<FinishedChoice>& choices, const Usage& usage,
                     const std::string& kv_transfer_params) const override;
+  bool finish_rides_on_token() const override { return true; }
 
  private:
   void begin_choice(std::string& out, std::uint32_t index) const;
@@ -57,6 +58,7 @@ class VllmResponse final : public ResponseShape {
   std::uint32_t n_;
   std::vector<std::vector<std::string>> pieces_;
   std::optional<std::string> prompt_text_;
+  bool tells_more_of_cache_;
   std::string fingerprint_;
 };
 

@@ -71,15 +71,15 @@ const shapesOf = (batches, type) =>
 
 const FORMATS = [
   { flags: { engine: 'vllm' }, frames: 4, stored: ['map 11'], removed: ['map 4'] },
-  { flags: { engine: 'vllm', engineVersion: '0.25.0' }, frames: 3, stored: ['map 11'], removed: ['map 4'] },
-  { flags: { engine: 'vllm', engineVersion: '0.23.0' }, frames: 3, stored: ['array 12'], removed: ['array 4'] },
-  { flags: { engine: 'vllm', engineVersion: '0.11.0' }, frames: 3, stored: ['array 7'], removed: ['array 3'] },
-  { flags: { engine: 'vllm', engineVersion: '0.9.2' }, frames: 3, stored: ['array 6'], removed: ['array 2'] },
+  { flags: { engine: 'vllm', release: '0.25.0' }, frames: 3, stored: ['map 11'], removed: ['map 4'] },
+  { flags: { engine: 'vllm', release: '0.23.0' }, frames: 3, stored: ['array 12'], removed: ['array 4'] },
+  { flags: { engine: 'vllm', release: '0.11.0' }, frames: 3, stored: ['array 7'], removed: ['array 3'] },
+  { flags: { engine: 'vllm', release: '0.9.2' }, frames: 3, stored: ['array 6'], removed: ['array 2'] },
   { flags: { engine: 'vllm', kvHash: 'bin', kvHashSeed: '42' }, frames: 4, stored: ['map 11 bin 32'], removed: ['map 4 bin 32'] },
   { flags: { engine: 'vllm', kvEncoding: 'array', kvReplayFraming: 3 }, frames: 3, stored: ['array 12'], removed: ['array 4'] },
   { flags: { engine: 'sglang' }, frames: 4, stored: ['map 7'], removed: ['map 3'] },
-  { flags: { engine: 'sglang', engineVersion: '0.5.18' }, frames: 3, stored: ['array 7'], removed: ['array 3'] },
-  { flags: { engine: 'sglang', engineVersion: '0.5.8', kvReplayFraming: 4 }, frames: 4, stored: ['array 6'], removed: ['array 2'] },
+  { flags: { engine: 'sglang', release: '0.5.18' }, frames: 3, stored: ['array 7'], removed: ['array 3'] },
+  { flags: { engine: 'sglang', release: '0.5.8', kvReplayFraming: 4 }, frames: 4, stored: ['array 6'], removed: ['array 2'] },
   { flags: { engine: 'trtllm' }, frames: 4, stored: ['map 8'], removed: ['map 3'] },
 ];
 
@@ -167,7 +167,7 @@ scenario('live messages are the kept ones, with the topic in front', async (s) =
 scenario('it connects to a router that binds, as llm-d does', async (s) => {
   const follower = Follower.start(s, ['tcp://127.0.0.1:*'], { bind: true });
   const sim = await Sim.start(s, {
-    ...SMALL, engineVersion: '0.17.0', kvEvents: await follower.bound(), kvConnect: true, kvFirstSeq: 1,
+    ...SMALL, release: '0.17.0', kvEvents: await follower.bound(), kvConnect: true, kvFirstSeq: 1,
     kvRootParent: 'zero', kvTopic: 'kv@{host}:{port}@{model}',
   });
   let next = 50_000;
@@ -206,7 +206,7 @@ scenario("vLLM's hashes are of what --prefix-caching-hash-algo says", async (s) 
 scenario('adapters and salts are told as the release tells them', async (s) => {
   const vllm = await Sim.telling(s, { ...SMALL, lora: 'sql' });
   const sglang = await Sim.telling(s, { ...SMALL, engine: 'sglang', lora: 'sql' });
-  const older = await Sim.telling(s, { ...SMALL, engine: 'sglang', engineVersion: '0.5.18', lora: 'sql' });
+  const older = await Sim.telling(s, { ...SMALL, engine: 'sglang', release: '0.5.18', lora: 'sql' });
   for (const sim of [vllm, sglang, older]) {
     const prompt = range(500, 9);
     await complete(sim, { prompt, max_tokens: 1 });

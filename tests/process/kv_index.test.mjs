@@ -20,7 +20,7 @@ const ENGINES = [
   { model: 'meet', role: 'prefill', engine: 'sglang', blockSize: 4 },
   { model: 'meet', role: 'decode', engine: 'sglang', blockSize: 4, decodeCache: 'on' },
   { model: 'solo', role: 'aggregated', engine: 'vllm', blockSize: 4, kvHash: 'bin', hostBlocks: 64 },
-  { model: 'solo', role: 'aggregated', engine: 'vllm', blockSize: 8, blocks: 48, engineVersion: '0.23.0' },
+  { model: 'solo', role: 'aggregated', engine: 'vllm', blockSize: 8, blocks: 48, release: '0.23.0' },
   { model: 'solo', role: 'aggregated', engine: 'sglang', blockSize: 4, hostBlocks: 64 },
   { model: 'solo', role: 'aggregated', engine: 'sglang', blockSize: 8, blocks: 48 },
 ];

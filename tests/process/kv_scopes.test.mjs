@@ -59,9 +59,9 @@ async function staysApart(router, sim, hidden) {
   assert.deepEqual(router.logLines('kv_feed_wrong'), []);
 }
 
-for (const [engine, engineVersion] of [['sglang', '0.5.17'], ['vllm', '0.14.0']]) {
-  scenario(`a salt that the events of ${engine} ${engineVersion} do not tell`, async (s) => {
-    const sim = await Sim.telling(s, { ...SMALL, engine, engineVersion });
+for (const [engine, release] of [['sglang', '0.5.17'], ['vllm', '0.14.0']]) {
+  scenario(`a salt that the events of ${engine} ${release} do not tell`, async (s) => {
+    const sim = await Sim.telling(s, { ...SMALL, engine, release });
     const router = await routerFor(s, sim);
     await live(router, sim);
     await staysApart(router, sim, { cache_salt: 'tenant' });
@@ -95,7 +95,7 @@ scenario('an adapter that SGLang tells of', async (s) => {
 });
 
 scenario('an adapter of an older SGLang\'s', async (s) => {
-  const sim = await Sim.telling(s, { ...SMALL, engine: 'sglang', engineVersion: '0.5.18', lora: 'sql' });
+  const sim = await Sim.telling(s, { ...SMALL, engine: 'sglang', release: '0.5.18', lora: 'sql' });
   const router = await routerFor(s, sim, ['demo', 'demo:sql']);
   await until('both models go by decisions from the beginning', async () => {
     const { caches } = await indexOf(router);

@@ -77,7 +77,7 @@ scenario('lists of prompts and several choices each get their own ids', async (s
 
 scenario('an engine of an older release gets text', async (s) => {
   const tokenizer = await writeTinyModel(s);
-  const fleet = await Fleet.start(s, { sim: { tokenizer, engineVersion: '0.26.0' }, model: { tokenizer } });
+  const fleet = await Fleet.start(s, { sim: { tokenizer, release: '0.26.0' }, model: { tokenizer } });
   assert.equal((await ask(fleet.router, chat('hi'))).status, 200);
   assert.equal(sum(await fleet.settle(), 'with_token_ids'), 0);
   // In place of a completion's text, every release takes them.
@@ -136,7 +136,7 @@ for (const engine of ['vllm', 'sglang']) {
 
 scenario('vllm: a worker that does not render for others is asked by /tokenize, which is said once', async (s) => {
   const tokenizer = await writeTinyModel(s);
-  const fleet = await Fleet.start(s, { sim: { tokenizer, engineVersion: '0.32.0' }, model: { tokenize: 'engine' } });
+  const fleet = await Fleet.start(s, { sim: { tokenizer, release: '0.32.0' }, model: { tokenize: 'engine' } });
   for (const text of ['hi, you', 'hi, all']) {
     const answer = await ask(fleet.router, chat(text));
     const line = await fleet.router.requestLine(answer.headers['x-request-id']);

@@ -68,7 +68,7 @@ TEST_F(ServerTokens, AVersionThatIsNoneIsRefusedAtTheStart) {
   Server server(io_, options);
   const auto started = server.start();
   ASSERT_FALSE(started);
-  EXPECT_NE(started.error().message().find("--engine-version newest"), std::string::npos);
+  EXPECT_NE(started.error().message().find("--release newest"), std::string::npos);
 }
 
 }  // namespace

@@ -94,22 +94,6 @@ TEST(Render, RefusesWhatTheRequestItselfWouldBeRefusedFor) {
   EXPECT_EQ(ask(Engine::Vllm, kRender, R"({"prompt":"a","max_tokens":101})", "0.29.0"), 400);
 }
 
-TEST(Generate, RefusesABiasBeyondTheVocabulary) {
-  const auto refusal = [](Engine engine, const char* bias) -> std::string {
-    Options options;
-    options.engine = engine;
-    const auto answer =
-        token_answer(options, WordTokens(), "/generate",
-                     std::string(R"({"sampling_params":{"logit_bias":)") + bias + "}}");
-    return answer && !*answer ? answer->error().message() : "";
-  };
-  EXPECT_EQ(refusal(Engine::Sglang, R"({"-1":0})"),
-            "logit_bias must has keys in [0, 262143], got -1.");
-  EXPECT_NE(refusal(Engine::Sglang, R"({"262144":0})"), "");
-  EXPECT_EQ(refusal(Engine::Sglang, R"({"262143":0})"), "");
-  EXPECT_EQ(refusal(Engine::Vllm, R"({"-1":0})"), "");
-}
-
 TEST(Render, IsRefusedByNewerVllmsUnlessItIsSwitchedOn) {
   EXPECT_EQ(ask(Engine::Vllm, kRenderChat, kChat, "0.29.0")["token_ids"], json({104, 105}));
   EXPECT_EQ(ask(Engine::Vllm, kRenderChat, kChat, "0.30.0"), 403);
