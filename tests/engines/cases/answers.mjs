@@ -11,12 +11,12 @@ const WEATHER = {
 };
 const SCHEMA = { type: 'object', properties: { colour: { enum: ['red', 'green', 'blue'] } }, required: ['colour'], additionalProperties: false };
 
-const whole = (name, body, { engines, ...options } = {}) => ({ name, engines, run: (suite) => same(suite, body, options) });
+const whole = (name, body, { engines, push, ...options } = {}) => ({ name, engines, push, run: (suite) => same(suite, body, options) });
 const both = (name, body, more = {}) => [whole(name, body, more), whole(`${name}, streamed`, { ...body, ...streamed }, more)];
 
 export default [
-  ...both('chat', chat('Hello, who are you?')),
-  ...both('completion', completion('The capital of France is')),
+  ...both('chat', chat('Hello, who are you?'), { push: true }),
+  ...both('completion', completion('The capital of France is'), { push: true }),
   ...both('chat of several turns', {
     ...chat(''),
     messages: [
@@ -31,8 +31,8 @@ export default [
   whole('token ids as prompt', completion([9707, 11, 1879, 374, 264, 4285, 1296])),
   whole('a list of prompts', completion(['One is', 'Two is', 'Three is'])),
   whole('a list of lists of token ids', completion([[9707, 11], [1879, 374, 264]])),
-  ...both('a long prompt', chat(LONG)),
-  ...both('one token', chat('Just one word, please.', { max_tokens: 1 })),
+  ...both('a long prompt', chat(LONG), { push: true }),
+  ...both('one token', chat('Just one word, please.', { max_tokens: 1 }), { push: true }),
   ...both('completion logprobs', completion('Once upon a time', { logprobs: 2 })),
   ...both('chat logprobs', chat('A list of fruits:', { logprobs: true, top_logprobs: 3 })),
   whole('echo', completion('Repeat after me', { echo: true })),
@@ -51,9 +51,9 @@ export default [
     },
   },
   whole('ids of tokens', chat('Say which tokens.', { return_token_ids: true }), { engines: ['vllm'] }),
-  ...both('tools, a named one', chat('Weather in Paris?', { tools: [WEATHER], tool_choice: { type: 'function', function: { name: 'weather' } }, max_tokens: 40 }), { engines: ['vllm'] }),
-  whole('tools, auto', chat('Weather in Rome?', { tools: [WEATHER], tool_choice: 'auto' }), { engines: ['vllm'] }),
-  whole('JSON schema', chat('Pick a colour.', { response_format: { type: 'json_schema', json_schema: { name: 'colour', schema: SCHEMA } } }), { engines: ['vllm'] }),
+  ...both('tools, a named one', chat('Weather in Paris?', { tools: [WEATHER], tool_choice: { type: 'function', function: { name: 'weather' } }, max_tokens: 40 })),
+  whole('tools, auto', chat('Weather in Rome?', { tools: [WEATHER], tool_choice: 'auto' })),
+  whole('JSON schema', chat('Pick a colour.', { response_format: { type: 'json_schema', json_schema: { name: 'colour', schema: SCHEMA } } })),
   {
     name: 'stop string',
     run: async (suite) => {
@@ -66,6 +66,7 @@ export default [
   {
     // The prefill worker has pinned blocks by then, and no decode worker ever fetches them.
     name: 'an answer that ends in the prefill',
+    push: true,
     run: async (suite) => {
       const prompt = 'The first word decides: this prompt is longer than one block of any engine that is tried here, so that there is something to hold.';
       const first = await same(suite, chat(prompt, { max_tokens: 1 }));

@@ -2,7 +2,10 @@
 // A request that an engine refuses is refused by Baton with the same status and the same body.
 import assert from 'node:assert/strict';
 
-import { ask, CHAT, chat, completion, COMPLETIONS, lasting } from '../support/suite.mjs';
+import { ask, CHAT, chat, completion, COMPLETIONS, lasting, OLD_VLLM } from '../support/suite.mjs';
+
+/** A refusal as it is compared. vLLM 0.12 quotes the request in it, and a prefill server's is not the client's to the letter. */
+const refusal = (body) => (OLD_VLLM ? JSON.parse(JSON.stringify(lasting(body)).replace(/'input': \{.*?\}, 'ctx'/g, '…')) : lasting(body));
 
 const refused = (name, body, more = {}) => ({
   name: `refused: ${name}`,
@@ -10,7 +13,7 @@ const refused = (name, body, more = {}) => ({
     const [direct, answer] = [await ask(suite.direct, body, more), await ask(suite.baton, body, more)];
     assert.ok(direct.status >= 400 && direct.status < 500, `the engine refuses: ${direct.status} ${direct.text}`);
     assert.equal(answer.status, direct.status, answer.text);
-    assert.deepEqual(lasting(answer.body), lasting(direct.body));
+    assert.deepEqual(refusal(answer.body), refusal(direct.body));
   },
   ...more,
 });
@@ -22,7 +25,8 @@ export default [
   refused('temperature is a word', chat('Hi', { temperature: 'hot' })),
   refused('max_tokens negative', completion('Hi', { max_tokens: -1 })),
   refused('max_tokens beyond the context', chat('Hi', { max_tokens: 99_999 }), VLLM),
-  refused('a prompt longer than the context', completion(Array(5_000).fill(9707))),
+  // vLLM 0.12 takes max_tokens off the length that it names, and the prefill server's is 1.
+  refused('a prompt longer than the context', completion(Array(5_000).fill(9707), OLD_VLLM ? { max_tokens: 1 } : {})),
   refused('top_logprobs 100', chat('Hi', { logprobs: true, top_logprobs: 100 }), VLLM),
   refused('an empty prompt', completion('')),
   refused('greedy with two choices', chat('Hi', { n: 2, temperature: 0 }), VLLM),

@@ -10,6 +10,7 @@ const TEXT = Array.from({ length: 120 }, (_, i) => `Sentence ${i} of a prompt th
 
 const left = (name, leave) => ({
   name: `client leaves ${name}`,
+  push: true,
   run: async (suite) => {
     for (let i = 0; i < 4; ++i) {
       const call = new Call(suite.baton.address, chat(`${i} ${name} ${TEXT}`, { max_tokens: 200, ignore_eos: true, stream: true }));
@@ -39,6 +40,7 @@ export default [
   left('in the middle', (call) => until('ten tokens', () => call.events > 10 || call.over)),
   {
     name: 'eight at once',
+    push: true,
     run: async (suite) => {
       const bodies = Array.from({ length: 8 }, (_, i) => chat(`Number ${i}. ${TEXT}`, { max_tokens: 12 }));
       const direct = [];
@@ -50,7 +52,7 @@ export default [
   },
   {
     name: 'the decode server dies in a stream and comes back',
-    slow: true,
+    push: true,
     run: async (suite) => {
       const body = completion('A stream that is cut:', { max_tokens: 120, ignore_eos: true, ...streamed });
       let restarted;
@@ -72,7 +74,7 @@ export default [
   },
   {
     name: 'the prefill server dies and comes back',
-    slow: true,
+    push: true,
     run: async (suite) => {
       await suite.prefill.kill();
       const during = await ask(suite.baton, chat('Is there a prefill server?', { max_tokens: 4 }));

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 
 import { parseMetrics, Sim } from '../../process/support/fleet.mjs';
-import { fetchText } from '../../process/support/http.mjs';
+import { fetchText, request } from '../../process/support/http.mjs';
 import { freePort } from '../../process/support/ports.mjs';
 import { Process, until } from '../../process/support/process.mjs';
 import { descendantsOf } from '../../process/support/process_tree.mjs';
@@ -36,6 +36,9 @@ class Server {
     return { running: sum(RUNNING[this.engine]), used: sum([USED[this.engine]]) };
   }
 
+  /** Has the server do what it does only with its next request. */
+  async nudge() {}
+
   /** Hand-offs whose blocks were held until the lease ended. */
   async leaked() {
     const found = (await this.metrics()).filter(({ name }) => name === LEAKED);
@@ -47,6 +50,7 @@ class Server {
     await until(
       () => `${this.engine} ${this.role} is idle; last seen ${JSON.stringify(seen)}`,
       async () => {
+        await this.nudge();
         seen = await this.load();
         return seen.running === 0 && seen.used === 0;
       },
@@ -56,18 +60,27 @@ class Server {
 }
 
 export class RealServer extends Server {
-  static async start(scenario, { engine, role, folder, args = [], env = {}, port = undefined }) {
+  static async start(scenario, { engine, release, role, folder, handoff = undefined, args = [], env = {}, port = undefined }) {
     const server = new RealServer();
-    Object.assign(server, { scenario, engine, role, folder, args, env });
+    Object.assign(server, { scenario, engine, release, role, folder, args, env });
     server.port = port ?? (await freePorts());
     server.address = `127.0.0.1:${server.port}`;
+    if (handoff === 'nixl_push') {
+      const id = `${role}-${server.port}`;
+      const transfer = { kv_connector: 'NixlPushConnector', kv_buffer_device: 'cpu', kv_load_failure_policy: 'fail' };
+      // A decode server that begins anew under the same id gets nothing: the prefill server writes to the one that it knew by it.
+      Object.assign(transfer, role === 'prefill' ? { kv_role: 'kv_producer', engine_id: id } : { kv_role: 'kv_consumer' });
+      server.args = [...args, '--kv-transfer-config', JSON.stringify(transfer)]; // the last one counts
+      server.peer = peerOf(handoff, role, id, `127.0.0.1:${server.port + 3000}`);
+    }
     await server.#run();
     return server;
   }
 
   async #run() {
     const name = `${this.engine}-${this.role}`;
-    const args = [this.folder, this.engine, this.role, String(this.port), ...this.args];
+    const installed = this.release === 'newest' ? this.engine : `${this.engine}-${this.release}`;
+    const args = [this.folder, installed, this.role, String(this.port), ...this.args];
     this.process = this.scenario.adopt(new Process(name, args, this.env, SERVE));
     this.process.expectedExit = undefined;
     await until(
@@ -82,29 +95,56 @@ export class RealServer extends Server {
 
   worker() {
     const { engine, role } = this;
-    const worker = { url: `http://${this.address}`, engine, role };
+    const worker = { url: `http://${this.address}`, engine, role, ...this.peer };
     if (engine === 'sglang') return worker; // it tells its feed itself
     return { ...worker, kv_events: `tcp://127.0.0.1:${this.port + 1000}`, kv_replay: `tcp://127.0.0.1:${this.port + 2000}` };
+  }
+
+  /** vLLM 0.12 learns that its blocks were fetched when it computes the next time. */
+  async nudge() {
+    if (this.engine !== 'vllm' || this.release !== '0.12') return;
+    const body = JSON.stringify({ model: MODEL, prompt: 'x', max_tokens: 1 });
+    await request(this.address, { path: '/v1/completions', body });
   }
 
   /** Ends all its processes as a power cut would. */
   async kill() {
     const below = await descendantsOf(this.process.pid);
     this.process.signal('SIGKILL');
-    for (const pid of below) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // It has ended by itself: its parent is gone.
-      }
-    }
+    for (const pid of below) signalIfThere(pid, 'SIGKILL');
     await this.process.ended();
   }
 
   async restart() {
     await this.#run();
   }
+
+  /** From now on it answers and computes nothing: its engine's processes stand still. */
+  async freeze() {
+    this.frozen = await descendantsOf(this.process.pid);
+    this.scenario.after(() => this.thaw()); // a paused process cannot be asked to end
+    for (const pid of this.frozen) signalIfThere(pid, 'SIGSTOP');
+  }
+
+  async thaw() {
+    for (const pid of this.frozen) signalIfThere(pid, 'SIGCONT');
+    this.frozen = [];
+  }
 }
+
+/** A process may have ended by itself, as its parent has. */
+function signalIfThere(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
+/** What Baton is told of a worker whose prefills are pushed. */
+const peerOf = (handoff, role, id, sideChannel) => ({
+  handoff, ...(role === 'prefill' ? { nixl: { engine_id: id, side_channel: sideChannel } } : {}),
+});
 
 /** A port whose neighbours at +1000, +2000 and +3000, which the server uses as well, are free. */
 async function freePorts() {
@@ -116,9 +156,10 @@ async function freePorts() {
 
 /** A simulated server with the size, the tokenizer and the strictness of the real one. */
 export class SimServer extends Server {
-  static async start(scenario, { engine, role, port = 0 }) {
+  static async start(scenario, { engine, release, role, handoff = undefined, port = 0 }) {
     const server = new SimServer();
-    Object.assign(server, { scenario, engine, role });
+    const id = `${role}-${scenario.processes.length}`;
+    Object.assign(server, { scenario, engine, release, role, flags: handoff ? { handoff, engineId: id } : {} });
     await server.#run({ port });
     return server;
   }
@@ -127,7 +168,8 @@ export class SimServer extends Server {
     const { engine, role } = this;
     const tools = engine === 'vllm' ? { toolCallParser: 'hermes', enableAutoToolChoice: true } : {};
     const sizes = { maxModelLen: MAX_MODEL_LEN[engine], blockSize: BLOCK[engine] };
-    const flags = { engine, role, model: MODEL, tokenizer: tokenizerOf(), ...sizes, ...tools };
+    const older = this.release === 'newest' ? {} : { release: this.release };
+    const flags = { engine, ...older, role, model: MODEL, tokenizer: tokenizerOf(), ...sizes, ...tools, ...this.flags };
     const start = () => Sim.telling(this.scenario, { ...flags, maxSeqs: 16, decodeMs: 5, minOutput: 64, maxOutput: 128, ...more });
     this.sim = more.port ? await Sim.again(this.scenario, start) : await start();
     this.process = this.sim.process;
@@ -135,7 +177,9 @@ export class SimServer extends Server {
   }
 
   worker() {
-    return { ...this.sim.worker(), kv_events: this.sim.feed, kv_replay: this.sim.replay };
+    const { handoff, engineId } = this.flags;
+    const peer = handoff ? peerOf(handoff, this.role, engineId, this.address) : {};
+    return { ...this.sim.worker(), kv_events: this.sim.feed, kv_replay: this.sim.replay, ...peer };
   }
 
   async leaked() {
@@ -148,5 +192,14 @@ export class SimServer extends Server {
 
   async restart() {
     await this.#run({ port: this.address.split(':')[1] });
+  }
+
+  async freeze() {
+    await this.sim.fault({ kind: 'hang' });
+    if (this.engine === 'sglang') await this.sim.fault({ kind: 'hang', phase: 'health' }); // it generates a token for that
+  }
+
+  async thaw() {
+    await this.sim.clearFaults();
   }
 }
