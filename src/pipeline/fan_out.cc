@@ -92,8 +92,11 @@ class Merger {
   }
   void keep(std::uint32_t branch, std::string_view body) { wholes_[branch] = body; }
 
-  void branch_ended(std::optional<Error> error) {
-    if (error && !error_) error_ = std::move(error);
+  void branch_ended(std::uint32_t branch, std::optional<Error> error) {
+    if (error && !error_) {
+      error_ = std::move(error);
+      failed_ = branch;
+    }
     if (--running_ == 0 || error_) ended_.ring();
   }
   // Or for the first that failed.
@@ -101,6 +104,8 @@ class Merger {
     while (running_ > 0 && !error_) co_await ended_.wait();
   }
   const std::optional<Error>& error() const { return error_; }
+  // Requires: an error.
+  std::uint32_t failed() const { return failed_; }
 
   awaitable<Result<void>> finish_stream(std::size_t choices_per_prompt) {
     std::string closing;
@@ -148,6 +153,7 @@ class Merger {
   bool tells_usage_ = false;  // a branch had a chunk for its usage
   wire::Headers headers_;     // of a whole answer
   std::optional<Error> error_;
+  std::uint32_t failed_ = 0;
 };
 
 // Role. What one branch takes for its client.
@@ -222,9 +228,16 @@ awaitable<void> serve_branch(BranchTask task, std::shared_ptr<Gathering> all,
   // Here, where it is known to have ended: the request may end while others still run.
   if (record.cache_watch && !record.error) record.cache_watch->finish(record.usage);
   record.trail.page.close(outcome_of(record));
-  all->merger.branch_ended(record.error);
+  all->merger.branch_ended(task.index, record.error);
   // The others are of no use without this one.
   if (record.error) all->together.request(*record.error);
+}
+
+// The branch whose token the client got first.
+const RequestRecord& first_to_speak(const std::deque<RequestRecord>& records) {
+  const auto later = RequestRecord::Clock::time_point::max();
+  return *std::ranges::min_element(
+      records, {}, [&](const RequestRecord& record) { return record.first_token.value_or(later); });
 }
 
 }  // namespace
@@ -260,9 +273,11 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
         metrics));
   }
   co_await merger.wait_for_all();
-  record.trail = all->records.front().trail;
+  const RequestRecord& told =
+      merger.error() ? all->records[merger.failed()] : first_to_speak(all->records);
+  record.trail = told.trail;
   record.trail.page = {};  // each branch has closed its own
-  record.first_token = all->records.front().first_token;
+  record.first_token = told.first_token;
   for (const RequestRecord& branch : all->records) {
     record.events += branch.events;
     record.last_token = std::max(record.last_token, branch.last_token);

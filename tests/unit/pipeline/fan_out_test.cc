@@ -280,6 +280,31 @@ TEST_F(FanOutTest, ABranchThatBreaksMidStreamEndsAllWithOneError) {
   EXPECT_EQ(in_flight(), 0);
 }
 
+TEST_F(FanOutTest, TellsOfTheBranchThatFailed) {
+  FakeEngine decode([](FakePeer& peer) {
+    const auto request = peer.read_request();
+    if (!request) return;
+    const std::string id = id_of(*request);
+    if (id == "id-1-1") {
+      const std::string events = events_of(id);
+      peer.write("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" +
+                 events.substr(0, events.find("\n\n") + 2));
+      peer.wait_for_proceed();
+    } else {
+      peer.wait_for_drop();  // never says a word
+    }
+  });
+  serve_with(decode);
+  begin_request(kThree);
+  run_until([&] { return decode.requests().size() == 3 && decode.pauses() == 1; });
+  decode.proceed();
+  run_until([this] { return ended; });
+  ASSERT_FALSE(*result);
+  EXPECT_TRUE(record.first_token) << "the client had one";
+  EXPECT_TRUE(record.trail.decode.sent);
+  wait_for_legs();
+}
+
 TEST_F(FanOutTest, ABranchThatFailsUnseenIsRepeatedAlone) {
   const FakeEngine failing([](FakePeer& peer) { peer.read_request(); });
   const FakeEngine decode(streams());
