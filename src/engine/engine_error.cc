@@ -42,6 +42,25 @@ Said what_it_said(std::string_view body) {
   return {std::string(body), std::nullopt};
 }
 
+// Where a worker's KV blocks are, by the names of the members that say so.
+constexpr std::array<std::string_view, 6> kWhereBlocksAre{"remote_block_ids", "remote_engine_id",
+                                                          "remote_host",      "bootstrap_host",
+                                                          "remote_port",      "opaque_state"};
+
+// vLLM before 0.13 quotes the whole body in some refusals, and a decode leg's body says where the
+// prompt's KV cache is. A prefill leg's has the same members without values.
+bool shows_where_blocks_are(std::string_view body) {
+  return std::ranges::any_of(kWhereBlocksAre, [&](std::string_view name) {
+    for (std::size_t at = body.find(name); at != std::string_view::npos; at = body.find(name, at)) {
+      at += name.size();
+      const std::size_t value = body.find_first_not_of("'\"\\: ", at);
+      if (value > at && value != std::string_view::npos && body[value] != 'N' && body[value] != 'n')
+        return true;
+    }
+    return false;
+  });
+}
+
 // The status that an error event has in place of the response's.
 std::optional<int> code_in(std::string_view event_data) {
   const auto object = wire::JsonObject::parse(event_data);
@@ -70,6 +89,7 @@ std::chrono::seconds parse_retry_after(std::optional<std::string_view> text) {
 Error read_engine_error(int status, std::string_view body,
                         std::optional<std::string_view> retry_after) {
   Said said = what_it_said(body);
+  if (shows_where_blocks_are(body)) said.message.clear();
   if (said.message.empty())
     said.message = fmt::format("the engine answered with status {}", status);
   if (said.message.size() > kLongestMessage) said.message.resize(kLongestMessage);
@@ -105,7 +125,8 @@ Error read_refusal(const wire::ResponseHead& head, Result<std::string> body) {
   Error error = read_engine_error(head.status, body ? std::string_view(*body) : std::string_view(),
                                   head.headers.find("retry-after"));
   const bool plain = head.headers.find("content-encoding").value_or("identity") == "identity";
-  if (error.code() == Errc::EngineRejected && body && !body->empty() && plain) {
+  if (error.code() == Errc::EngineRejected && body && !body->empty() && plain &&
+      !shows_where_blocks_are(*body)) {
     error.with_reply({.content_type = std::string(head.headers.find("content-type").value_or("")),
                       .body = *std::move(body)});
   }
@@ -116,7 +137,7 @@ Error read_stream_error(std::string_view event_data, StreamBegun begun) {
   const auto code = begun == StreamBegun::No ? code_in(event_data) : std::nullopt;
   if (code && *code >= 400 && *code < 500) {
     Error error = read_engine_error(*code, event_data, {});
-    if (error.code() == Errc::EngineRejected)
+    if (error.code() == Errc::EngineRejected && !shows_where_blocks_are(event_data))
       error.with_reply({.content_type = "application/json", .body = std::string(event_data)});
     return error;
   }

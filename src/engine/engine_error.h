@@ -22,7 +22,7 @@ std::string error_type_of(std::string_view body);
 
 // The same of a whole answer. A client error (EngineRejected) carries the answer itself, which the
 // client gets byte for byte; not where it is empty, could not be read to its end or is compressed,
-// which no client was asked about.
+// which no client was asked about, nor where it quotes our leg and with it where KV blocks are.
 Error read_refusal(const wire::ResponseHead& head, Result<std::string> body);
 
 // The error inside a stream's event `{"error": …}`. Before the first piece of the answer its code

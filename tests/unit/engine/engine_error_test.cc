@@ -137,6 +137,26 @@ TEST(Refusal, IsToldInBatonsWordsWhereTheEngineHasNone) {
   EXPECT_FALSE(read_refusal(head(400, {{"Content-Encoding", "gzip"}}), "\x1f\x8b").reply());
 }
 
+TEST(Refusal, ThatQuotesWhereKvBlocksAreIsKeptFromTheClient) {
+  for (const std::string quoted :
+       {R"({"error":{"message":"bad: {'kv_transfer_params': {'remote_host': '10.1.2.3'}}"}})",
+        R"({"error":{"message":"bad: {\"remote_block_ids\": [[1, 2]]}"}})",
+        R"({"detail":[{"input":{"kv_transfer_params":{"remote_host":null,"remote_port":5600}}}]})",
+        "'bootstrap_host': 'prefill-7'"}) {
+    const Error error = read_refusal(head(400, {}), quoted);
+    EXPECT_EQ(error.http_status(), 400);
+    EXPECT_FALSE(error.reply()) << quoted;
+    EXPECT_EQ(error.message(), "the engine answered with status 400");
+    EXPECT_EQ(read_engine_error(500, quoted, {}).message().find("prefill-7"), std::string::npos);
+  }
+  for (const std::string harmless :
+       {R"({"error":{"message":"{'remote_host': None, 'remote_block_ids': None}"}})",
+        R"({"detail":[{"input":{"remote_engine_id":null,"remote_port":null}}]})",
+        R"({"error":{"message":"what is a remote_host"}})"}) {
+    EXPECT_TRUE(read_refusal(head(400, {}), harmless).reply()) << harmless;
+  }
+}
+
 TEST(Refusal, OfAKeyOrForWantOfTimeOrBetweenUsIsNotPassedOn) {
   for (const int status : {401, 403, 405, 407, 408, 409, 415, 429, 500, 503}) {
     EXPECT_FALSE(read_refusal(head(status, {}), R"({"error":"sk-secret"})").reply()) << status;
