@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes an installed SGLang serve on a CPU with NIXL over host memory: sglang_on_cpu.py STUBS newest|older
+"""Makes an installed SGLang serve on a CPU with NIXL over host memory: sglang_on_cpu.py STUBS
 
 SGLang needs two things here. A module sgl_kernel: without AMX the scheduler computes in plain torch, but it imports the names. And
 NIXL has to be told that the KV cache lies in DRAM: the connector says VRAM wherever it names memory.
@@ -22,9 +22,7 @@ def assign_req_to_token_pool_cpu(req_pool_indices, req_to_token, start_offset, e
         count = end - start
         req_to_token[row, start:end] = out_cache_loc[taken : taken + count].to(req_to_token.dtype)
         taken += count
-'''
 
-NEWEST = '''
 
 def __getattr__(name):
     if not name.endswith("_cpu"):
@@ -34,45 +32,6 @@ def __getattr__(name):
         raise NotImplementedError(f"sgl_kernel.{name}")
 
     return absent
-'''
-
-# SGLang 0.5.6 imports kernels for CUDA and their submodules on a CPU as well.
-OLDER = '''
-
-import importlib.abc
-import importlib.machinery
-import sys
-import types
-
-__path__ = []
-
-
-class Absent:
-    def __init__(self, name):
-        self.name = name
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Absent(f"{self.name}.{name}")
-
-    def __call__(self, *_args, **_kwargs):
-        raise NotImplementedError(self.name)
-
-
-class Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def find_spec(self, name, _path, _target=None):
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.startswith("sgl_kernel.") else None
-
-    def create_module(self, spec):
-        return types.ModuleType(spec.name)
-
-    def exec_module(self, module):
-        module.__getattr__ = Absent(module.__name__).__getattr__
-
-
-sys.meta_path.insert(0, Submodules())
-__getattr__ = Absent("sgl_kernel").__getattr__
 '''
 
 AGENT_LINE = re.compile(r"        self\.agent = nixl_agent\(str\(uuid\.uuid4\(\)\)(, agent_config)?\)\n")
@@ -91,10 +50,10 @@ IN_DRAM = f'''        {MARK}
 '''
 
 
-def main(stubs, release):
+def main(stubs):
     stub = Path(stubs) / "sgl_kernel"
     stub.mkdir(parents=True, exist_ok=True)
-    (stub / "__init__.py").write_text(KERNELS + {"newest": NEWEST, "older": OLDER}[release])
+    (stub / "__init__.py").write_text(KERNELS)
 
     package = Path(importlib.util.find_spec("sglang").origin).parent
     connector = package / "srt" / "disaggregation" / "nixl" / "conn.py"

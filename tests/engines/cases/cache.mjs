@@ -44,16 +44,18 @@ export default [
     name: 'predicted = cached, through evictions',
     engines: ['vllm'],
     run: async (suite) => {
-      const documents = Array.from({ length: 6 }, (_, d) => Array.from({ length: 40 }, (_, i) => `Document ${d}, line ${i}.`).join(' '));
-      const body = (d) => chat(documents[d], { max_tokens: 1 });
-      let hits = 0;
-      for (const d of [0, 1, 2, 0, 3, 4, 1, 5, 0, 2, 5, 5]) {
+      // Together they are more than the cache holds, so the first ones have gone when the last one has come.
+      const documents = Array.from({ length: 14 }, (_, d) => Array.from({ length: 40 }, (_, i) => `Document ${d}, line ${i}.`).join(' '));
+      const asked = async (d) => {
         await until('the events have been read', async () => (await suite.baton.metric('baton_kv_feed_lag_seconds').catch(() => 0)) < 1);
-        const { predicted, cached } = await cachedTokens(suite, body(d));
+        const { predicted, cached } = await cachedTokens(suite, chat(documents[d], { max_tokens: 1 }));
         assert.equal(predicted, cached, `document ${d}`);
-        hits += cached > 0 ? 1 : 0;
-      }
-      assert.ok(hits >= 4, `${hits} hits`);
+        return cached;
+      };
+      for (const d of documents.keys()) await asked(d);
+      const hits = [];
+      for (const d of [13, 12, 0, 1, 13, 0]) hits.push((await asked(d)) > 100);
+      assert.deepEqual(hits, [true, true, false, false, true, true], 'the oldest were evicted, the newest not');
     },
   },
 ];

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { Call } from '../../process/support/call.mjs';
 import { fetchText } from '../../process/support/http.mjs';
 import { inTime, until } from '../../process/support/process.mjs';
-import { BLOCK, MODEL } from '../support/servers.mjs';
+import { blockOf, MODEL } from '../support/servers.mjs';
 import { ask, chat, completion, readStream, streamed } from '../support/suite.mjs';
 
 const OTHER = { vllm: 'sglang', sglang: 'vllm' };
@@ -47,7 +47,7 @@ export default [
       for (const server of suite.workers) {
         const { number } = await suite.baton.workerAt(server);
         const { engine_facts: said } = JSON.parse(await fetchText(suite.baton.admin, `/workers/${number}`));
-        assert.deepEqual({ engine: said.engine, block: said.block_size }, { engine: server.engine, block: BLOCK[server.engine] });
+        assert.deepEqual({ engine: said.engine, block: said.block_size }, { engine: server.engine, block: blockOf(server) });
       }
     },
   },

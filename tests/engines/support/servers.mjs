@@ -13,7 +13,8 @@ const SERVE = here('../serve');
 const START_WITHIN = 300_000;
 export const MODEL = 'tiny';
 export const MAX_MODEL_LEN = { vllm: 2048, sglang: 4096 };
-export const BLOCK = { vllm: 32, sglang: 16 };
+/** Tokens per block. SGLang 0.5.18 has larger ones on GPUs only. */
+export const blockOf = ({ engine, release }) => (engine === 'vllm' ? 32 : release === 'newest' ? 16 : 1);
 
 /** The tokenizer of the model that real servers serve: from the installed model, or the same files of the golden tests. */
 export const tokenizerOf = (folder) =>
@@ -167,7 +168,7 @@ export class SimServer extends Server {
   async #run(more) {
     const { engine, role } = this;
     const tools = engine === 'vllm' ? { toolCallParser: 'hermes', enableAutoToolChoice: true } : {};
-    const sizes = { maxModelLen: MAX_MODEL_LEN[engine], blockSize: BLOCK[engine] };
+    const sizes = { maxModelLen: MAX_MODEL_LEN[engine], blockSize: blockOf(this), ...(engine === 'vllm' ? { blocks: 128 } : {}) };
     const older = this.release === 'newest' ? {} : { release: this.release };
     const flags = { engine, ...older, role, model: MODEL, tokenizer: tokenizerOf(), ...sizes, ...tools, ...this.flags };
     const start = () => Sim.telling(this.scenario, { ...flags, maxSeqs: 16, decodeMs: 5, minOutput: 64, maxOutput: 128, ...more });
