@@ -138,7 +138,7 @@ const Dialect& dialect_of(model::HandoffMode mode);
 wire::SplicedBody plain_body(const ClientCall& call, model::Engine engine);
 
 // The first hand-off field a client has put in, for those who refuse such requests. A null says
-// nothing and does not count.
+// nothing and does not count, but hides no other member of the same name.
 std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body);
 
 }  // namespace baton::engine

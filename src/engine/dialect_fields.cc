@@ -3,6 +3,7 @@
 #include "engine/dialect_fields.h"
 
 #include "wire/json_array.h"
+#include "wire/json_text.h"
 
 #include <fmt/format.h>
 
@@ -102,13 +103,47 @@ std::string settings_of(const wire::JsonObject& body) {
   return found;
 }
 
-bool has_settings_only(const wire::JsonObject& body) {
-  const auto params = body.find_object(kTransferParams);
+// `raw` is what a client has for kv_transfer_params.
+bool is_settings_only(std::string_view raw) {
+  const auto params = wire::JsonObject::within(raw);
+  bool any = false;
+  bool only = params.has_value();
   if (!params) return false;
-  bool only = !settings_of(body).empty();
-  params->each(
-      [&](std::string_view key, std::string_view) { only = only && key.starts_with(kSettings); });
-  return only;
+  params->each([&](std::string_view key, std::string_view) {
+    any = true;
+    only = only && key.starts_with(kSettings);
+  });
+  return any && only;
+}
+
+// vLLM 0.32 makes engine arguments of the members of `vllm_xargs`, so these stand for the fields of
+// the same names; the last one has the engine tell KV events of blocks that it had before.
+constexpr std::string_view kXargs = "vllm_xargs";
+struct EngineArgument {
+  std::string_view name;
+  std::string_view path;
+};
+constexpr std::array<EngineArgument, 3> kEngineArguments{
+    {{"kv_transfer_params", "vllm_xargs.kv_transfer_params"},
+     {"ec_transfer_params", "vllm_xargs.ec_transfer_params"},
+     {"kv_cache_report_mode", "vllm_xargs.kv_cache_report_mode"}}};
+
+// `raw` is what a client has for vllm_xargs.
+std::optional<std::string_view> engine_argument_in(std::string_view raw) {
+  const auto arguments = wire::JsonObject::within(raw);
+  if (!arguments) return std::nullopt;
+  const auto found = std::ranges::find_if(
+      kEngineArguments, [&](const EngineArgument& one) { return arguments->has(one.name); });
+  return found == kEngineArguments.end() ? std::nullopt : std::optional(found->path);
+}
+
+void remove_engine_arguments(wire::JsonSplice& splice, const wire::JsonObject& body) {
+  const auto raw = body.find(kXargs);
+  if (!raw || !engine_argument_in(*raw)) return;
+  const auto arguments = wire::JsonObject::within(*raw);
+  wire::JsonSplice rest(*arguments);
+  for (const EngineArgument& argument : kEngineArguments) rest.remove(argument.name);
+  splice.set(kXargs, rest.build().joined());
 }
 
 // `params` must be a JSON object.
@@ -144,6 +179,7 @@ wire::JsonSplice leg_body(const ClientCall& call, model::Engine engine) {
   wire::JsonSplice splice(call.body);
   for (const std::string_view field : kHandoffFields) splice.remove(field);
   for (const std::string_view field : kRouterFields) splice.remove(field);
+  if (engine == model::Engine::Vllm) remove_engine_arguments(splice, call.body);
   for (const std::string& field : call.stripped) splice.remove(field);
   if (!call.model.empty()) splice.set("model", wire::json_quote(call.model));
   if (call.choice) select_choice(splice, call.body, *call.choice);
@@ -170,13 +206,18 @@ void remove_stream_options(wire::JsonSplice& splice, const wire::JsonObject& bod
 }  // namespace
 
 std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body) {
-  for (const std::string_view field : kHandoffFields) {
-    const auto value = body.find(field);
-    if (!value || *value == "null") continue;
-    if (field == kTransferParams && has_settings_only(body)) continue;
-    return field;
-  }
-  return std::nullopt;
+  std::optional<std::string_view> found;
+  body.each([&](std::string_view key, std::string_view value) {
+    if (found || value == "null") return;
+    const std::string name = wire::unescape(key);
+    if (name == kXargs) {
+      found = engine_argument_in(value);
+    } else if (name != kTransferParams || !is_settings_only(value)) {
+      const auto* const field = std::ranges::find(kHandoffFields, name);
+      if (field != kHandoffFields.end()) found = *field;
+    }
+  });
+  return found;
 }
 
 bool says_something(std::optional<std::string_view> raw) {

@@ -14,13 +14,14 @@
 
 namespace baton::engine {
 
-// Fields that carry a hand-off or choose a rank, in any dialect. A client has no business with
-// them: it could read another request's KV cache. Of kv_transfer_params LMCache's settings of the
-// request (`lmcache.…`) are the client's, and every leg to vLLM has them.
-inline constexpr std::array<std::string_view, 10> kHandoffFields{
-    "kv_transfer_params", "bootstrap_host",      "bootstrap_port",         "bootstrap_room",
-    "decode_tp_size",     "bootstrap_pair_key",  "disagg_prefill_dp_rank", "routed_dp_rank",
-    "data_parallel_rank", "disaggregated_params"};
+// Fields that carry a hand-off or choose a rank, in any dialect, as of vLLM 0.32 and
+// SGLang 0.5.23. A client has no business with them: it could read another request's KV cache. Of
+// kv_transfer_params LMCache's settings of the request (`lmcache.…`) are the client's, and every leg
+// to vLLM has them.
+inline constexpr std::array<std::string_view, 11> kHandoffFields{
+    "kv_transfer_params", "ec_transfer_params", "bootstrap_host",      "bootstrap_port",
+    "bootstrap_room",     "decode_tp_size",     "bootstrap_pair_key",  "disagg_prefill_dp_rank",
+    "routed_dp_rank",     "data_parallel_rank", "disaggregated_params"};
 
 // Whether a member is there and neither null nor empty.
 bool says_something(std::optional<std::string_view> raw);

@@ -112,6 +112,31 @@ TEST(ConnectorSettings, AreNoHandoffField) {
             "bootstrap_room");
 }
 
+// vLLM takes them for the fields of the same names.
+TEST(EngineArguments, OfTheRouterAreTakenOutOfTheClients) {
+  const ClientRequest request(
+      Api::Chat,
+      R"({"vllm_xargs":{"kv_transfer_params":"x"},"vllm_xargs":{"kv\u005ftransfer_params":"x",)"
+      R"("mine":1,"ec_transfer_params":["y"],"kv_cache_report_mode":"full"}})");
+  EXPECT_EQ(plain(request.call), json(R"({"vllm_xargs":{"mine":1}})"));
+  for (const auto mode :
+       {model::HandoffMode::NixlPull, model::HandoffMode::NixlPush, model::HandoffMode::Mooncake}) {
+    const Dialect& dialect = dialect_of(mode);
+    EXPECT_EQ(json(dialect.prefill_body(request.call, {}))["vllm_xargs"], json(R"({"mine":1})"));
+    EXPECT_EQ(json(dialect.decode_body(request.call, {}, PrefillOutcome{.handoff = "{}"},
+                                       DecodePurpose::Answer))["vllm_xargs"],
+              json(R"({"mine":1})"));
+  }
+}
+
+TEST(EngineArguments, OfTheClientsOwnStayAsTheyAre) {
+  for (const char* const body : {R"({"vllm_xargs":{"ngram_size":3}})", R"({"vllm_xargs":null})",
+                                 R"({"vllm_xargs":"odd"})"}) {
+    const ClientRequest request(Api::Chat, body);
+    EXPECT_EQ(plain(request.call), json(body));
+  }
+}
+
 TEST(TokenIds, AreAskedForWhereTheEngineStreamsThem) {
   const ClientRequest chat(Api::Chat, R"({"return_token_ids":false})");
   const ClientRequest text(Api::Completions, "{}");

@@ -239,6 +239,13 @@ TEST(HandoffFieldIn, NamesTheFieldAClientShouldNotHaveSent) {
       {R"({"routed_dp_rank":1})", "routed_dp_rank"},
       {R"({"disaggregated_params":{"a":1}})", "disaggregated_params"},
       {R"({"disaggregated_params":null})", std::nullopt},
+      {R"({"bootstrap_room":1,"bootstrap_room":null})", "bootstrap_room"},
+      {R"({"ec_transfer_params":{}})", "ec_transfer_params"},
+      {R"({"vllm_xargs":{"a":1}})", std::nullopt},
+      {R"({"vllm_xargs":"kv_transfer_params"})", std::nullopt},
+      {R"({"vllm_xargs":{"a":1,"kv_transfer\u005fparams":"x"}})", "vllm_xargs.kv_transfer_params"},
+      {R"({"vllm_xargs":{"ec_transfer_params":1},"vllm_xargs":{}})",
+       "vllm_xargs.ec_transfer_params"},
       {R"({"nvext":{"a":1}})", std::nullopt},
       {R"({"messages":[{"kv_transfer_params":1}]})", std::nullopt},
   };
