@@ -4,6 +4,7 @@
 
 #include "pipeline/error_body.h"
 
+#include <boost/asio/ip/address.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,6 +36,19 @@ bool is_safe_id(std::string_view id) {
   return !id.empty() && id.size() <= kLongestRequestId && std::ranges::all_of(id, [](char c) {
     return c > ' ' && c < 0x7f && c != '"' && c != '\\';
   });
+}
+
+// Whether a Host names this machine whatever a name server says.
+bool is_own_name(std::string_view host) {
+  const std::size_t colon = host.rfind(':');
+  const bool bracketed = host.starts_with('[');
+  if (colon != std::string_view::npos && (!bracketed || host[colon - 1] == ']'))
+    host = host.substr(0, colon);
+  if (bracketed && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  boost::system::error_code error;
+  boost::asio::ip::make_address(std::string(host), error);
+  constexpr std::string_view kLocalhost = "localhost";
+  return !error || wire::equal_ignoring_case(host, kLocalhost);
 }
 
 }  // namespace
@@ -132,6 +146,14 @@ Result<std::string> HttpSession::admit(Access access) const {
     return fail(Errc::Forbidden,
                 "without keys this is not answered to web pages: set admin_keys_file in the "
                 "configuration, and send a key of it as \"Authorization: Bearer KEY\"");
+  }
+  // A page whose name was made to point here says nothing of where it is from, but by which name it
+  // calls.
+  if (const auto host = headers.find("host"); host && !is_own_name(*host)) {
+    return fail(Errc::Forbidden,
+                "without keys this is answered only where it is called by an IP address or as "
+                "localhost: do so, or set admin_keys_file in the configuration, and send a key of "
+                "it as \"Authorization: Bearer KEY\"");
   }
   return std::string();
 }

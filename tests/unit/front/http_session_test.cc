@@ -7,6 +7,7 @@
 #include "unit/front/raw_client.h"
 
 #include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -346,10 +347,32 @@ TEST_F(HttpSessionTest, WithoutKeysOperatorsAreThoseOnThisMachine) {
 
   loopback = true;
   begin();
-  client->send("GET /own HTTP/1.1\r\nHost: h\r\n\r\n");
+  client->send("GET /own HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(receive(1), StartsWith("HTTP/1.1 200 OK\r\n"));
-  client->send("GET /own HTTP/1.1\r\nHost: h\r\nOrigin: http://evil.example\r\n\r\n");
+  client->send("GET /own HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n");
   EXPECT_THAT(receive(2), HasSubstr("HTTP/1.1 403 Forbidden\r\n")) << "a page is not an operator";
+}
+
+// A page can have its own name point here, and is then no stranger to the browser.
+TEST_F(HttpSessionTest, WithoutKeysOperatorsCallByAnAddressOrAsLocalhost) {
+  loopback = true;
+  const std::pair<const char*, const char*> cases[] = {{"localhost", "200"},
+                                                       {"LOCALHOST:8081", "200"},
+                                                       {"127.0.0.1:8081", "200"},
+                                                       {"10.0.0.7", "200"},
+                                                       {"[::1]", "200"},
+                                                       {"[::1]:8081", "200"},
+                                                       {"evil.example", "403"},
+                                                       {"evil.example:8081", "403"},
+                                                       {"localhost.evil.example", "403"},
+                                                       {"1.2.3.4.evil.example", "403"}};
+  for (const auto& [host, status] : cases) {
+    begin();
+    client->send(fmt::format("GET /own HTTP/1.1\r\nHost: {}\r\n\r\n", host));
+    EXPECT_THAT(receive(1), StartsWith(fmt::format("HTTP/1.1 {} ", status))) << host;
+    client->close();
+    run_until([this] { return ended; });
+  }
 }
 
 TEST_F(HttpSessionTest, WithKeysOperatorsAreThoseWhoHaveOne) {

@@ -72,7 +72,7 @@ struct ListenerTest : test::IoFixture {
 
 TEST_F(ListenerTest, KnowsWhoCallsFromItsOwnMachine) {
   RawClient client = connect();
-  client.send("GET /own HTTP/1.1\r\nHost: h\r\n\r\n");
+  client.send("GET /own HTTP/1.1\r\nHost: localhost\r\n\r\n");
   run_until([&] { return client.received().ends_with("own") || client.ended(); });
   EXPECT_THAT(client.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
