@@ -90,7 +90,7 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
                             .metrics = services_.http_metrics,
                             .random = [this] { return random_(); }},
       front::Listener::Gate{services_.client_connections, config.limits.connections},
-      services_.tls.get());
+      services_.tls ? &services_.tls->context() : nullptr);
   listener_->start();
   lag_.start();
   thread_ = std::thread([this] {
@@ -100,7 +100,10 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
 }
 
 void IoThread::finish() {
-  boost::asio::post(io_, [this] { listener_->finish(); });
+  boost::asio::post(io_, [this] {
+    listener_->finish();
+    handoff_.finish();
+  });
 }
 
 void IoThread::stop(const Error& reason) {

@@ -117,24 +117,11 @@ Result<void> Router::start() {
 }
 
 Result<void> Router::load_tls() {
-  const auto& tls = services_.config.tls;
-  if (!tls) return {};
-  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
-  boost::system::error_code error;
-  context->set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, error);
-  context->use_certificate_chain_file(tls->certificate, error);
-  if (error) {
-    return fail(Errc::Internal,
-                fmt::format("tls.certificate: cannot read a PEM certificate chain from {}: {}",
-                            tls->certificate, error.message()));
-  }
-  context->use_private_key_file(tls->key, asio::ssl::context::pem, error);
-  if (error) {
-    return fail(Errc::Internal,
-                fmt::format("tls.key: {} is not the PEM key of that certificate: {}", tls->key,
-                            error.message()));
-  }
-  services_.tls = std::move(context);
+  if (!services_.config.tls) return {};
+  auto loaded = ServerTls::load(control_, *services_.config.tls, log_);
+  if (!loaded) return fail(std::move(loaded.error()));
+  services_.tls = std::move(*loaded);
+  services_.tls->follow();
   return {};
 }
 
@@ -231,6 +218,7 @@ void Router::await_hangup() {
   hangup_.async_wait([this](boost::system::error_code error, int) {
     if (error) return;
     if (file_) file_->reload();
+    if (services_.tls) services_.tls->reload();
     await_hangup();
   });
 }
@@ -291,6 +279,7 @@ void Router::end() {
   self_test_.stop();
   admin_pool_.shut_down();
   if (file_) file_->stop();
+  if (services_.tls) services_.tls->stop();
   for (const auto& source : sources_) source->stop();
   signals_.cancel();
   hangup_.cancel();

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "app/server_tls.h"
 #include "config/config.h"
 #include "fleet/fleet.h"
 #include "front/api_keys.h"
@@ -14,8 +15,6 @@
 #include "pipeline/tokenizers.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
-
-#include <boost/asio/ssl.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -45,7 +44,7 @@ struct Services {
   front::HttpMetrics http_metrics;
   handoff::TicketSource tickets;
   handoff::DecisionLog decisions;
-  std::unique_ptr<boost::asio::ssl::context> tls;  // null: plain
+  std::unique_ptr<ServerTls> tls;  // null: plain
   std::atomic<std::size_t> client_connections{0};
   std::atomic<bool> draining{false};
   std::int64_t started_at;  // seconds since 1970

@@ -12,13 +12,18 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace baton::config {
 
+// Keys that nobody can find out later, and data that nobody can change unseen.
+inline constexpr std::string_view kModernCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
 struct Tls {
-  std::string certificate;  // PEM file with the chain
-  std::string key;          // PEM file
+  std::string certificate;              // PEM file with the chain
+  std::string key;                      // PEM file
+  std::string ciphers{kModernCiphers};  // of TLS 1.2, in OpenSSL's words
   bool operator==(const Tls&) const = default;
 };
 

@@ -18,6 +18,7 @@ constexpr std::array kKeys{
     Key{"admin", "--admin", "address", "none", "Where health, readiness and metrics are served, and workers shown and changed; off when absent."},
     Key{"tls.certificate", "--tls.certificate", "string", "none", "PEM file with the certificate chain of the client listener; needs tls.key."},
     Key{"tls.key", "--tls.key", "string", "none", "PEM file with the private key of that certificate; needs tls.certificate."},
+    Key{"tls.ciphers", "--tls.ciphers", "string", "ECDHE+AESGCM:ECDHE+CHACHA20", "Ciphers of TLS 1.2, as OpenSSL lists them; those of TLS 1.3 are always there."},
     Key{"api_keys", "", "list", "none", "Keys clients may send as bearer token; without any, everybody may come in."},
     Key{"api_keys_file", "--api-keys-file", "string", "none", "File with more API keys, one a line; blank lines and lines that begin with # are left out."},
     Key{"admin_keys", "", "list", "none", "Keys that calls of the admin address must send as bearer token, /health, /ready and /metrics excepted; without any, calls that show or change workers are taken from loopback only."},

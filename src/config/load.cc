@@ -113,6 +113,7 @@ void read_tls(const Node& root, const Section& section, std::optional<Tls>& tls,
   Tls read;
   section.read("certificate", read.certificate, parse_path);
   section.read("key", read.key, parse_path);
+  section.read("ciphers", read.ciphers, parse_name);
   for (const std::string_view needed : {"certificate", "key"}) {
     if (node->find(needed) != nullptr) continue;
     problems.add(*node, "tls",

@@ -27,6 +27,7 @@ constexpr std::array kSettings{
     Setting{"admin", same<[](const Config& c) { return c.admin; }>},
     Setting{"tls.certificate", same<[](const Config& c) { return tls(c).certificate; }>},
     Setting{"tls.key", same<[](const Config& c) { return tls(c).key; }>},
+    Setting{"tls.ciphers", same<[](const Config& c) { return tls(c).ciphers; }>},
     Setting{"api_keys", same<[](const Config& c) { return c.api_keys; }>},
     Setting{"admin_keys", same<[](const Config& c) { return c.admin_keys; }>},
     Setting{"threads", same<[](const Config& c) { return c.threads; }>},

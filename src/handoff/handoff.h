@@ -15,6 +15,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -30,6 +31,8 @@ struct Options {
   // Members of clients' bodies that no worker gets.
   std::vector<std::string> stripped_fields = {};
   model::TrtllmAuth trtllm_auth = {};
+  // How long a release is tried again: as long as vLLM keeps blocks that nobody fetches.
+  std::chrono::milliseconds release_for = std::chrono::seconds(30);
 };
 
 // Role. The prefill router: gets a request through prefill and decode, in the order and with the
@@ -46,6 +49,9 @@ class Handoff {
   // Until a worker is about to answer, or the request has failed.
   boost::asio::awaitable<Result<Answer>> run(Job job, Trail& trail, Cancellation& cancellation);
 
+  // The process is about to end: what cannot be released soon is left to its lease.
+  void finish() { options_.release_for = std::min(options_.release_for, kReleaseSoon); }
+
   // The worker has gone.
   void forget(model::WorkerId worker) { peers_.forget(worker); }
 
@@ -53,6 +59,9 @@ class Handoff {
 
  private:
   friend class Run;
+  static constexpr std::chrono::milliseconds kReleaseSoon{1500};
+
+  std::chrono::milliseconds release_for() const { return options_.release_for; }
 
   engine::UpstreamPool& pool_;
   net::TaskGroup& tasks_;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader that pauses costs the router no memory and loses nothing; and the same bytes over TLS.
+// A reader that pauses costs the router no memory and loses nothing.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
 
 import { FakeEngine, bulkStream } from './support/fake_engine.mjs';
-import { Fleet, Router } from './support/fleet.mjs';
+import { Router } from './support/fleet.mjs';
 import { RawConnection, readAnswer, wire } from './support/http.mjs';
 import { inTime, until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
-import { expectedAnswer } from './support/text.mjs';
 
 const CHAT = '/v1/chat/completions';
 const EVENTS = 12_000;
@@ -61,26 +58,4 @@ scenario('a client that stops reading', async (s) => {
   const expected = Array.from({ length: EVENTS }, (_, i) => `${i}:${'x'.repeat(EVENT_BYTES)};`).join('');
   assert.ok(answer.text === expected, 'every byte arrived in order');
   connection.destroy();
-});
-
-scenario('TLS', async (s) => {
-  const certificate = s.file('certificate.pem');
-  const key = s.file('key.pem');
-  await promisify(execFile)('openssl', [
-    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1',
-    '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate,
-  ]);
-  const { router } = await Fleet.start(s, { config: { tls: { certificate, key } } });
-  const trust = { ca: await readFile(certificate), servername: 'localhost' };
-  const connection = await RawConnection.open(router.address, trust);
-  for (const text of ['first over TLS', 'second over TLS']) {
-    connection.write(wire('POST', CHAT, {}, JSON.stringify(chat(text))));
-    const answer = readAnswer(await inTime('an answer over TLS', connection.response()));
-    assert.equal(answer.text, expectedAnswer(chat(text)).choices[0].text);
-    assert.ok(answer.done);
-  }
-  connection.destroy();
-  const plain = (await RawConnection.open(router.address)).write(wire('GET', '/v1/models'));
-  await inTime('plain text is turned away', plain.closed());
-  plain.destroy();
 });

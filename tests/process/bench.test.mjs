@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // baton bench against simulated engines and through the router.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
 
+import { makeCertificate } from './support/certificate.mjs';
 import { Fleet, Sim } from './support/fleet.mjs';
 import { Process, until } from './support/process.mjs';
 import { openReport } from './support/report_page.mjs';
@@ -214,10 +213,7 @@ scenario('through the router: workers, its own figures, report and comparison', 
 
 scenario('https, with a certificate that is trusted and one that is not', async (s) => {
   const [certificate, key] = [s.file('certificate.pem'), s.file('key.pem')];
-  await promisify(execFile)('openssl', [
-    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1',
-    '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate,
-  ]);
+  await makeCertificate(certificate, key);
   const { router } = await Fleet.start(s, { counts: { aggregated: 1 }, config: { tls: { certificate, key } } });
   const flags = ['--model', 'demo', '--concurrency', '2', '--requests', '10', '--output-tokens', '5'];
   const trusted = await bench(s, `https://${router.address}`, [...flags, '--ca-file', certificate]);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real etcd of one member, and a client of its JSON gateway that shares nothing with ours.
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import https from 'node:https';
-import { promisify } from 'node:util';
 
+import { makeCertificate } from './certificate.mjs';
 import { freePort } from './ports.mjs';
 import { Process, until } from './process.mjs';
 
@@ -18,17 +17,6 @@ function prefixEnd(prefix) {
   const bytes = Buffer.from(prefix);
   bytes[bytes.length - 1] += 1;
   return bytes.toString('base64');
-}
-
-/**
- * A certificate that is its own authority, for the server and for a client. It has no common name: with users switched
- * on, the gateway turns a client's certificate with one away.
- */
-async function makeCertificate(certificate, key) {
-  await promisify(execFile)('openssl', [
-    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1',
-    '-subj', '/O=baton', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', certificate,
-  ]);
 }
 
 export class Etcd {
