@@ -7,6 +7,7 @@
 #include "engine/trtllm_auth.h"
 #include "engine/vllm_dialect.h"
 #include "net/await.h"
+#include "wire/http_status.h"
 
 #include <fmt/format.h>
 
@@ -414,8 +415,8 @@ awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worke
                                                 worker.authority(), headers, body.size(), own);
   auto sent = co_await exchange.send(head, body.pieces());
   if (!sent) co_return fail(std::move(sent.error()));
-  const int status = exchange.head().status;
-  if (status >= 200 && status < 300) co_return Result<void>{};
+  // No engine means anything by another success, and a client would take it for a whole answer.
+  if (exchange.head().status == wire::kOk) co_return Result<void>{};
   auto refusal = co_await exchange.read_all(handoff_.options_.response_bytes);
   if (error_type && refusal) *error_type = engine::error_type_of(*refusal);
   co_return fail(engine::read_refusal(exchange.head(), std::move(refusal)));

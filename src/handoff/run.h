@@ -78,6 +78,10 @@ class Run : public std::enable_shared_from_this<Run> {
     wire::Headers headers;
     std::optional<engine::Progress> progress;
   };
+  struct ReleaseTries {
+    fleet::Excluded failed;
+    int in_vain = 0;  // waited for until their time was over
+  };
 
   void tell(const Input& input);
   void perform(Action action);
@@ -111,6 +115,8 @@ class Run : public std::enable_shared_from_this<Run> {
   void send_release(Release release);
   void send_held_releases();
   awaitable<void> release_leg(Release release);
+  // True where there is nothing left to do.
+  awaitable<bool> try_release(const Release& release, ReleaseTries& tries);
   awaitable<void> find_holder_again(Release& release);
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
                                std::optional<std::uint32_t> rank, const wire::Headers& headers,

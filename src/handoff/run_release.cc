@@ -8,6 +8,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -17,8 +18,8 @@
 namespace baton::handoff {
 namespace {
 
-constexpr int kReleaseAttempts = 5;
-constexpr std::chrono::milliseconds kReleasePause{100};  // after the first; doubled each time
+constexpr std::chrono::milliseconds kFirstPause{100};  // doubled each time
+constexpr std::chrono::milliseconds kLongestPause{2000};
 
 }  // namespace
 
@@ -56,10 +57,24 @@ void Run::send_release(Release release) {
   }(shared_from_this(), std::move(release)));
 }
 
+awaitable<void> Run::release_leg(Release release) {
+  ReleaseTries tries{.failed = selection_.blame().suspected_decodes()};
+  const auto begun = std::chrono::steady_clock::now();
+  // Who holds the blocks, or all who could fetch them, may be away for a while.
+  for (auto pause = kFirstPause; std::chrono::steady_clock::now() < begun + handoff_.release_for();
+       pause = std::min(2 * pause, kLongestPause)) {
+    co_await find_holder_again(release);
+    if (co_await try_release(release, tries)) co_return;
+    co_await net::pause(pause);
+  }
+}
+
 // A worker that is slow to take the blocks is waited for, where closing its leg frees them, too: a
 // second leg would ask for what another request may have by then.
-awaitable<void> Run::release_leg(Release release) {
-  fleet::Excluded tried = selection_.blame().suspected_decodes();
+awaitable<bool> Run::try_release(const Release& release, ReleaseTries& tries) {
+  auto booking =
+      selection_.releaser(*release.pool, release.workers, release.transfer, tries.failed);
+  if (!booking) co_return false;
   const engine::Dialect& dialect = engine::dialect_of(release.mode);
   const engine::Dialect& workers = engine::dialect_of(release.workers);
   const std::chrono::milliseconds grace = handoff_.options_.grace;
@@ -67,43 +82,35 @@ awaitable<void> Run::release_leg(Release release) {
       workers.frees_blocks({.how = engine::DecodeEnd::How::Closed})
           ? handoff_.options_.timeouts
           : engine::ExchangeTimeouts{.first_byte = grace, .idle = grace};
+  const fleet::Worker& worker = booking->worker();
+  const engine::ClientCall wanted = call(worker, engine::Leg::Continue, release.material,
+                                         release.progress ? &*release.progress : nullptr);
+  const wire::SplicedBody body =
+      dialect.decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
+  engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint}, timeouts);
+  const auto sent_at = Suspects::Clock::now();
+  std::string error_type;
+  const auto sent = co_await send(
+      exchange, worker, booking->rank(), release.headers, body, release.ticket.request_id,
+      signature(release.mode, release.ticket, release.outcome), &error_type);
+  if (sent) {  // the one token is there, so the blocks have been taken
+    co_await exchange.read_all(handoff_.options_.response_bytes);
+    co_return true;
+  }
+  if (sent.error().code() == Errc::ShuttingDown) co_return true;
+  if (workers.frees_blocks(end_of(exchange, worker, sent.error(), std::move(error_type))))
+    co_return true;
+  if (co_await has_ended(worker, sent.error(), exchange)) {
+    const auto request = Suspects::request_of(release.material.body->object().text());
+    if (job_.counters.suspects.ended(request, worker.id(), sent_at, Suspects::Clock::now()) >=
+        Suspects::kTooMany)
+      co_return true;
+  }
+  tries.failed.push_back(worker.id());
   // One that waits in vain for blocks that were surely held may hang; a second one shows that nobody
   // holds them any more.
   const int patience = release.outcome.handoff.empty() ? 1 : 2;
-  int waited_in_vain = 0;
-  for (int attempt = 0; attempt < kReleaseAttempts; ++attempt) {
-    // Who holds the blocks, or all who could fetch them, may be away for a moment only.
-    if (attempt > 0) co_await net::pause(kReleasePause * (1 << (attempt - 1)));
-    co_await find_holder_again(release);
-    auto booking = selection_.releaser(*release.pool, release.workers, release.transfer, tried);
-    if (!booking) co_return;
-    const fleet::Worker& worker = booking->worker();
-    const engine::ClientCall wanted = call(worker, engine::Leg::Continue, release.material,
-                                           release.progress ? &*release.progress : nullptr);
-    const wire::SplicedBody body = dialect.decode_body(wanted, release.ticket, release.outcome,
-                                                       engine::DecodePurpose::Release);
-    engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint}, timeouts);
-    const auto sent_at = Suspects::Clock::now();
-    std::string error_type;
-    const auto sent = co_await send(
-        exchange, worker, booking->rank(), release.headers, body, release.ticket.request_id,
-        signature(release.mode, release.ticket, release.outcome), &error_type);
-    if (sent) {  // the one token is there, so the blocks have been taken
-      co_await exchange.read_all(handoff_.options_.response_bytes);
-      co_return;
-    }
-    if (workers.frees_blocks(end_of(exchange, worker, sent.error(), std::move(error_type))))
-      co_return;
-    if (co_await has_ended(worker, sent.error(), exchange)) {
-      const auto request = Suspects::request_of(release.material.body->object().text());
-      if (job_.counters.suspects.ended(request, worker.id(), sent_at, Suspects::Clock::now()) >=
-          Suspects::kTooMany)
-        co_return;
-    }
-    const bool in_vain = sent.error().code() == Errc::EngineTimeout;
-    if (in_vain && ++waited_in_vain == patience) co_return;
-    tried.push_back(worker.id());
-  }
+  co_return sent.error().code() == Errc::EngineTimeout && ++tries.in_vain == patience;
 }
 
 // Legs that are sent at once say who the prefill worker was when it was asked: it may have begun

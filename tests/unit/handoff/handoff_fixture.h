@@ -59,7 +59,10 @@ struct HandoffFixture : test::IoFixture {
     fleet = std::make_unique<fleet::Fleet>(config, metrics, log);
     handoff = std::make_unique<Handoff>(
         pool, tasks, tickets, [this] { return ++draws; }, metrics, decisions,
-        Options{.timeouts = timeouts, .grace = grace, .response_bytes = 1024 * 1024});
+        Options{.timeouts = timeouts,
+                .grace = grace,
+                .response_bytes = 1024 * 1024,
+                .release_for = release_for});
   }
   void serve(Engine engine, const std::vector<std::pair<Role, model::Endpoint>>& workers) {
     std::vector<model::WorkerSpec> specs;
@@ -137,6 +140,7 @@ struct HandoffFixture : test::IoFixture {
   engine::ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5),
                                     .idle = std::chrono::seconds(5)};
   std::chrono::milliseconds grace = std::chrono::seconds(5);
+  std::chrono::milliseconds release_for = std::chrono::seconds(1);
   config::Model options = test::model_in_turn();
   config::Config config;
   telemetry::Registry metrics;

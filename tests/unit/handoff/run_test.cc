@@ -243,6 +243,21 @@ TEST_F(RunTest, ADecodeThatBreaksBeforeItsFirstTokenHasTheBlocksReleasedAndAllRe
   EXPECT_EQ(counters.wasted_prefill_tokens.value(), 18U) << "what was computed twice";
 }
 
+TEST_F(RunTest, AnotherSuccessThan200IsAFailureOfTheWorker) {
+  release_for = std::chrono::milliseconds(1);  // there is nobody else to release it
+  for (const int status : {201, 202, 204, 206}) {
+    const FakeEngine odd(test::always(response(status, status == 204 ? "" : "half")));
+    config.models.clear();
+    serve_vllm({prefill.endpoint()}, {odd.endpoint()});
+    ask(Api::Completions, kRequest);
+    ASSERT_FALSE(*answer) << status;
+    EXPECT_EQ(answer->error().code(), Errc::EngineFailed);
+    EXPECT_THAT(answer->error().message(), testing::HasSubstr(std::to_string(status)));
+    answer.reset();
+    wait_for_legs();
+  }
+}
+
 TEST_F(RunTest, ADecodeThatRefusesTheRequestHasTheBlocksReleased) {
   const FakeEngine refusing(test::always(response(400, R"({"message":"bad n"})")));
   serve_vllm({prefill.endpoint()}, {refusing.endpoint(), decode.endpoint()});
@@ -312,6 +327,50 @@ TEST_F(RunTest, APrefillThatEndsTheRequestHasItsBlocksReleased) {
   EXPECT_EQ(release["kv_transfer_params"], json(R"({"a":1})"));
   EXPECT_EQ(counters.releases.value(), 1U);
   EXPECT_EQ(in_flight(), 0);
+}
+
+TEST_F(RunTest, BlocksThatNobodyCanTakeNowAreReleasedOnceSomebodyCan) {
+  FakeEngine ending(answers_when_told(
+      response(200, R"({"choices":[{"finish_reason":"stop"}],"kv_transfer_params":{"a":1}})")));
+  release_for = std::chrono::minutes(1);
+  serve_vllm({ending.endpoint()}, {decode.endpoint()});
+  const auto everybody = config.models;
+  auto without_decode = everybody;
+  std::erase_if(without_decode.front().workers,
+                [](const model::WorkerSpec& worker) { return worker.role == Role::Decode; });
+  begin(Api::Completions, kRequest);
+  run_until([&] { return ending.pauses() == 1; });
+  fleet->configure(without_decode);
+  ending.proceed();
+  run_until([this] { return answer.has_value(); });
+  ASSERT_TRUE(*answer);
+  answer.reset();
+  run_until([this] { return counters.releases.value() == 1; });
+  EXPECT_TRUE(decode.requests().empty());
+  fleet->configure(everybody);
+  wait_for_legs();
+  ASSERT_EQ(decode.requests().size(), 1U);
+  EXPECT_EQ(json(decode.requests()[0].body)["max_tokens"], 1);
+}
+
+// The process ends: nobody waits for somebody who may not come.
+TEST_F(RunTest, BlocksThatNobodyCanTakeAreLeftToTheirLeaseWhenTheProcessEnds) {
+  FakeEngine ending(answers_when_told(
+      response(200, R"({"choices":[{"finish_reason":"stop"}],"kv_transfer_params":{"a":1}})")));
+  release_for = std::chrono::hours(1);
+  serve_vllm({ending.endpoint()}, {decode.endpoint()});
+  auto without_decode = config.models;
+  std::erase_if(without_decode.front().workers,
+                [](const model::WorkerSpec& worker) { return worker.role == Role::Decode; });
+  begin(Api::Completions, kRequest);
+  run_until([&] { return ending.pauses() == 1; });
+  fleet->configure(without_decode);
+  ending.proceed();
+  run_until([this] { return counters.releases.value() == 1; });
+  answer.reset();
+  handoff->finish();
+  wait_for_legs();
+  EXPECT_TRUE(decode.requests().empty());
 }
 
 TEST_F(RunTest, APrefillWhoseReasonNobodyKnowsIsHandedOverByItsParameters) {
