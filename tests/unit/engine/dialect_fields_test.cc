@@ -119,13 +119,15 @@ TEST(EngineArguments, OfTheRouterAreTakenOutOfTheClients) {
       R"({"vllm_xargs":{"kv_transfer_params":"x"},"vllm_xargs":{"kv\u005ftransfer_params":"x",)"
       R"("mine":1,"ec_transfer_params":["y"],"kv_cache_report_mode":"full"}})");
   EXPECT_EQ(plain(request.call), json(R"({"vllm_xargs":{"mine":1}})"));
+  PrefillOutcome outcome;
+  outcome.handoff = "{}";
   for (const auto mode :
        {model::HandoffMode::NixlPull, model::HandoffMode::NixlPush, model::HandoffMode::Mooncake}) {
     const Dialect& dialect = dialect_of(mode);
     EXPECT_EQ(json(dialect.prefill_body(request.call, {}))["vllm_xargs"], json(R"({"mine":1})"));
-    EXPECT_EQ(json(dialect.decode_body(request.call, {}, PrefillOutcome{.handoff = "{}"},
-                                       DecodePurpose::Answer))["vllm_xargs"],
-              json(R"({"mine":1})"));
+    EXPECT_EQ(
+        json(dialect.decode_body(request.call, {}, outcome, DecodePurpose::Answer))["vllm_xargs"],
+        json(R"({"mine":1})"));
   }
 }
 
