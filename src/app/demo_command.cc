@@ -153,6 +153,7 @@ int run_demo_command(const DemoOptions& options) {
   telemetry::Logger log(telemetry::Format::Human, telemetry::Level::Info);
   Router router(std::move(*config), {}, log);
   if (const auto started = router.start(); !started) {
+    log.flush();
     return refuse_demo(started.error().message() + " (see baton demo --help)");
   }
   tell(router);

@@ -93,7 +93,10 @@ int run_serve_command(const ServeOptions& options) {
   telemetry::Logger log = make_logger(config->log);
   Router router(std::move(*config), {options.config_file, [options] { return load(options); }},
                 log);
-  if (const auto started = router.start(); !started) return refuse(started.error().message());
+  if (const auto started = router.start(); !started) {
+    log.flush();
+    return refuse(started.error().message());
+  }
 
   log.info("serving",
            {{"address", router.address().to_string()},

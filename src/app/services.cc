@@ -50,6 +50,9 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
                           "Tasks that ended by an exception nobody caught: bugs.")) {
   // From the start, so that a model without requests counts none instead of being absent.
   for (const config::Model& model : config.models) ledger.metrics(model.name);
+  metrics.counter("baton_log_lines_dropped_total",
+                  "Log lines dropped because standard error took no more, or failed.",
+                  log.dropped());
   metrics.collect("baton_cpu_waiting", "Work that waits for a CPU thread.",
                   [this](const telemetry::Registry::Emit& emit) {
                     emit({}, static_cast<std::int64_t>(cpu.waiting()));

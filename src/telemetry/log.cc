@@ -3,20 +3,16 @@
 #include "telemetry/log.h"
 
 #include "telemetry/escape.h"
+#include "telemetry/log_queue.h"
 
 #include <fmt/format.h>
-#include <spdlog/logger.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <iterator>
-#include <mutex>
-#include <utility>
+#include <unistd.h>
 
 namespace baton::telemetry {
 namespace {
@@ -25,32 +21,11 @@ using Buffer = fmt::memory_buffer;
 
 constexpr std::array<std::string_view, 4> kLevelNames{"debug", "info", "warning", "error"};
 constexpr std::array<std::string_view, 4> kAlignedNames{"debug", "info ", "warn ", "error"};
-constexpr std::array kSpdlogLevels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                   spdlog::level::err};
 
-class StringSink final : public spdlog::sinks::base_sink<std::mutex> {
- public:
-  explicit StringSink(std::string& out) : out_(out) {}
-
- private:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    out_.append(line.data(), line.size());
-  }
-  void flush_() override {}
-
-  std::string& out_;
-};
-
-std::unique_ptr<spdlog::logger> make_logger(spdlog::sink_ptr sink) {
-  auto logger = std::make_unique<spdlog::logger>("baton", std::move(sink));
-  // We format the line ourselves; spdlog adds the line's end and writes it in one go.
-  logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
-      "%v", spdlog::pattern_time_type::utc, std::string("\n")));
-  logger->set_level(spdlog::level::trace);
-  return logger;
-}
+// Some thousand lines: what is logged while a reader catches its breath.
+constexpr std::size_t kQueueBytes = std::size_t{1} << 20;
+// At the end of the process, for a reader that has stalled.
+constexpr std::chrono::seconds kLastWords{1};
 
 void append_time(Buffer& out) {
   using namespace std::chrono;
@@ -140,15 +115,27 @@ void append_human(Buffer& out, Level level, std::string_view event, Logger::Fiel
   }
 }
 
+// Whatever the level: what was dropped may have been of any.
+std::string dropped_line(Format format, std::uint64_t lines) {
+  std::string line;
+  Logger log(format, Level::Warning, line);
+  log.warning("log_lines_dropped", {{"lines", static_cast<std::int64_t>(lines)}});
+  return line;
+}
+
 }  // namespace
 
 Logger::Logger(Format format, Level level)
     : format_(format),
       level_(level),
-      sink_(make_logger(std::make_shared<spdlog::sinks::stderr_sink_mt>())) {}
+      dropped_(std::make_shared<Counter>()),
+      queue_(std::make_unique<LogQueue>(
+          LogQueue::Options{
+              .descriptor = STDERR_FILENO, .capacity = kQueueBytes, .last_words = kLastWords},
+          [format](std::uint64_t lines) { return dropped_line(format, lines); }, dropped_)) {}
 
 Logger::Logger(Format format, Level level, std::string& out)
-    : format_(format), level_(level), sink_(make_logger(std::make_shared<StringSink>(out))) {}
+    : format_(format), level_(level), dropped_(std::make_shared<Counter>()), out_(&out) {}
 
 Logger::~Logger() = default;
 
@@ -160,8 +147,17 @@ void Logger::write(Level level, std::string_view event, Fields fields) {
   } else {
     append_human(line, level, event, fields);
   }
-  sink_->log(kSpdlogLevels[static_cast<std::size_t>(level)],
-             spdlog::string_view_t(line.data(), line.size()));
+  line.push_back('\n');
+  if (queue_) {
+    queue_->push({line.data(), line.size()});
+  } else {
+    const std::lock_guard lock(out_mutex_);
+    out_->append(line.data(), line.size());
+  }
+}
+
+void Logger::flush() {
+  if (queue_) queue_->flush();
 }
 
 }  // namespace baton::telemetry

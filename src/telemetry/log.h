@@ -2,18 +2,19 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "telemetry/metrics.h"
+
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <variant>
 
-namespace spdlog {
-class logger;
-}
-
 namespace baton::telemetry {
+
+class LogQueue;
 
 enum class Format { Json, Human };
 enum class Level { Debug, Info, Warning, Error };
@@ -27,8 +28,10 @@ struct Field {
 
 // Role. Structured log lines: `event` says what happened, fields say to whom. JSON for machines,
 //   aligned text for people.
-// Confinement. Any thread; a line is written whole.
-// Lifetime. Owned by App.
+// Confinement. Any thread; a line is written whole. Nobody who logs waits for whoever reads: what
+//   does not fit the queue is dropped, counted, and told of in a later line.
+// Lifetime. Owned by the command, and outlives all that logs. Its end writes what is left, and
+//   waits a second at most for it.
 // Invariants. Control characters and quotes in values are escaped, so a value can never forge a
 //   line.
 class Logger {
@@ -40,6 +43,8 @@ class Logger {
   // Tests read what was logged: lines go to `out` instead.
   Logger(Format format, Level level, std::string& out);
   ~Logger();
+  Logger(const Logger&) = delete;
+  Logger& operator=(const Logger&) = delete;
 
   bool enabled(Level level) const { return level >= level_; }
   void debug(std::string_view event, Fields fields = {}) { write(Level::Debug, event, fields); }
@@ -48,11 +53,19 @@ class Logger {
   void error(std::string_view event, Fields fields = {}) { write(Level::Error, event, fields); }
 
   void write(Level level, std::string_view event, Fields fields);
+  // Before something else is written to standard error: waits like the end does.
+  void flush();
+
+  // Lines nobody will read.
+  const Counter& dropped() const { return *dropped_; }
 
  private:
   Format format_;
   Level level_;
-  std::unique_ptr<spdlog::logger> sink_;
+  std::shared_ptr<Counter> dropped_;  // shared with a queue that may outlive this
+  std::unique_ptr<LogQueue> queue_;   // null: lines go to out_
+  std::mutex out_mutex_;
+  std::string* out_ = nullptr;
 };
 
 }  // namespace baton::telemetry

@@ -163,7 +163,8 @@ std::span<const double> duration_bounds() { return kDurationBounds; }
 struct Registry::Family {
   struct Series {
     Labels labels;
-    std::variant<std::unique_ptr<Counter>, std::unique_ptr<Gauge>, std::unique_ptr<Histogram>>
+    std::variant<std::unique_ptr<Counter>, std::unique_ptr<Gauge>, std::unique_ptr<Histogram>,
+                 const Counter*>
         metric;
   };
 
@@ -209,6 +210,11 @@ Metric& Registry::series(std::string_view name, std::string_view help, Labels la
 
 Counter& Registry::counter(std::string_view name, std::string_view help, Labels labels) {
   return series<Counter>(name, help, std::move(labels));
+}
+
+void Registry::counter(std::string_view name, std::string_view help, const Counter& counted) {
+  const std::lock_guard lock(mutex_);
+  family(name, help, kType<Counter>).series.push_back({{}, &counted});
 }
 
 Gauge& Registry::gauge(std::string_view name, std::string_view help, Labels labels) {

@@ -82,6 +82,8 @@ class Registry {
   Registry();
   ~Registry();
   Counter& counter(std::string_view name, std::string_view help, Labels labels = {});
+  // One that belongs to somebody who outlives the registry, and counts there.
+  void counter(std::string_view name, std::string_view help, const Counter& counted);
   Gauge& gauge(std::string_view name, std::string_view help, Labels labels = {});
   Histogram& histogram(std::string_view name, std::string_view help, Labels labels = {},
                        std::span<const double> bounds = duration_bounds());

@@ -90,6 +90,14 @@ TEST(DurationBounds, AscendFrom100MicrosecondsToTenMinutes) {
   EXPECT_TRUE(std::ranges::is_sorted(bounds, std::ranges::less_equal{}));
 }
 
+TEST(Registry, ShowsACounterThatCountsElsewhere) {
+  Counter elsewhere;
+  Registry registry;
+  registry.counter("a_total", "Things.", elsewhere);
+  elsewhere.add(3);
+  EXPECT_EQ(registry.render(), "# HELP a_total Things.\n# TYPE a_total counter\na_total 3\n");
+}
+
 TEST(Registry, WritesPrometheusText) {
   Registry registry;
   const std::array bounds{0.5, 10.0};
