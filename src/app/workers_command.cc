@@ -99,10 +99,14 @@ Result<AdminClient::Answer> ask(AdminClient& client, const WorkersOptions& optio
 std::string outcome_of(const std::string& answer) {
   const OrderedJson worker = OrderedJson::parse(answer, nullptr, false);
   if (!worker.is_object()) return answer;
-  return fmt::format("worker {} ({}) of {} is {}; {} requests run on it\n",
-                     worker.value("number", std::uint64_t{0}), worker.value("name", ""),
-                     worker.value("model", ""), worker.value("state", ""),
-                     worker.value("in_flight", std::int64_t{0}));
+  try {
+    return fmt::format("worker {} ({}) of {} is {}; {} requests run on it\n",
+                       worker.value("number", std::uint64_t{0}), worker.value("name", ""),
+                       worker.value("model", ""), worker.value("state", ""),
+                       worker.value("in_flight", std::int64_t{0}));
+  } catch (const OrderedJson::exception&) {  // another program's answer
+    return answer;
+  }
 }
 
 // What to print.

@@ -18,6 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> kOwnKeys{"model", "draining"};
+// Our deepest key is at 2. What is written is written recursively.
+constexpr int kMaxPatchDepth = 16;
 
 void add_transfer_domain(const model::TransferDomain& domain, Json& json) {
   const bool preferred = domain.enforcement == model::Enforcement::Preferred;
@@ -37,6 +39,28 @@ void add_kv_feed(const model::KvFeed& feed, Json& json) {
   json["kv_events"] = feed.events.empty() ? "off" : feed.events;
   if (!feed.replay.empty()) json["kv_replay"] = feed.replay;
   if (!feed.topic.empty()) json["kv_topic"] = feed.topic;
+}
+
+// What is no JSON, or holds a number that no type of ours does, is told of by the key it stands
+// under.
+std::expected<Json, Problem> read_patch(std::string_view text, std::string_view origin) {
+  std::string key;
+  bool deep = false;
+  const auto follow = [&](int depth, Json::parse_event_t event, const Json& read) {
+    if (event == Json::parse_event_t::key && depth == 1) key = read.get_ref<const std::string&>();
+    deep = deep || depth > kMaxPatchDepth;
+    return depth <= kMaxPatchDepth;
+  };
+  Json patch = Json::parse(text, follow, false);
+  const auto problem = [&](std::string path, std::string message) {
+    return std::unexpected(Problem{std::string(origin), 0, std::move(path), std::move(message)});
+  };
+  if (deep) return problem(std::move(key), "is nested too deeply");
+  if (patch.is_discarded()) {
+    return problem(std::move(key), "cannot be read: is it JSON, with numbers of a common size?");
+  }
+  if (!patch.is_object()) return problem("", "is no JSON object; write the keys that change");
+  return patch;
 }
 
 }  // namespace
@@ -63,6 +87,15 @@ std::expected<model::Announcement, std::vector<Problem>> parse_announcement(
   if (problems.count() > 0) return std::unexpected(problems.take());
   announcement.spec = *std::move(spec);
   return announcement;
+}
+
+std::expected<model::Announcement, std::vector<Problem>> amend_announcement(
+    const model::Announcement& before, std::string_view patch, std::string_view origin) {
+  auto changes = read_patch(patch, origin);
+  if (!changes) return std::unexpected(std::vector{std::move(changes.error())});
+  Json merged = Json::parse(to_json(before));
+  merged.merge_patch(*changes);
+  return parse_announcement(merged.dump(-1, ' ', false, Json::error_handler_t::replace), origin);
 }
 
 std::string to_json(const model::Announcement& announcement) {

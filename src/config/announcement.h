@@ -21,6 +21,11 @@ inline constexpr std::size_t kMaxAnnouncementBytes = 64 * 1024;
 std::expected<model::Announcement, std::vector<Problem>> parse_announcement(
     std::string_view text, std::string_view origin);
 
+// An announcement with a JSON merge patch (RFC 7396) laid over it: null takes a key away. Reports
+// problems as parse_announcement does, and never throws either.
+std::expected<model::Announcement, std::vector<Problem>> amend_announcement(
+    const model::Announcement& before, std::string_view patch, std::string_view origin);
+
 // The same keys as JSON; parse_announcement gives back what went in.
 std::string to_json(const model::Announcement& announcement);
 

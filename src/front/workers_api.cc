@@ -13,11 +13,13 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace baton::front {
 namespace {
@@ -169,9 +171,11 @@ Result<std::string> list(const WorkersContext& context, std::string_view target)
   return listing_text({{"workers", std::move(workers)}});
 }
 
+constexpr std::string_view kOrigin = "worker";
+
 // Every problem on a line of its own.
-Result<model::Announcement> read_announcement(std::string_view text) {
-  auto announcement = config::parse_announcement(text, "worker");
+Result<model::Announcement> told(
+    std::expected<model::Announcement, std::vector<config::Problem>> announcement) {
   if (announcement) return *std::move(announcement);
   std::string all;
   for (const config::Problem& problem : announcement.error()) {
@@ -192,7 +196,7 @@ Result<void> check_json(std::string_view body) {
 
 Result<fleet::AdminSource::Added> add(fleet::AdminSource& admin, std::string_view body) {
   if (auto checked = check_json(body); !checked) return fail(std::move(checked.error()));
-  auto announcement = read_announcement(body);
+  auto announcement = told(config::parse_announcement(body, kOrigin));
   if (!announcement) return fail(std::move(announcement.error()));
   return admin.add(*std::move(announcement));
 }
@@ -201,9 +205,7 @@ Result<fleet::AdminSource::Added> add(fleet::AdminSource& admin, std::string_vie
 Result<Member> amend(fleet::AdminSource& admin, std::string_view worker, std::string_view body) {
   if (auto checked = check_json(body); !checked) return fail(std::move(checked.error()));
   return admin.amend(worker, [body](const model::Announcement& before) {
-    Json merged = Json::parse(config::to_json(before));
-    merged.merge_patch(Json::parse(body));
-    return read_announcement(listing_text(merged));
+    return told(config::amend_announcement(before, body, kOrigin));
   });
 }
 

@@ -83,6 +83,13 @@ scenario('a router without models gets its workers by the admin API', async (s) 
     await admin(router, 'PATCH', `/workers/${other.address}`, { body: { role: 'decode' } });
     assert.equal((await workers(router, '?role=decode')).length, 2);
   });
+  await s.step('a number that nothing holds is refused by its key', async () => {
+    const path = `/workers/${other.address}`;
+    const patched = await request(router.admin, { method: 'PATCH', path, body: '{"draining":true,"kv_blocks":1e999}' });
+    assert.equal(patched.status, 400, patched.text);
+    assert.match(JSON.parse(patched.text).error.message, /^kv_blocks: /);
+    assert.equal(await router.metric('baton_escaped_exceptions_total'), 0);
+  });
   await s.step('a worker that is removed serves nobody', async () => {
     const removed = await admin(router, 'DELETE', `/workers/${decode.address}`);
     assert.equal(removed.status, 200, removed.text);

@@ -128,5 +128,51 @@ TEST(Announcement, OfAnyOtherShapeIsRefused) {
               ElementsAre(HasSubstr("larger than 64 KiB")));
 }
 
+std::vector<std::string> refused_patch(std::string_view patch) {
+  model::Announcement before;
+  before.model = "m";
+  before.spec.endpoint = {"127.0.0.1", 1};
+  const auto after = amend_announcement(before, patch, "worker");
+  std::vector<std::string> shown;
+  if (after) ADD_FAILURE() << "accepted: " << patch;
+  if (!after) {
+    for (const Problem& problem : after.error()) shown.push_back(problem.to_string());
+  }
+  return shown;
+}
+
+TEST(AmendAnnouncement, ChangesWhatThePatchNames) {
+  model::Announcement before;
+  before.model = "m";
+  before.spec.endpoint = {"127.0.0.1", 1};
+  before.spec.block_size = 16;
+  before.spec.kv_blocks = 100;
+  const auto after =
+      amend_announcement(before, R"({"kv_blocks":null,"block_size":32,"draining":true})", "worker");
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->spec.block_size, 32u);
+  EXPECT_EQ(after->spec.kv_blocks, std::nullopt);
+  EXPECT_TRUE(after->draining);
+  EXPECT_EQ(after->model, "m");
+}
+
+TEST(AmendAnnouncement, RefusesWhatCannotBeReadByItsKey) {
+  for (const char* number : {"1e999", "-1e999", "[1, 2e400]"}) {
+    const std::string patch = fmt::format(R"({{"draining":true,"kv_blocks":{}}})", number);
+    EXPECT_THAT(refused_patch(patch), says("worker: kv_blocks", "cannot be read")) << number;
+  }
+  EXPECT_THAT(refused_patch(R"({"kv_blocks":9999999999999999999999})"),
+              says("worker: kv_blocks", ""));
+  EXPECT_THAT(refused_patch(R"({"kv_blocks":true})"), says("worker: kv_blocks", ""));
+  EXPECT_THAT(refused_patch(R"({"kv_blocks":)"), says("worker: kv_blocks", "cannot be read"));
+  EXPECT_THAT(refused_patch("[]"), says("worker", "no JSON object"));
+  EXPECT_THAT(refused_patch(""), says("worker", "cannot be read"));
+}
+
+TEST(AmendAnnouncement, RefusesWhatIsNestedDeeply) {
+  const std::string deep = std::string(30'000, '[') + std::string(30'000, ']');
+  EXPECT_THAT(refused_patch(R"({"topology":)" + deep + "}"), says("worker: topology", "deep"));
+}
+
 }  // namespace
 }  // namespace baton::config

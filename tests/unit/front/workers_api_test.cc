@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -114,6 +115,20 @@ TEST_F(WorkersApiTest, TellsWhatIsKnownOfItsCache) {
   EXPECT_EQ(json()["workers"][0]["kv_cache"], expected);
   ASSERT_EQ(call("GET", "/workers/1"), 200);
   EXPECT_EQ(json()["kv_cache"], expected);
+}
+
+TEST_F(WorkersApiTest, ANumberThatNothingHoldsIsRefusedByItsKey) {
+  ASSERT_EQ(call("POST", "/workers", kWorker), 201) << answer.body;
+  EXPECT_EQ(call("PATCH", "/workers/1", R"({"draining":true,"kv_blocks":1e999})"), 400);
+  EXPECT_EQ(code(), "invalid_request");
+  EXPECT_THAT(message(), HasSubstr("kv_blocks: "));
+  EXPECT_EQ(call("PATCH", "/workers/1", R"({"topology":{"rack":-1e400}})"), 400);
+  EXPECT_THAT(message(), HasSubstr("topology: "));
+  const std::string with = std::string(kWorker, strlen(kWorker) - 1) + R"(,"kv_blocks":1e999})";
+  EXPECT_EQ(call("POST", "/workers", with), 400);
+  EXPECT_THAT(message(), HasSubstr("kv_blocks: "));
+  ASSERT_EQ(call("GET", "/workers/1"), 200);
+  EXPECT_EQ(json()["announced"]["draining"], false);
 }
 
 TEST_F(WorkersApiTest, AddsAWorkerAndShowsIt) {
