@@ -9,13 +9,10 @@
 #include "config/overrides.h"
 #include "config/reader.h"
 #include "config/wire_options.h"
+#include "core/regular_file.h"
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
 #include <utility>
 
 namespace baton::config {
@@ -203,15 +200,10 @@ std::expected<Config, std::vector<Problem>> load(const std::string& file,
     return std::unexpected(std::vector{Problem{
         file, 0, "", fmt::format("cannot be read: {}; check the path given to --config", why)}});
   };
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) return cannot("it is a directory");
-  std::ifstream in(file, std::ios::binary);
-  if (!in.is_open()) return cannot(std::generic_category().message(errno));
-  std::string text(kMaxBytes + 1, '\0');  // one more than parse() takes, so that it can say so
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) return cannot("reading failed");
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  return parse(text, file, overrides);
+  const auto text = read_regular_file(file, kMaxBytes);
+  if (!text) return cannot(text.error().message());
+  if (!*text) return cannot("No such file or directory");
+  return parse(**text, file, overrides);
 }
 
 }  // namespace baton::config

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "etcd/exchange.h"
 
+#include "core/regular_file.h"
 #include "net/await.h"
 
 #include <boost/asio/buffer.hpp>
@@ -24,6 +25,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kHeaderBytes = 64 * 1024;
 constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kMostOfCertificates = 4 * 1024 * 1024;  // a system's whole list is a tenth
 
 // A watch may be silent for long; these find out that its connection leads nowhere any more, which
 // a probe over another connection cannot see.
@@ -146,25 +148,36 @@ awaitable<Reply<void>> Exchange::connect() {
 }
 
 Reply<void> Exchange::load_certificates(asio::ssl::context& context) const {
+  // Read here and not by OpenSSL, which would wait for a pipe.
   const auto load = [this](const std::string& file, const auto& how) -> Reply<void> {
+    if (file.empty()) return {};
+    const auto cannot = [&](std::string_view why) -> Reply<void> {
+      return fail(failure(Reason::Refused, fmt::format("cannot use {}: {}", file, why)));
+    };
+    const auto text = read_regular_file(file, kMostOfCertificates);
+    if (!text) return cannot(text.error().message());
+    if (!*text) return cannot("there is no such file");
+    if (!(*text)->contains("-----BEGIN ")) return cannot("there is no PEM in it");
     error_code error;
-    if (!file.empty()) how(error);
-    if (!error) return {};
-    return fail(failure(Reason::Refused, fmt::format("cannot use {}: {}", file, error.message())));
+    how(asio::buffer(**text), error);
+    if (error) return cannot(error.message());
+    return {};
   };
   error_code ignored;
   if (options_.ca_file.empty()) context.set_default_verify_paths(ignored);
-  if (auto loaded = load(options_.ca_file,
-                         [&](error_code& e) { context.load_verify_file(options_.ca_file, e); });
+  using Pem = asio::const_buffer;
+  if (auto loaded =
+          load(options_.ca_file,
+               [&](Pem pem, error_code& error) { context.add_certificate_authority(pem, error); });
       !loaded)
     return loaded;
-  if (auto loaded = load(
-          options_.certificate_file,
-          [&](error_code& e) { context.use_certificate_chain_file(options_.certificate_file, e); });
+  if (auto loaded =
+          load(options_.certificate_file,
+               [&](Pem pem, error_code& error) { context.use_certificate_chain(pem, error); });
       !loaded)
     return loaded;
-  return load(options_.key_file, [&](error_code& e) {
-    context.use_private_key_file(options_.key_file, asio::ssl::context::pem, e);
+  return load(options_.key_file, [&](Pem pem, error_code& error) {
+    context.use_private_key(pem, asio::ssl::context::pem, error);
   });
 }
 

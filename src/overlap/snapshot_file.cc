@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "overlap/snapshot_file.h"
 
+#include "core/regular_file.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -19,6 +21,8 @@ namespace {
 
 // Whose prompts were computed where is nobody else's business.
 constexpr mode_t kMode = 0600;
+// Far above what an index of any size makes.
+constexpr std::size_t kMostBytes = std::size_t{64} << 30;
 
 class File {
  public:
@@ -30,6 +34,10 @@ class File {
   File& operator=(const File&) = delete;
 
   bool is_open() const { return descriptor_ >= 0; }
+  bool is_regular() const {
+    struct stat about{};
+    return ::fstat(descriptor_, &about) == 0 && S_ISREG(about.st_mode);
+  }
   bool sync() const { return ::fsync(descriptor_) == 0; }
   bool write(std::string_view bytes) const {
     while (!bytes.empty()) {
@@ -37,20 +45,6 @@ class File {
       if (written < 0 && errno != EINTR) return false;
       if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
     }
-    return true;
-  }
-  bool read(std::string& bytes) const {
-    struct stat about{};
-    if (::fstat(descriptor_, &about) != 0) return false;
-    bytes.resize(static_cast<std::size_t>(about.st_size));
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t count = ::read(descriptor_, bytes.data() + done, bytes.size() - done);
-      if (count < 0 && errno != EINTR) return false;
-      if (count == 0) break;
-      if (count > 0) done += static_cast<std::size_t>(count);
-    }
-    bytes.resize(done);
     return true;
   }
 
@@ -67,11 +61,12 @@ Error problem(std::string_view what, const std::string& path) {
 }  // namespace
 
 Result<std::vector<kvindex::HolderSnapshot>> read_snapshot_file(const std::string& path) {
-  const File file(path, O_RDONLY | O_CLOEXEC);
-  if (!file.is_open() && errno == ENOENT) return {};
-  std::string bytes;
-  if (!file.is_open() || !file.read(bytes)) return fail(problem("read", path));
-  return kvindex::decode_snapshot(bytes);
+  const auto bytes = read_regular_file(path, kMostBytes);
+  if (!bytes) {
+    return fail(Errc::Internal, fmt::format("cannot read {}: {}", path, bytes.error().message()));
+  }
+  if (!*bytes) return {};
+  return kvindex::decode_snapshot(**bytes);
 }
 
 Result<std::size_t> write_snapshot_file(const std::string& path,
@@ -79,8 +74,12 @@ Result<std::size_t> write_snapshot_file(const std::string& path,
   const std::string bytes = kvindex::encode_snapshot(holders);
   const std::string unfinished = path + ".tmp";
   {
-    const File file(unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+    // A pipe of that name is not waited for.
+    const File file(unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC);
     if (!file.is_open()) return fail(problem("write", unfinished));
+    if (!file.is_regular()) {
+      return fail(Errc::Internal, fmt::format("cannot write {}: not a regular file", unfinished));
+    }
     if (!file.write(bytes) || !file.sync()) {
       auto error = problem("write", unfinished);
       ::unlink(unfinished.c_str());

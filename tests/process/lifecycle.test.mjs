@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starting, draining and ending; what an operator sees of it in errors, logs and metrics.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
+import { promisify } from 'node:util';
 
-import { Fleet } from './support/fleet.mjs';
+import { Fleet, Router, Sim } from './support/fleet.mjs';
 import { RawConnection, fetchText, readAnswer, request, wire } from './support/http.mjs';
 import { Process, inTime, until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
@@ -84,6 +86,25 @@ scenario('SIGHUP and SIGPIPE are harmless, SIGINT ends', async (s) => {
     assert.equal(answer.text, expectedAnswer(body).choices[0].text);
   }
   router.process.signal('SIGINT');
+  assert.deepEqual(await router.process.ended(), { code: 0, signal: null });
+});
+
+scenario('a configuration path that leads to a pipe or a folder blocks nobody', async (s) => {
+  const sim = await Sim.start(s);
+  const router = await Router.start(s, { models: [{ name: 'demo', workers: [sim.worker()] }] });
+  const path = router.configFile.path;
+  const refusals = () => router.logLines('config_refused').map(({ problem }) => problem);
+  for (const [make, kind] of [['mkfifo', 'pipe'], ['mkdir', 'directory']]) {
+    await s.step(kind, async () => {
+      await rm(path);
+      await promisify(execFile)(make, [path]);
+      router.process.signal('SIGHUP');
+      await until(`a ${kind} is refused`, () => refusals().some((problem) => problem.includes(`it is a ${kind}`)));
+      assert.ok(refusals().every((problem) => problem.startsWith(`${path}: `)), JSON.stringify(refusals()));
+      assert.equal(await statusOf(router.admin, '/ready'), 200, 'what was read before holds');
+    });
+  }
+  router.process.signal('SIGTERM');
   assert.deepEqual(await router.process.ended(), { code: 0, signal: null });
 });
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "core/regular_file.h"
 #include "prompt/tokenizer/tokenizer.h"
 #include "prompt/tokenizer/tokenizer_config.h"
 #include "prompt/tokenizer/tokenizer_loader.h"
@@ -8,8 +9,8 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <fstream>
+#include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -25,27 +26,18 @@ constexpr std::string_view kTokenizerFile = "tokenizer.json";
 constexpr std::string_view kConfigFile = "tokenizer_config.json";
 constexpr std::string_view kModelFile = "config.json";
 // The largest real files are a tenth of this.
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{512} << 20;
+constexpr std::size_t kMostBytes = std::size_t{512} << 20;
 
 std::unexpected<Error> in_file(std::string_view file, const Error& error) {
   return fail(error.code(), fmt::format("{}: {}", file, error.message()));
 }
 
-Result<std::string> read_file(const fs::path& path, std::size_t padding) {
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  const std::string name = path.filename().string();
-  if (error || size > kMostBytes) {
-    return fail(Errc::InvalidRequest, fmt::format("{}: cannot be read, or is too large", name));
-  }
-  std::string text;
-  text.reserve(size + padding);
-  text.resize(size);
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(text.data(), static_cast<std::streamsize>(size))) {
-    return fail(Errc::InvalidRequest, fmt::format("{}: cannot be read", name));
-  }
-  return text;
+// Nothing where the file is not there.
+Result<std::optional<std::string>> read_file(const fs::path& path) {
+  auto text = read_regular_file(path.string(), kMostBytes);
+  if (text) return text;
+  return fail(Errc::InvalidRequest, fmt::format("{}: cannot be read: {}", path.filename().string(),
+                                                text.error().message()));
 }
 
 // The folder's rank file; by name, so that the choice does not depend on the file system.
@@ -71,13 +63,11 @@ Result<TokenizerConfig> read_config(std::string_view json) {
 // What config.json says; nothing where it is not there or cannot be read, which is the business of
 // whoever needs the rest of it.
 std::string model_type_in(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(folder / kModelFile, error)) return {};
-  const auto text = read_file(folder / kModelFile, 0);
-  if (!text) return {};
+  const auto text = read_file(folder / kModelFile);
+  if (!text || !*text) return {};
   simdjson::dom::parser parser;
   std::string_view type;
-  if (parser.parse(simdjson::padded_string(*text))["model_type"].get(type) != simdjson::SUCCESS)
+  if (parser.parse(simdjson::padded_string(**text))["model_type"].get(type) != simdjson::SUCCESS)
     return {};
   return std::string(type);
 }
@@ -113,23 +103,19 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_tiktoken(std::string_vi
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::load(const fs::path& folder,
                                                          Transformers release) {
-  std::string config;
-  std::error_code error;
-  if (fs::exists(folder / kConfigFile, error)) {
-    auto read = read_file(folder / kConfigFile, 0);
-    if (!read) return fail(std::move(read.error()));
-    config = std::move(*read);
-  }
-  if (fs::exists(folder / kTokenizerFile, error)) {
-    auto read = read_file(folder / kTokenizerFile, simdjson::SIMDJSON_PADDING);
-    if (!read) return fail(std::move(read.error()));
-    return from_json(std::move(*read), config,
+  auto config = read_file(folder / kConfigFile);
+  if (!config) return fail(std::move(config.error()));
+  const std::string config_json = std::move(*config).value_or("");
+  auto file = read_file(folder / kTokenizerFile);
+  if (!file) return fail(std::move(file.error()));
+  if (*file) {
+    return from_json(**std::move(file), config_json,
                      {.transformers = release, .model_type = model_type_in(folder)});
   }
-  if (const auto ranks = find_ranks(folder)) {
-    const auto read = read_file(*ranks, 0);
-    if (!read) return fail(read.error());
-    return from_tiktoken(*read, config);
+  if (const auto path = find_ranks(folder)) {
+    const auto ranks = read_file(*path);
+    if (!ranks) return fail(ranks.error());
+    if (*ranks) return from_tiktoken(**ranks, config_json);
   }
   return fail(Errc::InvalidRequest,
               fmt::format("{}: neither tokenizer.json nor a tiktoken rank file (tiktoken.model, "

@@ -17,6 +17,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <sys/stat.h>
 
 namespace baton::etcd {
 namespace {
@@ -234,6 +235,19 @@ TEST_F(TlsExchangeTest, NamesAFileItCannotUse) {
   Options made = for_server("127.0.0.1");
   made.ca_file = (folder / "nowhere.pem").string();
   EXPECT_THAT(problem(post(made)), HasSubstr("nowhere.pem"));
+}
+
+TEST_F(TlsExchangeTest, DoesNotWaitForAPipeThatIsNamedAsAFile) {
+  const Certificate own("IP:127.0.0.1");
+  serve(own);
+  Options made = for_server("127.0.0.1");
+  made.ca_file = (folder / "pipe.pem").string();
+  ASSERT_EQ(::mkfifo(made.ca_file.c_str(), 0600), 0);
+  EXPECT_THAT(problem(post(made)), AllOf(HasSubstr("pipe.pem"), HasSubstr("it is a pipe")));
+  serve(own);
+  made = for_server("127.0.0.1");
+  made.ca_file = file("empty.pem", "nothing of use\n");
+  EXPECT_THAT(problem(post(made)), AllOf(HasSubstr("empty.pem"), HasSubstr("no PEM")));
 }
 
 TEST_F(TlsExchangeTest, DoesNotSpeakPlainlyToAServerThatDoesNotKnowTls) {

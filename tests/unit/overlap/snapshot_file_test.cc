@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <sys/stat.h>
 
 namespace baton::overlap {
 namespace {
@@ -88,6 +89,13 @@ TEST_F(SnapshotFileTest, SaysWhyAFileCannotBeUsed) {
   std::filesystem::remove(file);
   std::filesystem::create_directory(file);
   EXPECT_THAT(why(), HasSubstr(file));
+}
+
+TEST_F(SnapshotFileTest, WaitsForNoPipe) {
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  EXPECT_THAT(why(), HasSubstr("it is a pipe"));
+  ASSERT_EQ(::mkfifo((file + ".tmp").c_str(), 0600), 0);
+  EXPECT_FALSE(write_snapshot_file(file, holders));
 }
 
 TEST_F(SnapshotFileTest, SaysWhyAFileCannotBeWrittenAndLeavesTheOldOne) {
