@@ -69,10 +69,11 @@ bool has_other_than_text(const wire::JsonObject& body) {
   constexpr auto kAll = std::numeric_limits<std::size_t>::max();
   for (const std::string_view text : wire::elements(body.find("messages").value_or("null"), kAll)) {
     const auto message = wire::JsonObject::within(text);
+    if (!message && text.starts_with('{')) return true;  // too many members to look at
     const auto content = message ? message->find("content") : std::nullopt;
     for (const std::string_view part : wire::elements(content.value_or("null"), kAll)) {
       const auto object = wire::JsonObject::within(part);
-      if (object && object->find_string("type") != "text") return true;
+      if (part.starts_with('{') && (!object || object->find_string("type") != "text")) return true;
     }
   }
   return false;
@@ -80,6 +81,7 @@ bool has_other_than_text(const wire::JsonObject& body) {
 
 bool is_guided(const wire::JsonObject& body) {
   const auto format = body.find_object("response_format");
+  if (!format && says_something(body.find("response_format"))) return true;
   if (format && format->find_string("type") != "text") return true;
   // A tool that must be called is written under a grammar.
   return body.find_string("tool_choice") == "required" || body.find_object("tool_choice");

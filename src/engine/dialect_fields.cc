@@ -225,9 +225,12 @@ bool says_something(std::optional<std::string_view> raw) {
 }
 
 bool is_token_ids(std::string_view prompt) {
+  // Behind more blanks than anybody writes nothing is looked for: each leg asks.
+  constexpr std::size_t kMostBlanks = 4096;
   if (!prompt.starts_with('[')) return false;
-  const std::size_t first = prompt.find_first_not_of(" \t\r\n", 1);
-  return prompt[first] >= '0' && prompt[first] <= '9';
+  const std::string_view begin = prompt.substr(0, kMostBlanks);
+  const std::size_t first = begin.find_first_not_of(" \t\r\n", 1);
+  return first != begin.npos && begin[first] >= '0' && begin[first] <= '9';
 }
 
 std::optional<std::int64_t> token_limit(const ClientCall& call) {

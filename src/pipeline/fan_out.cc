@@ -110,7 +110,8 @@ class Merger {
   awaitable<Result<void>> finish_stream(std::size_t choices_per_prompt) {
     std::string closing;
     const std::string usage = engine::total_usage(usages_, choices_per_prompt);
-    if (!usage.empty()) record_->usage = engine::read_usage(*wire::JsonObject::within(usage));
+    const auto counts = usage.empty() ? std::nullopt : wire::JsonObject::within(usage);
+    if (counts) record_->usage = engine::read_usage(*counts);
     if (tells_usage_ && !usage.empty() && !frame_.empty()) {
       auto event = engine::usage_event(frame_, usage);
       if (!event) co_return fail(std::move(event.error()));

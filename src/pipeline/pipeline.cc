@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -23,8 +24,19 @@ namespace {
 
 constexpr std::size_t kLongestName = 128;
 
+// Every leg looks into these, on the I/O thread. Engines take short texts there, or a few members.
+constexpr std::array<std::string_view, 6> kShortFields{
+    "stream_options", "kv_transfer_params", "cache_salt", "extra_key", "lora_path", "lora_request"};
+constexpr std::size_t kLongestShortField = std::size_t{64} * 1024;
+
 Error missing_field(std::string_view field) {
   return Error(Errc::InvalidRequest, fmt::format("the request body has no usable \"{}\"", field))
+      .with_param(std::string(field));
+}
+
+Error too_long(std::string_view field) {
+  return Error(Errc::InvalidRequest,
+               fmt::format("\"{}\" is longer than {} bytes", field, kLongestShortField))
       .with_param(std::string(field));
 }
 
@@ -97,7 +109,7 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
     if (!served) record.error = std::move(served.error());
   } else {
     // In this frame and not in one of its own: it stays for as long as a stream runs.
-    Delivery delivery = delivery_for(**understood, record.stream);
+    Delivery delivery = delivery_for(**understood);
     ModelMetrics& metrics = (*understood)->metrics;
     auto answer = co_await handoff_.run(std::move((*understood)->job), record.trail, cancellation);
     understood->reset();
@@ -119,7 +131,13 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
     std::unique_ptr<Incoming> incoming, RequestRecord& record, Cancellation& cancellation) {
   auto body = co_await prompts_.read(std::move(incoming->body));
   if (!body) co_return fail(std::move(body.error()));
-  auto understood = understand(*incoming, *std::move(body), record);
+  Result<std::unique_ptr<Understood>> understood = nullptr;
+  if (record.request_bytes <= PromptStep::kReadInPlace) {
+    understood = understand(*incoming, *std::move(body), record);
+  } else {
+    understood = co_await prompts_.elsewhere(
+        [&] { return understand(*incoming, *std::move(body), record); });
+  }
   if (!understood) co_return understood;
   handoff::Job& job = (*understood)->job;
   const PerPrompt per_prompt = (*understood)->branches.empty() ? PerPrompt::No : PerPrompt::Yes;
@@ -134,7 +152,7 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
   co_return understood;
 }
 
-Delivery Pipeline::delivery_for(Understood& understood, bool stream) const {
+Delivery Pipeline::delivery_for(Understood& understood) const {
   handoff::Job& job = understood.job;
   Delivery delivery{.api = job.api,
                     .include_usage = understood.include_usage,
@@ -142,7 +160,7 @@ Delivery Pipeline::delivery_for(Understood& understood, bool stream) const {
                     .tell_workers = options_.tell_workers,
                     .input_logprobs = engine::wants_input_logprobs(job.body->object()),
                     .continuity = {}};
-  job.continuable = understood.branches.empty() && can_continue(job, stream);
+  job.continuable = understood.continuable;
   if (job.continuable) {
     const engine::ClientCall call{.api = job.api, .body = job.body->object()};
     delivery.continuity = std::make_unique<engine::StreamContinuity>(call);
@@ -160,7 +178,7 @@ awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> un
     }
     co_return co_await answer_query(understood->job, handoff_.random(), sink, record);
   }
-  Delivery delivery = delivery_for(*understood, record.stream);
+  Delivery delivery = delivery_for(*understood);
   co_return co_await serve_branches(
       {handoff_, tasks_, std::move(understood->job), std::move(understood->branches),
        understood->choices, caches_, std::move(understood->tokens)},
@@ -193,6 +211,11 @@ Result<void> Pipeline::check(engine::Api api, const wire::JsonObject& body,
     return fail(
         Error(Errc::InvalidRequest, "\"stream\" must be true or false").with_param("stream"));
   }
+  if (body.text().size() > kLongestShortField) {
+    for (const std::string_view field : kShortFields) {
+      if (body.find(field).value_or("").size() > kLongestShortField) return fail(too_long(field));
+    }
+  }
   if (options_.handoff_fields == config::ClientHandoffFields::Strip) return {};
   if (const auto field = engine::handoff_field_in(body)) {
     return fail(Error(Errc::InvalidRequest,
@@ -224,7 +247,7 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
   }
   ModelMetrics& metrics = ledger_.metrics(model->name());
   const std::int64_t n = object.find_integer("n").value_or(1);
-  return std::make_unique<Understood>(Understood{
+  auto understood = std::make_unique<Understood>(Understood{
       .job = {.model = model,
               .api = incoming.api,
               .body = body,
@@ -240,8 +263,12 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
       .include_usage = wants_usage(object),
       .branches = std::move(branches),
       .choices = static_cast<std::size_t>(n > 0 ? n : 1),
+      .continuable = false,
       .tokens = {},
       .metrics = metrics});
+  understood->continuable =
+      understood->branches.empty() && can_continue(understood->job, record.stream);
+  return understood;
 }
 
 awaitable<void> Pipeline::deliver_error(Error& error, ResponseSink& sink, RequestRecord& record) {

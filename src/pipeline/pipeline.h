@@ -75,6 +75,7 @@ class Pipeline {
     engine::IncludeUsage include_usage;
     std::vector<engine::Branch> branches;  // where it is fanned out
     std::size_t choices;                   // of each prompt
+    bool continuable;  // another worker could go on with the answer where its own fails
     PromptTokens tokens;
     ModelMetrics& metrics;
   };
@@ -83,12 +84,13 @@ class Pipeline {
   awaitable<Result<std::unique_ptr<Understood>>> prepare(std::unique_ptr<Incoming> incoming,
                                                          RequestRecord& record,
                                                          Cancellation& cancellation);
+  // Goes through the body: not on the I/O thread where that is long.
   Result<std::unique_ptr<Understood>> understand(Incoming& incoming,
                                                  std::shared_ptr<const engine::ClientBody> body,
                                                  RequestRecord& record);
   Result<fleet::Fleet::Served> find_model(const wire::JsonObject& body, RequestRecord& record);
   Result<void> check(engine::Api api, const wire::JsonObject& body, RequestRecord& record) const;
-  Delivery delivery_for(Understood& understood, bool stream) const;
+  Delivery delivery_for(Understood& understood) const;
   // A question who would serve, or a request for several choices.
   awaitable<Result<void>> serve_otherwise(std::unique_ptr<Understood> understood,
                                           ResponseSink& sink, RequestRecord& record,

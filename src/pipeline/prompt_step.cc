@@ -24,10 +24,8 @@ namespace {
 
 using SharedBody = std::shared_ptr<const engine::ClientBody>;
 
-// Checking JSON takes about a millisecond for two megabytes, tokenizing one for fifty kilobytes:
-// what takes no longer than the way to another thread and back is done where it is. How much a template
-// makes of a short body is another matter: it is tried there with prompt::Effort::Little.
-constexpr std::size_t kCheckedInPlace = std::size_t{64} * 1024;
+// Tokenizing takes a millisecond for fifty kilobytes. How much a template makes of a short body is
+// another matter: it is tried in place with prompt::Effort::Little.
 constexpr std::size_t kTokenizedInPlace = std::size_t{4} * 1024;
 
 struct Made {
@@ -230,7 +228,7 @@ void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prom
 }
 
 awaitable<Result<SharedBody>> PromptStep::read(std::string body) {
-  if (body.size() <= kCheckedInPlace) co_return engine::ClientBody::parse(std::move(body));
+  if (body.size() <= kReadInPlace) co_return engine::ClientBody::parse(std::move(body));
   co_return co_await cpu_.run(
       [text = std::move(body)]() mutable { return engine::ClientBody::parse(std::move(text)); });
 }

@@ -4,8 +4,11 @@
 
 #include "wire/json_text.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <ranges>
+#include <utility>
 
 namespace baton::wire {
 namespace {
@@ -33,28 +36,38 @@ std::size_t end_before(std::string_view text, std::size_t place) {
 Result<JsonObject> JsonObject::parse(std::string_view text) {
   JsonObject object;
   object.text_ = text;
-  auto valid = validate_json_object(text, [&](Structure found) { object.add_members(found); });
+  bool complete = true;
+  auto valid =
+      validate_json_object(text, [&](Structure found) { complete = object.add_members(found); });
   if (!valid) return fail(std::move(valid.error()));
+  if (!complete) {
+    return fail(Errc::InvalidRequest,
+                fmt::format("request body has more than {} members", kMostMembers));
+  }
   return object;
 }
 
 // Goes from place to place of the structure, so that long values are not read once more.
-void JsonObject::add_members(std::span<const std::uint32_t> structure) {
+bool JsonObject::add_members(std::span<const std::uint32_t> structure) {
   members_.reserve(kUsualMembers);
+  bool escaped = false;
   std::size_t at = 1;  // behind the opening bracket
   while (text_[structure[at]] != '}') {
+    if (members_.size() == kMostMembers) return false;
     const std::size_t colon = at + 1;
     const std::size_t behind = past_value(text_, structure, at + 2);
     const std::size_t begin = structure[at];
     const std::string_view key =
         text_.substr(begin + 1, end_before(text_, structure[colon]) - begin - 2);
-    members_.push_back({.key = key,
-                        .escaped = key.contains('\\'),
+    escaped = escaped || key.contains('\\');
+    members_.push_back({.name = key,
                         .begin = begin,
                         .value = structure[at + 2],
                         .end = end_before(text_, structure[behind])});
     at = text_[structure[behind]] == ',' ? behind + 1 : behind;
   }
+  if (escaped) unescape_names();
+  return true;
 }
 
 std::optional<JsonObject> JsonObject::within(std::string_view text) {
@@ -62,13 +75,15 @@ std::optional<JsonObject> JsonObject::within(std::string_view text) {
   JsonObject object;
   object.text_ = text;
   object.members_.reserve(kUsualMembers);
+  bool escaped = false;
   std::size_t at = skip_space(text, skip_space(text, 0) + 1);
   while (text[at] != '}') {
+    if (object.members_.size() == kMostMembers) return std::nullopt;
     Member member;
     member.begin = at;
     const StringAt key = string_at(text, at);
-    member.key = key.raw;
-    member.escaped = key.escaped;
+    member.name = key.raw;
+    escaped = escaped || key.escaped;
     const std::size_t colon = skip_space(text, key.end);
     member.value = skip_space(text, colon + 1);
     member.end = skip_value(text, member.value);
@@ -76,12 +91,29 @@ std::optional<JsonObject> JsonObject::within(std::string_view text) {
     at = skip_space(text, member.end);
     if (text[at] == ',') at = skip_space(text, at + 1);
   }
+  if (escaped) object.unescape_names();
   return object;
+}
+
+// Once and for all: each look-up compares with every name.
+void JsonObject::unescape_names() {
+  const auto is_escaped = [](const Member& member) { return member.name.contains('\\'); };
+  std::size_t room = 0;
+  for (const Member& member : members_ | std::views::filter(is_escaped)) room += member.name.size();
+  auto names = std::make_shared_for_overwrite<char[]>(room);
+  char* to = names.get();
+  for (Member& member : members_ | std::views::filter(is_escaped)) {
+    const char* const begin = to;
+    std::size_t at = 0;
+    to = unescape_to(to, member.name, at);
+    member.name = {begin, to};
+  }
+  unescaped_ = std::move(names);
 }
 
 std::optional<std::string_view> JsonObject::find(std::string_view key) const {
   for (const Member& member : members_ | std::views::reverse) {
-    if (names(member, key)) return text_.substr(member.value, member.end - member.value);
+    if (member.name == key) return text_.substr(member.value, member.end - member.value);
   }
   return std::nullopt;
 }
@@ -105,17 +137,14 @@ std::optional<bool> JsonObject::find_bool(std::string_view key) const {
 }
 
 std::optional<std::int64_t> JsonObject::find_integer(std::string_view key) const {
+  constexpr std::size_t kMostDigits = 20;  // and a sign or a digit: JSON has no leading zeros
   const auto raw = find(key);
-  if (!raw) return std::nullopt;
+  if (!raw || raw->size() > kMostDigits) return std::nullopt;
   std::int64_t value = 0;
   const char* end = raw->data() + raw->size();
   const auto [stopped, error] = std::from_chars(raw->data(), end, value);
   if (error != std::errc() || stopped != end) return std::nullopt;
   return value;
-}
-
-bool JsonObject::names(const Member& member, std::string_view key) {
-  return member.escaped ? unescape(member.key) == key : member.key == key;
 }
 
 }  // namespace baton::wire

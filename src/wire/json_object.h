@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,13 +20,18 @@ namespace baton::wire {
 //   is validated; only the top level is looked at.
 // Confinement. Immutable; any thread.
 // Lifetime. The text must outlive it.
-// Invariants. Keys are compared unescaped ("\u006dodel" is "model"); of repeated keys the last one
-//   counts, as in the engines.
+// Invariants. Keys are compared unescaped ("\u006dodel" is "model"), and unescaped once; of repeated
+//   keys the last one counts, as in the engines. Never more than kMostMembers, so that a look-up is
+//   cheap whatever was sent.
 class JsonObject {
  public:
+  // Ten times what the largest of engines' own documents has.
+  static constexpr std::size_t kMostMembers = 4096;
+
+  // An error where there are more members.
   static Result<JsonObject> parse(std::string_view text);
-  // The same for a part of a text that was validated already; nullopt where it is no object.
-  // Requires: valid JSON, not empty.
+  // The same for a part of a text that was validated already; nullopt where it is no object, or one
+  // of more members. Requires: valid JSON, not empty.
   static std::optional<JsonObject> within(std::string_view text);
 
   std::string_view text() const { return text_; }
@@ -37,7 +43,7 @@ class JsonObject {
   template <class Visit>
   void each(Visit visit) const {
     for (const Member& member : members_)
-      visit(member.key, text_.substr(member.value, member.end - member.value));
+      visit(raw_key(member), text_.substr(member.value, member.end - member.value));
   }
 
   // nullopt where the key is absent, or its value of another type.
@@ -49,17 +55,23 @@ class JsonObject {
  private:
   friend class JsonSplice;
   struct Member {
-    std::string_view key;  // between its quotes, as sent
-    bool escaped;          // the key holds a backslash
-    std::size_t begin;     // opening quote of the key
+    std::string_view name;  // the key, unescaped
+    std::size_t begin;      // opening quote of the key
     std::size_t value;
     std::size_t end;  // past the value
   };
-  static bool names(const Member& member, std::string_view key);
-  void add_members(std::span<const std::uint32_t> structure);
+  // Between its quotes, as sent.
+  std::string_view raw_key(const Member& member) const {
+    const std::size_t begin = member.begin + 1;
+    return text_.substr(begin, text_.rfind('"', member.value - 1) - begin);
+  }
+  // False where there are too many.
+  bool add_members(std::span<const std::uint32_t> structure);
+  void unescape_names();
 
   std::string_view text_;
   std::vector<Member> members_;
+  std::shared_ptr<const char[]> unescaped_;  // names that were escaped; most objects have none
 };
 
 // Role. A body made of pieces of the client's text, of long texts of ours and of a few bytes more,

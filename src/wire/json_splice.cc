@@ -65,8 +65,7 @@ JsonSplice& JsonSplice::set_long(std::string_view key, std::string_view before,
 }
 
 bool JsonSplice::keeps(const JsonObject::Member& member) const {
-  return std::ranges::none_of(
-      removed_, [&](const std::string& key) { return JsonObject::names(member, key); });
+  return std::ranges::none_of(removed_, [&](const std::string& key) { return member.name == key; });
 }
 
 SplicedBody JsonSplice::build() const {

@@ -206,6 +206,25 @@ scenario('limits are told', async (s) => {
   assert.equal(router.process.exited, undefined);
 });
 
+scenario('a body that is made to be dear is refused with what is too much of it', async (s) => {
+  const { engine, open } = await withFake(s);
+  const cases = {
+    'more members than anybody needs': [`{"model":"demo","messages":[]${',"\\u0061":1'.repeat(300_000)}}`, /more than 4096 members/],
+    'nesting without end': [`{"model":"demo","messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /nested too deeply/],
+    'a salt of a megabyte': [JSON.stringify(chat('x', { cache_salt: 'x'.repeat(1 << 20) })), /"cache_salt" is longer than 65536 bytes/],
+  };
+  for (const [name, [body, sentence]] of Object.entries(cases)) {
+    await s.step(name, async () => {
+      const connection = (await open()).write(wire('POST', CHAT, {}, body));
+      const answer = await inTime('a refusal', connection.response());
+      assert.equal(answer.status, 400, answer.text);
+      assert.match(JSON.parse(answer.text).error.message, sentence);
+      connection.destroy();
+    });
+  }
+  assert.equal(engine.legs.length, 0);
+});
+
 scenario('smuggling is refused and the connection closed', async (s) => {
   const { engine, open } = await withFake(s);
   const body = JSON.stringify(chat('x'));

@@ -5,6 +5,7 @@
 #include "unit/handoff/handoff_fixture.h"
 #include "unit/pipeline/recording_sink.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,6 +144,37 @@ TEST_F(PipelineTest, RefusesWhatItCannotUnderstandWithoutAskingAnyone) {
   }
   EXPECT_TRUE(one.requests().empty());
   EXPECT_TRUE(counted("model_not_found", "unknown"));
+}
+
+TEST_F(PipelineTest, RefusesLongTextsWhereEnginesTakeShortOnes) {
+  const FakeEngine one(test::always(response(200, "{}")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  const std::string text(70'000, 'x');
+  for (const char* field : {"cache_salt", "stream_options", "kv_transfer_params"}) {
+    sink.answers = 0;
+    request(Api::Chat,
+            fmt::format(R"({{"model":"m","messages":[],"{}":{{"a":"{}"}}}})", field, text));
+    EXPECT_EQ(sink.status, 400) << field;
+    EXPECT_EQ(json(sink.body)["error"]["param"], field);
+  }
+  EXPECT_TRUE(one.requests().empty());
+}
+
+TEST_F(PipelineTest, ServesALongBodyAsAShortOne) {
+  const FakeEngine one(
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  const std::string body =
+      fmt::format(R"({{"model":"m","messages":[{{"role":"user","content":"{}"}}],"nvext":{{}}}})",
+                  std::string(3 * PromptStep::kReadInPlace, 'x'));
+  request(Api::Chat, body);
+  EXPECT_EQ(sink.status, 200);
+  EXPECT_EQ(request_line()["outcome"], "ok");
+  sink.answers = 0;
+  request(Api::Chat, fmt::format(R"({{"model":"{}","messages":[]}})", std::string(100'000, 'y')));
+  EXPECT_EQ(sink.status, 404);
+  EXPECT_EQ(code(), "model_not_found");
+  EXPECT_EQ(one.requests().size(), 1u);
 }
 
 TEST_F(PipelineTest, TakesANullStreamForNone) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,6 +59,39 @@ TEST(JsonObject, ComparesKeysUnescaped) {
   EXPECT_EQ(parsed("{\"\\u006dodel\":1}").find("model"), "1");
   EXPECT_EQ(parsed("{\"a\\\"b\":1}").find("a\"b"), "1");
   EXPECT_FALSE(parsed("{\"a\\\"b\":1}").has("a\\\"b"));
+}
+
+TEST(JsonObject, KeepsUnescapedKeysForItsCopies) {
+  std::optional<JsonObject> first = parsed(R"({"\u0061":1,"plain":2,"\n\t":3,"\ud83d\ude00":4})");
+  const JsonObject copy = *first;
+  first.reset();
+  EXPECT_EQ(copy.find("a"), "1");
+  EXPECT_EQ(copy.find("plain"), "2");
+  EXPECT_EQ(copy.find("\n\t"), "3");
+  EXPECT_EQ(copy.find("\xF0\x9F\x98\x80"), "4");
+  // As they were sent where they are listed.
+  std::string keys;
+  copy.each([&](std::string_view key, std::string_view) { keys.append(key).append(" "); });
+  EXPECT_EQ(keys, R"(\u0061 plain \n\t \ud83d\ude00 )");
+}
+
+TEST(JsonObject, LimitsMembers) {
+  const auto members = [](std::size_t count) {
+    std::string text = "{";
+    for (std::size_t i = 0; i < count; ++i) {
+      text += (i == 0 ? "" : ",") + std::string("\"\\u0061") + std::to_string(i) + "\": [{}]";
+    }
+    return text + "}";
+  };
+  const std::string most = members(JsonObject::kMostMembers);
+  EXPECT_EQ(parsed(most).find("a4095"), "[{}]");
+  EXPECT_TRUE(JsonObject::within(most));
+  const std::string more = members(JsonObject::kMostMembers + 1);
+  const auto refused = JsonObject::parse(more);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::InvalidRequest);
+  EXPECT_THAT(refused.error().message(), HasSubstr("more than 4096 members"));
+  EXPECT_FALSE(JsonObject::within(more));
 }
 
 TEST(JsonObject, UnescapesStrings) {
