@@ -2,16 +2,29 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/server_tls.h"
 
+#include "core/regular_file.h"
+
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace baton::app {
 namespace {
 
 namespace asio = boost::asio;
+
+constexpr std::size_t kMostOfPem = 1024 * 1024;
+
+Result<std::string> read_pem(std::string_view key, const std::string& path) {
+  auto text = read_regular_file(path, kMostOfPem);
+  if (text && *text) return **std::move(text);
+  return fail(Errc::Internal, fmt::format("{}: cannot read {}: {}", key, path,
+                                          text ? "there is no such file" : text.error().message()));
+}
 
 }  // namespace
 
@@ -41,13 +54,17 @@ Result<std::unique_ptr<ServerTls>> ServerTls::load(asio::io_context& io, const c
 Result<ServerTls::Certificate> ServerTls::read(const config::Tls& files) {
   auto made = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   boost::system::error_code error;
-  made->use_certificate_chain_file(files.certificate, error);
+  auto chain = read_pem("tls.certificate", files.certificate);
+  if (!chain) return fail(std::move(chain.error()));
+  made->use_certificate_chain(asio::buffer(*chain), error);
   if (error) {
     return fail(Errc::Internal,
                 fmt::format("tls.certificate: cannot read a PEM certificate chain from {}: {}",
                             files.certificate, error.message()));
   }
-  made->use_private_key_file(files.key, asio::ssl::context::pem, error);
+  auto key = read_pem("tls.key", files.key);
+  if (!key) return fail(std::move(key.error()));
+  made->use_private_key(asio::buffer(*key), asio::ssl::context::pem, error);
   if (error) {
     return fail(Errc::Internal,
                 fmt::format("tls.key: {} is not the PEM key of that certificate: {}", files.key,
