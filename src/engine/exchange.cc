@@ -46,7 +46,7 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
   pieces.insert(pieces.end(), body.begin(), body.end());
 
   upstream_ = pool_.take_idle(target_);
-  bool pooled = upstream_ != nullptr;
+  Origin origin = upstream_ ? Origin::Kept : Origin::Fresh;
   while (true) {
     if (!upstream_) {
       Cancellation connecting;
@@ -59,18 +59,19 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
     if (dropped_) co_return fail(given_up("before it was sent the request"));
     bool answered = false;
     const auto begun = std::chrono::steady_clock::now();
-    auto sent = co_await try_send(pieces, answered);
-    if (sent || answered || !pooled || dropped_ || sent.error().code() == Errc::EngineTimeout) {
+    auto sent = co_await try_send(pieces, origin, answered);
+    if (sent || answered || origin == Origin::Fresh || dropped_ ||
+        sent.error().code() == Errc::EngineTimeout) {
       co_return sent;
     }
-    pooled = false;
+    origin = Origin::Fresh;
     replayed_after_ = std::chrono::steady_clock::now() - begun;
     upstream_.reset();
   }
 }
 
 awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& pieces,
-                                           bool& answered) {
+                                           Origin origin, bool& answered) {
   // A worker that refuses a request early may close before it took all of it; its answer is still
   // worth reading.
   const net::IoResult written = co_await upstream_->connection.write(pieces, timeouts_.first_byte);
@@ -84,6 +85,14 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
     end_ = received.size;
     if (received.status != net::IoStatus::Ok) {
       co_return fail(explain(received, "before it answered"));
+    }
+    // Whoever has not got a byte of the request does not answer it. A fresh connection may be
+    // refused with an answer to no request, and nothing else can be under way on it.
+    if (!answered && origin == Origin::Kept &&
+        upstream_->connection.unacknowledged() >= written.size) {
+      co_return fail(Errc::EngineProtocol,
+                     fmt::format("worker {} sent an answer before it had the request",
+                                 target_.endpoint.to_string()));
     }
     answered = true;
     const auto progress = upstream_->parser.feed(std::span(buffer_.data() + begin_, end_ - begin_));

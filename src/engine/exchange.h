@@ -32,6 +32,12 @@ struct ExchangeTimeouts {
 //   connection, which is how engines are told to drop a request.
 // Invariants. A kept-alive connection that proves dead before it answered a byte is replaced by a
 //   fresh one, once. The connection goes back to the pool only after a complete answer.
+//   On a kept connection nothing is an answer that the worker sent before its machine had a byte of
+//   the request: the pool looks for such bytes before the request is written, and those that were
+//   under way by then show in that TCP has not acknowledged the request when they are read. An
+//   answer acknowledges what it answers. The connection is then replaced like a dead one.
+//   What cannot be told: bytes that a worker sends unasked after its machine has got the request.
+//   They look in every respect like an answer to it.
 class Exchange final : private UpstreamPool::Holder {
  public:
   Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts);
@@ -50,7 +56,8 @@ class Exchange final : private UpstreamPool::Holder {
   awaitable<Result<std::string_view>> read();
   // The whole body.
   awaitable<Result<std::string>> read_all(std::size_t limit);
-  // The request went to a kept connection first, which proved dead: the worker may have begun there.
+  // The request went to a kept connection first, which proved unusable: the worker may have begun
+  // there.
   bool replayed() const { return replayed_after_.has_value(); }
   // And so long it took until it did.
   std::chrono::steady_clock::duration replayed_after() const {
@@ -67,7 +74,9 @@ class Exchange final : private UpstreamPool::Holder {
   void drop() override;
 
  private:
-  awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, bool& answered);
+  enum class Origin { Fresh, Kept };
+  awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, Origin origin,
+                                   bool& answered);
   // Where the next bytes go: all that was there has been consumed.
   std::span<char> room();
   Error given_up(std::string_view when) const;

@@ -49,9 +49,7 @@ std::unique_ptr<Upstream> UpstreamPool::take_idle(const Target& target) {
   while (!idle.empty()) {
     std::unique_ptr<Upstream> upstream = std::move(idle.back());
     idle.pop_back();
-    // A system call saved: should it be dead, the exchange finds out and takes a fresh one.
-    const bool fresh = deadlines_.now() - upstream->idle_since < kFresh;
-    if (fresh || !upstream->connection.stale()) return upstream;
+    if (!upstream->connection.stale()) return upstream;
   }
   return nullptr;
 }
@@ -61,7 +59,6 @@ void UpstreamPool::give_back(model::WorkerId worker, std::unique_ptr<Upstream> u
   auto& idle = idle_[worker.value];
   if (idle.size() >= options_.idle_per_worker) return;
   upstream->parser.next();
-  upstream->idle_since = deadlines_.now();
   idle.push_back(std::move(upstream));
 }
 

@@ -9,7 +9,9 @@
 #include <boost/container/static_vector.hpp>
 
 #include <array>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <utility>
 
@@ -271,6 +273,12 @@ bool Connection::stale() {
   if (state_ != IoStatus::Ok) return true;
   pollfd descriptor{socket_.native_handle(), POLLIN | POLLRDHUP, 0};
   return ::poll(&descriptor, 1, 0) != 0;
+}
+
+std::size_t Connection::unacknowledged() {
+  int bytes = 0;
+  if (::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) != 0 || bytes < 0) return 0;
+  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace baton::net

@@ -92,6 +92,8 @@ class Connection {
   // True where the peer has closed or sent bytes nobody asked for: such a connection cannot be used
   // again.
   bool stale();
+  // Bytes written, of those last written first, that the peer's machine has not acknowledged.
+  std::size_t unacknowledged();
 
  private:
   using TlsStream = boost::asio::ssl::stream<tcp::socket&>;

@@ -60,6 +60,30 @@ scenario('a kept connection that dies under the next request is replaced before 
   }
 });
 
+scenario('what an engine sends after its answer never reaches another client', async (s) => {
+  const { engine, ask } = await setUp(s);
+  const stray = '{"choices":[{"index":0,"message":{"role":"assistant","content":"for another"},"finish_reason":"stop"}]}';
+  const late = {
+    'a second answer': `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${stray.length}\r\n\r\n${stray}`,
+    'a body beyond its length': stray,
+    'an interim answer': 'HTTP/1.1 100 Continue\r\n\r\n',
+    'a blank line': '\r\n',
+  };
+  for (const [what, bytes] of Object.entries(late)) {
+    await s.step(what, async () => {
+      assert.equal((await ask()).text, 'hello');
+      const kept = [...engine.sockets].find((socket) => socket.number === engine.legs.at(-1).connection);
+      await new Promise((resolve) => kept.write(bytes, resolve));
+      const asked = engine.legs.length;
+      const answer = await ask();
+      assert.equal(answer.status, 200);
+      assert.equal(answer.text, 'hello');
+      assert.equal(engine.legs.length, asked + 1, 'it was sent once');
+      assert.notEqual(engine.legs.at(-1).connection, kept.number);
+    });
+  }
+});
+
 scenario('a connection that failed mid-answer is not used again', async (s) => {
   const { engine, ask } = await setUp(s);
   engine.behave = (leg, response) => {

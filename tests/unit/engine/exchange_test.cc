@@ -147,6 +147,70 @@ TEST_F(ExchangeTest, ReplacesAKeptConnectionThatDiesWithoutAnAnswer) {
   }
 }
 
+// Regression: the next request on the connection got what came late for the one before.
+TEST_F(ExchangeTest, NeverTakesForAnAnswerWhatCameBeforeTheRequest) {
+  const struct {
+    const char* what;
+    std::string first, late;
+  } cases[] = {
+      {"a second answer", response(200, "ok"), response(200, "another's")},
+      {"the body of an answer without one", "HTTP/1.1 204 No Content\r\n\r\n", "another's"},
+      {"half an answer", response(200, "ok"), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"},
+      {"an interim answer", response(200, "ok"), "HTTP/1.1 100 Continue\r\n\r\n"},
+      {"a blank line", response(200, "ok"), "\r\n"},
+  };
+  for (const auto& c : cases) {
+    ++id.value;
+    std::atomic<int> connections = 0;
+    FakeEngine worker([&c, &connections](FakePeer& peer) {
+      const bool first_connection = connections.fetch_add(1) == 0;
+      peer.read_request();
+      peer.write(first_connection ? c.first : response(200, "ok"));
+      if (!first_connection) return;
+      peer.wait_for_proceed();
+      peer.write(c.late);
+      peer.wait_for_proceed();
+    });
+    EXPECT_TRUE(ask(worker)) << c.what;
+    EXPECT_EQ(pool.idle_count(), 1U) << c.what;
+    worker.proceed();
+    run_until([&] { return worker.pauses() == 2; });  // it has sent it
+    EXPECT_EQ(ask(worker).value_or("nothing"), "ok") << c.what;
+    EXPECT_EQ(worker.connections(), 2U) << c.what;
+    pool.forget(id);
+  }
+}
+
+// A worker may have sent something just before the request was on its way. It is not told apart by
+// looking first, but by the request being unacknowledged: here the worker's window is full.
+TEST_F(ExchangeTest, NeverTakesForAnAnswerWhatCrossedTheRequest) {
+  auto connections = std::make_shared<std::atomic<int>>(0);
+  FakeEngine worker([connections](FakePeer& peer) {
+    if (connections->fetch_add(1) > 0) {
+      while (peer.read_request()) peer.write(response(200, "ok"));
+      return;
+    }
+    peer.write(response(200, "ok"));  // without having read anything
+    peer.wait_for_proceed();
+    peer.write(response(200, "another's"));
+    peer.wait_for_proceed();  // and reads nothing
+  });
+  const std::string more_than_its_window(512 * 1024, 'x');
+  body = {more_than_its_window};
+  warm_up(worker);
+  ASSERT_EQ(pool.idle_count(), 1U);
+  body = {"bo", "dy"};
+  begin(worker.endpoint());
+  io.restart();
+  io.poll();  // the request is written
+  worker.proceed();
+  run_until([&] { return ended; });
+  ASSERT_TRUE(*sent) << sent->error().message();
+  EXPECT_EQ(answer->value(), "ok");
+  EXPECT_TRUE(exchange->replayed());
+  EXPECT_EQ(worker.connections(), 2U);
+}
+
 TEST_F(ExchangeTest, DoesNotAskAgainOnceAByteWasAnswered) {
   const FakeEngine worker(answers_once_then([](FakePeer& peer) { peer.write("HTTP/1.1 2"); }));
   warm_up(worker);

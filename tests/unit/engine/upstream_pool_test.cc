@@ -74,9 +74,26 @@ TEST_F(UpstreamPoolTest, GivesNoConnectionThatItsWorkerHasClosed) {
   closing.proceed();
   run_until([&] { return connection.stale(); });
   pool.give_back({1}, std::move(made));
-  const auto given_back = deadlines.now();
-  run_until([&] { return deadlines.now() - given_back > UpstreamPool::kFresh; });
   EXPECT_EQ(take(1), nullptr);
+}
+
+// Regression: one that had rested for less than half a second was not looked at.
+TEST_F(UpstreamPoolTest, GivesNoConnectionOnWhichItsWorkerSpokeUnasked) {
+  FakeEngine talking([](FakePeer& peer) {
+    peer.wait_for_proceed();
+    peer.write("\r\n");
+    peer.wait_for_drop();
+  });
+  auto made = connect(talking.endpoint());
+  net::Connection& connection = made->connection;
+  talking.proceed();
+  run_until([&] { return connection.stale(); });
+  auto silent = connect(quiet.endpoint());
+  const Upstream* const usable = silent.get();
+  pool.give_back({1}, std::move(silent));
+  pool.give_back({1}, std::move(made));
+  EXPECT_EQ(take(1).get(), usable) << "the one behind it is given out";
+  EXPECT_TRUE(talking.wait_for_drops(1)) << "it is closed";
 }
 
 TEST_F(UpstreamPoolTest, LetsGoOfWhatItsWorkerHasClosedEvenIfNobodyAsks) {

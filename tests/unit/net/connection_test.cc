@@ -169,6 +169,20 @@ TEST_F(ConnectionTest, IsStaleOnceThePeerSentSomethingOrLeft) {
   run_until([&] { return connection->stale(); });
 }
 
+TEST_F(ConnectionTest, KnowsHowMuchThePeerHasNotAcknowledged) {
+  EXPECT_EQ(connection->unacknowledged(), 0U);
+  const std::string more_than_its_window(512 * 1024, 'x');
+  const std::string_view pieces[] = {more_than_its_window};
+  const IoResult written = connection->try_write(pieces);
+  EXPECT_GT(connection->unacknowledged(), 0U);
+  EXPECT_LE(connection->unacknowledged(), written.size);
+  std::array<char, 16 * 1024> sink;
+  boost::system::error_code error;
+  for (std::size_t read = 0; read < written.size && !error;)
+    read += peer->read_some(asio::buffer(sink), error);
+  run_until([&] { return connection->unacknowledged() == 0; });
+}
+
 struct WatchTest : ConnectionTest {
   void close() {
     run([this]() -> awaitable<void> { co_await connection->close(); });
