@@ -130,8 +130,9 @@ constexpr std::array<EngineArgument, 3> kEngineArguments{
 
 // `raw` is what a client has for vllm_xargs.
 std::optional<std::string_view> engine_argument_in(std::string_view raw) {
+  if (!raw.starts_with('{')) return std::nullopt;
   const auto arguments = wire::JsonObject::within(raw);
-  if (!arguments) return std::nullopt;
+  if (!arguments) return kXargs;  // more members than are looked through
   const auto found = std::ranges::find_if(
       kEngineArguments, [&](const EngineArgument& one) { return arguments->has(one.name); });
   return found == kEngineArguments.end() ? std::nullopt : std::optional(found->path);
@@ -141,6 +142,10 @@ void remove_engine_arguments(wire::JsonSplice& splice, const wire::JsonObject& b
   const auto raw = body.find(kXargs);
   if (!raw || !engine_argument_in(*raw)) return;
   const auto arguments = wire::JsonObject::within(*raw);
+  if (!arguments) {
+    splice.remove(kXargs);
+    return;
+  }
   wire::JsonSplice rest(*arguments);
   for (const EngineArgument& argument : kEngineArguments) rest.remove(argument.name);
   splice.set(kXargs, rest.build().joined());

@@ -5,6 +5,7 @@
 #include "engine/vllm_dialect.h"
 #include "unit/engine/client_request.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace baton::engine {
@@ -129,6 +130,15 @@ TEST(EngineArguments, OfTheRouterAreTakenOutOfTheClients) {
         json(dialect.decode_body(request.call, {}, outcome, DecodePurpose::Answer))["vllm_xargs"],
         json(R"({"mine":1})"));
   }
+}
+
+TEST(EngineArguments, ThatAreTooManyToLookThroughAreTakenOutWhole) {
+  std::string body = R"({"vllm_xargs":{"kv_transfer_params":"x")";
+  for (int i = 0; i < 5000; ++i) body += fmt::format(R"(,"a{}":1)", i);
+  body += "}}";
+  const ClientRequest request(Api::Chat, body);
+  EXPECT_EQ(plain(request.call), json("{}"));
+  EXPECT_EQ(handoff_field_in(request.object), "vllm_xargs");
 }
 
 TEST(EngineArguments, OfTheClientsOwnStayAsTheyAre) {
