@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated SGLang against recorded answers of a real one: names and types of all fields, values where they are known.
-import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-import { compareWithRecorded, shapeOf } from './support/engine_compare.mjs';
-import { Sim } from './support/fleet.mjs';
+import { compareWithRecorded } from './support/engine_compare.mjs';
 import { request } from './support/http.mjs';
-import { Follower } from './support/kv_feed.mjs';
-import { scenario } from './support/scenario.mjs';
+import { compareKvEvents } from './support/kv_recorded.mjs';
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/sglang-0.5.23', import.meta.url));
 const SIM = { engine: 'sglang', model: 'tiny', maxModelLen: 4096, blockSize: 16, blocks: 512, maxSeqs: 8 };
@@ -77,42 +73,8 @@ await compareWithRecorded('answers as SGLang 0.5.23 did', {
   errorOf: (answer) => (answer?.object === 'error' ? answer : answer?.error),
 });
 
-const range = ({ first, count }) => Array.from({ length: count }, (_, i) => first + i);
-
-/** What a step's batches say: each kind of event, in order, with its fields; and how many blocks were stored. */
-function toldBy(batches) {
-  const events = batches.flatMap(({ events: list }) => list);
-  const kinds = events.map(({ blocks, block_hashes: hashes, token_ids: tokens, ...event }) => {
-    const { type, medium, block_size: size, shape } = event;
-    return { type, medium, size, shape, fields: shapeOf({ ...event, hashes: hashes?.slice(0, 1), tokens: tokens?.slice(0, 1) }) };
-  });
-  const stored = events.filter(({ type }) => type === 'BlockStored');
-  return {
-    kinds: kinds.filter((kind, i) => kind.type !== kinds[i - 1]?.type),
-    blocks: stored.reduce((sum, { blocks, block_hashes: hashes }) => sum + (blocks ?? hashes.length), 0),
-    frames: [...new Set(batches.map(({ frames, topic, rank }) => `${frames} ${topic} ${rank}`))],
-  };
-}
-
-scenario('tells KV events as SGLang 0.5.23 did', async (s) => {
-  const steps = (await readFile(`${FIXTURES}/kv_events.jsonl`, 'utf8')).trim().split('\n').map((line) => JSON.parse(line));
-  const sim = await Sim.telling(s, SIM);
-  const ask = async ({ path, body }) => {
-    const sent = body.prompt ? { ...body, prompt: range(body.prompt) } : body;
-    assert.equal((await request(sim.address, { path, body: JSON.stringify(sent) })).status, 200);
-  };
-  const follower = Follower.start(s, [sim.feed]);
-  let first = 100_000;
-  await follower.live(0, () => ask({ path: '/v1/completions', body: { prompt: { first: (first += 100), count: 17 }, max_tokens: 1 } }));
-  await ask({ path: '/flush_cache', body: {} });
-  const last = async () => (await sim.blocks())[0].next_seq - 1;
-  for (const step of steps) {
-    const before = await last();
-    await ask(step);
-    const after = await last();
-    await follower.reaches(after);
-    const told = follower.messages().filter(({ seq }) => seq > before && seq <= after);
-    const batches = told.map(({ frames, topic, batch }) => ({ frames, topic, rank: batch.rank, events: batch.events }));
-    assert.deepEqual(toldBy(batches), toldBy(step.batches), JSON.stringify(step.body));
-  }
+compareKvEvents('tells KV events as SGLang 0.5.23 did', {
+  file: `${FIXTURES}/kv_events.jsonl`,
+  sim: SIM,
+  prepare: (address) => request(address, { path: '/flush_cache', body: '{}' }),
 });
