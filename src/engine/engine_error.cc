@@ -54,8 +54,9 @@ bool shows_where_blocks_are(std::string_view body) {
     for (std::size_t at = body.find(name); at != std::string_view::npos; at = body.find(name, at)) {
       at += name.size();
       const std::size_t value = body.find_first_not_of("'\"\\: ", at);
-      if (value > at && value != std::string_view::npos && body[value] != 'N' && body[value] != 'n')
-        return true;
+      if (value == std::string_view::npos) return false;
+      const bool given = body.substr(at, value - at).contains(':');
+      if (given && body[value] != 'N' && body[value] != 'n') return true;
     }
     return false;
   });

@@ -55,6 +55,7 @@ TEST(Keys, EveryDefaultInTheTableIsTheDefault) {
   // With what some keys need to have an effect at all.
   const std::string text = with_fleet(
       "etcd: {endpoints: ['http://h:1']}\ncanary: {idle: 1m}\n"
+      "tls: {certificate: a, key: b}\n"
       "kv_index: {snapshot: a}");
   const Config plain = accepted(text);
   for (const Key& key : keys()) {
