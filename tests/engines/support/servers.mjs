@@ -22,6 +22,7 @@ export const tokenizerOf = (folder) =>
 
 const RUNNING = { vllm: ['vllm:num_requests_running', 'vllm:num_requests_waiting'], sglang: ['sglang:num_running_reqs', 'sglang:num_queue_reqs'] };
 const USED = { vllm: 'vllm:kv_cache_usage_perc', sglang: 'sglang:token_usage' };
+const KV_ROLES = { prefill: 'kv_producer', decode: 'kv_consumer' };
 const LEAKED = 'vllm:nixl_num_kv_expired_reqs_total';
 
 /** What both kinds of server have in common. */
@@ -67,12 +68,10 @@ export class RealServer extends Server {
     server.port = port ?? (await freePorts());
     server.address = `127.0.0.1:${server.port}`;
     if (handoff === 'nixl_push') {
-      const id = `${role}-${server.port}`;
-      const transfer = { kv_connector: 'NixlPushConnector', kv_buffer_device: 'cpu', kv_load_failure_policy: 'fail' };
-      // A decode server that begins anew under the same id gets nothing: the prefill server writes to the one that it knew by it.
-      Object.assign(transfer, role === 'prefill' ? { kv_role: 'kv_producer', engine_id: id } : { kv_role: 'kv_consumer' });
+      // Without an engine id of its own: a server that began anew under the old one would be taken for the process that has ended.
+      const transfer = { kv_connector: 'NixlPushConnector', kv_role: KV_ROLES[role], kv_buffer_device: 'cpu', kv_load_failure_policy: 'fail' };
       server.args = [...args, '--kv-transfer-config', JSON.stringify(transfer)]; // the last one counts
-      server.peer = peerOf(handoff, role, id, `127.0.0.1:${server.port + 3000}`);
+      server.peer = { handoff };
     }
     await server.#run();
     return server;
