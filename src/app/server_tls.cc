@@ -86,7 +86,7 @@ int ServerTls::show_certificate(SSL* connection, void* self) {
 }
 
 void ServerTls::follow() {
-  // Where there is no notice of changes, they are looked at every second.
+  // Without notice of changes the watch compares the files every second.
   for (net::FileWatch* const watch : {&certificate_watch_, &key_watch_}) {
     if (const auto started = watch->start(); !started)
       log_.warning("certificate_polled", {{"reason", started.error().message()}});
@@ -100,12 +100,11 @@ void ServerTls::reload() {
     log_.error("certificate_not_replaced", {{"reason", certificate.error().message()}});
     return;
   }
-  const auto now = certificate_.get();
-  if (X509_cmp(SSL_CTX_get0_certificate((*now)->native_handle()),
-               SSL_CTX_get0_certificate((*certificate)->native_handle())) == 0)
-    return;
-  certificate_.set(std::move(*certificate));
-  log_.info("certificate_replaced", {{"file", files_.certificate}});
+  const auto before = certificate_.get();
+  const bool same = X509_cmp(SSL_CTX_get0_certificate((*before)->native_handle()),
+                             SSL_CTX_get0_certificate((*certificate)->native_handle())) == 0;
+  certificate_.set(std::move(*certificate));  // also where only the chain behind it has changed
+  if (!same) log_.info("certificate_replaced", {{"file", files_.certificate}});
 }
 
 void ServerTls::stop() {

@@ -17,7 +17,7 @@
 
 namespace baton::config {
 
-// Keys that nobody can find out later, and data that nobody can change unseen.
+// With forward secrecy and authenticated encryption.
 inline constexpr std::string_view kModernCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 struct Tls {
