@@ -24,6 +24,10 @@ UNWANTED = {
     "the host of a package registry": re.compile(r"\b(?:registry\.npm|pypi\.org|crates\.io\b)"),
 }
 
+# Tests run beside one another: two that write to one file break each other now and then.
+SHARED_PATH = re.compile(r"\b(?:TempDir\(\)|temp_directory_path\(|mkdtemp\()")
+OWN_DIRECTORY = "tests/support/temporary_directory.h"
+
 
 def is_script(path: Path) -> bool:
     if path.suffix:
@@ -41,6 +45,11 @@ def check_header(path: Path, lines: list[str]) -> Iterator[str]:
 
 
 def check_lines(path: Path, lines: list[str]) -> Iterator[str]:
+    is_cpp_test = (
+        path.suffix in tree.CPP_SUFFIXES
+        and path.parts[0] == "tests"
+        and path.as_posix() != OWN_DIRECTORY
+    )
     for number, line in enumerate(lines, 1):
         if line != line.rstrip():
             yield f"{path}:{number}: white space at the end"
@@ -49,6 +58,8 @@ def check_lines(path: Path, lines: list[str]) -> Iterator[str]:
         for what, pattern in UNWANTED.items():
             if pattern.search(line):
                 yield f"{path}:{number}: {what}"
+        if is_cpp_test and SHARED_PATH.search(line):
+            yield f"{path}:{number}: files of a test belong in a TemporaryDirectory ({OWN_DIRECTORY})"
 
 
 def check_lock(root: Path, path: Path) -> Iterator[str]:

@@ -252,6 +252,10 @@ class TextTest(TreeTest):
         self.write("src/core/error.h", CPP_HEAD + "\tint x;\n")
         self.assert_refused(check_text, "src/core/error.h:3", "tab")
 
+    def test_files_of_tests_are_in_a_directory_of_their_own(self):
+        self.write("tests/unit/core/error_test.cc", CPP_HEAD + 'auto f = TempDir() + "f";\n')
+        self.assert_refused(check_text, "tests/unit/core/error_test.cc:3", "TemporaryDirectory")
+
     def test_paths_of_one_machine_are_refused(self):
         for folder in ("work", "home", "root"):
             with self.subTest(folder):

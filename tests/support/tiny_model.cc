@@ -4,10 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstdlib>
-#include <fstream>
-#include <stdexcept>
-
 namespace baton::test {
 namespace {
 
@@ -90,9 +86,6 @@ constexpr const char* kTemplate =
 }  // namespace
 
 TinyModel::TinyModel() {
-  std::string pattern = std::filesystem::temp_directory_path() / "tiny_model_XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  folder_ = pattern;
   write("tokenizer.json", tokenizer().dump());
   const nlohmann::json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                                  {"bos_token", "<s>"},
@@ -100,17 +93,6 @@ TinyModel::TinyModel() {
                                  {"model_max_length", 4096},
                                  {"chat_template", kTemplate}};
   write("tokenizer_config.json", config.dump());
-}
-
-TinyModel::~TinyModel() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
-void TinyModel::write(std::string_view name, std::string_view text) const {
-  std::ofstream file(folder_ / name, std::ios::binary);
-  file << text;
-  if (!file.flush()) throw std::runtime_error("cannot write a file of the tiny model");
 }
 
 }  // namespace baton::test

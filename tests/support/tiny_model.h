@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include <filesystem>
+#include "support/temporary_directory.h"
+
 #include <string>
 #include <string_view>
 
@@ -16,16 +17,13 @@ namespace baton::test {
 class TinyModel {
  public:
   TinyModel();
-  ~TinyModel();
-  TinyModel(const TinyModel&) = delete;
-  TinyModel& operator=(const TinyModel&) = delete;
 
-  std::string folder() const { return folder_.string(); }
+  std::string folder() const { return directory_.path(); }
   // Puts another file there, or another text in one.
-  void write(std::string_view name, std::string_view text) const;
+  void write(std::string_view name, std::string_view text) const { directory_.write(name, text); }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryDirectory directory_;
 };
 
 }  // namespace baton::test

@@ -211,7 +211,7 @@ TEST(Load, SaysWhyAFileCannotBeRead) {
       missing.error().at(0).to_string(),
       "/nonexistent/baton.yaml: cannot be read: No such file or directory; check the path given "
       "to --config");
-  const auto directory = load(testing::TempDir(), {});
+  const auto directory = load(test::TemporaryDirectory().path(), {});
   ASSERT_FALSE(directory);
   EXPECT_THAT(directory.error().at(0).message, HasSubstr("directory"));
 }

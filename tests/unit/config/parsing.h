@@ -3,13 +3,11 @@
 #pragma once
 
 #include "config/load.h"
+#include "support/temporary_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,18 +64,12 @@ inline Model model_with(std::string name, std::vector<model::WorkerSpec> workers
 // A file that is gone with the test.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(std::string_view text)
-      : path_(std::filesystem::path(testing::TempDir()) /
-              ("baton-config-test-" + std::to_string(std::random_device{}()))) {
-    std::ofstream(path_) << text;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  std::string path() const { return path_.string(); }
+  explicit TemporaryFile(std::string_view text) : path_(directory_.write("baton.yaml", text)) {}
+  const std::string& path() const { return path_; }
 
  private:
-  std::filesystem::path path_;
+  test::TemporaryDirectory directory_;
+  std::string path_;
 };
 
 }  // namespace baton::config

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "core/ready_file.h"
 
+#include "support/temporary_directory.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,12 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ReadyFile : testing::Test {
-  ReadyFile() {
-    std::string name = (fs::temp_directory_path() / "baton-ready-XXXXXX").string();
-    folder = ::mkdtemp(name.data());
-  }
-  ~ReadyFile() override { fs::remove_all(folder); }
-  fs::path folder;
+  const test::TemporaryDirectory directory;
+  const fs::path& folder = directory.path();
 };
 
 TEST_F(ReadyFile, HoldsTheAddressAndNothingIsLeftBesideIt) {

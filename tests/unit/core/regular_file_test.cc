@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "core/regular_file.h"
 
+#include "support/temporary_directory.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,23 +22,14 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 struct RegularFile : testing::Test {
-  RegularFile() {
-    std::string name = (fs::temp_directory_path() / "baton-regular-XXXXXX").string();
-    folder = ::mkdtemp(name.data());
-  }
-  ~RegularFile() override { fs::remove_all(folder); }
-
-  std::string write(std::string_view text) const {
-    const fs::path file = folder / "file";
-    std::ofstream(file, std::ios::binary) << text;
-    return file.string();
-  }
+  std::string write(std::string_view text) const { return directory.write("file", text); }
   static std::string refused(const std::string& path, std::size_t most = 1000) {
     const auto text = read_regular_file(path, most);
     if (text) return "it was read";
     return text.error().message();
   }
-  fs::path folder;
+  const test::TemporaryDirectory directory;
+  const fs::path& folder = directory.path();
 };
 
 TEST_F(RegularFile, IsReadAsItStands) {

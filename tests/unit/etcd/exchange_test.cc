@@ -3,6 +3,7 @@
 #include "etcd/exchange.h"
 
 #include "net/await.h"
+#include "support/temporary_directory.h"
 #include "unit/etcd/etcd_fixture.h"
 
 #include <boost/asio/read_until.hpp>
@@ -12,9 +13,6 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <sys/stat.h>
@@ -144,17 +142,6 @@ TEST_F(ExchangeTest, DoesNotBeginWhatIsCancelledAlready) {
 
 // A server with a certificate, for one connection.
 struct TlsExchangeTest : ExchangeTest {
-  TlsExchangeTest() {
-    std::string pattern = std::filesystem::path(testing::TempDir()) / "etcd_tls_XXXXXX";
-    folder = mkdtemp(pattern.data());
-  }
-  ~TlsExchangeTest() override { std::filesystem::remove_all(folder); }
-
-  std::string file(const std::string& name, const std::string& text) const {
-    const auto path = folder / name;
-    std::ofstream(path) << text;
-    return path.string();
-  }
   void serve(const Certificate& own) {
     tls.use_certificate(asio::buffer(own.certificate), asio::ssl::context::pem);
     tls.use_private_key(asio::buffer(own.key), asio::ssl::context::pem);
@@ -179,7 +166,7 @@ struct TlsExchangeTest : ExchangeTest {
     return made;
   }
 
-  std::filesystem::path folder;
+  test::TemporaryDirectory directory;
   std::string answer = response(200, "body");
   bool has_client_certificate = false;
   asio::ssl::context tls{asio::ssl::context::tls_server};
@@ -191,7 +178,7 @@ TEST_F(TlsExchangeTest, TrustsTheAuthorityItWasGiven) {
     const Certificate own("DNS:localhost,IP:127.0.0.1");
     serve(own);
     Options made = for_server(host);
-    made.ca_file = file("ca.pem", own.certificate);
+    made.ca_file = directory.write("ca.pem", own.certificate);
     EXPECT_EQ(post(made), "body") << host;
   }
 }
@@ -200,7 +187,7 @@ TEST_F(TlsExchangeTest, TrustsNobodyElse) {
   const Certificate own("DNS:localhost,IP:127.0.0.1");
   serve(own);
   Options made = for_server("127.0.0.1");
-  made.ca_file = file("ca.pem", Certificate("DNS:other").certificate);
+  made.ca_file = directory.write("ca.pem", Certificate("DNS:other").certificate);
   EXPECT_THAT(problem(post(made)),
               AllOf(HasSubstr("https://127.0.0.1:"), HasSubstr("its certificate is not accepted")));
 }
@@ -210,7 +197,7 @@ TEST_F(TlsExchangeTest, RefusesACertificateForAnotherHost) {
     const Certificate own("DNS:elsewhere,IP:192.0.2.1");
     serve(own);
     Options made = for_server(host);
-    made.ca_file = file("ca.pem", own.certificate);
+    made.ca_file = directory.write("ca.pem", own.certificate);
     EXPECT_THAT(problem(post(made)), HasSubstr("mismatch")) << host;
   }
 }
@@ -222,9 +209,9 @@ TEST_F(TlsExchangeTest, ShowsItsOwnCertificate) {
   tls.add_certificate_authority(asio::buffer(client.certificate));
   serve(own);
   Options made = for_server("127.0.0.1");
-  made.ca_file = file("ca.pem", own.certificate);
-  made.certificate_file = file("client.pem", client.certificate);
-  made.key_file = file("client.key", client.key);
+  made.ca_file = directory.write("ca.pem", own.certificate);
+  made.certificate_file = directory.write("client.pem", client.certificate);
+  made.key_file = directory.write("client.key", client.key);
   EXPECT_EQ(post(made), "body");
   EXPECT_TRUE(has_client_certificate);
 }
@@ -233,7 +220,7 @@ TEST_F(TlsExchangeTest, NamesAFileItCannotUse) {
   const Certificate own("IP:127.0.0.1");
   serve(own);
   Options made = for_server("127.0.0.1");
-  made.ca_file = (folder / "nowhere.pem").string();
+  made.ca_file = directory.path("nowhere.pem");
   EXPECT_THAT(problem(post(made)), HasSubstr("nowhere.pem"));
 }
 
@@ -241,12 +228,12 @@ TEST_F(TlsExchangeTest, DoesNotWaitForAPipeThatIsNamedAsAFile) {
   const Certificate own("IP:127.0.0.1");
   serve(own);
   Options made = for_server("127.0.0.1");
-  made.ca_file = (folder / "pipe.pem").string();
+  made.ca_file = directory.path("pipe.pem");
   ASSERT_EQ(::mkfifo(made.ca_file.c_str(), 0600), 0);
   EXPECT_THAT(problem(post(made)), AllOf(HasSubstr("pipe.pem"), HasSubstr("it is a pipe")));
   serve(own);
   made = for_server("127.0.0.1");
-  made.ca_file = file("empty.pem", "nothing of use\n");
+  made.ca_file = directory.write("empty.pem", "nothing of use\n");
   EXPECT_THAT(problem(post(made)), AllOf(HasSubstr("empty.pem"), HasSubstr("no PEM")));
 }
 

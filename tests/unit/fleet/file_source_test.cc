@@ -3,11 +3,11 @@
 #include "fleet/file_source.h"
 
 #include "support/io_fixture.h"
+#include "support/temporary_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -20,19 +20,14 @@ using testing::Not;
 
 // A directory with a configuration file.
 struct Folder {
-  Folder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "baton-file-source-XXXXXX";
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string file() const { return path / "fleet.yaml"; }
+  std::string file() const { return directory.path("fleet.yaml"); }
   // A fleet of one worker with this role, and whatever else.
   void write(const std::string& role, const std::string& more = "") const {
     std::ofstream(file()) << "models: [{name: m, workers: [{url: 'http://127.0.0.1:1', role: "
                           << role << "}]}]\n"
                           << more;
   }
-  std::filesystem::path path;
+  test::TemporaryDirectory directory;
 };
 
 struct FileSourceTest : test::IoFixture {

@@ -4,12 +4,11 @@
 
 #include "support/fake_engine.h"
 #include "support/io_fixture.h"
+#include "support/temporary_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
 #include <optional>
 #include <string>
 
@@ -159,10 +158,9 @@ TEST_F(ClientTest, GetsAWholePage) {
 }
 
 TEST(Server, HasTheKeyAndTheHeadersThatGoWithEveryRequest) {
-  const std::string path = testing::TempDir() + "client_test.key";
-  std::ofstream(path) << "# the key\n\n  \nsecret \n";
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.write("key", "# the key\n\n  \nsecret \n");
   const auto server = find_server("http://127.0.0.1:9", path, "", {"X-Tenant-Id: a"});
-  std::remove(path.c_str());
   ASSERT_TRUE(server) << server.error().message();
   EXPECT_THAT(server->headers, HasSubstr("Authorization: Bearer secret\r\n"));
   EXPECT_THAT(server->headers, HasSubstr("X-Tenant-Id: a\r\n"));

@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "loadgen/result.h"
 
+#include "support/temporary_directory.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
-#include <fstream>
 #include <string>
 
 namespace baton::loadgen {
@@ -144,18 +144,18 @@ TEST(Result, HasWhatTheRouterToldInColumns) {
 }
 
 TEST(Result, ComesBackFromItsFile) {
-  const std::string path = testing::TempDir() + "result_test.json";
+  const test::TemporaryDirectory directory;
   const OrderedJson result = result_json(some_plan(), some_outcome());
-  std::ofstream(path) << result.dump();
+  const std::string path = directory.write("result.json", result.dump());
   const auto read = read_result(path);
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(*read, result);
 
-  std::ofstream(path) << R"({"format":"baton-bench","version":99})";
+  directory.write("result.json", R"({"format":"baton-bench","version":99})");
   EXPECT_THAT(read_result(path).error().message(), HasSubstr("another version"));
-  std::ofstream(path) << "[]";
+  directory.write("result.json", "[]");
   EXPECT_THAT(read_result(path).error().message(), HasSubstr("--output FILE.json"));
-  std::remove(path.c_str());
+  directory.remove("result.json");
   EXPECT_THAT(read_result(path).error().message(), HasSubstr("cannot read"));
 }
 

@@ -5,12 +5,11 @@
 #include "loadgen/arrivals.h"
 #include "loadgen/budget.h"
 #include "loadgen/trace.h"
+#include "support/temporary_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -192,18 +191,15 @@ TEST(LongShort, MixesTheTwoLengths) {
 
 class Replayed : public testing::Test {
  protected:
-  Replayed() {
-    std::ofstream(path_)
-        << R"({"timestamp":0,"input_length":1100,"output_length":3,"hash_ids":[1,2,3]}
+  const test::TemporaryDirectory directory_;
+  const std::string path_ = directory_.write(
+      "trace.jsonl", R"({"timestamp":0,"input_length":1100,"output_length":3,"hash_ids":[1,2,3]}
 {"timestamp":500,"input_length":1000,"output_length":4,"hash_ids":[1,2]}
 {"timestamp":900,"input_length":1300,"output_length":5,"hash_ids":[1]}
-)";
-  }
-  ~Replayed() override { std::remove(path_.c_str()); }
+)");
   std::unique_ptr<const Workload> replay(double time_scale = 1) const {
     return make({.kind = WorkloadKind::Trace, .trace_file = path_, .time_scale = time_scale});
   }
-  const std::string path_ = testing::TempDir() + "workload_test_trace.jsonl";
 };
 
 TEST_F(Replayed, EqualIdsAreEqualPrefixesOfExactLength) {

@@ -3,7 +3,7 @@
 #include "net/file_watch.h"
 
 #include "support/io_fixture.h"
-#include "unit/net/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "net/file_way.h"
 
-#include "unit/net/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 #include <gtest/gtest.h>
 

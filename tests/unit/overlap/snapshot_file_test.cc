@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "overlap/snapshot_file.h"
 
+#include "support/temporary_directory.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,9 +20,6 @@ using testing::HasSubstr;
 
 class SnapshotFileTest : public testing::Test {
  protected:
-  SnapshotFileTest() { std::filesystem::create_directories(folder); }
-  ~SnapshotFileTest() override { std::filesystem::remove_all(folder); }
-
   std::string text() const {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -31,8 +30,8 @@ class SnapshotFileTest : public testing::Test {
     return read ? "" : read.error().message();
   }
 
-  const std::string folder = testing::TempDir() + "snapshot_file_" +
-                             testing::UnitTest::GetInstance()->current_test_info()->name();
+  const test::TemporaryDirectory directory;
+  const std::string folder = directory.path();
   const std::string file = folder + "/kv-index";
   const std::vector<HolderSnapshot> holders{
       {.worker = "a",

@@ -3,6 +3,7 @@
 #include "overlap/snapshot_keeper.h"
 
 #include "overlap/snapshot_file.h"
+#include "support/temporary_directory.h"
 #include "unit/overlap/feeds_fixture.h"
 
 #include <gmock/gmock.h>
@@ -29,13 +30,11 @@ using testing::Not;
 class SnapshotKeeperTest : public FeedsFixture {
  protected:
   SnapshotKeeperTest() {
-    std::filesystem::create_directories(folder);
     settings.snapshot = folder + "/kv-index";
     settings.snapshot_interval = 1h;
   }
   ~SnapshotKeeperTest() override {
     if (world) end();
-    std::filesystem::remove_all(folder);
   }
   // A process that knows of the publisher's blocks, and ends.
   std::string earlier(FakePublisher& publisher) {
@@ -53,8 +52,8 @@ class SnapshotKeeperTest : public FeedsFixture {
     return holders.value_or(std::vector<kvindex::HolderSnapshot>());
   }
 
-  const std::string folder = testing::TempDir() + "snapshot_keeper_" +
-                             testing::UnitTest::GetInstance()->current_test_info()->name();
+  const test::TemporaryDirectory directory;
+  const std::string folder = directory.path();
 };
 
 TEST_F(SnapshotKeeperTest, SavesAtTheEnd) {

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/chat_template.h"
 
-#include "temp_folder.h"
+#include "support/temporary_directory.h"
 
 #include <gtest/gtest.h>
 
@@ -17,13 +17,13 @@ std::string chosen(const ChatTemplates& templates, WithTools tools) {
   if (!one) return "none";
   return one->program->render({}, {.now = {}}).value();
 }
-std::string both(const TempFolder& folder, const std::filesystem::path& file = {}) {
+std::string both(const test::TemporaryDirectory& folder, const std::filesystem::path& file = {}) {
   const auto templates = ChatTemplates::load(folder.path(), file).value();
   return chosen(templates, WithTools::No) + "," + chosen(templates, WithTools::Yes);
 }
 
 TEST(ChatTemplates, MayBeMissing) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   EXPECT_EQ(both(folder), "none,none");
   EXPECT_TRUE(ChatTemplates::load(folder.path(), {}).value().empty());
   folder.write("tokenizer_config.json", R"({"chat_template":null,"model_max_length":1e30})");
@@ -31,13 +31,13 @@ TEST(ChatTemplates, MayBeMissing) {
 }
 
 TEST(ChatTemplates, AreInTheTokenizersConfiguration) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   folder.write("tokenizer_config.json", R"({"chat_template":"{{ 'a\n' }}b"})");
   EXPECT_EQ(both(folder), "a\nb,a\nb");
 }
 
 TEST(ChatTemplates, MayHaveOneForTools) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   folder.write("tokenizer_config.json",
                R"({"chat_template":[{"name":"rag","template":"{% nonsense"},
                    {"name":"default","template":"d"},{"name":"tool_use","template":"t"}]})");
@@ -50,7 +50,7 @@ TEST(ChatTemplates, MayHaveOneForTools) {
 }
 
 TEST(ChatTemplates, InFilesGoBeforeTheConfiguration) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   folder.write("tokenizer_config.json",
                R"({"chat_template":[{"name":"default","template":"d"},
                                     {"name":"tool_use","template":"t"}]})");
@@ -62,7 +62,7 @@ TEST(ChatTemplates, InFilesGoBeforeTheConfiguration) {
 }
 
 TEST(ChatTemplates, OfAProcessorServeRequestsWithoutTools) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   folder.write("chat_template.json", R"({"chat_template":"p"})");
   EXPECT_EQ(both(folder), "p,p");
   folder.write("tokenizer_config.json", R"({"chat_template":"t"})");
@@ -72,13 +72,13 @@ TEST(ChatTemplates, OfAProcessorServeRequestsWithoutTools) {
 }
 
 TEST(ChatTemplates, AreReplacedByAFileThatIsGiven) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   folder.write("chat_template.jinja", "own");
   EXPECT_EQ(both(folder, folder.write("other.jinja", "given")), "given,given");
 }
 
 TEST(ChatTemplates, KnowTheirContentFormat) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   folder.write(
       "chat_template.jinja",
       "{% for m in messages %}{% for c in m.content %}{{ c.text }}{% endfor %}{% endfor %}");
@@ -87,11 +87,12 @@ TEST(ChatTemplates, KnowTheirContentFormat) {
 }
 
 TEST(ChatTemplates, ThatCannotBeUsedAreRefusedByName) {
-  const auto message = [](const TempFolder& folder, const std::filesystem::path& file = {}) {
+  const auto message = [](const test::TemporaryDirectory& folder,
+                          const std::filesystem::path& file = {}) {
     const auto templates = ChatTemplates::load(folder.path(), file);
     return templates ? std::string() : templates.error().message();
   };
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   EXPECT_NE(message(folder, folder.path() / "absent.jinja").find("absent.jinja"),
             std::string::npos);
   folder.write("tokenizer_config.json", R"({"chat_template":7})");

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/file_text.h"
 
-#include "temp_folder.h"
+#include "support/temporary_directory.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace baton::prompt {
 namespace {
 
 TEST(FileText, IsAllOfTheFile) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   const auto path = folder.write("a", std::string("one\r\ntwo\0three", 14));
   const auto text = file_text(path);
   ASSERT_TRUE(text);
@@ -19,12 +19,12 @@ TEST(FileText, IsAllOfTheFile) {
 }
 
 TEST(FileText, IsNothingWhereThereIsNoFile) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   EXPECT_EQ(file_text(folder.path() / "none").value(), std::nullopt);
 }
 
 TEST(FileText, NamesAFileThatCannotBeRead) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   const auto text = file_text(folder.path());  // a folder is no file
   ASSERT_FALSE(text);
   EXPECT_NE(text.error().message().find(folder.path().string()), std::string::npos);

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/model_facts.h"
 
-#include "temp_folder.h"
+#include "support/temporary_directory.h"
 
 #include <gtest/gtest.h>
 
@@ -14,14 +14,14 @@ namespace baton::prompt {
 namespace {
 
 std::optional<std::size_t> length_of(std::string_view config, std::string_view tokenizer_config) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   if (!config.empty()) folder.write("config.json", config);
   if (!tokenizer_config.empty()) folder.write("tokenizer_config.json", tokenizer_config);
   return model_facts(folder.path()).value().max_model_length;
 }
 
 TEST(ModelFacts, AreUnknownWithoutFiles) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   const auto facts = model_facts(folder.path()).value();
   EXPECT_EQ(facts.max_model_length, std::nullopt);
   EXPECT_EQ(facts.vocabulary_size, std::nullopt);
@@ -61,14 +61,14 @@ TEST(ModelLength, IsStretchedByRopeScaling) {
 }
 
 TEST(ModelFacts, KnowTheVocabularyOfTheWeights) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   folder.write("config.json", R"({"vocab_size":152064})");
   EXPECT_EQ(model_facts(folder.path()).value().vocabulary_size, 152064U);
 }
 
 TEST(ModelFacts, KnowWhichModelsEnginesRenderWithCode) {
   const auto renderer_of = [](std::string_view config) {
-    const TempFolder folder;
+    const test::TemporaryDirectory folder;
     folder.write("config.json", config);
     return model_facts(folder.path()).value().coded_renderer;
   };
@@ -82,7 +82,7 @@ TEST(ModelFacts, KnowWhichModelsEnginesRenderWithCode) {
 }
 
 TEST(ModelFacts, NameAFileThatIsNotJson) {
-  const TempFolder folder;
+  const test::TemporaryDirectory folder;
   folder.write("config.json", "{");
   const auto facts = model_facts(folder.path());
   ASSERT_FALSE(facts);

@@ -3,7 +3,7 @@
 #include "prompt/preprocessor.h"
 
 #include "prompt/completion_prompts.h"
-#include "temp_folder.h"
+#include "support/temporary_directory.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ class PreprocessorTest : public testing::Test {
   }
 
   static constexpr std::chrono::system_clock::time_point kNow{std::chrono::seconds(1'700'000'000)};
-  TempFolder folder;
+  test::TemporaryDirectory folder;
 };
 
 TEST_F(PreprocessorTest, MakesTheTokensOfAChat) {

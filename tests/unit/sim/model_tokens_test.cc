@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/model_tokens.h"
 
+#include "support/temporary_directory.h"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
-#include <fstream>
 
 namespace baton::sim {
 namespace {
@@ -17,7 +18,6 @@ using nlohmann::json;
 // A model of three pieces, which is no more than its files.
 struct AModelsTokens : testing::Test {
   void SetUp() override {
-    fs::create_directories(folder);
     write("tokenizer.json",
           R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],)"
           R"("normalizer":null,"pre_tokenizer":null,"post_processor":null,"decoder":null,)"
@@ -28,16 +28,13 @@ struct AModelsTokens : testing::Test {
     write("tokenizer_config.json",
           R"({"chat_template":"{% for m in messages %}{{ m.content }}{% endfor %}"})");
   }
-  void TearDown() override { fs::remove_all(folder); }
-  void write(const char* name, std::string_view text) const {
-    std::ofstream(folder / name, std::ios::binary) << text;
-  }
+  void write(const char* name, std::string_view text) const { directory.write(name, text); }
   static Result<TokenSource::Prompts> prompts(const TokenSource& tokens, Api api,
                                               const std::string& body) {
     return tokens.prompts(api, json::parse(body), body);
   }
-  const fs::path folder =
-      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  const test::TemporaryDirectory directory;
+  const fs::path& folder = directory.path();
 };
 
 TEST_F(AModelsTokens, AreThoseOfItsFiles) {

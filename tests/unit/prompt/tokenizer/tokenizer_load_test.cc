@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "support/temporary_directory.h"
 #include "unit/prompt/tokenizer/small_tokenizers.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 namespace baton::prompt {
 namespace {
@@ -17,19 +16,10 @@ namespace fs = std::filesystem;
 
 class TokenizerLoad : public ::testing::Test {
  protected:
-  TokenizerLoad()
-      : folder_(fs::temp_directory_path() /
-                ("baton_tokenizer_load_" + std::to_string(::getpid()) + "_" +
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    fs::create_directories(folder_);
-  }
-  ~TokenizerLoad() override { fs::remove_all(folder_); }
+  void write(std::string_view name, std::string_view text) { directory_.write(name, text); }
 
-  void write(std::string_view name, std::string_view text) {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-
-  const fs::path folder_;
+  const test::TemporaryDirectory directory_;
+  const fs::path& folder_ = directory_.path();
 };
 
 TEST_F(TokenizerLoad, ReadsBothFilesOfAFolder) {
