@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 by the byte: what a careful client may do works, what a smuggler tries is refused, limits are told.
+// HTTP/1.1 by the byte: what a careful client may do works, limits are told. What a smuggler tries: hostile_client.test.mjs.
 import assert from 'node:assert/strict';
 
-import { FakeEngine } from './support/fake_engine.mjs';
 import { Fleet, Router } from './support/fleet.mjs';
 import { RawConnection, readAnswer, wire } from './support/http.mjs';
 import { inTime, until } from './support/process.mjs';
+import { refusal, withFake } from './support/raw_client.mjs';
 import { scenario } from './support/scenario.mjs';
 import { expectedAnswer } from './support/text.mjs';
 
@@ -26,22 +26,6 @@ function checkExact(response, body) {
   const answer = readAnswer(response);
   assert.equal(answer.text, expectedAnswer(body).choices[0].text);
   assert.ok(answer.done);
-}
-
-async function withFake(s, config = {}) {
-  const engine = await FakeEngine.start(s);
-  const router = await Router.start(s, { models: [{ name: 'demo', workers: [engine.worker()] }], ...config });
-  return { engine, router, open: () => RawConnection.open(router.address) };
-}
-
-/** The refusal of a connection's only request: its error, after which the router closes. */
-async function refusal(connection, status) {
-  const response = await inTime('a refusal', connection.response());
-  assert.equal(response.status, status, response.text);
-  const { error } = JSON.parse(response.text);
-  assert.deepEqual(Object.keys(error).sort(), ['code', 'message', 'param', 'type']);
-  await inTime('the connection is closed', connection.closed());
-  return { ...error, headers: response.headers };
 }
 
 scenario('the client address tells that the process serves, without a key and without workers', async (s) => {
@@ -204,56 +188,4 @@ scenario('limits are told', async (s) => {
     });
   });
   assert.equal(router.process.exited, undefined);
-});
-
-scenario('a body that is made to be dear is refused with what is too much of it', async (s) => {
-  const { engine, open } = await withFake(s);
-  const cases = {
-    'more members than anybody needs': [`{"model":"demo","messages":[]${',"\\u0061":1'.repeat(300_000)}}`, /more than 4096 members/],
-    'nesting without end': [`{"model":"demo","messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /nested too deeply/],
-    'a salt of a megabyte': [JSON.stringify(chat('x', { cache_salt: 'x'.repeat(1 << 20) })), /"cache_salt" is longer than 65536 bytes/],
-  };
-  for (const [name, [body, sentence]] of Object.entries(cases)) {
-    await s.step(name, async () => {
-      const connection = (await open()).write(wire('POST', CHAT, {}, body));
-      const answer = await inTime('a refusal', connection.response());
-      assert.equal(answer.status, 400, answer.text);
-      assert.match(JSON.parse(answer.text).error.message, sentence);
-      connection.destroy();
-    });
-  }
-  assert.equal(engine.legs.length, 0);
-});
-
-scenario('smuggling is refused and the connection closed', async (s) => {
-  const { engine, open } = await withFake(s);
-  const body = JSON.stringify(chat('x'));
-  const length = `Content-Length: ${body.length}\r\n`;
-  const start = `POST ${CHAT} HTTP/1.1\r\nHost: x\r\n`;
-  const cases = {
-    'length and chunked': `${start}${length}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-    'two lengths': `${start}${length}Content-Length: 5\r\n\r\n${body}`,
-    'a list of lengths': `${start}Content-Length: ${body.length}, 5\r\n\r\n${body}`,
-    'a signed length': `${start}Content-Length: +${body.length}\r\n\r\n${body}`,
-    'a length beyond numbers': `${start}Content-Length: 99999999999999999999999\r\n\r\n${body}`,
-    'folded header': `${start}X-Folded: a\r\n b\r\n${length}\r\n${body}`,
-    'bare line feeds': `${start}${length}\r\n${body}`.replaceAll('\r\n', '\n'),
-    'one bare line feed': `${start}X-A: 1\n${length}\r\n${body}`,
-    'carriage return in a value': `${start}X-A: 1\r2\r\n${length}\r\n${body}`,
-    'zero byte in a value': `${start}X-A: 1\0\r\n${length}\r\n${body}`,
-    'blank before the colon': `${start}Content-Length : ${body.length}\r\n\r\n${body}`,
-    'chunked twice': `${start}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-    'chunked not last': `${start}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
-    'a broken chunk size': `${start}Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n`,
-    'a chunk longer than it says': `${start}Transfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n`,
-    'no host': `GET /v1/models HTTP/1.1\r\n\r\n`,
-    'two hosts': `GET /v1/models HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`,
-    'not HTTP': `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n`,
-  };
-  for (const [name, bytes] of Object.entries(cases)) {
-    await s.step(name, async () => {
-      await refusal((await open()).write(Buffer.from(bytes, 'latin1')), 400);
-      assert.equal(engine.legs.length, 0, 'nothing of it reached the engine');
-    });
-  }
 });

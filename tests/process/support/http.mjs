@@ -159,7 +159,7 @@ export function eventsOf(text) {
 
 /** What a chat or completions answer amounts to: {text, finish, done, error, usage}, streamed or not. */
 export function readAnswer({ status, text, complete = true }) {
-  if (!text.trimStart().startsWith('data:')) {
+  if (!/^\s*(:.*\s+)*data:/.test(text)) {
     let body;
     try {
       body = JSON.parse(text);
