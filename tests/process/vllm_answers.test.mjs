@@ -3,6 +3,9 @@
 import { fileURLToPath } from 'node:url';
 
 import { compareWithRecorded } from './support/engine_compare.mjs';
+import { compareKvEvents } from './support/kv_recorded.mjs';
+
+const FIXTURES = fileURLToPath(new URL('../fixtures/vllm-0.32.0', import.meta.url));
 
 // How the server was started whose answers a file holds.
 const SERVERS = {
@@ -25,7 +28,7 @@ const OTHER_WORDS = new Set([
 ]);
 
 await compareWithRecorded('answers as vLLM 0.32.0 did', {
-  fixtures: fileURLToPath(new URL('../fixtures/vllm-0.32.0', import.meta.url)),
+  fixtures: FIXTURES,
   sim: { model: 'tiny', maxModelLen: 2048, blockSize: 32, blocks: 4096 },
   servers: SERVERS,
   known: KNOWN,
@@ -34,4 +37,9 @@ await compareWithRecorded('answers as vLLM 0.32.0 did', {
   // How many words the vocabulary has is the model's own.
   words: (message) => message?.replaceAll(/\b(151936|262144)\b/g, 'N'),
   errorOf: ({ error }) => error,
+});
+
+compareKvEvents('tells KV events as vLLM 0.32.0 did', {
+  file: `${FIXTURES}/kv_events.jsonl`,
+  sim: { model: 'tiny', maxModelLen: 2048, blockSize: 32, blocks: 128 },
 });
