@@ -34,7 +34,6 @@ endfunction()
 
 # baton_precompile_headers(TARGET [ASIO] [TEST]): foreign headers cost more than most of our files do; they are parsed once
 # for each kind of target and shared. Never our own: a change of one would compile everything again.
-# TEST: the target is a test, which nobody waits for; to optimise tests, and what sanitizers add to them, took most of a build.
 # Every file still includes what it uses; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON shows whether it does.
 function(baton_precompile_headers target)
   cmake_parse_arguments(ARG "ASIO;TEST" "" "" ${ARGN})
@@ -62,12 +61,6 @@ function(baton_precompile_headers target)
     add_library(${kind} STATIC ${PROJECT_BINARY_DIR}/${kind}.cc)
     target_link_libraries(${kind} PUBLIC ${libraries} PRIVATE baton_flags)
     target_precompile_headers(${kind} PRIVATE ${headers})
-    if(ARG_TEST)
-      target_compile_options(${kind} PRIVATE -O0)
-    endif()
   endif()
   target_precompile_headers(${target} REUSE_FROM ${kind})
-  if(ARG_TEST)
-    target_compile_options(${target} PRIVATE -O0)
-  endif()
 endfunction()
