@@ -31,7 +31,8 @@ std::string unique_engine_id() {
 EngineCore::EngineCore(const Options& options)
     : lease_(from_ms(options.lease_ms)),
       sizes_{options.tp_size, options.pp_size},
-      fetch_again_(!options.prefill_first() && options.mode() != model::HandoffMode::Bootstrap) {
+      fetch_again_(options.mode() != model::HandoffMode::ContextFirst &&
+                   options.mode() != model::HandoffMode::Bootstrap) {
   const std::string name = options.engine_id.empty() ? unique_engine_id() : options.engine_id;
   for (std::uint32_t i = 0; i < options.dp_size; ++i) {
     std::string engine_id = options.dp_size == 1 ? name : fmt::format("{}_dp{}", name, i);

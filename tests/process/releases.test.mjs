@@ -4,14 +4,15 @@ import assert from 'node:assert/strict';
 
 import { ask, chat, checkExact, servedBy } from './support/ask.mjs';
 import { Router, Sim, Fleet } from './support/fleet.mjs';
+import { until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 import { firstWord } from './support/text.mjs';
 
 // Longer than a scenario takes: what it frees counts as leaked.
 const LEASE_MS = 60_000;
 
-async function startFleet(s, handoff, decodes = 1) {
-  const flags = { handoff, leaseMs: LEASE_MS };
+async function startFleet(s, handoff, decodes = 1, more = {}) {
+  const flags = { handoff, leaseMs: LEASE_MS, ...more };
   const fleet = new Fleet();
   fleet.sims = [await Sim.start(s, { role: 'prefill', engineId: 'p-1', ...flags })];
   for (let i = 0; i < decodes; ++i) fleet.sims.push(await Sim.start(s, { role: 'decode', ...flags }));
@@ -53,3 +54,19 @@ for (const handoff of ['nixl_pull', 'nixl_push']) {
     await fleet.settle();
   });
 }
+
+scenario('nixl_pull: what a decode worker was fetching when it died, another one takes', async (s) => {
+  const fleet = await startFleet(s, 'nixl_pull', 2, { transferMs: 1_000 });
+  const [prefill, ...decodes] = fleet.sims;
+  const body = chat('Taken half way');
+  const asked = ask(fleet.router, body);
+  await until('the blocks are under way', async () => (await prefill.state()).transferring === 1);
+  const running = await Promise.all(decodes.map(async (sim) => (await sim.state()).running + (await sim.state()).waiting));
+  const victim = decodes[running.findIndex((count) => count > 0)];
+  victim.process.expectedExit = undefined;
+  victim.process.signal('SIGKILL');
+  await victim.process.ended();
+  assert.equal((await asked).status, 502, 'no retries');
+  fleet.sims = fleet.sims.filter((sim) => sim !== victim);
+  await fleet.settle();
+});
