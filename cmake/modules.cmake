@@ -32,12 +32,15 @@ function(baton_embed name)
   endwhile()
 endfunction()
 
-# baton_precompile_headers(TARGET [ASIO] [TEST]): foreign headers cost more than most of our files do; they are parsed once
+# baton_precompile_headers(TARGET [ASIO] [TEST] [EXHAUSTIVE]): foreign headers cost more than most of our files do; they are parsed once
 # for each kind of target and shared. Never our own: a change of one would compile everything again.
+# TEST: the target is a test, which nobody waits for; to optimise tests, and what sanitizers add to them, took most of a build.
+# EXHAUSTIVE: one that tries so much that it is optimised nevertheless.
 # Every file still includes what it uses; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON shows whether it does.
 function(baton_precompile_headers target)
-  cmake_parse_arguments(ARG "ASIO;TEST" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "ASIO;TEST;EXHAUSTIVE" "" "" ${ARGN})
   set(kind baton_headers)
+  set(options)
   # What nearly all of ours include, and JSON, which is dear.
   set(headers <algorithm> <array> <atomic> <charconv> <chrono> <expected> <filesystem> <fstream> <functional> <map> <memory>
     <mutex> <optional> <random> <set> <span> <sstream> <string> <string_view> <thread> <unordered_map> <utility> <vector>
@@ -55,12 +58,19 @@ function(baton_precompile_headers target)
     string(APPEND kind _test)
     list(APPEND headers <gmock/gmock.h> <gtest/gtest.h>)
     list(APPEND libraries GTest::gmock)
+    if(ARG_EXHAUSTIVE)
+      string(APPEND kind _exhaustive)
+    else()
+      set(options -O0)
+    endif()
   endif()
   if(NOT TARGET ${kind})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${kind}.cc CONTENT "")
     add_library(${kind} STATIC ${PROJECT_BINARY_DIR}/${kind}.cc)
     target_link_libraries(${kind} PUBLIC ${libraries} PRIVATE baton_flags)
     target_precompile_headers(${kind} PRIVATE ${headers})
+    target_compile_options(${kind} PRIVATE ${options})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${kind})
+  target_compile_options(${target} PRIVATE ${options})
 endfunction()
