@@ -10,7 +10,7 @@ import { descendantsOf } from '../../process/support/process_tree.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const SERVE = here('../serve');
-const START_WITHIN = 300_000;
+const START_WITHIN = 600_000;
 export const MODEL = 'tiny';
 export const MAX_MODEL_LEN = { vllm: 2048, sglang: 4096 };
 /** Tokens per block. SGLang 0.5.18 has larger ones on GPUs only. */

@@ -33,9 +33,8 @@ export class Suite {
   static async start(scenario, { handoff } = {}) {
     const suite = new Suite();
     Object.assign(suite, { scenario, handoff });
-    suite.direct = await suite.server('aggregated');
-    suite.prefill = await suite.server('prefill');
-    suite.decode = await suite.server('decode');
+    const roles = ['aggregated', 'prefill', 'decode'];
+    [suite.direct, suite.prefill, suite.decode] = await Promise.all(roles.map((role) => suite.server(role)));
     suite.baton = await suite.router([suite.prefill, suite.decode]);
     return suite;
   }
