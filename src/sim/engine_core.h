@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -105,6 +106,10 @@ class EngineCore {
   // Returns when blocks can be fetched under `key` or are known never to come.
   boost::asio::awaitable<void> until_kept(std::string key);
 
+  // Prefill engines that have pushed to this one before.
+  void meet(const std::string& engine_id) { met_.insert(engine_id); }
+  bool has_met(const std::string& engine_id) const { return met_.contains(engine_id); }
+
   Counters& counters() { return counters_; }
   const Counters& counters() const { return counters_; }
 
@@ -129,6 +134,7 @@ class EngineCore {
   std::unordered_map<std::string, Watched> watches_;
   std::multimap<std::string, Wakeup*> room_waiters_;
   std::unordered_map<std::string, TimePoint> withdrawn_;  // keys, until when they are remembered
+  std::set<std::string> met_;
   Wakeup leases_;
   bool stopping_ = false;
 };

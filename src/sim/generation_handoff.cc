@@ -38,26 +38,36 @@ constexpr std::array<std::pair<const char*, model::Version>, 7> kParamsSince{
 struct Push {
   Wakeup arrived;
   std::optional<Result<std::vector<TokenId>>> tokens;
+  bool never = false;  // it will not come, and nobody will say so
   bool awaited = true;
 };
 
 // The prefill worker was told where to write, and writes whatever becomes of the request.
-asio::awaitable<void> receive_push(const Options& options, Counters& counters, HandoffSource source,
+asio::awaitable<void> receive_push(const Options& options, EngineCore& engine, HandoffSource source,
                                    std::shared_ptr<Push> push) {
-  push->tokens = co_await fetch_prompt(options, std::move(source));
-  if (!push->awaited && !*push->tokens) ++counters.stranded;
+  const std::string peer = source.engine_id;
+  auto tokens = co_await fetch_prompt(options, std::move(source));
+  if (tokens) engine.meet(peer);
+  if (!push->awaited && !tokens) ++engine.counters().stranded;
+  // Only one that is not known yet is asked whether it is there.
+  push->never = !tokens && tokens.error().code() == Errc::EngineUnreachable && engine.has_met(peer);
+  if (push->never) co_return;
+  push->tokens = std::move(tokens);
   push->arrived.notify();
 }
 
-asio::awaitable<Result<std::vector<TokenId>>> await_push(const Options& options, Counters& counters,
+asio::awaitable<Result<std::vector<TokenId>>> await_push(const Options& options, EngineCore& engine,
                                                          HandoffSource source) {
   const auto push = std::make_shared<Push>();
   struct Leave {
     Push& push;
-    ~Leave() { push.awaited = false; }
-  } leave{*push};
-  spawn(co_await asio::this_coro::executor,
-        receive_push(options, counters, std::move(source), push));
+    Counters& counters;
+    ~Leave() {
+      push.awaited = false;
+      if (push.never) ++counters.stranded;
+    }
+  } leave{*push, engine.counters()};
+  spawn(co_await asio::this_coro::executor, receive_push(options, engine, std::move(source), push));
   while (!push->tokens) co_await push->arrived.wait();
   co_return std::move(*push->tokens);
 }
@@ -80,10 +90,9 @@ asio::awaitable<Result<void>> Generation::receive_kv() {
   const std::size_t per_prompt = request_.sources.size() / request_.prompts.size();
   for (std::size_t i = 0; i < request_.sources.size(); ++i) {
     const auto began = std::chrono::steady_clock::now();
-    auto fetched =
-        services_.options.mode() == HandoffMode::NixlPush
-            ? co_await await_push(services_.options, engine.counters(), request_.sources[i])
-            : co_await fetch_prompt(services_.options, request_.sources[i]);
+    auto fetched = services_.options.mode() == HandoffMode::NixlPush
+                       ? co_await await_push(services_.options, engine, request_.sources[i])
+                       : co_await fetch_prompt(services_.options, request_.sources[i]);
     if (!fetched) {
       ++engine.counters().refused;
       co_return fail(Errc::Internal,

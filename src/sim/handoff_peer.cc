@@ -70,13 +70,13 @@ asio::awaitable<Result<json>> call(asio::ip::tcp::socket& socket, const HandoffS
   request.body() = std::move(body);
   request.prepare_payload();
   auto [write_error, written] = co_await http::async_write(socket, request, net::kAwait);
-  if (write_error) co_return fail(Errc::EngineUnreachable, write_error.message());
+  if (write_error) co_return fail(Errc::StreamBroken, write_error.message());
 
   boost::beast::flat_buffer buffer;
   http::response_parser<http::string_body> parser;
   parser.body_limit(256U << 20U);
   auto [read_error, read] = co_await http::async_read(socket, buffer, parser, net::kAwait);
-  if (read_error) co_return fail(Errc::EngineUnreachable, read_error.message());
+  if (read_error) co_return fail(Errc::StreamBroken, read_error.message());
   json answer = json::parse(parser.get().body(), nullptr, false);
   if (parser.get().result() != http::status::ok) {
     co_return fail(Errc::EngineFailed,

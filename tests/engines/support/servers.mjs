@@ -183,7 +183,8 @@ export class SimServer extends Server {
   }
 
   async leaked() {
-    return (await this.sim.state()).leaked;
+    const { leaked, stranded } = await this.sim.state();
+    return leaked + stranded;
   }
 
   async kill() {
