@@ -12,11 +12,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace baton::engine {
@@ -45,6 +47,8 @@ class Exchange final : private UpstreamPool::Holder {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
+  // `then` runs once, when the worker's machine has the request.
+  void on_sent(std::function<void()> then) { on_sent_ = std::move(then); }
   // Sends the request and waits for the head of the answer. `head` is the request line and headers
   // with the closing blank line.
   awaitable<Result<void>> send(std::string_view head, const std::vector<std::string_view>& body);
@@ -93,6 +97,7 @@ class Exchange final : private UpstreamPool::Holder {
   std::size_t end_ = 0;
   bool body_begun_ = false;
   std::optional<std::chrono::steady_clock::duration> replayed_after_;
+  std::function<void()> on_sent_;
   bool sent_whole_ = false;  // the worker has taken all of the request
   bool done_ = false;
   bool reusable_ = false;

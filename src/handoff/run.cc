@@ -81,7 +81,7 @@ void Run::perform(Action action) {
         decode_exchange_->drop();
         abort(decode_booking_.worker(), decode_name_);
       }
-      return;
+      return ring();
     case Action::SendRelease:
       release();
       return;
@@ -92,7 +92,7 @@ void Run::perform(Action action) {
       return;
     default:
       todo_.push_back(action);
-      if (bell_) bell_->cancel();
+      ring();
   }
 }
 
@@ -132,6 +132,7 @@ awaitable<Result<void>> Run::proceed() {
         }
         break;
       case Action::SendPrefill:
+        prefill_sent_ = false;
         if (rules_of(*mode_).order == LegOrder::Together) {
           handoff_.tasks_.spawn(beside(shared_from_this(), &Run::prefill_leg));
         } else {
@@ -159,6 +160,10 @@ awaitable<void> Run::wait_for_something_to_do() {
   bell_->expires_at(steady_clock::time_point::max());
   co_await bell_->async_wait(net::kAwait);
   bell_.reset();
+}
+
+void Run::ring() {
+  if (bell_) bell_->cancel();
 }
 
 void Run::leave() {
@@ -301,6 +306,10 @@ awaitable<void> Run::prefill_leg() {
   leading_.counted();
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
+  exchange.on_sent([this] {
+    prefill_sent_ = true;
+    ring();
+  });
   prefill_exchange_ = &exchange;
   prefill_name_ = name_leg(worker);
   const wire::SplicedBody body = dialect.prefill_body(
@@ -315,7 +324,7 @@ awaitable<void> Run::prefill_leg() {
     json = co_await exchange.read_all(handoff_.options_.response_bytes);
   }
   prefill_exchange_ = nullptr;
-  if (bell_) bell_->cancel();  // for await_prefill()
+  ring();  // for await_prefill()
   auto outcome = json ? dialect.read_prefill_answer(*json)
                       : Result<engine::PrefillOutcome>(fail(std::move(json.error())));
   if (!outcome) {
@@ -345,7 +354,15 @@ awaitable<void> Run::prefill_leg() {
   }
 }
 
+// A decode worker that waits for one who is not there any more may keep its own blocks for ever, as
+// vLLM's does in a push.
+awaitable<void> Run::await_prefill_sent() {
+  if (!machine_.handing_off() || rules_of(*mode_).order != LegOrder::Together) co_return;
+  while (!prefill_sent_ && !decode_dropped_) co_await wait_for_something_to_do();
+}
+
 awaitable<void> Run::decode_leg() {
+  co_await await_prefill_sent();
   if (decode_dropped_) {  // before it began
     decode_failed(given_up());
     co_return;

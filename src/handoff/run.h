@@ -87,6 +87,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void perform(Action action);
   awaitable<Result<void>> proceed();
   awaitable<void> wait_for_something_to_do();
+  void ring();
   std::chrono::milliseconds grace() const;
   Error error_of(Cause cause) const;
   Material material() const { return {job_.body, job_.token_ids}; }
@@ -109,6 +110,8 @@ class Run : public std::enable_shared_from_this<Run> {
   void note(Waited waited);
   awaitable<void> prefill_leg();
   awaitable<void> decode_leg();
+  // Where both legs are sent at once: until the prefill worker has its request, or will not get it.
+  awaitable<void> await_prefill_sent();
   // Nobody will see when the prompt of the decode leg has been computed.
   void prefill_unseen(const boost::asio::any_io_executor& home);
   void release();
@@ -177,6 +180,7 @@ class Run : public std::enable_shared_from_this<Run> {
   engine::PrefillOutcome outcome_;
   bool handed_off_ = false;
   bool streaming_ = false;
+  bool prefill_sent_ = false;  // its worker has the request
   bool prefill_dropped_ = false;
   bool decode_dropped_ = false;
   bool decode_accepted_ = false;  // its worker has answered 200

@@ -333,6 +333,28 @@ TEST_F(LegsTogether, FailWhereNobodyCanBeReached) {
   EXPECT_EQ(failure(), Errc::EngineUnreachable);
 }
 
+// Regression: vLLM's decode worker, told of a prefill worker that was no longer there, kept its own
+// blocks for ever.
+TEST_F(LegsTogether, NoDecodeIsAskedWhereItsPrefillCannotBeReached) {
+  std::optional<FakeEngine> prefill(std::in_place, test::always(response(200, kMet)));
+  std::atomic<bool> asked_again = false;
+  std::optional<FakeEngine> decode(std::in_place, [&](FakePeer& peer) {
+    peer.read_request();
+    peer.write(response(200, "decoded"));
+    asked_again = peer.read_request().has_value();  // on a kept connection it goes out at once
+  });
+  serve_pair(prefill->endpoint(), decode->endpoint());
+  EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
+  answer.reset();
+  wait_for_legs();
+  prefill.reset();
+  ask(Api::Chat, kChatRequest);
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::EngineUnreachable);
+  decode.reset();  // it has read all that it was sent
+  EXPECT_FALSE(asked_again);
+}
+
 // vLLM's push: the decode worker waits for blocks that the prefill worker writes.
 struct Push : HandoffFixture {
   void serve_push(const model::Endpoint& prefill, const model::Endpoint& decode) {
