@@ -54,7 +54,7 @@ export default [
     name: 'the decode server dies in a stream and comes back',
     push: true,
     run: async (suite) => {
-      const body = completion('A stream that is cut:', { max_tokens: 120, ignore_eos: true, ...streamed });
+      const body = completion('A stream that is cut:', { max_tokens: 60, ignore_eos: true, ...streamed });
       let restarted;
       const { direct, text } = await throughAStrike(suite, body, async () => {
         await suite.decode.kill();

@@ -70,7 +70,7 @@ export default [
     name: 'a stream whose decode server dies goes on at another one',
     push: true,
     run: async (suite) => {
-      const body = completion('A stream that goes on:', { max_tokens: 200, ignore_eos: true, ...streamed });
+      const body = completion('A stream that goes on:', { max_tokens: 80, ignore_eos: true, ...streamed });
       const direct = await ask(suite.direct, body);
       const second = await suite.server('decode');
       const router = await suite.router([suite.prefill, suite.decode, second], { trust_routing_headers: true });
