@@ -21,7 +21,7 @@ Result<const PinTable::Pin*> PinTable::fetch(std::string_view key, TimePoint now
     return fail(Errc::NotFound, "no blocks are held for this hand-off");
   }
   if (found->second.fetched) return fail(Errc::InvalidRequest, "the blocks were fetched already");
-  found->second.fetched = true;
+  found->second.fetched = found->second.ever_fetched = true;
   found->second.transfer = ++transfers_;
   found->second.expires = now + lease;
   return &found->second;
@@ -61,7 +61,7 @@ std::vector<PinTable::Expired> PinTable::expire(TimePoint now) {
       continue;
     }
     pinned_blocks_ -= it->second.blocks.size();
-    expired.push_back({it->first, std::move(it->second.blocks), it->second.fetched});
+    expired.push_back({it->first, std::move(it->second.blocks), it->second.ever_fetched});
     it = pins_.erase(it);
   }
   return expired;

@@ -27,7 +27,8 @@ class PinTable {
     std::vector<BlockId> blocks;
     std::uint32_t tokens = 0;  // how many prompt tokens the blocks carry
     TimePoint expires;
-    bool fetched = false;
+    bool fetched = false;        // or being fetched: not for another one
+    bool ever_fetched = false;   // also where that was given up
     std::uint64_t transfer = 0;  // the one under way, 0 when there is none
   };
 

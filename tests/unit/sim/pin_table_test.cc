@@ -60,6 +60,15 @@ TEST(PinTable, FetchingStartsTheLeaseAnew) {
   EXPECT_TRUE(expired[0].fetched);
 }
 
+TEST(PinTable, WhatAPeerHadBegunToFetchIsToldApartThoughAnotherMightHaveFetchedIt) {
+  PinTable pins;
+  pins.pin("a", {1}, 4, kStart + 1s);
+  pins.give_up("a", (*pins.fetch("a", kStart, 1s))->transfer, true);
+  const auto expired = pins.expire(kStart + 1s);
+  ASSERT_EQ(expired.size(), 1U);
+  EXPECT_TRUE(expired[0].fetched);
+}
+
 TEST(PinTable, AGivenUpTransferIsNoLongerUnderWayAndMayBeRepeated) {
   PinTable pins;
   pins.pin("a", {1}, 4, kStart + 1s);
