@@ -207,8 +207,8 @@ scenario('etcd is killed and comes back', async (s) => {
   await etcd.restart();
   await untilWell(router);
   assert.equal(await changes(router), before, 'nobody came or went');
-  assert.equal(router.logLines('etcd_lost').length, 1);
-  assert.equal(router.logLines('etcd_back').length, 1);
+  assert.equal((await router.logged('etcd_lost')).length, 1);
+  assert.equal((await router.logged('etcd_back')).length, 1);
   await etcd.del(keyOf(sims[2]));
   await until('news come through again', async () => (await workers(router)) === 2);
   await checkServed(router, 5);
@@ -261,7 +261,7 @@ scenario('whoever loses its lease stays, unless its engine is away, too', async 
     await checkServed(router, 1); // which also finds out that it is away
     return (await workers(router)) === sims.length + 1;
   });
-  const [{ key }] = router.logLines('etcd_linger_over');
+  const [{ key }] = await router.logged('etcd_linger_over');
   assert.equal(key, keyOf(lost));
   assert.equal(await router.metric('baton_etcd_lingering'), 1);
 });

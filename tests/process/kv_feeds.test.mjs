@@ -207,7 +207,7 @@ scenario('a feed that says nothing is found silent, and heard when it speaks aga
     const prompt = fresh();
     await compute(router, prompt);
     await untilCache(router, sim, 'it is silent', ({ feed, source }) => feed === 'silent' && source === 'decisions');
-    const [line, ...more] = router.logLines('kv_feed_down');
+    const [line, ...more] = await router.logged('kv_feed_down');
     assert.deepEqual([line.worker, line.rank, line.feed, line.goes_by, more], [nameOf(sim), 0, 'silent', 'decisions', []]);
     assert.equal(await router.metric('baton_kv_feeds', { state: 'silent' }), 1);
     // From now on it goes by what it sends there.
@@ -220,7 +220,7 @@ scenario('a feed that says nothing is found silent, and heard when it speaks aga
     await compute(router, third);
     await untilCache(router, sim, 'it speaks', ({ feed, source: whose }) => feed === 'live' && whose === 'events');
     assert.equal((await matchAt(router, sim, third)).told, 2);
-    assert.ok(router.logLines('kv_feed_up').length > 0);
+    assert.ok((await router.logged('kv_feed_up')).length > 0);
     assert.equal(await matchAt(router, sim, another), undefined, 'its decisions are over');
   }
 });
@@ -244,7 +244,7 @@ for (const kind of ['kv_lie', 'kv_scramble']) {
     }
     // Of the first round nothing can be learned. All else has to be judged before it can become right again.
     await untilCache(router, sim, 'it is found wrong', ({ believed, truth }) => !believed && truth.samples === 12);
-    const [line, ...more] = router.logLines('kv_feed_wrong');
+    const [line, ...more] = await router.logged('kv_feed_wrong');
     assert.deepEqual([line.worker, line.rank, more], [nameOf(sim), 0, []]);
     assert.ok(line.wrong > 0.5);
     const { source, feed } = await cacheOf(router, sim);
@@ -260,7 +260,7 @@ for (const kind of ['kv_lie', 'kv_scramble']) {
       if (!believed) await compute(router, prompts[4 + (asked++ % 8)]);
       return believed;
     });
-    assert.equal(router.logLines('kv_feed_right_again').length, 1);
+    assert.equal((await router.logged('kv_feed_right_again')).length, 1);
     const once = await matchAt(router, sim, prompts[5]);
     assert.deepEqual([once.blocks.device, once.source], [2, 'events']);
   });
@@ -423,7 +423,7 @@ scenario('garbage on a feed costs what was known, and nothing else', async (s) =
   await sim.fault({ kind: 'kv_garbage', count: 1 });
   await send(1);
   await untilCache(router, sim, 'it was seen', ({ malformed_batches: count }) => count === 1);
-  assert.equal(router.logLines('feed_unreadable').length, 1);
+  assert.equal((await router.logged('feed_unreadable')).length, 1);
   await send(8);
   await audit.agrees({ lacking: () => true });
   await untilCache(router, sim, 'it counts again', ({ source, feed }) => source === 'events' && feed === 'live');
@@ -440,7 +440,7 @@ scenario('an engine that connects to the endpoint Baton connects to is named, an
   const { reason, source } = await untilCache(router, sim, 'it is unreachable', ({ feed: state }) => state === 'unreachable');
   assert.ok(reason.includes(`cannot connect to ${feed}`) && reason.includes('tcp://*:5557'), reason);
   assert.equal(source, 'decisions');
-  const [line, ...more] = router.logLines('kv_feed_down');
+  const [line, ...more] = await router.logged('kv_feed_down');
   assert.deepEqual([line.worker, line.feed, line.reason, more], [nameOf(sim), 'unreachable', reason, []]);
   assert.equal(await router.metric('baton_kv_feeds', { state: 'unreachable' }), 1);
   const [worker] = JSON.parse(await fetchText(router.admin, '/workers')).workers;

@@ -55,7 +55,7 @@ async function staysApart(router, sim, hidden) {
   assert.equal(await believed(router, PROMPT), WHOLE, 'it was sent there');
   assert.equal((await compute(router, PROMPT)).reported, WHOLE);
   assert.equal((await compute(router, PROMPT, hidden)).reported, WHOLE);
-  assert.equal(router.logLines('kv_feed_down').filter(({ feed }) => feed === 'mixed').length, 1, 'it is said, once');
+  assert.equal((await router.logged('kv_feed_down')).filter(({ feed }) => feed === 'mixed').length, 1, 'it is said, once');
   assert.deepEqual(router.logLines('kv_feed_wrong'), []);
 }
 

@@ -42,7 +42,7 @@ class Desk {
   /** Ends the router as an operator does. */
   async close() {
     assert.equal(await this.router.process.finish(), undefined);
-    assert.ok(this.router.logLines('kv_snapshot_written').length > 0);
+    assert.ok((await this.router.logged('kv_snapshot_written')).length > 0);
   }
 
   async compute(numbers) {
@@ -82,7 +82,7 @@ scenario('what a router knew, the next one knows', async (s) => {
     await desk.open();
     const { prompts: known } = await desk.audit.agrees();
     assert.equal(known, prompts + 1);
-    const [read] = desk.router.logLines('kv_snapshot_read');
+    const [read] = await desk.router.logged('kv_snapshot_read');
     assert.equal(read.holders, 2);
     for (const one of desk.sims) {
       const row = await cacheOf(desk.router, one);

@@ -80,7 +80,7 @@ describe('disaggregation', { concurrency: 3 }, () => {
       assert.equal(await transitionsTo(router, 'unavailable'), 1);
       assert.match((await router.readiness()).models.demo.reason, /every prefill worker is down/);
       assert.deepEqual(lifeOf(router), ['prefill_activated', 'prefill_unavailable']);
-      assert.equal(router.logLines('prefill_unavailable')[0].level, 'warning');
+      assert.equal((await router.logged('prefill_unavailable'))[0].level, 'warning');
     });
     await s.step('active again when it is back', async () => {
       await startPrefill();

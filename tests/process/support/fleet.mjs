@@ -185,6 +185,12 @@ export class Router {
     return event ? lines.filter((line) => line.event === event) : lines;
   }
 
+  /** The same of an event that has happened: its line may be written a moment after others can see what it tells of. */
+  async logged(event) {
+    await until(`log line ${event}`, () => this.logLines(event).length > 0);
+    return this.logLines(event);
+  }
+
   /** The log line of a request's end; it may be written a moment after the client has its last byte. */
   async requestLine(requestId) {
     return until(`log line of request ${requestId}`, () => this.logLines('request').find(({ id }) => id === requestId));
