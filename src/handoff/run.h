@@ -110,7 +110,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void note(Waited waited);
   awaitable<void> prefill_leg();
   awaitable<void> decode_leg();
-  // Where both legs are sent at once: until the prefill worker has its request, or will not get it.
+  // Where the legs run together: waits until the prefill request is written or the decode leg dropped.
   awaitable<void> await_prefill_sent();
   // Nobody will see when the prompt of the decode leg has been computed.
   void prefill_unseen(const boost::asio::any_io_executor& home);

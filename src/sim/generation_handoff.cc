@@ -38,7 +38,7 @@ constexpr std::array<std::pair<const char*, model::Version>, 7> kParamsSince{
 struct Push {
   Wakeup arrived;
   std::optional<Result<std::vector<TokenId>>> tokens;
-  bool never = false;  // it will not come, and nobody will say so
+  bool never = false;  // the prefill worker is gone: the push will not arrive
   bool awaited = true;
 };
 
