@@ -79,7 +79,7 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
     co_return fail(explain(written, "while it was sent the request"));
   }
   sent_whole_ = written.status == net::IoStatus::Ok;
-  if (on_sent_) std::exchange(on_sent_, nullptr)();
+  if (sent_whole_ && on_sent_) std::exchange(on_sent_, nullptr)();
   while (true) {
     const net::IoResult received =
         co_await upstream_->connection.read_some(room(), timeouts_.first_byte);

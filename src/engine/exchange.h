@@ -47,7 +47,7 @@ class Exchange final : private UpstreamPool::Holder {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // `then` runs once, when the request has been written, or the worker took no more of it.
+  // `then` runs once, when the request has been written; not where the worker took only some of it.
   void on_sent(std::function<void()> then) { on_sent_ = std::move(then); }
   // Sends the request and waits for the head of the answer. `head` is the request line and headers
   // with the closing blank line.

@@ -306,10 +306,7 @@ awaitable<void> Run::prefill_leg() {
   leading_.counted();
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
-  exchange.on_sent([this] {
-    prefill_sent_ = true;
-    ring();
-  });
+  exchange.on_sent([this] { prefill_sent(); });
   prefill_exchange_ = &exchange;
   prefill_name_ = name_leg(worker);
   const wire::SplicedBody body = dialect.prefill_body(
@@ -320,6 +317,7 @@ awaitable<void> Run::prefill_leg() {
   const auto sent = co_await send(exchange, worker, rank, job_.headers, body, ticket_->request_id);
   Result<std::string> json = sent ? Result<std::string>() : fail(sent.error());
   if (sent) {
+    prefill_sent();  // it may answer before it has taken all of the request
     tell({Event::PrefillAccepted});
     json = co_await exchange.read_all(handoff_.options_.response_bytes);
   }
@@ -352,6 +350,11 @@ awaitable<void> Run::prefill_leg() {
   } else {
     tell({kept || rules.order == LegOrder::Together ? Event::PrefillKept : Event::PrefillEmpty});
   }
+}
+
+void Run::prefill_sent() {
+  prefill_sent_ = true;
+  ring();
 }
 
 // A decode worker that waits for one who is not there any more may keep its own blocks for ever, as

@@ -110,6 +110,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void note(Waited waited);
   awaitable<void> prefill_leg();
   awaitable<void> decode_leg();
+  void prefill_sent();
   // Where the legs run together: waits until the prefill request is written or the decode leg dropped.
   awaitable<void> await_prefill_sent();
   // Nobody will see when the prompt of the decode leg has been computed.
