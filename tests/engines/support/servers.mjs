@@ -11,6 +11,7 @@ import { descendantsOf } from '../../process/support/process_tree.mjs';
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const SERVE = here('../serve');
 const START_WITHIN = 600_000;
+const LOOK_EVERY = 250; // to ask more often would take the servers' time
 export const MODEL = 'tiny';
 export const MAX_MODEL_LEN = { vllm: 2048, sglang: 4096 };
 /** Tokens per block. SGLang 0.5.18 has larger ones on GPUs only. */
@@ -90,6 +91,7 @@ export class RealServer extends Server {
         return fetchText(this.address, '/health').then(() => true, () => false);
       },
       START_WITHIN,
+      LOOK_EVERY,
     );
   }
 

@@ -11,7 +11,7 @@ const SANITIZER_REPORT =
   /(ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:|SUMMARY: \w+Sanitizer)/;
 
 /** Waits until `condition` gives something truthy and returns it; fails with `what` after `within` ms. */
-export async function until(what, condition, within = 30_000) {
+export async function until(what, condition, within = 30_000, every = 5) {
   const deadline = Date.now() + within;
   for (;;) {
     const value = await condition();
@@ -19,7 +19,7 @@ export async function until(what, condition, within = 30_000) {
     if (Date.now() > deadline) {
       throw new Error(`not within ${within} ms: ${typeof what === 'function' ? what() : what}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, every));
   }
 }
 
