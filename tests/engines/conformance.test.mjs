@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One suite for real engines and for the simulator: a case that passes on one and fails on the other is a defect of the simulator.
-// BATON_ENGINE: vllm or sglang, or an older release as in vllm-0.12. BATON_ENGINES: the folder of tests/engines/install; without it the engines are simulated.
+// BATON_ENGINE: vllm or sglang, or an older release as in vllm-0.12. BATON_HANDOFF: pull or push, of vLLM's two; both without it. BATON_ENGINES: the folder of tests/engines/install; without it the engines are simulated.
 import assert from 'node:assert/strict';
 
 import { scenario } from '../process/support/scenario.mjs';
@@ -29,6 +29,7 @@ function conformance(name, handoff, cases) {
   });
 }
 
-conformance(`conformance of ${KIND}`, undefined, ALL);
+const wanted = (handoff) => (process.env.BATON_HANDOFF ?? handoff) === handoff;
+if (wanted('pull')) conformance(`conformance of ${KIND}`, undefined, ALL);
 // Both legs at once, which vLLM has from 0.24 on: what depends on their order.
-if (ENGINE === 'vllm' && !OLD_VLLM) conformance(`conformance of ${KIND}, nixl_push`, 'nixl_push', ALL.filter(({ push }) => push));
+if (wanted('push') && ENGINE === 'vllm' && !OLD_VLLM) conformance(`conformance of ${KIND}, nixl_push`, 'nixl_push', ALL.filter(({ push }) => push));
