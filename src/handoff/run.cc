@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPrefillPatience{250};
+constexpr std::chrono::milliseconds kPrefillPatience{2'000};
 // vLLM's default: so long a prefill worker keeps blocks that nobody has come for.
 constexpr std::chrono::milliseconds kPushLease{30'000};
 
@@ -224,11 +224,16 @@ awaitable<Result<void>> Run::recover(Error error, const engine::Progress* progre
 }
 
 awaitable<void> Run::await_prefill(bool needed) {
-  if (!prefill_exchange_) co_return;
-  bell_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
-  bell_->expires_after(needed ? handoff_.options_.timeouts.first_byte : kPrefillPatience);
-  co_await bell_->async_wait(net::kAwait);
-  bell_.reset();
+  const auto until =
+      steady_clock::now() + (needed ? handoff_.options_.timeouts.first_byte : kPrefillPatience);
+  // The bell rings for other things, too: for the head of the prefill's answer, which may come after
+  // the whole of the decode's.
+  while (prefill_exchange_ && steady_clock::now() < until) {
+    bell_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor,
+                                                        until);
+    co_await bell_->async_wait(net::kAwait);
+    bell_.reset();
+  }
 }
 
 Error Run::error_of(Cause cause) const {

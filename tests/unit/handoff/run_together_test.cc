@@ -313,6 +313,35 @@ TEST_F(LegsTogether, WhatHappensToThePrefillNoLongerMattersOnceTheFirstTokenIsTh
   EXPECT_EQ(read_rest(), "first-last");
 }
 
+TEST_F(LegsTogether, ThePrefillsUsageIsAwaitedAlsoWhenItsHeadComesAfterTheDecodesAnswer) {
+  FakeEngine prefill([](FakePeer& peer) {
+    constexpr std::string_view kBody =
+        R"({"choices":[{"finish_reason":"length"}],"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":4}}})";
+    peer.read_request();
+    peer.wait_for_proceed();
+    peer.write(fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", kBody.size()));
+    peer.wait_for_proceed();
+    peer.write(kBody);
+  });
+  const FakeEngine decode(test::always(response(200, "decoded")));
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  EXPECT_EQ(ask_and_read(Api::Chat, kChatRequest), "decoded");
+  bool awaited = false;
+  start([&]() -> awaitable<void> {
+    co_await (*answer)->await_prefill(false);
+    awaited = true;
+  });
+  prefill.proceed();
+  run_until([&] { return prefill.pauses() == 2; });
+  while (io.poll() > 0) continue;  // the head is there to be read
+  EXPECT_FALSE(awaited);
+  prefill.proceed();
+  run_until([&] { return awaited; });
+  const auto& usage = (*answer)->prefill().usage;
+  ASSERT_TRUE(usage);
+  EXPECT_EQ(usage->cached_tokens, 4);
+}
+
 TEST_F(LegsTogether, GoOnToOthersWhereOneCannotBeReached) {
   const FakeEngine prefill(test::always(response(200, kMet)));
   const FakeEngine decode(test::always(response(200, "decoded")));
