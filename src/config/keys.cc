@@ -41,7 +41,7 @@ constexpr std::array kKeys{
     Key{"timeouts.client_body", "--timeouts.client-body", "duration", "30s", "Time for a client's request body to arrive, plus one second for each 64 KiB of it."},
     Key{"timeouts.client_idle", "--timeouts.client-idle", "duration", "75s", "How long a client's connection is kept between two requests."},
     Key{"timeouts.handoff_grace", "--timeouts.handoff-grace", "duration", "5s", "How long a hand-off under way may still take after its client has left, so that no KV block stays pinned; with nixl_push also a prefill whose decode leg has failed."},
-    Key{"timeouts.client_write", "--timeouts.client-write", "duration", "1m", "A client that takes nothing of its answer for this long is given up."},
+    Key{"timeouts.client_write", "--timeouts.client-write", "duration", "1m", "A client that takes nothing of its answer for this long is given up; so is one that was waited for this long in all, and one second more for each 16 KiB that it took meanwhile."},
     Key{"limits.header_bytes", "--limits.header-bytes", "size", "64KiB", "Largest head of a request or an answer."},
     Key{"limits.body_bytes", "--limits.body-bytes", "size", "64MiB", "Largest request body; a larger one is answered with 413."},
     Key{"limits.response_bytes", "--limits.response-bytes", "size", "64MiB", "Largest answer of a worker that is not streamed."},

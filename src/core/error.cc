@@ -105,8 +105,8 @@ constexpr std::array kTable{
               "The request still ran when `shutdown_grace` was over. New connections are refused by then, not "
               "answered."},
     ErrorInfo{Errc::ClientGone, 499, "client_error", "client_gone", Fault::Client, false,
-              "The client left before its answer was complete, or took none of it for `timeouts.client_write`; "
-              "nobody sees this status, it is for logs and metrics."},
+              "The client left before its answer was complete, or took too little of it for too long "
+              "(`timeouts.client_write`); nobody sees this status, it is for logs and metrics."},
     ErrorInfo{Errc::Internal, 500, "server_error", "internal", Fault::Us, false,
               "A mistake in Baton; please report it with the request id."},
 };

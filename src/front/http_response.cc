@@ -75,12 +75,13 @@ std::string HttpResponse::head_text(int status, const wire::Headers& headers,
 Result<void> HttpResponse::judge(net::IoResult written) {
   if (written.status == net::IoStatus::Ok) return {};
   return fail(Errc::ClientGone, written.status == net::IoStatus::Timeout
-                                    ? "the client took nothing for too long"
+                                    ? "the client took too little of its answer for too long"
                                     : "the client closed the connection");
 }
 
 awaitable<Result<void>> HttpResponse::put(std::span<const std::string_view> pieces) {
-  const net::IoResult written = co_await connection_.write(pieces, manner_.write_timeout);
+  const net::IoResult written =
+      co_await connection_.write(pieces, manner_.write_timeout, &patience_);
   co_return judge(written);
 }
 
@@ -118,7 +119,8 @@ awaitable<Result<void>> HttpResponse::write(std::string_view piece) {
   // A client that keeps up costs one system call and no suspension.
   net::IoResult written = connection_.try_write(pieces);
   if (written.status == net::IoStatus::Ok && written.size < total) {
-    written = co_await connection_.write_rest(pieces, written.size, manner_.write_timeout);
+    written =
+        co_await connection_.write_rest(pieces, written.size, manner_.write_timeout, &patience_);
   }
   co_return judge(written);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "net/connection.h"
+#include "net/write_patience.h"
 #include "pipeline/response_sink.h"
 #include "wire/http_message.h"
 
@@ -28,11 +29,11 @@ class HttpResponse final : public pipeline::ResponseSink {
     const bool* closing = nullptr;  // the session may be told to end while a request is served
     bool head_only = false;         // HEAD: everything but the body
     std::string request_id;
-    std::chrono::milliseconds write_timeout;
+    std::chrono::milliseconds write_timeout;  // without a byte; and see WritePatience
   };
 
   HttpResponse(net::Connection& connection, Manner manner)
-      : connection_(connection), manner_(std::move(manner)) {}
+      : connection_(connection), manner_(std::move(manner)), patience_(manner_.write_timeout) {}
 
   awaitable<Result<void>> respond(int status, const wire::Headers& headers,
                                   std::string_view body) override;
@@ -51,6 +52,7 @@ class HttpResponse final : public pipeline::ResponseSink {
 
   net::Connection& connection_;
   Manner manner_;
+  net::WritePatience patience_;
   bool complete_ = false;
   std::string pending_head_;  // goes out with the first piece, in one system call
 };

@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/container/static_vector.hpp>
 
+#include <algorithm>
 #include <array>
 #include <linux/sockios.h>
 #include <poll.h>
@@ -43,6 +44,26 @@ Buffers remaining(std::span<const std::string_view> pieces, std::size_t skip) {
   }
   return buffers;
 }
+
+// One wait of a write, and what it costs of the patience there is; null: there is no end to it.
+class WriteWait {
+ public:
+  WriteWait(const Deadlines& deadlines, Deadline& deadline, std::chrono::milliseconds timeout,
+            WritePatience* patience)
+      : deadlines_(deadlines), patience_(patience), since_(deadlines.lived()) {
+    deadline.arm(patience ? std::min(timeout, patience->left()) : timeout);
+  }
+  void over(std::size_t taken) const {
+    if (!patience_) return;
+    const auto waited = deadlines_.lived() - since_;
+    patience_->spend(std::chrono::duration_cast<std::chrono::milliseconds>(waited), taken);
+  }
+
+ private:
+  const Deadlines& deadlines_;
+  WritePatience* patience_;
+  std::chrono::steady_clock::time_point since_;
+};
 
 std::size_t total_size(std::span<const std::string_view> pieces) {
   std::size_t total = 0;
@@ -132,30 +153,32 @@ IoResult Connection::try_write(std::span<const std::string_view> pieces) {
 }
 
 awaitable<IoResult> Connection::write(std::span<const std::string_view> pieces,
-                                      std::chrono::milliseconds timeout) {
+                                      std::chrono::milliseconds timeout, WritePatience* patience) {
   const IoResult begun = try_write(pieces);
   if (begun.status != IoStatus::Ok || begun.size == total_size(pieces)) co_return begun;
-  co_return co_await write_rest(pieces, begun.size, timeout);
+  co_return co_await write_rest(pieces, begun.size, timeout, patience);
 }
 
 awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pieces,
-                                           std::size_t written, std::chrono::milliseconds timeout) {
+                                           std::size_t written, std::chrono::milliseconds timeout,
+                                           WritePatience* patience) {
+  if (tls_) co_return co_await write_tls(pieces, written, timeout, patience);
   const std::size_t total = total_size(pieces);
-  deadline_.arm(timeout);
-  if (tls_) co_return co_await write_tls(pieces, written, timeout);
   while (written < total) {
+    // Each piece of progress is a sign of life.
+    const WriteWait wait(deadlines_, deadline_, timeout, patience);
     const auto [error, size] =
         co_await socket_.async_write_some(remaining(pieces, written), kAwait);
     written += size;
+    wait.over(size);
     if (error) co_return settle_write(error, written);
-    // Each piece of progress is a sign of life.
-    deadline_.arm(timeout);
   }
   co_return settle_write({}, written);
 }
 
 awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> pieces,
-                                          std::size_t written, std::chrono::milliseconds timeout) {
+                                          std::size_t written, std::chrono::milliseconds timeout,
+                                          WritePatience* patience) {
   // Pieces are joined to records: one record per piece would cost a system call each.
   constexpr std::size_t kRecord = 16 * 1024;
   const std::size_t total = total_size(pieces);
@@ -165,10 +188,11 @@ awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> piec
       const std::string_view piece(static_cast<const char*>(buffer.data()), buffer.size());
       record += piece.substr(0, kRecord - record.size());
     }
+    const WriteWait wait(deadlines_, deadline_, timeout, patience);
     const auto [error, size] = co_await asio::async_write(*tls_, asio::buffer(record), kAwait);
     written += size;
+    wait.over(size);
     if (error) co_return settle_write(error, written);
-    deadline_.arm(timeout);
   }
   co_return settle_write({}, written);
 }

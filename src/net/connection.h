@@ -3,6 +3,7 @@
 #pragma once
 
 #include "net/deadlines.h"
+#include "net/write_patience.h"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -66,13 +67,17 @@ class Connection {
   awaitable<IoResult> wait_readable(std::chrono::milliseconds timeout);
   // What the kernel takes at once: all of it (Ok), or some of it (Ok, and a smaller size).
   IoResult try_write(std::span<const std::string_view> pieces);
-  // Writes everything from byte `written` on.
+  // Writes everything from byte `written` on. `timeout` begins again with each byte that the peer
+  // takes; `patience`, where there is one, bounds all waiting together.
   awaitable<IoResult> write_rest(std::span<const std::string_view> pieces, std::size_t written,
-                                 std::chrono::milliseconds timeout);
+                                 std::chrono::milliseconds timeout,
+                                 WritePatience* patience = nullptr);
   // Writes everything.
   awaitable<IoResult> write(std::span<const std::string_view> pieces,
-                            std::chrono::milliseconds timeout);
+                            std::chrono::milliseconds timeout, WritePatience* patience = nullptr);
 
+  // The wait under way, if there is one, ends by its timeout no later than that.
+  void hasten(std::chrono::milliseconds timeout) { deadline_.hasten(timeout); }
   // Ends every wait, now and later. Safe at any time.
   void abort();
   // Runs `on_gone` once if the peer closes while nobody reads. Starts looking only after a short
@@ -104,7 +109,7 @@ class Connection {
   IoResult settle(boost::system::error_code error, std::size_t size);
   IoResult settle_write(boost::system::error_code error, std::size_t size);
   awaitable<IoResult> write_tls(std::span<const std::string_view> pieces, std::size_t written,
-                                std::chrono::milliseconds timeout);
+                                std::chrono::milliseconds timeout, WritePatience* patience);
 
   tcp::socket socket_;
   std::unique_ptr<TlsStream> tls_;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "net/deadlines.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace baton::net {
@@ -13,6 +14,11 @@ void Deadline::arm(std::chrono::milliseconds from_now) {
   // now_ may be that old; so much more keeps the deadline from firing early.
   expiry_ = deadlines_.now_ + from_now + Deadlines::kSlack;
   if (!is_linked()) deadlines_.armed_.push_back(*this);
+}
+
+void Deadline::hasten(std::chrono::milliseconds from_now) {
+  if (expiry_ == kNever) return;
+  expiry_ = std::min(expiry_, deadlines_.now_ + from_now + Deadlines::kSlack);
 }
 
 Deadlines::Deadlines(boost::asio::io_context& io) : timer_(io), now_(Deadline::Clock::now()) {
@@ -28,6 +34,7 @@ void Deadlines::stop() {
 void Deadlines::tick() {
   const auto last = std::exchange(now_, Deadline::Clock::now());
   if (const auto still = now_ - last - kSlack; still > still.zero()) {
+    stood_still_ += still;
     for (Deadline& deadline : armed_) {
       if (deadline.expiry_ != Deadline::kNever) deadline.expiry_ += still;
     }

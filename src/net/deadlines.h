@@ -25,6 +25,8 @@ class Deadline : public boost::intrusive::list_base_hook<
 
   void arm(std::chrono::milliseconds from_now);
   void disarm() { expiry_ = kNever; }
+  // Brings an armed one forward, where it is further away. One that is not armed stays so.
+  void hasten(std::chrono::milliseconds from_now);
 
  private:
   friend class Deadlines;
@@ -50,6 +52,8 @@ class Deadlines {
   explicit Deadlines(boost::asio::io_context& io);
   void stop();
   std::chrono::steady_clock::time_point now() const { return now_; }
+  // The same of a clock that stands while the loop does: what a peer can be blamed for.
+  std::chrono::steady_clock::time_point lived() const { return now_ - stood_still_; }
 
  private:
   friend class Deadline;
@@ -58,6 +62,7 @@ class Deadlines {
   bool stopped_ = false;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point now_;
+  std::chrono::steady_clock::duration stood_still_{0};
   // And some that were disarmed since the last tick.
   boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>> armed_;
 };

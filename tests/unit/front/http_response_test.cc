@@ -2,11 +2,15 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/http_response.h"
 
+#include "net/await.h"
 #include "support/io_fixture.h"
 #include "unit/front/raw_client.h"
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -129,6 +133,39 @@ TEST_F(HttpResponseTest, CallsAClientGoneThatTakesNothing) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Errc::ClientGone);
   EXPECT_FALSE(response->reusable());
+}
+
+// It takes something long before the timeout each time, and much less than it is waited for.
+TEST_F(HttpResponseTest, CallsAClientGoneThatTakesItsAnswerTooSlowly) {
+  using boost::asio::ip::tcp;
+  tcp::acceptor acceptor(io, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
+  tcp::socket far(io, tcp::v4());
+  // Before it connects, or the kernels hold more than it takes in seconds.
+  far.set_option(boost::asio::socket_base::receive_buffer_size(2048));
+  far.connect(acceptor.local_endpoint());
+  tcp::socket near = acceptor.accept();
+  near.set_option(boost::asio::socket_base::send_buffer_size(4096));
+  net::Connection narrow(std::move(near), deadlines);
+  HttpResponse slow(narrow, {.request_id = {}, .write_timeout = 1s});
+  std::optional<Result<void>> result;
+  std::size_t taken = 0;
+  const std::string large(4 * 1024 * 1024, 'x');  // minutes, at that speed
+  start([&]() -> awaitable<void> { result = co_await slow.respond(200, {}, large); });
+  run([&]() -> awaitable<void> {
+    boost::asio::steady_timer timer(io);
+    std::array<char, 512> buffer;
+    while (!result) {
+      timer.expires_after(100ms);
+      co_await timer.async_wait(net::kAwait);
+      boost::system::error_code error;
+      if (far.available(error) > 0) taken += far.read_some(boost::asio::buffer(buffer), error);
+    }
+  });
+  ASSERT_TRUE(result);
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code(), Errc::ClientGone);
+  EXPECT_EQ(narrow.status(), net::IoStatus::Timeout);
+  EXPECT_GT(taken, 512U) << "it has taken more than once";
 }
 
 TEST(ReasonPhrase, IsKnownForEveryErrorOfOurs) {

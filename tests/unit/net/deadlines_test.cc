@@ -76,6 +76,39 @@ TEST_F(DeadlinesTest, ArmingAgainMovesIt) {
   run_until([&] { return fired == 1; });
 }
 
+TEST_F(DeadlinesTest, HasteningBringsAnArmedOneForwardAndArmsNone) {
+  int fired = 0;
+  Deadline armed(deadlines, [&] { ++fired; });
+  Deadline idle(deadlines, [&] { fired += 100; });
+  armed.arm(60s);
+  armed.hasten(0ms);
+  idle.hasten(0ms);
+  run_until([&] { return fired > 0; });
+  run_for(6 * Deadlines::kTick);
+  EXPECT_EQ(fired, 1);
+}
+
+TEST_F(DeadlinesTest, HasteningNeverPutsOff) {
+  int fired = 0;
+  Deadline deadline(deadlines, [&] { ++fired; });
+  deadline.arm(0ms);
+  deadline.hasten(60s);
+  run_until([&] { return fired == 1; });
+}
+
+TEST_F(DeadlinesTest, LivesOnlyWhileTheLoopRuns) {
+  run_for(2 * Deadlines::kTick);  // what came before this test is over
+  const auto lived = deadlines.lived();
+  const auto now = deadlines.now();
+  boost::asio::post(io, [] {
+    const auto over = steady_clock::now() + 500ms;
+    while (steady_clock::now() < over) {
+    }
+  });
+  run_until([&] { return deadlines.now() - now >= 500ms; });
+  EXPECT_GE((deadlines.now() - now) - (deadlines.lived() - lived), 300ms);
+}
+
 TEST_F(DeadlinesTest, ACallbackMayArmItsOwnDeadlineAgain) {
   int fired = 0;
   Deadline deadline(deadlines, [&] {

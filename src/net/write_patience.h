@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace baton::net {
+
+// Role. How long a peer is waited for, in all, while it takes an answer: a time to begin with, and a
+//   second more for each kSlowestRate bytes that it takes while it is waited for. So a slow network
+//   passes, and a peer that takes a byte now and then does not hold an answer for ever.
+// Confinement. One I/O thread.
+// Lifetime. One answer.
+class WritePatience {
+ public:
+  static constexpr std::size_t kSlowestRate = 16 * 1024;  // bytes a second
+
+  explicit WritePatience(std::chrono::milliseconds patience) : left_(within(patience.count())) {}
+
+  std::chrono::milliseconds left() const { return std::chrono::milliseconds(left_); }
+  void spend(std::chrono::milliseconds waited, std::size_t taken) {
+    const auto earned = static_cast<std::int64_t>(taken * 1000 / kSlowestRate);
+    left_ = within(left_ - waited.count() + earned);
+  }
+
+ private:
+  // Four bytes, for each stream has one: up to a day.
+  static std::int32_t within(std::int64_t milliseconds) {
+    constexpr std::int64_t kDay = std::int64_t{24} * 60 * 60 * 1000;
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(milliseconds, 0, kDay));
+  }
+
+  std::int32_t left_;  // milliseconds
+};
+
+}  // namespace baton::net
