@@ -46,7 +46,8 @@ pipeline::Options pipeline_options(const config::Config& config) {
 
 std::vector<front::Route> client_routes(pipeline::Pipeline& pipeline, Services& services) {
   auto routes = front::openai_routes(pipeline, services.fleet, services.started_at);
-  std::ranges::move(front::tokenize_routes(services.fleet, services.tokenizers, services.cpu),
+  std::ranges::move(front::tokenize_routes(services.fleet, services.tokenizers, services.cpu,
+                                           services.http_metrics.limits),
                     std::back_inserter(routes));
   std::ranges::move(front::process_routes(BATON_VERSION), std::back_inserter(routes));
   return routes;

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/limit.h"
+
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -84,7 +86,8 @@ class Error {
                              .retry_after = {},
                              .figures = {},
                              .reply = {},
-                             .cause = {}}) {}
+                             .cause = {},
+                             .limit = {}}) {}
   Error(const Error& other) : code_(other.code_), details_(new Details(*other.details_)) {}
   Error(Error&& other) noexcept = default;
   Error& operator=(Error other) noexcept {
@@ -113,6 +116,9 @@ class Error {
   // judgement: clients never see it.
   std::optional<std::errc> cause() const { return details_->cause; }
 
+  // Set where a limit was met; metrics count it, clients never see it.
+  std::optional<Limit> limit() const { return details_->limit; }
+
   Error& with_status(int status) {
     details_->http_status = status;
     return *this;
@@ -137,6 +143,10 @@ class Error {
     details_->cause = cause;
     return *this;
   }
+  Error& with_limit(Limit limit) {
+    details_->limit = limit;
+    return *this;
+  }
 
  private:
   struct Details {
@@ -147,6 +157,7 @@ class Error {
     std::optional<std::string> figures;
     std::optional<Reply> reply;
     std::optional<std::errc> cause;
+    std::optional<Limit> limit;
   };
 
   Errc code_;

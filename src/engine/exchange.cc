@@ -144,9 +144,11 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return whole;
     if (whole.size() + piece->size() > limit) {
-      co_return fail(
-          Errc::EngineProtocol,
-          fmt::format("the worker's answer is larger than limits.response_bytes ({})", limit));
+      co_return fail(Error(Errc::EngineProtocol,
+                           fmt::format("the worker's answer is larger than limits.response_bytes "
+                                       "({})",
+                                       limit))
+                         .with_limit(Limit::ResponseBytes));
     }
     whole += *piece;
   }

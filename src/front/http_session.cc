@@ -55,7 +55,8 @@ bool is_own_name(std::string_view host) {
 
 HttpMetrics::HttpMetrics(telemetry::Registry& registry)
     : refused{},
-      connections(registry.gauge("baton_client_connections", "Client connections open now.")) {
+      connections(registry.gauge("baton_client_connections", "Client connections open now.")),
+      limits(registry) {
   for (const ErrorInfo& info : error_table()) {
     refused[static_cast<std::size_t>(info.code)] = &registry.counter(
         "baton_http_refused_total", "Requests refused before a model was looked at, by error.",
@@ -180,6 +181,8 @@ awaitable<bool> HttpSession::dispatch(const Route& route) {
   co_await start(route, response, cancellation);
   connection_.unwatch_peer();
   cancellation_ = nullptr;
+  if (connection_.status() == net::IoStatus::Timeout)
+    context_.metrics.limits.count(Limit::ClientWrite);
   co_return response.reusable() && !closing_ && !peer_left;
 }
 
@@ -199,7 +202,7 @@ awaitable<void> HttpSession::start(const Route& route, HttpResponse& response,
 }
 
 awaitable<HttpSession::Next> HttpSession::refuse(Error error) {
-  context_.metrics.count(error.code());
+  context_.metrics.count(error);
   wire::Headers headers = pipeline::error_headers(error);
   if (error.code() == Errc::MethodNotAllowed) {
     headers.add("Allow", context_.routes.allowed_methods(parser_->head().path()));
@@ -254,7 +257,8 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
     }
     if (read.status == net::IoStatus::Timeout && !idle) {
       connection_.recover();
-      co_return Error(Errc::RequestTimeout, "the request's head did not arrive in time");
+      co_return Error(Errc::RequestTimeout, "the request's head did not arrive in time")
+          .with_limit(Limit::ClientHeader);
     }
     if (read.status != net::IoStatus::Ok) co_return Error(Errc::ClientGone, "");
     ahead_.assign(buffer.data(), read.size);
@@ -281,7 +285,8 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
     const net::IoResult read = co_await connection_.read_some(buffer, until(deadline));
     if (read.status == net::IoStatus::Timeout) {
       connection_.recover();
-      co_return Error(Errc::RequestTimeout, "the request's body did not arrive in time");
+      co_return Error(Errc::RequestTimeout, "the request's body did not arrive in time")
+          .with_limit(Limit::ClientBody);
     }
     if (read.status != net::IoStatus::Ok) co_return Error(Errc::ClientGone, "");
     received += read.size;

@@ -9,6 +9,7 @@
 #include "front/http_response.h"
 #include "front/routes.h"
 #include "net/connection.h"
+#include "pipeline/limit_refusals.h"
 #include "telemetry/metrics.h"
 #include "wire/http_parser.h"
 
@@ -28,9 +29,13 @@ namespace baton::front {
 // Requests that ended before they reached a handler, by error.
 struct HttpMetrics {
   explicit HttpMetrics(telemetry::Registry& registry);
-  void count(Errc code) { refused[static_cast<std::size_t>(code)]->add(); }
+  void count(const Error& error) {
+    refused[static_cast<std::size_t>(error.code())]->add();
+    limits.count(error);
+  }
   std::array<telemetry::Counter*, static_cast<std::size_t>(Errc::Internal) + 1> refused;
   telemetry::Gauge& connections;
+  pipeline::LimitRefusals limits;
 };
 
 // What every session of a listener shares.

@@ -138,8 +138,9 @@ awaitable<void> Listener::turn_away(net::Connection& connection) {
   const Error error =
       Error(Errc::TooManyConnections,
             fmt::format("there are already {} connections (limits.connections)", gate_.limit))
-          .with_retry_after(std::chrono::seconds(1));
-  context_.metrics.count(error.code());
+          .with_retry_after(std::chrono::seconds(1))
+          .with_limit(Limit::Connections);
+  context_.metrics.count(error);
   const net::IoResult shaken = co_await connection.handshake(context_.timeouts.client_header);
   if (shaken.status == net::IoStatus::Ok) {
     HttpResponse response(

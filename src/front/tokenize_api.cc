@@ -118,7 +118,7 @@ Result<std::string> answer(const fleet::Fleet& fleet, const pipeline::Tokenizers
 }
 
 awaitable<void> serve(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,
-                      net::CpuPool& cpu, Answer make, Call call) {
+                      net::CpuPool& cpu, pipeline::LimitRefusals& limits, Answer make, Call call) {
   std::stop_source stop;
   const Cancellation::Listener listener(call.cancellation, [&stop] { stop.request_stop(); });
   auto made = co_await cpu.run([&fleet, &tokenizers, &body = call.body, token = stop.get_token(),
@@ -126,6 +126,7 @@ awaitable<void> serve(const fleet::Fleet& fleet, const pipeline::Tokenizers& tok
   if (made) {
     co_await respond_json(std::move(call), 200, *std::move(made));
   } else {
+    limits.count(made.error());
     co_await respond_error(std::move(call), std::move(made.error()));
   }
 }
@@ -133,10 +134,11 @@ awaitable<void> serve(const fleet::Fleet& fleet, const pipeline::Tokenizers& tok
 }  // namespace
 
 std::vector<Route> tokenize_routes(const fleet::Fleet& fleet,
-                                   const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu) {
-  const auto handler = [&fleet, &tokenizers, &cpu](Answer make) -> Handler {
-    return [&fleet, &tokenizers, &cpu, make](Call call) {
-      return serve(fleet, tokenizers, cpu, make, std::move(call));
+                                   const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu,
+                                   pipeline::LimitRefusals& limits) {
+  const auto handler = [&fleet, &tokenizers, &cpu, &limits](Answer make) -> Handler {
+    return [&fleet, &tokenizers, &cpu, &limits, make](Call call) {
+      return serve(fleet, tokenizers, cpu, limits, make, std::move(call));
     };
   };
   return {{"POST", "/tokenize", Access::Key, handler(tokenize)},

@@ -5,6 +5,7 @@
 #include "fleet/fleet.h"
 #include "front/routes.h"
 #include "net/cpu_pool.h"
+#include "pipeline/limit_refusals.h"
 #include "pipeline/tokenizers.h"
 
 #include <vector>
@@ -12,7 +13,9 @@
 namespace baton::front {
 
 // POST /tokenize and /detokenize, in vLLM's shape, by Baton's own tokenizers.
+// `limits` counts what is refused because of one.
 std::vector<Route> tokenize_routes(const fleet::Fleet& fleet,
-                                   const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu);
+                                   const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu,
+                                   pipeline::LimitRefusals& limits);
 
 }  // namespace baton::front

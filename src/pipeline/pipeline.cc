@@ -37,7 +37,8 @@ Error missing_field(std::string_view field) {
 Error too_long(std::string_view field) {
   return Error(Errc::InvalidRequest,
                fmt::format("\"{}\" is longer than {} bytes", field, kLongestShortField))
-      .with_param(std::string(field));
+      .with_param(std::string(field))
+      .with_limit(Limit::FieldBytes);
 }
 
 engine::IncludeUsage wants_usage(const wire::JsonObject& body) {

@@ -148,7 +148,11 @@ handoff::Outcome outcome_of(const RequestRecord& record) {
 
 RequestLedger::RequestLedger(telemetry::Registry& registry, telemetry::Logger& log,
                              bool log_requests)
-    : registry_(registry), log_(log), log_requests_(log_requests), unknown_(registry, "unknown") {}
+    : registry_(registry),
+      log_(log),
+      log_requests_(log_requests),
+      unknown_(registry, "unknown"),
+      limits_(registry) {}
 
 ModelMetrics& RequestLedger::metrics(std::string_view model) {
   {
@@ -167,6 +171,7 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   const std::size_t outcome =
       record.error ? static_cast<std::size_t>(record.error->code()) : ModelMetrics::kOutcomes - 1;
   metrics.requests[outcome]->add();
+  if (record.error) limits_.count(*record.error);
   metrics.total_time.observe(seconds(total));
   metrics.prompts[static_cast<std::size_t>(record.tokens)]->add();
   if (record.tokenize_time) metrics.tokenize_time.observe(seconds(*record.tokenize_time));

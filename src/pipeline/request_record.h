@@ -6,6 +6,7 @@
 #include "engine/completion_json.h"
 #include "handoff/job.h"
 #include "pipeline/cache_watch.h"
+#include "pipeline/limit_refusals.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -118,6 +119,7 @@ class RequestLedger {
   telemetry::Logger& log_;
   bool log_requests_;
   ModelMetrics unknown_;
+  LimitRefusals limits_;
   std::shared_mutex mutex_;  // of models_, from which nothing is ever taken
   std::unordered_map<std::string, std::unique_ptr<ModelMetrics>, NameHash, std::equal_to<>> models_;
 };

@@ -41,8 +41,9 @@ Result<JsonObject> JsonObject::parse(std::string_view text) {
       validate_json_object(text, [&](Structure found) { complete = object.add_members(found); });
   if (!valid) return fail(std::move(valid.error()));
   if (!complete) {
-    return fail(Errc::InvalidRequest,
-                fmt::format("request body has more than {} members", kMostMembers));
+    return fail(Error(Errc::InvalidRequest,
+                      fmt::format("request body has more than {} members", kMostMembers))
+                    .with_limit(Limit::JsonMembers));
   }
   return object;
 }

@@ -158,9 +158,11 @@ std::string_view explain(simdjson::error_code error) {
 
 Error fault_in(std::string_view what, std::string_view text, simdjson::error_code error) {
   const auto offset = locate_fault(text);
-  return {Errc::InvalidJson,
-          fmt::format("{} is not valid JSON: {}{}", what, explain(error),
-                      offset ? fmt::format(" (at byte {})", *offset) : std::string())};
+  Error fault(Errc::InvalidJson,
+              fmt::format("{} is not valid JSON: {}{}", what, explain(error),
+                          offset ? fmt::format(" (at byte {})", *offset) : std::string()));
+  if (error == simdjson::DEPTH_ERROR) fault.with_limit(Limit::JsonDepth);
+  return fault;
 }
 
 }  // namespace

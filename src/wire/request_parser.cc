@@ -88,7 +88,8 @@ RequestParser::Progress RequestParser::Impl::read_head(std::string_view bytes) {
           consumed,
           Error(Errc::HeadersTooLarge,
                 fmt::format("request line and headers are larger than the limit of {} bytes",
-                            limits.header_bytes)));
+                            limits.header_bytes))
+              .with_limit(Limit::HeaderBytes));
     case LineScanner::Status::End:
       break;
   }
@@ -165,7 +166,8 @@ RequestParser::Progress RequestParser::Impl::refuse(std::size_t consumed, Error 
 RequestParser::Progress RequestParser::Impl::refuse_size(std::size_t consumed) {
   return refuse(consumed, Error(Errc::PayloadTooLarge,
                                 fmt::format("request body is larger than the limit of {} bytes",
-                                            limits.body_bytes)));
+                                            limits.body_bytes))
+                              .with_limit(Limit::BodyBytes));
 }
 
 }  // namespace baton::wire

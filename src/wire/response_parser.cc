@@ -100,9 +100,13 @@ ResponseParser::Progress ResponseParser::Impl::read_one_head(std::string_view by
       return {consumed, ParseStatus::NeedMore, {}};
     case LineScanner::Status::Malformed:
       return refuse(consumed, fmt::format("malformed HTTP head: {}", scanner.problem()));
-    case LineScanner::Status::TooLong:
-      return refuse(consumed, fmt::format("head of the answer is larger than the limit of {} bytes",
-                                          header_bytes));
+    case LineScanner::Status::TooLong: {
+      const Progress failed = refuse(
+          consumed,
+          fmt::format("head of the answer is larger than the limit of {} bytes", header_bytes));
+      error->with_limit(Limit::HeaderBytes);
+      return failed;
+    }
     case LineScanner::Status::End:
       break;
   }

@@ -312,6 +312,7 @@ TEST_F(ExchangeTest, RefusesAnAnswerBeyondTheLimit) {
   const auto result = ask(worker);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Errc::EngineProtocol);
+  EXPECT_EQ(result.error().limit(), Limit::ResponseBytes);
 }
 
 TEST_F(ExchangeTest, ReadsARefusalThatComesBeforeTheBodyWasTaken) {

@@ -27,7 +27,7 @@ struct TokenizeApiTest : test::IoFixture {
   void start_router() {
     fleet = std::make_unique<fleet::Fleet>(config, metrics, log);
     EXPECT_TRUE(tokenizers.configure(config.models));
-    routes.emplace(tokenize_routes(*fleet, tokenizers, cpu));
+    routes.emplace(tokenize_routes(*fleet, tokenizers, cpu, limits));
   }
   Json call(const std::string& path, const std::string& body) {
     if (!routes) start_router();
@@ -49,6 +49,7 @@ struct TokenizeApiTest : test::IoFixture {
   std::unique_ptr<fleet::Fleet> fleet;
   pipeline::Tokenizers tokenizers{std::size_t{1} << 20, metrics};
   net::CpuPool cpu{1};
+  pipeline::LimitRefusals limits{metrics};
   std::optional<Routes> routes;
   AnswerRecorder answer;
 };
@@ -73,6 +74,12 @@ TEST_F(TokenizeApiTest, BringsTextBack) {
   EXPECT_EQ(call("/detokenize", R"({"model":"m","tokens":[257,256,32,195,164]})"),
             Json::parse(R"({"prompt":"<|user|>hi ä"})"));
   EXPECT_EQ(call("/detokenize", R"({"model":"m","tokens":[]})"), Json::parse(R"({"prompt":""})"));
+}
+
+TEST_F(TokenizeApiTest, CountsQuestionsThatRunIntoALimit) {
+  refused("/tokenize", R"({"prompt":)" + std::string(5000, '[') + std::string(5000, ']') + "}");
+  refused("/tokenize", "{}");
+  EXPECT_THAT(metrics.render(), HasSubstr("baton_limit_refusals_total{limit=\"json_depth\"} 1\n"));
 }
 
 TEST_F(TokenizeApiTest, SaysWhatIsWrongWithAQuestion) {
@@ -102,7 +109,7 @@ TEST_F(TokenizeApiTest, AmongSeveralModelsOneMustBeNamed) {
 
 TEST_F(TokenizeApiTest, NeedsAKeyLikeTheRestOfTheApi) {
   start_router();
-  for (const Route& route : tokenize_routes(*fleet, tokenizers, cpu))
+  for (const Route& route : tokenize_routes(*fleet, tokenizers, cpu, limits))
     EXPECT_EQ(route.access, Access::Key) << route.path;
 }
 

@@ -158,6 +158,7 @@ TEST_F(PipelineTest, RefusesLongTextsWhereEnginesTakeShortOnes) {
     EXPECT_EQ(json(sink.body)["error"]["param"], field);
   }
   EXPECT_TRUE(one.requests().empty());
+  EXPECT_THAT(metrics.render(), HasSubstr("baton_limit_refusals_total{limit=\"field_bytes\"} 3\n"));
 }
 
 TEST_F(PipelineTest, ServesALongBodyAsAShortOne) {

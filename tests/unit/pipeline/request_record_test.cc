@@ -61,6 +61,16 @@ TEST_F(LedgerTest, CountsEveryErrorByItsLabel) {
   EXPECT_THAT(registry.render(), HasSubstr("baton_requests_total{model=\"m\",outcome=\"ok\"} 0\n"));
 }
 
+TEST_F(LedgerTest, CountsTheLimitThatARequestRanInto) {
+  RequestRecord failed = record();
+  failed.error = Error(Errc::InvalidRequest, "too many members").with_limit(Limit::JsonMembers);
+  ledger.close(failed, ledger.metrics("m"));
+  failed.error = Error(Errc::InvalidRequest, "no model");
+  ledger.close(failed, ledger.metrics("m"));
+  EXPECT_THAT(registry.render(),
+              HasSubstr("baton_limit_refusals_total{limit=\"json_members\"} 1\n"));
+}
+
 TEST_F(LedgerTest, CountsModelsNobodyServesTogether) {
   for (int i = 0; i < 3; ++i) ledger.close(record(), ledger.unknown());
   EXPECT_THAT(registry.render(),

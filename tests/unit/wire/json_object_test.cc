@@ -90,6 +90,7 @@ TEST(JsonObject, LimitsMembers) {
   const auto refused = JsonObject::parse(more);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Errc::InvalidRequest);
+  EXPECT_EQ(refused.error().limit(), Limit::JsonMembers);
   EXPECT_THAT(refused.error().message(), HasSubstr("more than 4096 members"));
   EXPECT_FALSE(JsonObject::within(more));
 }
@@ -196,6 +197,7 @@ TEST(JsonObject, LimitsDepth) {
   };
   EXPECT_EQ(refusal(nested(1000)), "accepted");
   EXPECT_THAT(refusal(nested(2000)), HasSubstr("nested too deeply"));
+  EXPECT_EQ(JsonObject::parse(nested(2000)).error().limit(), Limit::JsonDepth);
   EXPECT_THAT(refusal(std::string(500000, '[')), HasSubstr("not valid JSON"));
 }
 

@@ -347,6 +347,12 @@ TEST(RequestParser, LimitsTheHeadToTheByte) {
   }
 }
 
+TEST(RequestParser, SaysWhichLimitAHeadRanInto) {
+  RequestParser parser(HttpLimits{.header_bytes = 100, .body_bytes = 0});
+  EXPECT_EQ(parser.feed("GET /" + std::string(200, 'a')).status, ParseStatus::Failed);
+  EXPECT_EQ(parser.error().limit(), Limit::HeaderBytes);
+}
+
 TEST(RequestParser, LimitsAHeadThatNeverEnds) {
   EXPECT_THAT(parse_requests("GET /" + std::string(5000, 'a'), 100).end,
               HasSubstr("headers_too_large: "));
@@ -359,6 +365,7 @@ TEST(RequestParser, RefusesALengthOverTheLimitBeforeAnyBody) {
   RequestParser parser(kLimits);
   EXPECT_EQ(parser.feed(post("Content-Length: 1001\r\n")).status, ParseStatus::Failed);
   EXPECT_EQ(parser.error().code(), Errc::PayloadTooLarge);
+  EXPECT_EQ(parser.error().limit(), Limit::BodyBytes);
   EXPECT_THAT(parser.error().message(), HasSubstr("1000 bytes"));
   EXPECT_EQ(parser.feed("x").status, ParseStatus::Failed);
 }

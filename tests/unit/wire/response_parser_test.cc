@@ -205,6 +205,10 @@ TEST(ResponseParser, LimitsTheHead) {
   const auto outcome =
       parse_response("HTTP/1.1 200 OK\r\nX: " + std::string(kHeaderBytes, 'x') + "\r\n\r\n", 100);
   EXPECT_THAT(outcome.end, HasSubstr("1024 bytes"));
+  ResponseParser parser(kHeaderBytes);
+  std::string head = "HTTP/1.1 200 OK\r\nX: " + std::string(kHeaderBytes, 'x');
+  EXPECT_EQ(parser.feed(head).status, ParseStatus::Failed);
+  EXPECT_EQ(parser.error().limit(), Limit::HeaderBytes);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace baton {
+
+// The limits that a client's request or connection can run into. Those of a queue are
+// admission::Turned.
+enum class Limit {
+  Connections,        // limits.connections
+  ClientConnections,  // limits.client_connections
+  ClientRequests,     // limits.client_requests
+  ClientRate,         // limits.client_rate
+  HeaderBytes,        // limits.header_bytes, of a request or an answer
+  ClientHeader,       // timeouts.client_header
+  BodyBytes,          // limits.body_bytes
+  ClientBody,         // timeouts.client_body
+  JsonMembers,        // at the top level of a body
+  JsonDepth,
+  FieldBytes,     // of single fields that every leg looks into
+  ResponseBytes,  // limits.response_bytes
+  ClientWrite,    // timeouts.client_write
+};
+
+inline constexpr std::size_t kLimits = static_cast<std::size_t>(Limit::ClientWrite) + 1;
+
+// As metrics name them.
+constexpr std::string_view to_string(Limit limit) {
+  constexpr std::array<std::string_view, kLimits> kNames{
+      "connections",   "client_connections", "client_requests", "client_rate",  "header_bytes",
+      "client_header", "body_bytes",         "client_body",     "json_members", "json_depth",
+      "field_bytes",   "response_bytes",     "client_write"};
+  return kNames[static_cast<std::size_t>(limit)];
+}
+
+}  // namespace baton
