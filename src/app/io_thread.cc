@@ -89,7 +89,8 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
                             .timeouts = config.timeouts,
                             .trust = config.trust,
                             .metrics = services_.http_metrics,
-                            .random = [this] { return random_(); }},
+                            .random = [this] { return random_(); },
+                            .clients = services_.clients.get()},
       front::Listener::Gate{services_.client_connections, config.limits.connections},
       services_.tls ? &services_.tls->context() : nullptr);
   listener_->start();

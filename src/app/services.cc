@@ -21,6 +21,13 @@ std::chrono::milliseconds unix_time() {
 constexpr std::array<double, 12> kLagBounds{0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005,
                                             0.01,   0.025,   0.05,   0.1,   0.5,   1};
 
+std::unique_ptr<front::ClientLimits> client_limits(const config::ClientLimits& limits) {
+  if (!limits.any()) return nullptr;
+  std::random_device source;
+  const std::uint64_t seed = std::uint64_t{source()} << 32U | source();
+  return std::make_unique<front::ClientLimits>(limits, seed);
+}
+
 std::size_t cpu_threads(const config::Config& config) {
   if (config.cpu_threads != 0) return config.cpu_threads;
   return std::max(1U, std::thread::hardware_concurrency() / 2);
@@ -37,6 +44,7 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
       caches(config.kv_index, metrics, log),
       keys(config.api_keys),
       http_metrics(metrics),
+      clients(client_limits(config.client_limits)),
       tickets(static_cast<std::uint64_t>(unix_time().count()), std::random_device()()),
       decisions(config.decisions),
       started_at(unix_time().count() / 1000),

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "fleet/fleet.h"
 #include "front/api_keys.h"
+#include "front/client_limits.h"
 #include "front/http_session.h"
 #include "handoff/decision_log.h"
 #include "handoff/ticket_source.h"
@@ -42,6 +43,7 @@ struct Services {
   overlap::Caches caches;
   front::ApiKeys keys;
   front::HttpMetrics http_metrics;
+  std::unique_ptr<front::ClientLimits> clients;  // null: they have no limits of their own
   handoff::TicketSource tickets;
   handoff::DecisionLog decisions;
   std::unique_ptr<ServerTls> tls;  // null: plain

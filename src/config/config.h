@@ -50,6 +50,16 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+// Of each client of the listener: by its API key, or else by its address. 0: no limit.
+struct ClientLimits {
+  std::size_t connections = 0;  // by address only: the key comes later
+  std::size_t requests = 0;     // at a time
+  double rate = 0;              // requests a second
+  std::size_t burst = 0;        // of them at once; 0: as many as come in a second
+  bool any() const { return connections > 0 || requests > 0 || rate > 0; }
+  bool operator==(const ClientLimits&) const = default;
+};
+
 enum class LogFormat { Json, Human };
 enum class LogLevel { Debug, Info, Warning, Error };
 
@@ -194,6 +204,7 @@ struct Config {
   int overload_status = 0;        // 429 or 503 instead of what the engine said; 0: as it said
   Timeouts timeouts;
   Limits limits;
+  ClientLimits client_limits;
   Log log;
   std::optional<Etcd> etcd;
   Health health;

@@ -27,6 +27,17 @@ Parsed<std::size_t> parse_header_size(std::string_view text) {
   return size;
 }
 
+// The slowest lets in one request in a quarter of an hour.
+Parsed<double> parse_client_rate(std::string_view text) {
+  constexpr double kSlowest = 0.001;
+  auto rate = parse_fraction(text, 1'000'000);
+  if (rate && *rate > 0 && *rate < kSlowest) {
+    return std::unexpected(
+        fmt::format("{} is neither 0 nor at least {} requests a second", shown(text), kSlowest));
+  }
+  return rate;
+}
+
 Parsed<LogFormat> parse_log_format(std::string_view text) {
   if (text == "json") return LogFormat::Json;
   if (text == "human") return LogFormat::Human;
@@ -97,6 +108,17 @@ void read_limits(const Section& section, Limits& limits) {
   section.read("token_cache_bytes", limits.token_cache_bytes, parse_size);
 }
 
+void read_client_limits(const Section& section, ClientLimits& limits, Problems& problems) {
+  section.read("client_connections", limits.connections, number_within<0, 1'000'000>);
+  section.read("client_requests", limits.requests, number_within<0, 1'000'000>);
+  section.read("client_rate", limits.rate, parse_client_rate);
+  section.read("client_burst", limits.burst, number_within<0, 1'000'000>);
+  if (limits.burst > 0 && section.find("client_rate") == nullptr) {
+    problems.add(*section.find("client_burst"), section.path_of("client_burst"),
+                 "has no effect without limits.client_rate; add that or remove it");
+  }
+}
+
 void read_log(const Section& section, Log& log) {
   section.read("format", log.format, parse_log_format);
   section.read("level", log.level, parse_log_level);
@@ -162,7 +184,9 @@ Config read_config(const Node& root, Problems& problems) {
   section.read("decisions", config.decisions, number_within<0, 1'000'000>);
   section.read("overload_status", config.overload_status, parse_overload_status);
   read_timeouts(section.section("timeouts"), config.timeouts);
-  read_limits(section.section("limits"), config.limits);
+  const Section limits = section.section("limits");
+  read_limits(limits, config.limits);
+  read_client_limits(limits, config.client_limits, problems);
   read_log(section.section("log"), config.log);
   config.api_keys = read_key_list(section, "api_keys", "to let everybody in", problems);
   config.admin_keys =

@@ -101,6 +101,13 @@ constexpr std::array kTable{
               "class waits. `Retry-After` as above."},
     ErrorInfo{Errc::TooManyConnections, 503, "overloaded_error", "too_many_connections", Fault::Us, false,
               "There are already `limits.connections` client connections; `Retry-After` is one second."},
+    ErrorInfo{Errc::RateLimited, 429, "rate_limit_error", "rate_limited", Fault::Client, false,
+              "The client, by its API key or else its address, has as many connections or requests as it "
+              "may have, or sends more of them a second (`limits.client_connections`, "
+              "`limits.client_requests`, `limits.client_rate`). `error.details` has the `limit_kind` "
+              "(`client_connections`, `client_requests` or `client_rate`), the `limit`, and how many there "
+              "are (`current`) or when there is room again (`wait_ms`); `Retry-After` is one second or that "
+              "time."},
     ErrorInfo{Errc::ShuttingDown, 503, "overloaded_error", "shutting_down", Fault::Us, false,
               "The request still ran when `shutdown_grace` was over. New connections are refused by then, not "
               "answered."},

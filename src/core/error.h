@@ -47,6 +47,7 @@ enum class Errc {
   QueueTimeout,
   WorkersBusy,
   TooManyConnections,
+  RateLimited,
   ShuttingDown,
   ClientGone,
   Internal,

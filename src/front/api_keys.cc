@@ -25,8 +25,8 @@ ApiKeys::Digest ApiKeys::digest(std::string_view key) {
   return result;
 }
 
-Result<std::string> ApiKeys::admit(const wire::Headers& headers) const {
-  if (digests_.empty()) return std::string();
+Result<std::size_t> ApiKeys::admit(const wire::Headers& headers) const {
+  if (digests_.empty()) return 0;
   const auto authorization = headers.find("authorization");
   if (!authorization) {
     return fail(Errc::Unauthorized,
@@ -41,7 +41,11 @@ Result<std::string> ApiKeys::admit(const wire::Headers& headers) const {
     which = std::max(which, static_cast<std::size_t>(same) * (i + 1));
   }
   if (which == 0) return fail(Errc::Unauthorized, "the API key is not valid");
-  return fmt::format("key {}", which);
+  return which;
+}
+
+std::string ApiKeys::name_of(std::size_t key) {
+  return key == 0 ? std::string() : fmt::format("key {}", key);
 }
 
 }  // namespace baton::front

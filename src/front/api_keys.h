@@ -6,6 +6,7 @@
 #include "wire/http_message.h"
 
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,10 @@ class ApiKeys {
 
   bool empty() const { return digests_.empty(); }
   // Everybody, where there are no keys. Otherwise `Authorization: Bearer KEY` must name one, and it
-  // is told which, without telling the key: "key 2". Empty where there are none.
-  Result<std::string> admit(const wire::Headers& headers) const;
+  // is told which, from 1. 0 where there are none.
+  Result<std::size_t> admit(const wire::Headers& headers) const;
+  // What it is called without telling it: "key 2". Empty for 0.
+  static std::string name_of(std::size_t key);
 
  private:
   using Digest = std::array<unsigned char, 32>;

@@ -71,6 +71,7 @@ awaitable<void> HttpSession::run() {
     // Apart from dispatch(), so that what reading needs is given back before a long answer begins.
     const Next next = co_await read_request();
     more = next.route ? co_await dispatch(*next.route) : next.keep_alive;
+    counted_.reset();
   }
   co_await connection_.close();
 }
@@ -118,9 +119,9 @@ Result<const Route*> HttpSession::admit() {
   auto route = context_.routes.find(head.method, head.path());
   // A stranger learns nothing of what there is.
   const Access access = route ? (*route)->access : Access::Key;
-  auto admitted = admit(access);
-  if (!admitted) return fail(std::move(admitted.error()));
-  client_ = *std::move(admitted);
+  const auto key = admit(access);
+  if (!key) return fail(key.error());
+  client_ = ApiKeys::name_of(*key);
   const bool options =
       head.method == "OPTIONS" &&
       (head.target == "*" || !context_.routes.allowed_methods(head.path()).empty());
@@ -129,12 +130,18 @@ Result<const Route*> HttpSession::admit() {
   if (head.headers.find("expect") && !head.expect_continue) {
     return fail(Errc::ExpectationFailed, "the only expectation understood is 100-continue");
   }
+  if (context_.clients && access == Access::Key) {
+    const ClientId client = *key == 0 ? peer_.client : ClientId::of_key(*key);
+    auto counted = context_.clients->admit(client, received_);
+    if (!counted) return fail(std::move(counted.error()));
+    counted_ = *std::move(counted);
+  }
   return route;
 }
 
-Result<std::string> HttpSession::admit(Access access) const {
+Result<std::size_t> HttpSession::admit(Access access) const {
   const wire::Headers& headers = parser_->head().headers;
-  if (access == Access::Open) return std::string();
+  if (access == Access::Open) return 0;
   if (access == Access::Key || !context_.keys.empty()) return context_.keys.admit(headers);
   if (!peer_.loopback) {
     return fail(Errc::Forbidden,
@@ -156,7 +163,7 @@ Result<std::string> HttpSession::admit(Access access) const {
                 "localhost: do so, or set admin_keys_file in the configuration, and send a key of "
                 "it as \"Authorization: Bearer KEY\"");
   }
-  return std::string();
+  return 0;
 }
 
 awaitable<HttpSession::Next> HttpSession::tell_options() {
@@ -210,8 +217,10 @@ awaitable<HttpSession::Next> HttpSession::refuse(Error error) {
   if (error.code() == Errc::Unauthorized) headers.add("WWW-Authenticate", "Bearer");
 
   HttpResponse response(connection_, manner());
-  // A request that was read whole leaves the connection as good as before.
-  const bool whole = parser_->feed({}).status == wire::ParseStatus::Done;
+  // A request that came whole, as short ones do, leaves the connection as good as before.
+  const auto [consumed, status] = parser_->feed(ahead_);
+  ahead_.erase(0, consumed);
+  const bool whole = status == wire::ParseStatus::Done;
   if (!whole) response.close_after();
   const auto written =
       co_await response.respond(error.http_status(), headers, pipeline::error_body(error));

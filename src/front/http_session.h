@@ -6,6 +6,7 @@
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "front/api_keys.h"
+#include "front/client_limits.h"
 #include "front/http_response.h"
 #include "front/routes.h"
 #include "net/connection.h"
@@ -22,6 +23,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace baton::front {
@@ -47,12 +49,14 @@ struct SessionContext {
   const config::Trust& trust;
   HttpMetrics& metrics;
   std::function<std::uint64_t()> random;
+  ClientLimits* clients = nullptr;  // null: clients have no limits of their own
 };
 
 // Who is at the other end of a connection, as far as its address tells.
 struct Peer {
   routing::Trusted trusted = routing::Trusted::No;
   bool loopback = false;  // this machine
+  ClientId client = {};   // for limits of those who have no key
 };
 
 // Role. One client connection: reads requests one after the other, has each answered, keeps the
@@ -88,7 +92,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   // Null where the answer is a list of methods.
   Result<const Route*> admit();
   // By which key; see ApiKeys::admit.
-  Result<std::string> admit(Access access) const;
+  Result<std::size_t> admit(Access access) const;
   awaitable<bool> dispatch(const Route& route);
   awaitable<void> start(const Route& route, HttpResponse& response, Cancellation& cancellation);
   awaitable<Next> tell_options();
@@ -103,7 +107,8 @@ class HttpSession : public boost::intrusive::list_base_hook<
   std::string ahead_;                          // bytes read but not yet parsed
   Cancellation* cancellation_ = nullptr;
   std::string request_id_;
-  std::string client_;  // by its key
+  std::string client_;             // by its key
+  ClientLimits::Request counted_;  // the request being read or answered
   std::chrono::steady_clock::time_point received_;
   Peer peer_;
   bool closing_ = false;

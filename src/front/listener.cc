@@ -36,12 +36,18 @@ bool is_loopback(const asio::ip::address& address) {
   return address.is_loopback();
 }
 
+model::Address whole_address(const asio::ip::address& address) {
+  if (address.is_v6()) return address.to_v6().to_bytes();
+  return asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
+}
+
 Peer peer_of(const config::Trust& trust, const tcp::socket& socket) {
   boost::system::error_code error;
   const auto address = socket.remote_endpoint(error).address();
   if (error) return {.trusted = routing::trust_in(trust, "")};
   return {.trusted = routing::trust_in(trust, address.to_string()),
-          .loopback = is_loopback(address)};
+          .loopback = is_loopback(address),
+          .client = ClientId::of_address(whole_address(address))};
 }
 
 }  // namespace
@@ -124,8 +130,8 @@ Listener::Guest::~Guest() {
 awaitable<void> Listener::run_session(tcp::socket socket) {
   const Peer peer = peer_of(context_.trust, socket);
   Guest guest(*this, std::move(socket));
-  if (guest.number > gate_.limit) {
-    co_await turn_away(guest.connection);
+  if (auto objection = find_objection(guest, peer.client)) {
+    co_await turn_away(guest.connection, *std::move(objection));
     co_return;
   }
   HttpSession session(guest.connection, context_, peer);
@@ -134,13 +140,24 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
   co_await session.run();
 }
 
-awaitable<void> Listener::turn_away(net::Connection& connection) {
-  const Error error =
-      Error(Errc::TooManyConnections,
-            fmt::format("there are already {} connections (limits.connections)", gate_.limit))
-          .with_retry_after(std::chrono::seconds(1))
-          .with_limit(Limit::Connections);
+std::optional<Error> Listener::find_objection(Guest& guest, ClientId client) const {
+  if (guest.number > gate_.limit) {
+    return Error(Errc::TooManyConnections,
+                 fmt::format("there are already {} connections (limits.connections)", gate_.limit))
+        .with_retry_after(std::chrono::seconds(1))
+        .with_limit(Limit::Connections);
+  }
+  if (!context_.clients) return std::nullopt;
+  auto counted = context_.clients->connect(client, std::chrono::steady_clock::now());
+  if (!counted) return std::move(counted.error());
+  guest.counted = *std::move(counted);
+  return std::nullopt;
+}
+
+awaitable<void> Listener::turn_away(net::Connection& connection, Error error) {
   context_.metrics.count(error);
+  // One client's own excess is not worth a handshake.
+  if (tls_ && error.code() == Errc::RateLimited) co_return;
   const net::IoResult shaken = co_await connection.handshake(context_.timeouts.client_header);
   if (shaken.status == net::IoStatus::Ok) {
     HttpResponse response(

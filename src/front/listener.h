@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 
 namespace baton::front {
 
@@ -56,11 +57,14 @@ class Listener {
     Listener& listener;
     net::Connection connection;
     std::size_t number;  // how many there are, this one included
+    ClientLimits::Connection counted;
   };
 
   awaitable<void> accept_loop();
   awaitable<void> run_session(boost::asio::ip::tcp::socket socket);
-  awaitable<void> turn_away(net::Connection& connection);
+  // Why a connection is not served; nullopt: it is, and counts.
+  std::optional<Error> find_objection(Guest& guest, ClientId client) const;
+  awaitable<void> turn_away(net::Connection& connection, Error error);
 
   boost::asio::ip::tcp::acceptor acceptor_;
   net::Deadlines& deadlines_;

@@ -15,8 +15,9 @@ export class RawConnection {
   #wake = () => {};
   #ended = false;
 
-  static async open(address, tlsOptions) {
-    const target = split(address);
+  /** `from` is the address of this machine to connect from. */
+  static async open(address, tlsOptions, from) {
+    const target = { ...split(address), localAddress: from };
     const socket = tlsOptions ? tls.connect({ ...target, ...tlsOptions }) : net.connect(target);
     await new Promise((resolve, reject) => {
       socket.once(tlsOptions ? 'secureConnect' : 'connect', resolve).once('error', reject);

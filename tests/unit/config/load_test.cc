@@ -44,6 +44,10 @@ limits:
   body_bytes: 8MiB
   response_bytes: 1GiB
   connections: 100
+  client_connections: 10
+  client_requests: 20
+  client_rate: 2.5
+  client_burst: 30
   idle_upstreams: 0
   token_cache_bytes: 1MiB
 log: {format: json, level: warning, requests: false}
@@ -88,6 +92,7 @@ models:
   expected.shutdown_grace = 5s;
   expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
   expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0, 1 << 20};
+  expected.client_limits = {10, 20, 2.5, 30};
   expected.log = {LogFormat::Json, LogLevel::Warning, false};
   Etcd& etcd = expected.etcd.emplace();
   etcd.endpoints = {{{"e1", 2379}, false}};
@@ -155,6 +160,18 @@ TEST(Parse, ImpossibleValuesAreRefused) {
               says("baton.yaml:1: log.level", "debug, info, warning or error"));
   EXPECT_THAT(refused(with_fleet("admin: 127.0.0.1:8080")),
               says("baton.yaml:1: admin", "same address as listen"));
+}
+
+TEST(Parse, ARateOfClientsIsNoneOrCanBeMet) {
+  EXPECT_FALSE(accepted(kFleet).client_limits.any());
+  EXPECT_FALSE(accepted(with_fleet("limits: {client_rate: 0}")).client_limits.any());
+  EXPECT_TRUE(accepted(with_fleet("limits: {client_rate: 0.001}")).client_limits.any());
+  EXPECT_THAT(refused(with_fleet("limits: {client_rate: 0.0009}")),
+              says("baton.yaml:1: limits.client_rate", "neither 0 nor at least 0.001"));
+  EXPECT_THAT(refused(with_fleet("limits: {client_rate: -1}")),
+              says("baton.yaml:1: limits.client_rate", "from 0 to"));
+  EXPECT_THAT(refused(with_fleet("limits: {client_burst: 5}")),
+              says("baton.yaml:1: limits.client_burst", "without limits.client_rate"));
 }
 
 TEST(Parse, WhatClientsMayDoIsOneOfAFewWords) {

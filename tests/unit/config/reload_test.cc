@@ -26,7 +26,8 @@ TEST(NeedsRestart, NamesEveryKeyOutsideModels) {
   const std::string base = fmt::format(
       "trtllm: {{auth_key_file: {0}}}\nadmin: 127.0.0.1:1\napi_keys: [a]\nadmin_keys: "
       "[a]\ntrust_routing_headers: true\n"
-      "tls: {{certificate: a, key: a}}\ncanary: {{idle: 1h}}\nkv_index: {{snapshot: a}}\netcd:\n  "
+      "tls: {{certificate: a, key: a}}\ncanary: {{idle: 1h}}\nkv_index: {{snapshot: a}}\n"
+      "limits: {{client_rate: 1}}\netcd:\n  "
       "endpoints: ['https://h:1']\n"
       "  user: a\n  password_file: {0}\n  certificate: a\n  key: a\n",
       secret.path());
@@ -34,7 +35,7 @@ TEST(NeedsRestart, NamesEveryKeyOutsideModels) {
   // Values unlike the defaults and unlike those above, by type and where that does not do.
   const std::map<std::string_view, std::string> by_type{
       {"address", "127.0.0.1:2"}, {"string", "/other/"}, {"integer", "7"},
-      {"duration", "7s"},         {"size", "7KiB"},
+      {"duration", "7s"},         {"size", "7KiB"},      {"number", "7"},
   };
   const std::map<std::string_view, std::string> by_path{
       {"trust_routing_headers", "false"},

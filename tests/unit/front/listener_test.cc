@@ -32,7 +32,8 @@ struct ListenerTest : test::IoFixture {
                                     .timeouts = timeouts,
                                     .trust = trust,
                                     .metrics = http_metrics,
-                                    .random = [] { return std::uint64_t{1}; }},
+                                    .random = [] { return std::uint64_t{1}; },
+                                    .clients = clients.get()},
                      Listener::Gate{open, 2}, nullptr);
     listener->start();
   }
@@ -44,6 +45,14 @@ struct ListenerTest : test::IoFixture {
     EXPECT_EQ(http_metrics.connections.value(), 0);
   }
   RawClient connect() { return RawClient::connect(io, port); }
+  // From another address of this machine.
+  RawClient connect_from(const char* address) {
+    using boost::asio::ip::tcp;
+    tcp::socket socket(io, tcp::v4());
+    socket.bind({boost::asio::ip::make_address(address), 0});
+    socket.connect({boost::asio::ip::address_v4::loopback(), port});
+    return RawClient(std::move(socket));
+  }
   void expect_hello(RawClient& client) {
     client.send(kGet);
     run_until([&] { return client.received().ends_with("hello") || client.ended(); });
@@ -64,6 +73,7 @@ struct ListenerTest : test::IoFixture {
   config::Trust trust;
   telemetry::Registry registry;
   HttpMetrics http_metrics{registry};
+  std::unique_ptr<ClientLimits> clients;
   std::atomic<std::size_t> open{0};
   net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "a task threw"; }};
   std::uint16_t port = 0;
@@ -127,6 +137,32 @@ TEST_F(ListenerTest, TurnsAwayWhoeverIsTooMany) {
   run_until([this] { return open == 1; });
   RawClient fourth = connect();
   expect_hello(fourth);
+}
+
+struct LimitedListenerTest : ListenerTest {
+  LimitedListenerTest() {
+    clients = std::make_unique<ClientLimits>(config::ClientLimits{.connections = 1}, 7);
+  }
+};
+
+TEST_F(LimitedListenerTest, TurnsAwayAnAddressThatHasItsConnections) {
+  RawClient first = connect();
+  expect_hello(first);
+  RawClient second = connect();
+  second.send(kGet);
+  run_until([&] { return second.ended(); });
+  EXPECT_THAT(second.received(), StartsWith("HTTP/1.1 429 Too Many Requests\r\n"));
+  EXPECT_THAT(second.received(), HasSubstr(R"("limit_kind":"client_connections")"));
+  EXPECT_THAT(second.received(), HasSubstr("\r\nRetry-After: 1\r\n"));
+  run_until([this] { return open == 1; });
+  RawClient other = connect_from("127.0.0.2");
+  expect_hello(other);
+  first.close();
+  run_until([this] { return open == 1; });
+  RawClient again = connect();
+  expect_hello(again);
+  EXPECT_THAT(registry.render(),
+              HasSubstr("baton_limit_refusals_total{limit=\"client_connections\"} 1\n"));
 }
 
 TEST_F(ListenerTest, FinishTakesNobodyNewAndEndsTheIdle) {
