@@ -109,8 +109,9 @@ constexpr std::array kTable{
               "are (`current`) or when there is room again (`wait_ms`); `Retry-After` is one second or that "
               "time."},
     ErrorInfo{Errc::ShuttingDown, 503, "overloaded_error", "shutting_down", Fault::Us, false,
-              "The request still ran when `shutdown_grace` was over. New connections are refused by then, not "
-              "answered."},
+              "The request still ran when `shutdown_grace` was over, or had not arrived whole a second "
+              "after the router was told to end; then `Retry-After` is one second. New connections are "
+              "refused by then, not answered."},
     ErrorInfo{Errc::ClientGone, 499, "client_error", "client_gone", Fault::Client, false,
               "The client left before its answer was complete, or took too little of it for too long "
               "(`timeouts.client_write`); nobody sees this status, it is for logs and metrics."},

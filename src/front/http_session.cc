@@ -26,6 +26,8 @@ constexpr std::size_t kLongestRequestId = 128;
 // What is read and thrown away after a refusal, so that the client gets to read it.
 constexpr std::size_t kMostSwallowed = 8 * 1024 * 1024;
 constexpr milliseconds kSwallowTime{1'000};
+// For what was sent before its client could know that the process is to end.
+constexpr milliseconds kLastChance{1'000};
 
 milliseconds until(steady_clock::time_point deadline) {
   return std::max(milliseconds(0),
@@ -65,7 +67,8 @@ HttpMetrics::HttpMetrics(telemetry::Registry& registry)
 }
 
 awaitable<void> HttpSession::run() {
-  const net::IoResult shaken = co_await connection_.handshake(context_.timeouts.client_header);
+  const net::IoResult shaken =
+      co_await connection_.handshake(at_most(context_.timeouts.client_header));
   bool more = shaken.status == net::IoStatus::Ok;
   while (more) {
     // Apart from dispatch(), so that what reading needs is given back before a long answer begins.
@@ -78,7 +81,15 @@ awaitable<void> HttpSession::run() {
 
 void HttpSession::finish() {
   closing_ = true;
-  if (parser_ && parser_->idle()) connection_.abort();
+  if (cancellation_) return;  // a request is being answered
+  last_chance_ = steady_clock::now() + kLastChance;
+  const bool between_requests = !fresh_ && parser_ && parser_->idle();
+  // Not where the kernel has the next request already.
+  if (between_requests && !connection_.stale()) {
+    connection_.abort();
+  } else {
+    connection_.hasten(kLastChance);
+  }
 }
 
 void HttpSession::stop(const Error& reason) {
@@ -97,6 +108,7 @@ awaitable<HttpSession::Next> HttpSession::read_request() {
     request_id_.clear();
     co_return co_await refuse(std::move(*problem));
   }
+  fresh_ = false;
   received_ = steady_clock::now();
   request_id_ = choose_request_id();
   // Decided by the head alone, so that nobody uploads megabytes to be told no.
@@ -164,6 +176,22 @@ Result<std::size_t> HttpSession::admit(Access access) const {
                 "it as \"Authorization: Bearer KEY\"");
   }
   return 0;
+}
+
+milliseconds HttpSession::at_most(milliseconds patience) const {
+  return closing_ ? std::min(patience, until(last_chance_)) : patience;
+}
+
+Error HttpSession::too_late(Limit limit, std::string_view part) const {
+  if (closing_) {
+    return Error(Errc::ShuttingDown,
+                 fmt::format("the router is shutting down, and the request's {} did not arrive in "
+                             "time",
+                             part))
+        .with_retry_after(std::chrono::seconds(1));
+  }
+  return Error(Errc::RequestTimeout, fmt::format("the request's {} did not arrive in time", part))
+      .with_limit(limit);
 }
 
 awaitable<HttpSession::Next> HttpSession::tell_options() {
@@ -252,10 +280,9 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
     ahead_.erase(0, consumed);
     if (status == wire::ParseStatus::HeadDone) co_return std::nullopt;
     if (status == wire::ParseStatus::Failed) co_return parser_->error();
-    if (closing_ && parser_->idle()) co_return Error(Errc::ClientGone, "");
     const bool idle = parser_->idle();
     if (!idle && !deadline) deadline = steady_clock::now() + context_.timeouts.client_header;
-    const auto patience = idle ? context_.timeouts.client_idle : until(*deadline);
+    const auto patience = at_most(idle ? context_.timeouts.client_idle : until(*deadline));
     net::IoResult read = co_await connection_.wait_readable(patience);
     if (read.status == net::IoStatus::Ok) {
       buffer.resize(kHeadBuffer);
@@ -266,8 +293,7 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
     }
     if (read.status == net::IoStatus::Timeout && !idle) {
       connection_.recover();
-      co_return Error(Errc::RequestTimeout, "the request's head did not arrive in time")
-          .with_limit(Limit::ClientHeader);
+      co_return too_late(Limit::ClientHeader, "head");
     }
     if (read.status != net::IoStatus::Ok) co_return Error(Errc::ClientGone, "");
     ahead_.assign(buffer.data(), read.size);
@@ -291,11 +317,10 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
           std::min<std::size_t>(kBodyBuffer, parser_->head().content_length.value_or(kBodyBuffer)));
     const auto deadline =
         start + context_.timeouts.client_body + std::chrono::seconds(received / kSlowestBodyRate);
-    const net::IoResult read = co_await connection_.read_some(buffer, until(deadline));
+    const net::IoResult read = co_await connection_.read_some(buffer, at_most(until(deadline)));
     if (read.status == net::IoStatus::Timeout) {
       connection_.recover();
-      co_return Error(Errc::RequestTimeout, "the request's body did not arrive in time")
-          .with_limit(Limit::ClientBody);
+      co_return too_late(Limit::ClientBody, "body");
     }
     if (read.status != net::IoStatus::Ok) co_return Error(Errc::ClientGone, "");
     received += read.size;

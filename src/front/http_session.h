@@ -73,7 +73,8 @@ class HttpSession : public boost::intrusive::list_base_hook<
 
   awaitable<void> run();
 
-  // No request after the current one; an idle connection ends now.
+  // No request after the current one; an idle connection ends now. One whose request is arriving,
+  // or may be on its way because it is the first, has kLastChance for all of it.
   void finish();
   // The current request ends as an error, too.
   void stop(const Error& reason);
@@ -93,6 +94,10 @@ class HttpSession : public boost::intrusive::list_base_hook<
   Result<const Route*> admit();
   // By which key; see ApiKeys::admit.
   Result<std::size_t> admit(Access access) const;
+  // So long, or for as long as there is where the session is about to end.
+  std::chrono::milliseconds at_most(std::chrono::milliseconds patience) const;
+  // Why nothing more of the request is waited for.
+  Error too_late(Limit limit, std::string_view part) const;
   awaitable<bool> dispatch(const Route& route);
   awaitable<void> start(const Route& route, HttpResponse& response, Cancellation& cancellation);
   awaitable<Next> tell_options();
@@ -110,8 +115,11 @@ class HttpSession : public boost::intrusive::list_base_hook<
   std::string client_;             // by its key
   ClientLimits::Request counted_;  // the request being read or answered
   std::chrono::steady_clock::time_point received_;
+  // Once closing_: when a request must have arrived.
+  std::chrono::steady_clock::time_point last_chance_ = std::chrono::steady_clock::time_point::max();
   Peer peer_;
   bool closing_ = false;
+  bool fresh_ = true;  // no request has come yet
 };
 
 }  // namespace baton::front

@@ -89,9 +89,21 @@ Listener::Listener(tcp::acceptor acceptor, net::Deadlines& deadlines, net::TaskG
 void Listener::start() { tasks_.spawn(accept_loop()); }
 
 void Listener::finish() {
+  take_waiting();
   boost::system::error_code ignored;
   acceptor_.close(ignored);
   for (auto it = sessions_.begin(); it != sessions_.end();) (it++)->finish();
+}
+
+// Their clients are connected, and may have sent a request: closing would answer it with a reset.
+void Listener::take_waiting() {
+  boost::system::error_code error;
+  acceptor_.non_blocking(true, error);
+  for (int i = 0; i < asio::socket_base::max_listen_connections && !error; ++i) {
+    tcp::socket socket(acceptor_.get_executor());
+    acceptor_.accept(socket, error);
+    if (!error) tasks_.spawn(run_session(std::move(socket)));
+  }
 }
 
 void Listener::stop(const Error& reason) {

@@ -41,7 +41,8 @@ class Listener {
            boost::asio::ssl::context* tls);
 
   void start();
-  // No new connections; sessions end after their current request.
+  // No new connections but those that the kernel has accepted already; sessions end after their
+  // current request.
   void finish();
   // Sessions end now, their requests as errors.
   void stop(const Error& reason);
@@ -65,6 +66,7 @@ class Listener {
   // Why a connection is not served; nullopt: it is, and counts.
   std::optional<Error> find_objection(Guest& guest, ClientId client) const;
   awaitable<void> turn_away(net::Connection& connection, Error error);
+  void take_waiting();
 
   boost::asio::ip::tcp::acceptor acceptor_;
   net::Deadlines& deadlines_;

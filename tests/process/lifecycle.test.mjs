@@ -60,6 +60,37 @@ scenario('streams beyond the grace end as errors', async (s) => {
     (await fleet.states()).every(({ running: now, waiting, pinned }) => now + waiting + pinned === 0));
 });
 
+scenario('what is half sent at SIGTERM is not waited for, and not cut without a word', async (s) => {
+  const { router } = await Fleet.start(s, { config: { shutdown_grace: '10m' } });
+  const open = () => RawConnection.open(router.address);
+  const body = JSON.stringify(chat('Half sent', { stream: false }));
+  const whole = wire('POST', CHAT, {}, body);
+  const head = whole.slice(0, 20);
+  const begun = whole.slice(0, -5);
+  const [halfHead, halfBody, inTwo, silent, fresh] = await Promise.all(Array.from({ length: 5 }, open));
+  halfHead.write(head);
+  halfBody.write(begun);
+  inTwo.write(begun);
+  // A whole request behind the halves: when it is answered, they have been read.
+  const other = await open();
+  assert.equal((await inTime('an answer', other.write(whole).response())).status, 200);
+  router.process.signal('SIGTERM');
+  inTwo.write(whole.slice(-5));
+  fresh.write(whole);
+  for (const [name, connection] of Object.entries({ inTwo, fresh })) {
+    assert.equal((await inTime(name, connection.response())).status, 200, name);
+  }
+  for (const [name, connection] of Object.entries({ halfHead, halfBody })) {
+    const answer = await inTime(name, connection.response());
+    assert.equal(answer.status, 503, name);
+    assert.equal(JSON.parse(answer.text).error.code, 'shutting_down');
+    assert.match(answer.headers['retry-after'], /^\d+$/);
+    await inTime('the connection is closed', connection.closed());
+  }
+  await inTime('the connection that sent nothing is closed', silent.closed());
+  assert.deepEqual(await router.process.ended(AT_ONCE), { code: 0, signal: null });
+});
+
 for (const [first, second] of [['SIGTERM', 'SIGTERM'], ['SIGINT', 'SIGINT'], ['SIGTERM', 'SIGINT']]) {
   scenario(`${second} after ${first} does not wait for the grace`, async (s) => {
     const sim = { decodeMs: 20, minOutput: 100_000, maxOutput: 100_000 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// What bounds a session's requests: the limits of its client.
+// What bounds a session's requests: the limits of its client, and the end of the process.
 #include "front/http_session.h"
 #include "net/await.h"
 #include "support/io_fixture.h"
@@ -26,6 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 // Two sessions of one listener, over loopback.
@@ -247,6 +248,66 @@ TEST_F(HttpSessionBounds, CountsAHeadThatDoesNotArriveAndAnAnswerThatIsNotTaken)
   deaf.client.send("GET /much HTTP/1.1\r\nHost: h\r\n\r\n");
   run_until([&] { return deaf.ended; });
   EXPECT_TRUE(counted(Limit::ClientWrite, 1));
+}
+
+TEST_F(HttpSessionBounds, AtTheEndAHalfSentHeadIsToldSoAfterAMoment) {
+  Line& line = open();
+  line.client.send("POST /ec");
+  read_what_came();
+  line.session.finish();
+  EXPECT_THAT(read_to_end(line), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(line.client.received(), HasSubstr(R"("code":"shutting_down")"));
+  EXPECT_THAT(line.client.received(), HasSubstr("\r\nRetry-After: 1\r\n"));
+  line.client.close();
+  run_until([&] { return line.ended; });
+}
+
+TEST_F(HttpSessionBounds, AtTheEndAHalfSentBodyIsToldSoAfterAMoment) {
+  Line& line = open();
+  line.client.send(kEchoHi);
+  answer(line);
+  line.client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf");
+  read_what_came();
+  line.session.finish();
+  EXPECT_THAT(read_to_end(line), HasSubstr("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(line.client.received(), HasSubstr("shutting_down"));
+}
+
+TEST_F(HttpSessionBounds, AtTheEndARequestThatTheKernelHasIsAnswered) {
+  Line& line = open();
+  line.client.send(kEchoHi);
+  answer(line);
+  line.client.send(kEchoHi);
+  line.session.finish();  // before anything could be read
+  EXPECT_EQ(count(read_to_end(line)), 2U);
+  EXPECT_THAT(line.client.received(), EndsWith("\r\n\r\nhi"));
+  EXPECT_THAT(line.client.received(), HasSubstr("Connection: close\r\n"));
+}
+
+TEST_F(HttpSessionBounds, AtTheEndANewConnectionMaySendItsFirstRequest) {
+  Line& line = open();
+  read_what_came();
+  line.session.finish();
+  read_what_came();
+  EXPECT_FALSE(line.ended);
+  line.client.send(kEchoHi);
+  EXPECT_THAT(read_to_end(line), StartsWith("HTTP/1.1 200 OK\r\n"));
+
+  Line& silent = open();
+  silent.session.finish();  // before it has begun
+  EXPECT_EQ(read_to_end(silent), "") << "one that sends nothing is ended all the same";
+}
+
+TEST_F(HttpSessionBounds, AtTheEndAnAnswerUnderWayIsNotHastened) {
+  Line& line = open();
+  line.client.send(kHold);
+  run_until([this] { return held == 1; });
+  line.session.finish();
+  run_for(1500ms);
+  EXPECT_EQ(held, 1);
+  release();
+  EXPECT_THAT(read_to_end(line), EndsWith("held"));
+  EXPECT_THAT(line.client.received(), Not(HasSubstr("shutting_down")));
 }
 
 }  // namespace

@@ -165,6 +165,21 @@ TEST_F(LimitedListenerTest, TurnsAwayAnAddressThatHasItsConnections) {
               HasSubstr("baton_limit_refusals_total{limit=\"client_connections\"} 1\n"));
 }
 
+// The kernel has told them that they are connected.
+TEST_F(ListenerTest, FinishServesThoseWhoWaitToBeAccepted) {
+  RawClient first = connect();
+  RawClient second = connect();
+  first.send(kGet);
+  listener->finish();  // before anything was accepted
+  run_until([&] { return first.ended(); });
+  EXPECT_THAT(first.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(first.received(), HasSubstr("Connection: close\r\n"));
+  second.send(kGet);
+  run_until([&] { return second.ended(); });
+  EXPECT_THAT(second.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
+  run_until([this] { return tasks.running() == 0; });
+}
+
 TEST_F(ListenerTest, FinishTakesNobodyNewAndEndsTheIdle) {
   RawClient client = connect();
   expect_hello(client);
