@@ -47,6 +47,14 @@ TEST(HeadersForWorkers, LeaveOutWhatTheOperatorStrips) {
             "X-SMG-Routing-Key-Too: k\n");
 }
 
+// Gateways in front of Baton set it; where clients are not to, the operator says so.
+TEST(HeadersForWorkers, KeepAPriorityUnlessTheOperatorStripsIt) {
+  const auto client = headers({{"X-Vllm-Priority", "-5"}});
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::No)), "X-Vllm-Priority: -5\n");
+  const std::vector<std::string> stripped{"x-vllm-priority"};
+  EXPECT_EQ(text(headers_for_worker(client, ForwardAuthorization::No, stripped)), "");
+}
+
 TEST(HeadersForWorkers, LeaveOutWhatIsNotForWorkers) {
   for (const char* name : {"Connection",
                            "Keep-Alive",
