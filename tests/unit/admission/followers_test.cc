@@ -300,7 +300,7 @@ TEST_F(FollowingTest, WhenPatienceEndsItGoesAlone) {
   open(queueing());
   const Visit& leader = come(1);
   Request impatient;
-  impatient.patience = Patience{.at_most = std::chrono::milliseconds(5)};
+  impatient.patience = Patience{.at_most = std::chrono::milliseconds(300)};
   Visit& follower = come(1, impatient);
   EXPECT_FALSE(follower.outcome);
   run_until([&] { return follower.outcome.has_value(); });
