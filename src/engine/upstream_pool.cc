@@ -94,9 +94,12 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
                   : error.message();
     Error unreachable(Errc::EngineUnreachable, fmt::format("worker {} cannot be reached: {}",
                                                            target.endpoint.to_string(), why));
-    // The host is there and nobody listens: worth knowing to who watches workers come and go.
+    // The host is there, and nobody listens or the listener is being closed: worth knowing to who
+    // watches workers come and go.
     if (!timed_out && error == asio::error::connection_refused)
       unreachable.with_cause(std::errc::connection_refused);
+    if (!timed_out && error == asio::error::connection_reset)
+      unreachable.with_cause(std::errc::connection_reset);
     return unreachable;
   };
 

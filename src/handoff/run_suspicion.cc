@@ -32,10 +32,10 @@ constexpr std::chrono::milliseconds kWasAlive{10};
 
 awaitable<bool> Run::has_ended(const fleet::Worker& worker, const Error& error,
                                const engine::Exchange& exchange) const {
-  // A kept connection broke, and the fresh one was refused.
+  // A kept connection broke, and the fresh one was refused, or met a listener that was closing.
   if (error.code() == Errc::EngineUnreachable) {
-    co_return exchange.replayed_after() >= kWasAlive&& error.cause() ==
-        std::errc::connection_refused;
+    if (exchange.replayed_after() < kWasAlive) co_return false;
+    if (error.cause() == std::errc::connection_refused) co_return true;
   }
   if (error.cause() != std::errc::connection_reset) co_return false;
   const auto until = std::chrono::steady_clock::now() + kEndsWithin;
@@ -47,11 +47,15 @@ awaitable<bool> Run::has_ended(const fleet::Worker& worker, const Error& error,
     deadline.arm(kRefusesWithin);
     const engine::Target target{worker.id(), worker.spec().endpoint};
     const auto again = co_await handoff_.pool_.connect(target, &enough);
-    if (!again) co_return again.error().cause() == std::errc::connection_refused;
-    std::array<char, 1> byte;
-    const net::IoResult heard = co_await (*again)->connection.read_some(byte, kClosesWithin);
-    if (heard.status != net::IoStatus::Closed && heard.status != net::IoStatus::Failed)
-      co_return false;
+    if (again) {
+      std::array<char, 1> byte;
+      const net::IoResult heard = co_await (*again)->connection.read_some(byte, kClosesWithin);
+      if (heard.status != net::IoStatus::Closed && heard.status != net::IoStatus::Failed)
+        co_return false;
+    } else if (again.error().cause() != std::errc::connection_reset) {
+      // The listener's end may also reset what connects before the kernel has said that it is connected.
+      co_return again.error().cause() == std::errc::connection_refused;
+    }
     co_await net::pause(kBetweenConnections);
   }
   co_return false;
