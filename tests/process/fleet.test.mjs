@@ -93,7 +93,7 @@ scenario('whoever is removed from a mounted file ends its stream normally', asyn
   // The link is swapped again and again: not only the first time.
   await router.reconfigure(modelOf([prefill, leaving, staying].map((sim) => sim.worker())));
   await router.untilState(leaving, 'ready');
-  assert.equal(router.logLines('config_reloaded').length, 2);
+  await until('both reloads are logged', () => router.logLines('config_reloaded').length === 2);
 });
 
 scenario('a file that cannot be used changes nothing, and is told of until there is a good one', async (s) => {
@@ -127,7 +127,7 @@ scenario('a file that cannot be used changes nothing, and is told of until there
       assert.match(detail, /what was read before holds/);
       assert.match(detail, problem);
       assert.equal(await router.metric('baton_config_stale'), 1);
-      const line = router.logLines('config_refused').at(-1);
+      const line = await until('it is logged', () => router.logLines('config_refused').at(refused - 1));
       assert.equal(line.level, 'error');
       assert.ok(line.problem.includes(router.configFile.path), `it names the file: ${line.problem}`);
       assert.ok((await router.readiness()).ready, 'it serves, and says so');
@@ -168,7 +168,8 @@ scenario('an engine that is not what was said of it gets no requests until that 
   await s.step('it is told precisely', async () => {
     for (const [sim, , reason] of wrong) {
       assert.match((await router.untilState(sim, 'misconfigured')).reason, reason);
-      const line = router.logLines('worker_changed').find(({ worker, to }) => worker === sim.address && to === 'misconfigured');
+      const line = await until('it is logged', () =>
+        router.logLines('worker_changed').find(({ worker, to }) => worker === sim.address && to === 'misconfigured'));
       assert.equal(line.level, 'warning');
       assert.match(line.reason, reason);
     }

@@ -81,14 +81,24 @@ async function kill(sim) {
 
 const over = (calls) => Promise.all(calls.map((call) => call.ended));
 
-/** Kills one worker after the other while all streams run; one stays. Returns once all streams have ended. */
-async function killUnder(calls, victims) {
-  let seen = calls.map(() => 0);
+/**
+ * Kills one worker after the other while all streams run; one stays. Returns once all streams have ended. A decode worker that ends
+ * between its 200 and its first token leaves in doubt who has the blocks, so each stream has tokens of its new worker before that
+ * is killed. What the last worker sent has reached this process once the router has legs elsewhere for all streams.
+ */
+async function killUnder(fleet, calls, victims) {
+  const running = () => calls.filter((call) => !call.over).length;
+  const dead = [];
+  const legs = async () =>
+    (await fleet.router.metrics())
+      .filter(({ name, labels }) => name === 'baton_worker_in_flight' && !dead.includes(labels.worker))
+      .reduce((sum, { value }) => sum + value, 0);
   for (const victim of victims) {
-    const wanted = seen.map((events) => events + 8);
+    await until('every stream has a living worker', async () => (await legs()) === running());
+    const wanted = calls.map((call) => call.events + 8);
     await until(`${victim.process.name} can be killed`, () => calls.every((call, i) => call.over || call.events >= wanted[i]));
     await kill(victim);
-    seen = calls.map((call) => call.events);
+    dead.push(victim.address);
   }
   return inTime('all streams end', over(calls), 120_000);
 }
@@ -136,7 +146,7 @@ function killing(name, { streams, kinds, victims: role, ...options }) {
     const victims = fleet.of(role).slice(1, 1 + MIGRATION);
     const ids = Array.from({ length: streams }, (_, i) => `stream-${i}`);
     const calls = ids.map((id, i) => new Call(fleet.router.address, streamNumber(i, kinds), { 'x-request-id': id }));
-    const answers = await killUnder(calls, victims);
+    const answers = await killUnder(fleet, calls, victims);
     await s.step(`${streams} of ${streams} streams are exact`, () => {
       const wrong = [];
       answers.forEach((answer, i) => {
