@@ -17,10 +17,12 @@
 namespace baton::app {
 namespace {
 
-engine::PoolOptions pool_options(const config::Config& config) {
+engine::PoolOptions pool_options(const config::Config& config, net::DescriptorBudget& descriptors) {
   return {.connect_timeout = config.timeouts.connect,
           .idle_per_worker = config.limits.idle_upstreams,
-          .header_bytes = config.limits.header_bytes};
+          .header_bytes = config.limits.header_bytes,
+          .descriptors = &descriptors,
+          .use = net::DescriptorUse::Requests};
 }
 
 handoff::Options handoff_options(const config::Config& config, telemetry::Logger& log) {
@@ -64,7 +66,7 @@ IoThread::IoThread(Services& services)
              services.loop_lag.observe(std::chrono::duration<double>(late).count());
            }),
       tasks_(io_, [&services](std::exception_ptr thrown) { services.report(thrown); }),
-      pool_(io_, deadlines_, pool_options(services.config)),
+      pool_(io_, deadlines_, pool_options(services.config, services.descriptors)),
       handoff_(
           pool_, tasks_, services.tickets, [this] { return random_(); }, services.metrics,
           services.decisions, handoff_options(services.config, services.log)),
@@ -91,7 +93,9 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
                             .metrics = services_.http_metrics,
                             .random = [this] { return random_(); },
                             .clients = services_.clients.get()},
-      front::Listener::Gate{services_.client_connections, config.limits.connections},
+      front::Listener::Gate{.open = services_.client_connections,
+                            .limit = config.limits.connections,
+                            .descriptors = &services_.descriptors},
       services_.tls ? &services_.tls->context() : nullptr);
   listener_->start();
   lag_.start();

@@ -49,7 +49,8 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
       health_(control_, deadlines_, tasks_, services_.fleet,
               {.connect_timeout = services_.config.timeouts.connect,
                .idle_per_worker = 1,
-               .header_bytes = services_.config.limits.header_bytes},
+               .header_bytes = services_.config.limits.header_bytes,
+               .descriptors = &services_.descriptors},
               {services_.config.health, services_.config.canary, services_.config.probe},
               [this](const auto& worker, const std::string& model) {
                 return self_test_.run(worker, model);
@@ -58,7 +59,8 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
           control_, deadlines_, tasks_, services_.cpu, services_.fleet, services_.caches,
           {.connect_timeout = services_.config.timeouts.connect,
            .idle_per_worker = 1,
-           .header_bytes = services_.config.limits.header_bytes},
+           .header_bytes = services_.config.limits.header_bytes,
+           .descriptors = &services_.descriptors},
           [this](model::WorkerId worker) { return health_.facts(worker); }, services_.metrics,
           log_),
       signals_(control_, SIGINT, SIGTERM),
@@ -69,7 +71,8 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
       admin_pool_(control_, deadlines_,
                   {.connect_timeout = services_.config.timeouts.connect,
                    .idle_per_worker = 1,
-                   .header_bytes = services_.config.limits.header_bytes}),
+                   .header_bytes = services_.config.limits.header_bytes,
+                   .descriptors = &services_.descriptors}),
       admin_prompts_(services_.tokenizers, services_.caches, services_.cpu,
                      pipeline::EngineTokens(admin_pool_, services_.config.limits.response_bytes,
                                             &services_.log)),
@@ -112,8 +115,22 @@ Result<void> Router::start() {
   auto acceptors = make_threads();
   if (!acceptors) return fail(std::move(acceptors.error()));
   if (auto started = start_admin(); !started) return started;
+  say_what_fits(acceptors->front().native_handle());
   for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i]->start(std::move((*acceptors)[i]));
   return {};
+}
+
+void Router::say_what_fits(int open) {
+  const auto own = net::lowest_free_descriptor(open);
+  const std::size_t fit =
+      own ? services_.descriptors.clients_that_fit(static_cast<std::size_t>(*own)) : 0;
+  const std::size_t wanted = services_.config.limits.connections;
+  if (fit >= wanted) return;
+  log_.warning("descriptors_few",
+               {{"limit", static_cast<std::int64_t>(services_.descriptors.limit())},
+                {"connections", static_cast<std::int64_t>(wanted)},
+                {"fit", static_cast<std::int64_t>(fit)},
+                {"hint", "raise ulimit -n, or lower limits.connections"}});
 }
 
 Result<void> Router::load_tls() {
@@ -180,7 +197,11 @@ Result<void> Router::start_admin() {
                             .trust = config.trust,
                             .metrics = services_.http_metrics,
                             .random = seeded_random()},
-      front::Listener::Gate{admin_connections_, kAdminConnections}, nullptr);
+      front::Listener::Gate{
+          .open = admin_connections_,
+          .limit = std::min(kAdminConnections, services_.descriptors.admin_connections()),
+          .when_full = front::WhenFull::CloseIdle},
+      nullptr);
   admin_->start();
   return {};
 }

@@ -65,6 +65,8 @@ class Router {
   Result<void> load_tls();
   Result<std::vector<boost::asio::ip::tcp::acceptor>> make_threads();
   Result<void> start_admin();
+  // Whether limits.connections fit into the limit of descriptors, of which `open` is one.
+  void say_what_fits(int open);
   void start_sources();
   std::vector<fleet::SourceStatus> source_states() const;
   void on_signal();

@@ -54,10 +54,11 @@ routing::Pin pin_to(const fleet::Worker& worker) {
           .rank = several ? std::optional<std::uint32_t>(0) : std::nullopt};
 }
 
-engine::PoolOptions test_pool_options(const config::Config& config) {
-  return {.connect_timeout = config.timeouts.connect,
+engine::PoolOptions test_pool_options(Services& services) {
+  return {.connect_timeout = services.config.timeouts.connect,
           .idle_per_worker = 0,
-          .header_bytes = config.limits.header_bytes};
+          .header_bytes = services.config.limits.header_bytes,
+          .descriptors = &services.descriptors};
 }
 
 handoff::Options test_handoff_options(const config::Config& config) {
@@ -73,7 +74,7 @@ SelfTest::SelfTest(boost::asio::io_context& io, net::Deadlines& deadlines, net::
                    Services& services)
     : services_(services),
       random_(std::random_device()()),
-      pool_(io, deadlines, test_pool_options(services.config)),
+      pool_(io, deadlines, test_pool_options(services)),
       handoff_(
           pool_, tasks, services.tickets, [this] { return random_(); }, services.metrics,
           no_decisions_, test_handoff_options(services.config)) {}

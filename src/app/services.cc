@@ -2,10 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/services.h"
 
+#include "app/descriptor_limit.h"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <random>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -38,6 +41,13 @@ std::size_t cpu_threads(const config::Config& config) {
 Services::Services(config::Config settings, telemetry::Logger& logger)
     : config(std::move(settings)),
       log(logger),
+      descriptors(descriptor_limit(),
+                  [this](std::string_view what) {
+                    log.warning("descriptors_short",
+                                {{"for", what},
+                                 {"limit", static_cast<std::int64_t>(descriptors.limit())},
+                                 {"hint", "raise ulimit -n, or lower limits.connections"}});
+                  }),
       fleet(config, metrics, log),
       ledger(metrics, log, config.log.requests),
       tokenizers(config.limits.token_cache_bytes, metrics),

@@ -11,6 +11,7 @@
 #include "handoff/decision_log.h"
 #include "handoff/ticket_source.h"
 #include "net/cpu_pool.h"
+#include "net/descriptor_budget.h"
 #include "overlap/caches.h"
 #include "pipeline/request_record.h"
 #include "pipeline/tokenizers.h"
@@ -36,6 +37,7 @@ struct Services {
 
   config::Config config;
   telemetry::Logger& log;
+  net::DescriptorBudget descriptors;
   telemetry::Registry metrics;
   fleet::Fleet fleet;
   pipeline::RequestLedger ledger;

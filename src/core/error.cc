@@ -101,6 +101,9 @@ constexpr std::array kTable{
               "class waits. `Retry-After` as above."},
     ErrorInfo{Errc::TooManyConnections, 503, "overloaded_error", "too_many_connections", Fault::Us, false,
               "There are already `limits.connections` client connections; `Retry-After` is one second."},
+    ErrorInfo{Errc::OutOfResources, 503, "overloaded_error", "out_of_resources", Fault::Us, false,
+              "Baton or its machine has no descriptor, local port or memory of the kernel for a connection to a worker: "
+              "raise `ulimit -n`, or lower `limits.connections`. No worker is blamed; `Retry-After` is one second."},
     ErrorInfo{Errc::RateLimited, 429, "rate_limit_error", "rate_limited", Fault::Client, false,
               "The client, by its API key or else its address, has as many connections or requests as it "
               "may have, or sends more of them a second (`limits.client_connections`, "

@@ -47,6 +47,7 @@ enum class Errc {
   QueueTimeout,
   WorkersBusy,
   TooManyConnections,
+  OutOfResources,
   RateLimited,
   ShuttingDown,
   ClientGone,

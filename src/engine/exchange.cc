@@ -185,6 +185,12 @@ Error Exchange::explain(net::IoResult result, std::string_view when) const {
     case net::IoStatus::Failed:
       break;
   }
+  if (upstream_->connection.failed_locally()) {
+    return Error(Errc::OutOfResources,
+                 fmt::format("the router's own machine failed the connection to worker {} {}: {}",
+                             worker, when, upstream_->connection.error()))
+        .with_retry_after(std::chrono::seconds(1));
+  }
   return Error(code, fmt::format("the connection to worker {} broke {}: {}", worker, when,
                                  upstream_->connection.error()))
       .with_cause(std::errc::connection_reset);

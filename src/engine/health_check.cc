@@ -27,6 +27,8 @@ std::string_view to_string(Health health) {
       return "refused";
     case Health::Unreachable:
       return "unreachable";
+    case Health::NotAsked:
+      return "not_asked";
   }
   return "";
 }
@@ -39,6 +41,8 @@ awaitable<HealthVerdict> check_health(UpstreamPool& pool, Target target,
       co_await fetch(pool, target, {.path = "/health", .largest_answer = kLargestHealthAnswer},
                      {.first_byte = timeout, .idle = timeout});
   if (!answer) {
+    if (answer.error().code() == Errc::OutOfResources)
+      co_return HealthVerdict{Health::NotAsked, answer.error().message()};
     const bool refused = answer.error().cause() == std::errc::connection_refused;
     co_return HealthVerdict{refused ? Health::Refused : Health::Unreachable,
                             answer.error().message()};

@@ -18,6 +18,7 @@ enum class Health {
   NotYet,       // 5xx: it starts, drains, or its engine is dead
   Refused,      // the host is there, and nobody listens
   Unreachable,  // no connection, no answer in time, or a broken one
+  NotAsked,     // this machine lacks what a connection needs; it tells nothing of the worker
 };
 std::string_view to_string(Health health);
 

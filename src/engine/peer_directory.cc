@@ -132,7 +132,9 @@ awaitable<Result<void>> PeerDirectory::find_bootstrap_port(model::WorkerId id,
   if (peer.remembered) co_return Result<void>();
 
   const auto text = co_await ask({id, spec.endpoint}, "/server_info");
-  if (!text && text.error().code() == Errc::EngineUnreachable) co_return fail(text.error());
+  if (!text && (text.error().code() == Errc::EngineUnreachable ||
+                text.error().code() == Errc::OutOfResources))
+    co_return fail(text.error());
   const auto info = text ? wire::JsonObject::parse(*text) : fail(text.error());
   if (info) peer.bootstrap_port = as_port(info->find_integer("disaggregation_bootstrap_port"));
   if (peer.bootstrap_port) known_[id.value].bootstrap_port = peer.bootstrap_port;

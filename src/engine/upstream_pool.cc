@@ -4,7 +4,6 @@
 
 #include "net/await.h"
 
-#include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <fmt/format.h>
 
@@ -18,6 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+using boost::system::error_code;
 constexpr std::chrono::seconds kSweepEvery{5};
 
 }  // namespace
@@ -32,6 +32,8 @@ void UpstreamPool::sweep() {
   for (auto& [worker, idle] : idle_) {
     std::erase_if(idle, [](const auto& upstream) { return upstream->connection.stale(); });
   }
+  // Those of other threads cannot make room when a request needs it.
+  if (options_.descriptors && options_.descriptors->short_lately()) idle_.clear();
   std::erase_if(idle_, [](const auto& known) { return known.second.empty(); });
   sweep_.arm(kSweepEvery);
 }
@@ -62,6 +64,30 @@ void UpstreamPool::give_back(model::WorkerId worker, std::unique_ptr<Upstream> u
   idle.push_back(std::move(upstream));
 }
 
+bool UpstreamPool::drop_idle() {
+  for (auto it = idle_.begin(); it != idle_.end(); it = idle_.erase(it)) {
+    auto& idle = it->second;
+    if (idle.empty()) continue;
+    idle.erase(idle.begin());
+    return true;
+  }
+  return false;
+}
+
+error_code UpstreamPool::open(tcp::socket& socket, const tcp& protocol) {
+  while (true) {
+    error_code error;
+    socket.open(protocol, error);
+    if (!error && (!options_.descriptors ||
+                   options_.descriptors->allows(options_.use, socket.native_handle())))
+      return error;
+    if (error && !net::is_local_fault(error)) return error;
+    error_code ignored;
+    socket.close(ignored);
+    if (!drop_idle()) return error ? error : error_code(asio::error::no_descriptors);
+  }
+}
+
 void UpstreamPool::shut_down() {
   shut_down_ = true;
   idle_.clear();
@@ -74,8 +100,10 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
   tcp::resolver resolver(io_);
   tcp::socket socket(io_);
   bool timed_out = false;
-  const auto stop = [&resolver, &socket] {
+  bool stopped = false;
+  const auto stop = [&resolver, &socket, &stopped] {
     boost::system::error_code ignored;
+    stopped = true;
     resolver.cancel();
     socket.close(ignored);
   };
@@ -89,6 +117,7 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
 
   const auto problem = [&](const boost::system::error_code& error) {
     if (cancellation && cancellation->requested()) return cancellation->reason();
+    if (!timed_out && net::is_local_fault(error)) return out_of_resources(target.endpoint, error);
     const std::string why =
         timed_out ? fmt::format("no connection within {} ms", options_.connect_timeout.count())
                   : error.message();
@@ -106,22 +135,56 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
   boost::system::error_code error;
   const auto address = asio::ip::make_address(target.endpoint.host, error);
   if (!error) {
-    const auto [failed] =
-        co_await socket.async_connect(tcp::endpoint(address, target.endpoint.port), net::kAwait);
-    error = failed;
-  } else {
-    const auto [unresolved, endpoints] = co_await resolver.async_resolve(
-        target.endpoint.host, std::to_string(target.endpoint.port), net::kAwait);
-    error = unresolved;
-    if (!error && !timed_out) {
-      const auto [failed, endpoint] = co_await asio::async_connect(socket, endpoints, net::kAwait);
+    const tcp::endpoint endpoint(address, target.endpoint.port);
+    error = open(socket, endpoint.protocol());
+    if (!error) {
+      const auto [failed] = co_await socket.async_connect(endpoint, net::kAwait);
       error = failed;
     }
+  } else {
+    error = co_await connect_by_name(socket, resolver, target.endpoint, stopped);
   }
   if (error || timed_out || (cancellation && cancellation->requested())) {
     co_return fail(problem(error));
   }
-  co_return std::make_unique<Upstream>(std::move(socket), deadlines_, options_.header_bytes);
+  co_return std::make_unique<Upstream>(std::move(socket), deadlines_, options_);
+}
+
+awaitable<error_code> UpstreamPool::connect_by_name(tcp::socket& socket, tcp::resolver& resolver,
+                                                    const model::Endpoint& endpoint,
+                                                    const bool& stopped) {
+  // A resolver without descriptors may say that there is no such name.
+  error_code error = open(socket, tcp::v4());
+  if (error && net::is_local_fault(error)) co_return error;
+  const auto [unresolved, found] =
+      co_await resolver.async_resolve(endpoint.host, std::to_string(endpoint.port), net::kAwait);
+  const bool short_of_them =
+      socket.is_open() && !net::lowest_free_descriptor(socket.native_handle());
+  if (unresolved && short_of_them) co_return asio::error::no_descriptors;
+  error = unresolved;
+  for (const auto& entry : found) {
+    if (stopped) break;
+    error_code ignored;
+    socket.close(ignored);
+    error = open(socket, entry.endpoint().protocol());
+    if (error && net::is_local_fault(error)) break;
+    if (error) continue;
+    const auto [failed] = co_await socket.async_connect(entry.endpoint(), net::kAwait);
+    error = failed;
+    if (!error) break;
+  }
+  co_return error;
+}
+
+Error UpstreamPool::out_of_resources(const model::Endpoint& endpoint, const error_code& error) {
+  Error lack(
+      Errc::OutOfResources,
+      fmt::format("the router's own machine has nothing left for a connection to worker {}: {}",
+                  endpoint.to_string(), error.message()));
+  lack.with_retry_after(std::chrono::seconds(1));
+  if (!net::is_lack_of_descriptors(error)) return lack;
+  if (options_.descriptors) options_.descriptors->went_short("connections to workers");
+  return lack.with_limit(Limit::Descriptors);
 }
 
 }  // namespace baton::engine

@@ -7,10 +7,12 @@
 #include "model/worker.h"
 #include "net/connection.h"
 #include "net/deadlines.h"
+#include "net/descriptor_budget.h"
 #include "wire/http_parser.h"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <chrono>
@@ -29,24 +31,30 @@ struct Target {
   const model::Endpoint& endpoint;
 };
 
-// One connection to a worker with its reading state. The buffer is there only while an answer is
-// read.
-struct Upstream {
-  Upstream(net::tcp::socket socket, net::Deadlines& deadlines, std::size_t header_bytes)
-      : connection(std::move(socket), deadlines), parser(header_bytes) {}
-  net::Connection connection;
-  wire::ResponseParser parser;
-};
-
 struct PoolOptions {
   std::chrono::milliseconds connect_timeout;
   std::size_t idle_per_worker;
   std::size_t header_bytes;
+  net::DescriptorBudget* descriptors = nullptr;  // null: as many as there are
+  net::DescriptorUse use = net::DescriptorUse::Control;
+};
+
+// One connection to a worker with its reading state. The buffer is there only while an answer is
+// read.
+struct Upstream {
+  Upstream(net::tcp::socket socket, net::Deadlines& deadlines, const PoolOptions& options)
+      : held(options.descriptors),
+        connection(std::move(socket), deadlines),
+        parser(options.header_bytes) {}
+  net::DescriptorBudget::Held held;
+  net::Connection connection;
+  wire::ResponseParser parser;
 };
 
 // Role. Connections to workers, kept alive between requests.
 // Confinement. One I/O thread.
-// Invariants. At most idle_per_worker idle connections per worker; the one used last is used next,
+// Invariants. No connection is kept on a descriptor that the pool's use may not have.
+//   At most idle_per_worker idle connections per worker; the one used last is used next,
 //   so a quiet fleet keeps few. A connection on which bytes wait, or which its worker has closed, is
 //   never given out, however short its rest was: such bytes would be taken for the next answer.
 //   Looking costs one poll() (0.25 µs) for each request on a kept connection. A pending wait for
@@ -57,7 +65,8 @@ class UpstreamPool {
 
   // A kept-alive connection that is alive and has nothing to say; null where there is none.
   std::unique_ptr<Upstream> take_idle(const Target& target);
-  // EngineUnreachable where it fails, with the cause connection_refused where nobody listens.
+  // EngineUnreachable where it fails, with the cause connection_refused where nobody listens;
+  // OutOfResources where this machine lacks what a connection needs: the worker was not asked.
   awaitable<Result<std::unique_ptr<Upstream>>> connect(Target target, Cancellation* cancellation);
   void give_back(model::WorkerId worker, std::unique_ptr<Upstream> upstream);
 
@@ -84,6 +93,16 @@ class UpstreamPool {
   std::size_t idle_count() const;
 
  private:
+  // A socket within what the pool may have. Idle connections make room for it.
+  boost::system::error_code open(boost::asio::ip::tcp::socket& socket,
+                                 const boost::asio::ip::tcp& protocol);
+  awaitable<boost::system::error_code> connect_by_name(boost::asio::ip::tcp::socket& socket,
+                                                       boost::asio::ip::tcp::resolver& resolver,
+                                                       const model::Endpoint& endpoint,
+                                                       const bool& stopped);
+  Error out_of_resources(const model::Endpoint& endpoint, const boost::system::error_code& error);
+  bool drop_idle();
+
   boost::asio::io_context& io_;
   net::Deadlines& deadlines_;
   net::Deadline sweep_;

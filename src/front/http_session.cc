@@ -53,10 +53,19 @@ bool is_own_name(std::string_view host) {
   return !error || wire::equal_ignoring_case(host, kLocalhost);
 }
 
+telemetry::Counter& accept_pauses(telemetry::Registry& registry, Limit limit) {
+  return registry.counter("baton_accept_pauses_total",
+                          "How often a listener began to leave new connections in the kernel's "
+                          "backlog, by what there was too little of.",
+                          {{"limit", std::string(to_string(limit))}});
+}
+
 }  // namespace
 
 HttpMetrics::HttpMetrics(telemetry::Registry& registry)
     : refused{},
+      pauses_for_connections(accept_pauses(registry, Limit::Connections)),
+      pauses_for_descriptors(accept_pauses(registry, Limit::Descriptors)),
       connections(registry.gauge("baton_client_connections", "Client connections open now.")),
       limits(registry) {
   for (const ErrorInfo& info : error_table()) {
@@ -101,6 +110,17 @@ void HttpSession::stop(const Error& reason) {
   }
 }
 
+std::optional<HttpSession::Expendable> HttpSession::expendable() const {
+  if (closing_ || cancellation_) return std::nullopt;
+  return Expendable{.arriving = !parser_ || !parser_->idle(), .since = received_};
+}
+
+void HttpSession::give_way() {
+  closing_ = true;
+  last_chance_ = steady_clock::now();
+  connection_.abort();
+}
+
 awaitable<HttpSession::Next> HttpSession::read_request() {
   parser_.emplace(wire::HttpLimits{context_.limits.header_bytes, context_.limits.body_bytes});
   if (auto problem = co_await read_head()) {
@@ -139,6 +159,13 @@ Result<const Route*> HttpSession::admit() {
       (head.target == "*" || !context_.routes.allowed_methods(head.path()).empty());
   if (options) return nullptr;
   if (!route) return route;
+  if (peer_.only_open && access != Access::Open) {
+    return fail(Error(Errc::TooManyConnections,
+                      "there are too many connections, all of them busy: only what everybody may "
+                      "ask is answered now")
+                    .with_retry_after(std::chrono::seconds(1))
+                    .with_limit(Limit::Connections));
+  }
   if (head.headers.find("expect") && !head.expect_continue) {
     return fail(Errc::ExpectationFailed, "the only expectation understood is 100-continue");
   }

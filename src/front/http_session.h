@@ -19,6 +19,7 @@
 
 #include <array>
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -35,7 +36,13 @@ struct HttpMetrics {
     refused[static_cast<std::size_t>(error.code())]->add();
     limits.count(error);
   }
+  // A listener leaves new connections to the kernel.
+  void count_pause(Limit limit) {
+    (limit == Limit::Descriptors ? pauses_for_descriptors : pauses_for_connections).add();
+  }
   std::array<telemetry::Counter*, static_cast<std::size_t>(Errc::Internal) + 1> refused;
+  telemetry::Counter& pauses_for_connections;
+  telemetry::Counter& pauses_for_descriptors;
   telemetry::Gauge& connections;
   pipeline::LimitRefusals limits;
 };
@@ -55,8 +62,9 @@ struct SessionContext {
 // Who is at the other end of a connection, as far as its address tells.
 struct Peer {
   routing::Trusted trusted = routing::Trusted::No;
-  bool loopback = false;  // this machine
-  ClientId client = {};   // for limits of those who have no key
+  bool loopback = false;   // this machine
+  ClientId client = {};    // for limits of those who have no key
+  bool only_open = false;  // there are too many: it may ask only what everybody may
 };
 
 // Role. One client connection: reads requests one after the other, has each answered, keeps the
@@ -78,6 +86,17 @@ class HttpSession : public boost::intrusive::list_base_hook<
   void finish();
   // The current request ends as an error, too.
   void stop(const Error& reason);
+
+  // How dear the session is to its client, least first: one that waits for a request before one
+  // whose request is arriving, and by when each last began one. Nullopt: it is answering.
+  struct Expendable {
+    bool arriving;
+    std::chrono::steady_clock::time_point since;
+    auto operator<=>(const Expendable&) const = default;
+  };
+  std::optional<Expendable> expendable() const;
+  // Ends it now. Requires: expendable().
+  void give_way();
 
  private:
   // What follows a request that was read: a handler, or (it was answered already) the next request.
@@ -114,7 +133,8 @@ class HttpSession : public boost::intrusive::list_base_hook<
   std::string request_id_;
   std::string client_;             // by its key
   ClientLimits::Request counted_;  // the request being read or answered
-  std::chrono::steady_clock::time_point received_;
+  // When the request came, or else the connection.
+  std::chrono::steady_clock::time_point received_ = std::chrono::steady_clock::now();
   // Once closing_: when a request must have arrived.
   std::chrono::steady_clock::time_point last_chance_ = std::chrono::steady_clock::time_point::max();
   Peer peer_;

@@ -5,7 +5,6 @@
 #include "net/await.h"
 #include "pipeline/error_body.h"
 
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -18,8 +17,15 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
-// Out of descriptors, say: pause, so that the loop does not eat the thread.
+// So long nobody is accepted where there is no room.
 constexpr std::chrono::milliseconds kAcceptPause{100};
+// For so long one that is turned away may take to read why.
+constexpr std::chrono::milliseconds kLastRead{100};
+// So many connections above the limit are answered at a time.
+constexpr std::size_t kTurnedAway = 64;
+// Where connections are closed for others but all are busy: so many more, for those who ask how the
+// process is.
+constexpr std::size_t kProbeReserve = 16;
 
 Error cannot_listen(const model::Endpoint& address, const boost::system::error_code& error) {
   const std::string hint =
@@ -84,7 +90,8 @@ Listener::Listener(tcp::acceptor acceptor, net::Deadlines& deadlines, net::TaskG
       tasks_(tasks),
       context_(std::move(context)),
       gate_(gate),
-      tls_(tls) {}
+      tls_(tls),
+      resume_(acceptor_.get_executor()) {}
 
 void Listener::start() { tasks_.spawn(accept_loop()); }
 
@@ -92,6 +99,7 @@ void Listener::finish() {
   take_waiting();
   boost::system::error_code ignored;
   acceptor_.close(ignored);
+  resume_.cancel();
   for (auto it = sessions_.begin(); it != sessions_.end();) (it++)->finish();
 }
 
@@ -99,7 +107,7 @@ void Listener::finish() {
 void Listener::take_waiting() {
   boost::system::error_code error;
   acceptor_.non_blocking(true, error);
-  for (int i = 0; i < asio::socket_base::max_listen_connections && !error; ++i) {
+  for (std::size_t left = room(); left > 0 && !error; --left) {
     tcp::socket socket(acceptor_.get_executor());
     acceptor_.accept(socket, error);
     if (!error) tasks_.spawn(run_session(std::move(socket)));
@@ -116,14 +124,50 @@ void Listener::abort() {
 
 awaitable<void> Listener::accept_loop() {
   while (acceptor_.is_open()) {
-    auto [error, socket] = co_await acceptor_.async_accept(net::kAwait);
-    if (!error) {
-      tasks_.spawn(run_session(std::move(socket)));
-    } else if (acceptor_.is_open()) {
-      asio::steady_timer pause(acceptor_.get_executor(), kAcceptPause);
-      co_await pause.async_wait(net::kAwait);
+    std::optional<Limit> shortage = find_shortage();
+    if (!shortage) {
+      auto [error, socket] = co_await acceptor_.async_accept(net::kAwait);
+      if (!error) {
+        lowest_free_ = static_cast<std::size_t>(socket.native_handle()) + 1;
+        paused_for_.reset();
+        tasks_.spawn(run_session(std::move(socket)));
+        continue;
+      }
+      if (!acceptor_.is_open()) break;
+      if (net::is_lack_of_descriptors(error)) {
+        shortage = Limit::Descriptors;
+        if (gate_.when_full == WhenFull::CloseIdle) close_idle();
+      }
     }
+    co_await pause(shortage);
   }
+}
+
+std::size_t Listener::room() const {
+  const std::size_t open = gate_.open.load(std::memory_order_relaxed);
+  const std::size_t most = gate_.limit + kTurnedAway;
+  return most > open ? most - open : 0;
+}
+
+std::optional<Limit> Listener::find_shortage() {
+  if (room() == 0) return Limit::Connections;
+  if (!gate_.descriptors || gate_.when_full == WhenFull::CloseIdle) return std::nullopt;
+  const std::size_t clients = gate_.open.load(std::memory_order_relaxed);
+  if (gate_.descriptors->has_room_for_client(lowest_free_, clients)) return std::nullopt;
+  // Others may have been closed since.
+  const auto lowest = net::lowest_free_descriptor(acceptor_.native_handle());
+  if (lowest) lowest_free_ = static_cast<std::size_t>(*lowest);
+  if (lowest && gate_.descriptors->has_room_for_client(lowest_free_, clients)) return std::nullopt;
+  return Limit::Descriptors;
+}
+
+awaitable<void> Listener::pause(std::optional<Limit> shortage) {
+  if (shortage && paused_for_ != shortage) context_.metrics.count_pause(*shortage);
+  paused_for_ = shortage;
+  if (shortage == Limit::Descriptors && gate_.descriptors)
+    gate_.descriptors->went_short("client connections");
+  resume_.expires_after(kAcceptPause);
+  co_await resume_.async_wait(net::kAwait);
 }
 
 Listener::Guest::Guest(Listener& host, tcp::socket socket)
@@ -137,12 +181,14 @@ Listener::Guest::Guest(Listener& host, tcp::socket socket)
 Listener::Guest::~Guest() {
   listener.context_.metrics.connections.add(-1);
   listener.gate_.open.fetch_sub(1, std::memory_order_relaxed);
+  if (listener.paused_for_) listener.resume_.cancel();
 }
 
 awaitable<void> Listener::run_session(tcp::socket socket) {
-  const Peer peer = peer_of(context_.trust, socket);
+  Peer peer = peer_of(context_.trust, socket);
+  const int descriptor = socket.native_handle();
   Guest guest(*this, std::move(socket));
-  if (auto objection = find_objection(guest, peer.client)) {
+  if (auto objection = find_objection(guest, descriptor, peer)) {
     co_await turn_away(guest.connection, *std::move(objection));
     co_return;
   }
@@ -152,37 +198,59 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
   co_await session.run();
 }
 
-std::optional<Error> Listener::find_objection(Guest& guest, ClientId client) const {
-  if (guest.number > gate_.limit) {
+std::optional<Error> Listener::find_objection(Guest& guest, int descriptor, Peer& peer) {
+  const bool closes_idle = gate_.when_full == WhenFull::CloseIdle;
+  if (guest.number > gate_.limit && !(closes_idle && close_idle())) {
+    if (closes_idle && guest.number <= gate_.limit + kProbeReserve) {
+      peer.only_open = true;
+      return std::nullopt;
+    }
     return Error(Errc::TooManyConnections,
                  fmt::format("there are already {} connections (limits.connections)", gate_.limit))
         .with_retry_after(std::chrono::seconds(1))
         .with_limit(Limit::Connections);
   }
+  // The last ones are for those who are here already.
+  if (!closes_idle && gate_.descriptors &&
+      !gate_.descriptors->allows(net::DescriptorUse::Requests, descriptor)) {
+    return Error(Errc::OutOfResources, "the router has no descriptors for more connections")
+        .with_retry_after(std::chrono::seconds(1))
+        .with_limit(Limit::Descriptors);
+  }
   if (!context_.clients) return std::nullopt;
-  auto counted = context_.clients->connect(client, std::chrono::steady_clock::now());
+  auto counted = context_.clients->connect(peer.client, std::chrono::steady_clock::now());
   if (!counted) return std::move(counted.error());
   guest.counted = *std::move(counted);
   return std::nullopt;
 }
 
+// Whoever waited longest for somebody to ask something.
+bool Listener::close_idle() {
+  HttpSession* first = nullptr;
+  std::optional<HttpSession::Expendable> best;
+  for (HttpSession& session : sessions_) {
+    const auto found = session.expendable();
+    if (!found || (best && *best <= *found)) continue;
+    best = found;
+    first = &session;
+  }
+  if (first) first->give_way();
+  return first != nullptr;
+}
+
 awaitable<void> Listener::turn_away(net::Connection& connection, Error error) {
   context_.metrics.count(error);
-  // One client's own excess is not worth a handshake.
-  if (tls_ && error.code() == Errc::RateLimited) co_return;
-  const net::IoResult shaken = co_await connection.handshake(context_.timeouts.client_header);
-  if (shaken.status == net::IoStatus::Ok) {
-    HttpResponse response(
-        connection,
-        {.keep_alive = false, .request_id = {}, .write_timeout = context_.timeouts.client_write});
-    co_await response.respond(error.http_status(), pipeline::error_headers(error),
-                              pipeline::error_body(error));
-    connection.end_writing();
-    // Until the client has read it and closed, or for a moment: closing with its request unread
-    // would reset the connection.
-    std::array<char, 4096> sink;
-    co_await connection.read_some(sink, kAcceptPause);
-  }
+  if (tls_) co_return;  // the answer would cost a handshake, which is dearer than a request
+  HttpResponse response(
+      connection,
+      {.keep_alive = false, .request_id = {}, .write_timeout = context_.timeouts.client_write});
+  co_await response.respond(error.http_status(), pipeline::error_headers(error),
+                            pipeline::error_body(error));
+  connection.end_writing();
+  // Until the client has read it and closed, or for a moment: closing with its request unread
+  // would reset the connection.
+  std::array<char, 4096> sink;
+  co_await connection.read_some(sink, kLastRead);
   co_await connection.close();
 }
 

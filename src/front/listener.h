@@ -6,11 +6,13 @@
 #include "front/http_session.h"
 #include "model/worker.h"
 #include "net/deadlines.h"
+#include "net/descriptor_budget.h"
 #include "net/task_group.h"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <atomic>
@@ -25,15 +27,27 @@ enum class Sharing { First, Further };
 Result<boost::asio::ip::tcp::acceptor> bind(boost::asio::io_context& io,
                                             const model::Endpoint& address, Sharing sharing);
 
+// What becomes of a connection where there are as many as there may be.
+enum class WhenFull {
+  TurnAway,
+  CloseIdle,  // another one, that waits for a request or for the rest of one, is closed for it
+};
+
 // Role. Accepts connections for one I/O thread and runs a session on each.
 // Confinement. That thread.
 // Lifetime. Must outlive its tasks; see TaskGroup.
+// Invariants. At most 64 connections above the limit are there at a time, only to be told so; the
+//   others wait in the kernel's backlog, as do those for which there are no descriptors. Neither
+//   ends the listener, nor does it look for room more often than connections end, or ten times a
+//   second.
 class Listener {
  public:
   // Client connections of the whole process, and how many there may be.
   struct Gate {
     std::atomic<std::size_t>& open;
     std::size_t limit;
+    WhenFull when_full = WhenFull::TurnAway;
+    net::DescriptorBudget* descriptors = nullptr;  // null: as many as there are
   };
 
   Listener(boost::asio::ip::tcp::acceptor acceptor, net::Deadlines& deadlines,
@@ -63,8 +77,14 @@ class Listener {
 
   awaitable<void> accept_loop();
   awaitable<void> run_session(boost::asio::ip::tcp::socket socket);
+  // Why nobody is to be accepted now.
+  std::optional<Limit> find_shortage();
+  // For a moment, or until a connection of this listener ends.
+  awaitable<void> pause(std::optional<Limit> shortage);
+  std::size_t room() const;
   // Why a connection is not served; nullopt: it is, and counts.
-  std::optional<Error> find_objection(Guest& guest, ClientId client) const;
+  std::optional<Error> find_objection(Guest& guest, int descriptor, Peer& peer);
+  bool close_idle();
   awaitable<void> turn_away(net::Connection& connection, Error error);
   void take_waiting();
 
@@ -74,6 +94,9 @@ class Listener {
   SessionContext context_;
   Gate gate_;
   boost::asio::ssl::context* tls_;
+  boost::asio::steady_timer resume_;
+  std::optional<Limit> paused_for_;
+  std::size_t lowest_free_ = 0;  // descriptor, as far as the last connection told
   boost::intrusive::list<HttpSession, boost::intrusive::constant_time_size<false>> sessions_;
   boost::intrusive::list<Guest, boost::intrusive::constant_time_size<false>> guests_;
 };

@@ -27,8 +27,9 @@ constexpr std::chrono::milliseconds kPushLease{30'000};
 
 Failure judge(const Error& error) {
   return {.retryable = error.info().retryable,
-          .untouched =
-              error.code() == Errc::EngineUnreachable || error.code() == Errc::EngineOverloaded};
+          .untouched = error.code() == Errc::EngineUnreachable ||
+                       error.code() == Errc::EngineOverloaded ||
+                       error.code() == Errc::OutOfResources};
 }
 
 // What the engine says it had to compute.

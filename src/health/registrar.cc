@@ -161,6 +161,8 @@ awaitable<void> Registrar::watch_engine() {
                                      {"error", "another engine answers at its address"}});
         co_return;
       }
+    } else if (verdict.health == Health::NotAsked) {
+      continue;  // this machine's own fault
     } else if (verdict.health == Health::Refused || ++missed == kChecksToLose) {
       log_.warning("engine_lost", {{"url", options_.engine.to_string()}, {"error", verdict.text}});
       waiting_said_ = true;

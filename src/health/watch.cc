@@ -52,6 +52,7 @@ bool tells_nothing(const Error& error) {
     case Errc::QueueFull:
     case Errc::QueueTimeout:
     case Errc::ShuttingDown:
+    case Errc::OutOfResources:
       return true;
     default:
       return false;
@@ -215,6 +216,10 @@ awaitable<void> Watch::look(Patient patient, Need need) {
   const engine::HealthVerdict verdict =
       co_await engine::check_health(pool_, target, worker.spec(), patience);
   if (outdated(patient)) co_return;
+  if (verdict.health == engine::Health::NotAsked) {
+    wait(kWorkerAway);
+    co_return;
+  }
   const bool silent = verdict.health == engine::Health::Unreachable;
   note(worker.id(), [silent](Patient& known) {
     known.asked = fleet::Clock::now();
@@ -245,6 +250,7 @@ awaitable<bool> Watch::admit(Patient& patient) {
                                       patience, {});
   if (outdated(patient)) co_return false;
   if (!facts) {
+    if (facts.error().code() == Errc::OutOfResources) co_return false;
     // Who answers something else than an engine is none; whoever fails to answer may just be dying.
     if (facts.error().code() == Errc::EngineProtocol) {
       worker.misconfigured(facts.error().message());
@@ -320,6 +326,7 @@ awaitable<void> Watch::send_canary(Patient patient) {
     if (*outcome == engine::CanaryOutcome::PushedBack) worker.pushed_back(kAfterFailedCanary);
     co_return;
   }
+  if (outcome.error().code() == Errc::OutOfResources) co_return;
   if (outcome.error().cause() == std::errc::connection_refused) {
     worker.unreachable(fleet::Failure::Refused, outcome.error().message());
     co_return;

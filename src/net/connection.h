@@ -3,6 +3,7 @@
 #pragma once
 
 #include "net/deadlines.h"
+#include "net/descriptor_budget.h"
 #include "net/write_patience.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -94,6 +95,8 @@ class Connection {
   bool usable() const { return state_ == IoStatus::Ok; }
   IoStatus status() const { return state_; }
   std::string error() const { return error_.message(); }
+  // The last failure was this machine's, not the peer's.
+  bool failed_locally() const { return is_local_fault(error_); }
   // True where the peer has closed or sent bytes nobody asked for: such a connection cannot be used
   // again.
   bool stale();

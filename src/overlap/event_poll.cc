@@ -108,7 +108,9 @@ awaitable<void> EventPoll::ask() {
       {.method = "POST", .path = "/kv_cache_events", .largest_answer = kLargestAnswer},
       {.first_byte = kPatience, .idle = kPatience});
   if (closed_) co_return;
-  if (!answer) {
+  if (!answer && answer.error().code() == Errc::OutOfResources) {
+    ++failures_;  // what the engine keeps for us stays there, as does what is known
+  } else if (!answer) {
     // Nobody listens there: whatever comes back is not who it was.
     if (answer.error().cause() == std::errc::connection_refused) {
       for (Listener& listener : listeners_) std::ranges::for_each(listener.ranks, forget);

@@ -5,7 +5,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import OpenAI from 'openai';
 
 import { fetchText, request } from './http.mjs';
-import { Process, until } from './process.mjs';
+import { BATON, Process, until } from './process.mjs';
 
 const flagsOf = (options) =>
   Object.entries(options).flatMap(([name, value]) => [
@@ -124,8 +124,11 @@ class ConfigFile {
 
 /** The router under test. */
 export class Router {
-  /** `configFile` ({path, write(text)}) is where its configuration stands, if not in a file of the scenario. */
-  static async start(scenario, config, env = {}, configFile = undefined) {
+  /**
+   * `configFile` ({path, write(text)}) is where its configuration stands, if not in a file of the scenario; `descriptors` how
+   * many the process may have.
+   */
+  static async start(scenario, config, env = {}, configFile = undefined, descriptors = undefined) {
     const number = scenario.processes.length;
     const file = (name) => scenario.file(`router-${number}.${name}`);
     const whole = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' }, ...config };
@@ -136,8 +139,13 @@ export class Router {
     router.process = scenario.adopt(
       new Process(
         'router',
-        ['serve', '--config', router.configFile.path, '--policy', 'round_robin', '--ready-file', file('ready'), '--admin-ready-file', file('admin')],
+        [
+          ...(descriptors ? [`--nofile=${descriptors}:${descriptors}`, BATON] : []),
+          ...['serve', '--config', router.configFile.path, '--policy', 'round_robin'],
+          ...['--ready-file', file('ready'), '--admin-ready-file', file('admin')],
+        ],
         env,
+        descriptors ? 'prlimit' : BATON,
       ),
     );
     router.address = await router.process.address(file('ready'));
@@ -258,14 +266,15 @@ export function parseMetrics(text) {
 export class Fleet {
   static async start(
     scenario,
-    { engine = 'vllm', engines = {}, counts = { prefill: 1, decode: 1 }, sim = {}, config = {}, model = {}, worker } = {},
+    { engine = 'vllm', engines = {}, counts = { prefill: 1, decode: 1 }, sim = {}, config = {}, model = {}, worker, descriptors } = {},
   ) {
     const fleet = new Fleet();
     const roles = Object.entries(counts).flatMap(([role, count]) => Array(count).fill(role));
     const start = (role) => Sim.start(scenario, { engine: engines[role] ?? engine, role, ...sim });
     fleet.sims = await Promise.all(roles.map(start));
     const workers = fleet.sims.map((one) => ({ ...one.worker(), ...worker?.(one, fleet.of(one.role).indexOf(one)) }));
-    fleet.router = await Router.start(scenario, { models: [{ name: 'demo', workers, ...model }], ...config });
+    const whole = { models: [{ name: 'demo', workers, ...model }], ...config };
+    fleet.router = await Router.start(scenario, whole, {}, undefined, descriptors);
     await fleet.router.allUp(); // a worker not heard of yet is passed over
     return fleet;
   }

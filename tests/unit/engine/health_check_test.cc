@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/health_check.h"
 
+#include "support/no_descriptors.h"
 #include "unit/engine/exchange_fixture.h"
 
 #include <gmock/gmock.h>
@@ -54,6 +55,12 @@ TEST_F(HealthCheckTest, TellsNotYetFromThere) {
     EXPECT_THAT(verdict.text, HasSubstr(std::to_string(status)));
     EXPECT_THAT(verdict.text, HasSubstr(engine.endpoint().to_string()));
   }
+}
+
+TEST_F(HealthCheckTest, TellsNothingOfAWorkerWhereThisMachineHasNoDescriptors) {
+  const FakeEngine engine(test::always(response(200, "")));
+  const test::NoDescriptors none;
+  EXPECT_EQ(check(engine.endpoint()).health, Health::NotAsked);
 }
 
 TEST_F(HealthCheckTest, TellsThatNobodyListens) {
@@ -114,6 +121,7 @@ TEST_F(HealthCheckTest, NamesItsVerdicts) {
   EXPECT_EQ(to_string(Health::NotYet), "not_yet");
   EXPECT_EQ(to_string(Health::Refused), "refused");
   EXPECT_EQ(to_string(Health::Unreachable), "unreachable");
+  EXPECT_EQ(to_string(Health::NotAsked), "not_asked");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/peer_directory.h"
 
+#include "support/no_descriptors.h"
 #include "unit/engine/exchange_fixture.h"
 
 #include <fmt/format.h>
@@ -47,6 +48,17 @@ TEST_F(PeerDirectoryTest, AsksNothingForModesWhoseDecodeFollowsThePrefill) {
   for (const auto mode : {HandoffMode::NixlPull, HandoffMode::ContextFirst}) {
     const auto spec = worker(mode, test::closed_endpoint());
     EXPECT_EQ(find(spec).host, "127.0.0.1");
+  }
+}
+
+// Else the prefill worker would be blamed for not telling its port.
+TEST_F(PeerDirectoryTest, SaysWhereThisMachineCannotAsk) {
+  for (const auto mode : {HandoffMode::Bootstrap, HandoffMode::MooncakePush}) {
+    const auto spec = worker(mode, test::closed_endpoint());
+    const test::NoDescriptors none;
+    const auto found = ask(spec);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code(), Errc::OutOfResources) << found.error().message();
   }
 }
 

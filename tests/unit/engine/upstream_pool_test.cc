@@ -3,6 +3,7 @@
 #include "engine/upstream_pool.h"
 
 #include "engine/exchange.h"
+#include "support/no_descriptors.h"
 #include "unit/engine/exchange_fixture.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,8 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <unistd.h>
+#include <vector>
 
 namespace baton::engine {
 namespace {
@@ -130,6 +133,73 @@ TEST_F(UpstreamPoolTest, ResolvesNames) {
   EXPECT_EQ(connect({"no-such-host.invalid", 80}), nullptr);
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->code(), Errc::EngineUnreachable);
+}
+
+TEST_F(UpstreamPoolTest, DoesNotCallAWorkerUnreachableWhereThisMachineHasNoDescriptors) {
+  for (const std::string host : {"127.0.0.1", "localhost"}) {
+    problem.reset();
+    {
+      const test::NoDescriptors none;
+      EXPECT_EQ(connect({host, quiet.endpoint().port}), nullptr);
+    }
+    ASSERT_TRUE(problem);
+    EXPECT_EQ(problem->code(), Errc::OutOfResources) << problem->message();
+    EXPECT_EQ(problem->cause(), std::nullopt);
+    EXPECT_EQ(problem->limit(), Limit::Descriptors);
+    EXPECT_EQ(problem->retry_after(), std::chrono::seconds(1));
+  }
+  EXPECT_NE(connect(quiet.endpoint()), nullptr);
+}
+
+TEST_F(UpstreamPoolTest, IdleConnectionsMakeRoomForOneThatIsNeeded) {
+  const FakeEngine other([](FakePeer& peer) { peer.wait_for_drop(); });
+  pool.give_back({1}, connect(quiet.endpoint()));
+  run_until([this] { return quiet.connections() == 1; });
+  {
+    const test::NoDescriptors none;
+    EXPECT_NE(connect(other.endpoint()), nullptr);
+  }
+  EXPECT_EQ(problem, std::nullopt);
+  EXPECT_EQ(pool.idle_count(), 0U);
+}
+
+TEST_F(UpstreamPoolTest, KeepsNoDescriptorThatItsUseMayNotHave) {
+  std::vector<std::string> warnings;
+  net::DescriptorBudget nothing(0, [&](auto what) { warnings.emplace_back(what); });
+  UpstreamPool strict(io, deadlines,
+                      {.connect_timeout = std::chrono::seconds(5),
+                       .idle_per_worker = kIdleLimit,
+                       .header_bytes = 1024,
+                       .descriptors = &nothing});
+  const model::Endpoint endpoint = quiet.endpoint();
+  const auto before = net::lowest_free_descriptor(STDERR_FILENO);
+  run([&]() -> awaitable<void> {
+    const auto connected = co_await strict.connect({{1}, endpoint}, nullptr);
+    EXPECT_FALSE(connected);
+    if (!connected) EXPECT_EQ(connected.error().code(), Errc::OutOfResources);
+  });
+  EXPECT_EQ(net::lowest_free_descriptor(STDERR_FILENO), before);
+  EXPECT_EQ(warnings.size(), 1U);
+}
+
+TEST_F(UpstreamPoolTest, LetsIdleConnectionsGoAfterSomebodyWentShort) {
+  net::DescriptorBudget budget(20'000);
+  UpstreamPool sharing(io, deadlines,
+                       {.connect_timeout = std::chrono::seconds(5),
+                        .idle_per_worker = kIdleLimit,
+                        .header_bytes = 1024,
+                        .descriptors = &budget});
+  const model::Endpoint endpoint = quiet.endpoint();
+  run([&]() -> awaitable<void> {
+    auto connected = co_await sharing.connect({{1}, endpoint}, nullptr);
+    EXPECT_TRUE(connected);
+    if (connected) sharing.give_back({1}, std::move(*connected));
+  });
+  sharing.sweep();
+  EXPECT_EQ(sharing.idle_count(), 1U);
+  budget.went_short("another thread's request");
+  sharing.sweep();
+  EXPECT_EQ(sharing.idle_count(), 0U);
 }
 
 TEST_F(UpstreamPoolTest, StopsConnectingForARequestThatIsCancelled) {

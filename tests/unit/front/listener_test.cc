@@ -2,15 +2,25 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "front/listener.h"
 
+#include "net/await.h"
 #include "support/io_fixture.h"
+#include "support/no_descriptors.h"
 #include "unit/front/raw_client.h"
 
+#include <boost/asio/steady_timer.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
 
 namespace baton::front {
 namespace {
@@ -34,7 +44,7 @@ struct ListenerTest : test::IoFixture {
                                     .metrics = http_metrics,
                                     .random = [] { return std::uint64_t{1}; },
                                     .clients = clients.get()},
-                     Listener::Gate{open, 2}, nullptr);
+                     gate, nullptr);
     listener->start();
   }
   void TearDown() override {
@@ -64,9 +74,17 @@ struct ListenerTest : test::IoFixture {
                     trusted.push_back(call.trusted);
                     return respond_json(call, 200, "hello");
                   }},
+                 {"GET", "/slow", Access::Open,
+                  [this](Call call) -> awaitable<void> {
+                    ++busy;
+                    boost::asio::steady_timer until(io, std::chrono::seconds(30));
+                    const Cancellation::Listener left(call.cancellation, [&] { until.cancel(); });
+                    co_await until.async_wait(net::kAwait);
+                  }},
                  {"GET", "/own", Access::Operator,
                   [](Call call) { return respond_json(call, 200, "own"); }}}};
   std::vector<routing::Trusted> trusted;  // what was thought of each request
+  int busy = 0;                           // requests that will not be answered
   ApiKeys keys{{}};
   config::Limits limits;
   config::Timeouts timeouts;
@@ -75,6 +93,7 @@ struct ListenerTest : test::IoFixture {
   HttpMetrics http_metrics{registry};
   std::unique_ptr<ClientLimits> clients;
   std::atomic<std::size_t> open{0};
+  Listener::Gate gate{open, 2};
   net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "a task threw"; }};
   std::uint16_t port = 0;
   std::optional<Listener> listener;
@@ -137,6 +156,135 @@ TEST_F(ListenerTest, TurnsAwayWhoeverIsTooMany) {
   run_until([this] { return open == 1; });
   RawClient fourth = connect();
   expect_hello(fourth);
+}
+
+// What a client sees that was closed is nothing but the end.
+TEST_F(ListenerTest, LeavesToTheKernelWhoeverIsFarTooMany) {
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 2; ++i) expect_hello(clients.emplace_back(connect()));
+  for (int i = 0; i < 200; ++i) clients.push_back(connect());
+  std::size_t most = 0;
+  run_until([&] {
+    most = std::max(most, open.load());
+    return http_metrics.pauses_for_connections.value() > 0;
+  });
+  EXPECT_GE(most, 64U);
+  run_until([&] {
+    most = std::max(most, open.load());
+    return std::ranges::all_of(clients | std::views::drop(2),
+                               [](auto& one) { return one.ended(); });
+  });
+  EXPECT_LE(most, 2U + 64U + 1U);
+  for (auto& one : clients | std::views::drop(2))
+    EXPECT_THAT(one.received(), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  clients.clear();
+  run_until([this] { return open == 0; });
+  RawClient next = connect();
+  expect_hello(next);
+}
+
+TEST_F(ListenerTest, OutlivesTheEndOfAllDescriptors) {
+  RawClient before = connect();
+  expect_hello(before);
+  RawClient waiting = connect();
+  waiting.send(kGet);
+  {
+    const test::NoDescriptors none;
+    run_until([&] { return http_metrics.pauses_for_descriptors.value() > 0; });
+    expect_hello(before);
+    EXPECT_EQ(open, 1U);
+  }
+  run_until([&] { return waiting.received().ends_with("hello") || waiting.ended(); });
+  EXPECT_THAT(waiting.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+struct ShortListenerTest : ListenerTest {
+  // Room for a few: each client takes two of this process, and wants two more.
+  ShortListenerTest()
+      : budget(static_cast<std::size_t>(net::lowest_free_descriptor(STDERR_FILENO).value_or(0)) +
+                   16 + 20,
+               [this](std::string_view what) { short_of.emplace_back(what); }) {
+    gate = {.open = open, .limit = 1000, .descriptors = &budget};
+  }
+  std::vector<std::string> short_of;
+  net::DescriptorBudget budget;
+};
+
+TEST_F(ShortListenerTest, LeavesClientsToTheKernelBeforeDescriptorsAreGone) {
+  std::vector<RawClient> clients;
+  while (http_metrics.pauses_for_descriptors.value() == 0 && clients.size() < 20) {
+    clients.push_back(connect());
+    run_until(
+        [&] { return open == clients.size() || http_metrics.pauses_for_descriptors.value() > 0; });
+  }
+  const std::size_t fit = open;
+  EXPECT_GE(fit, 2U);
+  EXPECT_LE(fit, 8U);
+  EXPECT_EQ(short_of, std::vector<std::string>{"client connections"});
+  RawClient waiting = connect();
+  waiting.send(kGet);
+  run_for(std::chrono::milliseconds(250));
+  EXPECT_EQ(waiting.received(), "");
+  EXPECT_FALSE(waiting.ended());
+  EXPECT_EQ(open, fit);
+  clients.clear();
+  run_until([&] { return waiting.received().ends_with("hello") || waiting.ended(); });
+  EXPECT_THAT(waiting.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+struct ClosingListenerTest : ListenerTest {
+  ClosingListenerTest() { gate = {.open = open, .limit = 2, .when_full = WhenFull::CloseIdle}; }
+};
+
+TEST_F(ClosingListenerTest, ClosesTheConnectionThatIsIdleLongest) {
+  RawClient first = connect();
+  run_until([this] { return open == 1; });
+  RawClient second = connect();
+  run_until([this] { return open == 2; });
+  expect_hello(first);  // so the second one has been idle for longer
+  RawClient third = connect();
+  expect_hello(third);
+  run_until([&] { return second.ended(); });
+  EXPECT_EQ(second.received(), "");
+  EXPECT_FALSE(first.ended());
+  RawClient fourth = connect();
+  expect_hello(fourth);
+  run_until([&] { return first.ended(); });
+  EXPECT_FALSE(third.ended());
+  run_until([this] { return open == 2; });
+}
+
+TEST_F(ClosingListenerTest, ClosesOneThatIsBeingAskedOnlyWhereNoneIsIdle) {
+  RawClient half = connect();
+  half.send("GET /hello HTTP/1.1\r\nHos");
+  run_until([this] { return open == 1; });
+  RawClient idle = connect();
+  expect_hello(idle);
+  RawClient third = connect();
+  third.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
+  run_until([&] { return idle.ended() && busy == 1; });
+  EXPECT_FALSE(half.ended());
+  RawClient fourth = connect();
+  expect_hello(fourth);
+  run_until([&] { return half.ended(); });
+  EXPECT_FALSE(third.ended());
+}
+
+TEST_F(ClosingListenerTest, AnswersWhatEverybodyMayAskWhereAllAreBusy) {
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(connect());
+    clients.back().send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
+    run_until([&] { return busy == i + 1; });
+  }
+  RawClient probe = connect();
+  expect_hello(probe);
+  RawClient other = connect();
+  other.send("GET /own HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  run_until([&] { return other.received().ends_with("}") || other.ended(); });
+  EXPECT_THAT(other.received(), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(other.received(), HasSubstr("too_many_connections"));
+  for (auto& one : clients) EXPECT_FALSE(one.ended());
 }
 
 struct LimitedListenerTest : ListenerTest {

@@ -5,6 +5,7 @@
 // whose legs run side by side, run_abandoned_test.cc has clients that leave.
 #include "handoff/run.h"
 
+#include "support/no_descriptors.h"
 #include "unit/handoff/handoff_fixture.h"
 
 #include <fmt/format.h>
@@ -44,6 +45,24 @@ struct RunTest : HandoffFixture {
   FakeEngine prefill{test::always(response(200, kKeptWithUsage))};
   FakeEngine decode{test::always(response(200, "decoded"))};
 };
+
+TEST_F(RunTest, NoWorkerIsBlamedWhereThisMachineHasNoDescriptors) {
+  serve_vllm({prefill.endpoint()}, {decode.endpoint()});
+  const auto before = worker(prefill.endpoint()).condition();
+  {
+    const test::NoDescriptors none;
+    ask(Api::Completions, kRequest);
+  }
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::OutOfResources);
+  EXPECT_EQ(answer->error().http_status(), 503);
+  wait_for_legs();
+  EXPECT_EQ(worker(prefill.endpoint()).condition(), before);
+  EXPECT_EQ(worker(decode.endpoint()).condition(), before);
+  EXPECT_EQ(worker(prefill.endpoint()).health().why(), "");
+  EXPECT_EQ(in_flight(), 0);
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+}
 
 TEST_F(RunTest, AFailedPrefillIsRepeatedOnAnotherWorkerUnderAnotherId) {
   const struct {

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,8 +76,11 @@ struct WatchTest : test::IoFixture {
   }
   Watch& begin(Watch::SelfTest self_test = nullptr) {
     watch = std::make_unique<Watch>(io, deadlines, tasks, fleet,
-                                    engine::PoolOptions{milliseconds(2000), 1, 65536}, options,
-                                    std::move(self_test));
+                                    engine::PoolOptions{.connect_timeout = milliseconds(2000),
+                                                        .idle_per_worker = 1,
+                                                        .header_bytes = 65536,
+                                                        .descriptors = descriptors},
+                                    options, std::move(self_test));
     watch->start();
     return *watch;
   }
@@ -93,6 +97,7 @@ struct WatchTest : test::IoFixture {
     EXPECT_EQ(worker()->condition(), condition) << worker()->health().why();
   }
 
+  net::DescriptorBudget* descriptors = nullptr;
   Options options;
   config::Config config;
   telemetry::Registry metrics;
@@ -114,6 +119,19 @@ TEST_F(WatchTest, FindsOutWhoHasJoinedAndWhatItIs) {
   const engine::Facts* const facts = watch->facts(worker()->id());
   ASSERT_NE(facts, nullptr);
   EXPECT_EQ(facts->models.front().id, "m");
+}
+
+TEST_F(WatchTest, SaysNothingOfWorkersThatItHasNoDescriptorsToAsk) {
+  const ObedientEngine engine;
+  std::size_t refused = 0;
+  net::DescriptorBudget nothing(0, [&](std::string_view) { ++refused; });
+  descriptors = &nothing;
+  begin();
+  join(engine.server.endpoint());
+  run_until([&] { return refused > 0; });
+  run_for(milliseconds(50));
+  EXPECT_EQ(worker()->condition(), Condition::New) << worker()->health().why();
+  EXPECT_EQ(engine.server.connections(), 0U);
 }
 
 TEST_F(WatchTest, NoticesAdaptersThatComeAndGo) {
