@@ -454,7 +454,7 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
   if (!prefill_dropped_) {
     if (error.code() == Errc::EngineTimeout) abort(worker, prefill_name_);
     prefill_error_ = std::move(error);
-    selection_.prefill_failed(worker);
+    if (prefill_error_->code() != Errc::OutOfResources) selection_.prefill_failed(worker);
     log_failure("prefill", worker, *prefill_error_);
     count_failure(worker, *prefill_error_);
     doubt_peer(*prefill_error_);
@@ -509,7 +509,7 @@ void Run::decode_failed(Error error, std::string error_type) {
     if (!selection_.blame().suspects_decode(worker.id())) count_failure(worker, *decode_error_);
     if (failure.either) {
       selection_.handoff_failed(worker, ticket_->peer.remembered);
-    } else {
+    } else if (decode_error_->code() != Errc::OutOfResources) {
       selection_.decode_failed(worker);
     }
   }

@@ -4,6 +4,7 @@
 
 #include "support/fake_engine.h"
 #include "support/io_fixture.h"
+#include "support/no_descriptors.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -190,6 +191,24 @@ TEST_F(EventPollTest, SurvivesALostConnection) {
   run_until([&] { return blocks() == 2; });
   EXPECT_EQ(status(0).state, FeedState::Live);
   EXPECT_EQ(status(0).lost, 0U);
+}
+
+TEST_F(EventPollTest, KeepsWhatItKnowsWhereThisMachineHasNoDescriptorsToAsk) {
+  answer_events(stored(0, 1));
+  begin();
+  run_until([&] { return blocks() == 1; });
+  {
+    const test::NoDescriptors none;
+    const std::size_t asked = engine.requests().size();
+    answer("");  // a fresh connection is needed
+    run_until([&] { return engine.requests().size() > asked; });
+    run_for(50ms);
+    EXPECT_EQ(status(0).state, FeedState::Live);
+    EXPECT_EQ(blocks(), 1U);
+  }
+  answer_events(stored(1, 2));
+  run_until([&] { return blocks() == 2; });
+  EXPECT_EQ(lines, "");
 }
 
 TEST_F(EventPollTest, EventsThatTheEngineDroppedAreAGap) {
