@@ -53,7 +53,7 @@ TEST_F(PeerDirectoryTest, AsksNothingForModesWhoseDecodeFollowsThePrefill) {
 
 // Else the prefill worker would be blamed for not telling its port.
 TEST_F(PeerDirectoryTest, SaysWhereThisMachineCannotAsk) {
-  for (const auto mode : {HandoffMode::Bootstrap, HandoffMode::MooncakePush}) {
+  for (const auto mode : {HandoffMode::Bootstrap, HandoffMode::Mooncake}) {
     const auto spec = worker(mode, test::closed_endpoint());
     const test::NoDescriptors none;
     const auto found = ask(spec);

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -44,7 +45,7 @@ struct ListenerTest : test::IoFixture {
                                     .metrics = http_metrics,
                                     .random = [] { return std::uint64_t{1}; },
                                     .clients = clients.get()},
-                     gate, nullptr);
+                     *gate, nullptr);
     listener->start();
   }
   void TearDown() override {
@@ -93,7 +94,7 @@ struct ListenerTest : test::IoFixture {
   HttpMetrics http_metrics{registry};
   std::unique_ptr<ClientLimits> clients;
   std::atomic<std::size_t> open{0};
-  Listener::Gate gate{open, 2};
+  std::optional<Listener::Gate> gate{{.open = open, .limit = 2}};
   net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "a task threw"; }};
   std::uint16_t port = 0;
   std::optional<Listener> listener;
@@ -204,7 +205,7 @@ struct ShortListenerTest : ListenerTest {
       : budget(static_cast<std::size_t>(net::lowest_free_descriptor(STDERR_FILENO).value_or(0)) +
                    16 + 20,
                [this](std::string_view what) { short_of.emplace_back(what); }) {
-    gate = {.open = open, .limit = 1000, .descriptors = &budget};
+    gate.emplace(Listener::Gate{.open = open, .limit = 1000, .descriptors = &budget});
   }
   std::vector<std::string> short_of;
   net::DescriptorBudget budget;
@@ -233,7 +234,9 @@ TEST_F(ShortListenerTest, LeavesClientsToTheKernelBeforeDescriptorsAreGone) {
 }
 
 struct ClosingListenerTest : ListenerTest {
-  ClosingListenerTest() { gate = {.open = open, .limit = 2, .when_full = WhenFull::CloseIdle}; }
+  ClosingListenerTest() {
+    gate.emplace(Listener::Gate{.open = open, .limit = 2, .when_full = WhenFull::CloseIdle});
+  }
 };
 
 TEST_F(ClosingListenerTest, ClosesTheConnectionThatIsIdleLongest) {
