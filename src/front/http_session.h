@@ -95,6 +95,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
     auto operator<=>(const Expendable&) const = default;
   };
   std::optional<Expendable> expendable() const;
+  bool only_open() const { return peer_.only_open; }
   // Ends it now. Requires: expendable().
   void give_way();
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -136,7 +137,8 @@ awaitable<void> Listener::accept_loop() {
       if (!acceptor_.is_open()) break;
       if (net::is_lack_of_descriptors(error)) {
         shortage = Limit::Descriptors;
-        if (gate_.when_full == WhenFull::CloseIdle) close_idle();
+        if (gate_.when_full == WhenFull::CloseIdle && !close_idle(Among::Probes))
+          close_idle(Among::Usual);
       }
     }
     co_await pause(shortage);
@@ -200,8 +202,12 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
 
 std::optional<Error> Listener::find_objection(Guest& guest, int descriptor, Peer& peer) {
   const bool closes_idle = gate_.when_full == WhenFull::CloseIdle;
-  if (guest.number > gate_.limit && !(closes_idle && close_idle())) {
-    if (closes_idle && guest.number <= gate_.limit + kProbeReserve) {
+  const bool too_many = guest.number > gate_.limit &&
+                        !(closes_idle && guest.number - probes() <= gate_.limit);
+  if (too_many && !(closes_idle && close_idle(Among::Usual))) {
+    // A probe that waits has no place that another request could have, but a probe could.
+    if (closes_idle &&
+        (guest.number <= gate_.limit + kProbeReserve || close_idle(Among::Probes))) {
       peer.only_open = true;
       return std::nullopt;
     }
@@ -210,9 +216,10 @@ std::optional<Error> Listener::find_objection(Guest& guest, int descriptor, Peer
         .with_retry_after(std::chrono::seconds(1))
         .with_limit(Limit::Connections);
   }
-  // The last ones are for those who are here already.
+  // It was accepted by what was free when the accepting began. One above the clients' share is served,
+  // before the next look at it; one that has a descriptor of the admin address's is not.
   if (!closes_idle && gate_.descriptors &&
-      !gate_.descriptors->allows(net::DescriptorUse::Requests, descriptor)) {
+      !gate_.descriptors->allows(net::DescriptorUse::Control, descriptor)) {
     return Error(Errc::OutOfResources, "the router has no descriptors for more connections")
         .with_retry_after(std::chrono::seconds(1))
         .with_limit(Limit::Descriptors);
@@ -224,11 +231,15 @@ std::optional<Error> Listener::find_objection(Guest& guest, int descriptor, Peer
   return std::nullopt;
 }
 
-// Whoever waited longest for somebody to ask something.
-bool Listener::close_idle() {
+std::size_t Listener::probes() const {
+  return static_cast<std::size_t>(std::ranges::count_if(sessions_, &HttpSession::only_open));
+}
+
+bool Listener::close_idle(Among among) {
   HttpSession* first = nullptr;
   std::optional<HttpSession::Expendable> best;
   for (HttpSession& session : sessions_) {
+    if (session.only_open() != (among == Among::Probes)) continue;
     const auto found = session.expendable();
     if (!found || (best && *best <= *found)) continue;
     best = found;

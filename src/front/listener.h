@@ -84,7 +84,11 @@ class Listener {
   std::size_t room() const;
   // Why a connection is not served; nullopt: it is, and counts.
   std::optional<Error> find_objection(Guest& guest, int descriptor, Peer& peer);
-  bool close_idle();
+  // Connections above the limit that may ask only what everybody may.
+  std::size_t probes() const;
+  enum class Among { Usual, Probes };
+  // The one of them that has waited longest for a request; false: none waits.
+  bool close_idle(Among among);
   awaitable<void> turn_away(net::Connection& connection, Error error);
   void take_waiting();
 

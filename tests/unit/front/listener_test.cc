@@ -290,6 +290,27 @@ TEST_F(ClosingListenerTest, AnswersWhatEverybodyMayAskWhereAllAreBusy) {
   for (auto& one : clients) EXPECT_FALSE(one.ended());
 }
 
+TEST_F(ClosingListenerTest, CountsThoseWhoMayAskLittleApart) {
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(connect());
+    clients.back().send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
+    run_until([&] { return busy == i + 1; });
+  }
+  std::vector<RawClient> probes;
+  for (int i = 0; i < 20; ++i) {  // more than may stay
+    probes.push_back(connect());
+    expect_hello(probes.back());
+  }
+  EXPECT_TRUE(probes.front().ended());
+  clients.clear();
+  run_until([this] { return open <= 16; });
+  RawClient own = connect();
+  own.send("GET /own HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  run_until([&] { return own.received().ends_with("own"); });
+  EXPECT_THAT(own.received(), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
 struct LimitedListenerTest : ListenerTest {
   LimitedListenerTest() {
     clients = std::make_unique<ClientLimits>(config::ClientLimits{.connections = 1}, 7);
