@@ -206,11 +206,11 @@ Result<std::size_t> HttpSession::admit(Access access) const {
 }
 
 milliseconds HttpSession::at_most(milliseconds patience) const {
-  return closing_ ? std::min(patience, until(last_chance_)) : patience;
+  return is_hurried() ? std::min(patience, until(last_chance_)) : patience;
 }
 
 Error HttpSession::too_late(Limit limit, std::string_view part) const {
-  if (closing_) {
+  if (is_hurried()) {
     return Error(Errc::ShuttingDown,
                  fmt::format("the router is shutting down, and the request's {} did not arrive in "
                              "time",

@@ -84,6 +84,9 @@ class HttpSession : public boost::intrusive::list_base_hook<
   // No request after the current one; an idle connection ends now. One whose request is arriving,
   // or may be on its way because it is the first, has kLastChance for all of it.
   void finish();
+  // No request after the current or else the next one, whose answer says so. Nothing is closed that
+  // its client may just be using.
+  void retire() { closing_ = true; }
   // The current request ends as an error, too.
   void stop(const Error& reason);
 
@@ -116,6 +119,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   Result<std::size_t> admit(Access access) const;
   // So long, or for as long as there is where the session is about to end.
   std::chrono::milliseconds at_most(std::chrono::milliseconds patience) const;
+  bool is_hurried() const { return last_chance_ != std::chrono::steady_clock::time_point::max(); }
   // Why nothing more of the request is waited for.
   Error too_late(Limit limit, std::string_view part) const;
   awaitable<bool> dispatch(const Route& route);
@@ -136,7 +140,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   ClientLimits::Request counted_;  // the request being read or answered
   // When the request came, or else the connection.
   std::chrono::steady_clock::time_point received_ = std::chrono::steady_clock::now();
-  // Once closing_: when a request must have arrived.
+  // Once finish()ed: when a request must have arrived.
   std::chrono::steady_clock::time_point last_chance_ = std::chrono::steady_clock::time_point::max();
   Peer peer_;
   bool closing_ = false;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unistd.h>
 #include <utility>
 
 namespace baton::front {
@@ -59,13 +60,20 @@ Peer peer_of(const config::Trust& trust, const tcp::socket& socket) {
 
 }  // namespace
 
-Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address, Sharing sharing) {
+Result<tcp::endpoint> resolve(asio::io_context& io, const model::Endpoint& address) {
   boost::system::error_code error;
   tcp::resolver resolver(io);
   const auto found =
       resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
   if (error || found.empty()) return fail(cannot_listen(address, error));
-  const tcp::endpoint endpoint = *found.begin();
+  return found.begin()->endpoint();
+}
+
+Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address, Sharing sharing) {
+  const auto resolved = resolve(io, address);
+  if (!resolved) return fail(resolved.error());
+  const tcp::endpoint& endpoint = *resolved;
+  boost::system::error_code error;
   if (sharing == Sharing::First && address.port != 0) {
     // A socket that shares its port may join anybody's. One that does not tells whether it is free.
     tcp::acceptor alone(io);
@@ -97,11 +105,26 @@ Listener::Listener(tcp::acceptor acceptor, net::Deadlines& deadlines, net::TaskG
 void Listener::start() { tasks_.spawn(accept_loop()); }
 
 void Listener::finish() {
-  take_waiting();
-  boost::system::error_code ignored;
-  acceptor_.close(ignored);
-  resume_.cancel();
+  ending_ = Ending::Finish;
+  close_socket();
   for (auto it = sessions_.begin(); it != sessions_.end();) (it++)->finish();
+}
+
+void Listener::retire() {
+  ending_ = Ending::Retire;
+  close_socket();
+  for (HttpSession& session : sessions_) session.retire();
+}
+
+void Listener::close_socket() {
+  if (!acceptor_.is_open()) return;
+  take_waiting();
+  // Taken out of the reactor first: the kernel does not do that by itself for a socket that another
+  // process has as well, and would go on to tell of its connections.
+  boost::system::error_code error;
+  const int descriptor = acceptor_.release(error);
+  if (!error) ::close(descriptor);
+  resume_.cancel();
 }
 
 // Their clients are connected, and may have sent a request: closing would answer it with a reset.
@@ -196,7 +219,9 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
   }
   HttpSession session(guest.connection, context_, peer);
   sessions_.push_back(session);
-  if (!acceptor_.is_open()) session.finish();  // accepted in the last moment
+  // Accepted in the last moment.
+  if (ending_ == Ending::Finish) session.finish();
+  if (ending_ == Ending::Retire) session.retire();
   co_await session.run();
 }
 

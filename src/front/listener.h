@@ -21,6 +21,10 @@
 
 namespace baton::front {
 
+// What an address stands for: the first that its name leads to.
+Result<boost::asio::ip::tcp::endpoint> resolve(boost::asio::io_context& io,
+                                               const model::Endpoint& address);
+
 // Binds an address. The threads of one process share it (SO_REUSEPORT, the kernel spreads
 // connections over them); the First makes sure that no other process has it.
 enum class Sharing { First, Further };
@@ -58,6 +62,9 @@ class Listener {
   // No new connections but those that the kernel has accepted already; sessions end after their
   // current request.
   void finish();
+  // The same, but a session that waits for a request is left to wait for it: see
+  // HttpSession::retire(). The socket itself stays open where another process has it as well.
+  void retire();
   // Sessions end now, their requests as errors.
   void stop(const Error& reason);
   // Connections end now, whatever is being said on them.
@@ -91,6 +98,10 @@ class Listener {
   bool close_idle(Among among);
   awaitable<void> turn_away(net::Connection& connection, Error error);
   void take_waiting();
+  void close_socket();
+
+  // What becomes of sessions.
+  enum class Ending { No, Retire, Finish };
 
   boost::asio::ip::tcp::acceptor acceptor_;
   net::Deadlines& deadlines_;
@@ -100,6 +111,7 @@ class Listener {
   boost::asio::ssl::context* tls_;
   boost::asio::steady_timer resume_;
   std::optional<Limit> paused_for_;
+  Ending ending_ = Ending::No;
   std::size_t lowest_free_ = 0;  // descriptor, as far as the last connection told
   boost::intrusive::list<HttpSession, boost::intrusive::constant_time_size<false>> sessions_;
   boost::intrusive::list<Guest, boost::intrusive::constant_time_size<false>> guests_;

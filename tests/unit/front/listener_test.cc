@@ -26,6 +26,7 @@
 namespace baton::front {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -362,6 +363,63 @@ TEST_F(ListenerTest, FinishTakesNobodyNewAndEndsTheIdle) {
   boost::system::error_code error;
   late.connect({boost::asio::ip::address_v4::loopback(), port}, error);
   EXPECT_EQ(error, boost::asio::error::connection_refused);
+}
+
+// As far as its client knows, a connection is good until an answer says otherwise.
+TEST_F(ListenerTest, RetireClosesNothingThatIsNotAnswered) {
+  RawClient idle = connect();
+  expect_hello(idle);
+  RawClient fresh = connect();
+  run_until([this] { return open == 2; });
+  listener->retire();
+  run_for(std::chrono::milliseconds(1300));  // longer than finish() would wait
+  for (RawClient* client : {&idle, &fresh}) {
+    EXPECT_FALSE(client->ended());
+    client->send(kGet);
+    run_until([&] { return client->ended(); });
+    EXPECT_THAT(client->received(), EndsWith("hello"));
+    EXPECT_THAT(client->received(), HasSubstr("Connection: close\r\n"));
+  }
+  run_until([this] { return tasks.running() == 0; });
+}
+
+TEST_F(ListenerTest, FinishHurriesWhatWasRetired) {
+  RawClient idle = connect();
+  expect_hello(idle);
+  listener->retire();
+  listener->finish();
+  run_until([&] { return idle.ended(); });
+  run_until([this] { return tasks.running() == 0; });
+}
+
+// What another process has as well goes on to have connections, and this one hears of none.
+TEST_F(ListenerTest, LeavesASharedSocketToTheOther) {
+  auto mine = bind(io, {"127.0.0.1", 0}, Sharing::First);
+  ASSERT_TRUE(mine);
+  boost::asio::io_context other_io;
+  boost::asio::ip::tcp::acceptor other(other_io, boost::asio::ip::tcp::v4(),
+                                       ::dup(mine->native_handle()));
+  const std::uint16_t shared = mine->local_endpoint().port();
+  Listener leaving(std::move(*mine), deadlines, tasks,
+                   SessionContext{.routes = routes,
+                                  .keys = keys,
+                                  .limits = limits,
+                                  .timeouts = timeouts,
+                                  .trust = trust,
+                                  .metrics = http_metrics,
+                                  .random = [] { return std::uint64_t{1}; }},
+                   *gate, nullptr);
+  leaving.start();
+  RawClient before = RawClient::connect(io, shared);
+  expect_hello(before);
+  leaving.retire();
+  before.close();
+  run_until([this] { return open == 0; });
+  RawClient after = RawClient::connect(io, shared);
+  run_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(open, 0U);
+  EXPECT_FALSE(after.ended());
+  EXPECT_TRUE(other.accept().is_open());
 }
 
 TEST_F(ListenerTest, AbortEndsConnectionsInWhateverState) {
