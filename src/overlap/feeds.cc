@@ -92,6 +92,23 @@ void Feeds::stop() {
   pool_.shut_down();
 }
 
+awaitable<void> Feeds::save_snapshot() {
+  if (snapshot_) co_await snapshot_->save();
+}
+
+void Feeds::own_snapshot(bool own) {
+  if (snapshot_) snapshot_->own_file(own);
+}
+
+bool Feeds::has_taken_up() const {
+  if (!snapshot_) return true;
+  if (snapshot_->has_unclaimed()) return false;
+  return std::ranges::none_of(listeners_ | std::views::values, [](const Listener& listener) {
+    const FeedHealth health = listener.cache->health();
+    return listener.resumes && (health == FeedHealth::None || health == FeedHealth::Waiting);
+  });
+}
+
 awaitable<void> Feeds::watch() {
   while (!stopped_) {
     try {
@@ -200,6 +217,7 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
                                          .thread = nullptr,
                                          .poll = {},
                                          .shape_told = false,
+                                         .resumes = false,
                                          .adapter = {},
                                          .away = false,
                                          .status = {},
@@ -248,6 +266,7 @@ void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPl
   const Holder holder = listener.cache->identity().holder;
   kvevents::FeedThread& thread = thread_of(plan.events);
   const auto resume = take_up(listener, plan);
+  listener.resumes = resume.has_value();
   thread.open({.holder = holder,
                .name = worker.name(),
                .authority = worker.authority(),

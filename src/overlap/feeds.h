@@ -50,6 +50,12 @@ class Feeds {
   void start();
   void stop();
 
+  // Of the file with what is known, if there is one: see SnapshotKeeper.
+  boost::asio::awaitable<void> save_snapshot();
+  void own_snapshot(bool own);
+  // Whether all that was read from it counts by now, as far as engines are there to confirm it.
+  bool has_taken_up() const;
+
   struct Report {
     std::shared_ptr<Cache> cache;
     FeedPlan plan;
@@ -66,6 +72,7 @@ class Feeds {
     kvevents::FeedThread* thread = nullptr;      // Subscribe
     std::shared_ptr<EventPoll> poll;             // Poll
     bool shape_told = false;                     // by its events, or by what was saved of them
+    bool resumes = false;                        // what was saved of it is to be confirmed
     std::string adapter;                         // that its model is, as the engine last said
     bool away = false;                           // its worker cannot be reached, or has ended
     std::optional<kvevents::FeedStatus> status;  // when it was last looked at

@@ -107,24 +107,33 @@ awaitable<void> SnapshotKeeper::run() {
     co_await timer_.async_wait(net::kAwait);
     if (stopped_) break;
     if (Clock::now() - *read_at_ > kUnclaimed) unclaimed_.clear();
-    auto work = [this, sources = sources_(), unclaimed = unclaimed_] {
-      return save(sources, unclaimed);
-    };
-    co_await cpu_.run(std::move(work));
+    co_await save();
   }
+}
+
+awaitable<void> SnapshotKeeper::save() {
+  if (!read_at_) co_return;  // what is there is not known
+  auto work = [this, sources = sources_(), unclaimed = unclaimed_] {
+    return save(sources, unclaimed);
+  };
+  co_await cpu_.run(std::move(work));
+}
+
+void SnapshotKeeper::own_file(bool own) {
+  const std::lock_guard lock(saving_);
+  own_file_ = own;
 }
 
 void SnapshotKeeper::stop() {
   stopped_ = true;
   timer_.cancel();
   if (read_at_) save(sources_(), unclaimed_);
-  const std::lock_guard lock(saving_);
-  over_ = true;
+  own_file(false);
 }
 
 bool SnapshotKeeper::save(const std::vector<Source>& sources, const Unclaimed& unclaimed) {
   const std::lock_guard lock(saving_);
-  if (over_) return false;
+  if (!own_file_) return false;
   std::vector<HolderSnapshot> holders;
   for (const Source& source : sources) list(index_, source, holders);
   for (const auto& holder : unclaimed | std::views::values) holders.push_back(*holder);

@@ -60,7 +60,14 @@ class SnapshotKeeper {
   std::shared_ptr<const kvindex::HolderSnapshot> claim(const std::string& worker,
                                                        std::uint32_t rank);
 
+  bool has_unclaimed() const { return !unclaimed_.empty(); }
+
   boost::asio::awaitable<void> run();
+  // Now, whatever the interval.
+  boost::asio::awaitable<void> save();
+  // Whether the file is this process' to write: it is another's before that one has handed over, and
+  // after this one has. Returns when nothing is being written.
+  void own_file(bool own);
   // Saves for the last time, before it returns; not where nothing was read, for then what is there
   // is not known.
   void stop();
@@ -81,7 +88,7 @@ class SnapshotKeeper {
   std::optional<Clock::time_point> read_at_;
   bool stopped_ = false;
   std::mutex saving_;
-  bool over_ = false;  // under saving_: the feeds' threads may be gone
+  bool own_file_ = true;  // under saving_; false also where the feeds' threads may be gone
   std::atomic<Clock::time_point> written_at_{Clock::time_point()};
 };
 
