@@ -151,7 +151,7 @@ int run_demo_command(const DemoOptions& options) {
   for (config::Model& model : config->models) model.tokens.by = model::Tokenize::Engine;
 
   telemetry::Logger log(telemetry::Format::Human, telemetry::Level::Info);
-  Router router(std::move(*config), {}, log);
+  Router router(std::move(*config), {}, {}, log);
   if (const auto started = router.start(); !started) {
     log.flush();
     return refuse_demo(started.error().message() + " (see baton demo --help)");

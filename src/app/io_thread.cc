@@ -81,9 +81,18 @@ IoThread::~IoThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
+void IoThread::start(std::vector<boost::asio::ip::tcp::acceptor> acceptors) {
+  for (auto& acceptor : acceptors) listen(std::move(acceptor));
+  lag_.start();
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "baton-io");
+    io_.run();
+  });
+}
+
+void IoThread::listen(boost::asio::ip::tcp::acceptor acceptor) {
   const config::Config& config = services_.config;
-  listener_ = std::make_unique<front::Listener>(
+  listeners_.push_back(std::make_unique<front::Listener>(
       std::move(acceptor), deadlines_, tasks_,
       front::SessionContext{.routes = routes_,
                             .keys = services_.keys,
@@ -96,30 +105,33 @@ void IoThread::start(boost::asio::ip::tcp::acceptor acceptor) {
       front::Listener::Gate{.open = services_.client_connections,
                             .limit = config.limits.connections,
                             .descriptors = &services_.descriptors},
-      services_.tls ? &services_.tls->context() : nullptr);
-  listener_->start();
-  lag_.start();
-  thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "baton-io");
-    io_.run();
-  });
+      services_.tls ? &services_.tls->context() : nullptr));
+  listeners_.back()->start();
 }
 
 void IoThread::finish() {
   boost::asio::post(io_, [this] {
-    listener_->finish();
+    for (const auto& listener : listeners_) listener->finish();
     handoff_.finish();
   });
 }
 
+void IoThread::retire() {
+  boost::asio::post(io_, [this] {
+    for (const auto& listener : listeners_) listener->retire();
+  });
+}
+
 void IoThread::stop(const Error& reason) {
-  boost::asio::post(io_, [this, reason] { listener_->stop(reason); });
+  boost::asio::post(io_, [this, reason] {
+    for (const auto& listener : listeners_) listener->stop(reason);
+  });
 }
 
 void IoThread::drop_everything() {
   boost::asio::post(io_, [this] {
     pool_.shut_down();
-    listener_->abort();
+    for (const auto& listener : listeners_) listener->abort();
   });
 }
 

@@ -21,6 +21,7 @@
 #include <memory>
 #include <random>
 #include <thread>
+#include <vector>
 
 namespace baton::app {
 
@@ -34,9 +35,11 @@ class IoThread {
   ~IoThread();
 
   boost::asio::io_context& io() { return io_; }
-  void start(boost::asio::ip::tcp::acceptor acceptor);
+  // Accepts on each of them. None: it serves nobody.
+  void start(std::vector<boost::asio::ip::tcp::acceptor> acceptors);
   // Any thread. See Listener.
   void finish();
+  void retire();
   void stop(const Error& reason);
   // Lets go of everything that still waits for a worker or for a client.
   void drop_everything();
@@ -46,6 +49,8 @@ class IoThread {
   void join();
 
  private:
+  void listen(boost::asio::ip::tcp::acceptor acceptor);
+
   boost::asio::io_context io_{1};
   Services& services_;
   std::mt19937_64 random_;
@@ -57,7 +62,7 @@ class IoThread {
   pipeline::PromptStep prompts_;
   pipeline::Pipeline pipeline_;
   front::Routes routes_;
-  std::unique_ptr<front::Listener> listener_;
+  std::vector<std::unique_ptr<front::Listener>> listeners_;
   std::thread thread_;
 };
 

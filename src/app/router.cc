@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/router.h"
 
+#include "app/sd_notify.h"
 #include "fleet/etcd_source.h"
 #include "front/admin_api.h"
 #include "front/cache_summary.h"
@@ -15,7 +16,6 @@
 #include <csignal>
 #include <iterator>
 #include <random>
-#include <thread>
 #include <utility>
 
 namespace baton::app {
@@ -30,17 +30,13 @@ constexpr std::chrono::milliseconds kPoll{10};
 constexpr std::chrono::seconds kLastWords{2};
 constexpr std::size_t kAdminConnections = 256;
 
-model::Endpoint local_endpoint(const tcp::acceptor& acceptor, const model::Endpoint& asked) {
-  return {asked.host, acceptor.local_endpoint().port()};
-}
-
 fleet::Random seeded_random() {
   return [source = std::mt19937_64(std::random_device()())]() mutable { return source(); };
 }
 
 }  // namespace
 
-Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
+Router::Router(config::Config config, Origin origin, Succession succession, telemetry::Logger& log)
     : log_(log),
       services_(std::move(config), log),
       deadlines_(control_),
@@ -77,7 +73,10 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
                      pipeline::EngineTokens(admin_pool_, services_.config.limits.response_bytes,
                                             &services_.log)),
       route_query_(services_.fleet, services_.caches, admin_prompts_, services_.ledger,
-                   seeded_random()) {
+                   seeded_random()),
+      inherited_(std::move(succession.inherited)),
+      predecessor_(std::move(succession.predecessor)),
+      serving_(std::move(succession.serving)) {
   // A client that leaves must not end the process. (A terminal that closes does not, either: its
   // SIGHUP has the configuration read again.)
   std::signal(SIGPIPE, SIG_IGN);
@@ -93,6 +92,8 @@ Router::Router(config::Config config, Origin origin, telemetry::Logger& log)
     sources_.push_back(std::make_unique<fleet::EtcdSource>(
         control_, deadlines_, tasks_, services_.fleet, *etcd, services_.metrics, log_));
   }
+  if (!succession.command.empty()) start_successor(std::move(succession.command));
+  feeds_.own_snapshot(!predecessor_);
 }
 
 // What the CPU threads still do comes back to I/O threads.
@@ -112,25 +113,20 @@ Result<void> Router::start() {
   if (auto loaded = load_tls(); !loaded) return loaded;
   if (auto loaded = services_.tokenizers.configure(services_.config.models); !loaded) return loaded;
   // Everything that can fail comes before the first thread.
-  auto acceptors = make_threads();
-  if (!acceptors) return fail(std::move(acceptors.error()));
-  if (auto started = start_admin(); !started) return started;
-  say_what_fits(acceptors->front().native_handle());
-  for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i]->start(std::move((*acceptors)[i]));
+  if (auto made = make_threads(); !made) return made;
+  if (auto made = make_admin(); !made) return made;
+  close_unused_sockets();
+  say_what_fits(listening_.front().descriptor);
+  if (!predecessor_) open();
   return {};
 }
 
-void Router::say_what_fits(int open) {
-  const auto own = net::lowest_free_descriptor(open);
-  const std::size_t fit =
-      own ? services_.descriptors.clients_that_fit(static_cast<std::size_t>(*own)) : 0;
-  const std::size_t wanted = services_.config.limits.connections;
-  if (fit >= wanted) return;
-  log_.warning("descriptors_few",
-               {{"limit", static_cast<std::int64_t>(services_.descriptors.limit())},
-                {"connections", static_cast<std::int64_t>(wanted)},
-                {"fit", static_cast<std::int64_t>(fit)},
-                {"hint", "raise ulimit -n, or lower limits.connections"}});
+void Router::open() {
+  open_ = true;
+  feeds_.own_snapshot(true);
+  if (admin_) admin_->start();
+  for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i]->start(std::move(acceptors_[i]));
+  serving_();
 }
 
 Result<void> Router::load_tls() {
@@ -142,32 +138,11 @@ Result<void> Router::load_tls() {
   return {};
 }
 
-Result<std::vector<tcp::acceptor>> Router::make_threads() {
-  const config::Config& config = services_.config;
-  const std::size_t count =
-      config.threads != 0 ? config.threads : std::max(1U, std::thread::hardware_concurrency());
-  std::vector<tcp::acceptor> acceptors;
-  model::Endpoint address = config.listen;
-  for (std::size_t i = 0; i < count; ++i) {
-    auto thread = std::make_unique<IoThread>(services_);
-    auto acceptor = front::bind(thread->io(), address,
-                                i == 0 ? front::Sharing::First : front::Sharing::Further);
-    if (!acceptor) return fail(std::move(acceptor.error()));
-    address =
-        local_endpoint(*acceptor, config.listen);  // port 0: the first one's choice is everybody's
-    acceptors.push_back(std::move(*acceptor));
-    threads_.push_back(std::move(thread));
-  }
-  address_ = address;
-  return acceptors;
-}
-
-Result<void> Router::start_admin() {
+Result<void> Router::make_admin() {
   const config::Config& config = services_.config;
   if (!config.admin) return {};
-  auto acceptor = front::bind(control_, *config.admin, front::Sharing::First);
+  auto acceptor = make_admin_acceptor(*config.admin);
   if (!acceptor) return fail(std::move(acceptor.error()));
-  admin_address_ = local_endpoint(*acceptor, *config.admin);
   auto routes = front::admin_routes({.fleet = services_.fleet,
                                      .route_query = route_query_,
                                      .metrics = services_.metrics,
@@ -202,7 +177,6 @@ Result<void> Router::start_admin() {
           .limit = std::min(kAdminConnections, services_.descriptors.admin_connections()),
           .when_full = front::WhenFull::CloseIdle},
       nullptr);
-  admin_->start();
   return {};
 }
 
@@ -215,6 +189,8 @@ void Router::run() {
   health_.start();
   feeds_.start();
   start_sources();
+  if (predecessor_) tasks_.spawn(follow());
+  if (successor_) successor_->start();
   await_hangup();
   signals_.async_wait([this](boost::system::error_code error, int) {
     if (!error) on_signal();
@@ -252,8 +228,10 @@ void Router::on_signal() {
     timer_.cancel();
     cut_short();
   });
+  if (successor_) successor_->give_up();
   log_.info("shutting_down",
             {{"grace_ms", static_cast<std::int64_t>(config.shutdown_grace.count())}});
+  if (open_ && !handed_over_) notify_service_manager("STOPPING=1");
   services_.draining = true;
   for (auto& thread : threads_) thread->finish();
   wait_for_tasks(std::chrono::steady_clock::now() + config.shutdown_grace, &Router::cut_short);
@@ -261,20 +239,30 @@ void Router::on_signal() {
 
 // Polls, because tasks end on other threads and shutting down happens once.
 void Router::wait_for_tasks(std::chrono::steady_clock::time_point until, void (Router::*then)()) {
-  const bool idle =
-      std::ranges::all_of(threads_, [](const auto& thread) { return thread->tasks() == 0; });
-  if (idle) {
+  patience_ = until;
+  after_patience_ = then;
+  look_for_tasks();
+}
+
+void Router::look_for_tasks() {
+  if (is_idle()) {
     end();
     return;
   }
-  if (std::chrono::steady_clock::now() >= until) {
-    (this->*then)();
+  if (std::chrono::steady_clock::now() >= patience_) {
+    (this->*after_patience_)();
     return;
   }
   timer_.expires_after(kPoll);
-  timer_.async_wait([this, until, then](boost::system::error_code error) {
-    if (!error) wait_for_tasks(until, then);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (!error) look_for_tasks();
   });
+}
+
+// A predecessor answers also what operators ask on connections that they keep.
+bool Router::is_idle() const {
+  if (handed_over_ && !services_.draining && admin_connections_ != 0) return false;
+  return std::ranges::all_of(threads_, [](const auto& thread) { return thread->tasks() == 0; });
 }
 
 void Router::cut_short() {
@@ -304,7 +292,8 @@ void Router::end() {
   for (const auto& source : sources_) source->stop();
   signals_.cancel();
   hangup_.cancel();
-  if (admin_) {
+  if (successor_) successor_->stop();
+  if (admin_ && open_) {
     admin_->finish();
     admin_->abort();
   }

@@ -2,9 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "app/inheritance.h"
 #include "app/io_thread.h"
+#include "app/next_process.h"
+#include "app/predecessor.h"
 #include "app/self_test.h"
 #include "app/services.h"
+#include "app/successor.h"
 #include "config/config.h"
 #include "core/result.h"
 #include "engine/upstream_pool.h"
@@ -27,9 +31,12 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <sys/types.h>
 #include <type_traits>
 #include <vector>
 
@@ -46,10 +53,18 @@ class Router {
     std::string file;  // empty: from nowhere
     fleet::FileSource::Load load;
   };
-  Router(config::Config config, Origin origin, telemetry::Logger& log);
+  // What was there before this process, and what comes after it.
+  struct Succession {
+    Inheritance inherited;
+    std::unique_ptr<Predecessor> predecessor;  // null: none, or none that is to be waited for
+    std::vector<std::string> command;          // of a successor; empty: there will be none
+    std::function<void()> serving = [] {};     // called when connections are accepted
+  };
+  Router(config::Config config, Origin origin, Succession succession, telemetry::Logger& log);
   ~Router();
 
-  // Binds every address and starts serving. Afterwards address() is known.
+  // Binds every address and starts serving; where there is a predecessor, run() does that when it
+  // leaves. Afterwards address() is known.
   Result<void> start();
   const model::Endpoint& address() const { return address_; }
   const std::optional<model::Endpoint>& admin_address() const { return admin_address_; }
@@ -63,8 +78,21 @@ class Router {
 
   Loaded with_tokenizers(Loaded loaded, const std::string& file);
   Result<void> load_tls();
-  Result<std::vector<boost::asio::ip::tcp::acceptor>> make_threads();
-  Result<void> start_admin();
+  Result<void> make_threads();
+  // One for each thread, or one for each socket where those are more: they share the others.
+  using Acceptors = std::vector<boost::asio::ip::tcp::acceptor>;
+  Result<Acceptors> adopt(std::vector<InheritedSocket> sockets);
+  Result<Acceptors> bind_anew();
+  Result<void> make_admin();
+  Result<boost::asio::ip::tcp::acceptor> make_admin_acceptor(const model::Endpoint& address);
+  void close_unused_sockets();
+  void open();
+  boost::asio::awaitable<void> follow();
+  Predecessor::Progress progress();
+  bool is_ready() const;
+  void start_successor(std::vector<std::string> command);
+  std::string_view why_no_restart() const;
+  void hand_over();
   // Whether limits.connections fit into the limit of descriptors, of which `open` is one.
   void say_what_fits(int open);
   void start_sources();
@@ -72,6 +100,8 @@ class Router {
   void on_signal();
   void await_hangup();
   void wait_for_tasks(std::chrono::steady_clock::time_point until, void (Router::*then)());
+  void look_for_tasks();
+  bool is_idle() const;
   void cut_short();
   void let_go();
   void end();
@@ -100,8 +130,20 @@ class Router {
   std::atomic<std::size_t> admin_connections_{0};
   std::unique_ptr<front::Listener> admin_;
   std::vector<std::unique_ptr<IoThread>> threads_;
+  std::vector<Acceptors> acceptors_;  // by thread, until open()
+  std::vector<Handed> listening_;     // for a successor
+  Inheritance inherited_;
+  std::unique_ptr<Predecessor> predecessor_;  // until it has left
+  std::optional<std::chrono::steady_clock::time_point> could_serve_since_;
+  std::function<void()> serving_;
+  std::unique_ptr<Successor> successor_;  // null: there will be none
   model::Endpoint address_;
   std::optional<model::Endpoint> admin_address_;
+  // What tasks are waited for: until when, and what follows then.
+  std::chrono::steady_clock::time_point patience_;
+  void (Router::*after_patience_)() = nullptr;
+  bool open_ = false;
+  bool handed_over_ = false;
   bool ended_ = false;
 };
 

@@ -3,8 +3,12 @@
 #include "app/serve_command.h"
 
 #include "app/descriptor_limit.h"
+#include "app/inheritance.h"
 #include "app/logging.h"
+#include "app/next_process.h"
+#include "app/predecessor.h"
 #include "app/router.h"
+#include "app/sd_notify.h"
 #include "config/load.h"
 #include "core/ready_file.h"
 #include "pipeline/tokenizers.h"
@@ -15,6 +19,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +33,11 @@ constexpr std::string_view kServeExamples = R"(Examples:
   baton serve --worker demo=http://127.0.0.1:9001,engine=vllm,role=prefill \
               --worker demo=http://127.0.0.1:9002,engine=vllm,role=decode
   baton serve --config fleet.yaml --check
+
+Signals:
+  SIGTERM, SIGINT  finish running requests within shutdown_grace, then end
+  SIGHUP           read the configuration file and certificates again
+  SIGUSR2          start the program anew on the same sockets, and drain: see docs/upgrades.md
 
 Every key of the configuration is explained in docs/configuration.md; a flag wins over the file.)";
 
@@ -42,6 +53,20 @@ std::expected<config::Config, std::vector<config::Problem>> load(const ServeOpti
 int refuse(std::string_view what) {
   fmt::print(stderr, "baton: {}\n", what);
   return kCannotStart;
+}
+
+void tell_addresses(const ServeOptions& options, const Router& router, telemetry::Logger& log) {
+  log.info("serving",
+           {{"address", router.address().to_string()},
+            {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
+  const auto tell = [&log](const std::string& file, const model::Endpoint& address) {
+    if (file.empty()) return;
+    if (const auto written = write_ready_file(file, address.to_string()); !written)
+      log.error("ready_file", {{"error", written.error().message()}});
+  };
+  // Whoever waits for the first of its files finds the other.
+  if (router.admin_address()) tell(options.admin_ready_file, *router.admin_address());
+  tell(options.ready_file, router.address());
 }
 
 }  // namespace
@@ -90,26 +115,30 @@ int run_serve_command(const ServeOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
+  // Threads come later.
+  Inheritance inherited = take_inheritance();
+  std::unique_ptr<Predecessor> predecessor;
+  if (inherited.predecessor) predecessor = std::make_unique<Predecessor>(*inherited.predecessor);
+  const bool follows = predecessor != nullptr;
   telemetry::Logger log = make_logger(config->log);
-  Router router(std::move(*config), {options.config_file, [options] { return load(options); }},
-                log);
-  if (const auto started = router.start(); !started) {
+  std::optional<Router> router;
+  const auto serving = [&] {
+    tell_addresses(options, *router, log);
+    // Otherwise the predecessor has said so: the service manager listens to the main process only.
+    if (!follows) notify_service_manager("READY=1");
+  };
+  router.emplace(std::move(*config),
+                 Router::Origin{options.config_file, [options] { return load(options); }},
+                 Router::Succession{.inherited = std::move(inherited),
+                                    .predecessor = std::move(predecessor),
+                                    .command = own_command(),
+                                    .serving = serving},
+                 log);
+  if (const auto started = router->start(); !started) {
     log.flush();
     return refuse(started.error().message());
   }
-
-  log.info("serving",
-           {{"address", router.address().to_string()},
-            {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
-  const auto tell = [&log](const std::string& file, const model::Endpoint& address) {
-    if (file.empty()) return;
-    if (const auto written = write_ready_file(file, address.to_string()); !written)
-      log.error("ready_file", {{"error", written.error().message()}});
-  };
-  // Whoever waits for the first of its files finds the other.
-  if (router.admin_address()) tell(options.admin_ready_file, *router.admin_address());
-  tell(options.ready_file, router.address());
-  router.run();
+  router->run();
   return 0;
 }
 

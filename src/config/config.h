@@ -194,6 +194,7 @@ struct Config {
   std::size_t threads = 0;      // I/O threads; 0: one per core
   std::size_t cpu_threads = 0;  // for templates and tokenizing; 0: one for two cores
   std::chrono::milliseconds shutdown_grace{30'000};
+  std::chrono::milliseconds restart_timeout{60'000};
   Trust trust;
   ClientHandoffFields client_handoff_fields = ClientHandoffFields::Strip;
   std::vector<std::string> strip_client_fields;   // members of bodies that no worker gets

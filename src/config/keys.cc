@@ -27,6 +27,7 @@ constexpr std::array kKeys{
     Key{"cpu_threads", "--cpu-threads", "integer", "0", "Threads that render chat templates and tokenize long prompts; 0 means one for two cores."},
     Key{"decisions", "--decisions", "integer", "1000", "Requests of which it is remembered why they went where they did, for GET /v1/decisions and baton explain; about 8 KiB each."},
     Key{"shutdown_grace", "--shutdown-grace", "duration", "30s", "How long running requests may finish after SIGTERM."},
+    Key{"restart_timeout", "--restart-timeout", "duration", "1m", "How long the next process may take to be ready after SIGUSR2, before it is given up."},
     Key{"trust_routing_headers", "--trust-routing-headers", "boolean", "false", "Whether requests may choose their workers, by header or body; otherwise what they say of it is left out."},
     Key{"trusted_sources", "", "list", "every source", "Addresses and networks (10.0.0.0/8) whose requests may; needs trust_routing_headers."},
     Key{"client_handoff_fields", "--client-handoff-fields", "one of strip, refuse", "strip", "What becomes of hand-off fields in a client's body, which could name another request's KV cache."},

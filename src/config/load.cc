@@ -174,6 +174,7 @@ Config read_config(const Node& root, Problems& problems) {
   section.read("threads", config.threads, number_within<0, 1024>);
   section.read("cpu_threads", config.cpu_threads, number_within<0, 1024>);
   section.read("shutdown_grace", config.shutdown_grace, parse_duration);
+  section.read("restart_timeout", config.restart_timeout, parse_duration);
   read_tls(root, section.section("tls"), config.tls, problems);
   read_trust(root, section, config.trust, problems);
   section.read("client_handoff_fields", config.client_handoff_fields, parse_client_handoff_fields);

@@ -34,6 +34,7 @@ constexpr std::array kSettings{
     Setting{"decisions", same<[](const Config& c) { return c.decisions; }>},
     Setting{"cpu_threads", same<[](const Config& c) { return c.cpu_threads; }>},
     Setting{"shutdown_grace", same<[](const Config& c) { return c.shutdown_grace; }>},
+    Setting{"restart_timeout", same<[](const Config& c) { return c.restart_timeout; }>},
     Setting{"trust_routing_headers", same<[](const Config& c) { return c.trust.routing_headers; }>},
     Setting{"trusted_sources", same<[](const Config& c) { return c.trust.sources; }>},
     Setting{"client_handoff_fields", same<[](const Config& c) { return c.client_handoff_fields; }>},

@@ -126,9 +126,9 @@ class ConfigFile {
 export class Router {
   /**
    * `configFile` ({path, write(text)}) is where its configuration stands, if not in a file of the scenario; `descriptors` how
-   * many the process may have.
+   * many the process may have; `program` a path that leads to the binary.
    */
-  static async start(scenario, config, env = {}, configFile = undefined, descriptors = undefined) {
+  static async start(scenario, config, env = {}, configFile = undefined, descriptors = undefined, program = BATON) {
     const number = scenario.processes.length;
     const file = (name) => scenario.file(`router-${number}.${name}`);
     const whole = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' }, ...config };
@@ -140,12 +140,12 @@ export class Router {
       new Process(
         'router',
         [
-          ...(descriptors ? [`--nofile=${descriptors}:${descriptors}`, BATON] : []),
+          ...(descriptors ? [`--nofile=${descriptors}:${descriptors}`, program] : []),
           ...['serve', '--config', router.configFile.path, '--policy', 'round_robin'],
           ...['--ready-file', file('ready'), '--admin-ready-file', file('admin')],
         ],
         env,
-        descriptors ? 'prlimit' : BATON,
+        descriptors ? 'prlimit' : program,
       ),
     );
     router.address = await router.process.address(file('ready'));

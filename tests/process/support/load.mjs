@@ -5,15 +5,18 @@ import assert from 'node:assert/strict';
 import { ask, chat, checkExact, servedBy, streamed } from './ask.mjs';
 import { until } from './process.mjs';
 
-/** Every answer must be exact, or an error with one of the codes in `told`; the others are held against stop(). */
-export function load(s, router, { width = 6, told = [] } = {}) {
+/**
+ * Every answer must be exact, or an error with one of the codes in `told`; the others are held against stop(). `model`: who is
+ * asked.
+ */
+export function load(s, router, { width = 6, told = [], model = 'demo' } = {}) {
   let over = false;
   const sums = { sent: 0, served: 0, refused: 0 };
   const wrong = [];
   let pairs = new Map();
 
   const send = async () => {
-    const body = chat(`request ${sums.sent}`, sums.sent++ % 2 ? streamed : {});
+    const body = chat(`request ${sums.sent}`, { ...(sums.sent++ % 2 ? streamed : {}), model });
     const answer = await ask(router, body);
     if (told.includes(answer.error?.code)) {
       ++sums.refused;

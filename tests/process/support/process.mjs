@@ -34,14 +34,14 @@ export function inTime(what, promise, within = 30_000) {
 
 /** One process under test. It dies with this one, so that an aborted test run leaves nothing behind. */
 export class Process {
-  constructor(name, args, env = {}, program = BATON, { stdin = 'ignore' } = {}) {
+  constructor(name, args, env = {}, program = BATON, { stdin = 'ignore', handed = [] } = {}) {
     this.name = name;
     this.stdout = '';
     this.stderr = '';
     this.exited = undefined; // {code, signal}
     this.expectedExit = 0; // code, or undefined where any will do
     this.child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...args], {
-      stdio: [stdin, 'pipe', 'pipe'],
+      stdio: [stdin, 'pipe', 'pipe', ...handed], // handed: descriptors, from 3 on
       env: { ...process.env, ...env },
     });
     this.pid = this.child.pid;

@@ -30,6 +30,7 @@ threads: 4
 cpu_threads: 3
 decisions: 7
 shutdown_grace: 5s
+restart_timeout: 6s
 timeouts:
   connect: 500ms
   first_byte: 1m
@@ -90,6 +91,7 @@ models:
   expected.cpu_threads = 3;
   expected.decisions = 7;
   expected.shutdown_grace = 5s;
+  expected.restart_timeout = 6s;
   expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
   expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0, 1 << 20};
   expected.client_limits = {10, 20, 2.5, 30};

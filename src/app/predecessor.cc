@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "app/predecessor.h"
+
+#include "app/next_process.h"
+#include "net/pause.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <unistd.h>
+
+namespace baton::app {
+namespace {
+
+constexpr std::chrono::milliseconds kTellEvery{20};
+
+}  // namespace
+
+Predecessor::Predecessor(int channel) : channel_(channel) {
+  become_orphan();
+  channel_.send(fmt::format("pid {}", ::getpid()));
+}
+
+boost::asio::awaitable<void> Predecessor::wait(std::function<Progress()> progress) {
+  auto told = Progress::Starting;
+  while (true) {
+    // A word from it, or its end: nobody but this process is there to serve from now on.
+    if (!channel_.receive().empty() || channel_.ended()) co_return;
+    const Progress now = progress();
+    if (now == Progress::Ended) co_return;
+    if (now != told && now != Progress::Starting)
+      channel_.send(now == Progress::Ready ? "ready" : "checked");
+    told = now;
+    co_await net::pause(kTellEvery);
+  }
+}
+
+}  // namespace baton::app
