@@ -33,11 +33,11 @@ class Members {
     const routing::SiblingPace* siblings = nullptr;
     const routing::TransferPace* usual_transfers = nullptr;
 
-    routing::PrefillSpeed speed() const {
-      return routing::speed_of(load->prefill_speed(), siblings);
+    routing::PrefillSpeed speed(routing::Time now) const {
+      return routing::speed_of(load->prefill_speed(), siblings, now);
     }
-    double transfer_seconds(double tokens) const {
-      return routing::TransferPace::seconds(load->transfer_speed(), usual_transfers, tokens);
+    double transfer_seconds(double tokens, routing::Time now) const {
+      return routing::TransferPace::seconds(load->transfer_speed(), usual_transfers, tokens, now);
     }
   };
 

@@ -169,8 +169,11 @@ bool Round::is_busy(std::size_t i) const {
 bool Round::has_room(std::size_t i) const {
   const Members::Candidate& seat = members_->candidates[i];
   // Where only whole answers come nobody learns how fast a rank is, and a guess holds up nobody.
-  if (!wish_.observed && seat.speed() == routing::kUnmeasuredSpeed) return true;
-  return routing::has_room(seat.load->prefill_seconds(now_));
+  const routing::PrefillSpeed speed = seat.speed(now_);
+  if (!wish_.observed && speed == routing::kUnmeasuredSpeed) return true;
+  return routing::has_room(seat.load->prefill_seconds(now_),
+                           static_cast<double>(seat.load->prefill_tokens()),
+                           static_cast<double>(worker(i)->max_batched_tokens()), speed);
 }
 
 bool Round::is_crowded(std::size_t i) const {
@@ -188,7 +191,7 @@ bool Round::is_dearer(std::size_t seat, std::size_t than) const {
   const Weight there = weighing_->weigh(than);
   const auto tokens = static_cast<double>(there.leg.tokens);
   const double scale = std::max(1.0, wish_.cost.value_or(set_.cost_).prefill_load_scale);
-  const double anew = there.forecast ? members_->candidates[than].speed().seconds(tokens)
+  const double anew = there.forecast ? members_->candidates[than].speed(now_).seconds(tokens)
                                      : scale * tokens / there.leg.block_size;
   return weighing_->total(seat) > there.total + anew;
 }

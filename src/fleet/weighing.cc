@@ -151,7 +151,8 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
     for (const std::uint32_t candidate : eligible) {
       if (cached_[candidate] < kNearlyAll * facts_.best_cached) continue;
       if (holders++ > 0) continue;  // the others are taken for as fast as the first
-      seconds = members_.candidates[candidate].speed().seconds(facts_.tokens - facts_.best_cached);
+      seconds =
+          members_.candidates[candidate].speed(now_).seconds(facts_.tokens - facts_.best_cached);
     }
     facts_.copy_share = routing::copy_share(rate, seconds, static_cast<double>(holders));
     return;
@@ -202,13 +203,15 @@ routing::SeatFacts Weighing::facts_of(std::size_t candidate, const routing::LegS
 
 routing::Forecast Weighing::forecast_on(std::size_t candidate) const {
   const Members::Candidate& seat = members_.candidates[candidate];
+  const auto [queue_seconds, joins_step] = seat.load->prefill_line(now_);
   return routing::forecast(
-      facts_,
-      {.queue_seconds = seat.load->prefill_seconds(now_) + seat.load->awaited_seconds(),
-       .cached_tokens = cached_.empty() ? 0 : cached_[candidate],
-       .speed = seat.speed(),
-       .transfer_seconds = wish_.part == Part::Prefill ? seat.transfer_seconds(facts_.tokens) : 0,
-       .preference = preference_of(candidate)});
+      facts_, {.queue_seconds = queue_seconds + seat.load->awaited_seconds(),
+               .joins_step = joins_step,
+               .cached_tokens = cached_.empty() ? 0 : cached_[candidate],
+               .speed = seat.speed(now_),
+               .transfer_seconds =
+                   wish_.part == Part::Prefill ? seat.transfer_seconds(facts_.tokens, now_) : 0,
+               .preference = preference_of(candidate)});
 }
 
 // Between equals the one with less to decode.
@@ -280,6 +283,7 @@ routing::LegLoad Weighing::load_on(std::size_t candidate) const {
   const routing::LegSize leg = leg_on(candidate);
   routing::LegLoad load{.prefill_tokens = 0,
                         .prefill_time = {},
+                        .step_time = {},
                         .chain = {},
                         .blocks = blocks_of(leg.tokens, leg.block_size),
                         .block_size = leg.block_size,
@@ -290,9 +294,12 @@ routing::LegLoad Weighing::load_on(std::size_t candidate) const {
     // Also what is all cached takes its time.
     if (forecasts()) load.prefill_tokens = std::max<std::uint64_t>(1, load.prefill_tokens);
     if (forecasts() || options_.prefill_load_model == config::PrefillLoadModel::Measured) {
-      const double seconds =
-          members_.candidates[candidate].speed().seconds(static_cast<double>(load.prefill_tokens));
-      load.prefill_time = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+      const routing::PrefillSpeed speed = members_.candidates[candidate].speed(now_);
+      const auto time = [](double seconds) {
+        return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+      };
+      load.prefill_time = time(speed.seconds_of(static_cast<double>(load.prefill_tokens)));
+      load.step_time = time(speed.seconds_per_step);
     }
   }
   if (options_.assume_kv_reuse && wish_.prompt) {

@@ -140,7 +140,7 @@ std::chrono::nanoseconds Booking::prefill_due() const {
   const routing::SeatLoad& load = *worker_->load(rank_);
   const double modelled = load.prefill_seconds(now);
   const double seconds =
-      modelled > 0 ? modelled : worker_->pace(rank_).speed().seconds(load.prefill_tokens(now));
+      modelled > 0 ? modelled : worker_->pace(rank_).speed(now).seconds(load.prefill_tokens(now));
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(seconds));
 }
@@ -151,8 +151,8 @@ Transfer::Transfer(const Booking& booking, std::uint64_t tokens)
 void Transfer::arrived() {
   const auto worker = std::exchange(worker_, nullptr);
   if (!worker) return;
-  worker->transfers(rank_).took(tokens_,
-                                std::chrono::duration<double>(Clock::now() - begun_).count());
+  const Time now = Clock::now();
+  worker->transfers(rank_).took(tokens_, std::chrono::duration<double>(now - begun_).count(), now);
 }
 
 }  // namespace baton::fleet

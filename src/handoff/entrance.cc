@@ -103,7 +103,10 @@ std::optional<fleet::BusyLine> busy_line(const config::QueueClass& one) {
 double compute_seconds(const Selection& selection, std::uint64_t tokens) {
   const auto members = selection.first_workers().members();
   if (members->workers.empty()) return 0;
-  return members->workers.front()->pace(0).speed().seconds(static_cast<double>(tokens));
+  return members->workers.front()
+      ->pace(0)
+      .speed(fleet::Clock::now())
+      .seconds(static_cast<double>(tokens));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct PromptFacts {
 // What is known of one candidate.
 struct RankFacts {
   double queue_seconds = 0;  // of prefill it has still to do
+  bool joins_step = false;   // the step that would compute it has others already
   double cached_tokens = 0;  // of the prompt's beginning; what is on its way there counts
   PrefillSpeed speed;
   double transfer_seconds = 0;  // from there to where it is decoded
@@ -60,7 +61,8 @@ inline Forecast forecast(const PromptFacts& prompt, const RankFacts& rank) {
   const double cached = std::min(rank.cached_tokens, prompt.tokens);
   const double wasted = std::max(0.0, std::min(prompt.best_cached, prompt.tokens) - cached);
   Forecast terms{.wait = std::max(0.0, rank.queue_seconds),
-                 .compute = rank.speed.seconds(prompt.tokens - cached),
+                 .compute = rank.joins_step ? rank.speed.seconds_of(prompt.tokens - cached)
+                                            : rank.speed.seconds(prompt.tokens - cached),
                  .transfer = rank.transfer_seconds,
                  .waste = kWasteWeight * rank.speed.seconds_per_token * wasted * prompt.copy_share,
                  .preference = rank.preference,
@@ -73,9 +75,18 @@ inline Forecast forecast(const PromptFacts& prompt, const RankFacts& rank) {
 // bound to its rank and its place in the engine's line, and better ones may turn up for both. Enough
 // for the next prompt to be there before the rank runs dry.
 inline constexpr double kAheadSeconds = 0.05;
+// Prompts that share a step share its floor. So many floors of work may be there for the next one: fewer,
+// and floors would be what the rank spends its time on.
+inline constexpr double kAheadSteps = 8;
 
-// Whether a rank takes one more prompt now.
-inline bool has_room(double queue_seconds) { return queue_seconds < kAheadSeconds; }
+// Whether a rank takes one more prompt now. `queue_seconds`: until all it has is computed;
+// `queue_tokens`: of prompts that it has not answered; `step_tokens`: it computes at most in one step.
+inline bool has_room(double queue_seconds, double queue_tokens, double step_tokens,
+                     const PrefillSpeed& speed) {
+  if (queue_seconds < kAheadSeconds) return true;
+  const double shared = std::max(kAheadSeconds, kAheadSteps * speed.seconds_per_step);
+  return queue_tokens < step_tokens && speed.seconds_of(queue_tokens) < shared;
+}
 
 // A second of waiting makes up for so much more to compute: whoever needs long is overtaken by those
 // who need less, but not for ever.

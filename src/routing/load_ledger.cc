@@ -84,6 +84,7 @@ LoadLedger::Entry LoadLedger::book(SeatKey seat, std::shared_ptr<SeatLoad> load,
     booking->in_prefill = true;
     booking->prompt.tokens = static_cast<std::int64_t>(what.prefill_tokens);
     booking->prompt.duration = what.prefill_time;
+    booking->prompt.step = what.step_time;
     load->backlog_.add(booking->prompt, now);
   }
   load->decode_.fetch_add(weight, std::memory_order_relaxed);

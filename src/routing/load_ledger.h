@@ -21,10 +21,11 @@ namespace baton::routing {
 // What one leg puts on its worker.
 struct LegLoad {
   std::uint64_t prefill_tokens = 0;  // new ones it must compute; 0: none, or that is not tracked
-  // As predicted; absent: not modelled.
+  // As predicted, in a step of others; absent: not modelled.
   std::optional<std::chrono::nanoseconds> prefill_time = std::nullopt;
-  BlockChain chain = nullptr;  // null: unknown, or not to be shared
-  std::uint64_t blocks = 0;    // of the prompt; those beyond the chain are this request's alone
+  std::chrono::nanoseconds step_time{0};  // more, where it is the first of its step
+  BlockChain chain = nullptr;             // null: unknown, or not to be shared
+  std::uint64_t blocks = 0;  // of the prompt; those beyond the chain are this request's alone
   std::uint32_t block_size = 16;
   std::optional<std::uint64_t> expected_output = std::nullopt;  // tokens
   bool track_output = false;

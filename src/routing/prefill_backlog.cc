@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace baton::routing {
 void PrefillBacklog::add(Prompt& prompt, Time now) {
@@ -16,6 +17,8 @@ void PrefillBacklog::add(Prompt& prompt, Time now) {
   (newest_ != nullptr ? newest_->next_ : oldest_) = &prompt;
   newest_ = &prompt;
   current_.tokens += prompt.tokens;
+  const bool first_of_step = !std::exchange(current_.open, oldest_ != &prompt);
+  if (prompt.duration && first_of_step) *prompt.duration += prompt.step;
   if (prompt.duration) {
     current_.duration += prompt.duration->count();
   } else {
@@ -54,7 +57,8 @@ void PrefillBacklog::publish() {
   words_.version.store(version + 1, std::memory_order_relaxed);
   words_.tokens.store(current_.tokens, std::memory_order_release);
   words_.duration.store(current_.duration, std::memory_order_release);
-  words_.unmodelled.store(current_.unmodelled, std::memory_order_release);
+  words_.unmodelled.store(current_.unmodelled | (current_.open ? kOpen : 0),
+                          std::memory_order_release);
   words_.oldest_tokens.store(current_.oldest_tokens, std::memory_order_release);
   words_.oldest_duration.store(current_.oldest_duration, std::memory_order_release);
   words_.oldest_since.store(current_.oldest_since, std::memory_order_release);
@@ -66,6 +70,7 @@ void PrefillBacklog::start_oldest() {
   current_.oldest_tokens = oldest_ != nullptr ? oldest_->tokens : 0;
   current_.oldest_duration = modelled ? oldest_->duration->count() : kUnmodelled;
   current_.oldest_since = latest_;
+  current_.open = false;
 }
 
 std::int64_t PrefillBacklog::at(Time now) {

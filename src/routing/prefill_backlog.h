@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "routing/published_speed.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,12 +13,10 @@
 
 namespace baton::routing {
 
-using Clock = std::chrono::steady_clock;  // whose times are passed in: none is asked here
-using Time = Clock::time_point;
-
 // Role. The prompts that one rank has still to compute, and how far it must have come with them.
 //   Time since the oldest one got its turn is progress; it is taken off all of them, or where the
-//   duration of some is not known, off the oldest alone.
+//   duration of some is not known, off the oldest alone. A rank computes in steps: what comes while a
+//   step runs is computed in the next one together, so the floor of a step counts once.
 // Confinement. Any thread; readers take no lock.
 // Lifetime. Outlives the prompts that are in it.
 // Invariants. Nothing is ever below zero. Time does not run backwards: the latest one seen counts.
@@ -25,7 +25,8 @@ class PrefillBacklog {
   // Requires: stays where it is while it is in a backlog.
   struct Prompt {
     std::int64_t tokens = 0;
-    std::optional<std::chrono::nanoseconds> duration;  // absent: not modelled
+    std::optional<std::chrono::nanoseconds> duration;  // in a step of others; absent: not modelled
+    std::chrono::nanoseconds step{0};                  // more, where it is the first of its step
 
    private:
     friend class PrefillBacklog;
@@ -44,16 +45,23 @@ class PrefillBacklog {
 
   std::int64_t tokens() const { return words_.tokens.load(std::memory_order_relaxed); }
   double tokens(Time now) const;
-  double seconds(Time now) const;
+  double seconds(Time now) const { return line(now).seconds; }
+  struct Line {
+    double seconds = 0;  // until all of it is computed
+    bool open = false;   // the next step has somebody already, whom one more joins
+  };
+  Line line(Time now) const;
 
  private:
   static constexpr std::int64_t kUnmodelled = -1;
+  static constexpr std::uint32_t kOpen = 1U << 31;  // beside the number of unmodelled ones
 
   // What a reader needs, all of the same moment. Times in nanoseconds.
   struct Summary {
     std::int64_t tokens = 0;         // of all
     std::int64_t duration = 0;       // of all that are modelled
     std::uint32_t unmodelled = 0;    // how many
+    bool open = false;               // somebody came since the oldest got its turn
     std::int64_t oldest_tokens = 0;  // of the oldest
     std::int64_t oldest_duration = kUnmodelled;
     std::int64_t oldest_since = 0;  // when it got its turn, later by what others have used of it
@@ -61,7 +69,7 @@ class PrefillBacklog {
   // The same behind a counter that is odd while they change.
   struct Words {
     std::atomic<std::uint32_t> version{0};
-    std::atomic<std::uint32_t> unmodelled{0};
+    std::atomic<std::uint32_t> unmodelled{0};  // and kOpen
     std::atomic<std::int64_t> tokens{0};
     std::atomic<std::int64_t> duration{0};
     std::atomic<std::int64_t> oldest_tokens{0};
@@ -100,7 +108,7 @@ inline double PrefillBacklog::tokens(Time now) const {
   return all - std::min(done, seen.unmodelled == 0 ? all : oldest);
 }
 
-inline double PrefillBacklog::seconds(Time now) const {
+inline PrefillBacklog::Line PrefillBacklog::line(Time now) const {
   const Summary seen = read();
   std::int64_t done = 0;
   if (seen.oldest_duration != kUnmodelled) {
@@ -110,7 +118,8 @@ inline double PrefillBacklog::seconds(Time now) const {
     // must not look idle.
     done = elapsed <= most ? elapsed : 2 * most - elapsed;
   }
-  return std::chrono::duration<double>(std::chrono::nanoseconds(seen.duration - done)).count();
+  return {std::chrono::duration<double>(std::chrono::nanoseconds(seen.duration - done)).count(),
+          seen.open};
 }
 
 inline PrefillBacklog::Summary PrefillBacklog::read() const {
@@ -121,9 +130,11 @@ inline PrefillBacklog::Summary PrefillBacklog::read() const {
     if (spins >= kSpins) wait_for_writer();
     const std::uint32_t version = words_.version.load(std::memory_order_acquire);
     if (version % 2 != 0) continue;
+    const std::uint32_t unmodelled = words_.unmodelled.load(std::memory_order_acquire);
     const Summary seen{.tokens = words_.tokens.load(std::memory_order_acquire),
                        .duration = words_.duration.load(std::memory_order_acquire),
-                       .unmodelled = words_.unmodelled.load(std::memory_order_acquire),
+                       .unmodelled = unmodelled & ~kOpen,
+                       .open = (unmodelled & kOpen) != 0,
                        .oldest_tokens = words_.oldest_tokens.load(std::memory_order_acquire),
                        .oldest_duration = words_.oldest_duration.load(std::memory_order_acquire),
                        .oldest_since = words_.oldest_since.load(std::memory_order_acquire)};

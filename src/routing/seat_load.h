@@ -53,6 +53,7 @@ class alignas(kTwoLines) SeatLoad {
   double prefill_tokens(Time now) const { return backlog_.tokens(now); }
   // Of prefill still to do, as predicted when it was booked; 0 where nothing is modelled.
   double prefill_seconds(Time now) const { return backlog_.seconds(now); }
+  PrefillBacklog::Line prefill_line(Time now) const { return backlog_.line(now); }
   // Of prefill that is not booked there yet: what waits elsewhere for this rank to have time.
   double awaited_seconds() const {
     constexpr double kNanosecond = 1e-9;

@@ -19,14 +19,14 @@ TransferPace::TransferPace(std::shared_ptr<TransferPace> common,
                            std::shared_ptr<PublishedSpeed> published)
     : common_(std::move(common)), published_(std::move(published)) {}
 
-void TransferPace::took(std::uint64_t tokens, double seconds) {
-  if (common_) common_->took(tokens, seconds);
+void TransferPace::took(std::uint64_t tokens, double seconds, Time now) {
+  if (common_) common_->took(tokens, seconds, now);
   const auto length = static_cast<double>(tokens);
   const std::lock_guard lock(mutex_);
   if (const auto known = published_->load())
     seconds = std::min(seconds, kOutlyingTransfer * known->seconds(length));
-  fit_.add(1, length, std::max(0.0, seconds));
-  if (fit_.measured() >= kEnough) published_->store(fit_.speed({}));
+  fit_.add(length, std::max(0.0, seconds));
+  if (fit_.measured() >= kEnough) published_->store(fit_.speed({}), now);
 }
 
 }  // namespace baton::routing

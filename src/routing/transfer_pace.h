@@ -27,11 +27,14 @@ class TransferPace {
       std::shared_ptr<TransferPace> common = nullptr,
       std::shared_ptr<PublishedSpeed> published = std::make_shared<PublishedSpeed>());
 
-  void took(std::uint64_t tokens, double seconds);
+  void took(std::uint64_t tokens, double seconds, Time now);
   // What a prompt of so many tokens will take; 0 where nothing is known.
-  double seconds(double tokens) const { return seconds(*published_, common_.get(), tokens); }
+  double seconds(double tokens, Time now) const {
+    return seconds(*published_, common_.get(), tokens, now);
+  }
   // The same of one that has published `own`, if anything.
-  static double seconds(const PublishedSpeed& own, const TransferPace* common, double tokens);
+  static double seconds(const PublishedSpeed& own, const TransferPace* common, double tokens,
+                        Time now);
 
  private:
   // Part of what is common that is taken for chance.
@@ -46,13 +49,14 @@ class TransferPace {
 
 // Here, since it is asked of thousands of ranks for each prompt.
 inline double TransferPace::seconds(const PublishedSpeed& own, const TransferPace* common,
-                                    double tokens) {
+                                    double tokens, Time now) {
   const auto usually = common != nullptr ? common->published_->load() : std::nullopt;
   const double usual = usually ? usually->seconds(tokens) : 0;
   const auto measured = own.load();
   if (!measured) return usual;
   const double seconds = measured->seconds(tokens);
-  return std::abs(seconds - usual) <= kChance * usual ? usual : seconds;
+  if (std::abs(seconds - usual) <= kChance * usual) return usual;
+  return common != nullptr ? usual + own.trust(now) * (seconds - usual) : seconds;
 }
 
 }  // namespace baton::routing

@@ -415,8 +415,8 @@ TEST_F(WeighingTest, TotalsAreThoseOfTheWeights) {
 
 TEST_F(WeighingTest, FartherPrefillWorkersTakeLonger) {
   serve(Policy::Ttft, Role::Prefill, {}, 2);
-  for (int i = 0; i < 20; ++i) set->find("a")->transfers(0).took(1600, 0.05);
-  for (int i = 0; i < 20; ++i) set->find("b")->transfers(0).took(1600, 0.01);
+  for (int i = 0; i < 20; ++i) set->find("a")->transfers(0).took(1600, 0.05, Clock::now());
+  for (int i = 0; i < 20; ++i) set->find("b")->transfers(0).took(1600, 0.01, Clock::now());
   EXPECT_EQ(book(wish_with(prompt_of(100))).worker().name(), "b");
   // Whoever answers itself hands nothing on.
   const auto choice = set->peek(wish_with(prompt_of(100), Part::Both), random);

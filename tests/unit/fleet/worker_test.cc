@@ -242,7 +242,7 @@ TEST(WorkerTransfer, IsLearnedFromHandoffs) {
   Transfer().arrived();
   for (int i = 0; i < 20; ++i) {
     Transfer transfer(booking, 1000);
-    EXPECT_EQ(worker->transfers(0).seconds(1000) > 0, i >= 5) << i;
+    EXPECT_EQ(worker->transfers(0).seconds(1000, Clock::now()) > 0, i >= 5) << i;
     transfer.arrived();
   }
 }

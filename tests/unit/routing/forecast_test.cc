@@ -9,7 +9,7 @@
 namespace baton::routing {
 namespace {
 
-constexpr PrefillSpeed kSpeed{.seconds_per_prompt = 0.01, .seconds_per_token = 1.0 / 10'000};
+constexpr PrefillSpeed kSpeed{.seconds_per_step = 0.01, .seconds_per_token = 1.0 / 10'000};
 
 double total(const PromptFacts& prompt, const RankFacts& rank) {
   return forecast(prompt, rank).total;
@@ -26,7 +26,7 @@ class Dice {
   RankFacts rank(const PromptFacts& prompt) {
     return {.queue_seconds = upto(10),
             .cached_tokens = upto(prompt.best_cached),
-            .speed = {.seconds_per_prompt = upto(0.1), .seconds_per_token = 1e-6 + upto(1e-3)},
+            .speed = {.seconds_per_step = upto(0.1), .seconds_per_token = 1e-6 + upto(1e-3)},
             .transfer_seconds = upto(1),
             .preference = 0.4 + upto(2)};
   }
@@ -172,7 +172,7 @@ TEST(ForecastTest, SlowerRankNeverCostsLess) {
     RankFacts rank = dice.rank(prompt);
     const double before = total(prompt, rank);
     rank.speed.seconds_per_token *= 1 + dice.upto(3);
-    rank.speed.seconds_per_prompt *= 1 + dice.upto(3);
+    rank.speed.seconds_per_step *= 1 + dice.upto(3);
     EXPECT_GE(total(prompt, rank), before);
   }
 }
@@ -188,10 +188,17 @@ TEST(ForecastTest, PreferenceScalesTheWhole) {
 TEST(ForecastTest, NothingIsNegativeWhereMoreIsCachedThanThePromptHas) {
   const PromptFacts prompt{.tokens = 100, .best_cached = 128};
   const Forecast full = forecast(prompt, {.cached_tokens = 128, .speed = kSpeed});
-  EXPECT_DOUBLE_EQ(full.total, kSpeed.seconds_per_prompt);
+  EXPECT_DOUBLE_EQ(full.total, kSpeed.seconds_per_step);
   const Forecast none = forecast(prompt, {.queue_seconds = -1, .speed = kSpeed});
   EXPECT_DOUBLE_EQ(none.wait, 0);
   EXPECT_DOUBLE_EQ(none.waste, kWasteWeight * 0.01);
+}
+
+TEST(ForecastTest, WhoJoinsAStepPaysNoFloor) {
+  const PromptFacts prompt{.tokens = 1'000};
+  const Forecast alone = forecast(prompt, {.speed = kSpeed});
+  const Forecast joins = forecast(prompt, {.joins_step = true, .speed = kSpeed});
+  EXPECT_DOUBLE_EQ(alone.compute - joins.compute, kSpeed.seconds_per_step);
 }
 
 TEST(TurnTest, ShorterOnesGoFirst) {
@@ -207,10 +214,20 @@ TEST(TurnTest, NobodyIsOvertakenForEver) {
   EXPECT_GT(turn(0, seconds / kPatience + 0.01), turn(seconds, 0));
 }
 
+constexpr double kBatch = 8192;
+
 TEST(HasRoomTest, UntilItHasEnoughToDo) {
-  EXPECT_TRUE(has_room(0));
-  EXPECT_FALSE(has_room(kAheadSeconds));
-  EXPECT_FALSE(has_room(1));
+  EXPECT_TRUE(has_room(0, 0, kBatch, kSpeed));
+  EXPECT_TRUE(has_room(kAheadSeconds / 2, 100'000, kBatch, kSpeed));
+  EXPECT_FALSE(has_room(1, 1'000, kBatch, kSpeed));
+}
+
+TEST(HasRoomTest, ManyShortPromptsShareALongStep) {
+  const PrefillSpeed slow_step{.seconds_per_step = 0.3, .seconds_per_token = 1.0 / 10'000};
+  EXPECT_TRUE(has_room(0.31, 100, kBatch, slow_step));
+  EXPECT_TRUE(has_room(0.7, 1'000, kBatch, slow_step));
+  EXPECT_FALSE(has_room(3, 25'000, 1e6, slow_step));   // more than the floors that it shares
+  EXPECT_FALSE(has_room(1, 2'000, 2'000, slow_step));  // more than a step takes in
 }
 
 }  // namespace

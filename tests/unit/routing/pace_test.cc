@@ -65,7 +65,7 @@ class Rank {
 
   Pace& pace() { return pace_; }
   Time now() const { return now_; }
-  double seconds(double tokens) const { return pace_.speed().seconds(tokens); }
+  double seconds(double tokens) const { return pace_.speed(now_).seconds(tokens); }
   // How far off the forecast for such a prompt is, as a share of the truth.
   double error(double tokens) const {
     return std::abs(seconds(tokens) / truth_.seconds(tokens) - 1);
@@ -78,14 +78,14 @@ class Rank {
   std::mt19937_64 random_{7};
 };
 
-constexpr PrefillSpeed kFast{.seconds_per_prompt = 0.005, .seconds_per_token = 1.0 / 50'000};
-constexpr PrefillSpeed kHalf{.seconds_per_prompt = 0.010, .seconds_per_token = 1.0 / 25'000};
-constexpr PrefillSpeed kSlow{.seconds_per_prompt = 0.050, .seconds_per_token = 1.0 / 4'000};
+constexpr PrefillSpeed kFast{.seconds_per_step = 0.005, .seconds_per_token = 1.0 / 50'000};
+constexpr PrefillSpeed kHalf{.seconds_per_step = 0.010, .seconds_per_token = 1.0 / 25'000};
+constexpr PrefillSpeed kSlow{.seconds_per_step = 0.050, .seconds_per_token = 1.0 / 4'000};
 
 TEST(PaceTest, KnowsNothingAtFirst) {
   const Pace pace;
   EXPECT_FALSE(pace.measured());
-  EXPECT_EQ(pace.speed(), kUnmeasuredSpeed);
+  EXPECT_EQ(pace.speed(Time{}), kUnmeasuredSpeed);
 }
 
 TEST(PaceTest, LearnsWhatAPromptAndWhatATokenCosts) {
@@ -93,8 +93,8 @@ TEST(PaceTest, LearnsWhatAPromptAndWhatATokenCosts) {
     Rank rank(truth);
     rank.compute_some(40);
     EXPECT_TRUE(rank.pace().measured());
-    EXPECT_NEAR(rank.pace().speed().seconds_per_token / truth.seconds_per_token, 1, 0.02);
-    EXPECT_NEAR(rank.pace().speed().seconds_per_prompt / truth.seconds_per_prompt, 1, 0.1);
+    EXPECT_NEAR(rank.pace().speed(rank.now()).seconds_per_token / truth.seconds_per_token, 1, 0.02);
+    EXPECT_NEAR(rank.pace().speed(rank.now()).seconds_per_step / truth.seconds_per_step, 1, 0.1);
   }
 }
 
@@ -124,7 +124,7 @@ TEST(PaceTest, PromptsThatShareAStepShareItsTime) {
     rank.compute_together(prompts);
     rank.idle(1);
   }
-  EXPECT_NEAR(rank.pace().speed().seconds_per_token / kFast.seconds_per_token, 1, 0.1);
+  EXPECT_NEAR(rank.pace().speed(rank.now()).seconds_per_token / kFast.seconds_per_token, 1, 0.1);
 }
 
 TEST(PaceTest, TimeWithNothingToDoDoesNotCount) {
@@ -146,7 +146,7 @@ TEST(PaceTest, PromptsThatAreAllCachedCostSomethingToo) {
   Rank rank(kSlow);
   for (int i = 0; i < 60; ++i) rank.compute(0);
   EXPECT_LT(rank.error(0), 0.05);
-  EXPECT_GT(rank.pace().speed().seconds_per_token, 0);
+  EXPECT_GT(rank.pace().speed(rank.now()).seconds_per_token, 0);
 }
 
 TEST(PaceTest, ANewRankBeginsWithWhatItsSiblingsMeasured) {
@@ -183,15 +183,63 @@ TEST(PaceTest, OneOutlierMovesItLittle) {
   Rank rank(kFast);
   rank.compute_some(40);
   const double before = rank.seconds(8'000);
-  rank.set_truth({.seconds_per_prompt = 30, .seconds_per_token = 0});
+  rank.set_truth({.seconds_per_step = 30, .seconds_per_token = 0});
   rank.compute(8'000);
   EXPECT_LT(rank.seconds(8'000), 2 * before);
+}
+
+// A worker compiles at its first request, or its machine stands still: six short prompts, one of which
+// takes two seconds.
+TEST(PaceTest, ASlowFirstPromptSaysLittleOfLongOnes) {
+  const auto siblings = std::make_shared<SiblingPace>();
+  Rank well(kFast, siblings);
+  Rank stalled({.seconds_per_step = 2, .seconds_per_token = 0}, siblings);
+  stalled.compute(10);
+  for (int i = 0; i < 5; ++i) well.compute(10);
+  EXPECT_LT(stalled.seconds(4'000), 2 * well.seconds(4'000));
+}
+
+TEST(PaceTest, AFloorOfStepsIsLearnedFromBatches) {
+  for (const double floor : {0.01, 0.06, 0.3}) {
+    Rank rank({.seconds_per_step = floor, .seconds_per_token = 1.0 / 20'000});
+    std::mt19937_64 random(5);
+    for (int round = 0; round < 30; ++round) {
+      std::vector<std::uint64_t> prompts(1 + random() % 8);
+      for (std::uint64_t& tokens : prompts) tokens = 20 + random() % 400;
+      rank.compute_together(prompts);
+    }
+    EXPECT_LT(rank.error(100), 0.1) << floor;
+    EXPECT_LT(rank.error(4'000), 0.2) << floor;
+  }
+}
+
+TEST(PaceTest, ARankAHundredTimesSlowerThanGuessedIsKnownAfterAFew) {
+  Rank rank({.seconds_per_step = 0.5, .seconds_per_token = 1.0 / 200});
+  rank.compute_some(10);
+  EXPECT_LT(rank.error(5'000), 0.15);
+}
+
+// Whatever happened to it, and however long: nobody is written off.
+TEST(PaceTest, ARankThatWasSlowIsTakenForUsualAgain) {
+  std::mt19937_64 random(11);
+  for (int trial = 0; trial < 50; ++trial) {
+    const auto siblings = std::make_shared<SiblingPace>();
+    Rank well(kFast, siblings);
+    Rank bad({.seconds_per_step = std::uniform_real_distribution(0.0, 30.0)(random),
+              .seconds_per_token = std::uniform_real_distribution(0.0, 0.1)(random)},
+             siblings);
+    bad.compute_some(1 + static_cast<int>(random() % 30));
+    while (well.now() < bad.now()) well.compute_some(1);
+    well.compute_some(100);
+    const Time later = bad.now() + std::chrono::seconds(12);
+    EXPECT_LT(bad.pace().speed(later).seconds(2'000), 1.5 * well.seconds(2'000));
+  }
 }
 
 TEST(PaceTest, ALostPromptTeachesNothing) {
   Rank rank(kFast);
   rank.compute_some(40);
-  const PrefillSpeed before = rank.pace().speed();
+  const PrefillSpeed before = rank.pace().speed(rank.now());
   // What came behind it has an unknown part of the time.
   rank.pace().sent(rank.now());
   rank.pace().sent(rank.now());
@@ -199,7 +247,7 @@ TEST(PaceTest, ALostPromptTeachesNothing) {
   rank.pace().lost(rank.now());
   rank.idle(10);
   rank.pace().computed(rank.now(), 10);
-  EXPECT_EQ(rank.pace().speed(), before);
+  EXPECT_EQ(rank.pace().speed(rank.now()), before);
   rank.idle(1);
   rank.compute_some(40);
   EXPECT_LT(rank.error(8'000), 0.05);
@@ -212,10 +260,10 @@ TEST(PaceTest, ClockThatStandsStillIsNoSpeedWithoutEnd) {
     pace.sent(now);
     pace.computed(now - milliseconds(i), 1'000);
   }
-  const PrefillSpeed speed = pace.speed();
+  const PrefillSpeed speed = pace.speed(now);
   EXPECT_TRUE(std::isfinite(speed.seconds(1e6)));
   EXPECT_GT(speed.seconds_per_token, 0);
-  EXPECT_GE(speed.seconds_per_prompt, 0);
+  EXPECT_GE(speed.seconds_per_step, 0);
 }
 
 TEST(PaceTest, NeverNegativeWhateverIsMeasured) {
@@ -227,8 +275,8 @@ TEST(PaceTest, NeverNegativeWhateverIsMeasured) {
     now += milliseconds(std::uniform_int_distribution<>(0, 3'000)(random));
     if (random() % 4 == 0) pace.sent(now), pace.lost(now);
     pace.computed(now, random() % 30'000);
-    const PrefillSpeed speed = pace.speed();
-    ASSERT_GE(speed.seconds_per_prompt, 0);
+    const PrefillSpeed speed = pace.speed(now);
+    ASSERT_GE(speed.seconds_per_step, 0);
     ASSERT_GT(speed.seconds_per_token, 0);
     ASSERT_TRUE(std::isfinite(speed.seconds(1e6)));
   }
@@ -240,7 +288,7 @@ TEST(PaceTest, ManyThreadsMeasureAndRead) {
   std::atomic<bool> done{false};
   std::thread reader([&] {
     while (!done) {
-      EXPECT_GT(pace.speed().seconds_per_token, 0);
+      EXPECT_GT(pace.speed(Time{std::chrono::hours(1)}).seconds_per_token, 0);
       EXPECT_GT(siblings->speed().seconds_per_token, 0);
     }
   });

@@ -56,6 +56,34 @@ TEST(PrefillBacklog, TakesElapsedTimeOffAModelledPrompt) {
   EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 5s), 0);
 }
 
+TEST(PrefillBacklog, PromptsOfOneStepShareItsFloor) {
+  PrefillBacklog backlog;
+  const auto prompt_of_step = [] {
+    Prompt prompt = modelled(100, 1s);
+    prompt.step = 10s;
+    return prompt;
+  };
+  Prompt first = prompt_of_step();
+  Prompt second = prompt_of_step();
+  Prompt third = prompt_of_step();
+  backlog.add(first, kStart);
+  EXPECT_FALSE(backlog.line(kStart).open);  // who comes next is not in the step that runs
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart), 11);
+  backlog.add(second, kStart + 1s);
+  EXPECT_TRUE(backlog.line(kStart + 1s).open);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 1s), 10 + 11);
+  backlog.add(third, kStart + 1s);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 1s), 10 + 11 + 1);
+  backlog.remove(first, kStart + 11s);
+  EXPECT_FALSE(backlog.line(kStart + 11s).open);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 11s), 12);
+  Prompt fourth = prompt_of_step();
+  backlog.add(fourth, kStart + 11s);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 11s), 12 + 11);
+  for (Prompt* const prompt : {&second, &third, &fourth}) backlog.remove(*prompt, kStart + 30s);
+  EXPECT_DOUBLE_EQ(backlog.seconds(kStart + 30s), 0);
+}
+
 TEST(PrefillBacklog, NeverFallsBelowZero) {
   PrefillBacklog backlog;
   Prompt prompt = modelled(100, 10s);
