@@ -41,6 +41,13 @@ std::optional<std::uint64_t> computed_tokens(const std::optional<engine::Usage>&
 
 Error given_up() { return Error(Errc::EngineFailed, "the leg was given up"); }
 
+// The call keeps its worker, also where the run and the fleet have let go of it.
+awaitable<void> abort_leg(engine::UpstreamPool& pool, std::shared_ptr<const fleet::Worker> worker,
+                          engine::LegName name, std::string authorization) {
+  const engine::Target target{worker->id(), worker->spec().endpoint};
+  co_await engine::abort_request(pool, target, name, std::move(authorization));
+}
+
 // A leg beside the client's flow keeps the run alive until it has ended.
 awaitable<void> beside(std::shared_ptr<Run> run, awaitable<void> (Run::*leg)()) {
   co_await (run.get()->*leg)();
@@ -73,14 +80,14 @@ void Run::perform(Action action) {
       prefill_dropped_ = true;
       if (prefill_exchange_) {
         prefill_exchange_->drop();
-        abort(*prefill_worker_, prefill_name_);
+        abort(prefill_worker_, prefill_name_);
       }
       return;
     case Action::DropDecode:
       decode_dropped_ = true;
       if (decode_exchange_) {
         decode_exchange_->drop();
-        abort(decode_booking_.worker(), decode_name_);
+        abort(decode_booking_.shared_worker(), decode_name_);
       }
       return ring();
     case Action::SendRelease:
@@ -179,7 +186,7 @@ void Run::leave() {
   if (!machine_.ended()) {
     if (!gone_) gone_.emplace(Errc::ClientGone, "the request was given up");
     tell({Event::ClientGone});
-    if (decode_exchange_ && !decode_dropped_) abort(decode_booking_.worker(), decode_name_);
+    if (decode_exchange_ && !decode_dropped_) abort(decode_booking_.shared_worker(), decode_name_);
     // Nobody reads on, whatever would have been better.
     if (decode_exchange_) {
       using How = engine::DecodeEnd::How;
@@ -265,10 +272,9 @@ engine::LegName Run::name_leg(const fleet::Worker& worker) {
   return {.high = handoff_.random_(), .low = handoff_.random_()};
 }
 
-void Run::abort(const fleet::Worker& worker, engine::LegName name) {
+void Run::abort(std::shared_ptr<const fleet::Worker> worker, engine::LegName name) {
   if (!name) return;
-  handoff_.tasks_.spawn(engine::abort_request(handoff_.pool_, {worker.id(), worker.spec().endpoint},
-                                              name, authorization_));
+  handoff_.tasks_.spawn(abort_leg(handoff_.pool_, std::move(worker), name, authorization_));
 }
 
 std::string Run::signature(model::HandoffMode mode, const engine::HandoffTicket& ticket,
@@ -452,7 +458,7 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
   leading_ = {};
   const Failure failure = judge(error);
   if (!prefill_dropped_) {
-    if (error.code() == Errc::EngineTimeout) abort(worker, prefill_name_);
+    if (error.code() == Errc::EngineTimeout) abort(prefill_worker_, prefill_name_);
     prefill_error_ = std::move(error);
     if (prefill_error_->code() != Errc::OutOfResources) selection_.prefill_failed(worker);
     log_failure("prefill", worker, *prefill_error_);
@@ -503,7 +509,8 @@ void Run::decode_failed(Error error, std::string error_type) {
   if (!decode_dropped_) {
     decode_error_ = std::move(error);
     fleet::Worker& worker = decode_booking_.worker();
-    if (decode_error_->code() == Errc::EngineTimeout) abort(worker, decode_name_);
+    if (decode_error_->code() == Errc::EngineTimeout)
+      abort(decode_booking_.shared_worker(), decode_name_);
     log_failure("decode", worker, *decode_error_);
     // What may be another's fault, or the request's own, counts once.
     if (!selection_.blame().suspects_decode(worker.id())) count_failure(worker, *decode_error_);

@@ -99,7 +99,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::string signature(model::HandoffMode mode, const engine::HandoffTicket& ticket,
                         const engine::PrefillOutcome& outcome) const;
   // Has the worker stop a leg that was given up.
-  void abort(const fleet::Worker& worker, engine::LegName name);
+  void abort(std::shared_ptr<const fleet::Worker> worker, engine::LegName name);
 
   void begin_attempt();
   awaitable<void> choose_prefill();

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
 #include <type_traits>
 
 namespace baton::handoff {
@@ -335,6 +337,27 @@ TEST_F(Abandoned, AnSglangPrefillIsNotLeftWaitingForAPartnerThatWillNotCome) {
     EXPECT_EQ(rid_in(engine->aborts()[0].body).size(), 32U);
   }
   EXPECT_NE(rid_in(prefill.aborts()[0].body), rid_in(decode.aborts()[0].body));
+}
+
+// Nothing counts on the worker any more, and its address is still needed.
+TEST_F(Abandoned, AWorkerThatLeavesTheFleetIsKeptUntilItsLegIsAborted) {
+  const FakeEngine slow(waits_to_be_dropped());
+  serve(Engine::Sglang, {{Role::Aggregated, slow.endpoint()}});
+  begin(Api::Completions, kRequest);
+  run_until([&] { return slow.requests().size() == 1; });
+  const std::weak_ptr<fleet::Worker> leaving = fleet->find_worker(slow.endpoint().to_string());
+  leave();
+  fleet->configure({});
+  expect_client_gone();
+  answer.reset();
+  trail = {};
+  for (int i = 0; i < 100; ++i) decisions.open(std::to_string(i), "m", 0);  // why it was chosen
+  run_until([&] {
+    fleet->sweep();
+    return leaving.expired();
+  });
+  EXPECT_EQ(slow.aborts().size(), 1U);
+  wait_for_legs();
 }
 
 TEST_F(Abandoned, AnAnswerLetGoBeforeItBeganEndsBothLegs) {
