@@ -142,6 +142,12 @@ CLI::App* add_command(CLI::App& app, Options& options) {
                   "Where /health makes a token: how often it looks for it; SGLang's own is 1000")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  sim->add_option(
+         "--keep-alive-ms", options.keep_alive_ms,
+         "Closes a connection after so long without its next request; real ones: 5000; 0 = "
+         "never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   sim->add_option("--disconnect-ms", options.disconnect_ms,
                   "SGLang: how long it goes on for a client that has gone; its own is up to 4000")
       ->check(CLI::NonNegativeNumber)

@@ -4,6 +4,8 @@
 
 #include "net/await.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -22,6 +24,7 @@ namespace {
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
+using asio::experimental::awaitable_operators::operator||;
 
 constexpr std::uint64_t kBodyLimit = 256U << 20U;
 constexpr std::uint32_t kHeaderLimit = 64U << 10U;
@@ -166,6 +169,14 @@ asio::awaitable<bool> Connection::write(std::string_view bytes) {
 asio::awaitable<bool> Connection::end_stream() {
   if (!chunked_) co_return true;
   co_return co_await write("0\r\n\r\n");
+}
+
+asio::awaitable<bool> Connection::heard_within(std::chrono::nanoseconds patience) {
+  if (reader_->buffer.size() > 0) co_return true;
+  asio::steady_timer timer(socket_.get_executor(), patience);
+  const auto first = co_await (socket_.async_wait(asio::ip::tcp::socket::wait_read, net::kAwait) ||
+                               timer.async_wait(net::kAwait));
+  co_return first.index() == 0;
 }
 
 asio::awaitable<void> Connection::until_closed() {

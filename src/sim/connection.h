@@ -5,6 +5,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -64,6 +65,8 @@ class Connection {
   boost::asio::awaitable<bool> write(std::string_view bytes);
   boost::asio::awaitable<bool> end_stream();
 
+  // Whether the next request begins to arrive, or the connection ends, within that time.
+  boost::asio::awaitable<bool> heard_within(std::chrono::nanoseconds patience);
   // Returns when the peer has gone; what it sends meanwhile is kept for the next request.
   boost::asio::awaitable<void> until_closed();
 

@@ -85,7 +85,8 @@ struct Options {
   bool multimodal = false;  // vLLM, SGLang: takes parts that are no text, and leaves them out
   std::uint32_t stream_interval = 1;  // vLLM: tokens to a chunk, but for the first and the last
   double health_poll_ms = 1;          // how often a health check looks for the token it made
-  double disconnect_ms = 0;           // SGLang: until it stops a request whose client has gone
+  double keep_alive_ms = 0;  // how long a connection waits for its next request; 0: for ever
+  double disconnect_ms = 0;  // SGLang: until it stops a request whose client has gone
   bool has_control = false;
   std::uint16_t control_port = 0;
   std::string control_ready_file;

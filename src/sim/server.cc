@@ -167,8 +167,15 @@ asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
   while (auto request = co_await connection.read_request()) {
     connection.set_headers(usual_headers(options_.engine, request->header("origin")));
     co_await answer(connection, *request, door);
-    if (!connection.keep_alive()) break;
+    if (!connection.keep_alive() || !co_await stays_open(connection, door)) break;
   }
+}
+
+// As uvicorn has it. A peer that fetches blocks is silent while they move.
+asio::awaitable<bool> Server::stays_open(Connection& connection, Door door) {
+  if (options_.keep_alive_ms == 0 || door == Door::Control || transfers_.contains(&connection))
+    co_return true;
+  co_return co_await connection.heard_within(from_ms(options_.keep_alive_ms));
 }
 
 void Server::give_up_transfer(const Connection& connection) {

@@ -60,6 +60,7 @@ class Server {
   Result<void> open(Acceptor& acceptor, std::uint16_t& port);
   boost::asio::awaitable<void> accept(Acceptor& acceptor, Door door);
   boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket, Door door);
+  boost::asio::awaitable<bool> stays_open(Connection& connection, Door door);
   boost::asio::awaitable<void> answer(Connection& connection, const HttpRequest& request,
                                       Door door);
   boost::asio::awaitable<bool> answer_bootstrap(Connection& connection, const HttpRequest& request);

@@ -24,6 +24,22 @@ class ServerTest : public Loopback {
   }
 };
 
+TEST_F(ServerTest, ClosesAConnectionThatIsSilentForTooLongBetweenTwoRequests) {
+  Options options = worker(Engine::Vllm);
+  options.keep_alive_ms = 20;
+  const Server& server = start(options);
+  run([&]() -> Task {
+    auto socket = co_await open_chat(server, {{"max_tokens", 2}});
+    std::string answer;
+    // It ends by itself, though the client asked for no end.
+    const auto [error, size] =
+        co_await boost::asio::async_read(socket, boost::asio::dynamic_buffer(answer), net::kAwait);
+    EXPECT_EQ(error, boost::asio::error::eof);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK"));
+    EXPECT_EQ(answer.find("connection: close"), std::string::npos);
+  });
+}
+
 TEST_F(ServerTest, AnswersTheKnownTextStreamedOrNot) {
   for (const Engine engine : {Engine::Vllm, Engine::Sglang, Engine::Trtllm}) {
     start(worker(engine));
