@@ -69,9 +69,13 @@ export function readStream(text) {
 }
 
 function readChoice(stream, { index, text, delta, finish_reason: finish, token_ids: ids }) {
-  const choice = (stream.choices[index] ??= { text: '', finishes: [], roles: 0, tokenIds: [] });
+  const choice = (stream.choices[index] ??= { text: '', finishes: [], roles: 0, tokenIds: [], call: { name: '', arguments: '' } });
   choice.text += text ?? delta?.content ?? '';
   if (delta?.role) ++choice.roles;
+  for (const { function: part } of delta?.tool_calls ?? []) {
+    choice.call.name += part.name ?? '';
+    choice.call.arguments += part.arguments ?? '';
+  }
   if (finish) choice.finishes.push(finish);
   if (ids) choice.tokenIds.push(...ids);
 }

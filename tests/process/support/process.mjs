@@ -23,6 +23,11 @@ export async function until(what, condition, within = 30_000, every = 5) {
   }
 }
 
+export async function residentBytes(pid) {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) * 1024;
+}
+
 /** Fails with `what` when the promise takes longer than `within` ms: nothing under test may hang. */
 export function inTime(what, promise, within = 30_000) {
   let timer;

@@ -53,7 +53,7 @@ class Scenario {
 
   #tell() {
     for (const { name, stderr, stdout, exited } of this.processes) {
-      if (!stderr && !stdout) continue;
+      if ((!stderr && !stdout) || exited?.signal === 'SIGKILL') continue; // the test killed it
       console.error(`--- ${name} (${JSON.stringify(exited)})\n${(stdout + stderr).slice(-TAIL_BYTES)}`);
     }
   }
