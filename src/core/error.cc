@@ -35,7 +35,7 @@ constexpr std::array kTable{
               "The worker cannot be changed on the admin address: it is announced elsewhere, it is leaving, or another "
               "one has its name. The message says where and what to do."},
     ErrorInfo{Errc::PayloadTooLarge, 413, "invalid_request_error", "payload_too_large", Fault::Client, false,
-              "The request body is larger than `limits.body_bytes`."},
+              "The request body is larger than `limits.body_bytes`, or than a fifth of `limits.memory`."},
     ErrorInfo{Errc::HeadersTooLarge, 431, "invalid_request_error", "headers_too_large", Fault::Client, false,
               "The request head is larger than `limits.header_bytes`."},
     ErrorInfo{Errc::ExpectationFailed, 417, "invalid_request_error", "expectation_failed", Fault::Client, false,
@@ -47,7 +47,7 @@ constexpr std::array kTable{
               "although the policy is `direct`. The message names the header or field."},
     ErrorInfo{Errc::EngineRejected, 400, "invalid_request_error", "engine_rejected", Fault::Client, false,
               "The engine refused the request as wrong. The client gets its 4xx status, its content type and its "
-              "body, byte for byte; this shape only where the engine said nothing, or the answer has begun. "
+              "body, byte for byte; this shape only where the engine said nothing or more than 1 MiB, or the answer has begun. "
               "Other 4xx are not the client's: see `engine_unauthorized`, `engine_overloaded`, `engine_failed`."},
     ErrorInfo{Errc::EngineUnauthorized, 502, "server_error", "engine_unauthorized", Fault::Engine, true,
               "The engine refused the key it was given (401, 403, 407): Baton's client sent a wrong one, or the "
@@ -104,6 +104,10 @@ constexpr std::array kTable{
     ErrorInfo{Errc::OutOfResources, 503, "overloaded_error", "out_of_resources", Fault::Us, false,
               "Baton or its machine has no descriptor, local port or memory of the kernel for a connection to a worker: "
               "raise `ulimit -n`, or lower `limits.connections`. No worker is blamed; `Retry-After` is one second."},
+    ErrorInfo{Errc::MemoryExhausted, 503, "overloaded_error", "memory_exhausted", Fault::Us, false,
+              "The bodies and whole answers that Baton holds have no room for more within `limits.memory`: for this body, "
+              "for what has to be made of it, or for the answer of its worker. Requests of up to 64 KiB and streams are "
+              "served all the same. No worker is blamed; `Retry-After` is one second."},
     ErrorInfo{Errc::RateLimited, 429, "rate_limit_error", "rate_limited", Fault::Client, false,
               "The client, by its API key or else its address, has as many connections or requests as it "
               "may have, or sends more of them a second (`limits.client_connections`, "

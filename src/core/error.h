@@ -48,6 +48,7 @@ enum class Errc {
   WorkersBusy,
   TooManyConnections,
   OutOfResources,
+  MemoryExhausted,
   RateLimited,
   ShuttingDown,
   ClientGone,

@@ -25,16 +25,17 @@ enum class Limit {
   ResponseBytes,  // limits.response_bytes
   ClientWrite,    // timeouts.client_write
   Descriptors,    // ulimit -n
+  Memory,         // limits.memory
 };
 
-inline constexpr std::size_t kLimits = static_cast<std::size_t>(Limit::Descriptors) + 1;
+inline constexpr std::size_t kLimits = static_cast<std::size_t>(Limit::Memory) + 1;
 
 // As metrics name them.
 constexpr std::string_view to_string(Limit limit) {
   constexpr std::array<std::string_view, kLimits> kNames{
       "connections",   "client_connections", "client_requests", "client_rate",  "header_bytes",
       "client_header", "body_bytes",         "client_body",     "json_members", "json_depth",
-      "field_bytes",   "response_bytes",     "client_write",    "descriptors"};
+      "field_bytes",   "response_bytes",     "client_write",    "descriptors",  "memory"};
   return kNames[static_cast<std::size_t>(limit)];
 }
 
