@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/memory_budget.h"
 #include "core/result.h"
 #include "wire/json_object.h"
 
@@ -17,9 +18,11 @@ namespace baton::engine {
 //   has sent it.
 class ClientBody {
  public:
-  static Result<std::shared_ptr<const ClientBody>> parse(std::string text) {
-    std::shared_ptr<ClientBody> body(new ClientBody(std::move(text)));
-    auto object = wire::JsonObject::parse(body->text_);
+  // `memory` covers the text and the reading of it.
+  static Result<std::shared_ptr<const ClientBody>> parse(std::string text,
+                                                         MemoryShare memory = {}) {
+    std::shared_ptr<ClientBody> body(new ClientBody(std::move(text), std::move(memory)));
+    auto object = wire::JsonObject::parse(body->text_, &body->memory_);
     if (!object) return fail(std::move(object.error()));
     body->object_ = std::move(*object);
     return body;
@@ -28,9 +31,14 @@ class ClientBody {
   ClientBody& operator=(const ClientBody&) = delete;
 
   const wire::JsonObject& object() const { return object_; }
+  // What the text, and what was made of it for the legs, has of the memory there is. Only for the
+  // thread that reads the request.
+  MemoryShare& memory() const { return memory_; }
 
  private:
-  explicit ClientBody(std::string text) : text_(std::move(text)) {}
+  ClientBody(std::string text, MemoryShare memory)
+      : memory_(std::move(memory)), text_(std::move(text)) {}
+  mutable MemoryShare memory_;  // given back after the text
   std::string text_;
   wire::JsonObject object_;
 };

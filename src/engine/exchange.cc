@@ -17,11 +17,13 @@ constexpr std::size_t kHeadBuffer = 2048;
 constexpr std::size_t kSmallestBuffer = 512;
 constexpr std::size_t kLargestBuffer = 32 * 1024;
 constexpr std::size_t kBufferStep = 4;
+// A whole answer is checked, and what the prefill knows is put into a copy.
+constexpr std::size_t kAnswerMemory = 4;
 
 }  // namespace
 
 Exchange::Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts)
-    : pool_(pool), target_(target), timeouts_(timeouts) {
+    : pool_(pool), target_(target), timeouts_(timeouts), memory_(pool.memory()) {
   pool_.add_holder(*this);
 }
 
@@ -150,6 +152,8 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
                                        limit))
                          .with_limit(Limit::ResponseBytes));
     }
+    if (!memory_.cover_work(whole.size() + piece->size(), kAnswerMemory))
+      co_return fail(no_memory_for("the worker's answer"));
     whole += *piece;
   }
 }

@@ -58,8 +58,10 @@ class Exchange final : private UpstreamPool::Holder {
   wire::Headers take_headers() { return std::move(upstream_->parser.head().headers); }
   // The next piece of the body, valid until the next call; empty at its end.
   awaitable<Result<std::string_view>> read();
-  // The whole body.
+  // The whole body. The exchange has the memory for it, and for what is made of it, until it ends.
   awaitable<Result<std::string>> read_all(std::size_t limit);
+  // For who keeps the answer longer.
+  MemoryShare take_memory() { return std::move(memory_); }
   // The request went to a kept connection first, which proved unusable: the worker may have begun
   // there.
   bool replayed() const { return replayed_after_.has_value(); }
@@ -92,6 +94,7 @@ class Exchange final : private UpstreamPool::Holder {
   ExchangeTimeouts timeouts_;
   Cancellation* connecting_ = nullptr;  // while a connection is being made
   std::unique_ptr<Upstream> upstream_;
+  MemoryShare memory_;  // of a whole answer
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // unread bytes of buffer_
   std::size_t end_ = 0;

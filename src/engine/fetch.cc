@@ -11,6 +11,12 @@
 #include <vector>
 
 namespace baton::engine {
+namespace {
+
+// An answer is parsed, and what it says kept beside it.
+constexpr std::size_t kFetchedMemory = 4;
+
+}  // namespace
 
 awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question question,
                                 ExchangeTimeouts timeouts, Cancellation* cancellation) {
@@ -40,6 +46,7 @@ awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question ques
     co_return failed(std::move(sent.error()));
 
   Answer answer;
+  answer.memory = MemoryShare(pool.memory());
   answer.status = exchange.head().status;
   if (const auto value = exchange.head().headers.find("retry-after")) answer.retry_after = *value;
   deadline.arm(timeouts.idle);
@@ -53,6 +60,8 @@ awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question ques
                                  target.endpoint.to_string(), question.method, question.path,
                                  question.largest_answer));
     }
+    if (!answer.memory.cover_work(answer.body.size() + piece->size(), kFetchedMemory))
+      co_return fail(no_memory_for("a worker's answer"));
     answer.body += *piece;
   }
 }

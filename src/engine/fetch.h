@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/cancellation.h"
+#include "core/memory_budget.h"
 #include "core/result.h"
 #include "engine/exchange.h"
 #include "engine/upstream_pool.h"
@@ -21,6 +22,7 @@ struct Answer {
   int status = 0;
   std::string body;
   std::optional<std::string> retry_after;
+  MemoryShare memory = {};  // of the body
 };
 
 // A request of Baton's own to a worker.

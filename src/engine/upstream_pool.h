@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/cancellation.h"
+#include "core/memory_budget.h"
 #include "core/result.h"
 #include "model/worker.h"
 #include "net/connection.h"
@@ -37,6 +38,7 @@ struct PoolOptions {
   std::size_t header_bytes;
   net::DescriptorBudget* descriptors = nullptr;  // null: as many as there are
   net::DescriptorUse use = net::DescriptorUse::Control;
+  MemoryBudget* memory = nullptr;  // of whole answers; null: they are not counted
 };
 
 // One connection to a worker with its reading state. The buffer is there only while an answer is
@@ -87,6 +89,7 @@ class UpstreamPool {
   void add_holder(Holder& holder) { holders_.push_back(holder); }
 
   net::Deadlines& deadlines() { return deadlines_; }
+  MemoryBudget* memory() const { return options_.memory; }
 
   // Lets go of idle connections that their worker has closed. Done every few seconds.
   void sweep();

@@ -19,7 +19,7 @@ awaitable<void> respond_metrics(Call call, std::string text) {
 
 awaitable<void> tell_route(pipeline::RouteQuery& query, Call call) {
   auto described = co_await query.describe(std::move(call.head.headers), std::move(call.body),
-                                           call.cancellation);
+                                           std::move(call.memory), call.cancellation);
   if (described) {
     co_await respond_json(std::move(call), 200, *std::move(described));
   } else {

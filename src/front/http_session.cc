@@ -84,6 +84,7 @@ awaitable<void> HttpSession::run() {
     const Next next = co_await read_request();
     more = next.route ? co_await dispatch(*next.route) : next.keep_alive;
     counted_.reset();
+    memory_.shrink(0);
   }
   co_await connection_.close();
 }
@@ -122,7 +123,7 @@ void HttpSession::give_way() {
 }
 
 awaitable<HttpSession::Next> HttpSession::read_request() {
-  parser_.emplace(wire::HttpLimits{context_.limits.header_bytes, context_.limits.body_bytes});
+  parser_.emplace(http_limits());
   if (auto problem = co_await read_head()) {
     if (problem->code() == Errc::ClientGone) co_return Next{};
     request_id_.clear();
@@ -169,6 +170,8 @@ Result<const Route*> HttpSession::admit() {
   if (head.headers.find("expect") && !head.expect_continue) {
     return fail(Errc::ExpectationFailed, "the only expectation understood is 100-continue");
   }
+  if (context_.memory && !context_.memory->has_room(head.content_length.value_or(0)))
+    return fail(no_memory_for("the request's body"));
   if (context_.clients && access == Access::Key) {
     const ClientId client = *key == 0 ? peer_.client : ClientId::of_key(*key);
     auto counted = context_.clients->admit(client, received_);
@@ -203,6 +206,14 @@ Result<std::size_t> HttpSession::admit(Access access) const {
                 "it as \"Authorization: Bearer KEY\"");
   }
   return 0;
+}
+
+wire::HttpLimits HttpSession::http_limits() const {
+  // One that can never be read need not come.
+  const std::size_t body =
+      context_.memory ? std::min(context_.limits.body_bytes, context_.memory->largest_body())
+                      : context_.limits.body_bytes;
+  return {.header_bytes = context_.limits.header_bytes, .body_bytes = body};
 }
 
 milliseconds HttpSession::at_most(milliseconds patience) const {
@@ -258,7 +269,8 @@ awaitable<void> HttpSession::start(const Route& route, HttpResponse& response,
             peer_.trusted,
             std::move(client_),
             response,
-            cancellation};
+            cancellation,
+            std::move(memory_)};
   parser_.reset();
   return route.handler(std::move(call));
 }
@@ -331,6 +343,7 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
   const auto start = steady_clock::now();
   std::size_t received = 0;
   std::vector<char> buffer;
+  memory_ = MemoryShare(context_.memory);
   while (true) {
     const auto [consumed, status] = parser_->feed(ahead_);
     ahead_.erase(0, consumed);
@@ -352,7 +365,17 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
     if (read.status != net::IoStatus::Ok) co_return Error(Errc::ClientGone, "");
     received += read.size;
     ahead_.assign(buffer.data(), read.size);
+    if (!memory_.cover(received)) {
+      give_up_body();
+      co_return no_memory_for("the request's body");
+    }
   }
+}
+
+// The others need not wait for the end of a refusal.
+void HttpSession::give_up_body() {
+  std::string().swap(parser_->body());
+  memory_.shrink(0);
 }
 
 HttpResponse::Manner HttpSession::manner() const {

@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "core/cancellation.h"
+#include "core/memory_budget.h"
 #include "core/result.h"
 #include "front/api_keys.h"
 #include "front/client_limits.h"
@@ -57,6 +58,7 @@ struct SessionContext {
   HttpMetrics& metrics;
   std::function<std::uint64_t()> random;
   ClientLimits* clients = nullptr;  // null: clients have no limits of their own
+  MemoryBudget* memory = nullptr;   // null: bodies are not counted
 };
 
 // Who is at the other end of a connection, as far as its address tells.
@@ -113,6 +115,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   // nullopt: it is there. ClientGone: there will be none.
   awaitable<std::optional<Error>> read_head();
   awaitable<std::optional<Error>> read_body();
+  void give_up_body();
   // Null where the answer is a list of methods.
   Result<const Route*> admit();
   // By which key; see ApiKeys::admit.
@@ -120,6 +123,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   // So long, or for as long as there is where the session is about to end.
   std::chrono::milliseconds at_most(std::chrono::milliseconds patience) const;
   bool is_hurried() const { return last_chance_ != std::chrono::steady_clock::time_point::max(); }
+  wire::HttpLimits http_limits() const;
   // Why nothing more of the request is waited for.
   Error too_late(Limit limit, std::string_view part) const;
   awaitable<bool> dispatch(const Route& route);
@@ -138,6 +142,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   std::string request_id_;
   std::string client_;             // by its key
   ClientLimits::Request counted_;  // the request being read or answered
+  MemoryShare memory_;             // of the body being read
   // When the request came, or else the connection.
   std::chrono::steady_clock::time_point received_ = std::chrono::steady_clock::now();
   // Once finish()ed: when a request must have arrived.

@@ -46,7 +46,8 @@ Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
                            .request_id = std::move(call.request_id),
                            .received = call.received,
                            .trusted = call.trusted,
-                           .client = std::move(call.client)});
+                           .client = std::move(call.client),
+                           .memory = std::move(call.memory)});
     return pipeline.serve(std::move(incoming), call.response, call.cancellation);
   };
 }

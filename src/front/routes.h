@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/cancellation.h"
+#include "core/memory_budget.h"
 #include "core/result.h"
 #include "pipeline/response_sink.h"
 #include "routing/trust.h"
@@ -30,6 +31,7 @@ struct Call {
   std::string client;        // which key it came with, never the key; empty: without one
   pipeline::ResponseSink& response;
   Cancellation& cancellation;
+  MemoryShare memory = {};  // has the body
 };
 
 // A coroutine that outlives the call, so it gets the call by value.

@@ -25,13 +25,19 @@
 namespace baton::front {
 namespace {
 
+// What a body takes while it is answered, in sizes of its own, where each byte of it is a token: the
+// ids as text, and the text of each. Of a detokenized text: itself, escaped, and both as they grow.
+constexpr std::size_t kToTellIds = 17;
+constexpr std::size_t kToTellTokens = 30;
+constexpr std::size_t kToTellText = 8;
+
 // The model that a request names, and how its prompts are made.
 struct Asked {
   std::shared_ptr<const prompt::Preprocessor> preprocessor;
   std::vector<prompt::Rules> rules;
   std::optional<std::uint64_t> max_model_len;  // of its workers
 };
-using Answer = Result<std::string> (*)(const Asked&, const wire::JsonObject&,
+using Answer = Result<std::string> (*)(const Asked&, const wire::JsonObject&, MemoryShare&,
                                        const std::stop_token&);
 
 Result<Asked> find_asked(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,
@@ -52,8 +58,14 @@ Result<Asked> find_asked(const fleet::Fleet& fleet, const pipeline::Tokenizers& 
                   .with_param("model"));
 }
 
-Result<std::string> tokenize(const Asked& asked, const wire::JsonObject& body,
+bool wants_token_strs(const wire::JsonObject& body) {
+  return body.find_bool("return_token_strs").value_or(false);
+}
+
+Result<std::string> tokenize(const Asked& asked, const wire::JsonObject& body, MemoryShare& memory,
                              const std::stop_token& stop) {
+  if (!memory.cover_work(body.text().size(), wants_token_strs(body) ? kToTellTokens : kToTellIds))
+    return fail(no_memory_for("tokenizing"));
   const prompt::Preprocessor& preprocessor = *asked.preprocessor;
   const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .stop = stop};
   if (!body.has("messages") && !body.has("prompt")) {
@@ -78,17 +90,21 @@ Result<std::string> tokenize(const Asked& asked, const wire::JsonObject& body,
   std::string json =
       fmt::format(R"({{"count":{},"max_model_len":{},"tokens":[{}],"token_strs":)", ids.size(),
                   longest ? std::to_string(*longest) : "null", fmt::join(ids, ","));
-  if (!body.find_bool("return_token_strs").value_or(false)) return json + "null}";
+  if (!wants_token_strs(body)) {
+    json += "null}";
+    return json;
+  }
   json += '[';
   for (const prompt::TokenId id : ids) {
     if (json.back() != '[') json += ',';
     json += wire::json_quote(preprocessor.tokenizer().token(id).value_or(""));
   }
-  return json + "]}";
+  json += "]}";
+  return json;
 }
 
 Result<std::string> detokenize(const Asked& asked, const wire::JsonObject& body,
-                               const std::stop_token&) {
+                               MemoryShare& memory, const std::stop_token&) {
   const prompt::Preprocessor& preprocessor = *asked.preprocessor;
   const auto list = body.find("tokens");
   if (!list || list->empty() || list->front() != '[') {
@@ -97,32 +113,44 @@ Result<std::string> detokenize(const Asked& asked, const wire::JsonObject& body,
   }
   const auto ids = prompt::token_ids_of(*list, "tokens");
   if (!ids) return fail(ids.error());
+  std::size_t text = 0;
   for (const prompt::TokenId id : *ids) {
-    if (preprocessor.tokenizer().token(id)) continue;
+    if (const auto token = preprocessor.tokenizer().token(id)) {
+      text += token->size();
+      continue;
+    }
     return fail(
         Error(Errc::InvalidRequest, fmt::format("\"tokens\": {} is beyond the vocabulary", id))
             .with_param("tokens"));
   }
-  return fmt::format(R"({{"prompt":{}}})", wire::json_quote(preprocessor.tokenizer().decode(
-                                               *ids, prompt::SkipSpecial::No)));
+  if (!memory.cover(MemoryBudget::kToRead * body.text().size() + kToTellText * text))
+    return fail(no_memory_for("detokenizing"));
+  std::string json = R"({"prompt":)";
+  json += wire::json_quote(preprocessor.tokenizer().decode(*ids, prompt::SkipSpecial::No));
+  json += '}';
+  return json;
 }
 
 // Reads the body and answers it, all of it on a CPU thread.
 Result<std::string> answer(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,
-                           std::string_view text, const std::stop_token& stop, Answer make) {
-  auto body = wire::JsonObject::parse(text);
+                           std::string_view text, MemoryShare& memory, const std::stop_token& stop,
+                           Answer make) {
+  if (!memory.cover_work(text.size(), MemoryBudget::kToRead))
+    return fail(no_memory_for("reading the request's body"));
+  auto body = wire::JsonObject::parse(text, &memory);
   if (!body) return fail(std::move(body.error()));
   auto asked = find_asked(fleet, tokenizers, *body);
   if (!asked) return fail(std::move(asked.error()));
-  return make(*asked, *body, stop);
+  return make(*asked, *body, memory, stop);
 }
 
 awaitable<void> serve(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,
                       net::CpuPool& cpu, pipeline::LimitRefusals& limits, Answer make, Call call) {
   std::stop_source stop;
   const Cancellation::Listener listener(call.cancellation, [&stop] { stop.request_stop(); });
-  auto made = co_await cpu.run([&fleet, &tokenizers, &body = call.body, token = stop.get_token(),
-                                make] { return answer(fleet, tokenizers, body, token, make); });
+  auto made = co_await cpu.run(
+      [&fleet, &tokenizers, &body = call.body, &memory = call.memory, token = stop.get_token(),
+       make] { return answer(fleet, tokenizers, body, memory, token, make); });
   if (made) {
     co_await respond_json(std::move(call), 200, *std::move(made));
   } else {

@@ -22,6 +22,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPrefillPatience{2'000};
+// It stays until the client has it. Engines quote the request where they refuse it.
+constexpr std::size_t kLongestRefusal = std::size_t{1} << 20;
 // vLLM's default: so long a prefill worker keeps blocks that nobody has come for.
 constexpr std::chrono::milliseconds kPushLease{30'000};
 
@@ -37,6 +39,11 @@ std::optional<std::uint64_t> computed_tokens(const std::optional<engine::Usage>&
   if (!usage || !usage->cached_tokens || usage->prompt_tokens < *usage->cached_tokens)
     return std::nullopt;
   return static_cast<std::uint64_t>(usage->prompt_tokens - *usage->cached_tokens);
+}
+
+// This process lacks something: that says nothing of the worker.
+bool is_own_fault(const Error& error) {
+  return error.code() == Errc::OutOfResources || error.code() == Errc::MemoryExhausted;
 }
 
 Error given_up() { return Error(Errc::EngineFailed, "the leg was given up"); }
@@ -332,6 +339,7 @@ awaitable<void> Run::prefill_leg() {
     prefill_sent();  // it may answer before it has taken all of the request
     tell({Event::PrefillAccepted});
     json = co_await exchange.read_all(handoff_.options_.response_bytes);
+    if (json) outcome_memory_ = exchange.take_memory();
   }
   prefill_exchange_ = nullptr;
   ring();  // for await_prefill()
@@ -449,7 +457,8 @@ awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worke
   if (!sent) co_return fail(std::move(sent.error()));
   // No engine means anything by another success, and a client would take it for a whole answer.
   if (exchange.head().status == wire::kOk) co_return Result<void>{};
-  auto refusal = co_await exchange.read_all(handoff_.options_.response_bytes);
+  auto refusal =
+      co_await exchange.read_all(std::min(handoff_.options_.response_bytes, kLongestRefusal));
   if (error_type && refusal) *error_type = engine::error_type_of(*refusal);
   co_return fail(engine::read_refusal(exchange.head(), std::move(refusal)));
 }
@@ -460,7 +469,7 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
   if (!prefill_dropped_) {
     if (error.code() == Errc::EngineTimeout) abort(prefill_worker_, prefill_name_);
     prefill_error_ = std::move(error);
-    if (prefill_error_->code() != Errc::OutOfResources) selection_.prefill_failed(worker);
+    if (!is_own_fault(*prefill_error_)) selection_.prefill_failed(worker);
     log_failure("prefill", worker, *prefill_error_);
     count_failure(worker, *prefill_error_);
     doubt_peer(*prefill_error_);
@@ -516,7 +525,7 @@ void Run::decode_failed(Error error, std::string error_type) {
     if (!selection_.blame().suspects_decode(worker.id())) count_failure(worker, *decode_error_);
     if (failure.either) {
       selection_.handoff_failed(worker, ticket_->peer.remembered);
-    } else if (decode_error_->code() != Errc::OutOfResources) {
+    } else if (!is_own_fault(*decode_error_)) {
       selection_.decode_failed(worker);
     }
   }

@@ -179,6 +179,7 @@ class Run : public std::enable_shared_from_this<Run> {
   engine::LegName decode_name_;
   std::string authorization_;  // to abort legs with, as they had it
   engine::PrefillOutcome outcome_;
+  MemoryShare outcome_memory_;  // of the answer that it is made of
   bool handed_off_ = false;
   bool streaming_ = false;
   bool prefill_sent_ = false;  // its worker has the request

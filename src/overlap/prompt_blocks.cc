@@ -20,6 +20,12 @@ PromptBlocks hash_prompt(const HashPlan& plan, std::span<const kvindex::TokenId>
   return blocks;
 }
 
+std::size_t PromptBlocks::bytes() const {
+  std::size_t bytes = 0;
+  for (const Hashes& one : by_shape) bytes += one.sequence.size() * sizeof(kvindex::SequenceHash);
+  return bytes;
+}
+
 std::size_t reusable_blocks(std::size_t tokens, kvindex::BlockShape shape) {
   const std::size_t kept_back = shape.bigram ? 2 : 1;
   return tokens < kept_back ? 0 : (tokens - kept_back) / shape.size;

@@ -30,6 +30,8 @@ struct PromptBlocks {
   bool salted = false;  // see PromptScope
   bool keyed = false;
   bool adapted = false;  // its model is an adapter, which old SGLang's events do not tell
+
+  std::size_t bytes() const;
 };
 
 // What sets a request's blocks apart from those of others with the same tokens.

@@ -27,6 +27,9 @@ namespace asio = boost::asio;
 
 using wire::kOk;
 
+// Whole answers are kept, and made into one.
+constexpr std::size_t kWholesMemory = 2;
+
 // Role. Wakes coroutines of one thread, one for each ring.
 class Bell {
  public:
@@ -47,12 +50,13 @@ class Bell {
 class Merger {
  public:
   Merger(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
-         std::size_t branches)
+         std::size_t branches, MemoryBudget* memory)
       : turn_(executor),
         ended_(executor),
         sink_(&sink),
         record_(&record),
         usages_(branches),
+        memory_(memory),
         wholes_(branches),
         running_(branches) {}
 
@@ -90,7 +94,13 @@ class Merger {
     record_->response_bytes += event.size();
     co_return co_await sink_->write(event);
   }
-  void keep(std::uint32_t branch, std::string_view body) { wholes_[branch] = body; }
+  Result<void> keep(std::uint32_t branch, std::string_view body) {
+    whole_bytes_ += body.size();
+    if (!memory_.cover_work(whole_bytes_, kWholesMemory))
+      return fail(no_memory_for("the answers of several workers"));
+    wholes_[branch] = body;
+    return {};
+  }
 
   void branch_ended(std::uint32_t branch, std::optional<Error> error) {
     if (error && !error_) {
@@ -145,7 +155,9 @@ class Merger {
   ResponseSink* sink_;  // null once closed
   RequestRecord* record_;
   std::vector<std::string> usages_;  // raw JSON, by branch
+  MemoryShare memory_;               // of wholes_, and of what is made of them
   std::vector<std::string> wholes_;
+  std::size_t whole_bytes_ = 0;
   std::size_t running_;
   bool busy_ = false;
   bool begun_ = false;
@@ -165,8 +177,7 @@ class BranchSink final : public ResponseSink {
   awaitable<Result<void>> respond(int, const wire::Headers& headers,
                                   std::string_view body) override {
     if (branch_ == 0) merger_.set_headers(headers);
-    merger_.keep(branch_, body);
-    co_return Result<void>{};
+    co_return merger_.keep(branch_, body);
   }
   awaitable<Result<void>> begin(int, const wire::Headers& headers) override {
     co_await merger_.take_turn();
@@ -197,8 +208,8 @@ class BranchSink final : public ResponseSink {
 // What the branches of a request share, until the last of them has ended.
 struct Gathering {
   Gathering(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
-            std::size_t branches)
-      : merger(executor, sink, record, branches), records(branches) {}
+            std::size_t branches, MemoryBudget* memory)
+      : merger(executor, sink, record, branches, memory), records(branches) {}
 
   Merger merger;
   Cancellation together;
@@ -248,7 +259,7 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
                                        Cancellation& cancellation) {
   const std::size_t count = fan_out.branches.size();
   const auto executor = co_await asio::this_coro::executor;
-  const auto all = std::make_shared<Gathering>(executor, sink, record, count);
+  const auto all = std::make_shared<Gathering>(executor, sink, record, count, fan_out.memory);
   Merger& merger = all->merger;
   const Cancellation::Listener listener(cancellation,
                                         [&] { all->together.request(cancellation.reason()); });

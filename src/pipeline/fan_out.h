@@ -32,6 +32,7 @@ struct FanOut {
   std::size_t choices_per_prompt;
   overlap::Caches& caches;
   PromptTokens tokens;  // of each prompt
+  MemoryBudget* memory = nullptr;
 };
 
 // Serves the branches side by side and brings them to the client as one answer. The first failure

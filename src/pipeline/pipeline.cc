@@ -130,7 +130,7 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
 
 awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
     std::unique_ptr<Incoming> incoming, RequestRecord& record, Cancellation& cancellation) {
-  auto body = co_await prompts_.read(std::move(incoming->body));
+  auto body = co_await prompts_.read(std::move(incoming->body), std::move(incoming->memory));
   if (!body) co_return fail(std::move(body.error()));
   Result<std::unique_ptr<Understood>> understood = nullptr;
   if (record.request_bytes <= PromptStep::kReadInPlace) {
@@ -144,6 +144,7 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
   const PerPrompt per_prompt = (*understood)->branches.empty() ? PerPrompt::No : PerPrompt::Yes;
   auto tokens = co_await prompts_.tokens(job, per_prompt, record, cancellation);
   if (!tokens) co_return fail(std::move(tokens.error()));
+  job.body->memory().shrink(record.request_bytes + tokens->bytes());
   job.prompt_tokens = estimated_tokens(record);
   job.send_token_ids = tokens->send;
   // Branches get their own; a question is answered for the first.
@@ -182,7 +183,7 @@ awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> un
   Delivery delivery = delivery_for(*understood);
   co_return co_await serve_branches(
       {handoff_, tasks_, std::move(understood->job), std::move(understood->branches),
-       understood->choices, caches_, std::move(understood->tokens)},
+       understood->choices, caches_, std::move(understood->tokens), options_.memory},
       std::move(delivery), sink, record, understood->metrics, cancellation);
 }
 

@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "core/cancellation.h"
+#include "core/memory_budget.h"
 #include "core/result.h"
 #include "engine/choice_merge.h"
 #include "engine/dialect.h"
@@ -37,6 +38,7 @@ struct Incoming {
   std::chrono::steady_clock::time_point received;
   routing::Trusted trusted;  // whether it may say which workers serve
   std::string client = {};   // which key it came with, never the key; empty: without one
+  MemoryShare memory = {};   // has the body
 };
 
 struct Options {
@@ -46,6 +48,7 @@ struct Options {
   bool tell_workers;                               // in response headers
   int overload_status;                             // 0: as the engine said
   std::vector<std::string> stripped_headers = {};  // of clients; no worker gets them
+  MemoryBudget* memory = nullptr;                  // of whole answers; null: they are not counted
 };
 
 // Role. The spine: takes a request from its body to the last byte of its answer.

@@ -28,6 +28,11 @@ using SharedBody = std::shared_ptr<const engine::ClientBody>;
 // another matter: it is tried in place with prompt::Effort::Little.
 constexpr std::size_t kTokenizedInPlace = std::size_t{4} * 1024;
 
+// What a body takes, in sizes of its own, while its prompt is made and becomes tokens: that much
+// where each byte is a token, or the messages are many and short.
+constexpr std::size_t kToTokenize = 13;
+constexpr std::string_view kNoMemory = "too little memory is left to tokenize it (limits.memory)";
+
 struct Made {
   PromptTokens tokens = {};
   std::size_t count = 0;
@@ -211,6 +216,13 @@ Made keep(const Task& task, const std::string& key, const std::vector<prompt::To
 
 }  // namespace
 
+std::size_t PromptTokens::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& text : json) bytes += text->size();
+  for (const auto& one : blocks) bytes += one->bytes();
+  return bytes;
+}
+
 std::uint64_t estimated_tokens(const RequestRecord& record) {
   constexpr std::size_t kBytesPerToken = 4;  // of most texts, about
   return record.prompt_length > 0 ? record.prompt_length
@@ -227,10 +239,14 @@ void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prom
   job.prompt_tokens = tokens.blocks[prompt]->tokens;
 }
 
-awaitable<Result<SharedBody>> PromptStep::read(std::string body) {
-  if (body.size() <= kReadInPlace) co_return engine::ClientBody::parse(std::move(body));
-  co_return co_await cpu_.run(
-      [text = std::move(body)]() mutable { return engine::ClientBody::parse(std::move(text)); });
+awaitable<Result<SharedBody>> PromptStep::read(std::string body, MemoryShare memory) {
+  if (body.size() <= kReadInPlace)
+    co_return engine::ClientBody::parse(std::move(body), std::move(memory));
+  if (!memory.cover_work(body.size(), MemoryBudget::kToRead))
+    co_return fail(no_memory_for("reading the request's body"));
+  co_return co_await cpu_.run([text = std::move(body), share = std::move(memory)]() mutable {
+    return engine::ClientBody::parse(std::move(text), std::move(share));
+  });
 }
 
 awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerPrompt per_prompt,
@@ -244,6 +260,12 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
     if (given) co_return std::move(*given);
   }
   if (!model) co_return PromptTokens{};
+  // Engines take text as well.
+  if (!job.body->memory().cover_work(job.body->object().text().size(), kToTokenize)) {
+    record.tokens = TokenSource::Failed;
+    record.tokens_reason = kNoMemory;
+    co_return PromptTokens{};
+  }
   const auto begun = RequestRecord::Clock::now();
   Result<PromptTokens> made = PromptTokens{};
   if (model->preprocessor) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/cancellation.h"
+#include "core/memory_budget.h"
 #include "core/result.h"
 #include "engine/client_body.h"
 #include "handoff/job.h"
@@ -35,6 +36,8 @@ struct PromptTokens {
   model::SendTokenIds send = model::SendTokenIds::Auto;
   // As caches have them, in the same number; empty where nobody knows.
   std::vector<std::shared_ptr<const overlap::PromptBlocks>> blocks = {};
+
+  std::size_t bytes() const;
 };
 
 enum class PerPrompt { No, Yes };
@@ -59,7 +62,9 @@ class PromptStep {
              EngineTokens engines)
       : tokenizers_(tokenizers), caches_(caches), cpu_(cpu), engines_(engines) {}
 
-  awaitable<Result<std::shared_ptr<const engine::ClientBody>>> read(std::string body);
+  // `memory` has the body; MemoryExhausted where there is not enough to read it.
+  awaitable<Result<std::shared_ptr<const engine::ClientBody>>> read(std::string body,
+                                                                    MemoryShare memory);
 
   // What `work` returns, made on another thread: for what goes through all of a long body.
   template <class Work>

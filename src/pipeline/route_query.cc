@@ -66,10 +66,11 @@ awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Rando
 }
 
 awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::string body,
+                                                    MemoryShare memory,
                                                     Cancellation& cancellation) {
   RequestRecord record;  // of a request that is not served: nobody reads it
   record.request_bytes = body.size();
-  auto parsed = co_await prompts_.read(std::move(body));
+  auto parsed = co_await prompts_.read(std::move(body), std::move(memory));
   if (!parsed) co_return fail(std::move(parsed.error()));
   const wire::JsonObject& object = (*parsed)->object();
   const std::string name = object.find_string("model").value_or("");

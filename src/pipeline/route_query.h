@@ -41,7 +41,7 @@ class RouteQuery {
 
   // Headers and body as a client would send them, asked by somebody whose word counts.
   awaitable<Result<std::string>> describe(wire::Headers headers, std::string body,
-                                          Cancellation& cancellation);
+                                          MemoryShare memory, Cancellation& cancellation);
 
  private:
   fleet::Fleet& fleet_;

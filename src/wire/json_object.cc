@@ -33,12 +33,12 @@ std::size_t end_before(std::string_view text, std::size_t place) {
 
 }  // namespace
 
-Result<JsonObject> JsonObject::parse(std::string_view text) {
+Result<JsonObject> JsonObject::parse(std::string_view text, MemoryShare* memory) {
   JsonObject object;
   object.text_ = text;
   bool complete = true;
-  auto valid =
-      validate_json_object(text, [&](Structure found) { complete = object.add_members(found); });
+  auto valid = validate_json_object(
+      text, [&](Structure found) { complete = object.add_members(found); }, memory);
   if (!valid) return fail(std::move(valid.error()));
   if (!complete) {
     return fail(Error(Errc::InvalidRequest,

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/memory_budget.h"
 #include "core/result.h"
 
 #include <cstddef>
@@ -28,8 +29,9 @@ class JsonObject {
   // Ten times what the largest of engines' own documents has.
   static constexpr std::size_t kMostMembers = 4096;
 
-  // An error where there are more members.
-  static Result<JsonObject> parse(std::string_view text);
+  // An error where there are more members. `memory` has what parsing takes of a text that is not sure
+  // to be valid at the first look; null: that is not counted.
+  static Result<JsonObject> parse(std::string_view text, MemoryShare* memory = nullptr);
   // The same for a part of a text that was validated already; nullopt where it is no object, or one
   // of more members. Requires: valid JSON, not empty.
   static std::optional<JsonObject> within(std::string_view text);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/memory_budget.h"
 #include "core/result.h"
 
 #include <cstddef>
@@ -20,7 +21,8 @@ Result<void> validate_json_object(std::string_view text);
 // object's structure is, in order. That is each bracket, comma and colon outside of strings, and the
 // first byte of each string, number and literal.
 using Structure = std::span<const std::uint32_t>;
-Result<void> validate_json_object(std::string_view text, const std::function<void(Structure)>& use);
+Result<void> validate_json_object(std::string_view text, const std::function<void(Structure)>& use,
+                                  MemoryShare* memory = nullptr);
 // The same for a value of any kind.
 Result<void> validate_json(std::string_view text);
 

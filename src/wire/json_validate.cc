@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
+#include "core/memory_budget.h"
 #include "wire/json_structure.h"
 #include "wire/json_text.h"
 
@@ -17,6 +18,7 @@ namespace {
 // simdjson holds four bytes per byte of text, and some fourteen where it has to parse it. Each thread
 // keeps that much for texts up to this size; larger ones pay for their own.
 constexpr std::size_t kKeptParserText = 256 * 1024;
+constexpr std::size_t kToParse = 14;
 
 // Finding the place of a fault needs a slower parser, so it is only done in texts up to this size.
 constexpr std::size_t kMaxLocatedText = 64 * 1024;
@@ -65,12 +67,13 @@ bool is_sure(simdjson::dom::parser& parser, std::string_view text) {
   return found == simdjson::SUCCESS && surely_valid(text, structure_of(parser));
 }
 
-simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view text,
-                                Wanted wanted) {
+simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view text, Wanted wanted,
+                                MemoryShare* memory) {
   if (is_sure(parser, text)) {
     const bool object = text[skip_space(text, 0)] == '{';
     return object || wanted == Wanted::Any ? simdjson::SUCCESS : simdjson::INCORRECT_TYPE;
   }
+  if (memory && !memory->cover_work(text.size(), kToParse)) return simdjson::MEMALLOC;
   simdjson::dom::element root;
   auto error = parser.parse(text.data(), text.size()).get(root);
   // simdjson also refuses numbers that fit no C++ type; an engine may well take them.
@@ -84,9 +87,10 @@ simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view 
 
 // Calls with the parser that has found the text to be as wanted.
 template <class Use>
-simdjson::error_code check(std::string_view text, Wanted wanted, Use use) {
+simdjson::error_code check(std::string_view text, Wanted wanted, Use use,
+                           MemoryShare* memory = nullptr) {
   const auto check_and_use = [&](simdjson::dom::parser& parser) {
-    const simdjson::error_code error = check_with(parser, text, wanted);
+    const simdjson::error_code error = check_with(parser, text, wanted, memory);
     if (!error) use(parser);
     return error;
   };
@@ -149,7 +153,6 @@ std::string_view explain(simdjson::error_code error) {
     case simdjson::N_ATOM_ERROR:
       return "a literal is neither true, false nor null";
     case simdjson::CAPACITY:
-    case simdjson::MEMALLOC:
       return "too large to be checked";
     default:
       return "the structure is malformed";
@@ -167,14 +170,16 @@ Error fault_in(std::string_view what, std::string_view text, simdjson::error_cod
 
 }  // namespace
 
-Result<void> validate_json_object(std::string_view text,
-                                  const std::function<void(Structure)>& use) {
+Result<void> validate_json_object(std::string_view text, const std::function<void(Structure)>& use,
+                                  MemoryShare* memory) {
   if (skip_space(text, 0) == text.size()) {
     return fail(Errc::InvalidJson, "request body is empty");
   }
-  const auto error = check(text, Wanted::Object,
-                           [&](const simdjson::dom::parser& parser) { use(structure_of(parser)); });
+  const auto error = check(
+      text, Wanted::Object, [&](const simdjson::dom::parser& parser) { use(structure_of(parser)); },
+      memory);
   if (!error) return {};
+  if (error == simdjson::MEMALLOC) return fail(no_memory_for("parsing the request's body"));
   if (error == simdjson::INCORRECT_TYPE) {
     return fail(Errc::InvalidJson, "request body must be a JSON object");
   }

@@ -14,8 +14,11 @@
 namespace baton::wire {
 namespace {
 
-// What a Content-Length may make us allocate before any byte of the body came.
-constexpr std::uint64_t kMaxReserve = 1024 * 1024;
+// What a Content-Length may make us allocate before any byte of the body came, and how much more
+// than what came it may at any time. Memory that was not written yet is none: the kernel gives it
+// when it is, so a length that is a lie costs nothing, and a long body is copied twice at most.
+constexpr std::uint64_t kFirstReserve = 1024 * 1024;
+constexpr std::uint64_t kReserveFactor = 16;
 
 }  // namespace
 
@@ -115,7 +118,7 @@ RequestParser::Progress RequestParser::Impl::begin_message(std::string_view text
   } else {
     body_left = head.content_length.value_or(0);
     if (body_left > limits.body_bytes) return refuse_size(consumed);
-    body.reserve(static_cast<std::size_t>(std::min(body_left, kMaxReserve)));
+    body.reserve(static_cast<std::size_t>(std::min(body_left, kFirstReserve)));
     phase = Phase::SizedBody;
   }
   return {consumed, ParseStatus::HeadDone};
@@ -124,6 +127,10 @@ RequestParser::Progress RequestParser::Impl::begin_message(std::string_view text
 RequestParser::Progress RequestParser::Impl::read_sized(std::string_view bytes) {
   const std::string_view taken =
       bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(body_left, bytes.size())));
+  if (taken.size() > body.capacity() - body.size()) {
+    const std::uint64_t more = std::max(kFirstReserve, body.size() * kReserveFactor);
+    body.reserve(body.size() + static_cast<std::size_t>(std::min(body_left, more)));
+  }
   body.append(taken);
   body_left -= taken.size();
   if (body_left > 0) return {taken.size(), ParseStatus::NeedMore};

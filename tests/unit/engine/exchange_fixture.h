@@ -20,11 +20,13 @@ struct ExchangeFixture : test::IoFixture {
       "POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n";
   static constexpr std::size_t kIdleLimit = 2;
 
+  MemoryBudget memory{std::size_t{16} << 20U};
   UpstreamPool pool{io,
                     deadlines,
                     {.connect_timeout = std::chrono::seconds(5),
                      .idle_per_worker = kIdleLimit,
-                     .header_bytes = 16 * 1024}};
+                     .header_bytes = 16 * 1024,
+                     .memory = &memory}};
   ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5), .idle = std::chrono::seconds(5)};
   std::vector<std::string_view> body{"bo", "dy"};
 };

@@ -61,6 +61,52 @@ struct ExchangeTest : ExchangeFixture {
   bool ended = false;
 };
 
+TEST_F(ExchangeTest, AWholeAnswerNeedsRoomInMemory) {
+  const std::string text(200'000, 'x');
+  const FakeEngine worker(test::always(response(200, text)));
+  {
+    MemoryShare others(&memory);
+    ASSERT_TRUE(others.cover(memory.limit() - 300'000));
+    const auto refused = ask(worker);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::MemoryExhausted);
+    EXPECT_EQ(memory.used(), others.held());
+    EXPECT_EQ(pool.idle_count(), 0U) << "its answer was not read to the end";
+  }
+  EXPECT_EQ(ask(worker), text);
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(ExchangeTest, AnAnswerThatIsKeptLongerKeepsItsMemory) {
+  const FakeEngine worker(test::always(response(200, std::string(200'000, 'x'))));
+  begin(worker.endpoint());
+  run_until([this] { return answer.has_value(); });
+  EXPECT_GE(memory.used(), 200'000U);
+  const MemoryShare kept = exchange->take_memory();
+  exchange.reset();
+  EXPECT_EQ(memory.used(), kept.held());
+  EXPECT_GE(kept.held(), 200'000U);
+}
+
+TEST_F(ExchangeTest, AStreamNeedsNoRoom) {
+  const FakeEngine worker(test::always(response(200, std::string(200'000, 'x'))));
+  MemoryShare others(&memory);
+  ASSERT_TRUE(others.cover(memory.limit()));
+  target = worker.endpoint();
+  std::size_t bytes = 0;
+  run([&]() -> awaitable<void> {
+    Exchange once(pool, {id, target}, timeouts);
+    const auto taken = co_await once.send(kHead, body);
+    EXPECT_TRUE(taken);
+    while (true) {
+      const auto piece = co_await once.read();
+      if (!piece || piece->empty()) co_return;
+      bytes += piece->size();
+    }
+  });
+  EXPECT_EQ(bytes, 200'000U);
+}
+
 TEST_F(ExchangeTest, SendsHeadAndBodyAndReadsTheAnswer) {
   const FakeEngine worker(test::always(response(200, "hello", "X-A: b\r\n")));
   EXPECT_EQ(ask(worker).value(), "hello");

@@ -44,6 +44,25 @@ TEST_F(FetchTest, GivesStatusAndBodyWhateverTheStatus) {
   EXPECT_EQ(pool.idle_count(), 1U);
 }
 
+TEST_F(FetchTest, ALongAnswerNeedsRoomInMemoryForAsLongAsItIsThere) {
+  const std::string text(200'000, 'x');
+  const FakeEngine engine(test::always(response(200, text)));
+  {
+    MemoryShare others(&memory);
+    ASSERT_TRUE(others.cover(memory.limit()));
+    const auto refused = ask(engine.endpoint(), {.path = "/a"});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::MemoryExhausted);
+  }
+  {
+    const auto answer = ask(engine.endpoint(), {.path = "/a"});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->body, text);
+    EXPECT_GE(memory.used(), text.size());
+  }
+  EXPECT_EQ(memory.used(), 0U);
+}
+
 TEST_F(FetchTest, ACancellationEndsItWhereverItIs) {
   constexpr ExchangeTimeouts kPatient{.first_byte = std::chrono::hours(1),
                                       .idle = std::chrono::hours(1)};

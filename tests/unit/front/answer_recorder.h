@@ -38,7 +38,7 @@ class AnswerRecorder final : public pipeline::ResponseSink {
 // Calls the handler of a route, as a session would.
 inline awaitable<void> call_route(const Routes& routes, std::string method, std::string target,
                                   std::string body, AnswerRecorder& answer,
-                                  wire::Headers headers = {}) {
+                                  wire::Headers headers = {}, MemoryBudget* memory = nullptr) {
   wire::RequestHead head;
   head.headers = std::move(headers);
   head.method = std::move(method);
@@ -52,8 +52,9 @@ inline awaitable<void> call_route(const Routes& routes, std::string method, std:
             .trusted = routing::Trusted::No,
             .client = {},
             .response = answer,
-            .cancellation = cancellation};
-  co_await route->handler(call);
+            .cancellation = cancellation,
+            .memory = MemoryShare(memory)};
+  co_await route->handler(std::move(call));
 }
 
 }  // namespace baton::front

@@ -83,7 +83,7 @@ struct HttpSessionBounds : test::IoFixture {
     co_await released.async_wait(net::kAwait);
     --held;
     release = nullptr;
-    co_await respond_json(call, 200, "held");
+    co_await respond_json(std::move(call), 200, "held");
   }
 
   static std::size_t count(std::string_view text) {
@@ -116,10 +116,17 @@ struct HttpSessionBounds : test::IoFixture {
   }
 
   Routes routes{
-      {{"POST", "/echo", Access::Key, [](Call call) { return respond_json(call, 200, call.body); }},
+      {{"POST", "/echo", Access::Key,
+        [](Call call) {
+          std::string body = call.body;
+          return respond_json(std::move(call), 200, std::move(body));
+        }},
        {"GET", "/much", Access::Key,
-        [](Call call) { return respond_json(call, 200, std::string(32 * 1024 * 1024, 'x')); }},
-       {"GET", "/open", Access::Open, [](Call call) { return respond_json(call, 200, "open"); }},
+        [](Call call) {
+          return respond_json(std::move(call), 200, std::string(32 * 1024 * 1024, 'x'));
+        }},
+       {"GET", "/open", Access::Open,
+        [](Call call) { return respond_json(std::move(call), 200, "open"); }},
        {"POST", "/hold", Access::Key, [this](Call call) { return hold(std::move(call)); }}}};
   std::vector<std::string> keys;
   config::ClientLimits limits;

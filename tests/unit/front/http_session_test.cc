@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace baton::front {
 namespace {
@@ -23,6 +24,8 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
+
+constexpr std::size_t kMemory = std::size_t{64} << 20U;
 
 // One session over loopback, with a few routes of its own.
 struct HttpSessionTest : test::IoFixture {
@@ -35,7 +38,8 @@ struct HttpSessionTest : test::IoFixture {
                                    .timeouts = timeouts,
                                    .trust = trust,
                                    .metrics = http_metrics,
-                                   .random = [this] { return ++draws; }});
+                                   .random = [this] { return ++draws; },
+                                   .memory = &memory});
     connection.emplace(std::move(near), deadlines);
     client.emplace(std::move(far));
     session.emplace(*connection, *context, Peer{trusted, loopback});
@@ -66,7 +70,8 @@ struct HttpSessionTest : test::IoFixture {
     hanging = false;
     if (!call.cancellation.requested()) co_return;
     reason = call.cancellation.reason().code();
-    co_await respond_error(call, call.cancellation.reason());
+    Error why = call.cancellation.reason();
+    co_await respond_error(std::move(call), std::move(why));
   }
 
   // What came, once that much of it has come.
@@ -94,15 +99,17 @@ struct HttpSessionTest : test::IoFixture {
     return http_metrics.refused[static_cast<std::size_t>(code)]->value();
   }
 
-  Routes routes{{{"POST", "/echo", Access::Key, [this](Call call) { return echo(call); }},
-                 {"GET", "/open", Access::Open, [this](Call call) { return echo(call); }},
-                 {"GET", "/own", Access::Operator, [this](Call call) { return echo(call); }},
-                 {"POST", "/hang", Access::Open, [this](Call call) { return hang(call); }}}};
+  Routes routes{
+      {{"POST", "/echo", Access::Key, [this](Call call) { return echo(std::move(call)); }},
+       {"GET", "/open", Access::Open, [this](Call call) { return echo(std::move(call)); }},
+       {"GET", "/own", Access::Operator, [this](Call call) { return echo(std::move(call)); }},
+       {"POST", "/hang", Access::Open, [this](Call call) { return hang(std::move(call)); }}}};
   config::Limits limits;
   config::Timeouts timeouts;
   config::Trust trust;
   telemetry::Registry registry;
   HttpMetrics http_metrics{registry};
+  MemoryBudget memory{kMemory};
   std::unique_ptr<ApiKeys> api_keys;
   std::optional<SessionContext> context;
   std::optional<net::Connection> connection;
@@ -246,6 +253,75 @@ TEST_F(HttpSessionTest, RefusesWhatIsTooLarge) {
   begin();
   client->send("GET /open HTTP/1.1\r\nHost: h\r\nX-Large: " + std::string(2000, 'x') + "\r\n\r\n");
   EXPECT_THAT(receive_until_end(), StartsWith("HTTP/1.1 431 Request Header Fields Too Large\r\n"));
+}
+
+TEST_F(HttpSessionTest, RefusesABodyThatHasNoRoomInMemoryByItsHead) {
+  MemoryShare others(&memory);
+  ASSERT_TRUE(others.cover(kMemory - 100'000));
+  begin();
+  client->send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n");
+  EXPECT_THAT(receive_until_end(), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(client->received(), HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_THAT(client->received(), HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(client->received(), HasSubstr("\"code\":\"memory_exhausted\""));
+  EXPECT_EQ(refused(Errc::MemoryExhausted), 1U);
+  EXPECT_EQ(memory.used(), others.held());
+}
+
+TEST_F(HttpSessionTest, RefusesABodyThatOutgrowsMemoryAndLetsGoOfIt) {
+  MemoryShare others(&memory);
+  begin();
+  client->send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n30000\r\n" +
+               std::string(100'000, 'x'));
+  run_until([&] { return memory.used() >= 100'000; });
+  ASSERT_TRUE(others.cover(kMemory - memory.used()));
+  client->send(std::string(90'000, 'x'));
+  run_until([&] { return count(client->received()) == 1; });
+  EXPECT_EQ(memory.used(), others.held()) << "before the client has closed";
+  EXPECT_THAT(receive_until_end(), HasSubstr("memory_exhausted"));
+}
+
+TEST_F(HttpSessionTest, AnswersShortRequestsWhereMemoryIsFull) {
+  MemoryShare others(&memory);
+  ASSERT_TRUE(others.cover(kMemory));
+  begin();
+  client->send(kEcho);
+  EXPECT_THAT(receive(1), StartsWith("HTTP/1.1 200 OK\r\n"));
+  const std::string body(MemoryBudget::kUncounted, 'x');
+  client->send(fmt::format("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{}",
+                           body.size(), body));
+  receive(2);
+  run_until([&] { return client->received().ends_with(body); });
+}
+
+TEST_F(HttpSessionTest, ABodyHasMemoryUntilItsRequestEnds) {
+  begin();
+  client->send("POST /hang HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n" +
+               std::string(100'000, 'x'));
+  run_until([&] { return memory.used() >= 100'000; });
+  client->send(std::string(100'000, 'x'));
+  run_until([&] { return hanging; });
+  EXPECT_GE(memory.used(), 190'000U);
+  session->stop(Error(Errc::ShuttingDown, "enough"));
+  run_until([&] { return ended; });
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(HttpSessionTest, ABodyThatIsGivenUpHalfWayGivesItsMemoryBack) {
+  begin();
+  client->send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n" +
+               std::string(100'000, 'x'));
+  run_until([&] { return memory.used() >= 100'000; });
+  client->close();
+  run_until([&] { return ended; });
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(HttpSessionTest, ABodyThatCouldNeverBeReadIsTooLarge) {
+  begin();
+  client->send(fmt::format("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n",
+                           memory.largest_body() + 1));
+  EXPECT_THAT(receive_until_end(), StartsWith("HTTP/1.1 413 Content Too Large\r\n"));
 }
 
 TEST_F(HttpSessionTest, RefusesWhatIsNoHttp) {

@@ -17,6 +17,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -74,7 +75,7 @@ struct ListenerTest : test::IoFixture {
   Routes routes{{{"GET", "/hello", Access::Open,
                   [this](Call call) {
                     trusted.push_back(call.trusted);
-                    return respond_json(call, 200, "hello");
+                    return respond_json(std::move(call), 200, "hello");
                   }},
                  {"GET", "/slow", Access::Open,
                   [this](Call call) -> awaitable<void> {
@@ -84,7 +85,7 @@ struct ListenerTest : test::IoFixture {
                     co_await until.async_wait(net::kAwait);
                   }},
                  {"GET", "/own", Access::Operator,
-                  [](Call call) { return respond_json(call, 200, "own"); }}}};
+                  [](Call call) { return respond_json(std::move(call), 200, "own"); }}}};
   std::vector<routing::Trusted> trusted;  // what was thought of each request
   int busy = 0;                           // requests that will not be answered
   ApiKeys keys{{}};

@@ -32,7 +32,9 @@ struct TokenizeApiTest : test::IoFixture {
   Json call(const std::string& path, const std::string& body) {
     if (!routes) start_router();
     answer = {};
-    run([&]() -> awaitable<void> { co_await call_route(*routes, "POST", path, body, answer); });
+    run([&]() -> awaitable<void> {
+      co_await call_route(*routes, "POST", path, body, answer, {}, &memory);
+    });
     return Json::parse(answer.body);
   }
   std::string refused(const std::string& path, const std::string& body, int status = 400) {
@@ -52,6 +54,7 @@ struct TokenizeApiTest : test::IoFixture {
   pipeline::LimitRefusals limits{metrics};
   std::optional<Routes> routes;
   AnswerRecorder answer;
+  MemoryBudget memory{std::size_t{8} << 20U};
 };
 
 TEST_F(TokenizeApiTest, TokenizesAPromptAsVllmWould) {
@@ -74,6 +77,19 @@ TEST_F(TokenizeApiTest, BringsTextBack) {
   EXPECT_EQ(call("/detokenize", R"({"model":"m","tokens":[257,256,32,195,164]})"),
             Json::parse(R"({"prompt":"<|user|>hi ä"})"));
   EXPECT_EQ(call("/detokenize", R"({"model":"m","tokens":[]})"), Json::parse(R"({"prompt":""})"));
+}
+
+TEST_F(TokenizeApiTest, RefusesWhatThereIsNoMemoryFor) {
+  const std::string prompt = R"({"model":"m","prompt":")" + std::string(400'000, 'x') + "\"";
+  EXPECT_EQ(call("/tokenize", prompt + "}")["count"], 400'001);
+  refused("/tokenize", prompt + R"(,"return_token_strs":true})", 503);
+  EXPECT_THAT(answer.body, HasSubstr("memory_exhausted"));
+  // Each token is written in four bytes and stands for eight.
+  std::string ids = "257";
+  for (int i = 0; i < 150'000; ++i) ids += ",257";
+  refused("/detokenize", R"({"model":"m","tokens":[)" + ids + "]}", 503);
+  EXPECT_THAT(answer.body, HasSubstr("memory_exhausted"));
+  EXPECT_EQ(memory.used(), 0U);
 }
 
 TEST_F(TokenizeApiTest, CountsQuestionsThatRunIntoALimit) {

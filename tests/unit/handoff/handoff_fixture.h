@@ -61,7 +61,7 @@ struct HandoffFixture : test::IoFixture {
         pool, tasks, tickets, [this] { return ++draws; }, metrics, decisions,
         Options{.timeouts = timeouts,
                 .grace = grace,
-                .response_bytes = 1024 * 1024,
+                .response_bytes = 2 * 1024 * 1024,
                 .release_for = release_for});
   }
   void serve(Engine engine, const std::vector<std::pair<Role, model::Endpoint>>& workers) {
@@ -148,11 +148,13 @@ struct HandoffFixture : test::IoFixture {
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   Counters counters{metrics, "m"};
   std::unique_ptr<fleet::Fleet> fleet;
+  MemoryBudget memory{std::size_t{64} << 20U};
   engine::UpstreamPool pool{io,
                             deadlines,
                             {.connect_timeout = std::chrono::seconds(5),
                              .idle_per_worker = 8,
-                             .header_bytes = 16 * 1024}};
+                             .header_bytes = 16 * 1024,
+                             .memory = &memory}};
   net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "a task threw"; }};
   TicketSource tickets{1'780'000'000'000, 1};
   DecisionLog decisions{100};

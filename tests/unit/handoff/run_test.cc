@@ -64,6 +64,46 @@ TEST_F(RunTest, NoWorkerIsBlamedWhereThisMachineHasNoDescriptors) {
   EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
 }
 
+TEST_F(RunTest, NoWorkerIsBlamedWhereItsAnswerHasNoRoomInMemory) {
+  const std::string filler(200'000, ' ');
+  const FakeEngine wordy(test::always(response(200, kKeptWithUsage + filler)));
+  serve_vllm({wordy.endpoint()}, {decode.endpoint()});
+  const auto before = worker(wordy.endpoint()).condition();
+  {
+    MemoryShare others(&memory);
+    ASSERT_TRUE(others.cover(memory.limit()));
+    ask(Api::Completions, kRequest);
+    ASSERT_FALSE(*answer);
+    EXPECT_EQ(failure(), Errc::MemoryExhausted);
+    EXPECT_TRUE(answer->error().retry_after());
+    wait_for_legs();
+    EXPECT_EQ(memory.used(), others.held());
+  }
+  EXPECT_EQ(worker(wordy.endpoint()).condition(), before);
+  EXPECT_EQ(worker(wordy.endpoint()).health().why(), "");
+  EXPECT_EQ(decode.requests().size(), 0U);
+  EXPECT_EQ(in_flight(), 0);
+  EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
+  answer.reset();
+  wait_for_legs();
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(RunTest, OfALongRefusalOnlyTheStatusIsPassedOn) {
+  const FakeEngine short_one(test::always(response(422, std::string(1'000'000, 'x'))));
+  const FakeEngine long_one(test::always(response(422, std::string(1'100'000, 'x'))));
+  serve_vllm({short_one.endpoint(), long_one.endpoint()}, {decode.endpoint()});
+  for (const std::size_t quoted : {std::size_t{1'000'000}, std::size_t{0}}) {
+    ask(Api::Completions, kRequest);
+    ASSERT_FALSE(*answer);
+    EXPECT_EQ(failure(), Errc::EngineRejected);
+    EXPECT_EQ(answer->error().http_status(), 422);
+    const auto& reply = answer->error().reply();
+    EXPECT_EQ(reply ? reply->body.size() : 0, quoted);
+    wait_for_legs();
+  }
+}
+
 TEST_F(RunTest, AFailedPrefillIsRepeatedOnAnotherWorkerUnderAnotherId) {
   const struct {
     const char* what;

@@ -70,8 +70,8 @@ struct FanOutTest : handoff::HandoffFixture {
                         .response_bytes = 1024 * 1024,
                         .tell_workers = false,
                         .continuity = {}};
-      FanOut fan_out{*handoff, tasks, wanted, branches, static_cast<std::size_t>(n),
-                     caches,   tokens};
+      FanOut fan_out{*handoff, tasks,  wanted, branches, static_cast<std::size_t>(n),
+                     caches,   tokens, &memory};
       result = co_await serve_branches(std::move(fan_out), std::move(delivery), sink, record,
                                        model_metrics, cancellation);
       ended = true;
@@ -191,6 +191,21 @@ TEST_F(FanOutTest, MergesWholeAnswers) {
   EXPECT_EQ(body["usage"]["prompt_tokens"], 9);
   EXPECT_EQ(body["usage"]["completion_tokens"], 6);
   EXPECT_EQ(record.usage->completion_tokens, 6);
+}
+
+TEST_F(FanOutTest, WholeAnswersNeedRoomInMemoryTogether) {
+  const std::string filler(150'000, 'x');
+  const FakeEngine decode(test::always(response(
+      200, R"({"choices":[{"index":0,"text":")" + filler + R"(","finish_reason":"stop"}]})")));
+  serve_with(decode);
+  MemoryShare others(&memory);
+  // One after the other could be read.
+  ASSERT_TRUE(others.cover(memory.limit() - 1'100'000));
+  request(R"({"model":"m","prompt":"p","n":3})");
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code(), Errc::MemoryExhausted);
+  wait_for_legs();
+  EXPECT_EQ(memory.used(), others.held());
 }
 
 TEST_F(FanOutTest, ABranchThatIsRefusedEndsAllWithThatErrorAtOnce) {

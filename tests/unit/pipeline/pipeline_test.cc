@@ -34,7 +34,8 @@ struct PipelineTest : handoff::HandoffFixture {
                                                   .response_bytes = 1024 * 1024,
                                                   .handoff_fields = handoff_fields,
                                                   .tell_workers = true,
-                                                  .overload_status = overload_status});
+                                                  .overload_status = overload_status,
+                                                  .memory = &memory});
   }
   void begin_request(Api api, std::string body) {
     ended = false;
@@ -47,7 +48,8 @@ struct PipelineTest : handoff::HandoffFixture {
                                               .body = body,
                                               .request_id = "id-1",
                                               .received = std::chrono::steady_clock::now(),
-                                              .trusted = trusted});
+                                              .trusted = trusted,
+                                              .memory = MemoryShare(&memory)});
       co_await pipeline->serve(std::move(incoming), sink, cancellation);
       ended = true;
     });
@@ -96,6 +98,71 @@ TEST_F(PipelineTest, AnswersWhole) {
   EXPECT_THAT(one.requests()[0].head, HasSubstr("Authorization: Bearer k\r\n"));
   EXPECT_THAT(one.requests()[0].head, HasSubstr("X-Request-Id: id-1\r\n"));
   EXPECT_EQ(request_line()["outcome"], "ok");
+}
+
+TEST_F(PipelineTest, ABodyThatThereIsNoMemoryToReadIsRefused) {
+  const FakeEngine one(
+      test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  const std::string body =
+      R"({"model":"m","messages":[],"x":")" + std::string(200'000, 'x') + "\"}";
+  {
+    MemoryShare others(&memory);
+    ASSERT_TRUE(others.cover(memory.limit() - 900'000));
+    request(Api::Chat, body);
+    EXPECT_EQ(sink.status, 503);
+    EXPECT_EQ(code(), "memory_exhausted");
+    EXPECT_EQ(sink.headers.find("retry-after"), "1");
+    EXPECT_EQ(request_line()["outcome"], "memory_exhausted");
+    EXPECT_EQ(one.requests().size(), 0U);
+    EXPECT_EQ(memory.used(), others.held());
+  }
+  request(Api::Chat, body);
+  EXPECT_EQ(one.requests().size(), 1U);
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST_F(PipelineTest, AWholeAnswerWithoutRoomIsRefusedAndAStreamGoesOn) {
+  const std::string whole = R"({"choices":[{"index":0,"finish_reason":"stop"}],"x":")" +
+                            std::string(200'000, 'x') + "\"}";
+  const std::string events =
+      "data: {\"choices\":[],\"x\":\"" + std::string(200'000, 'x') + "\"}\n\n" + kEvents;
+  const FakeEngine one([&](FakePeer& peer) {
+    while (const auto request = peer.read_request()) {
+      peer.write(request->body.contains("stream")
+                     ? response(200, events, "Content-Type: text/event-stream\r\n")
+                     : response(200, whole));
+    }
+  });
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  const auto before = worker(one.endpoint()).condition();
+  MemoryShare others(&memory);
+  ASSERT_TRUE(others.cover(memory.limit()));
+  request(Api::Chat, R"({"model":"m","messages":[]})");
+  EXPECT_EQ(code(), "memory_exhausted");
+  EXPECT_EQ(worker(one.endpoint()).condition(), before);
+  EXPECT_THAT(lines, Not(HasSubstr("leg_failed")));
+  sink.answers = sink.status = 0;
+  sink.body.clear();
+  request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
+  EXPECT_EQ(sink.body, events);
+}
+
+TEST_F(PipelineTest, ABodyHasItsMemoryUntilTheFirstToken) {
+  FakeEngine one(
+      handoff::answers_when_told(response(200, kEvents, "Content-Type: text/event-stream\r\n")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  sink.be_slow();
+  begin_request(Api::Completions,
+                R"({"model":"m","stream":true,"prompt":")" + std::string(200'000, 'x') + "\"}");
+  run_until([&] { return one.requests().size() == 1; });
+  EXPECT_GE(memory.used(), 200'000U);
+  EXPECT_LT(memory.used(), 400'000U) << "what reading took is given back";
+  one.proceed();
+  run_until([&] { return sink.writes > 0; });
+  EXPECT_EQ(memory.used(), 0U);
+  sink.take();
+  run_until([this] { return ended; });
 }
 
 TEST_F(PipelineTest, AnswersAsAStream) {

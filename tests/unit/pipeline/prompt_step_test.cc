@@ -417,10 +417,27 @@ TEST_F(PromptStepTest, AnEngineThatDoesNotKnowCostsNobodyTheRequest) {
   EXPECT_EQ(record.tokens, TokenSource::Failed);
 }
 
+TEST_F(PromptStepTest, WithoutTheMemoryToTokenizeItALongPromptGoesOnAsText) {
+  configure(local());
+  MemoryShare others(&memory);
+  ASSERT_TRUE(others.cover(memory.limit() - 1'100'000));
+  const std::string body = R"({"model":"m","prompt":")" + std::string(200'000, 'x') + "\"}";
+  start([&]() -> awaitable<void> {
+    handoff::Job wanted = job(Api::Completions, "{}");
+    wanted.body = (co_await step.read(body, MemoryShare(&memory))).value();
+    got.emplace(co_await step.tokens(wanted, PerPrompt::No, record, cancellation));
+  });
+  run_until([this] { return got.has_value(); });
+  ASSERT_TRUE(*got);
+  EXPECT_THAT(json(), IsEmpty());
+  EXPECT_EQ(record.tokens, TokenSource::Failed);
+  EXPECT_THAT(record.tokens_reason, HasSubstr("memory"));
+}
+
 TEST_F(PromptStepTest, ALongBodyThatIsNoJsonIsRefusedAllTheSame) {
   std::optional<Errc> code;
   start([&]() -> awaitable<void> {
-    auto read = co_await step.read("{\"prompt\":\"" + std::string(200'000, 'x'));
+    auto read = co_await step.read("{\"prompt\":\"" + std::string(200'000, 'x'), {});
     code = read.error().code();
   });
   run_until([&] { return code.has_value(); });

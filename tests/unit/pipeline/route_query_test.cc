@@ -37,7 +37,7 @@ struct RouteQueryTest : handoff::HandoffFixture {
     RouteQuery query(*fleet, caches, prompts, ledger, random);
     std::optional<Result<std::string>> described;
     run([&]() -> awaitable<void> {
-      described.emplace(co_await query.describe(headers, body, cancellation));
+      described.emplace(co_await query.describe(headers, body, {}, cancellation));
     });
     return *std::move(described);
   }

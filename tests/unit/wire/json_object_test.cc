@@ -201,6 +201,19 @@ TEST(JsonObject, LimitsDepth) {
   EXPECT_THAT(refusal(std::string(500000, '[')), HasSubstr("not valid JSON"));
 }
 
+TEST(JsonObject, ParsesWhatIsNotSureOnlyWhereThereIsMemoryForIt) {
+  const std::string bad = "{\"a\":[" + std::string(300'000, '1') + ",!]}";
+  const std::string good = "{\"a\":[" + std::string(300'000, '1') + "]}";
+  MemoryBudget small(std::size_t{1} << 20U);
+  MemoryShare share(&small);
+  EXPECT_TRUE(JsonObject::parse(good, &share));
+  EXPECT_EQ(JsonObject::parse(bad, &share).error().code(), Errc::MemoryExhausted);
+  MemoryBudget large(std::size_t{64} << 20U);
+  MemoryShare enough(&large);
+  EXPECT_EQ(JsonObject::parse(bad, &enough).error().code(), Errc::InvalidJson);
+  EXPECT_GT(enough.held(), bad.size());
+}
+
 TEST(JsonObject, TakesEightMebibytesOfMessages) {
   std::string text = R"({"model":"m","messages":[)";
   while (text.size() < 8U * 1024 * 1024) {

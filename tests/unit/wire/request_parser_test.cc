@@ -405,6 +405,21 @@ TEST(RequestParser, DoesNotReserveWhatAHeaderMerelyClaims) {
   EXPECT_LE(parser.body().capacity(), 2U * 1024 * 1024);
 }
 
+TEST(RequestParser, ReservesInProportionToWhatCame) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  RequestParser parser({.header_bytes = 4096, .body_bytes = std::size_t{1} << 40});
+  EXPECT_EQ(parser.feed(post("Content-Length: 1000000000000\r\n")).status, ParseStatus::HeadDone);
+  const std::string part(kMiB, 'x');
+  std::size_t moves = 0;
+  for (int i = 0; i < 40; ++i) {
+    const char* const before = parser.body().data();
+    EXPECT_EQ(parser.feed(part).status, ParseStatus::NeedMore);
+    if (parser.body().data() != before) ++moves;
+    EXPECT_LE(parser.body().capacity(), 17 * parser.body().size() + 2 * kMiB);
+  }
+  EXPECT_LE(moves, 3U) << "a long body is not copied again and again";
+}
+
 TEST(RequestParser, GivesMemoryBackBetweenRequests) {
   RequestParser parser({.header_bytes = 4096, .body_bytes = 1 << 20});
   const std::string bytes = post("Content-Length: 500000\r\n", std::string(500000, 'x'));
