@@ -17,12 +17,14 @@
 namespace baton::app {
 namespace {
 
-engine::PoolOptions pool_options(const config::Config& config, net::DescriptorBudget& descriptors) {
+engine::PoolOptions pool_options(Services& services) {
+  const config::Config& config = services.config;
   return {.connect_timeout = config.timeouts.connect,
           .idle_per_worker = config.limits.idle_upstreams,
           .header_bytes = config.limits.header_bytes,
-          .descriptors = &descriptors,
-          .use = net::DescriptorUse::Requests};
+          .descriptors = &services.descriptors,
+          .use = net::DescriptorUse::Requests,
+          .memory = &services.memory};
 }
 
 handoff::Options handoff_options(const config::Config& config, telemetry::Logger& log) {
@@ -34,7 +36,8 @@ handoff::Options handoff_options(const config::Config& config, telemetry::Logger
           .trtllm_auth = config.trtllm_auth};
 }
 
-pipeline::Options pipeline_options(const config::Config& config) {
+pipeline::Options pipeline_options(Services& services) {
+  const config::Config& config = services.config;
   // With keys of our own, what the client sends as Authorization is ours and not the engines'
   // business.
   return {.forward_authorization = config.api_keys.empty() ? pipeline::ForwardAuthorization::Yes
@@ -43,7 +46,8 @@ pipeline::Options pipeline_options(const config::Config& config) {
           .handoff_fields = config.client_handoff_fields,
           .tell_workers = config.response_headers,
           .overload_status = config.overload_status,
-          .stripped_headers = config.strip_client_headers};
+          .stripped_headers = config.strip_client_headers,
+          .memory = &services.memory};
 }
 
 std::vector<front::Route> client_routes(pipeline::Pipeline& pipeline, Services& services) {
@@ -66,14 +70,14 @@ IoThread::IoThread(Services& services)
              services.loop_lag.observe(std::chrono::duration<double>(late).count());
            }),
       tasks_(io_, [&services](std::exception_ptr thrown) { services.report(thrown); }),
-      pool_(io_, deadlines_, pool_options(services.config, services.descriptors)),
+      pool_(io_, deadlines_, pool_options(services)),
       handoff_(
           pool_, tasks_, services.tickets, [this] { return random_(); }, services.metrics,
           services.decisions, handoff_options(services.config, services.log)),
       prompts_(services.tokenizers, services.caches, services.cpu,
                pipeline::EngineTokens(pool_, services.config.limits.response_bytes, &services.log)),
       pipeline_(services.fleet, services.caches, prompts_, handoff_, tasks_, services.ledger,
-                pipeline_options(services.config)),
+                pipeline_options(services)),
       routes_(client_routes(pipeline_, services)) {}
 
 IoThread::~IoThread() {
@@ -101,7 +105,8 @@ void IoThread::listen(boost::asio::ip::tcp::acceptor acceptor) {
                             .trust = config.trust,
                             .metrics = services_.http_metrics,
                             .random = [this] { return random_(); },
-                            .clients = services_.clients.get()},
+                            .clients = services_.clients.get(),
+                            .memory = &services_.memory},
       front::Listener::Gate{.open = services_.client_connections,
                             .limit = config.limits.connections,
                             .descriptors = &services_.descriptors},

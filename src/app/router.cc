@@ -38,7 +38,8 @@ fleet::Random seeded_random() {
 
 Router::Router(config::Config config, Origin origin, Succession succession, telemetry::Logger& log)
     : log_(log),
-      services_(std::move(config), log),
+      memory_trim_(control_),
+      services_(std::move(config), log, [this] { memory_trim_.soon(); }),
       deadlines_(control_),
       tasks_(control_, [this](std::exception_ptr thrown) { services_.report(thrown); }),
       self_test_(control_, deadlines_, tasks_, services_),
@@ -68,7 +69,8 @@ Router::Router(config::Config config, Origin origin, Succession succession, tele
                   {.connect_timeout = services_.config.timeouts.connect,
                    .idle_per_worker = 1,
                    .header_bytes = services_.config.limits.header_bytes,
-                   .descriptors = &services_.descriptors}),
+                   .descriptors = &services_.descriptors,
+                   .memory = &services_.memory}),
       admin_prompts_(services_.tokenizers, services_.caches, services_.cpu,
                      pipeline::EngineTokens(admin_pool_, services_.config.limits.response_bytes,
                                             &services_.log)),
@@ -117,6 +119,7 @@ Result<void> Router::start() {
   if (auto made = make_admin(); !made) return made;
   close_unused_sockets();
   say_what_fits(listening_.front().descriptor);
+  say_what_memory_is_for();
   if (!predecessor_) open();
   return {};
 }
@@ -127,6 +130,14 @@ void Router::open() {
   if (admin_) admin_->start();
   for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i]->start(std::move(acceptors_[i]));
   serving_();
+}
+
+void Router::say_what_memory_is_for() {
+  const MemoryBudget& memory = services_.memory;
+  if (memory.largest_body() >= services_.config.limits.body_bytes) return;
+  log_.warning("memory_small", {{"limit", static_cast<std::int64_t>(memory.limit())},
+                                {"largest_body", static_cast<std::int64_t>(memory.largest_body())},
+                                {"hint", "raise limits.memory, or lower limits.body_bytes"}});
 }
 
 Result<void> Router::load_tls() {
@@ -171,7 +182,8 @@ Result<void> Router::make_admin() {
                             .timeouts = config.timeouts,
                             .trust = config.trust,
                             .metrics = services_.http_metrics,
-                            .random = seeded_random()},
+                            .random = seeded_random(),
+                            .memory = &services_.memory},
       front::Listener::Gate{
           .open = admin_connections_,
           .limit = std::min(kAdminConnections, services_.descriptors.admin_connections()),
@@ -287,6 +299,7 @@ void Router::end() {
   feeds_.stop();
   self_test_.stop();
   admin_pool_.shut_down();
+  memory_trim_.stop();
   if (file_) file_->stop();
   if (services_.tls) services_.tls->stop();
   for (const auto& source : sources_) source->stop();

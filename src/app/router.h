@@ -6,6 +6,7 @@
 #include "app/io_thread.h"
 #include "app/next_process.h"
 #include "app/predecessor.h"
+#include "app/process_memory.h"
 #include "app/self_test.h"
 #include "app/services.h"
 #include "app/successor.h"
@@ -95,6 +96,8 @@ class Router {
   void hand_over();
   // Whether limits.connections fit into the limit of descriptors, of which `open` is one.
   void say_what_fits(int open);
+  // Whether a body of limits.body_bytes fits into limits.memory.
+  void say_what_memory_is_for();
   void start_sources();
   std::vector<fleet::SourceStatus> source_states() const;
   void on_signal();
@@ -109,6 +112,7 @@ class Router {
 
   telemetry::Logger& log_;
   boost::asio::io_context control_{1};
+  MemoryTrim memory_trim_;
   Services services_;
   net::Deadlines deadlines_;
   net::TaskGroup tasks_;

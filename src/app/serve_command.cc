@@ -7,6 +7,7 @@
 #include "app/logging.h"
 #include "app/next_process.h"
 #include "app/predecessor.h"
+#include "app/process_memory.h"
 #include "app/router.h"
 #include "app/sd_notify.h"
 #include "config/load.h"
@@ -115,6 +116,7 @@ int run_serve_command(const ServeOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
+  give_long_blocks_back();
   // Threads come later.
   Inheritance inherited = take_inheritance();
   std::unique_ptr<Predecessor> predecessor;

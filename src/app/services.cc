@@ -3,6 +3,7 @@
 #include "app/services.h"
 
 #include "app/descriptor_limit.h"
+#include "app/process_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +39,7 @@ std::size_t cpu_threads(const config::Config& config) {
 
 }  // namespace
 
-Services::Services(config::Config settings, telemetry::Logger& logger)
+Services::Services(config::Config settings, telemetry::Logger& logger, MemoryBudget::Ebb ebb)
     : config(std::move(settings)),
       log(logger),
       descriptors(descriptor_limit(),
@@ -48,6 +49,7 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
                                  {"limit", static_cast<std::int64_t>(descriptors.limit())},
                                  {"hint", "raise ulimit -n, or lower limits.connections"}});
                   }),
+      memory(config.limits.memory.value_or(automatic_memory_limit("/")), std::move(ebb)),
       fleet(config, metrics, log),
       ledger(metrics, log, config.log.requests),
       tokenizers(config.limits.token_cache_bytes, metrics),
@@ -71,6 +73,16 @@ Services::Services(config::Config settings, telemetry::Logger& logger)
   metrics.counter("baton_log_lines_dropped_total",
                   "Log lines dropped because standard error took no more, or failed.",
                   log.dropped());
+  metrics.collect("baton_memory_used_bytes",
+                  "What long bodies, what is made of them, and whole answers take of "
+                  "limits.memory.",
+                  [this](const telemetry::Registry::Emit& emit) {
+                    emit({}, static_cast<std::int64_t>(memory.used()));
+                  });
+  metrics.collect("baton_memory_limit_bytes", "limits.memory; 0: there is no limit.",
+                  [this](const telemetry::Registry::Emit& emit) {
+                    emit({}, static_cast<std::int64_t>(memory.limit()));
+                  });
   metrics.collect("baton_cpu_waiting", "Work that waits for a CPU thread.",
                   [this](const telemetry::Registry::Emit& emit) {
                     emit({}, static_cast<std::int64_t>(cpu.waiting()));

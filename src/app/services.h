@@ -4,6 +4,7 @@
 
 #include "app/server_tls.h"
 #include "config/config.h"
+#include "core/memory_budget.h"
 #include "fleet/fleet.h"
 #include "front/api_keys.h"
 #include "front/client_limits.h"
@@ -30,7 +31,7 @@ namespace baton::app {
 // Confinement. Each member says for itself; all of them can be used from any thread.
 // Lifetime. Owned by Router; outlives the threads.
 struct Services {
-  Services(config::Config settings, telemetry::Logger& logger);
+  Services(config::Config settings, telemetry::Logger& logger, MemoryBudget::Ebb ebb);
 
   // For TaskGroups: an exception nobody caught is a bug, but not a reason to end the process.
   void report(std::exception_ptr thrown);
@@ -38,6 +39,7 @@ struct Services {
   config::Config config;
   telemetry::Logger& log;
   net::DescriptorBudget descriptors;
+  MemoryBudget memory;
   telemetry::Registry metrics;
   fleet::Fleet fleet;
   pipeline::RequestLedger ledger;

@@ -43,9 +43,11 @@ struct Timeouts {
 struct Limits {
   std::size_t header_bytes = 64 * 1024;
   std::size_t body_bytes = 64 * 1024 * 1024;
-  std::size_t response_bytes = 64 * 1024 * 1024;     // a non-streamed answer, held to be checked
-  std::size_t connections = 10'000;                  // client connections of the whole process
-  std::size_t idle_upstreams = 256;                  // kept-alive connections per worker and thread
+  std::size_t response_bytes = 64 * 1024 * 1024;  // a non-streamed answer, held to be checked
+  std::size_t connections = 10'000;               // client connections of the whole process
+  std::size_t idle_upstreams = 256;               // kept-alive connections per worker and thread
+  // Of bodies and whole answers in all; 0: no limit; absent: half of what the process may have.
+  std::optional<std::size_t> memory;
   std::size_t token_cache_bytes = 64 * 1024 * 1024;  // of tokens remembered, for each model
   bool operator==(const Limits&) const = default;
 };

@@ -46,6 +46,7 @@ constexpr std::array kKeys{
     Key{"limits.header_bytes", "--limits.header-bytes", "size", "64KiB", "Largest head of a request or an answer."},
     Key{"limits.body_bytes", "--limits.body-bytes", "size", "64MiB", "Largest request body; a larger one is answered with 413."},
     Key{"limits.response_bytes", "--limits.response-bytes", "size", "64MiB", "Largest answer of a worker that is not streamed."},
+    Key{"limits.memory", "--limits.memory", "size, auto or none", "auto", "Memory that long bodies, what is made of them, and whole answers may take together; auto is half of the control group's or the machine's."},
     Key{"limits.connections", "--limits.connections", "integer", "10000", "Client connections of the whole process."},
     Key{"limits.client_connections", "--limits.client-connections", "integer", "0", "Connections of one client, by its address."},
     Key{"limits.client_requests", "--limits.client-requests", "integer", "0", "Requests of one client at a time, by its API key or else its address; one more is answered with 429."},

@@ -27,6 +27,14 @@ Parsed<std::size_t> parse_header_size(std::string_view text) {
   return size;
 }
 
+Parsed<std::optional<std::size_t>> parse_memory(std::string_view text) {
+  if (text == "auto") return std::nullopt;
+  if (text == "none") return std::size_t{0};
+  auto size = parse_size(text);
+  if (!size) return std::unexpected(size.error() + ", or auto or none");
+  return *size;
+}
+
 // The slowest lets in one request in a quarter of an hour.
 Parsed<double> parse_client_rate(std::string_view text) {
   constexpr double kSlowest = 0.001;
@@ -103,6 +111,7 @@ void read_limits(const Section& section, Limits& limits) {
   section.read("header_bytes", limits.header_bytes, parse_header_size);
   section.read("body_bytes", limits.body_bytes, parse_size);
   section.read("response_bytes", limits.response_bytes, parse_size);
+  section.read("memory", limits.memory, parse_memory);
   section.read("connections", limits.connections, number_within<1, 10'000'000>);
   section.read("idle_upstreams", limits.idle_upstreams, number_within<0, 100'000>);
   section.read("token_cache_bytes", limits.token_cache_bytes, parse_size);

@@ -53,6 +53,7 @@ constexpr std::array kSettings{
     Setting{"limits.header_bytes", same<[](const Config& c) { return c.limits.header_bytes; }>},
     Setting{"limits.body_bytes", same<[](const Config& c) { return c.limits.body_bytes; }>},
     Setting{"limits.response_bytes", same<[](const Config& c) { return c.limits.response_bytes; }>},
+    Setting{"limits.memory", same<[](const Config& c) { return c.limits.memory; }>},
     Setting{"limits.connections", same<[](const Config& c) { return c.limits.connections; }>},
     Setting{"limits.client_connections", same<[](const Config& c) { return c.client_limits.connections; }>},
     Setting{"limits.client_requests", same<[](const Config& c) { return c.client_limits.requests; }>},

@@ -44,6 +44,7 @@ limits:
   header_bytes: 32KiB
   body_bytes: 8MiB
   response_bytes: 1GiB
+  memory: 512MiB
   connections: 100
   client_connections: 10
   client_requests: 20
@@ -93,7 +94,7 @@ models:
   expected.shutdown_grace = 5s;
   expected.restart_timeout = 6s;
   expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
-  expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0, 1 << 20};
+  expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0, std::size_t{512} << 20U, 1 << 20};
   expected.client_limits = {10, 20, 2.5, 30};
   expected.log = {LogFormat::Json, LogLevel::Warning, false};
   Etcd& etcd = expected.etcd.emplace();
@@ -165,6 +166,11 @@ TEST(Parse, ImpossibleValuesAreRefused) {
 }
 
 TEST(Parse, ARateOfClientsIsNoneOrCanBeMet) {
+  EXPECT_EQ(accepted(kFleet).limits.memory, std::nullopt);
+  EXPECT_EQ(accepted(with_fleet("limits: {memory: auto}")).limits.memory, std::nullopt);
+  EXPECT_EQ(accepted(with_fleet("limits: {memory: none}")).limits.memory, 0U);
+  EXPECT_THAT(refused(with_fleet("limits: {memory: 8GB}")),
+              says("baton.yaml:1: limits.memory", "or auto or none"));
   EXPECT_FALSE(accepted(kFleet).client_limits.any());
   EXPECT_FALSE(accepted(with_fleet("limits: {client_rate: 0}")).client_limits.any());
   EXPECT_TRUE(accepted(with_fleet("limits: {client_rate: 0.001}")).client_limits.any());
