@@ -34,8 +34,13 @@ TEST(NeedsRestart, NamesEveryKeyOutsideModels) {
   const Config before = accepted(base);
   // Values unlike the defaults and unlike those above, by type and where that does not do.
   const std::map<std::string_view, std::string> by_type{
-      {"address", "127.0.0.1:2"}, {"string", "/other/"}, {"integer", "7"},
-      {"duration", "7s"},         {"size", "7KiB"},      {"number", "7"},
+      {"address", "127.0.0.1:2"},
+      {"string", "/other/"},
+      {"integer", "7"},
+      {"duration", "7s"},
+      {"size", "7KiB"},
+      {"number", "7"},
+      {"size, auto or none", "7KiB"},
   };
   const std::map<std::string_view, std::string> by_path{
       {"trust_routing_headers", "false"},

@@ -17,11 +17,11 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <ranges>
 #include <string>
 #include <string_view>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace baton::front {

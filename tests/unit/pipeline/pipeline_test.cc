@@ -117,6 +117,7 @@ TEST_F(PipelineTest, ABodyThatThereIsNoMemoryToReadIsRefused) {
     EXPECT_EQ(one.requests().size(), 0U);
     EXPECT_EQ(memory.used(), others.held());
   }
+  sink.answers = sink.status = 0;
   request(Api::Chat, body);
   EXPECT_EQ(one.requests().size(), 1U);
   EXPECT_EQ(memory.used(), 0U);
