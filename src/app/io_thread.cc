@@ -72,10 +72,11 @@ IoThread::IoThread(Services& services)
       tasks_(io_, [&services](std::exception_ptr thrown) { services.report(thrown); }),
       pool_(io_, deadlines_, pool_options(services)),
       handoff_(
-          pool_, tasks_, services.tickets, [this] { return random_(); }, services.metrics,
-          services.decisions, handoff_options(services.config, services.log)),
+          pool_, tasks_, services.cpu, services.tickets, [this] { return random_(); },
+          services.metrics, services.decisions, handoff_options(services.config, services.log)),
       prompts_(services.tokenizers, services.caches, services.cpu,
-               pipeline::EngineTokens(pool_, services.config.limits.response_bytes, &services.log)),
+               pipeline::EngineTokens(pool_, services.cpu, services.config.limits.response_bytes,
+                                      &services.log)),
       pipeline_(services.fleet, services.caches, prompts_, handoff_, tasks_, services.ledger,
                 pipeline_options(services)),
       routes_(client_routes(pipeline_, services)) {}

@@ -76,8 +76,8 @@ SelfTest::SelfTest(boost::asio::io_context& io, net::Deadlines& deadlines, net::
       random_(std::random_device()()),
       pool_(io, deadlines, test_pool_options(services)),
       handoff_(
-          pool_, tasks, services.tickets, [this] { return random_(); }, services.metrics,
-          no_decisions_, test_handoff_options(services.config)) {}
+          pool_, tasks, services.cpu, services.tickets, [this] { return random_(); },
+          services.metrics, no_decisions_, test_handoff_options(services.config)) {}
 
 awaitable<Result<void>> SelfTest::run(std::shared_ptr<fleet::Worker> worker, std::string name) {
   if (worker->spec().role == Role::Aggregated) co_return Result<void>{};
@@ -128,7 +128,7 @@ awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worke
   answer->first_token();
   answer->finished();
   // That is the prefill worker's fault, and tells nothing of the other.
-  if (answer->prefill().unkept)
+  if (answer->prefill()->unkept)
     co_return fail(prefills ? Errc::NoHandoff : Errc::NoEligibleWorker,
                    std::string(engine::kNoConnector));
   const auto completion = wire::JsonObject::parse(*text);

@@ -84,6 +84,8 @@ struct PrefillOutcome {
   std::string prompt_token_ids;
   std::optional<Usage> usage;  // what the prefill really reused
   std::string input_logprobs;  // SGLang: raw JSON, where the answer has them
+  // NIXL push: who the worker is, where it says so.
+  std::optional<model::NixlPeer> peer = {};
 };
 
 // Whether the decode leg serves a client, or only takes the KV blocks off the prefill worker's

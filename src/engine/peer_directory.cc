@@ -39,6 +39,20 @@ std::optional<std::uint32_t> as_size(std::optional<std::int64_t> number) {
 
 }  // namespace
 
+std::optional<model::NixlPeer> nixl_peer_in(std::string_view kv_transfer_params) {
+  const auto params = wire::JsonObject::parse(kv_transfer_params);
+  if (!params) return std::nullopt;
+  auto engine_id = params->find_string("remote_engine_id");
+  auto host = params->find_string("remote_host");
+  const auto port = as_port(params->find_integer("remote_port"));
+  if (!engine_id || engine_id->empty() || !host || host->empty() || !port) return std::nullopt;
+  return model::NixlPeer{
+      .engine_id = std::move(*engine_id),
+      .side_channel = {std::move(*host), *port},
+      .tensor_parallel_size = as_size(params->find_integer("tp_size")).value_or(1),
+      .pipeline_parallel_size = as_size(params->find_integer("pp_size")).value_or(1)};
+}
+
 PeerDirectory::PeerDirectory(UpstreamPool& pool, ExchangeTimeouts timeouts)
     : pool_(pool), timeouts_(timeouts) {
   timeouts_.first_byte = std::min(timeouts_.first_byte, kPatience);
@@ -96,19 +110,8 @@ bool PeerDirectory::newer(const Known& known, std::uint32_t rank, const PrefillP
          known.server_info != told.server_info;
 }
 
-void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank,
-                          std::string_view kv_transfer_params) {
-  const auto params = wire::JsonObject::parse(kv_transfer_params);
-  if (!params) return;
-  auto engine_id = params->find_string("remote_engine_id");
-  auto host = params->find_string("remote_host");
-  const auto port = as_port(params->find_integer("remote_port"));
-  if (!engine_id || engine_id->empty() || !host || host->empty() || !port) return;
-  known_[id.value].nixl[rank] = {
-      .engine_id = std::move(*engine_id),
-      .side_channel = {std::move(*host), *port},
-      .tensor_parallel_size = as_size(params->find_integer("tp_size")).value_or(1),
-      .pipeline_parallel_size = as_size(params->find_integer("pp_size")).value_or(1)};
+void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank, model::NixlPeer peer) {
+  known_[id.value].nixl[rank] = std::move(peer);
 }
 
 awaitable<Result<std::string>> PeerDirectory::ask(Target target, std::string_view path) {

@@ -18,6 +18,9 @@
 
 namespace baton::engine {
 
+// NIXL push: what `kv_transfer_params` of a prefill answer tell about the rank that wrote them.
+std::optional<model::NixlPeer> nixl_peer_in(std::string_view kv_transfer_params);
+
 // Role. Knows of each prefill worker what a decode worker must be told before the prefill has
 //   answered: from the configuration, or asked of the worker once.
 // Confinement. One I/O thread.
@@ -33,9 +36,8 @@ class PeerDirectory {
   // uses its own default.
   awaitable<Result<PrefillPeer>> find(model::WorkerId id, const model::WorkerSpec& spec,
                                       std::uint32_t rank);
-  // NIXL push: what `kv_transfer_params` of a prefill answer tell about a rank, where the
-  // configuration does not.
-  void learn(model::WorkerId id, std::uint32_t rank, std::string_view kv_transfer_params);
+  // NIXL push: who a rank is, where the configuration does not say so.
+  void learn(model::WorkerId id, std::uint32_t rank, model::NixlPeer peer);
   // The worker could not be reached: what it said may no longer be true.
   void forget(model::WorkerId id);
   // A hand-off failed of which the decode worker was told `told`, which may no longer be true: the

@@ -270,14 +270,16 @@ Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer) 
   return answered.take();
 }
 
-awaitable<Result<ToldTokens>> ask_tokens(UpstreamPool& pool, Target target,
+awaitable<Result<ToldTokens>> ask_tokens(UpstreamPool& pool, net::CpuPool& cpu, Target target,
                                          const model::WorkerSpec& spec,
                                          std::optional<model::Version> version,
                                          const ClientCall& call, const wire::Headers& headers,
                                          ExchangeTimeouts timeouts, std::size_t largest_answer,
                                          Cancellation& cancellation) {
   TokenRoute route = token_route(spec.engine, version);
-  auto question = token_question(call, spec.engine, route);
+  const std::size_t size = call.body.text().size();
+  const auto ask_by = [&] { return token_question(call, spec.engine, route); };
+  auto question = co_await cpu.run_sized(size, ask_by);
   if (!question) co_return fail(cannot_be_asked(spec.engine));
   const std::string lines = header_lines(headers);
   ToldTokens told;
@@ -302,15 +304,18 @@ awaitable<Result<ToldTokens>> ask_tokens(UpstreamPool& pool, Target target,
     if (route == TokenRoute::Render && no_such_path) {
       told.render_refused = answer->status == kForbidden;
       route = TokenRoute::Tokenize;
-      question = token_question(call, spec.engine, route);
+      question = co_await cpu.run_sized(size, ask_by);
       if (!question) co_return fail(cannot_be_asked(spec.engine));
       prompts.clear();
       i = 0;
       continue;
     }
     if (answer->status != kOk)
-      co_return fail(read_engine_error(answer->status, answer->body, answer->retry_after));
-    auto read = read_token_ids(answer->body);
+      co_return fail(co_await cpu.run_sized(answer->body.size(), [&answer] {
+        return read_engine_error(answer->status, answer->body, answer->retry_after);
+      }));
+    auto read = co_await cpu.run_sized(answer->body.size(),
+                                       [&answer] { return read_token_ids(answer->body); });
     if (!read) co_return fail(std::move(read.error()));
     if (read->size() != part.prompts) co_return fail(not_ids("it is of another number of prompts"));
     std::ranges::move(*read, std::back_inserter(prompts));

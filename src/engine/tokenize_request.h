@@ -9,6 +9,7 @@
 #include "engine/upstream_pool.h"
 #include "model/version.h"
 #include "model/worker.h"
+#include "net/cpu_pool.h"
 #include "prompt/tokenizer/token.h"
 #include "wire/http_message.h"
 
@@ -62,10 +63,11 @@ struct ToldTokens {
 // question may take what `timeouts` say (see fetch.h), each answer `largest_answer` bytes; none
 // outlives `cancellation`, which is then the error.
 // EngineRejected where the engine refuses the request (a template's error, a prompt too long) or
-// cannot be asked; other errors are those of fetch and read_token_ids.
+// cannot be asked; other errors are those of fetch and read_token_ids. `cpu` makes long questions and
+// reads long answers.
 // Requires: as token_question.
 // `spec`, `call` and `headers` must stay until the answer is there. Confinement. One I/O thread.
-awaitable<Result<ToldTokens>> ask_tokens(UpstreamPool& pool, Target target,
+awaitable<Result<ToldTokens>> ask_tokens(UpstreamPool& pool, net::CpuPool& cpu, Target target,
                                          const model::WorkerSpec& spec,
                                          std::optional<model::Version> version,
                                          const ClientCall& call, const wire::Headers& headers,

@@ -52,7 +52,7 @@ class Answer {
 
   // Two workers served: what the prefill reported of the prompt, once it has answered.
   bool handed_off() const;
-  const engine::PrefillOutcome& prefill() const;
+  std::shared_ptr<const engine::PrefillOutcome> prefill() const;
   // Waits a short while for a prefill leg that runs beside the stream; where what it answers is
   // needed, until it has ended.
   boost::asio::awaitable<void> await_prefill(bool needed);

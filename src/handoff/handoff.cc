@@ -33,11 +33,12 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
   }
 }
 
-Handoff::Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, TicketSource& tickets,
-                 fleet::Random random, telemetry::Registry& metrics, DecisionLog& decisions,
-                 Options options)
+Handoff::Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
+                 TicketSource& tickets, fleet::Random random, telemetry::Registry& metrics,
+                 DecisionLog& decisions, Options options)
     : pool_(pool),
       tasks_(tasks),
+      cpu_(cpu),
       tickets_(tickets),
       random_(std::move(random)),
       options_(options),
@@ -67,7 +68,7 @@ awaitable<Result<void>> Answer::recover(Error error, const engine::Progress* pro
   return run_->recover(std::move(error), progress);
 }
 bool Answer::handed_off() const { return run_->handed_off(); }
-const engine::PrefillOutcome& Answer::prefill() const { return run_->prefill(); }
+std::shared_ptr<const engine::PrefillOutcome> Answer::prefill() const { return run_->prefill(); }
 awaitable<void> Answer::await_prefill(bool needed) { return run_->await_prefill(needed); }
 
 }  // namespace baton::handoff

@@ -10,6 +10,7 @@
 #include "handoff/job.h"
 #include "handoff/ticket_source.h"
 #include "model/trtllm_auth.h"
+#include "net/cpu_pool.h"
 #include "net/task_group.h"
 #include "telemetry/log.h"
 
@@ -42,9 +43,9 @@ struct Options {
 // Lifetime. Owned by the thread; outlives its tasks.
 class Handoff {
  public:
-  Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, TicketSource& tickets,
-          fleet::Random random, telemetry::Registry& metrics, DecisionLog& decisions,
-          Options options);
+  Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
+          TicketSource& tickets, fleet::Random random, telemetry::Registry& metrics,
+          DecisionLog& decisions, Options options);
 
   // Until a worker is about to answer, or the request has failed.
   boost::asio::awaitable<Result<Answer>> run(Job job, Trail& trail, Cancellation& cancellation);
@@ -65,6 +66,7 @@ class Handoff {
 
   engine::UpstreamPool& pool_;
   net::TaskGroup& tasks_;
+  net::CpuPool& cpu_;  // where long answers are read, and bodies made of them
   TicketSource& tickets_;
   fleet::Random random_;
   Options options_;

@@ -3,8 +3,6 @@
 #include "handoff/run.h"
 
 #include "engine/engine_error.h"
-#include "engine/request_head.h"
-#include "engine/trtllm_auth.h"
 #include "engine/vllm_dialect.h"
 #include "net/await.h"
 #include "wire/http_status.h"
@@ -22,8 +20,6 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPrefillPatience{2'000};
-// It stays until the client has it. Engines quote the request where they refuse it.
-constexpr std::size_t kLongestRefusal = std::size_t{1} << 20;
 // vLLM's default: so long a prefill worker keeps blocks that nobody has come for.
 constexpr std::chrono::milliseconds kPushLease{30'000};
 
@@ -114,7 +110,7 @@ void Run::perform(Action action) {
 // A decode worker that has not come to a push yet would not take the blocks after it was closed.
 std::chrono::milliseconds Run::grace() const {
   const bool pushes = mode_ && rules_of(*mode_).when_abandoned == WhenAbandoned::AwaitPrefill &&
-                      !outcome_.handoff.empty();
+                      !outcome_->handoff.empty();
   return pushes ? std::max(handoff_.options_.grace, kPushLease) : handoff_.options_.grace;
 }
 
@@ -162,7 +158,7 @@ awaitable<Result<void>> Run::proceed() {
         co_return Result<void>{};
       case Action::AnswerFromPrefill:
         clear_suspicion();
-        whole_ = std::move(outcome_.final_answer);
+        whole_ = std::move(final_answer_);
         co_return Result<void>{};
       default:
         co_return fail(error_of(machine_.failed_by()));
@@ -284,31 +280,6 @@ void Run::abort(std::shared_ptr<const fleet::Worker> worker, engine::LegName nam
   handoff_.tasks_.spawn(abort_leg(handoff_.pool_, std::move(worker), name, authorization_));
 }
 
-std::string Run::signature(model::HandoffMode mode, const engine::HandoffTicket& ticket,
-                           const engine::PrefillOutcome& outcome) const {
-  const model::TrtllmAuth& auth = handoff_.options_.trtllm_auth;
-  if (auth.key.empty()) return {};
-  return engine::auth_header(engine::dialect_of(mode).signed_params(ticket, outcome), auth);
-}
-
-engine::ClientCall Run::call(const fleet::Worker& worker, engine::Leg leg, const Material& material,
-                             const engine::Progress* progress, engine::LegName name) const {
-  const bool with_ids =
-      material.token_ids && engine::sends_token_ids(job_.send_token_ids, worker.spec().engine,
-                                                    job_.api, worker.version(), leg);
-  return {.api = job_.api,
-          .body = material.body->object(),
-          .model = job_.by_alias ? std::string_view(job_.model->name()) : std::string_view(),
-          .choice = job_.choice,
-          .prompt = job_.prompt,
-          .token_ids = with_ids ? std::string_view(*material.token_ids) : std::string_view(),
-          .progress = progress,
-          .with_token_ids = job_.continuable,
-          .cache_salt = job_.hints->tenant,
-          .name = name,
-          .stripped = handoff_.options_.stripped_fields};
-}
-
 awaitable<void> Run::prefill_leg() {
   fleet::Booking booking = std::move(prefill_booking_);
   if (prefill_dropped_) {  // before it began
@@ -328,23 +299,22 @@ awaitable<void> Run::prefill_leg() {
   exchange.on_sent([this] { prefill_sent(); });
   prefill_exchange_ = &exchange;
   prefill_name_ = name_leg(worker);
-  const wire::SplicedBody body = dialect.prefill_body(
-      call(worker, engine::Leg::Compute, held, progress_.get(), prefill_name_), *ticket_);
+  const wire::SplicedBody body = co_await prefill_body(
+      dialect, call(worker, engine::Leg::Compute, held, progress_.get(), prefill_name_));
   const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
   const auto rank = by_room ? std::nullopt : booking.rank();
   const auto sent_at = steady_clock::now();
   const auto sent = co_await send(exchange, worker, rank, job_.headers, body, ticket_->request_id);
-  Result<std::string> json = sent ? Result<std::string>() : fail(sent.error());
+  Result<engine::PrefillOutcome> outcome =
+      sent ? engine::PrefillOutcome() : Result<engine::PrefillOutcome>(fail(sent.error()));
   if (sent) {
     prefill_sent();  // it may answer before it has taken all of the request
     tell({Event::PrefillAccepted});
-    json = co_await exchange.read_all(handoff_.options_.response_bytes);
-    if (json) outcome_memory_ = exchange.take_memory();
+    outcome = co_await read_prefill(exchange, dialect, worker);
+    if (outcome) outcome_memory_ = exchange.take_memory();
   }
   prefill_exchange_ = nullptr;
   ring();  // for await_prefill()
-  auto outcome = json ? dialect.read_prefill_answer(*json)
-                      : Result<engine::PrefillOutcome>(fail(std::move(json.error())));
   if (!outcome) {
     const Error& error = outcome.error();
     if (!prefill_dropped_ && co_await has_ended(worker, error, exchange))
@@ -354,18 +324,19 @@ awaitable<void> Run::prefill_leg() {
   }
   worker.succeeded();
   if (trail_) trail_->prefill.end();
-  outcome_ = std::move(*outcome);
-  booking.prefill_completed(computed_tokens(outcome_.usage));
+  final_answer_ = std::exchange(outcome->final_answer, std::nullopt);
+  outcome_ = std::make_shared<const engine::PrefillOutcome>(*std::move(outcome));
+  booking.prefill_completed(computed_tokens(outcome_->usage));
   if (selection_.streams() && !streaming_) transfer_ = fleet::Transfer(booking, job_.prompt_tokens);
   leading_.done();
-  if (job_.observer) job_.observer->computed(outcome_.usage);
-  if (worker.spec().mode() == model::HandoffMode::NixlPush && rules.mode != worker.spec().mode())
-    handoff_.peers_.learn(worker.id(), booking.rank().value_or(0), outcome_.handoff);
+  if (job_.observer) job_.observer->computed(outcome_->usage);
+  if (outcome_->peer && rules.mode != worker.spec().mode())
+    handoff_.peers_.learn(worker.id(), booking.rank().value_or(0), *outcome_->peer);
   if (gone_ && !rules.keeps_blocks) count_waste();
   // It would compute every prompt for nothing.
-  if (outcome_.unkept) worker.misconfigured(engine::kNoConnector);
-  const bool kept = !outcome_.handoff.empty();
-  if (outcome_.final_answer) {
+  if (outcome_->unkept) worker.misconfigured(engine::kNoConnector);
+  const bool kept = !outcome_->handoff.empty();
+  if (final_answer_) {
     tell({.event = Event::PrefillEnded, .kept = kept});
   } else {
     tell({kept || rules.order == LegOrder::Together ? Event::PrefillKept : Event::PrefillEmpty});
@@ -408,14 +379,12 @@ awaitable<void> Run::decode_leg() {
   const engine::ClientCall wanted =
       call(worker, alone ? engine::Leg::Compute : engine::Leg::Continue, held, progress_.get(),
            decode_name_);
-  const wire::SplicedBody body =
-      alone ? engine::plain_body(wanted, worker.spec().engine)
-            : engine::dialect_of(*mode_).decode_body(wanted, *ticket_, outcome_,
-                                                     engine::DecodePurpose::Answer);
+  const Parcel parcel = alone ? co_await plain_parcel(wanted, worker)
+                              : co_await decode_parcel(*mode_, wanted, *ticket_, outcome_,
+                                                       engine::DecodePurpose::Answer);
   std::string error_type;
-  auto sent = co_await send(*decode_exchange_, worker, decode_booking_.rank(), job_.headers, body,
-                            ticket_->request_id, alone ? "" : signature(*mode_, *ticket_, outcome_),
-                            &error_type);
+  auto sent = co_await send(*decode_exchange_, worker, decode_booking_.rank(), job_.headers,
+                            parcel.body, ticket_->request_id, parcel.signature, &error_type);
   if (!sent) {
     co_await look_for_end(sent.error());
     decode_failed(std::move(sent.error()), std::move(error_type));
@@ -441,26 +410,6 @@ void Run::prefill_unseen(const boost::asio::any_io_executor& home) {
   unseen_->async_wait([weak = weak_from_this()](boost::system::error_code error) {
     if (const auto run = weak.lock(); run && !error) run->decode_booking_.prefill_completed();
   });
-}
-
-awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worker& worker,
-                                  std::optional<std::uint32_t> rank, const wire::Headers& headers,
-                                  const wire::SplicedBody& body, const std::string& request_id,
-                                  std::string signature, std::string* error_type) const {
-  std::string own = std::move(signature);
-  own += fmt::format("X-Request-Id: {}\r\n", request_id);
-  if (rank && worker.spec().engine != model::Engine::Trtllm)
-    own += fmt::format("X-data-parallel-rank: {}\r\n", *rank);
-  const std::string head = engine::request_head("POST", engine::path_of(job_.api),
-                                                worker.authority(), headers, body.size(), own);
-  auto sent = co_await exchange.send(head, body.pieces());
-  if (!sent) co_return fail(std::move(sent.error()));
-  // No engine means anything by another success, and a client would take it for a whole answer.
-  if (exchange.head().status == wire::kOk) co_return Result<void>{};
-  auto refusal =
-      co_await exchange.read_all(std::min(handoff_.options_.response_bytes, kLongestRefusal));
-  if (error_type && refusal) *error_type = engine::error_type_of(*refusal);
-  co_return fail(engine::read_refusal(exchange.head(), std::move(refusal)));
 }
 
 void Run::prefill_failed(Error error, fleet::Worker& worker) {
@@ -541,8 +490,8 @@ void Run::doubt_peer(const Error& error) {
   if (streaming_ || error.info().fault != Fault::Engine) return;
   if (!machine_.handing_off() || !prefill_worker_) return;
   // Where it has answered already, that says who it is by now.
-  if (*mode_ == model::HandoffMode::NixlPush)
-    handoff_.peers_.learn(prefill_worker_->id(), prefill_rank_, outcome_.handoff);
+  if (*mode_ == model::HandoffMode::NixlPush && outcome_->peer)
+    handoff_.peers_.learn(prefill_worker_->id(), prefill_rank_, *outcome_->peer);
   handoff_.peers_.doubt(prefill_worker_->id(), prefill_rank_, ticket_->peer);
 }
 
@@ -577,9 +526,9 @@ void Run::count_failure(fleet::Worker& worker, const Error& error) {
 }
 
 void Run::count_waste() {
-  if (!outcome_.usage) return;
+  if (!outcome_->usage) return;
   const std::int64_t computed =
-      outcome_.usage->prompt_tokens - outcome_.usage->cached_tokens.value_or(0);
+      outcome_->usage->prompt_tokens - outcome_->usage->cached_tokens.value_or(0);
   if (computed > 0) job_.counters.wasted_prefill_tokens.add(static_cast<std::uint64_t>(computed));
 }
 

@@ -55,7 +55,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void forbid_migration() { machine_.forbid_migration(); }
   awaitable<Result<void>> recover(Error error, const engine::Progress* progress);
   bool handed_off() const { return handed_off_; }
-  const engine::PrefillOutcome& prefill() const { return outcome_; }
+  std::shared_ptr<const engine::PrefillOutcome> prefill() const { return outcome_; }
   awaitable<void> await_prefill(bool needed);
 
  private:
@@ -72,11 +72,16 @@ class Run : public std::enable_shared_from_this<Run> {
     std::shared_ptr<const fleet::Worker> holder;
     std::uint32_t rank;  // of the holder
     engine::HandoffTicket ticket;
-    engine::PrefillOutcome outcome;
+    std::shared_ptr<const engine::PrefillOutcome> outcome;
     routing::Constraints transfer;
     Material material;
     wire::Headers headers;
     std::optional<engine::Progress> progress;
+  };
+  // What a decode leg is sent.
+  struct Parcel {
+    wire::SplicedBody body;
+    std::string signature;  // the header line that its hand-off is signed with; empty: none
   };
   struct ReleaseTries {
     fleet::Excluded failed;
@@ -98,6 +103,14 @@ class Run : public std::enable_shared_from_this<Run> {
   // The header line that a decode leg's hand-off is signed with; empty where it need not be.
   std::string signature(model::HandoffMode mode, const engine::HandoffTicket& ticket,
                         const engine::PrefillOutcome& outcome) const;
+  static std::shared_ptr<const engine::PrefillOutcome> nothing_answered();
+  awaitable<wire::SplicedBody> prefill_body(const engine::Dialect& dialect,
+                                            engine::ClientCall wanted) const;
+  awaitable<Parcel> plain_parcel(engine::ClientCall wanted, const fleet::Worker& worker) const;
+  awaitable<Parcel> decode_parcel(model::HandoffMode mode, engine::ClientCall wanted,
+                                  const engine::HandoffTicket& ticket,
+                                  std::shared_ptr<const engine::PrefillOutcome> outcome,
+                                  engine::DecodePurpose purpose) const;
   // Has the worker stop a leg that was given up.
   void abort(std::shared_ptr<const fleet::Worker> worker, engine::LegName name);
 
@@ -109,6 +122,9 @@ class Run : public std::enable_shared_from_this<Run> {
   std::size_t tries() const;
   void note(Waited waited);
   awaitable<void> prefill_leg();
+  awaitable<Result<engine::PrefillOutcome>> read_prefill(engine::Exchange& exchange,
+                                                         const engine::Dialect& dialect,
+                                                         const fleet::Worker& worker) const;
   awaitable<void> decode_leg();
   void prefill_sent();
   // Where the legs run together: waits until the prefill request is written or the decode leg dropped.
@@ -125,7 +141,8 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
                                std::optional<std::uint32_t> rank, const wire::Headers& headers,
                                const wire::SplicedBody& body, const std::string& request_id,
-                               std::string signature = {}, std::string* error_type = nullptr) const;
+                               std::string_view signature = {},
+                               std::string* error_type = nullptr) const;
   static engine::DecodeEnd end_of(const engine::Exchange& exchange, const fleet::Worker& worker,
                                   const Error& error, std::string error_type);
   bool frees_blocks(const engine::DecodeEnd& end) const;
@@ -178,8 +195,10 @@ class Run : public std::enable_shared_from_this<Run> {
   engine::LegName prefill_name_;
   engine::LegName decode_name_;
   std::string authorization_;  // to abort legs with, as they had it
-  engine::PrefillOutcome outcome_;
+  // What the prefill answered; empty, but never null, where it has not.
+  std::shared_ptr<const engine::PrefillOutcome> outcome_ = nothing_answered();
   MemoryShare outcome_memory_;  // of the answer that it is made of
+  std::optional<std::string> final_answer_;  // where it ended the request
   bool handed_off_ = false;
   bool streaming_ = false;
   bool prefill_sent_ = false;  // its worker has the request

@@ -52,7 +52,7 @@ std::size_t Run::tries() const { return 1 + machine_.retries() + machine_.migrat
 
 void Run::begin_attempt() {
   leading_ = {};
-  outcome_ = {};
+  outcome_ = nothing_answered();
   handed_off_ = prefill_dropped_ = false;
   transfer_ = {};
   ticket_ = std::make_unique<engine::HandoffTicket>();

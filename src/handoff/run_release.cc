@@ -75,7 +75,6 @@ awaitable<bool> Run::try_release(const Release& release, ReleaseTries& tries) {
   auto booking =
       selection_.releaser(*release.pool, release.workers, release.transfer, tries.failed);
   if (!booking) co_return false;
-  const engine::Dialect& dialect = engine::dialect_of(release.mode);
   const engine::Dialect& workers = engine::dialect_of(release.workers);
   const std::chrono::milliseconds grace = handoff_.options_.grace;
   const engine::ExchangeTimeouts timeouts =
@@ -85,14 +84,13 @@ awaitable<bool> Run::try_release(const Release& release, ReleaseTries& tries) {
   const fleet::Worker& worker = booking->worker();
   const engine::ClientCall wanted = call(worker, engine::Leg::Continue, release.material,
                                          release.progress ? &*release.progress : nullptr);
-  const wire::SplicedBody body =
-      dialect.decode_body(wanted, release.ticket, release.outcome, engine::DecodePurpose::Release);
+  const Parcel parcel = co_await decode_parcel(release.mode, wanted, release.ticket,
+                                               release.outcome, engine::DecodePurpose::Release);
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint}, timeouts);
   const auto sent_at = Suspects::Clock::now();
   std::string error_type;
-  const auto sent = co_await send(
-      exchange, worker, booking->rank(), release.headers, body, release.ticket.request_id,
-      signature(release.mode, release.ticket, release.outcome), &error_type);
+  const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, parcel.body,
+                                  release.ticket.request_id, parcel.signature, &error_type);
   if (sent) {  // the one token is there, so the blocks have been taken
     co_await exchange.read_all(handoff_.options_.response_bytes);
     co_return true;
@@ -109,7 +107,7 @@ awaitable<bool> Run::try_release(const Release& release, ReleaseTries& tries) {
   tries.failed.push_back(worker.id());
   // One that waits in vain for blocks that were surely held may hang; a second one shows that nobody
   // holds them any more.
-  const int patience = release.outcome.handoff.empty() ? 1 : 2;
+  const int patience = release.outcome->handoff.empty() ? 1 : 2;
   co_return sent.error().code() == Errc::EngineTimeout && ++tries.in_vain == patience;
 }
 

@@ -38,9 +38,16 @@ class CpuPool {
   CpuPool(const CpuPool&) = delete;
   CpuPool& operator=(const CpuPool&) = delete;
 
+  // Going through a text of up to this size takes no longer than the way to another thread and back.
+  static constexpr std::size_t kInPlace = std::size_t{64} * 1024;
+
   // What `work` returns, made on one of the pool's threads. An exception comes through.
   template <class Work>
   boost::asio::awaitable<std::invoke_result_t<Work&>> run(Work work);
+
+  // The same for work that goes through so many bytes of text: where they are few, in place.
+  template <class Work>
+  boost::asio::awaitable<std::invoke_result_t<Work&>> run_sized(std::size_t bytes, Work work);
 
   std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
   // Does what was taken in, then ends the threads.
@@ -79,6 +86,13 @@ boost::asio::awaitable<std::invoke_result_t<Work&>> CpuPool::run(Work work) {
       begin, boost::asio::use_awaitable);
   if (outcome.thrown) std::rethrow_exception(outcome.thrown);
   co_return *std::move(outcome.made);
+}
+
+template <class Work>
+boost::asio::awaitable<std::invoke_result_t<Work&>> CpuPool::run_sized(std::size_t bytes,
+                                                                       Work work) {
+  if (bytes <= kInPlace) co_return work();
+  co_return co_await run(std::move(work));
 }
 
 }  // namespace baton::net

@@ -107,7 +107,7 @@ awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff
       // An adapter speaks as its model does, and this worker may not have it.
       .model = job.by_alias || job.adapter ? std::string_view(name) : std::string_view()};
   auto told = co_await engine::ask_tokens(
-      pool_, {worker->id(), worker->spec().endpoint}, worker->spec(), worker->version(), call,
+      pool_, cpu_, {worker->id(), worker->spec().endpoint}, worker->spec(), worker->version(), call,
       job.headers, {.first_byte = kPatience, .idle = kPatience}, largest_answer_, cancellation);
   if (!told && told.error().info().fault == Fault::Engine &&
       told.error().code() != Errc::EngineRejected) {

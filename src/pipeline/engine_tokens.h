@@ -7,6 +7,7 @@
 #include "engine/upstream_pool.h"
 #include "fleet/model.h"
 #include "handoff/job.h"
+#include "net/cpu_pool.h"
 #include "prompt/tokenizer/token.h"
 #include "telemetry/log.h"
 
@@ -33,9 +34,9 @@ using boost::asio::awaitable;
 class EngineTokens {
  public:
   // `log` may be null.
-  EngineTokens(engine::UpstreamPool& pool, std::size_t largest_answer,
+  EngineTokens(engine::UpstreamPool& pool, net::CpuPool& cpu, std::size_t largest_answer,
                telemetry::Logger* log = nullptr)
-      : pool_(pool), largest_answer_(largest_answer), log_(log) {}
+      : pool_(pool), cpu_(cpu), largest_answer_(largest_answer), log_(log) {}
 
   // A cancellation ends it, and is then the error. `said_route` is the model's: set once the log has
   // it that its workers do not render.
@@ -48,6 +49,7 @@ class EngineTokens {
   using Clock = std::chrono::steady_clock;
 
   engine::UpstreamPool& pool_;
+  net::CpuPool& cpu_;
   std::size_t largest_answer_;
   telemetry::Logger* log_;
   std::map<std::string, Clock::time_point, std::less<>> quiet_until_;  // by model

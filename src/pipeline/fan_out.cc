@@ -50,11 +50,12 @@ class Bell {
 class Merger {
  public:
   Merger(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
-         std::size_t branches, MemoryBudget* memory)
+         net::CpuPool& cpu, std::size_t branches, MemoryBudget* memory)
       : turn_(executor),
         ended_(executor),
         sink_(&sink),
         record_(&record),
+        cpu_(cpu),
         usages_(branches),
         memory_(memory),
         wholes_(branches),
@@ -81,8 +82,13 @@ class Merger {
   }
   awaitable<Result<void>> write(std::uint32_t branch, std::string_view data) {
     if (!sink_) co_return fail(*error_);
-    if (id_.empty()) id_ = response_id(data);
-    auto chunk = engine::renumber(data, branch, id_);
+    const auto renumbered = [&] {
+      if (id_.empty()) id_ = response_id(data);
+      return engine::renumber(data, branch, id_);
+    };
+    // Not run_sized(): most events are short, and there are many.
+    auto chunk =
+        data.size() <= net::CpuPool::kInPlace ? renumbered() : co_await cpu_.run(renumbered);
     if (!chunk) co_return fail(std::move(chunk.error()));
     if (!chunk->usage.empty()) usages_[branch] = std::move(chunk->usage);
     if (chunk->json.empty()) {
@@ -133,10 +139,16 @@ class Merger {
     co_return co_await sink_->end();
   }
   awaitable<Result<void>> finish_whole(std::size_t choices_per_prompt) {
-    auto merged = engine::merge_whole(wholes_, choices_per_prompt);
+    std::size_t size = 0;
+    for (const std::string& whole : wholes_) size += whole.size();
+    auto merged = co_await cpu_.run_sized(size, [&] {
+      auto made = engine::merge_whole(wholes_, choices_per_prompt);
+      if (!made) return made;
+      if (const auto object = wire::JsonObject::parse(*made))
+        record_->usage = engine::usage_of(*object);
+      return made;
+    });
     if (!merged) co_return fail(std::move(merged.error()));
-    if (const auto object = wire::JsonObject::parse(*merged))
-      record_->usage = engine::usage_of(*object);
     record_->status = kOk;
     record_->response_bytes = merged->size();
     co_return co_await sink_->respond(kOk, headers_, *merged);
@@ -154,6 +166,7 @@ class Merger {
   Bell ended_;
   ResponseSink* sink_;  // null once closed
   RequestRecord* record_;
+  net::CpuPool& cpu_;
   std::vector<std::string> usages_;  // raw JSON, by branch
   MemoryShare memory_;               // of wholes_, and of what is made of them
   std::vector<std::string> wholes_;
@@ -208,8 +221,8 @@ class BranchSink final : public ResponseSink {
 // What the branches of a request share, until the last of them has ended.
 struct Gathering {
   Gathering(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
-            std::size_t branches, MemoryBudget* memory)
-      : merger(executor, sink, record, branches, memory), records(branches) {}
+            net::CpuPool& cpu, std::size_t branches, MemoryBudget* memory)
+      : merger(executor, sink, record, cpu, branches, memory), records(branches) {}
 
   Merger merger;
   Cancellation together;
@@ -259,7 +272,8 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
                                        Cancellation& cancellation) {
   const std::size_t count = fan_out.branches.size();
   const auto executor = co_await asio::this_coro::executor;
-  const auto all = std::make_shared<Gathering>(executor, sink, record, count, fan_out.memory);
+  const auto all =
+      std::make_shared<Gathering>(executor, sink, record, delivery.cpu, count, fan_out.memory);
   Merger& merger = all->merger;
   const Cancellation::Listener listener(cancellation,
                                         [&] { all->together.request(cancellation.reason()); });
@@ -279,6 +293,7 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
                     .include_usage = delivery.include_usage,
                     .response_bytes = delivery.response_bytes,
                     .tell_workers = delivery.tell_workers,
+                    .cpu = delivery.cpu,
                     .continuity = {}};
     fan_out.tasks.spawn(serve_branch(
         {fan_out.handoff, std::move(job), std::move(branch), static_cast<std::uint32_t>(i)}, all,

@@ -132,13 +132,8 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
     std::unique_ptr<Incoming> incoming, RequestRecord& record, Cancellation& cancellation) {
   auto body = co_await prompts_.read(std::move(incoming->body), std::move(incoming->memory));
   if (!body) co_return fail(std::move(body.error()));
-  Result<std::unique_ptr<Understood>> understood = nullptr;
-  if (record.request_bytes <= PromptStep::kReadInPlace) {
-    understood = understand(*incoming, *std::move(body), record);
-  } else {
-    understood = co_await prompts_.elsewhere(
-        [&] { return understand(*incoming, *std::move(body), record); });
-  }
+  auto understood = co_await prompts_.cpu().run_sized(
+      record.request_bytes, [&] { return understand(*incoming, *std::move(body), record); });
   if (!understood) co_return understood;
   handoff::Job& job = (*understood)->job;
   const PerPrompt per_prompt = (*understood)->branches.empty() ? PerPrompt::No : PerPrompt::Yes;
@@ -160,6 +155,7 @@ Delivery Pipeline::delivery_for(Understood& understood) const {
                     .include_usage = understood.include_usage,
                     .response_bytes = options_.response_bytes,
                     .tell_workers = options_.tell_workers,
+                    .cpu = prompts_.cpu(),
                     .input_logprobs = engine::wants_input_logprobs(job.body->object()),
                     .continuity = {}};
   job.continuable = understood.continuable;

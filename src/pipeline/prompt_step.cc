@@ -240,11 +240,11 @@ void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prom
 }
 
 awaitable<Result<SharedBody>> PromptStep::read(std::string body, MemoryShare memory) {
-  if (body.size() <= kReadInPlace)
-    co_return engine::ClientBody::parse(std::move(body), std::move(memory));
-  if (!memory.cover_work(body.size(), MemoryBudget::kToRead))
+  const std::size_t size = body.size();
+  if (size > net::CpuPool::kInPlace && !memory.cover_work(size, MemoryBudget::kToRead))
     co_return fail(no_memory_for("reading the request's body"));
-  co_return co_await cpu_.run([text = std::move(body), share = std::move(memory)]() mutable {
+  co_return co_await cpu_.run_sized(size, [text = std::move(body),
+                                           share = std::move(memory)]() mutable {
     return engine::ClientBody::parse(std::move(text), std::move(share));
   });
 }

@@ -54,10 +54,6 @@ void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prom
 // Confinement. One I/O thread.
 class PromptStep {
  public:
-  // What goes through all of a body: checking its JSON takes about a millisecond for two megabytes.
-  // What takes no longer than the way to another thread and back is done where it is.
-  static constexpr std::size_t kReadInPlace = std::size_t{64} * 1024;
-
   PromptStep(const Tokenizers& tokenizers, const overlap::Caches& caches, net::CpuPool& cpu,
              EngineTokens engines)
       : tokenizers_(tokenizers), caches_(caches), cpu_(cpu), engines_(engines) {}
@@ -66,11 +62,8 @@ class PromptStep {
   awaitable<Result<std::shared_ptr<const engine::ClientBody>>> read(std::string body,
                                                                     MemoryShare memory);
 
-  // What `work` returns, made on another thread: for what goes through all of a long body.
-  template <class Work>
-  awaitable<std::invoke_result_t<Work&>> elsewhere(Work work) {
-    return cpu_.run(std::move(work));
-  }
+  // For what else goes through all of a long text.
+  net::CpuPool& cpu() const { return cpu_; }
 
   // How it came about is noted in `record`. Fails where the prompt cannot be made, which is the
   // client's fault, or where nobody waits for it any more. An engine that was asked in vain is no

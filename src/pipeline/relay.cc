@@ -85,7 +85,8 @@ class StreamRelay {
         self->reader_.feed(*piece);
       }
       while (!failure) {
-        const std::string_view events = judge.take(self->reader_, *piece);
+        const std::string_view events = self->is_short() ? judge.take(self->reader_, *piece)
+                                                         : co_await self->take_elsewhere(*piece);
         if (judge.begun()) answer.first_token();
         answer.produced(self->record_.events);
         if (!events.empty()) {
@@ -107,6 +108,11 @@ class StreamRelay {
   }
 
  private:
+  // An event that came in many pieces may be long, and so may be what is put into one.
+  bool is_short() const { return reader_.held() + judge_.held() <= net::CpuPool::kInPlace; }
+  awaitable<std::string_view> take_elsewhere(std::string_view piece) {
+    co_return co_await delivery_.cpu.run([&] { return judge_.take(reader_, piece); });
+  }
   // Not a coroutine for all events but the first.
   awaitable<Result<void>> write(std::string_view events) {
     record_.response_bytes += events.size();
@@ -165,14 +171,17 @@ class StreamRelay {
 
   // The prefill ended the request: its answer is the client's, as a stream.
   awaitable<Result<void>> write_whole() {
-    const auto events =
-        engine::as_event_stream(delivery_.api, *answer_.whole(), delivery_.include_usage);
+    const std::size_t size = answer_.whole()->size();
+    const auto events = co_await delivery_.cpu.run_sized(size, [this] {
+      return engine::as_event_stream(delivery_.api, *answer_.whole(), delivery_.include_usage);
+    });
     if (!events) co_return fail(events.error());
     wire::SseReader reader;
     reader.feed(*events);
     judge_.expect_prefill(false);
     while (true) {
-      const std::string_view bytes = judge_.take(reader, *events);
+      const std::string_view bytes =
+          co_await delivery_.cpu.run_sized(size, [&] { return judge_.take(reader, *events); });
       if (bytes.empty()) break;
       if (auto written = co_await write(bytes); !written) co_return written;
     }
@@ -189,15 +198,17 @@ class StreamRelay {
 };
 
 // The text as the client gets it: what the prefill knows of the prompt is put in.
-awaitable<void> merge_legs(handoff::Answer& answer, std::string& text, bool input_logprobs) {
-  if (!answer.handed_off()) co_return;
-  co_await answer.await_prefill(input_logprobs);
-  const engine::PrefillOutcome& prefill = answer.prefill();
+void merge_legs(const engine::PrefillOutcome& prefill, std::string& text) {
   if (auto merged = engine::rewrite_usage(text, prefill.usage.value_or(engine::Usage{}),
                                           engine::AnswerForm::Whole))
     text = std::move(*merged);
   if (auto merged = engine::merge_input_logprobs(text, prefill.input_logprobs))
     text = std::move(*merged);
+}
+
+std::optional<engine::Usage> usage_in(std::string_view text) {
+  const auto object = wire::JsonObject::parse(text);
+  return object ? engine::usage_of(*object) : std::nullopt;
 }
 
 awaitable<Result<void>> relay_whole(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
@@ -206,11 +217,22 @@ awaitable<Result<void>> relay_whole(handoff::Answer& answer, Delivery delivery, 
   wire::Headers headers;
   while (!answer.whole()) {
     auto body = co_await answer.stream().read_all(delivery.response_bytes);
-    Result<void> judged = body ? judge_whole(*body) : fail(body.error());
+    Result<void> judged = body ? Result<void>() : fail(body.error());
+    if (body) {
+      judged =
+          co_await delivery.cpu.run_sized(body->size(), [&body] { return judge_whole(*body); });
+    }
     if (judged) {
       answer.first_token();
       text = std::move(*body);
-      co_await merge_legs(answer, text, delivery.input_logprobs);
+      if (answer.handed_off()) {
+        co_await answer.await_prefill(delivery.input_logprobs);
+        const auto prefill = answer.prefill();
+        co_await delivery.cpu.run_sized(text.size() + prefill->input_logprobs.size(), [&] {
+          merge_legs(*prefill, text);
+          return true;
+        });
+      }
       answer.finished();
       headers = headers_for_client(answer.stream().take_headers());
       break;
@@ -222,7 +244,7 @@ awaitable<Result<void>> relay_whole(handoff::Answer& answer, Delivery delivery, 
     text = std::move(*answer.whole());
     headers = own_headers(false);
   }
-  if (const auto object = wire::JsonObject::parse(text)) record.usage = engine::usage_of(*object);
+  record.usage = co_await delivery.cpu.run_sized(text.size(), [&text] { return usage_in(text); });
   record.on_token(metrics);
   record.status = kOk;
   record.response_bytes = text.size();

@@ -5,6 +5,7 @@
 #include "core/result.h"
 #include "engine/stream_continuity.h"
 #include "handoff/answer.h"
+#include "net/cpu_pool.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
 
@@ -21,6 +22,7 @@ struct Delivery {
   engine::IncludeUsage include_usage;
   std::size_t response_bytes;   // the most that is held of a whole answer
   bool tell_workers;            // x-baton-… headers
+  net::CpuPool& cpu;            // where long answers are read
   bool input_logprobs = false;  // the client wants those of its prompt
   // Where the stream may be continued by another worker.
   std::unique_ptr<engine::StreamContinuity> continuity;
@@ -32,7 +34,8 @@ struct Delivery {
 // A stream goes on event by event, each as soon as it is whole; the next is read when the client
 // has taken the one before. It is a success only if every event was sound, some choice finished and
 // [DONE] came. A whole answer is held until it is complete and known to be JSON, so a cut one never
-// looks like a success.
+// looks like a success. What goes through a long text, whole answer or event, is done by
+// `delivery.cpu`.
 awaitable<Result<void>> relay(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
                               RequestRecord& record, ModelMetrics& metrics);
 

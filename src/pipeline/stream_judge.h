@@ -8,17 +8,19 @@
 #include "pipeline/request_record.h"
 #include "wire/sse_reader.h"
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace baton::pipeline {
 
 // Role. Judges the events of one stream and says which bytes go on to the client: those the worker
 //   sent, but for what only Baton can know (what the prefill worker reused of the prompt) and what
 //   only Baton asked for (token ids).
-// Confinement. One I/O thread.
+// Confinement. One I/O thread; take() may run on another one while that waits for it.
 // Invariants. Nothing behind an event that is not sound goes on. A success has every event sound,
 //   some choice finished, and [DONE].
 class StreamJudge {
@@ -33,12 +35,20 @@ class StreamJudge {
 
   // What the prefill said of the prompt is needed now, and set_prefill() must be called.
   bool waits_for_prefill() const { return held_.has_value(); }
-  void set_prefill(const engine::PrefillOutcome& prefill) { prefill_ = &prefill; }
+  void set_prefill(std::shared_ptr<const engine::PrefillOutcome> prefill) {
+    prefill_ = std::move(prefill);
+  }
   // Two workers serve: usage is merged from both.
   void expect_prefill(bool handed_off) { handed_off_ = handed_off; }
   // The client wants the prompt's log-probabilities, which only the prefill worker knows: they go
   // into the first event.
   void expect_input_logprobs() { input_logprobs_ = true; }
+
+  // How long is what take() goes through besides what the reader holds.
+  std::size_t held() const {
+    return (held_ ? held_->size() : 0) +
+           (input_logprobs_ && prefill_ ? prefill_->input_logprobs.size() : 0);
+  }
 
   bool done() const { return done_; }
   // A token has been taken.
@@ -60,7 +70,7 @@ class StreamJudge {
   RequestRecord& record_;
   ModelMetrics& metrics_;
   std::unique_ptr<engine::StreamContinuity> continuity_;
-  const engine::PrefillOutcome* prefill_ = nullptr;
+  std::shared_ptr<const engine::PrefillOutcome> prefill_;
   bool handed_off_ = false;
   bool input_logprobs_ = false;
   bool begun_ = false;

@@ -77,6 +77,17 @@ const STREAMS = {
   'an error event': events(TOKEN, event('{"error":{"message":"broken","type":"x","code":500}}'), DONE),
 };
 
+/** Long ones are read by other threads than short ones; what the client gets is the same. */
+const LONG = 'x'.repeat(800_000);
+const LONG_ANSWERS = {
+  'a long answer': { bytes: whole(`{"choices":[{"index":0,"message":{"content":"${LONG}"},"finish_reason":"stop"}]}`) },
+  'a long event': {
+    stream: true,
+    bytes: events(TOKEN, event(`{"choices":[{"index":0,"delta":{"content":"${LONG}"},"finish_reason":"stop"}]}`), DONE),
+  },
+  'a long refusal': { status: 400, bytes: whole(`{"error":{"message":"${LONG}"}}`).replace('200 OK', '400 Bad Request') },
+};
+
 /** Every request is struck by the same bytes, whatever it is retried on. */
 async function strike(s, { bytes, stream }) {
   const { engine, router } = s.parts;
@@ -120,6 +131,13 @@ scenario('an engine whose answers are no answers', async (s) => {
   ];
   for (const one of cases) {
     await s.step(`${one.name}${one.stream ? ', streamed' : ''}`, async () => checkTold(await strike(s, one)));
+  }
+  for (const [name, { bytes, stream = false, status = 200 }] of Object.entries(LONG_ANSWERS)) {
+    await s.step(name, async () => {
+      const answer = await strike(s, { bytes, stream });
+      assert.equal(answer.status, status);
+      assert.ok(answer.raw.includes(LONG), `${answer.raw.length} bytes`);
+    });
   }
   await until('nothing runs', async () => (await router.inFlight()) === 0);
   assert.equal(await router.metric('baton_escaped_exceptions_total'), 0);

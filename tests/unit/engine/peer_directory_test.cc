@@ -41,6 +41,10 @@ struct PeerDirectoryTest : ExchangeFixture {
     EXPECT_TRUE(found.has_value()) << (found ? "" : found.error().message());
     return found.value_or(PrefillPeer());
   }
+  void learn(std::uint64_t worker, std::uint32_t rank, std::string_view kv_transfer_params) {
+    directory.learn({worker}, rank, nixl_peer_in(kv_transfer_params).value());
+  }
+
   PeerDirectory directory{pool, timeouts};
 };
 
@@ -243,9 +247,8 @@ TEST_F(PeerDirectoryTest, LearnsAPushPeerFromAnAnswer) {
   EXPECT_THAT(unknown.error().message(), HasSubstr("nixl.engine_id"));
   EXPECT_THAT(unknown.error().message(), HasSubstr("nixl.side_channel"));
 
-  directory.learn(
-      {1}, 2,
-      R"({"remote_engine_id":"e_dp2","remote_host":"10.0.0.9","remote_port":5602,"tp_size":8})");
+  learn(1, 2,
+        R"({"remote_engine_id":"e_dp2","remote_host":"10.0.0.9","remote_port":5602,"tp_size":8})");
   EXPECT_FALSE(ask(spec, 0));
   EXPECT_EQ(find(spec, 2).nixl, (model::NixlPeer{.engine_id = "e_dp2",
                                                  .side_channel = {"10.0.0.9", 5602},
@@ -257,9 +260,9 @@ TEST_F(PeerDirectoryTest, LearnsAPushPeerFromAnAnswer) {
 
 TEST_F(PeerDirectoryTest, KeepsWhatAWorkerSaidAfterWhatIsDoubted) {
   const auto spec = worker(HandoffMode::NixlPush, test::closed_endpoint());
-  directory.learn({1}, 0, R"({"remote_engine_id":"old","remote_host":"h","remote_port":1})");
+  learn(1, 0, R"({"remote_engine_id":"old","remote_host":"h","remote_port":1})");
   const PrefillPeer told = find(spec);
-  directory.learn({1}, 0, R"({"remote_engine_id":"new","remote_host":"h","remote_port":1})");
+  learn(1, 0, R"({"remote_engine_id":"new","remote_host":"h","remote_port":1})");
   directory.doubt({1}, 0, told);
   EXPECT_EQ(find(spec).nixl.engine_id, "new");
 
@@ -275,7 +278,7 @@ TEST_F(PeerDirectoryTest, KeepsWhatAWorkerSaidAfterWhatIsDoubted) {
   directory.doubt({2}, 0, first);
   const PrefillPeer second = find(context, 0, 2);
   EXPECT_NE(first.server_info, second.server_info);
-  directory.learn({2}, 0, R"({"remote_engine_id":"e","remote_host":"h","remote_port":1})");
+  learn(2, 0, R"({"remote_engine_id":"e","remote_host":"h","remote_port":1})");
   directory.doubt({2}, 0, first);  // another request that was told of it
   EXPECT_EQ(find(context, 0, 2).server_info, second.server_info);
   directory.doubt({2}, 0, second);
@@ -284,14 +287,12 @@ TEST_F(PeerDirectoryTest, KeepsWhatAWorkerSaidAfterWhatIsDoubted) {
 }
 
 TEST_F(PeerDirectoryTest, LearnsNothingFromHalfAnAnswer) {
-  const auto spec = worker(HandoffMode::NixlPush, test::closed_endpoint());
   for (const char* params : {"", "null", "[]", "{}", R"({"remote_engine_id":"e"})",
                              R"({"remote_engine_id":"e","remote_host":"h","remote_port":0})",
                              R"({"remote_engine_id":"e","remote_host":"h","remote_port":65536})",
                              R"({"remote_engine_id":null,"remote_host":"h","remote_port":1})",
                              R"({"remote_engine_id":"e","remote_host":"","remote_port":1})"}) {
-    directory.learn({1}, 0, params);
-    EXPECT_FALSE(ask(spec)) << params;
+    EXPECT_FALSE(nixl_peer_in(params)) << params;
   }
 }
 

@@ -202,13 +202,14 @@ struct AskTokens : ExchangeFixture {
     spec.engine = engine;
     Result<ToldTokens> told;
     run([&]() -> awaitable<void> {
-      told = co_await ask_tokens(pool, {{1}, spec.endpoint}, spec, version, request.call, headers,
-                                 timeouts, largest, cancellation);
+      told = co_await ask_tokens(pool, cpu, {{1}, spec.endpoint}, spec, version, request.call,
+                                 headers, timeouts, largest, cancellation);
     });
     if (!told) return fail(told.error());
     render_refused = told->render_refused;
     return told->prompts;
   }
+  net::CpuPool cpu{1};
   wire::Headers headers;
   Cancellation cancellation;
   std::size_t largest = 1024 * 1024;

@@ -66,7 +66,7 @@ struct AdminApiTest : test::IoFixture {
                             {.connect_timeout = std::chrono::seconds(5),
                              .idle_per_worker = 1,
                              .header_bytes = 16 * 1024}};
-  pipeline::PromptStep prompts{tokenizers, caches, cpu, pipeline::EngineTokens(pool, 1024)};
+  pipeline::PromptStep prompts{tokenizers, caches, cpu, pipeline::EngineTokens(pool, cpu, 1024)};
   std::uint64_t draws = 0;
   std::optional<fleet::Fleet> fleet;
   std::optional<pipeline::RouteQuery> route_query;

@@ -34,8 +34,7 @@ struct OpenAiApiTest : handoff::HandoffFixture {
   pipeline::RequestLedger ledger{metrics, log, false};
   pipeline::Tokenizers tokenizers{std::size_t{1} << 20, metrics};
   overlap::Caches caches{config::KvIndex(), metrics, log};
-  net::CpuPool cpu{1};
-  pipeline::PromptStep prompts{tokenizers, caches, cpu, pipeline::EngineTokens(pool, 1024)};
+  pipeline::PromptStep prompts{tokenizers, caches, cpu, pipeline::EngineTokens(pool, cpu, 1024)};
   std::optional<pipeline::Pipeline> pipeline;
   std::optional<Routes> routes;
   AnswerRecorder recorder;

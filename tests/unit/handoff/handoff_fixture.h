@@ -3,6 +3,7 @@
 #pragma once
 
 #include "handoff/handoff.h"
+#include "net/cpu_pool.h"
 #include "support/fake_engine.h"
 #include "support/io_fixture.h"
 #include "support/plain_model.h"
@@ -15,6 +16,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,7 @@ struct HandoffFixture : test::IoFixture {
   using Engine = model::Engine;
 
   void TearDown() override {
+    release_cpu();
     answer.reset();
     pool.shut_down();
     run_until([this] { return tasks.running() == 0; });
@@ -58,7 +61,7 @@ struct HandoffFixture : test::IoFixture {
     config.models.push_back(options);
     fleet = std::make_unique<fleet::Fleet>(config, metrics, log);
     handoff = std::make_unique<Handoff>(
-        pool, tasks, tickets, [this] { return ++draws; }, metrics, decisions,
+        pool, tasks, cpu, tickets, [this] { return ++draws; }, metrics, decisions,
         Options{.timeouts = timeouts,
                 .grace = grace,
                 .response_bytes = 2 * 1024 * 1024,
@@ -127,6 +130,28 @@ struct HandoffFixture : test::IoFixture {
   void wait_for_legs() {
     run_until([this] { return tasks.running() == 0; });
   }
+  // From here on nothing is done by the CPU thread, until release_cpu().
+  void hold_cpu() {
+    start([this]() -> boost::asio::awaitable<void> {
+      co_await cpu.run([this] {
+        cpu_held_ = true;
+        cpu_gate_.acquire();
+        return true;
+      });
+      cpu_held_ = false;
+    });
+    run_until([this] { return cpu_held_.load(); });
+  }
+  void release_cpu() {
+    if (!cpu_held_) return;
+    cpu_gate_.release();
+    run_until([this] { return !cpu_held_; });
+  }
+  // Something waits for the CPU thread that is held.
+  void wait_for_cpu_work() {
+    run_until([this] { return cpu.waiting() == 1; });
+    EXPECT_EQ(cpu.waiting(), 1U);
+  }
   Errc failure() const { return answer->error().code(); }
   fleet::Worker& worker(const model::Endpoint& endpoint) const {
     return *fleet->find_worker(endpoint.to_string());
@@ -156,6 +181,7 @@ struct HandoffFixture : test::IoFixture {
                              .header_bytes = 16 * 1024,
                              .memory = &memory}};
   net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "a task threw"; }};
+  net::CpuPool cpu{1};
   TicketSource tickets{1'780'000'000'000, 1};
   DecisionLog decisions{100};
   std::uint64_t draws = 100;
@@ -164,6 +190,10 @@ struct HandoffFixture : test::IoFixture {
   Trail trail;
   Cancellation cancellation;
   std::optional<Result<Answer>> answer;
+
+ private:
+  std::counting_semaphore<> cpu_gate_{0};
+  std::atomic<bool> cpu_held_ = false;
 };
 
 inline nlohmann::json json(const std::string& text) { return nlohmann::json::parse(text); }

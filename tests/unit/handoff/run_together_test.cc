@@ -337,7 +337,7 @@ TEST_F(LegsTogether, ThePrefillsUsageIsAwaitedAlsoWhenItsHeadComesAfterTheDecode
   EXPECT_FALSE(awaited);
   prefill.proceed();
   run_until([&] { return awaited; });
-  const auto& usage = (*answer)->prefill().usage;
+  const auto& usage = (*answer)->prefill()->usage;
   ASSERT_TRUE(usage);
   EXPECT_EQ(usage->cached_tokens, 4);
 }

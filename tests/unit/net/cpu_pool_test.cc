@@ -32,6 +32,17 @@ TEST_F(CpuPoolTest, WorksElsewhereAndComesBackHome) {
   });
 }
 
+TEST_F(CpuPoolTest, WorkOnLittleTextIsDoneInPlace) {
+  CpuPool pool(1);
+  run([&]() -> test::awaitable<void> {
+    const auto home = std::this_thread::get_id();
+    const auto work = [] { return std::this_thread::get_id(); };
+    EXPECT_EQ(co_await pool.run_sized(CpuPool::kInPlace, work), home);
+    EXPECT_NE(co_await pool.run_sized(CpuPool::kInPlace + 1, work), home);
+    EXPECT_EQ(std::this_thread::get_id(), home);
+  });
+}
+
 TEST_F(CpuPoolTest, BringsBackWhatCanOnlyBeMoved) {
   CpuPool pool(1);
   run([&]() -> test::awaitable<void> {

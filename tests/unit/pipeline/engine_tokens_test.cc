@@ -34,7 +34,7 @@ struct EngineTokensTest : handoff::HandoffFixture {
   std::string lines;
   telemetry::Logger told_log{telemetry::Format::Json, telemetry::Level::Warning, lines};
   std::atomic<bool> said_route = false;
-  EngineTokens engines{pool, 1024 * 1024, &told_log};
+  EngineTokens engines{pool, cpu, 1024 * 1024, &told_log};
 };
 
 FakeEngine::Script tells(const std::string& ids) {

@@ -69,6 +69,7 @@ struct FanOutTest : handoff::HandoffFixture {
                         .include_usage = engine::IncludeUsage::Yes,
                         .response_bytes = 1024 * 1024,
                         .tell_workers = false,
+                        .cpu = cpu,
                         .continuity = {}};
       FanOut fan_out{*handoff, tasks,  wanted, branches, static_cast<std::size_t>(n),
                      caches,   tokens, &memory};
@@ -206,6 +207,29 @@ TEST_F(FanOutTest, WholeAnswersNeedRoomInMemoryTogether) {
   EXPECT_EQ(result->error().code(), Errc::MemoryExhausted);
   wait_for_legs();
   EXPECT_EQ(memory.used(), others.held());
+}
+
+TEST_F(FanOutTest, LongAnswersAreMergedByTheCpuThreads) {
+  const std::string text(2 * net::CpuPool::kInPlace, 'x');
+  const std::string choice =
+      R"("choices":[{"index":0,"text":")" + text + R"(","finish_reason":"stop"}]})";
+  for (const bool stream : {false, true}) {
+    const FakeEngine decode(
+        test::always(stream ? response(200, R"(data: {"id":"a",)" + choice + "\n\ndata: [DONE]\n\n")
+                            : response(200, R"({"id":"a",)" + choice)));
+    config.models.clear();
+    sink.body.clear();
+    serve_with(decode);
+    hold_cpu();
+    begin_request(fmt::format(R"({{"model":"m","prompt":"p","n":2,"stream":{}}})", stream));
+    run_until([this] { return cpu.waiting() == 2; });
+    EXPECT_FALSE(ended);
+    release_cpu();
+    run_until([this] { return ended; });
+    ASSERT_TRUE(*result) << result->error().message();
+    EXPECT_EQ(count(sink.body, text), 2U);
+    EXPECT_EQ(count(sink.body, "\"index\":1"), 1U);
+  }
 }
 
 TEST_F(FanOutTest, ABranchThatIsRefusedEndsAllWithThatErrorAtOnce) {

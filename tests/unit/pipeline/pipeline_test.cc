@@ -80,8 +80,7 @@ struct PipelineTest : handoff::HandoffFixture {
   RequestLedger ledger{metrics, log, true};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
   overlap::Caches caches{config::KvIndex(), metrics, log};
-  net::CpuPool cpu{1};
-  PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, 1024 * 1024)};
+  PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   std::unique_ptr<Pipeline> pipeline;
   RecordingSink sink{io};
   bool ended = false;
@@ -235,7 +234,7 @@ TEST_F(PipelineTest, ServesALongBodyAsAShortOne) {
   serve_one(one.endpoint(), ForwardAuthorization::No);
   const std::string body =
       fmt::format(R"({{"model":"m","messages":[{{"role":"user","content":"{}"}}],"nvext":{{}}}})",
-                  std::string(3 * PromptStep::kReadInPlace, 'x'));
+                  std::string(3 * net::CpuPool::kInPlace, 'x'));
   request(Api::Chat, body);
   EXPECT_EQ(sink.status, 200);
   EXPECT_EQ(request_line()["outcome"], "ok");

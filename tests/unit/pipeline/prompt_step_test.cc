@@ -101,9 +101,8 @@ struct PromptStepTest : handoff::HandoffFixture {
 
   test::TinyModel files;
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  net::CpuPool cpu{1};
   overlap::Caches caches{config::KvIndex(), metrics, log};
-  PromptStep step{tokenizers, caches, cpu, EngineTokens(pool, 1024 * 1024)};
+  PromptStep step{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   RequestRecord record;
   std::optional<Result<PromptTokens>> got;
   std::atomic<bool> pool_is_kept = false;

@@ -58,8 +58,9 @@ struct RelayTest : handoff::HandoffFixture {
       wanted.observer = observer;
       Delivery delivery{.api = engine::Api::Completions,
                         .include_usage = engine::IncludeUsage::No,
-                        .response_bytes = 1000,
+                        .response_bytes = response_bytes,
                         .tell_workers = tell_workers,
+                        .cpu = cpu,
                         .continuity = {}};
       if (continuable) {
         const engine::ClientCall call{.api = wanted.api, .body = wanted.body->object()};
@@ -88,6 +89,7 @@ struct RelayTest : handoff::HandoffFixture {
   Errc failure() const { return result->error().code(); }
 
   std::string request = R"({"model":"m","prompt":"p","max_tokens":9,"stream":true})";
+  std::size_t response_bytes = 1000;
   bool tell_workers = false;
   std::shared_ptr<handoff::PromptObserver> observer;
   ModelMetrics model_metrics{metrics, "m"};
@@ -276,6 +278,55 @@ TEST_F(RelayTest, GivesAWholeAnswerWithItsHeaders) {
   EXPECT_FALSE(sink->headers.find("content-length")) << "Baton writes its own";
   EXPECT_EQ(record.usage->completion_tokens, 2);
   EXPECT_EQ(record.events, 1U);
+}
+
+// Longer than what is gone through on the I/O thread.
+std::string long_text() { return std::string(2 * net::CpuPool::kInPlace, 'x'); }
+
+TEST_F(RelayTest, ALongWholeAnswerIsReadByTheCpuThreads) {
+  const std::string json = R"({"choices":[{"text":")" + long_text() +
+                           R"(","finish_reason":"stop"}],"usage":{"completion_tokens":2}})";
+  const FakeEngine one(test::always(test::response(200, json)));
+  response_bytes = 2 * json.size();
+  hold_cpu();
+  relay_from(one.endpoint(), false);
+  wait_for_cpu_work();
+  EXPECT_FALSE(result);
+  release_cpu();
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->body, json);
+  EXPECT_EQ(record.usage->completion_tokens, 2);
+}
+
+TEST_F(RelayTest, ALongEventIsJudgedByTheCpuThreads) {
+  const std::string event =
+      "data: {\"choices\":[{\"text\":\"" + long_text() + "\",\"finish_reason\":null}]}\n\n";
+  const FakeEngine one(test::always(test::response(200, kToken + event + kFinish + kDone)));
+  hold_cpu();
+  relay_from(one.endpoint());
+  wait_for_cpu_work();
+  EXPECT_EQ(sink->body, kToken);
+  release_cpu();
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->body, kToken + event + kFinish + kDone);
+  EXPECT_EQ(record.events, 3U);
+}
+
+TEST_F(RelayTest, ShortEventsNeedNoCpuThread) {
+  hold_cpu();
+  relay_events(kToken + kFinish + kDone);
+  EXPECT_TRUE(*result);
+}
+
+TEST_F(RelayTest, AShortWholeAnswerNeedsNoCpuThread) {
+  const FakeEngine one(
+      test::always(test::response(200, R"({"choices":[{"finish_reason":"stop"}]})")));
+  hold_cpu();
+  relay_from(one.endpoint(), false);
+  wait();
+  EXPECT_TRUE(*result);
 }
 
 TEST_F(RelayTest, NeverGivesAWholeAnswerThatIsCutOrNoJsonOrTooLarge) {
@@ -523,6 +574,27 @@ TEST_F(MergedUsage, IsRightInAWholeAnswer) {
   ASSERT_TRUE(*result) << result->error().message();
   EXPECT_EQ(sink->body, R"({"choices":[{"finish_reason":"stop"}],)" + usage(10, 3, 4) + "}");
   EXPECT_EQ(record.usage->cached_tokens, 4);
+}
+
+TEST_F(MergedUsage, IsRightInLongAnswersAndEvents) {
+  const std::string text = long_text();
+  const auto answer = [&](int cached) {
+    return R"({"choices":[{"text":")" + text + R"(","finish_reason":"stop"}],)" +
+           usage(10, 3, cached) + "}";
+  };
+  response_bytes = 2 * answer(10).size();
+  serve_two(Engine::Vllm, answer(10));
+  begin_relay(false);
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->body, answer(4));
+
+  config.models.clear();
+  serve_two(Engine::Vllm, kToken + "data: " + answer(10) + "\n\n" + kDone);
+  begin_relay(true);
+  wait();
+  ASSERT_TRUE(*result) << result->error().message();
+  EXPECT_EQ(sink->body, kToken + "data: " + answer(4) + "\n\n" + kDone);
 }
 
 TEST_F(MergedUsage, WaitsAShortWhileForAPrefillThatAnswersLast) {

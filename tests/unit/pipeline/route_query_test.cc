@@ -70,8 +70,7 @@ struct RouteQueryTest : handoff::HandoffFixture {
   RequestLedger ledger{metrics, log, false};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
   overlap::Caches caches{config::KvIndex(), metrics, log};
-  net::CpuPool cpu{1};
-  PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, 1024 * 1024)};
+  PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   wire::Headers headers;
   fleet::Random random = [] { return std::uint64_t{0}; };
 };

@@ -147,7 +147,7 @@ TEST_F(StreamJudgeTest, HoldsUsageBackUntilThePrefillHasAnswered) {
                                 .completion_tokens = 1,
                                 .cached_tokens = 4,
                                 .prompt_details = R"({"cached_tokens":4})"};
-  judge().set_prefill(prefill);
+  judge().set_prefill(std::make_shared<const engine::PrefillOutcome>(prefill));
   EXPECT_EQ(take(), usage_event(4) + kDoneEvent);
   EXPECT_FALSE(judge().waits_for_prefill());
   EXPECT_TRUE(judge().done());
@@ -166,7 +166,7 @@ TEST_F(StreamJudgeTest, PutsThePromptsLogprobsIntoTheFirstEvent) {
   EXPECT_TRUE(judge().waits_for_prefill());
   engine::PrefillOutcome prefill;
   prefill.input_logprobs = R"({"tokens":["a","b"]})";
-  judge().set_prefill(prefill);
+  judge().set_prefill(std::make_shared<const engine::PrefillOutcome>(prefill));
   EXPECT_EQ(take(), token("\"a\",\"b\",\"c\"") + token("\"d\""));
 }
 
@@ -174,7 +174,7 @@ TEST_F(StreamJudgeTest, NeverTakesTheDecodesWordForWhatWasCached) {
   judge().expect_prefill(true);
   const engine::PrefillOutcome unknown;
   feed(kTextToken + usage_event(9));
-  judge().set_prefill(unknown);
+  judge().set_prefill(std::make_shared<const engine::PrefillOutcome>(unknown));
   EXPECT_NE(take(), usage_event(9)) << "to the decode worker all of the prompt was there";
   EXPECT_FALSE(record.usage->cached_tokens);
 }
