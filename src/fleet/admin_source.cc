@@ -52,42 +52,30 @@ Result<Fleet::Member> AdminSource::find(std::string_view worker) const {
                                           worker));
 }
 
-std::optional<Fleet::Member> AdminSource::find(const Slot& slot) const {
-  for (Fleet::Member& one : fleet_.members()) {
-    if (!one.leaving && slot_of_member(one) == slot) return std::move(one);
-  }
-  return std::nullopt;
-}
-
 // Pins and calls of this API name workers so: the name of one must not lead to another.
 Result<void> AdminSource::check_name(const model::Announcement& announcement) const {
   if (announcement.spec.name.empty()) return {};
   const Slot slot = fleet::slot_of(announcement);
-  for (const Fleet::Member& one : fleet_.members()) {
-    const bool other =
-        !one.leaving && one.model->name() == slot.model && one.worker->authority() != slot.server;
-    const bool called_so = one.worker->name() == announcement.spec.name ||
-                           one.worker->authority() == announcement.spec.name;
-    if (!other || !called_so) continue;
+  if (const auto namesake = fleet_.find_namesake(slot, announcement.spec.name)) {
     return fail(Errc::Conflict,
                 fmt::format("worker {} of model {} is called {} already: choose another id",
-                            one.worker->authority(), slot.model, announcement.spec.name));
+                            namesake->authority(), slot.model, announcement.spec.name));
   }
   return {};
 }
 
 Result<AdminSource::Added> AdminSource::add(model::Announcement announcement) {
   const Slot slot = fleet::slot_of(announcement);
-  const auto there = find(slot);
+  const auto there = fleet_.find_member(slot);
   // What is said here would not count.
   if (there && there->origin == Origin::Etcd) return fail(announced_elsewhere(*there));
   if (auto checked = check_name(announcement); !checked) return fail(std::move(checked.error()));
   const std::string key = key_of(slot);
   const bool is_new = !fleet_.roster().of(Origin::Admin).contains(key);
   fleet_.announce(Origin::Admin, key, std::move(announcement));
-  auto member = find(slot);
+  auto member = fleet_.find_member(slot);
   // Whoever was drained and is added again is wanted again.
-  fleet_.drain(member->worker->id(), false);
+  if (member->worker->draining()) fleet_.drain(member->worker->id(), false);
   return Added{*std::move(member), is_new};
 }
 
@@ -106,7 +94,7 @@ Result<Fleet::Member> AdminSource::amend(std::string_view worker, const Change& 
   }
   if (auto checked = check_name(*changed); !checked) return fail(std::move(checked.error()));
   fleet_.announce(Origin::Admin, member->key, *std::move(changed));
-  return *find(slot);
+  return *fleet_.find_member(slot);
 }
 
 Result<Fleet::Member> AdminSource::remove(std::string_view worker) {
@@ -116,7 +104,7 @@ Result<Fleet::Member> AdminSource::remove(std::string_view worker) {
   const std::string key = key_of(slot);
   if (!fleet_.roster().of(Origin::Admin).contains(key)) return fail(announced_elsewhere(*member));
   fleet_.withdraw(Origin::Admin, key);
-  if (auto still_there = find(slot)) return *std::move(still_there);
+  if (auto still_there = fleet_.find_member(slot)) return *std::move(still_there);
   return find(std::to_string(member->worker->id().value));
 }
 

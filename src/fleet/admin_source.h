@@ -48,7 +48,6 @@ class AdminSource final : public Source {
   Result<Fleet::Member> find(std::string_view worker) const;
 
  private:
-  std::optional<Fleet::Member> find(const Slot& slot) const;
   Result<void> check_name(const model::Announcement& announcement) const;
 
   Fleet& fleet_;

@@ -172,6 +172,7 @@ void Fleet::settle(const std::vector<Slot>& slots) {
     if (stays(slot)) settle(slot);
   }
   publish();
+  if (std::ranges::all_of(slots, stays)) return;
   for (const Slot& slot : slots) {
     if (!stays(slot)) settle(slot);
   }
@@ -372,6 +373,24 @@ std::optional<Fleet::Member> Fleet::find_member(std::string_view name) const {
   }
   if (found == all.end()) return std::nullopt;
   return std::move(*found);
+}
+
+std::optional<Fleet::Member> Fleet::find_member(const Slot& slot) const {
+  const auto found = seats_.find(slot);
+  if (found == seats_.end()) return std::nullopt;
+  const Seated& seated = found->second;
+  const auto said = roster_.find(slot);
+  return Member{seated.worker, seated.model, seated.pool, said->origin, said->key};
+}
+
+std::shared_ptr<Worker> Fleet::find_namesake(const Slot& slot, std::string_view name) const {
+  for (auto one = seats_.lower_bound({.model = slot.model, .server = {}});
+       one != seats_.end() && one->first.model == slot.model; ++one) {
+    const std::shared_ptr<Worker>& worker = one->second.worker;
+    const bool called_so = worker->name() == name || worker->authority() == name;
+    if (called_so && one->first.server != slot.server) return worker;
+  }
+  return nullptr;
 }
 
 void Fleet::on_seated(OnSeated seated) {

@@ -84,6 +84,10 @@ class Fleet {
   std::vector<Member> members() const;
   // By name, host:port or number.
   std::optional<Member> find_member(std::string_view name) const;
+  // The one that is announced for a slot. It costs the same however many there are.
+  std::optional<Member> find_member(const Slot& slot) const;
+  // Another worker of the slot's model that has that name or host:port; null where there is none.
+  std::shared_ptr<Worker> find_namesake(const Slot& slot, std::string_view name) const;
 
   // Called on the control thread when a worker has joined or something else is said of it, for
   // those that are there at once; and when one has gone for good.

@@ -63,8 +63,9 @@ std::vector<Slot> Roster::replace(Origin origin, Announcements announcements) {
 std::optional<Roster::Entry> Roster::find(const Slot& slot) const {
   const auto claims = claims_.find(slot);
   if (claims == claims_.end()) return std::nullopt;
-  const auto& [origin, key] = *claims->second.begin();
-  return Entry{origin, key, of(origin).find(key)->second};
+  const Claim& best = *claims->second.begin();
+  const auto& [key, announcement] = *of(best.first).find(best.second);
+  return Entry{.origin = best.first, .key = key, .announcement = announcement};
 }
 
 void Roster::forget(Origin origin, Announcements::iterator said) {

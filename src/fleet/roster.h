@@ -37,7 +37,7 @@ class Roster {
  public:
   struct Entry {
     Origin origin;
-    std::string key;  // the source's own
+    const std::string& key;  // the source's own
     const model::Announcement& announcement;
   };
   using Announcements = std::map<std::string, model::Announcement, std::less<>>;
@@ -48,7 +48,7 @@ class Roster {
   // All that a source says, instead of all that it said.
   std::vector<Slot> replace(Origin origin, Announcements announcements);
 
-  // What counts for a slot; nothing where nobody says anything of it.
+  // What counts for a slot, as long as nothing else is said; nothing where nobody says anything of it.
   std::optional<Entry> find(const Slot& slot) const;
   const Announcements& of(Origin origin) const { return said_[static_cast<std::size_t>(origin)]; }
 

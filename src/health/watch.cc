@@ -102,7 +102,16 @@ void Watch::observe(const std::shared_ptr<fleet::Worker>& worker, const std::str
   patient.model = model;
   patient.probed = false;
   patient.due = {};
-  if (!stopped_) timer_.cancel();
+  // Only this one: a look at all of them for each that joins would make large fleets slow to join.
+  if (stopped_ || under_way_ >= kMostUnderWay || !must_be_asked(patient)) return;
+  const Need need = need_of(patient, fleet::Clock::now());
+  if (need != Need::Nothing) ask(patient, need);
+}
+
+// It is not well, or nothing is known of it yet: there is no limit to how often such are asked.
+bool Watch::must_be_asked(const Patient& patient) const {
+  return patient.worker->condition() != Condition::Up ||
+         (!patient.probed && options_.probe.enabled);
 }
 
 awaitable<void> Watch::watch() {
@@ -128,8 +137,7 @@ void Watch::make_rounds() {
   for (const std::uint64_t id : waiting) {
     if (under_way_ >= kMostUnderWay) return;
     Patient& patient = patients_.at(id);
-    const bool well =
-        patient.worker->condition() == Condition::Up && (patient.probed || !options_.probe.enabled);
+    const bool well = !must_be_asked(patient);
     if (well && allowance_ < 1) continue;
     if (well) allowance_ -= 1;
     turn_ = id;

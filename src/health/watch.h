@@ -70,6 +70,7 @@ class Watch {
   void observe(const std::shared_ptr<fleet::Worker>& worker, const std::string& model);
   boost::asio::awaitable<void> watch();
   void make_rounds();
+  bool must_be_asked(const Patient& patient) const;
   Need need_of(const Patient& patient, fleet::Time now) const;
   void ask(Patient& patient, Need need);
   boost::asio::awaitable<void> attend(std::uint64_t id, Need need);

@@ -22,6 +22,8 @@ using kvevents::FeedStatus;
 using kvindex::Holder;
 
 constexpr std::chrono::milliseconds kRound{250};
+// Workers join in bursts, and a look at the fleet goes over all of it: it waits for more to join.
+constexpr std::chrono::milliseconds kTogether{50};
 // Workers, in a round in which none has come or gone.
 constexpr std::size_t kLookedAt = 256;
 // The first may have been under way when the engine answered.
@@ -66,15 +68,13 @@ void Feeds::start() {
     snapshot_->read();
     tasks_.spawn(snapshot_->run());
   }
-  // What is waiting is looked at at once.
-  fleet_.on_seated([this](const auto&, const std::string&) {
-    fleet_changed_ = true;
-    timer_.cancel();
-  });
-  fleet_.on_gone([this](model::WorkerId id) {
+  const auto changed = [this] {
+    if (!std::exchange(fleet_changed_, true)) timer_.cancel();
+  };
+  fleet_.on_seated([changed](const auto&, const std::string&) { changed(); });
+  fleet_.on_gone([this, changed](model::WorkerId id) {
     pool_.forget(id);
-    fleet_changed_ = true;
-    timer_.cancel();
+    changed();
   });
   tasks_.spawn(watch());
 }
@@ -117,6 +117,9 @@ awaitable<void> Feeds::watch() {
       log_.error("kv_feeds_failed", {{"error", failure.what()}});
     }
     timer_.expires_after(kRound);
+    co_await timer_.async_wait(net::kAwait);
+    if (stopped_ || !fleet_changed_) continue;
+    timer_.expires_after(kTogether);
     co_await timer_.async_wait(net::kAwait);
   }
 }
