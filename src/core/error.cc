@@ -37,7 +37,7 @@ constexpr std::array kTable{
     ErrorInfo{Errc::PayloadTooLarge, 413, "invalid_request_error", "payload_too_large", Fault::Client, false,
               "The request body is larger than `limits.body_bytes`, or than a fifth of `limits.memory`."},
     ErrorInfo{Errc::HeadersTooLarge, 431, "invalid_request_error", "headers_too_large", Fault::Client, false,
-              "The request head is larger than `limits.header_bytes`."},
+              "The request head is larger than `limits.header_bytes`, or has more than 512 fields."},
     ErrorInfo{Errc::ExpectationFailed, 417, "invalid_request_error", "expectation_failed", Fault::Client, false,
               "The request expects something other than `100-continue`."},
     ErrorInfo{Errc::InvalidRouting, 400, "invalid_request_error", "invalid_routing", Fault::Client, false,

@@ -55,7 +55,8 @@ bool is_one_search(const wire::JsonObject& body) {
 
 std::string usage_text(const wire::JsonObject& completion) {
   const auto usage = completion.find_object("usage");
-  return usage ? std::string(usage->text()) : std::string();
+  const bool told = usage && usage->text().size() <= kLongestUsage;
+  return told ? std::string(usage->text()) : std::string();
 }
 
 Result<wire::JsonObject> choice_of(std::string_view json) {

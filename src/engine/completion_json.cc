@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/completion_json.h"
 
+#include "engine/choice_merge.h"
 #include "wire/json_array.h"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +13,8 @@
 namespace baton::engine {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Not ordered_json: that one goes over all members whenever one is added or looked up.
+using Json = nlohmann::json;
 
 // The members every chunk shares with the completion it is made from.
 Json chunk_frame(Api api, const Json& completion) {
@@ -44,9 +46,13 @@ Json without_nulls(const Json& object) {
   return kept;
 }
 
-std::string stream_of(Api api, const Json& whole, IncludeUsage include_usage) {
+Result<std::string> stream_of(Api api, const Json& whole, IncludeUsage include_usage) {
   std::string stream;
-  for (const Json& choice : whole.value("choices", Json::array())) {
+  const Json choices = whole.value("choices", Json::array());
+  // Each of them becomes events that repeat the frame.
+  if (choices.size() > kMostChoices)
+    return fail(Errc::EngineProtocol, "the engine's answer has too many choices");
+  for (const Json& choice : choices) {
     Json content = chunk_frame(api, whole);
     Json part;
     part["index"] = choice.value("index", 0);
@@ -117,7 +123,7 @@ Usage read_usage(const wire::JsonObject& usage) {
   read.completion_tokens = usage.find_integer("completion_tokens").value_or(0);
   if (const auto details = usage.find_object("prompt_tokens_details")) {
     read.cached_tokens = details->find_integer("cached_tokens");
-    read.prompt_details = details->text();
+    if (details->text().size() <= kLongestUsage) read.prompt_details = details->text();
   }
   return read;
 }

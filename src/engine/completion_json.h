@@ -6,12 +6,17 @@
 #include "engine/api.h"
 #include "wire/json_object.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace baton::engine {
+
+// Several times what any engine writes. A longer `usage` is not looked into for its details, so that
+// what is done with them may go over them again and again.
+inline constexpr std::size_t kLongestUsage = 2048;
 
 // Token counts as an engine reports them.
 struct Usage {

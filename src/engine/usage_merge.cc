@@ -152,7 +152,7 @@ std::optional<std::string> rewrite_usage(std::string_view json, const Usage& pre
                                          AnswerForm form) {
   const auto completion = wire::JsonObject::parse(json);
   const auto usage = completion ? completion->find_object("usage") : std::nullopt;
-  if (!usage) return std::nullopt;
+  if (!usage || usage->text().size() > kLongestUsage) return std::nullopt;
   const auto details = usage->find_object(kPromptDetails);
   if (!details && prefill.prompt_details.empty()) return std::nullopt;
   TextPatch patch(json);

@@ -19,7 +19,8 @@ namespace baton::engine {
 enum class AnswerForm { Whole, Streamed };
 
 // The text with all that the prefill worker's `prompt_tokens_details` say, and without what the decode
-// worker says there of its own cache. nullopt where there is nothing to change.
+// worker says there of its own cache. nullopt where there is nothing to change, or a usage that is
+// too long.
 std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill,
                                          AnswerForm form);
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace baton::pipeline {
 namespace {
@@ -64,19 +65,34 @@ bool is_stripped(std::string_view name, std::span<const std::string> stripped) {
   });
 }
 
-bool belongs_to_connection(const wire::Headers& headers, std::string_view name) {
-  return is_one_of(name, kHopByHop) || headers.has_token("connection", name);
-}
+// Role. The fields of a head that belong to its connection: those that always do, and those that its
+//   Connection field names.
+// Lifetime. The head must outlive it.
+// Invariants. Sorted: a head may name thousands of fields, and have as many.
+class OfConnection {
+ public:
+  explicit OfConnection(const wire::Headers& headers) : named_(headers.tokens("connection")) {
+    std::ranges::sort(named_, wire::less_ignoring_case);
+  }
+  bool contains(std::string_view name) const {
+    return is_one_of(name, kHopByHop) ||
+           std::ranges::binary_search(named_, name, wire::less_ignoring_case);
+  }
+
+ private:
+  std::vector<std::string_view> named_;
+};
 
 }  // namespace
 
 wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorization authorization,
                                  std::span<const std::string> stripped) {
   wire::Headers headers;
+  const OfConnection of_connection(client);
   for (std::size_t i = 0; i < client.size(); ++i) {
     const auto [name, value] = client[i];
-    if (belongs_to_connection(client, name) || is_one_of(name, kNotForWorkers) ||
-        is_internal(name) || is_stripped(name, stripped))
+    if (of_connection.contains(name) || is_one_of(name, kNotForWorkers) || is_internal(name) ||
+        is_stripped(name, stripped))
       continue;
     const bool secret = wire::equal_ignoring_case(name, "authorization");
     if (secret && authorization == ForwardAuthorization::No) continue;
@@ -87,9 +103,10 @@ wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorizati
 
 wire::Headers headers_for_client(const wire::Headers& worker) {
   wire::Headers headers;
+  const OfConnection of_connection(worker);
   for (std::size_t i = 0; i < worker.size(); ++i) {
     const auto [name, value] = worker[i];
-    if (belongs_to_connection(worker, name) || is_one_of(name, kNotForClients)) continue;
+    if (of_connection.contains(name) || is_one_of(name, kNotForClients)) continue;
     headers.add(name, value);
   }
   return headers;

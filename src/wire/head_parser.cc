@@ -14,6 +14,10 @@ namespace baton::wire {
 namespace {
 
 constexpr std::size_t kUsualFields = 16;
+// Several times what any client or proxy sends. Each field is compared with dozens of names, and with
+// those that Connection names.
+constexpr std::size_t kMostFields = 512;
+constexpr std::size_t kLongestConnection = 1024;
 
 // What llhttp calls back with. The head is one piece of memory, so a name or a value that comes in
 // several calls is still one range.
@@ -24,6 +28,7 @@ struct Collector {
   Headers headers;
   int hosts = 0;
   int transfer_encodings = 0;
+  std::size_t connection_bytes = 0;
   bool bad_name = false;
 };
 
@@ -61,6 +66,7 @@ int on_header_value_complete(llhttp_t* parser) {
   const auto last = found.value.find_last_not_of(" \t");
   found.headers.add(found.name, found.value.substr(0, last + 1));
   if (is_named(found.name, "host")) ++found.hosts;
+  if (is_named(found.name, "connection")) found.connection_bytes += found.value.size();
   if (is_named(found.name, "transfer-encoding")) ++found.transfer_encodings;
   found.name = {};
   found.value = {};
@@ -86,8 +92,8 @@ const llhttp_settings_t& settings() {
 
 // Runs llhttp over the head and takes from it what requests and responses share.
 template <class Head>
-Result<void> read_fields(llhttp_type_t type, Errc code, std::string_view text, Collector& found,
-                         llhttp_t& parser, Head& head) {
+Result<void> read_fields(llhttp_type_t type, Errc code, Errc too_much, std::string_view text,
+                         Collector& found, llhttp_t& parser, Head& head) {
   found.headers.reserve(kUsualFields, text.size());
   llhttp_init(&parser, type, &settings());
   parser.data = &found;
@@ -98,6 +104,14 @@ Result<void> read_fields(llhttp_type_t type, Errc code, std::string_view text, C
   }
   if (found.bad_name) {
     return fail(code, "malformed HTTP head: invalid header name, or white space before its colon");
+  }
+  if (found.headers.size() > kMostFields) {
+    return fail(Error(too_much, fmt::format("an HTTP head has at most {} fields", kMostFields))
+                    .with_limit(Limit::HeaderBytes));
+  }
+  if (found.connection_bytes > kLongestConnection) {
+    return fail(Error(too_much, fmt::format("Connection has at most {} bytes", kLongestConnection))
+                    .with_limit(Limit::HeaderBytes));
   }
   head.headers = std::move(found.headers);
   head.minor_version = parser.http_minor;
@@ -162,7 +176,8 @@ Result<RequestHead> parse_request_head(std::string_view text) {
   RequestHead head;
   Collector found;
   llhttp_t parser;
-  if (auto read = read_fields(HTTP_REQUEST, Errc::InvalidRequest, text, found, parser, head);
+  if (auto read = read_fields(HTTP_REQUEST, Errc::InvalidRequest, Errc::HeadersTooLarge, text,
+                              found, parser, head);
       !read) {
     return fail(std::move(read.error()));
   }
@@ -188,7 +203,8 @@ Result<ResponseHead> parse_response_head(std::string_view text) {
   ResponseHead head;
   Collector found;
   llhttp_t parser;
-  if (auto read = read_fields(HTTP_RESPONSE, Errc::EngineProtocol, text, found, parser, head);
+  if (auto read = read_fields(HTTP_RESPONSE, Errc::EngineProtocol, Errc::EngineProtocol, text,
+                              found, parser, head);
       !read) {
     return fail(std::move(read.error()));
   }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "wire/http_message.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace baton::wire {
@@ -23,6 +24,11 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
     if (lower(a[i]) != lower(b[i])) return false;
   }
   return true;
+}
+
+bool less_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::lexicographical_compare(
+      a, b, [](char left, char right) { return lower(left) < lower(right); });
 }
 
 void Headers::add(std::string_view name, std::string_view value) {
@@ -59,18 +65,32 @@ std::optional<std::string_view> Headers::find(std::string_view name) const {
   return std::nullopt;
 }
 
-bool Headers::has_token(std::string_view name, std::string_view token) const {
+template <class Visit>
+bool Headers::any_token(std::string_view name, Visit visit) const {
   for (std::size_t i = 0; i < size(); ++i) {
     if (!is_named(spans_[i], name)) continue;
     std::string_view rest = (*this)[i].value;
     while (true) {
       const auto comma = rest.find(',');
-      if (equal_ignoring_case(trimmed(rest.substr(0, comma)), token)) return true;
+      if (visit(trimmed(rest.substr(0, comma)))) return true;
       if (comma == std::string_view::npos) break;
       rest.remove_prefix(comma + 1);
     }
   }
   return false;
+}
+
+bool Headers::has_token(std::string_view name, std::string_view token) const {
+  return any_token(name, [token](std::string_view one) { return equal_ignoring_case(one, token); });
+}
+
+std::vector<std::string_view> Headers::tokens(std::string_view name) const {
+  std::vector<std::string_view> all;
+  any_token(name, [&all](std::string_view one) {
+    all.push_back(one);
+    return false;
+  });
+  return all;
 }
 
 Headers::Field Headers::operator[](std::size_t i) const {

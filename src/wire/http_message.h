@@ -29,6 +29,8 @@ class Headers {
   // True where a comma-separated list field (Connection, Transfer-Encoding …) holds `token`, in any
   // of its fields.
   bool has_token(std::string_view name, std::string_view token) const;
+  // All that such a list holds, as long as the headers stay.
+  std::vector<std::string_view> tokens(std::string_view name) const;
 
   std::size_t size() const { return spans_.size(); }
   bool empty() const { return spans_.empty(); }
@@ -41,12 +43,16 @@ class Headers {
     std::uint32_t value_size;
   };
   bool is_named(const Span& span, std::string_view name) const;
+  // Calls `visit` with each, until it returns true; whether it did.
+  template <class Visit>
+  bool any_token(std::string_view name, Visit visit) const;
 
   std::string text_;
   std::vector<Span> spans_;
 };
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);
+bool less_ignoring_case(std::string_view a, std::string_view b);
 
 // A part of a path with its %XX resolved; what is no such pair stays.
 std::string percent_decoded(std::string_view text);

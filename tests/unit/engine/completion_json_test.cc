@@ -6,6 +6,7 @@
 #include "unit/engine/client_request.h"
 #include "wire/sse_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,6 +134,19 @@ TEST(EventStream, KeepsEveryChoice) {
   ASSERT_EQ(events.size(), 4U);
   EXPECT_EQ(events[2]["choices"][0]["index"], 1);
   EXPECT_EQ(events[2]["choices"][0]["text"], "b");
+}
+
+TEST(EventStream, CannotBeMadeOfMoreChoicesThanARequestMayHave) {
+  std::string choices = R"({"choices":[{"finish_reason":"stop"})";
+  for (int i = 0; i < 128; ++i) choices += R"(,{"finish_reason":"stop"})";
+  EXPECT_FALSE(as_event_stream(Api::Chat, choices + "]}", IncludeUsage::No));
+}
+
+TEST(EventStream, KeepsEachOfManyMembers) {
+  std::string message = R"({"choices":[{"finish_reason":"stop","message":{"m":0)";
+  for (int i = 0; i < 20'000; ++i) message += fmt::format(R"(,"m{}":{})", i, i);
+  const auto events = events_of(Api::Chat, message + "}}]}", IncludeUsage::No);
+  EXPECT_EQ(events.at(0)["choices"][0]["delta"]["m19999"], 19'999);
 }
 
 TEST(EventStream, CannotBeMadeFromWhatIsNoCompletion) {

@@ -31,6 +31,15 @@ TEST(RewriteUsage, PutsThePrefillsCachedTokensInPlaceOfTheDecodes) {
             R"("cached_tokens": 64 ,"audio_tokens":0},"total_tokens":110} ,"x":[ ]})");
 }
 
+TEST(RewriteUsage, LeavesAUsageLongerThanAnyEngineWrites) {
+  const auto chunk = [](std::size_t padding) {
+    return R"({"usage":{"prompt_tokens_details":{"cached_tokens":99,"x":")" +
+           std::string(padding, 'x') + R"("}}})";
+  };
+  EXPECT_TRUE(rewrite_usage(chunk(100), reported(64)));
+  EXPECT_FALSE(rewrite_usage(chunk(kLongestUsage), reported(64)));
+}
+
 TEST(RewriteUsage, ReplacesValuesWhereTheyStandInAnyOrder) {
   Usage prefill = reported(16);
   prefill.prompt_details = R"({"created_cache_tokens":32,"cached_tokens":16,"gone":null})";

@@ -513,7 +513,7 @@ TEST_F(EndedInPrefill, IsAnsweredAsAStreamWhereOneWasAskedFor) {
 TEST_F(EndedInPrefill, HasItsUsageWhereItWasAskedFor) {
   request(Api::Completions,
           R"({"model":"m","prompt":"p","stream":true,"stream_options":{"include_usage":true}})");
-  EXPECT_THAT(sink.body, HasSubstr("\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":1}"));
+  EXPECT_THAT(sink.body, HasSubstr("\"usage\":{\"completion_tokens\":1,\"prompt_tokens\":4}"));
 }
 
 }  // namespace

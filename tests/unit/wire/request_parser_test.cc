@@ -353,6 +353,25 @@ TEST(RequestParser, SaysWhichLimitAHeadRanInto) {
   EXPECT_EQ(parser.error().limit(), Limit::HeaderBytes);
 }
 
+TEST(RequestParser, LimitsTheFieldsOfAHead) {
+  const HttpLimits limits{.header_bytes = 64 * 1024, .body_bytes = 0};
+  std::string fields = "X: 1\r\n";
+  for (int i = 0; i < 510; ++i) fields += "a:\r\n";
+  EXPECT_EQ(parse_requests(post(fields), 4096, limits).requests.size(), 1U);
+  RequestParser parser(limits);
+  EXPECT_EQ(parser.feed(post(fields + "a:\r\n")).status, ParseStatus::Failed);
+  EXPECT_EQ(parser.error().code(), Errc::HeadersTooLarge);
+  EXPECT_EQ(parser.error().limit(), Limit::HeaderBytes);
+}
+
+TEST(RequestParser, LimitsWhatAHeadTiesToItsConnection) {
+  const HttpLimits limits{.header_bytes = 64 * 1024, .body_bytes = 0};
+  const std::string half = "Connection: " + std::string(512, 'a') + "\r\n";
+  EXPECT_EQ(parse_requests(post(half + half), 4096, limits).requests.size(), 1U);
+  EXPECT_THAT(parse_requests(post(half + half + "Connection: b\r\n"), 4096, limits).end,
+              HasSubstr("headers_too_large: "));
+}
+
 TEST(RequestParser, LimitsAHeadThatNeverEnds) {
   EXPECT_THAT(parse_requests("GET /" + std::string(5000, 'a'), 100).end,
               HasSubstr("headers_too_large: "));
