@@ -63,8 +63,8 @@ constexpr std::array kTable{
               "No connection could be made to a worker within `timeouts.connect`, and there was no other one "
               "to try; the message names it."},
     ErrorInfo{Errc::EngineTimeout, 504, "server_error", "engine_timeout", Fault::Engine, true,
-              "The engine did not begin to answer within `timeouts.first_byte`, or did not go on within "
-              "`timeouts.idle`."},
+              "The engine had no token, or no answer that is not streamed, within `timeouts.first_byte`, or did not go on "
+              "within `timeouts.idle`."},
     ErrorInfo{Errc::EngineProtocol, 502, "server_error", "engine_protocol", Fault::Engine, true,
               "The engine sent something that is not the HTTP or JSON of its dialect, or an answer larger than "
               "`limits.response_bytes`."},

@@ -23,7 +23,11 @@ constexpr std::size_t kAnswerMemory = 4;
 }  // namespace
 
 Exchange::Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts)
-    : pool_(pool), target_(target), timeouts_(timeouts), memory_(pool.memory()) {
+    : pool_(pool),
+      target_(target),
+      timeouts_(timeouts),
+      patience_(timeouts.first_byte),
+      memory_(pool.memory()) {
   pool_.add_holder(*this);
 }
 
@@ -76,19 +80,22 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
                                            Origin origin, bool& answered) {
   // A worker that refuses a request early may close before it took all of it; its answer is still
   // worth reading.
-  const net::IoResult written = co_await upstream_->connection.write(pieces, timeouts_.first_byte);
+  net::PeerPatience sending(timeouts_.first_byte);
+  const net::IoResult written =
+      co_await upstream_->connection.write(pieces, timeouts_.first_byte, &sending);
   if (written.status == net::IoStatus::Timeout || written.status == net::IoStatus::Aborted) {
     co_return fail(explain(written, "while it was sent the request"));
   }
   sent_whole_ = written.status == net::IoStatus::Ok;
   if (sent_whole_ && on_sent_) std::exchange(on_sent_, nullptr)();
   while (true) {
-    const net::IoResult received =
-        co_await upstream_->connection.read_some(room(), timeouts_.first_byte);
-    end_ = received.size;
-    if (received.status != net::IoStatus::Ok) {
-      co_return fail(explain(received, "before it answered"));
+    // Interim heads and parts of a head are not what it is waited for.
+    net::IoResult read{net::IoStatus::Timeout, 0};
+    if (!patience_.over()) {
+      const auto since = pool_.deadlines().lived();
+      read = received(co_await upstream_->connection.read_some(room(), patience_.left()), since);
     }
+    if (read.status != net::IoStatus::Ok) co_return fail(explain(read, "before it answered"));
     // Whoever has not got a byte of the request does not answer it. A fresh connection may be
     // refused with an answer to no request, and nothing else can be under way on it.
     if (!answered && origin == Origin::Kept &&
@@ -117,25 +124,26 @@ awaitable<Result<std::string_view>> Exchange::read() {
     }
     if (done_) break;
     net::Connection& connection = upstream_->connection;
-    net::IoResult received{connection.status(), 0};
-    if (connection.usable()) {
-      // Engines may send the head long before the first token.
-      const auto timeout = body_begun_ ? timeouts_.idle : timeouts_.first_byte;
-      received = connection.end_read(co_await connection.begin_read(room(), timeout));
-      end_ = received.size;
+    net::IoResult read{connection.status(), 0};
+    if (connection.usable() && patience_.over()) {
+      read.status = net::IoStatus::Timeout;
+    } else if (connection.usable()) {
+      const auto since = pool_.deadlines().lived();
+      const auto end = co_await connection.begin_read(room(), patience_.left());
+      read = received(connection.end_read(end), since);
     }
-    if (received.status == net::IoStatus::Closed &&
+    if (read.status == net::IoStatus::Closed &&
         upstream_->parser.finish() == wire::ParseStatus::Done) {
       done_ = true;
-    } else if (received.status != net::IoStatus::Ok) {
-      co_return fail(explain(received, "in the middle of its answer"));
+    } else if (read.status != net::IoStatus::Ok) {
+      co_return fail(explain(read, "in the middle of its answer"));
     }
   }
   co_return std::string_view();
 }
 
 awaitable<void> Exchange::await_end(std::chrono::milliseconds patience) {
-  timeouts_.idle = patience;
+  patience_ = net::PeerPatience(patience);
   co_await read();
 }
 
@@ -145,6 +153,8 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
     const auto piece = co_await read();
     if (!piece) co_return fail(piece.error());
     if (piece->empty()) co_return whole;
+    if (whole.empty()) progress();
+    patience_.spend(std::chrono::milliseconds(0), piece->size());
     if (whole.size() + piece->size() > limit) {
       co_return fail(Error(Errc::EngineProtocol,
                            fmt::format("the worker's answer is larger than limits.response_bytes "
@@ -156,6 +166,14 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
       co_return fail(no_memory_for("the worker's answer"));
     whole += *piece;
   }
+}
+
+net::IoResult Exchange::received(net::IoResult result,
+                                 std::chrono::steady_clock::time_point since) {
+  end_ = result.size;
+  const auto waited = pool_.deadlines().lived() - since;
+  patience_.spend(std::chrono::duration_cast<std::chrono::milliseconds>(waited), 0);
+  return result;
 }
 
 std::span<char> Exchange::room() {

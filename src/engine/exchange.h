@@ -5,6 +5,7 @@
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/upstream_pool.h"
+#include "net/peer_patience.h"
 #include "wire/http_message.h"
 #include "wire/json_object.h"
 
@@ -24,8 +25,8 @@
 namespace baton::engine {
 
 struct ExchangeTimeouts {
-  std::chrono::milliseconds first_byte;
-  std::chrono::milliseconds idle;
+  std::chrono::milliseconds first_byte;  // from the request sent to the first progress
+  std::chrono::milliseconds idle;        // from one progress to the next
 };
 
 // Role. One request to one worker and its answer.
@@ -34,6 +35,8 @@ struct ExchangeTimeouts {
 //   connection, which is how engines are told to drop a request.
 // Invariants. A kept-alive connection that proves dead before it answered a byte is replaced by a
 //   fresh one, once. The connection goes back to the pool only after a complete answer.
+//   Bytes alone earn a worker no time: all waiting for it together is bounded by first_byte, and by
+//   idle from each progress() on. Time in which nothing is read does not count.
 //   On a kept connection nothing is an answer that the worker sent before its machine had a byte of
 //   the request: the pool looks for such bytes before the request is written, and those that were
 //   under way by then show in that TCP has not acknowledged the request when they are read. An
@@ -58,7 +61,11 @@ class Exchange final : private UpstreamPool::Holder {
   wire::Headers take_headers() { return std::move(upstream_->parser.head().headers); }
   // The next piece of the body, valid until the next call; empty at its end.
   awaitable<Result<std::string_view>> read();
-  // The whole body. The exchange has the memory for it, and for what is made of it, until it ends.
+  // What was read is what the worker was asked for: timeouts.idle begins anew.
+  void progress() { patience_ = net::PeerPatience(timeouts_.idle); }
+  // The whole body: timeouts.first_byte for its beginning, then timeouts.idle and a second more for
+  // each PeerPatience::kSlowestRate bytes.
+  // The exchange has the memory for it, and for what is made of it, until it ends.
   awaitable<Result<std::string>> read_all(std::size_t limit);
   // For who keeps the answer longer.
   MemoryShare take_memory() { return std::move(memory_); }
@@ -85,6 +92,7 @@ class Exchange final : private UpstreamPool::Holder {
                                    bool& answered);
   // Where the next bytes go: all that was there has been consumed.
   std::span<char> room();
+  net::IoResult received(net::IoResult result, std::chrono::steady_clock::time_point since);
   Error given_up(std::string_view when) const;
   Error explain(net::IoResult result, std::string_view when) const;
   void finish();
@@ -92,6 +100,7 @@ class Exchange final : private UpstreamPool::Holder {
   UpstreamPool& pool_;
   Target target_;
   ExchangeTimeouts timeouts_;
+  net::PeerPatience patience_;          // with the answer, for as long as it is waited for
   Cancellation* connecting_ = nullptr;  // while a connection is being made
   std::unique_ptr<Upstream> upstream_;
   MemoryShare memory_;  // of a whole answer

@@ -31,7 +31,8 @@ awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question ques
   if (cancellation) listener.emplace(*cancellation, [&exchange] { exchange.drop(); });
   const auto failed = [&](Error error) {
     if (cancellation && cancellation->requested()) return fail(cancellation->reason());
-    if (!too_late) return fail(std::move(error));
+    // The exchange's own patience may be over a moment before.
+    if (!too_late && error.code() != Errc::EngineTimeout) return fail(std::move(error));
     return fail(Errc::EngineTimeout,
                 fmt::format("worker {} took too long to answer {} {}", target.endpoint.to_string(),
                             question.method, question.path));
@@ -50,6 +51,7 @@ awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question ques
   answer.status = exchange.head().status;
   if (const auto value = exchange.head().headers.find("retry-after")) answer.retry_after = *value;
   deadline.arm(timeouts.idle);
+  exchange.progress();
   while (true) {
     const auto piece = co_await exchange.read();
     if (!piece) co_return failed(piece.error());

@@ -7,6 +7,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -31,13 +32,47 @@ simdjson::error_code parse(std::string_view data, dom::element& document) {
   return parser.parse(scratch.get(), data.size(), false).get(document);
 }
 
+bool is_empty(const dom::element& value) {
+  switch (value.type()) {
+    case dom::element_type::NULL_VALUE:
+      return true;
+    case dom::element_type::STRING:
+      return value.get_string_length().value_unsafe() == 0;
+    case dom::element_type::ARRAY:
+      return dom::array(value).begin() == dom::array(value).end();
+    case dom::element_type::OBJECT:
+      return dom::object(value).begin() == dom::object(value).end();
+    default:
+      return false;
+  }
+}
+
+// A delta that says only who speaks, or nothing, is no token: engines send one before the first.
+bool is_token(const dom::element& delta) {
+  dom::object members;
+  if (delta.get(members) != simdjson::SUCCESS) return false;
+  return std::ranges::any_of(members, [](const dom::key_value_pair& member) {
+    return member.key != "role" && !is_empty(member.value);
+  });
+}
+
+void read_choice(const dom::object& choice, StreamEvent& event) {
+  for (const auto& [key, value] : choice) {
+    if (key == "delta") {
+      event.has_token |= is_token(value);
+    } else if (key == "text" || key == "logprobs" || key == "token_ids") {
+      event.has_token |= !is_empty(value);
+    } else if (key == "finish_reason" && value.is_string()) {
+      event.has_token = event.has_finish = true;
+      if (means_failure(std::string_view(value))) event.kind = StreamEvent::Kind::Aborted;
+    }
+  }
+}
+
 void read_choices(const dom::array& choices, StreamEvent& event) {
-  for (const dom::element choice : choices) {
-    event.has_content = true;
-    std::string_view reason;
-    if (choice["finish_reason"].get(reason) != simdjson::SUCCESS) continue;
-    event.has_finish = true;
-    if (means_failure(reason)) event.kind = StreamEvent::Kind::Aborted;
+  for (const dom::element one : choices) {
+    dom::object choice;
+    if (one.get(choice) == simdjson::SUCCESS) read_choice(choice, event);
   }
 }
 
@@ -53,7 +88,8 @@ Usage read_usage(const dom::object& object) {
   return usage;
 }
 
-// simdjson knows no numbers beyond 64 bits; they are valid JSON all the same.
+// simdjson knows no numbers beyond 64 bits; they are valid JSON all the same. In such an event any
+// choice is taken for a token: no engine fills the time until the first one with them.
 StreamEvent read_with_care(std::string_view data) {
   const auto object = wire::JsonObject::parse(data);
   if (!object) return {StreamEvent::Kind::Malformed, false, false, std::nullopt};

@@ -19,8 +19,9 @@ struct StreamEvent {
     Malformed,  // not JSON: the stream cannot be trusted any more
   };
   Kind kind;
-  bool has_content = false;  // it carries choices, so tokens
-  bool has_finish = false;   // a choice has its finish_reason
+  bool has_token = false;   // a choice has text, a part of a delta other than its role, token ids,
+                            // log-probabilities or its finish_reason, and it is not empty
+  bool has_finish = false;  // a choice has its finish_reason
   std::optional<Usage> usage;
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "net/connection.h"
-#include "net/write_patience.h"
+#include "net/peer_patience.h"
 #include "pipeline/response_sink.h"
 #include "wire/http_message.h"
 
@@ -29,7 +29,7 @@ class HttpResponse final : public pipeline::ResponseSink {
     const bool* closing = nullptr;  // the session may be told to end while a request is served
     bool head_only = false;         // HEAD: everything but the body
     std::string request_id;
-    std::chrono::milliseconds write_timeout;  // without a byte; and see WritePatience
+    std::chrono::milliseconds write_timeout;  // without a byte; and see PeerPatience
   };
 
   HttpResponse(net::Connection& connection, Manner manner)
@@ -52,7 +52,7 @@ class HttpResponse final : public pipeline::ResponseSink {
 
   net::Connection& connection_;
   Manner manner_;
-  net::WritePatience patience_;
+  net::PeerPatience patience_;
   bool complete_ = false;
   std::string pending_head_;  // goes out with the first piece, in one system call
 };

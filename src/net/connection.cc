@@ -49,7 +49,7 @@ Buffers remaining(std::span<const std::string_view> pieces, std::size_t skip) {
 class WriteWait {
  public:
   WriteWait(const Deadlines& deadlines, Deadline& deadline, std::chrono::milliseconds timeout,
-            WritePatience* patience)
+            PeerPatience* patience)
       : deadlines_(deadlines), patience_(patience), since_(deadlines.lived()) {
     deadline.arm(patience ? std::min(timeout, patience->left()) : timeout);
   }
@@ -61,7 +61,7 @@ class WriteWait {
 
  private:
   const Deadlines& deadlines_;
-  WritePatience* patience_;
+  PeerPatience* patience_;
   std::chrono::steady_clock::time_point since_;
 };
 
@@ -153,7 +153,7 @@ IoResult Connection::try_write(std::span<const std::string_view> pieces) {
 }
 
 awaitable<IoResult> Connection::write(std::span<const std::string_view> pieces,
-                                      std::chrono::milliseconds timeout, WritePatience* patience) {
+                                      std::chrono::milliseconds timeout, PeerPatience* patience) {
   const IoResult begun = try_write(pieces);
   if (begun.status != IoStatus::Ok || begun.size == total_size(pieces)) co_return begun;
   co_return co_await write_rest(pieces, begun.size, timeout, patience);
@@ -161,7 +161,7 @@ awaitable<IoResult> Connection::write(std::span<const std::string_view> pieces,
 
 awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pieces,
                                            std::size_t written, std::chrono::milliseconds timeout,
-                                           WritePatience* patience) {
+                                           PeerPatience* patience) {
   if (tls_) co_return co_await write_tls(pieces, written, timeout, patience);
   const std::size_t total = total_size(pieces);
   while (written < total) {
@@ -178,7 +178,7 @@ awaitable<IoResult> Connection::write_rest(std::span<const std::string_view> pie
 
 awaitable<IoResult> Connection::write_tls(std::span<const std::string_view> pieces,
                                           std::size_t written, std::chrono::milliseconds timeout,
-                                          WritePatience* patience) {
+                                          PeerPatience* patience) {
   // Pieces are joined to records: one record per piece would cost a system call each.
   constexpr std::size_t kRecord = 16 * 1024;
   const std::size_t total = total_size(pieces);

@@ -4,7 +4,7 @@
 
 #include "net/deadlines.h"
 #include "net/descriptor_budget.h"
-#include "net/write_patience.h"
+#include "net/peer_patience.h"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -72,10 +72,10 @@ class Connection {
   // takes; `patience`, where there is one, bounds all waiting together.
   awaitable<IoResult> write_rest(std::span<const std::string_view> pieces, std::size_t written,
                                  std::chrono::milliseconds timeout,
-                                 WritePatience* patience = nullptr);
+                                 PeerPatience* patience = nullptr);
   // Writes everything.
   awaitable<IoResult> write(std::span<const std::string_view> pieces,
-                            std::chrono::milliseconds timeout, WritePatience* patience = nullptr);
+                            std::chrono::milliseconds timeout, PeerPatience* patience = nullptr);
 
   // The wait under way, if there is one, ends by its timeout no later than that.
   void hasten(std::chrono::milliseconds timeout) { deadline_.hasten(timeout); }
@@ -112,7 +112,7 @@ class Connection {
   IoResult settle(boost::system::error_code error, std::size_t size);
   IoResult settle_write(boost::system::error_code error, std::size_t size);
   awaitable<IoResult> write_tls(std::span<const std::string_view> pieces, std::size_t written,
-                                std::chrono::milliseconds timeout, WritePatience* patience);
+                                std::chrono::milliseconds timeout, PeerPatience* patience);
 
   tcp::socket socket_;
   std::unique_ptr<TlsStream> tls_;

@@ -88,6 +88,7 @@ class StreamRelay {
         const std::string_view events = self->is_short() ? judge.take(self->reader_, *piece)
                                                          : co_await self->take_elsewhere(*piece);
         if (judge.begun()) answer.first_token();
+        if (judge.progressed()) answer.stream().progress();
         answer.produced(self->record_.events);
         if (!events.empty()) {
           if (auto written = co_await self->write(events); !written) co_return written;

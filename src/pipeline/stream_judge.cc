@@ -19,7 +19,7 @@ void StreamJudge::restart() {
   // Also where no token came yet: the client may know already who speaks.
   if (continuity_ && !continuity_->why_not()) continuity_->resume();
   prefill_ = nullptr;
-  begun_ = finished_ = false;
+  begun_ = finished_ = progressed_ = false;
   held_.reset();
   failure_.reset();
 }
@@ -88,7 +88,9 @@ StreamJudge::Passage StreamJudge::accept(std::string_view data) {
       break;
   }
   const bool first = !std::exchange(begun_, true);
-  if (event.has_content) record_.on_token(metrics_);
+  // Some engines report usage with every event, also with those that only say they are there.
+  progressed_ |= event.has_token || (event.usage && event.usage->completion_tokens > 0);
+  if (event.has_token) record_.on_token(metrics_);
   if (event.has_finish) finished_ = true;
   if (event.usage) {
     record_.usage = event.usage;

@@ -51,8 +51,10 @@ class StreamJudge {
   }
 
   bool done() const { return done_; }
-  // A token has been taken.
+  // A piece of the answer has been taken, be it without a token.
   bool begun() const { return begun_; }
+  // A token or the usage of some has been taken since this was last asked: what a worker is waited for.
+  bool progressed() { return std::exchange(progressed_, false); }
   const std::optional<Error>& failure() const { return failure_; }
 
   // The worker failed; another one goes on, or begins again where nothing was taken yet.
@@ -74,6 +76,7 @@ class StreamJudge {
   bool handed_off_ = false;
   bool input_logprobs_ = false;
   bool begun_ = false;
+  bool progressed_ = false;
   bool finished_ = false;
   bool done_ = false;
   std::optional<std::string> held_;  // data of an event that waits for the prefill

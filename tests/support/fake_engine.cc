@@ -10,6 +10,7 @@
 #include <chrono>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdexcept>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -20,6 +21,7 @@ namespace baton::test {
 namespace {
 
 constexpr std::chrono::seconds kEnginePatience{8};
+constexpr int kDripPause = 5;  // milliseconds
 
 int open_listener(std::uint16_t& port) {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -108,6 +110,13 @@ void FakePeer::wait_for_drop() {
   const std::lock_guard lock(engine_.mutex_);
   if (dropped && !engine_.ending_ && !only_aborts_) ++engine_.drops_;
   engine_.changed_.notify_all();
+}
+
+void FakePeer::drip(std::string_view bytes) {
+  const auto end = std::chrono::steady_clock::now() + kEnginePatience;
+  pollfd other{descriptor_, POLLIN | POLLRDHUP, 0};
+  while (::poll(&other, 1, kDripPause) == 0 && std::chrono::steady_clock::now() < end) write(bytes);
+  wait_for_drop();
 }
 
 void FakePeer::wait_for_proceed() {

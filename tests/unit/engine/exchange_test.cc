@@ -316,6 +316,89 @@ TEST_F(ExchangeTest, GivesUpWhereAnAnswerStops) {
   EXPECT_TRUE(worker.wait_for_drops(1));
 }
 
+TEST_F(ExchangeTest, GivesNoTimeForBytesThatAreNoAnswer) {
+  timeouts.first_byte = 200ms;
+  for (const auto& [begin, more] :
+       {std::pair("", "HTTP/1.1 100 Continue\r\n\r\n"),
+        std::pair("HTTP/1.1 200 OK\r\n", "X-A: b\r\n"), std::pair("HTTP/1.1 200 OK\r\nX-A: b", "b"),
+        std::pair("", "\r\n")}) {
+    ++id.value;
+    const FakeEngine worker([&](FakePeer& peer) {
+      peer.read_request();
+      peer.write(begin);
+      peer.drip(more);
+    });
+    const auto result = ask(worker);
+    ASSERT_FALSE(result) << begin << more;
+    EXPECT_EQ(result.error().code(), Errc::EngineTimeout) << begin << more;
+    EXPECT_TRUE(worker.wait_for_drops(1)) << begin << more;
+  }
+}
+
+TEST_F(ExchangeTest, GivesLittleTimeForAWholeAnswerThatComesByteByByte) {
+  timeouts.idle = 200ms;
+  for (const auto& [framing, more] :
+       {std::pair("Content-Length: 9999\r\n\r\n", "x"),
+        std::pair("Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
+        std::pair("Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n1;", "x")}) {
+    ++id.value;
+    const FakeEngine worker([&](FakePeer& peer) {
+      peer.read_request();
+      peer.write(std::string("HTTP/1.1 200 OK\r\n") + framing);
+      peer.drip(more);
+    });
+    const auto result = ask(worker);
+    ASSERT_FALSE(result) << framing;
+    EXPECT_EQ(result.error().code(), Errc::EngineTimeout) << framing;
+    EXPECT_TRUE(worker.wait_for_drops(1)) << framing;
+  }
+}
+
+TEST_F(ExchangeTest, WaitsForAStreamForAsLongAsItMakesProgress) {
+  timeouts = {.first_byte = 300ms, .idle = 300ms};
+  FakeEngine worker([&](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    peer.drip("1\r\nx\r\n");
+  });
+  target = worker.endpoint();
+  run([&]() -> awaitable<void> {
+    Exchange stream(pool, {id, target}, timeouts);
+    EXPECT_TRUE(co_await stream.send(kHead, body));
+    const auto begun = deadlines.lived();
+    while (deadlines.lived() - begun < 900ms) {
+      EXPECT_TRUE(co_await stream.read());
+      stream.progress();
+    }
+    auto piece = co_await stream.read();
+    while (piece && !piece->empty()) piece = co_await stream.read();
+    EXPECT_FALSE(piece);
+    if (!piece) EXPECT_EQ(piece.error().code(), Errc::EngineTimeout);
+  });
+}
+
+TEST_F(ExchangeTest, BlamesNoWorkerForTimeInWhichItIsNotRead) {
+  timeouts.idle = 50ms;
+  FakeEngine worker([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na");
+    peer.wait_for_proceed();
+    peer.write("b");
+    peer.wait_for_drop();
+  });
+  target = worker.endpoint();
+  exchange = std::make_unique<Exchange>(pool, Target{id, target}, timeouts);
+  run([&]() -> awaitable<void> {
+    EXPECT_TRUE(co_await exchange->send(kHead, body));
+    EXPECT_EQ((co_await exchange->read()).value_or(""), "a");
+    exchange->progress();
+  });
+  const auto read_at = deadlines.lived();
+  run_until([&] { return deadlines.lived() - read_at > 6 * net::Deadlines::kTick; });
+  worker.proceed();
+  run([&]() -> awaitable<void> { EXPECT_EQ((co_await exchange->read()).value_or(""), "b"); });
+}
+
 TEST_F(ExchangeTest, NeverTakesACutBodyForAWholeOne) {
   for (const std::string framing :
        {"Content-Length: 9\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"}) {

@@ -15,7 +15,7 @@ TEST(StreamEvent, KnowsWhatAnEventIs) {
   const struct {
     const char* data;
     Kind kind;
-    bool content;
+    bool token;
     bool finish;
   } cases[] = {
       {"[DONE]", Kind::Done, false, false},
@@ -29,12 +29,12 @@ TEST(StreamEvent, KnowsWhatAnEventIs) {
       {R"({"choices":[]})", Kind::Chunk, false, false},
       {R"({"choices":null})", Kind::Chunk, false, false},
       {R"({})", Kind::Chunk, false, false},
-      {R"({"error":null,"choices":[{}]})", Kind::Chunk, true, false},
+      {R"({"error":null,"choices":[{}]})", Kind::Chunk, false, false},
       {R"({"error":{"message":"m"}})", Kind::Error, false, false},
       {R"({"error":"m"})", Kind::Error, false, false},
       {R"({"choices":[{"text":"\"error\":1"}]})", Kind::Chunk, true, false},
-      {R"({"choices":[1,"x"]})", Kind::Chunk, true, false},
-      {R"( {"choices" : [ { } ] } )", Kind::Chunk, true, false},
+      {R"({"choices":[1,"x"]})", Kind::Chunk, false, false},
+      {R"( {"choices" : [ { } ] } )", Kind::Chunk, false, false},
       {"[DONE] ", Kind::Malformed, false, false},
       {"{", Kind::Malformed, false, false},
       {R"({"choices":[{"text":"cut)", Kind::Malformed, false, false},
@@ -50,8 +50,43 @@ TEST(StreamEvent, KnowsWhatAnEventIs) {
     const StreamEvent event = read_stream_event(c.data);
     EXPECT_EQ(event.kind, c.kind) << c.data;
     if (event.kind != Kind::Chunk) continue;
-    EXPECT_EQ(event.has_content, c.content) << c.data;
+    EXPECT_EQ(event.has_token, c.token) << c.data;
     EXPECT_EQ(event.has_finish, c.finish) << c.data;
+  }
+}
+
+TEST(StreamEvent, TellsATokenFromAnEventThatOnlySaysThatTheWorkerIsThere) {
+  for (const char* token : {
+           R"({"delta":{"content":"x"}})",
+           R"({"delta":{"role":"assistant","content":" "}})",
+           R"({"delta":{"reasoning_content":"x"}})",
+           R"({"delta":{"reasoning":"x"}})",
+           R"({"delta":{"refusal":"x"}})",
+           R"({"delta":{"tool_calls":[{"index":0,"function":{"arguments":""}}]}})",
+           R"({"delta":{"function_call":{"name":"f"}}})",
+           R"({"text":"x"})",
+           R"({"text":"","token_ids":[7]})",
+           R"({"text":"","logprobs":{"content":[]}})",
+           R"({"delta":{"content":""},"finish_reason":"stop"})",
+           R"({"delta":{}},{"delta":{"content":"x"}})",
+       }) {
+    EXPECT_TRUE(read_stream_event(std::string(R"({"choices":[)") + token + "]}").has_token)
+        << token;
+  }
+  for (const char* none : {
+           R"({"delta":{}})",
+           R"({"delta":null})",
+           R"({"delta":"x"})",
+           R"({"delta":{"role":"assistant"}})",
+           R"({"delta":{"role":"assistant","content":""}})",
+           R"({"delta":{"content":null,"reasoning_content":null,"tool_calls":[]}})",
+           R"({"delta":{"content":""},"logprobs":null,"finish_reason":null,"token_ids":null})",
+           R"({"text":""})",
+           R"({"text":"","token_ids":[],"logprobs":{},"finish_reason":null})",
+           R"({"index":0,"prompt_token_ids":[1,2,3],"stop_reason":null})",
+           R"({"delta":{}},{"text":""})",
+       }) {
+    EXPECT_FALSE(read_stream_event(std::string(R"({"choices":[)") + none + "]}").has_token) << none;
   }
 }
 
@@ -60,7 +95,7 @@ TEST(StreamEvent, TakesNumbersOfAnySize) {
       R"({"seed":123456789012345678901234567890,"choices":[{"finish_reason":"stop"}],)"
       R"("usage":{"prompt_tokens":5,"completion_tokens":6}})");
   EXPECT_EQ(event.kind, Kind::Chunk);
-  EXPECT_TRUE(event.has_content);
+  EXPECT_TRUE(event.has_token);
   EXPECT_TRUE(event.has_finish);
   ASSERT_TRUE(event.usage);
   EXPECT_EQ(event.usage->completion_tokens, 6);
@@ -76,7 +111,7 @@ TEST(StreamEvent, ReadsTheUsage) {
   EXPECT_EQ(event.usage->prompt_tokens, 5);
   EXPECT_EQ(event.usage->completion_tokens, 6);
   EXPECT_EQ(event.usage->cached_tokens, 4);
-  EXPECT_FALSE(event.has_content);
+  EXPECT_FALSE(event.has_token);
 
   EXPECT_FALSE(read_stream_event(R"({"usage":null})").usage);
   const StreamEvent bare = read_stream_event(R"({"usage":{"prompt_tokens_details":null}})");

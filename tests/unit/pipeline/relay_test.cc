@@ -251,6 +251,44 @@ TEST_F(RelayTest, ReadsNothingMoreWhileTheClientTakesNothing) {
   EXPECT_EQ(sink->body.size(), events * kToken.size() + kFinish.size() + kDone.size());
 }
 
+TEST_F(RelayTest, GivesNoTimeForEventsWithoutAToken) {
+  const std::string role =
+      "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+  const std::string empty = "data: {\"choices\":[{\"delta\":{}}]}\n\n";
+  timeouts = {.first_byte = 300ms, .idle = 200ms};
+  for (const std::string& first : {std::string(), kToken}) {
+    for (const std::string& more :
+         {std::string(": ping\n\n"), std::string("data:\n\n"), role, empty}) {
+      const FakeEngine one([&](FakePeer& peer) {
+        peer.read_request();
+        peer.write(kHead + (first.empty() ? "" : chunk(first)));
+        peer.drip(chunk(more));
+      });
+      relay_from(one.endpoint());
+      wait();
+      ASSERT_FALSE(*result) << first << more;
+      EXPECT_EQ(failure(), Errc::EngineTimeout) << first << more;
+      EXPECT_EQ(record.events, first.empty() ? 0U : 1U) << first << more;
+    }
+  }
+}
+
+TEST_F(RelayTest, WaitsForAStreamAsLongAsTokensCome) {
+  timeouts = {.first_byte = 300ms, .idle = 300ms};
+  FakeEngine one([&](FakePeer& peer) {
+    peer.read_request();
+    peer.write(kHead);
+    peer.drip(chunk(kToken));
+  });
+  relay_from(one.endpoint());
+  const auto begun = deadlines.lived();
+  run_until([&] { return result || deadlines.lived() - begun > 900ms; });
+  EXPECT_FALSE(result) << "still running";
+  cancellation.request(handoff::client_gone());
+  wait();
+  EXPECT_EQ(failure(), Errc::ClientGone);
+}
+
 TEST_F(RelayTest, StopsWhereTheClientHasGone) {
   const FakeEngine one([](FakePeer& peer) {
     peer.read_request();

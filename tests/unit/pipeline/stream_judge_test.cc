@@ -62,6 +62,26 @@ struct StreamJudgeTest : testing::Test {
   std::optional<StreamJudge> made;
 };
 
+TEST_F(StreamJudgeTest, TellsProgressFromSignsOfLife) {
+  for (const std::string& sign :
+       {std::string(": ping\n\n"), std::string("data:\n\n"),
+        std::string("data: {\"choices\":[]}\n\n"),
+        std::string(
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":0}}\n\n"),
+        std::string(
+            "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n")}) {
+    EXPECT_EQ(feed(sign), sign);
+    EXPECT_FALSE(judge().progressed()) << sign;
+  }
+  EXPECT_TRUE(judge().begun());
+  EXPECT_EQ(record.events, 0U);
+  for (const std::string& token : {kTextToken, kTextFinish, usage_event(3)}) {
+    feed(token);
+    EXPECT_TRUE(judge().progressed()) << token;
+    EXPECT_FALSE(judge().progressed()) << "told once";
+  }
+}
+
 TEST_F(StreamJudgeTest, PassesSoundEventsOnByteForByteInOnePiece) {
   const std::string events =
       ": hi\n\n" + kTextToken + kTextToken + kTextFinish + usage_event(3) + kDoneEvent;

@@ -9,20 +9,22 @@
 
 namespace baton::net {
 
-// Role. How long a peer is waited for, in all, while it takes an answer: a time to begin with, and a
-//   second more for each kSlowestRate bytes that it takes while it is waited for. So a slow network
-//   passes, and a peer that takes a byte now and then does not hold an answer for ever.
+// Role. How long a peer is waited for, in all, while it takes a message or sends one: a time to begin
+//   with, and a second more for each kSlowestRate bytes that pass meanwhile and count. So a slow
+//   network passes, and a peer that takes or sends a byte now and then does not hold a message for
+//   ever.
 // Confinement. One I/O thread.
-// Lifetime. One answer.
-class WritePatience {
+// Lifetime. One message, or the part of one between two tokens.
+class PeerPatience {
  public:
   static constexpr std::size_t kSlowestRate = 16 * 1024;  // bytes a second
 
-  explicit WritePatience(std::chrono::milliseconds patience) : left_(within(patience.count())) {}
+  explicit PeerPatience(std::chrono::milliseconds patience) : left_(within(patience.count())) {}
 
   std::chrono::milliseconds left() const { return std::chrono::milliseconds(left_); }
-  void spend(std::chrono::milliseconds waited, std::size_t taken) {
-    const auto earned = static_cast<std::int64_t>(taken * 1000 / kSlowestRate);
+  bool over() const { return left_ == 0; }
+  void spend(std::chrono::milliseconds waited, std::size_t passed) {
+    const auto earned = static_cast<std::int64_t>(passed * 1000 / kSlowestRate);
     left_ = within(left_ - waited.count() + earned);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "net/write_patience.h"
+#include "net/peer_patience.h"
 
 #include <gtest/gtest.h>
 
@@ -9,31 +9,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(WritePatience, BeginsWithItsTime) { EXPECT_EQ(WritePatience(60s).left(), 60s); }
+TEST(PeerPatience, BeginsWithItsTime) { EXPECT_EQ(PeerPatience(60s).left(), 60s); }
 
-TEST(WritePatience, EndsForAPeerThatTakesAByteNowAndThen) {
-  WritePatience patience(60s);
+TEST(PeerPatience, EndsForAPeerThatTakesAByteNowAndThen) {
+  PeerPatience patience(60s);
   int times = 0;
   for (; patience.left() > 0ms && times < 1000; ++times) patience.spend(10s, 1);
   EXPECT_EQ(times, 6);
 }
 
-TEST(WritePatience, LastsForAPeerAtTheSlowestRate) {
-  WritePatience patience(60s);
-  for (int i = 0; i < 100'000; ++i) patience.spend(1s, WritePatience::kSlowestRate);
+TEST(PeerPatience, LastsForAPeerAtTheSlowestRate) {
+  PeerPatience patience(60s);
+  for (int i = 0; i < 100'000; ++i) patience.spend(1s, PeerPatience::kSlowestRate);
   EXPECT_EQ(patience.left(), 60s);
 }
 
-TEST(WritePatience, GrowsOnlyByWhatIsTaken) {
-  WritePatience patience(1s);
+TEST(PeerPatience, GrowsOnlyByWhatIsTaken) {
+  PeerPatience patience(1s);
   patience.spend(500ms, 0);
   EXPECT_EQ(patience.left(), 500ms);
-  patience.spend(0ms, WritePatience::kSlowestRate / 2);
+  patience.spend(0ms, PeerPatience::kSlowestRate / 2);
   EXPECT_EQ(patience.left(), 1s);
 }
 
-TEST(WritePatience, StaysWithinItsBounds) {
-  WritePatience patience(24h);
+TEST(PeerPatience, StaysWithinItsBounds) {
+  PeerPatience patience(24h);
   patience.spend(0ms, std::size_t{1} << 50);
   EXPECT_EQ(patience.left(), 24h);
   patience.spend(1000h, 0);
