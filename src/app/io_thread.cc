@@ -47,6 +47,7 @@ pipeline::Options pipeline_options(Services& services) {
           .tell_workers = config.response_headers,
           .overload_status = config.overload_status,
           .stripped_headers = config.strip_client_headers,
+          .request_timeout = config.timeouts.request,
           .memory = &services.memory};
 }
 
@@ -77,8 +78,8 @@ IoThread::IoThread(Services& services)
       prompts_(services.tokenizers, services.caches, services.cpu,
                pipeline::EngineTokens(pool_, services.cpu, services.config.limits.response_bytes,
                                       &services.log)),
-      pipeline_(services.fleet, services.caches, prompts_, handoff_, tasks_, services.ledger,
-                pipeline_options(services)),
+      pipeline_(services.fleet, services.caches, prompts_, handoff_, tasks_, deadlines_,
+                services.ledger, pipeline_options(services)),
       routes_(client_routes(pipeline_, services)) {}
 
 IoThread::~IoThread() {

@@ -31,6 +31,7 @@ struct Timeouts {
   std::chrono::milliseconds connect{2'000};         // to a worker
   std::chrono::milliseconds first_byte{300'000};    // request sent → first token
   std::chrono::milliseconds idle{60'000};           // from one token to the next
+  std::chrono::milliseconds request{0};             // of a client, in all; 0: as long as it takes
   std::chrono::milliseconds client_header{10'000};  // first byte of a request head → its end
   std::chrono::milliseconds client_body{30'000};    // for a request body, and 1 s per 64 KiB of it
   std::chrono::milliseconds client_idle{75'000};    // keep-alive between requests

@@ -38,6 +38,7 @@ constexpr std::array kKeys{
     Key{"timeouts.connect", "--timeouts.connect", "duration", "2s", "Connecting to a worker."},
     Key{"timeouts.first_byte", "--timeouts.first-byte", "duration", "5m", "From the request sent to a worker to its first token, or to the beginning of its answer where it is not streamed."},
     Key{"timeouts.idle", "--timeouts.idle", "duration", "1m", "Between two tokens of a worker's stream; of an answer that is not streamed, from its beginning to its end, plus one second for each 16 KiB of it."},
+    Key{"timeouts.request", "--timeouts.request", "duration", "0s", "From the end of a client's request head to the end of its answer, whatever is done in between; 0s: as long as it takes."},
     Key{"timeouts.client_header", "--timeouts.client-header", "duration", "10s", "From the first byte of a client's request head to its end."},
     Key{"timeouts.client_body", "--timeouts.client-body", "duration", "30s", "Time for a client's request body to arrive, plus one second for each 64 KiB of it."},
     Key{"timeouts.client_idle", "--timeouts.client-idle", "duration", "75s", "How long a client's connection is kept between two requests."},

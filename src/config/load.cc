@@ -100,6 +100,7 @@ void read_timeouts(const Section& section, Timeouts& timeouts) {
   section.read("connect", timeouts.connect, parse_duration);
   section.read("first_byte", timeouts.first_byte, parse_duration);
   section.read("idle", timeouts.idle, parse_duration);
+  section.read("request", timeouts.request, parse_duration_or_zero);
   section.read("client_header", timeouts.client_header, parse_duration);
   section.read("client_body", timeouts.client_body, parse_duration);
   section.read("client_idle", timeouts.client_idle, parse_duration);

@@ -45,6 +45,7 @@ constexpr std::array kSettings{
     Setting{"timeouts.connect", same<[](const Config& c) { return c.timeouts.connect; }>},
     Setting{"timeouts.first_byte", same<[](const Config& c) { return c.timeouts.first_byte; }>},
     Setting{"timeouts.idle", same<[](const Config& c) { return c.timeouts.idle; }>},
+    Setting{"timeouts.request", same<[](const Config& c) { return c.timeouts.request; }>},
     Setting{"timeouts.client_header", same<[](const Config& c) { return c.timeouts.client_header; }>},
     Setting{"timeouts.client_body", same<[](const Config& c) { return c.timeouts.client_body; }>},
     Setting{"timeouts.client_idle", same<[](const Config& c) { return c.timeouts.client_idle; }>},

@@ -96,6 +96,9 @@ constexpr std::array kTable{
     ErrorInfo{Errc::QueueTimeout, 503, "overloaded_error", "queue_timeout", Fault::Us, false,
               "No worker had time before the request's patience was over (`x-baton-queue` or "
               "`queue.patience`); `Retry-After` as above."},
+    ErrorInfo{Errc::DeadlineExceeded, 504, "server_error", "deadline_exceeded", Fault::Us, false,
+              "The request's time was over, `timeouts.request` or its own `X-Request-Timeout-Ms`, before its answer was "
+              "complete. No worker is blamed; the connection is closed."},
     ErrorInfo{Errc::WorkersBusy, 503, "overloaded_error", "workers_busy", Fault::Us, false,
               "Every worker for this request is busy, and it may not wait: it said `fail-fast`, or nobody of its "
               "class waits. `Retry-After` as above."},

@@ -45,6 +45,7 @@ enum class Errc {
   NoEligibleWorker,
   QueueFull,
   QueueTimeout,
+  DeadlineExceeded,
   WorkersBusy,
   TooManyConnections,
   OutOfResources,

@@ -24,6 +24,7 @@ enum class Limit {
   FieldBytes,     // of single fields that every leg looks into
   ResponseBytes,  // limits.response_bytes
   ClientWrite,    // timeouts.client_write
+  Request,        // timeouts.request, or the request's own
   Descriptors,    // ulimit -n
   Memory,         // limits.memory
 };
@@ -35,7 +36,8 @@ constexpr std::string_view to_string(Limit limit) {
   constexpr std::array<std::string_view, kLimits> kNames{
       "connections",   "client_connections", "client_requests", "client_rate",  "header_bytes",
       "client_header", "body_bytes",         "client_body",     "json_members", "json_depth",
-      "field_bytes",   "response_bytes",     "client_write",    "descriptors",  "memory"};
+      "field_bytes",   "response_bytes",     "client_write",    "request",      "descriptors",
+      "memory"};
   return kNames[static_cast<std::size_t>(limit)];
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <iterator>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::string_view kChunkEnd = "\r\n";
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
+// For what is still written of a request that was given up.
+constexpr std::chrono::milliseconds kLastPatience{1'000};
 
 }  // namespace
 
@@ -80,9 +83,29 @@ Result<void> HttpResponse::judge(net::IoResult written) {
 }
 
 awaitable<Result<void>> HttpResponse::put(std::span<const std::string_view> pieces) {
+  writing_ = true;
   const net::IoResult written =
       co_await connection_.write(pieces, manner_.write_timeout, &patience_);
+  writing_ = false;
   co_return judge(written);
+}
+
+Result<void> HttpResponse::complete(Result<void> written) {
+  if (!written) return written;
+  complete_ = true;
+  // The head may have promised to keep the connection.
+  if (given_up_) connection_.end_writing();
+  return written;
+}
+
+bool HttpResponse::give_up() {
+  if (complete_) return false;
+  given_up_ = true;
+  manner_.keep_alive = false;
+  manner_.write_timeout = std::min(manner_.write_timeout, kLastPatience);
+  patience_ = net::PeerPatience(manner_.write_timeout);
+  if (writing_) connection_.hasten(manner_.write_timeout);
+  return !writing_;
 }
 
 awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& headers,
@@ -91,9 +114,7 @@ awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& h
       head_text(status, headers,
                 status == 204 ? std::string() : fmt::format("Content-Length: {}\r\n", body.size()));
   const std::array<std::string_view, 2> pieces{head, manner_.head_only ? std::string_view() : body};
-  auto written = co_await put(pieces);
-  if (written) complete_ = true;
-  co_return written;
+  co_return complete(co_await put(pieces));
 }
 
 awaitable<Result<void>> HttpResponse::begin(int status, const wire::Headers& headers) {
@@ -119,8 +140,10 @@ awaitable<Result<void>> HttpResponse::write(std::string_view piece) {
   // A client that keeps up costs one system call and no suspension.
   net::IoResult written = connection_.try_write(pieces);
   if (written.status == net::IoStatus::Ok && written.size < total) {
+    writing_ = true;
     written =
         co_await connection_.write_rest(pieces, written.size, manner_.write_timeout, &patience_);
+    writing_ = false;
   }
   co_return judge(written);
 }
@@ -129,9 +152,7 @@ awaitable<Result<void>> HttpResponse::end() {
   const std::string head = std::exchange(pending_head_, {});
   const std::array<std::string_view, 2> pieces{head,
                                                manner_.http_1_0 ? std::string_view() : kLastChunk};
-  auto written = co_await put(pieces);
-  if (written) complete_ = true;
-  co_return written;
+  co_return complete(co_await put(pieces));
 }
 
 }  // namespace baton::front

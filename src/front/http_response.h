@@ -40,6 +40,7 @@ class HttpResponse final : public pipeline::ResponseSink {
   awaitable<Result<void>> begin(int status, const wire::Headers& headers) override;
   awaitable<Result<void>> write(std::string_view piece) override;
   awaitable<Result<void>> end() override;
+  bool give_up() override;
 
   // The connection can carry another request.
   bool reusable() const { return complete_ && manner_.keep_alive; }
@@ -49,11 +50,14 @@ class HttpResponse final : public pipeline::ResponseSink {
   std::string head_text(int status, const wire::Headers& headers, std::string_view framing);
   static Result<void> judge(net::IoResult written);
   awaitable<Result<void>> put(std::span<const std::string_view> pieces);
+  Result<void> complete(Result<void> written);
 
   net::Connection& connection_;
   Manner manner_;
   net::PeerPatience patience_;
+  bool writing_ = false;  // waits for the client
   bool complete_ = false;
+  bool given_up_ = false;
   std::string pending_head_;  // goes out with the first piece, in one system call
 };
 

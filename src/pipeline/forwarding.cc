@@ -36,6 +36,7 @@ constexpr std::array kNotForWorkers{std::string_view("host"),
                                     std::string_view("x-dp-rank"),
                                     std::string_view("x-prefill-dp-rank"),
                                     std::string_view("x-tenant-id"),
+                                    std::string_view("x-request-timeout-ms"),
                                     std::string_view("x-trtllm-disagg-auth")};
 // The last one's overwrite fields of the body where SGLang is told to heed them, the hand-off's too.
 constexpr std::array<std::string_view, 3> kInternalPrefixes{"x-baton-", "x-dynamo-", "x-override-"};

@@ -9,6 +9,7 @@
 #include "engine/usage_merge.h"
 #include "pipeline/error_body.h"
 #include "pipeline/fan_out.h"
+#include "pipeline/interruptible_sink.h"
 #include "pipeline/route_query.h"
 
 #include <fmt/format.h>
@@ -94,15 +95,17 @@ bool decodes_with_vllm(const fleet::Model& model) {
 
 }  // namespace
 
-awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink& sink,
+awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink& response,
                                 Cancellation& cancellation) {
+  InterruptibleSink sink(response, tasks_, cancellation);
+  RequestDeadline deadline(deadlines_, cancellation);
   RequestRecord record;
   record.id = incoming->request_id;
   record.path = engine::path_of(incoming->api);
   record.received = incoming->received;
   record.request_bytes = incoming->body.size();
 
-  auto understood = co_await prepare(std::move(incoming), record, cancellation);
+  auto understood = co_await prepare(std::move(incoming), record, deadline, cancellation);
   if (!understood) {
     record.error = std::move(understood.error());
   } else if ((*understood)->job.hints->query_only || !(*understood)->branches.empty()) {
@@ -121,7 +124,13 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
       if (!relayed) record.error = std::move(relayed.error());
     }
   }  // the workers are free again before anything else is done
-  if (record.error) co_await deliver_error(*record.error, sink, record);
+  if (sink.interrupted()) {
+    co_await sink.settled();
+    record.error = cancellation.reason();
+    record.status = sink.status();
+  } else if (record.error) {
+    co_await deliver_error(*record.error, sink, record);
+  }
   if (record.cache_watch && !record.error) record.cache_watch->finish(record.usage);
   const auto model = fleet_.find(record.model);
   record.trail.page.close(outcome_of(record));
@@ -129,7 +138,13 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
 }
 
 awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
-    std::unique_ptr<Incoming> incoming, RequestRecord& record, Cancellation& cancellation) {
+    std::unique_ptr<Incoming> incoming, RequestRecord& record, RequestDeadline& deadline,
+    Cancellation& cancellation) {
+  const auto timeout =
+      request_timeout(incoming->headers, incoming->trusted, options_.request_timeout);
+  if (!timeout) co_return fail(timeout.error());
+  deadline.begin(*timeout, incoming->received);
+  if (cancellation.requested()) co_return fail(cancellation.reason());
   auto body = co_await prompts_.read(std::move(incoming->body), std::move(incoming->memory));
   if (!body) co_return fail(std::move(body.error()));
   auto understood = co_await prompts_.cpu().run_sized(

@@ -10,10 +10,12 @@
 #include "engine/dialect.h"
 #include "fleet/fleet.h"
 #include "handoff/handoff.h"
+#include "net/deadlines.h"
 #include "net/task_group.h"
 #include "pipeline/forwarding.h"
 #include "pipeline/prompt_step.h"
 #include "pipeline/relay.h"
+#include "pipeline/request_deadline.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
 #include "routing/trust.h"
@@ -48,6 +50,7 @@ struct Options {
   bool tell_workers;                               // in response headers
   int overload_status;                             // 0: as the engine said
   std::vector<std::string> stripped_headers = {};  // of clients; no worker gets them
+  std::chrono::milliseconds request_timeout{0};    // from a request's head; 0: none
   MemoryBudget* memory = nullptr;                  // of whole answers; null: they are not counted
 };
 
@@ -59,16 +62,18 @@ struct Options {
 class Pipeline {
  public:
   Pipeline(fleet::Fleet& fleet, overlap::Caches& caches, PromptStep& prompts,
-           handoff::Handoff& handoff, net::TaskGroup& tasks, RequestLedger& ledger, Options options)
+           handoff::Handoff& handoff, net::TaskGroup& tasks, net::Deadlines& deadlines,
+           RequestLedger& ledger, Options options)
       : fleet_(fleet),
         caches_(caches),
         prompts_(prompts),
         handoff_(handoff),
         tasks_(tasks),
+        deadlines_(deadlines),
         ledger_(ledger),
         options_(options) {}
 
-  awaitable<void> serve(std::unique_ptr<Incoming> incoming, ResponseSink& sink,
+  awaitable<void> serve(std::unique_ptr<Incoming> incoming, ResponseSink& response,
                         Cancellation& cancellation);
 
  private:
@@ -86,6 +91,7 @@ class Pipeline {
   // A body that was read, and its prompts as token ids where somebody knows them.
   awaitable<Result<std::unique_ptr<Understood>>> prepare(std::unique_ptr<Incoming> incoming,
                                                          RequestRecord& record,
+                                                         RequestDeadline& deadline,
                                                          Cancellation& cancellation);
   // Goes through the body: not on the I/O thread where that is long.
   Result<std::unique_ptr<Understood>> understand(Incoming& incoming,
@@ -105,6 +111,7 @@ class Pipeline {
   PromptStep& prompts_;
   handoff::Handoff& handoff_;
   net::TaskGroup& tasks_;
+  net::Deadlines& deadlines_;
   RequestLedger& ledger_;
   Options options_;
 };

@@ -27,6 +27,11 @@ class ResponseSink {
   virtual awaitable<Result<void>> begin(int status, const wire::Headers& headers) = 0;
   virtual awaitable<Result<void>> write(std::string_view piece) = 0;
   virtual awaitable<Result<void>> end() = 0;
+
+  // The request is given up, and goes on for a while behind its client's back: no other follows on
+  // the connection, and what the client does not take soon it does not get. False where nothing can
+  // be said to it now: its answer is complete, or a piece of it is being written.
+  virtual bool give_up() { return true; }
 };
 
 }  // namespace baton::pipeline

@@ -35,6 +35,7 @@ timeouts:
   connect: 500ms
   first_byte: 1m
   idle: 2m
+  request: 8s
   client_header: 3s
   client_body: 4s
   client_idle: 1h
@@ -93,7 +94,7 @@ models:
   expected.decisions = 7;
   expected.shutdown_grace = 5s;
   expected.restart_timeout = 6s;
-  expected.timeouts = {500ms, 1min, 2min, 3s, 4s, 1h, 7s, 6s};
+  expected.timeouts = {500ms, 1min, 2min, 8s, 3s, 4s, 1h, 7s, 6s};
   expected.limits = {32 << 10, 8 << 20, 1 << 30, 100, 0, std::size_t{512} << 20U, 1 << 20};
   expected.client_limits = {10, 20, 2.5, 30};
   expected.log = {LogFormat::Json, LogLevel::Warning, false};

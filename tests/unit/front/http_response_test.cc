@@ -8,6 +8,7 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -166,6 +167,41 @@ TEST_F(HttpResponseTest, CallsAClientGoneThatTakesItsAnswerTooSlowly) {
   EXPECT_EQ(result->error().code(), Errc::ClientGone);
   EXPECT_EQ(narrow.status(), net::IoStatus::Timeout);
   EXPECT_GT(taken, 512U) << "it has taken more than once";
+}
+
+TEST_F(HttpResponseTest, IsTheLastOfAConnectionWhereItsRequestIsGivenUp) {
+  make();
+  EXPECT_TRUE(response->give_up());
+  EXPECT_TRUE(respond(504, "late"));
+  EXPECT_THAT(client->received(), testing::HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(client->ended()) << "at once, whatever still runs for it";
+  EXPECT_FALSE(response->reusable());
+  EXPECT_FALSE(response->give_up()) << "it is complete";
+}
+
+TEST_F(HttpResponseTest, EndsTheConnectionOfAStreamThatIsGivenUp) {
+  make();
+  run([&]() -> awaitable<void> {
+    EXPECT_TRUE(co_await response->begin(200, {}));
+    EXPECT_TRUE(co_await response->write("a"));
+    EXPECT_TRUE(response->give_up());
+    EXPECT_TRUE(co_await response->write("b"));
+    EXPECT_TRUE(co_await response->end());
+  });
+  EXPECT_TRUE(client->received().ends_with("1\r\na\r\n1\r\nb\r\n0\r\n\r\n"));
+  EXPECT_TRUE(client->ended());
+}
+
+TEST_F(HttpResponseTest, WaitsNoLongerForAClientOfARequestThatIsGivenUp) {
+  response.emplace(*connection, HttpResponse::Manner{.request_id = {}, .write_timeout = 1h});
+  const std::string large(32 * 1024 * 1024, 'x');
+  std::optional<Result<void>> result;
+  start([&]() -> awaitable<void> { result = co_await response->respond(200, {}, large); });
+  run_for(10ms);
+  EXPECT_FALSE(response->give_up()) << "a piece is being written";
+  run_until([&] { return result.has_value(); });
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code(), Errc::ClientGone);
 }
 
 TEST(ReasonPhrase, IsKnownForEveryErrorOfOurs) {

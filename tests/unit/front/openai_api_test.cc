@@ -18,7 +18,7 @@ using testing::StartsWith;
 struct OpenAiApiTest : handoff::HandoffFixture {
   void SetUp() override {
     serve(Engine::Vllm, {{Role::Aggregated, server.endpoint()}});
-    pipeline.emplace(*fleet, caches, prompts, *handoff, tasks, ledger,
+    pipeline.emplace(*fleet, caches, prompts, *handoff, tasks, deadlines, ledger,
                      pipeline::Options{.forward_authorization = pipeline::ForwardAuthorization::No,
                                        .response_bytes = 1024,
                                        .handoff_fields = config::ClientHandoffFields::Strip,

@@ -29,13 +29,15 @@ struct PipelineTest : handoff::HandoffFixture {
     make_pipeline(authorization);
   }
   void make_pipeline(ForwardAuthorization authorization = ForwardAuthorization::No) {
-    pipeline = std::make_unique<Pipeline>(*fleet, caches, prompts, *handoff, tasks, ledger,
-                                          Options{.forward_authorization = authorization,
-                                                  .response_bytes = 1024 * 1024,
-                                                  .handoff_fields = handoff_fields,
-                                                  .tell_workers = true,
-                                                  .overload_status = overload_status,
-                                                  .memory = &memory});
+    pipeline =
+        std::make_unique<Pipeline>(*fleet, caches, prompts, *handoff, tasks, deadlines, ledger,
+                                   Options{.forward_authorization = authorization,
+                                           .response_bytes = 1024 * 1024,
+                                           .handoff_fields = handoff_fields,
+                                           .tell_workers = true,
+                                           .overload_status = overload_status,
+                                           .request_timeout = request_timeout,
+                                            .memory = &memory});
   }
   void begin_request(Api api, std::string body) {
     ended = false;
@@ -77,6 +79,7 @@ struct PipelineTest : handoff::HandoffFixture {
   routing::Trusted trusted = routing::Trusted::No;
   config::ClientHandoffFields handoff_fields = config::ClientHandoffFields::Strip;
   int overload_status = 0;
+  std::chrono::milliseconds request_timeout{0};
   RequestLedger ledger{metrics, log, true};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
   overlap::Caches caches{config::KvIndex(), metrics, log};
@@ -326,6 +329,57 @@ TEST_F(PipelineTest, TellsAClientThatIsStillThereThatItIsShuttingDown) {
   EXPECT_EQ(code(), "shutting_down");
 }
 
+TEST_F(PipelineTest, EndsARequestWhoseTimeIsOver) {
+  const FakeEngine one([](FakePeer& peer) {
+    peer.read_request();
+    peer.wait_for_drop();
+  });
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  further.add("X-Request-Timeout-Ms", "100");
+  request(Api::Chat, R"({"model":"m","messages":[]})");
+  EXPECT_EQ(sink.status, 504);
+  EXPECT_EQ(code(), "deadline_exceeded");
+  EXPECT_TRUE(sink.given_up);
+  EXPECT_TRUE(counted("deadline_exceeded"));
+  EXPECT_THAT(metrics.render(), HasSubstr("baton_limit_refusals_total{limit=\"request\"} 1\n"));
+  EXPECT_THAT(one.requests()[0].head, Not(HasSubstr("imeout")));
+  EXPECT_TRUE(one.wait_for_drops(1));
+  wait_for_legs();
+  EXPECT_EQ(in_flight(), 0);
+  EXPECT_EQ(worker(one.endpoint()).health().why(), "") << "it is not to blame";
+}
+
+TEST_F(PipelineTest, EndsAStreamWhoseTimeIsOver) {
+  const std::string token = "data: {\"choices\":[{\"text\":\"a\"}]}\n\n";
+  FakeEngine one([&](FakePeer& peer) {
+    peer.read_request();
+    peer.write(fmt::format("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n",
+                           token.size(), token));
+    peer.wait_for_drop();
+  });
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  request_timeout = std::chrono::milliseconds(300);
+  make_pipeline();
+  request(Api::Completions, R"({"model":"m","prompt":"p","stream":true})");
+  EXPECT_EQ(sink.status, 200);
+  ASSERT_EQ(sink.body.substr(0, token.size()), token);
+  EXPECT_EQ(json(sink.body.substr(token.size() + 6))["error"]["code"], "deadline_exceeded");
+  EXPECT_TRUE(sink.ended);
+  EXPECT_EQ(request_line()["status"], 200);
+  EXPECT_EQ(request_line()["outcome"], "deadline_exceeded");
+  EXPECT_TRUE(one.wait_for_drops(1));
+}
+
+TEST_F(PipelineTest, RefusesATimeThatMakesNoSense) {
+  const FakeEngine one(test::always(response(200, "{}")));
+  serve_one(one.endpoint(), ForwardAuthorization::No);
+  further.add("X-Request-Timeout-Ms", "soon");
+  request(Api::Chat, R"({"model":"m","messages":[]})");
+  EXPECT_EQ(sink.status, 400);
+  EXPECT_EQ(json(sink.body)["error"]["param"], "X-Request-Timeout-Ms");
+  EXPECT_TRUE(one.requests().empty());
+}
+
 TEST_F(PipelineTest, TellsWhoServedInHeadersOfItsOwn) {
   const FakeEngine one(
       test::always(response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})")));
@@ -392,6 +446,27 @@ TEST_F(Disaggregated, TellsOfBothWorkers) {
   EXPECT_EQ(line["decode_worker"], decode.endpoint().to_string());
   EXPECT_TRUE(line.contains("prefill_ms"));
   EXPECT_FALSE(line.contains("kv_transfer_ms")) << "the first token of a whole answer is not seen";
+}
+
+// What the prefill worker pinned is still to be released then.
+TEST_F(Disaggregated, TellsThatTheTimeIsOverBeforeTheHandoffHasEnded) {
+  further.add("X-Request-Timeout-Ms", "100");
+  further.add("X-Baton-Prefill-Instance-Id", second.endpoint().to_string());
+  trusted = routing::Trusted::Yes;
+  begin_request(Api::Completions, R"({"model":"m","prompt":"p"})");
+  run_until([this] { return sink.ended; });
+  EXPECT_EQ(sink.status, 504);
+  EXPECT_EQ(code(), "deadline_exceeded");
+  EXPECT_FALSE(ended) << "its prefill has not answered";
+  EXPECT_EQ(second.drops(), 0U);
+  second.proceed();
+  run_until([this] { return ended; });
+  EXPECT_EQ(sink.answers, 1);
+  wait_for_legs();
+  EXPECT_EQ(decode.requests().size(), 1U) << "the release";
+  EXPECT_EQ(in_flight(), 0);
+  EXPECT_TRUE(counted("deadline_exceeded"));
+  EXPECT_EQ(request_line()["status"], 504);
 }
 
 TEST_F(Disaggregated, FollowsPinsOfTrustedSourcesOnly) {

@@ -32,8 +32,10 @@ awaitable<Result<void>> RecordingSink::write(std::string_view piece) {
   ++writes;
   body += piece;
   if (slow_) {
+    writing_ = true;
     taken_.expires_after(std::chrono::seconds(30));
     co_await taken_.async_wait(net::kAwait);
+    writing_ = false;
   }
   co_return outcome();
 }
@@ -41,6 +43,11 @@ awaitable<Result<void>> RecordingSink::write(std::string_view piece) {
 awaitable<Result<void>> RecordingSink::end() {
   ended = true;
   co_return outcome();
+}
+
+bool RecordingSink::give_up() {
+  given_up = true;
+  return !ended && !writing_;
 }
 
 }  // namespace baton::pipeline

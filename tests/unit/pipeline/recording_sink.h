@@ -23,6 +23,7 @@ class RecordingSink final : public ResponseSink {
   awaitable<Result<void>> begin(int given_status, const wire::Headers& given_headers) override;
   awaitable<Result<void>> write(std::string_view piece) override;
   awaitable<Result<void>> end() override;
+  bool give_up() override;
 
   // From now on a write returns only when take() is called.
   void be_slow() { slow_ = true; }
@@ -38,11 +39,13 @@ class RecordingSink final : public ResponseSink {
   int answers = 0;  // begun or given whole
   bool ended = false;
   bool gone = false;
+  bool given_up = false;
 
  private:
   Result<void> outcome() const;
 
   bool slow_ = false;
+  bool writing_ = false;
   boost::asio::steady_timer taken_;
 };
 
