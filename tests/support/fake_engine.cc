@@ -115,7 +115,10 @@ void FakePeer::wait_for_drop() {
 void FakePeer::drip(std::string_view bytes) {
   const auto end = std::chrono::steady_clock::now() + kEnginePatience;
   pollfd other{descriptor_, POLLIN | POLLRDHUP, 0};
-  while (::poll(&other, 1, kDripPause) == 0 && std::chrono::steady_clock::now() < end) write(bytes);
+  while (::poll(&other, 1, kDripPause) == 0) {
+    if (std::chrono::steady_clock::now() > end) return;  // a silence would end in a timeout, too
+    write(bytes);
+  }
   wait_for_drop();
 }
 

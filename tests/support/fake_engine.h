@@ -43,7 +43,7 @@ class FakePeer {
   // Reads and forgets until the other side closes, and counts that as a drop.
   void wait_for_drop();
   // Writes these bytes again and again, a few milliseconds apart, until the other side closes, and
-  // counts that as a drop.
+  // counts that as a drop. Returns without one where it is not left for a few seconds.
   void drip(std::string_view bytes);
   // Returns when the test calls FakeEngine::proceed(), once for each call.
   void wait_for_proceed();
