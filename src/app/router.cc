@@ -71,9 +71,10 @@ Router::Router(config::Config config, Origin origin, Succession succession, tele
                    .header_bytes = services_.config.limits.header_bytes,
                    .descriptors = &services_.descriptors,
                    .memory = &services_.memory}),
-      admin_prompts_(services_.tokenizers, services_.caches, services_.cpu,
-                     pipeline::EngineTokens(admin_pool_, services_.cpu, services_.config.limits.response_bytes,
-                                            &services_.log)),
+      admin_prompts_(
+          services_.tokenizers, services_.caches, services_.cpu,
+          pipeline::EngineTokens(admin_pool_, services_.cpu, services_.config.limits.response_bytes,
+                                 &services_.log)),
       route_query_(services_.fleet, services_.caches, admin_prompts_, services_.ledger,
                    seeded_random()),
       inherited_(std::move(succession.inherited)),

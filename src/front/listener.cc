@@ -227,12 +227,11 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
 
 std::optional<Error> Listener::find_objection(Guest& guest, int descriptor, Peer& peer) {
   const bool closes_idle = gate_.when_full == WhenFull::CloseIdle;
-  const bool too_many = guest.number > gate_.limit &&
-                        !(closes_idle && guest.number - probes() <= gate_.limit);
+  const bool too_many =
+      guest.number > gate_.limit && !(closes_idle && guest.number - probes() <= gate_.limit);
   if (too_many && !(closes_idle && close_idle(Among::Usual))) {
     // A probe that waits has no place that another request could have, but a probe could.
-    if (closes_idle &&
-        (guest.number <= gate_.limit + kProbeReserve || close_idle(Among::Probes))) {
+    if (closes_idle && (guest.number <= gate_.limit + kProbeReserve || close_idle(Among::Probes))) {
       peer.only_open = true;
       return std::nullopt;
     }

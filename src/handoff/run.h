@@ -197,7 +197,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::string authorization_;  // to abort legs with, as they had it
   // What the prefill answered; empty, but never null, where it has not.
   std::shared_ptr<const engine::PrefillOutcome> outcome_ = nothing_answered();
-  MemoryShare outcome_memory_;  // of the answer that it is made of
+  MemoryShare outcome_memory_;               // of the answer that it is made of
   std::optional<std::string> final_answer_;  // where it ended the request
   bool handed_off_ = false;
   bool streaming_ = false;

@@ -243,10 +243,10 @@ awaitable<Result<SharedBody>> PromptStep::read(std::string body, MemoryShare mem
   const std::size_t size = body.size();
   if (size > net::CpuPool::kInPlace && !memory.cover_work(size, MemoryBudget::kToRead))
     co_return fail(no_memory_for("reading the request's body"));
-  co_return co_await cpu_.run_sized(size, [text = std::move(body),
-                                           share = std::move(memory)]() mutable {
-    return engine::ClientBody::parse(std::move(text), std::move(share));
-  });
+  co_return co_await cpu_.run_sized(
+      size, [text = std::move(body), share = std::move(memory)]() mutable {
+        return engine::ClientBody::parse(std::move(text), std::move(share));
+      });
 }
 
 awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerPrompt per_prompt,

@@ -37,7 +37,7 @@ struct PipelineTest : handoff::HandoffFixture {
                                            .tell_workers = true,
                                            .overload_status = overload_status,
                                            .request_timeout = request_timeout,
-                                            .memory = &memory});
+                                           .memory = &memory});
   }
   void begin_request(Api api, std::string body) {
     ended = false;
