@@ -88,9 +88,9 @@ scenario('long bodies beyond the memory for them', async (s) => {
     await until('the others are there', async () => (await used(router)) > BUDGET - 2 * 16 * MIB, PATIENCE);
     assert.ok((await used(router)) <= BUDGET);
 
-    await checkRefusal((await RawConnection.open(router.address)).write(head(16 * MIB)));
-    const chunked = (await RawConnection.open(router.address)).write(chunkedHead(16 * MIB));
-    await checkRefusal(chunked.write(part.subarray(0, 4 * MIB)).write(part.subarray(0, 4 * MIB)).write(part.subarray(0, 8 * MIB)));
+    await checkRefusal((await RawConnection.open(router.address)).write(head(40 * MIB)));
+    const chunked = (await RawConnection.open(router.address)).write(chunkedHead(40 * MIB));
+    await checkRefusal(chunked.write(part).write(part).write(part.subarray(0, 8 * MIB)));
     await short.next(100);
     await checkPeak();
     attackers.forEach((one) => one.destroy());

@@ -172,14 +172,16 @@ TEST_F(UpstreamPoolTest, KeepsNoDescriptorThatItsUseMayNotHave) {
                        .header_bytes = 1024,
                        .descriptors = &nothing});
   const model::Endpoint endpoint = quiet.endpoint();
+  connect(endpoint);  // what the first one makes besides itself stays
+  ASSERT_TRUE(quiet.wait_for_drops(1));
   const auto before = net::lowest_free_descriptor(STDERR_FILENO);
   run([&]() -> awaitable<void> {
     const auto connected = co_await strict.connect({{1}, endpoint}, nullptr);
     EXPECT_FALSE(connected);
     if (!connected) EXPECT_EQ(connected.error().code(), Errc::OutOfResources);
   });
-  // Once the engine, which is in this process, has closed its side.
-  run_until([&] { return net::lowest_free_descriptor(STDERR_FILENO) == before; });
+  // Engines are in this process, too: one may not have closed its side yet, then or now.
+  run_until([&] { return net::lowest_free_descriptor(STDERR_FILENO) <= before; });
   EXPECT_EQ(warnings.size(), 1U);
 }
 
