@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 //
 // How much work texts of clients and workers make on an I/O thread: no more than their size is worth,
-// whatever is in them. Longer ones than these go to the CPU threads (net::CpuPool::kInPlace).
+// whatever is in them. Longer ones than these go to the CPU threads (net::CpuPool::kInPlace), and so
+// does, whatever its length, a whole answer that is made into a stream.
 #include "engine/choice_merge.h"
 #include "engine/client_body.h"
-#include "engine/completion_json.h"
 #include "engine/dialect.h"
 #include "engine/engine_error.h"
 #include "engine/peer_directory.h"
@@ -142,10 +142,6 @@ void read_answer(std::string_view bytes) {
   {
     const WorkBound bound("merging choices", bytes.size());
     (void)engine::merge_whole({answer, answer}, 2);
-  }
-  for (const auto api : kApis) {
-    const WorkBound bound("making a stream of an answer", bytes.size());
-    (void)engine::as_event_stream(api, answer, engine::IncludeUsage::Yes);
   }
 }
 
