@@ -32,6 +32,12 @@ simdjson::error_code parse(std::string_view data, dom::element& document) {
   return parser.parse(scratch.get(), data.size(), false).get(document);
 }
 
+// Of constant length, so that it is compared in place: every member of every event comes here.
+template <std::size_t kSize>
+bool is(std::string_view key, const char (&name)[kSize]) {
+  return key.size() == kSize - 1 && std::memcmp(key.data(), name, kSize - 1) == 0;
+}
+
 bool is_empty(const dom::element& value) {
   switch (value.type()) {
     case dom::element_type::NULL_VALUE:
@@ -52,17 +58,21 @@ bool is_token(const dom::element& delta) {
   dom::object members;
   if (delta.get(members) != simdjson::SUCCESS) return false;
   return std::ranges::any_of(members, [](const dom::key_value_pair& member) {
-    return member.key != "role" && !is_empty(member.value);
+    return !is(member.key, "role") && !is_empty(member.value);
   });
 }
 
 void read_choice(const dom::object& choice, StreamEvent& event) {
+  bool ends = false;  // or says that it does not
   for (const auto& [key, value] : choice) {
-    if (key == "delta") {
-      event.has_token |= is_token(value);
-    } else if (key == "text" || key == "logprobs" || key == "token_ids") {
-      event.has_token |= !is_empty(value);
-    } else if (key == "finish_reason" && value.is_string()) {
+    if (ends && event.has_token) return;  // the rest changes nothing
+    if (is(key, "delta")) {
+      event.has_token = event.has_token || is_token(value);
+    } else if (is(key, "text") || is(key, "logprobs") || is(key, "token_ids")) {
+      event.has_token = event.has_token || !is_empty(value);
+    } else if (is(key, "finish_reason")) {
+      ends = true;
+      if (!value.is_string()) continue;
       event.has_token = event.has_finish = true;
       if (means_failure(std::string_view(value))) event.kind = StreamEvent::Kind::Aborted;
     }
@@ -112,13 +122,13 @@ StreamEvent read_stream_event(std::string_view data) {
     return read_with_care(data);
   StreamEvent event{StreamEvent::Kind::Chunk, false, false, std::nullopt};
   for (const auto& [key, value] : dom::object(document)) {
-    if (key == "error" && !value.is_null()) {
+    if (is(key, "error") && !value.is_null()) {
       event.kind = StreamEvent::Kind::Error;
-    } else if (key == "choices") {
+    } else if (is(key, "choices")) {
       dom::array choices;
       if (value.get(choices) != simdjson::SUCCESS) continue;
       read_choices(choices, event);
-    } else if (key == "usage") {
+    } else if (is(key, "usage")) {
       dom::object usage;
       if (value.get(usage) == simdjson::SUCCESS) event.usage = read_usage(usage);
     }
