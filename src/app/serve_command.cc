@@ -19,6 +19,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -141,6 +142,9 @@ int run_serve_command(const ServeOptions& options) {
     return refuse(started.error().message());
   }
   router->run();
+  router.reset();
+  // Nothing is left that a signal could end, and it must not turn a good end into a bad one.
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) std::signal(signal, SIG_IGN);
   return 0;
 }
 
