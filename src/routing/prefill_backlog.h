@@ -38,7 +38,8 @@ class PrefillBacklog {
   PrefillBacklog(const PrefillBacklog&) = delete;
   PrefillBacklog& operator=(const PrefillBacklog&) = delete;
 
-  // Requires: prompt is in no backlog, its tokens and its duration are not negative.
+  // Where the prompt is the first of its step, `step` becomes a part of its duration. Requires: prompt is
+  // in no backlog, its tokens and its durations are not negative.
   void add(Prompt& prompt, Time now);
   // Requires: prompt is in this one.
   void remove(Prompt& prompt, Time now);
