@@ -85,6 +85,8 @@ IoThread::IoThread(Services& services)
 IoThread::~IoThread() {
   io_.stop();
   if (thread_.joinable()) thread_.join();
+  // A request that is still under way uses the pool, the hand-off and the deadlines as it ends.
+  io_.destroy_handlers();
 }
 
 void IoThread::start(std::vector<boost::asio::ip::tcp::acceptor> acceptors) {

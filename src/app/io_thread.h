@@ -9,6 +9,7 @@
 #include "front/routes.h"
 #include "handoff/handoff.h"
 #include "net/deadlines.h"
+#include "net/loop.h"
 #include "net/loop_lag.h"
 #include "net/task_group.h"
 #include "pipeline/pipeline.h"
@@ -51,7 +52,7 @@ class IoThread {
  private:
   void listen(boost::asio::ip::tcp::acceptor acceptor);
 
-  boost::asio::io_context io_{1};
+  net::Loop io_{1};
   Services& services_;
   std::mt19937_64 random_;
   net::Deadlines deadlines_;

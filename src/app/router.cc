@@ -5,6 +5,7 @@
 #include "app/sd_notify.h"
 #include "fleet/etcd_source.h"
 #include "front/admin_api.h"
+#include "front/advice_api.h"
 #include "front/cache_summary.h"
 #include "front/decisions_api.h"
 #include "front/index_api.h"
@@ -174,6 +175,7 @@ Result<void> Router::make_admin() {
                                          .reports = [this] { return feeds_.reports(); }}),
                     std::back_inserter(routes));
   std::ranges::move(front::decisions_routes(services_.decisions), std::back_inserter(routes));
+  std::ranges::move(front::advice_routes(services_.fleet), std::back_inserter(routes));
   admin_routes_.emplace(std::move(routes));
   admin_ = std::make_unique<front::Listener>(
       std::move(*acceptor), deadlines_, tasks_,

@@ -20,10 +20,18 @@ using asio::ip::tcp;
 using boost::system::error_code;
 constexpr std::chrono::seconds kSweepEvery{5};
 
+net::Resolver resolver_of(asio::io_context& io, const PoolOptions& options) {
+  return options.lookup ? net::Resolver(options.lookup) : net::Resolver(io);
+}
+
 }  // namespace
 
 UpstreamPool::UpstreamPool(asio::io_context& io, net::Deadlines& deadlines, PoolOptions options)
-    : io_(io), deadlines_(deadlines), sweep_(deadlines, [this] { sweep(); }), options_(options) {
+    : io_(io),
+      deadlines_(deadlines),
+      sweep_(deadlines, [this] { sweep(); }),
+      options_(options),
+      resolver_(resolver_of(io, options)) {
   sweep_.arm(kSweepEvery);
 }
 
@@ -97,14 +105,14 @@ void UpstreamPool::shut_down() {
 awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target,
                                                                    Cancellation* cancellation) {
   if (shut_down_) co_return fail(Errc::ShuttingDown, "the router is shutting down");
-  tcp::resolver resolver(io_);
+  net::Resolver::Wait lookup(io_);
   tcp::socket socket(io_);
   bool timed_out = false;
   bool stopped = false;
-  const auto stop = [&resolver, &socket, &stopped] {
+  const auto stop = [&lookup, &socket, &stopped] {
     boost::system::error_code ignored;
     stopped = true;
-    resolver.cancel();
+    lookup.abandon();
     socket.close(ignored);
   };
   net::Deadline deadline(deadlines_, [&timed_out, &stop] {
@@ -142,7 +150,7 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
       error = failed;
     }
   } else {
-    error = co_await connect_by_name(socket, resolver, target.endpoint, stopped);
+    error = co_await connect_by_name(socket, lookup, target.endpoint, stopped);
   }
   if (error || timed_out || (cancellation && cancellation->requested())) {
     co_return fail(problem(error));
@@ -150,29 +158,32 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
   co_return std::make_unique<Upstream>(std::move(socket), deadlines_, options_);
 }
 
-awaitable<error_code> UpstreamPool::connect_by_name(tcp::socket& socket, tcp::resolver& resolver,
+awaitable<error_code> UpstreamPool::connect_by_name(tcp::socket& socket,
+                                                    net::Resolver::Wait& lookup,
                                                     const model::Endpoint& endpoint,
                                                     const bool& stopped) {
   // A resolver without descriptors may say that there is no such name.
   error_code error = open(socket, tcp::v4());
   if (error && net::is_local_fault(error)) co_return error;
-  const auto [unresolved, found] =
-      co_await resolver.async_resolve(endpoint.host, std::to_string(endpoint.port), net::kAwait);
+  const net::Resolver::Found found = co_await resolver_.resolve(endpoint.host, lookup);
   const bool short_of_them =
       socket.is_open() && !net::lowest_free_descriptor(socket.native_handle());
-  if (unresolved && short_of_them) co_return asio::error::no_descriptors;
-  error = unresolved;
-  for (const auto& entry : found) {
+  if (found.error && short_of_them) co_return asio::error::no_descriptors;
+  error = found.error;
+  for (const asio::ip::address& address : found.addresses) {
     if (stopped) break;
+    const tcp::endpoint candidate(address, endpoint.port);
     error_code ignored;
     socket.close(ignored);
-    error = open(socket, entry.endpoint().protocol());
+    error = open(socket, candidate.protocol());
     if (error && net::is_local_fault(error)) break;
     if (error) continue;
-    const auto [failed] = co_await socket.async_connect(entry.endpoint(), net::kAwait);
+    const auto [failed] = co_await socket.async_connect(candidate, net::kAwait);
     error = failed;
     if (!error) break;
   }
+  // It may have moved.
+  if (error && !net::is_local_fault(error)) resolver_.forget(endpoint.host);
   co_return error;
 }
 

@@ -9,6 +9,7 @@
 #include "net/connection.h"
 #include "net/deadlines.h"
 #include "net/descriptor_budget.h"
+#include "net/resolver.h"
 #include "wire/http_parser.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -38,7 +39,8 @@ struct PoolOptions {
   std::size_t header_bytes;
   net::DescriptorBudget* descriptors = nullptr;  // null: as many as there are
   net::DescriptorUse use = net::DescriptorUse::Control;
-  MemoryBudget* memory = nullptr;  // of whole answers; null: they are not counted
+  MemoryBudget* memory = nullptr;     // of whole answers; null: they are not counted
+  net::Resolver::Lookup lookup = {};  // of host names; empty: the system's
 };
 
 // One connection to a worker with its reading state. The buffer is there only while an answer is
@@ -100,7 +102,7 @@ class UpstreamPool {
   boost::system::error_code open(boost::asio::ip::tcp::socket& socket,
                                  const boost::asio::ip::tcp& protocol);
   awaitable<boost::system::error_code> connect_by_name(boost::asio::ip::tcp::socket& socket,
-                                                       boost::asio::ip::tcp::resolver& resolver,
+                                                       net::Resolver::Wait& lookup,
                                                        const model::Endpoint& endpoint,
                                                        const bool& stopped);
   Error out_of_resources(const model::Endpoint& endpoint, const boost::system::error_code& error);
@@ -110,6 +112,7 @@ class UpstreamPool {
   net::Deadlines& deadlines_;
   net::Deadline sweep_;
   PoolOptions options_;
+  net::Resolver resolver_;
   bool shut_down_ = false;
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<Upstream>>> idle_;
   boost::intrusive::list<Holder, boost::intrusive::constant_time_size<false>> holders_;

@@ -7,7 +7,6 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 #include <openssl/ssl.h>
@@ -51,23 +50,13 @@ std::string Server::url() const {
   return fmt::format("{}://{}", tls ? "https" : "http", endpoint.to_string());
 }
 
-// A lookup cannot be interrupted, only left behind: what it needs lives as long as it does.
-struct Exchange::Resolving {
-  explicit Resolving(asio::io_context& io) : resolver(io), over(io) {
-    over.expires_at(asio::steady_timer::time_point::max());
-  }
-  tcp::resolver resolver;
-  asio::steady_timer over;  // cancelled when there is a result, or nobody wants one any more
-  error_code error = asio::error::timed_out;
-  std::vector<tcp::endpoint> endpoints;
-};
-
 Exchange::Exchange(asio::io_context& io, net::Deadlines& deadlines, const Options& options,
                    const Server& server, Cancellation& scope)
-    : io_(io),
-      options_(options),
+    : options_(options),
       server_(server),
       socket_(io),
+      resolver_(io),
+      lookup_(io),
       parser_(kHeaderBytes),
       deadline_(deadlines,
                 [this] {
@@ -95,7 +84,7 @@ void Exchange::give_up(Failure why) {
   given_up_ = std::move(why);
   error_code ignored;
   socket_.close(ignored);
-  if (resolving_) resolving_->over.cancel();
+  lookup_.abandon();
 }
 
 std::optional<Failure> Exchange::ended(const error_code& error, std::string_view when) const {
@@ -107,24 +96,12 @@ std::optional<Failure> Exchange::ended(const error_code& error, std::string_view
 // ---- connecting ----
 
 awaitable<Reply<std::vector<asio::ip::tcp::endpoint>>> Exchange::resolve() {
-  const auto& [host, port] = server_.endpoint;
-  error_code no_address;
-  const auto address = asio::ip::make_address(host, no_address);
-  if (!no_address) co_return std::vector{tcp::endpoint(address, port)};
-  const auto pending = std::make_shared<Resolving>(io_);
-  resolving_ = pending;
-  pending->resolver.async_resolve(host, std::to_string(port),
-                                  [pending](const error_code& error, const auto& results) {
-                                    pending->error = error;
-                                    for (const auto& found : results)
-                                      pending->endpoints.push_back(found.endpoint());
-                                    pending->over.cancel();
-                                  });
-  co_await pending->over.async_wait(net::kAwait);
-  resolving_.reset();
-  if (auto end = ended(pending->error, "its name cannot be resolved"))
-    co_return fail(std::move(*end));
-  co_return std::move(pending->endpoints);
+  const net::Resolver::Found found = co_await resolver_.resolve(server_.endpoint.host, lookup_);
+  if (auto end = ended(found.error, "its name cannot be resolved")) co_return fail(std::move(*end));
+  std::vector<tcp::endpoint> endpoints;
+  for (const asio::ip::address& address : found.addresses)
+    endpoints.emplace_back(address, server_.endpoint.port);
+  co_return endpoints;
 }
 
 awaitable<Reply<void>> Exchange::connect() {

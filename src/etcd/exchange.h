@@ -6,6 +6,7 @@
 #include "etcd/failure.h"
 #include "etcd/options.h"
 #include "net/deadlines.h"
+#include "net/resolver.h"
 #include "wire/http_parser.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -55,7 +56,6 @@ class Exchange {
  private:
   using tcp = boost::asio::ip::tcp;
   using TlsStream = boost::asio::ssl::stream<tcp::socket&>;
-  struct Resolving;
 
   void give_up(Failure why);
   // What ended the wait, if it was us.
@@ -70,13 +70,13 @@ class Exchange {
   awaitable<Reply<std::span<char>>> receive();
   Failure protocol_failure() const;
 
-  boost::asio::io_context& io_;
   const Options& options_;
   const Server& server_;
   tcp::socket socket_;
   std::unique_ptr<boost::asio::ssl::context> tls_context_;
   std::unique_ptr<TlsStream> tls_;
-  std::shared_ptr<Resolving> resolving_;  // while a name is being looked up
+  net::Resolver resolver_;
+  net::Resolver::Wait lookup_;
   wire::ResponseParser parser_;
   std::vector<char> buffer_;
   std::span<char> unread_;  // of buffer_

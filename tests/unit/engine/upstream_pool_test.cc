@@ -6,13 +6,18 @@
 #include "support/no_descriptors.h"
 #include "unit/engine/exchange_fixture.h"
 
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/post.hpp>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace baton::engine {
@@ -133,6 +138,70 @@ TEST_F(UpstreamPoolTest, ResolvesNames) {
   EXPECT_EQ(connect({"no-such-host.invalid", 80}), nullptr);
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->code(), Errc::EngineUnreachable);
+}
+
+struct NamedWorkerTest : UpstreamPoolTest {
+  UpstreamPool pool_with(std::chrono::milliseconds connect_timeout, net::Resolver::Lookup lookup) {
+    return {io,
+            deadlines,
+            {.connect_timeout = connect_timeout,
+             .idle_per_worker = kIdleLimit,
+             .header_bytes = 16 * 1024,
+             .lookup = std::move(lookup)}};
+  }
+  // How connecting to the worker by name ends.
+  std::optional<Error> connect_by_name(UpstreamPool& by_name, std::uint16_t port,
+                                       Cancellation* cancellation = nullptr) {
+    std::optional<Error> failed;
+    run([&]() -> awaitable<void> {
+      const model::Endpoint endpoint{"worker", port};
+      const auto connected = co_await by_name.connect({{1}, endpoint}, cancellation);
+      if (!connected) failed = connected.error();
+    });
+    return failed;
+  }
+};
+
+// Regression: the time to connect and the client's cancellation waited for the name server.
+TEST_F(NamedWorkerTest, ANameServerThatDoesNotAnswerDelaysNoError) {
+  std::vector<net::Resolver::Done> asked;
+  const auto silent = [&](const std::string&, net::Resolver::Done done) {
+    asked.push_back(std::move(done));
+  };
+  UpstreamPool hasty = pool_with(std::chrono::milliseconds(20), silent);
+  const auto late = connect_by_name(hasty, 1);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->code(), Errc::EngineUnreachable);
+  EXPECT_NE(late->message().find("no connection within 20 ms"), std::string::npos)
+      << late->message();
+
+  Cancellation cancellation;
+  UpstreamPool patient =
+      pool_with(std::chrono::hours(1), [&](const std::string& host, net::Resolver::Done done) {
+        silent(host, std::move(done));
+        boost::asio::post(io, [&] { cancellation.request(Error(Errc::ClientGone, "gone")); });
+      });
+  const auto cancelled = connect_by_name(patient, 1, &cancellation);
+  ASSERT_TRUE(cancelled);
+  EXPECT_EQ(cancelled->code(), Errc::ClientGone);
+  EXPECT_EQ(asked.size(), 2U);
+}
+
+TEST_F(NamedWorkerTest, AnAddressThatDoesNotAnswerIsLookedUpAgain) {
+  int lookups = 0;
+  UpstreamPool by_name = pool_with(
+      std::chrono::seconds(5), [&](const std::string& host, const net::Resolver::Done& done) {
+        EXPECT_EQ(host, "worker");
+        ++lookups;
+        done({.error = {}, .addresses = {boost::asio::ip::make_address("127.0.0.1")}});
+      });
+  EXPECT_FALSE(connect_by_name(by_name, quiet.endpoint().port));
+  EXPECT_FALSE(connect_by_name(by_name, quiet.endpoint().port));
+  EXPECT_EQ(lookups, 1);
+  EXPECT_TRUE(connect_by_name(by_name, test::closed_endpoint().port));
+  EXPECT_EQ(lookups, 1);
+  EXPECT_FALSE(connect_by_name(by_name, quiet.endpoint().port));
+  EXPECT_EQ(lookups, 2);
 }
 
 TEST_F(UpstreamPoolTest, DoesNotCallAWorkerUnreachableWhereThisMachineHasNoDescriptors) {
