@@ -91,31 +91,7 @@ CLI::App* add_command(CLI::App& app, Options& options) {
   sim->add_option("--pp-size", options.pp_size, "Pipeline-parallel ranks, as told to peers")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
-  sim->add_option("--prefill-tokens-per-second", options.prefill_tokens_per_second,
-                  "Prefill speed; 0 = instant")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sim->add_option("--decode-ms", options.decode_ms, "Duration of one step")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sim->add_option("--decode-ms-per-seq", options.decode_ms_per_seq,
-                  "Added to a step per running sequence")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sim->add_option("--transfer-ms", options.transfer_ms, "Duration of a hand-off")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sim->add_option("--transfer-ms-per-block", options.transfer_ms_per_block,
-                  "Added to a hand-off per KV block")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sim->add_option("--max-seqs", options.max_seqs, "Sequences that run at once on each rank")
-      ->check(CLI::Range(1U, 1U << 20U))
-      ->capture_default_str();
-  sim->add_option("--max-batched-tokens", options.max_batched_tokens,
-                  "Tokens that a step computes at most on each rank; 0 = no limit")
-      ->capture_default_str();
-  sim->add_option("--seed", options.seed, "Jitter of step times; 0 = none")->capture_default_str();
+  add_step_flags(*sim, options);
   sim->add_option("--lease-ms", options.lease_ms, "How long blocks wait for a decode worker")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -169,7 +145,8 @@ int run_command(Options options) {
     return kCannotStart;
   }
   if (options.max_batched_tokens > 0 && options.max_batched_tokens < options.max_seqs) {
-    fmt::print(stderr, "sim: --max-batched-tokens must be 0 or at least --max-seqs\n");
+    fmt::print(stderr, "sim: --max-batched-tokens must be 0 or at least --max-seqs, {}\n",
+               options.max_seqs);
     return kCannotStart;
   }
   std::signal(SIGPIPE, SIG_IGN);

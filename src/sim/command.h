@@ -14,7 +14,9 @@ namespace baton::sim {
 // parsed and must outlive the parsing.
 CLI::App* add_command(CLI::App& app, Options& options);
 
-// Those of them that concern KV events.
+// Those of them that say how long everything lasts, and how much is done at once.
+void add_step_flags(CLI::App& sim, Options& options);
+// Those that concern KV events.
 void add_kv_flags(CLI::App& sim, Options& options);
 // Those that only vLLM has.
 void add_vllm_flags(CLI::App& sim, Options& options);

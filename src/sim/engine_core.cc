@@ -28,7 +28,7 @@ std::string unique_engine_id() {
 
 }  // namespace
 
-EngineCore::EngineCore(const Options& options)
+EngineCore::EngineCore(const Options& options, FaultTable& faults)
     : lease_(from_ms(options.lease_ms)),
       sizes_{options.tp_size, options.pp_size},
       fetch_again_(options.mode() != model::HandoffMode::ContextFirst &&
@@ -36,7 +36,7 @@ EngineCore::EngineCore(const Options& options)
   const std::string name = options.engine_id.empty() ? unique_engine_id() : options.engine_id;
   for (std::uint32_t i = 0; i < options.dp_size; ++i) {
     std::string engine_id = options.dp_size == 1 ? name : fmt::format("{}_dp{}", name, i);
-    ranks_.push_back(std::make_unique<EngineRank>(options, i, std::move(engine_id)));
+    ranks_.push_back(std::make_unique<EngineRank>(options, faults, i, std::move(engine_id)));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "sim/engine_rank.h"
+#include "sim/fault_table.h"
 #include "sim/options.h"
 #include "sim/request.h"
 #include "sim/wakeup.h"
@@ -70,12 +71,12 @@ struct TransferWatch {
 // Role. The simulated engine behind the HTTP server: its data-parallel ranks, and the hand-offs
 //   that peers ask for without knowing the rank, with their leases.
 // Confinement. The server's one thread.
-// Lifetime. Owned by the server.
+// Lifetime. Owned by the server, as are the faults, which outlive it.
 // Invariants. Blocks of a hand-off belong to their rank's pin table from `keep` to release or
 //   expiry; a key is held by at most one rank.
 class EngineCore {
  public:
-  explicit EngineCore(const Options& options);
+  EngineCore(const Options& options, FaultTable& faults);
 
   boost::asio::awaitable<void> run_leases();
   void stop();

@@ -23,8 +23,10 @@ constexpr unsigned kSequenceBits = 48;
 
 }  // namespace
 
-EngineRank::EngineRank(const Options& options, std::uint32_t index, std::string engine_id)
+EngineRank::EngineRank(const Options& options, FaultTable& faults, std::uint32_t index,
+                       std::string engine_id)
     : options_(options),
+      faults_(faults),
       index_(index),
       engine_id_(std::move(engine_id)),
       pool_(options.blocks, options.block_size,
@@ -39,8 +41,8 @@ asio::awaitable<void> EngineRank::run_steps() {
   TimePoint end = Clock::now();
   bool stepped = false;
   while (!stopping_) {
-    const auto duration = scheduler_.begin_step();
-    if (!duration) {
+    const auto planned = scheduler_.begin_step();
+    if (!planned) {
       // What an aborted sequence left behind. At the very start there is nothing to tell of yet.
       if (stepped) report();
       co_await work_.wait();
@@ -50,8 +52,10 @@ asio::awaitable<void> EngineRank::run_steps() {
     // Late timers do not add up: a step starts where the one before should have ended, unless the
     // process fell behind by more than a step.
     const TimePoint now = Clock::now();
-    if (now - end > *duration) end = now;
-    end += *duration;
+    const auto duration =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(*planned * faults_.step_factor(now));
+    if (now - end > duration) end = now;
+    end += duration;
     if (end > now) {
       timer.expires_at(end);
       co_await timer.async_wait(net::kAwait);
@@ -99,8 +103,8 @@ void EngineRank::give_back(const std::vector<BlockId>& blocks) {
   work_.notify();
 }
 
-void EngineRank::report_through(std::optional<KvChannel> channel, FaultTable& faults) {
-  reporter_ = std::make_unique<KvReporter>(options_, index_, pool_, faults, std::move(channel));
+void EngineRank::report_through(std::optional<KvChannel> channel) {
+  reporter_ = std::make_unique<KvReporter>(options_, index_, pool_, faults_, std::move(channel));
 }
 
 bool EngineRank::reset_cache() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/block_pool.h"
+#include "sim/fault_table.h"
 #include "sim/kv_reporter.h"
 #include "sim/options.h"
 #include "sim/pin_table.h"
@@ -37,11 +38,12 @@ class SequenceListener {
 // Role. One data-parallel rank: its batch in real time, its KV blocks and prefix cache, and the
 //   blocks it holds for other workers.
 // Confinement. The server's one thread.
-// Lifetime. Owned by the engine. Listeners withdraw their sequences before they go.
+// Lifetime. Owned by the engine; the faults outlive it. Listeners withdraw their sequences before they go.
 // Invariants. Sequence ids are unique over all ranks of a server; block ids are the rank's own.
 class EngineRank {
  public:
-  EngineRank(const Options& options, std::uint32_t index, std::string engine_id);
+  EngineRank(const Options& options, FaultTable& faults, std::uint32_t index,
+             std::string engine_id);
 
   boost::asio::awaitable<void> run_steps();
   void stop();
@@ -55,7 +57,7 @@ class EngineRank {
   void give_back(const std::vector<BlockId>& blocks);
 
   // From now on its blocks are told of.
-  void report_through(std::optional<KvChannel> channel, FaultTable& faults);
+  void report_through(std::optional<KvChannel> channel);
   // None where nobody can be told.
   KvReporter* reporter() { return reporter_.get(); }
   const KvReporter* reporter() const { return reporter_.get(); }
@@ -83,6 +85,7 @@ class EngineRank {
   void report();
 
   const Options& options_;
+  FaultTable& faults_;
   std::uint32_t index_;
   std::string engine_id_;
   BlockPool pool_;

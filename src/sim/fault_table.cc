@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::string_view kHealth = "health";
 
-constexpr std::array<std::pair<FaultKind, std::string_view>, 20> kKinds{{
+constexpr std::array<std::pair<FaultKind, std::string_view>, 21> kKinds{{
     {FaultKind::Refuse, "refuse"},
     {FaultKind::Reset, "reset"},
     {FaultKind::Status, "status"},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<FaultKind, std::string_view>, 20> kKinds{{
     {FaultKind::Malformed, "malformed"},
     {FaultKind::ErrorEvent, "error_event"},
     {FaultKind::Die, "die"},
+    {FaultKind::SlowSteps, "slow_steps"},
     {FaultKind::KvSilence, "kv_silence"},
     {FaultKind::KvDrop, "kv_drop"},
     {FaultKind::KvLose, "kv_lose"},
@@ -51,8 +52,8 @@ Result<double> read_number(const json& body, const char* key, double least) {
 
 Result<void> read_phase(const json& body, Fault& fault) {
   if (!body.contains("phase") || body["phase"] == "any") return {};
-  if (strikes_kv(fault.kind)) {
-    return fail(Errc::InvalidRequest, "phase: KV events have none; leave it out");
+  if (!strikes_requests(fault.kind)) {
+    return fail(Errc::InvalidRequest, "phase: steps and KV events have none; leave it out");
   }
   if (body["phase"] == kHealth) {
     const FaultKind kind = fault.kind;
@@ -73,11 +74,19 @@ Result<void> read_phase(const json& body, Fault& fault) {
 
 Result<void> read_match(const json& value, Fault& fault) {
   const bool of_requests =
-      !fault.health && !strikes_kv(fault.kind) && fault.kind != FaultKind::Refuse;
+      !fault.health && strikes_requests(fault.kind) && fault.kind != FaultKind::Refuse;
   if (!of_requests) return fail(Errc::InvalidRequest, "match: only faults of requests have one");
   if (!value.is_string()) return fail(Errc::InvalidRequest, "match: must be a text");
   fault.match = value.get<std::string>();
   return {};
+}
+
+Result<void> check_factor(const json& body, FaultKind kind) {
+  if (body.contains("factor") == (kind == FaultKind::SlowSteps)) return {};
+  return fail(Errc::InvalidRequest,
+              kind == FaultKind::SlowSteps
+                  ? "factor: say how many times as long a step of slow_steps lasts"
+                  : "factor: only slow_steps has one");
 }
 
 std::string phase_name(const Fault& fault) {
@@ -108,6 +117,7 @@ Result<Fault> read_fault(const json& body) {
   if (!kind) return fail(kind.error());
   fault.kind = *kind;
   if (const auto phase = read_phase(body, fault); !phase) return fail(phase.error());
+  if (const auto factor = check_factor(body, fault.kind); !factor) return fail(factor.error());
   for (const auto& [key, value] : body.items()) {
     if (key == "kind" || key == "phase") continue;
     if (key == "match") {
@@ -124,6 +134,8 @@ Result<Fault> read_fault(const json& body) {
       fault.after_tokens = static_cast<std::uint64_t>(*number);
     } else if (key == "delay_ms") {
       fault.delay_ms = *number;
+    } else if (key == "factor") {
+      fault.factor = *number;
     } else if (key == "for_ms") {
       fault.for_ms = *number;
     } else {
@@ -156,8 +168,8 @@ std::optional<Fault> FaultTable::take_first(TimePoint now, Matches matches) {
 
 std::optional<Fault> FaultTable::strike(Phase phase, TimePoint now, std::string_view body) {
   return take_first(now, [phase, body](const Fault& fault) {
-    return !fault.health && !strikes_kv(fault.kind) && (!fault.phase || *fault.phase == phase) &&
-           body.find(fault.match) != body.npos;
+    return !fault.health && strikes_requests(fault.kind) &&
+           (!fault.phase || *fault.phase == phase) && body.find(fault.match) != body.npos;
   });
 }
 
@@ -167,6 +179,12 @@ std::optional<Fault> FaultTable::strike_health(TimePoint now) {
 
 std::optional<Fault> FaultTable::strike_kv(TimePoint now) {
   return take_first(now, [](const Fault& fault) { return strikes_kv(fault.kind); });
+}
+
+double FaultTable::step_factor(TimePoint now) {
+  const auto fault =
+      take_first(now, [](const Fault& active) { return active.kind == FaultKind::SlowSteps; });
+  return fault ? fault->factor : 1;
 }
 
 bool FaultTable::refusing(TimePoint now) {
@@ -185,6 +203,7 @@ json FaultTable::list(TimePoint now) {
              {"after_tokens", fault.after_tokens},
              {"delay_ms", fault.delay_ms}};
     if (fault.count) one["count"] = *fault.count;
+    if (fault.kind == FaultKind::SlowSteps) one["factor"] = fault.factor;
     if (fault.for_ms) one["for_ms"] = *fault.for_ms;
     if (!fault.match.empty()) one["match"] = fault.match;
     out.push_back(std::move(one));

@@ -27,6 +27,7 @@ enum class FaultKind {
   Malformed,
   ErrorEvent,
   Die,
+  SlowSteps,  // strikes steps, and no request
   // These strike what is told of KV blocks, batch by batch.
   KvSilence,
   KvDrop,
@@ -43,6 +44,7 @@ enum class FaultKind {
 std::string_view to_string(FaultKind kind);
 // Whether it strikes KV events, and no request.
 constexpr bool strikes_kv(FaultKind kind) { return kind >= FaultKind::KvSilence; }
+constexpr bool strikes_requests(FaultKind kind) { return kind < FaultKind::SlowSteps; }
 
 struct Fault {
   FaultKind kind = FaultKind::Status;
@@ -52,6 +54,7 @@ struct Fault {
   int status = 503;
   std::uint64_t after_tokens = 0;
   double delay_ms = 0;
+  double factor = 1;  // SlowSteps: how many times as long a step lasts
   std::optional<double> for_ms = {};
   std::string match = {};  // strikes only requests whose body has this text; empty: any
 };
@@ -72,6 +75,8 @@ class FaultTable {
   std::optional<Fault> strike_health(TimePoint now);
   // The same for a batch of KV events.
   std::optional<Fault> strike_kv(TimePoint now);
+  // How many times as long the step that begins now lasts; one of the count of the fault is used up.
+  double step_factor(TimePoint now);
   bool refusing(TimePoint now);
   nlohmann::json list(TimePoint now);
 

@@ -126,7 +126,7 @@ asio::awaitable<Result<std::vector<TokenId>>> fetch_and_release(const Options& o
 
   const double blocks =
       static_cast<double>((tokens.size() + options.block_size - 1) / options.block_size);
-  const double ms = options.transfer_ms + options.transfer_ms_per_block * blocks;
+  const double ms = options.transfer_ms + options.block_transfer_ms() * blocks;
   if (ms > 0) co_await sleep(from_ms(ms));
   if (const auto released =
           co_await call(socket, source, "/sim/kv/release", describe(source).dump());

@@ -67,8 +67,12 @@ struct Options {
   double prefill_tokens_per_second = 200000;
   double decode_ms = 2;
   double decode_ms_per_seq = 0;
+  double step_floor_ms = 0;
+  double attention_ns_per_pair = 0;
+  double decode_ns_per_context_token = 0;
   double transfer_ms = 1;
-  double transfer_ms_per_block = 0;
+  std::optional<double> transfer_ms_per_block;  // absent: as the KV's bytes take
+  std::uint32_t kv_bytes_per_token = 0;         // a profile's
   std::uint32_t max_seqs = 256;
   std::uint32_t max_batched_tokens = 8192;  // of each rank's step; 0: no limit
   std::uint64_t seed = 0;
@@ -119,6 +123,12 @@ struct Options {
   // A decode worker of vLLM keeps what it received; those of the others have no cache unless told.
   bool caches_prefixes() const {
     return role != model::Role::Decode || kv.decode_cache.value_or(engine == model::Engine::Vllm);
+  }
+  // What moving one KV block takes, by itself over a link of 50 GB/s.
+  double block_transfer_ms() const {
+    constexpr double kBytesPerMs = 50e6;
+    return transfer_ms_per_block.value_or(static_cast<double>(block_size) * kv_bytes_per_token /
+                                          kBytesPerMs);
   }
   // Whether it has a NIXL connector.
   bool has_nixl() const {

@@ -2,7 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/scheduler.h"
 
+#include "sim/engine_profile.h"
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
@@ -15,7 +18,7 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 }  // namespace
 
 Scheduler::Scheduler(const Options& options, BlockPool& pool, SequenceId first_id)
-    : options_(options), pool_(pool), next_id_(first_id) {}
+    : options_(options), model_(step_model(options)), pool_(pool), next_id_(first_id) {}
 
 SequenceId Scheduler::submit(SequenceSpec spec) {
   const SequenceId id = next_id_++;
@@ -45,16 +48,12 @@ std::optional<std::chrono::nanoseconds> Scheduler::begin_step() {
   std::erase_if(order_, [this](SequenceId id) { return !running_.contains(id); });
   in_step_.clear();
   std::uint64_t budget = options_.max_batched_tokens > 0 ? options_.max_batched_tokens : kNoLimit;
-  prefill_tokens_ = go_on(budget);
-  prefill_tokens_ += admit(budget);
+  load_ = {};
+  go_on(budget);
+  admit(budget);
   if (in_step_.empty()) return std::nullopt;
-
-  double ms =
-      options_.decode_ms + options_.decode_ms_per_seq * static_cast<double>(in_step_.size());
-  if (options_.prefill_tokens_per_second > 0) {
-    ms += 1000.0 * static_cast<double>(prefill_tokens_) / options_.prefill_tokens_per_second;
-  }
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * jitter() * 1e6));
+  load_.sequences = in_step_.size();
+  return std::chrono::nanoseconds(std::llround(model_.ms(load_) * jitter() * 1e6));
 }
 
 std::vector<TokenProduced> Scheduler::finish_step() {
@@ -107,27 +106,23 @@ void Scheduler::cache_at_end(Running& sequence) {
 }
 
 // Those that decode get their token before any prompt gets what is left.
-std::uint64_t Scheduler::go_on(std::uint64_t& budget) {
-  std::uint64_t decoding = 0;
+void Scheduler::go_on(std::uint64_t& budget) {
   std::vector<Running*> prompts;
   for (const SequenceId id : order_) {
     Running& sequence = running_.at(id);
     if (sequence.held) continue;
     if (decodes(sequence)) {
-      ++decoding;
+      load_.add_decode(sequence.spec.prompt.size() + sequence.produced);
     } else {
       prompts.push_back(&sequence);
     }
     in_step_.push_back(id);
   }
-  budget -= std::min(budget, decoding);
-  std::uint64_t prefill_tokens = 0;
-  for (Running* sequence : prompts) prefill_tokens += prefill(*sequence, budget);
-  return prefill_tokens;
+  budget -= std::min(budget, load_.decoding);
+  for (Running* sequence : prompts) prefill(*sequence, budget);
 }
 
-std::uint64_t Scheduler::admit(std::uint64_t& budget) {
-  std::uint64_t prefill_tokens = 0;
+void Scheduler::admit(std::uint64_t& budget) {
   while (!waiting_.empty() && running_.size() < options_.max_seqs && budget > 0) {
     auto& [id, spec] = waiting_.front();
     auto allocation = pool_.reserve(spec.prompt, spec.output_tokens, spec.scope);
@@ -136,24 +131,26 @@ std::uint64_t Scheduler::admit(std::uint64_t& budget) {
     order_.push_back(id);
     in_step_.push_back(id);
     const auto added = running_.emplace(id, Running{std::move(spec), std::move(*allocation)}).first;
-    prefill_tokens += prefill(added->second, budget);
+    prefill(added->second, budget);
     waiting_.pop_front();
   }
-  return prefill_tokens;
 }
 
 // The next piece of its prompt, as much as the budget allows, and for nothing what was cached or
-// fetched. Says how many tokens are computed.
-std::uint64_t Scheduler::prefill(Running& sequence, std::uint64_t& budget) {
+// fetched.
+void Scheduler::prefill(Running& sequence, std::uint64_t& budget) {
   const std::span<const TokenId> prompt = sequence.spec.prompt;
   const std::size_t have = sequence.allocation.tokens;
   const std::size_t from =
       std::min(prompt.size(), std::max<std::size_t>(have, sequence.allocation.cached_tokens));
   const std::uint64_t computed = std::min<std::uint64_t>(prompt.size() - from, budget);
   pool_.append(sequence.allocation, prompt.subspan(have, from + computed - have));
-  // A prompt of which nothing is to be computed decodes at once.
+  if (from < prompt.size()) {
+    load_.add_piece(computed, from);
+  } else {
+    load_.add_decode(from);  // a prompt of which nothing is to be computed decodes at once
+  }
   budget -= std::min(budget, std::max<std::uint64_t>(computed, 1));
-  return computed;
 }
 
 // Up to 10 % either way, the same for the same seed and step; none with seed 0.

@@ -5,6 +5,7 @@
 #include "sim/answer.h"
 #include "sim/block_pool.h"
 #include "sim/options.h"
+#include "sim/step_model.h"
 
 #include <chrono>
 #include <cstdint>
@@ -63,7 +64,7 @@ class Scheduler {
   std::vector<TokenProduced> finish_step();
 
   // How many prompt tokens the current step computes.
-  std::uint64_t prefill_tokens() const { return prefill_tokens_; }
+  std::uint64_t prefill_tokens() const { return load_.prompt_tokens; }
   std::size_t running() const { return running_.size(); }
   std::size_t waiting() const { return waiting_.size(); }
 
@@ -79,18 +80,19 @@ class Scheduler {
   static bool decodes(const Running& sequence) {
     return sequence.allocation.tokens >= sequence.spec.prompt.size();
   }
-  std::uint64_t go_on(std::uint64_t& budget);
-  std::uint64_t admit(std::uint64_t& budget);
-  std::uint64_t prefill(Running& sequence, std::uint64_t& budget);
+  void go_on(std::uint64_t& budget);
+  void admit(std::uint64_t& budget);
+  void prefill(Running& sequence, std::uint64_t& budget);
   void cache_output(Running& sequence);
   void cache_at_end(Running& sequence);
   double jitter();
 
   const Options& options_;
+  StepModel model_;
   BlockPool& pool_;
   SequenceId next_id_;
   std::uint64_t steps_ = 0;
-  std::uint64_t prefill_tokens_ = 0;
+  StepLoad load_;  // of the current step
   std::deque<std::pair<SequenceId, SequenceSpec>> waiting_;
   std::unordered_map<SequenceId, Running> running_;
   std::vector<SequenceId> order_;  // of admission; holds ids of aborted ones until the next step

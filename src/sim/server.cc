@@ -38,7 +38,7 @@ Server::Server(asio::io_context& io, Options options, std::unique_ptr<const Toke
     : io_(io),
       options_(std::move(options)),
       tokens_(std::move(tokens)),
-      engine_(options_),
+      engine_(options_, faults_),
       engine_door_(io),
       bootstrap_door_(io),
       control_door_(io) {}

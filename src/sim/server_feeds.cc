@@ -60,7 +60,7 @@ Result<void> Server::open_feeds() {
       if (!replays.sockets.empty()) replay = std::move(replays.sockets[rank->index()]);
       channel.emplace(std::move(feeds.sockets[rank->index()]), std::move(replay), settings);
     }
-    rank->report_through(std::move(channel), faults_);
+    rank->report_through(std::move(channel));
   }
   return {};
 }

@@ -20,7 +20,10 @@ void check(const Result<std::shared_ptr<const prompt::Tokenizer>>& made) {
   const prompt::Tokenizer& tokenizer = **made;
   for (const std::string_view text : {"", "a", " hello  <s>ab", "é字😀\n\t12'll", "aaaaaaaaaaaa"}) {
     const auto ids = tokenizer.encode(text, {});
-    require(ids.has_value(), "text is encoded");
+    if (!ids) {  // a pattern may take too many steps to match
+      require(!ids.error().message().empty(), "a refusal says why");
+      continue;
+    }
     static_cast<void>(tokenizer.decode(*ids, prompt::SkipSpecial::Yes));
     for (const prompt::TokenId id : *ids) static_cast<void>(tokenizer.token(id));
   }

@@ -92,6 +92,35 @@ TEST(FaultTable, OfKvEventsAndOfRequestsAreApart) {
   EXPECT_FALSE(read_fault({{"kind", "kv_lie"}, {"phase", "health"}}));
 }
 
+TEST(FaultTable, StretchesStepsAndStrikesNothingElse) {
+  FaultTable faults;
+  EXPECT_EQ(faults.step_factor(kNow), 1);
+  const auto slow = read_fault({{"kind", "slow_steps"}, {"factor", 2.5}, {"for_ms", 100}});
+  ASSERT_TRUE(slow);
+  faults.add(*slow, kNow);
+  EXPECT_FALSE(faults.strike(Phase::Aggregated, kNow));
+  EXPECT_FALSE(faults.strike_kv(kNow));
+  EXPECT_FALSE(faults.strike_health(kNow));
+  EXPECT_EQ(faults.list(kNow)[0]["factor"], 2.5);
+  EXPECT_EQ(faults.step_factor(kNow + 99ms), 2.5);
+  EXPECT_EQ(faults.step_factor(kNow + 100ms), 1);
+
+  faults.add({.kind = FaultKind::Hang}, kNow);
+  EXPECT_EQ(faults.step_factor(kNow), 1);
+  faults.add(*read_fault({{"kind", "slow_steps"}, {"factor", 3}, {"count", 1}}), kNow);
+  EXPECT_EQ(faults.step_factor(kNow), 3);
+  EXPECT_EQ(faults.step_factor(kNow), 1);
+}
+
+TEST(FaultTable, AFactorBelongsToSlowStepsAndNothingElse) {
+  EXPECT_FALSE(read_fault({{"kind", "slow_steps"}}));
+  EXPECT_FALSE(read_fault({{"kind", "slow_steps"}, {"factor", -1}}));
+  EXPECT_FALSE(read_fault({{"kind", "slow_steps"}, {"factor", "2"}}));
+  EXPECT_FALSE(read_fault({{"kind", "slow"}, {"factor", 2}}));
+  EXPECT_FALSE(read_fault({{"kind", "slow_steps"}, {"factor", 2}, {"phase", "decode"}}));
+  EXPECT_FALSE(read_fault({{"kind", "slow_steps"}, {"factor", 2}, {"match", "x"}}));
+}
+
 TEST(FaultTable, ReadsAndListsEveryField) {
   const json body =
       json::parse(R"({"kind":"slow","phase":"prefill","count":3,"status":429,"after_tokens":5,)"

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "sim/scheduler.h"
 
+#include "sim/engine_profile.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -392,6 +394,139 @@ TEST_F(SchedulerTest, SeedVariesStepTimesByAtMostATenth) {
     scheduler_->finish_step();
   }
   EXPECT_TRUE(varied);
+}
+
+// Steps as those of real engines: 1 ms a token and 5 ms at least, 2 µs for a pair of tokens that
+// attend, 1 µs for a token of context.
+class StepTimesTest : public SchedulerTest {
+ protected:
+  StepTimesTest() {
+    options_.decode_ms = 0;
+    options_.prefill_tokens_per_second = 1000;
+    options_.step_floor_ms = 5;
+    options_.attention_ns_per_pair = 2000;
+    options_.decode_ns_per_context_token = 1000;
+  }
+  static double ms_of(std::optional<std::chrono::nanoseconds> duration) {
+    return std::chrono::duration<double, std::milli>(duration.value()).count();
+  }
+};
+
+TEST_F(StepTimesTest, AStepComputesAtLeastAsLongAsTheFloor) {
+  options_.attention_ns_per_pair = 0;
+  make();
+  submit(2, 1);
+  EXPECT_EQ(scheduler_->begin_step(), 5ms);
+  scheduler_->finish_step();
+  submit(2, 1);
+  submit(3, 1);
+  EXPECT_EQ(scheduler_->begin_step(), 5ms);
+  scheduler_->finish_step();
+  submit(3, 1);
+  submit(3, 1);
+  EXPECT_EQ(scheduler_->begin_step(), 6ms);
+}
+
+TEST_F(StepTimesTest, TheServersShareIsAddedToTheFloor) {
+  options_.decode_ms = 2;
+  options_.decode_ms_per_seq = 0.5;
+  make();
+  submit(2, 1);
+  EXPECT_EQ(scheduler_->begin_step(), 2ms + 500us + 5ms + 4us);
+}
+
+TEST_F(StepTimesTest, DecodingReadsAContextThatGrows) {
+  make();
+  submit(10, 4);
+  EXPECT_EQ(scheduler_->begin_step(), 10ms + 100us);  // 10 * 10 / 2 pairs
+  scheduler_->finish_step();
+  submit(20, 3);
+  EXPECT_EQ(scheduler_->begin_step(), 21ms + 400us + 11us);  // one decodes beside the prompt
+  scheduler_->finish_step();
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + 12us + 21us);
+  scheduler_->finish_step();
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + 13us + 22us);
+  scheduler_->finish_step();
+  EXPECT_FALSE(scheduler_->begin_step());
+}
+
+TEST_F(StepTimesTest, APromptInPiecesSharesItsStepsWithThoseThatDecode) {
+  options_.max_batched_tokens = 8;
+  make();
+  submit(3, 10);
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + 9us);
+  scheduler_->finish_step();
+  submit(16, 2);
+  // Seven of its tokens beside one that decodes, then seven more that attend to the first, too.
+  EXPECT_EQ(scheduler_->begin_step(), 8ms + 49us + 4us);
+  EXPECT_EQ(scheduler_->finish_step().size(), 1U);
+  EXPECT_EQ(scheduler_->begin_step(), 8ms + (98us + 49us) + 5us);
+  EXPECT_EQ(scheduler_->finish_step().size(), 1U);
+  // Two are left: with the other's token less than the floor, which counts once.
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + (56us + 4us) + 6us);
+  EXPECT_EQ(scheduler_->finish_step().size(), 2U);
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + 7us + 17us);
+}
+
+TEST_F(StepTimesTest, AttentionOfAPromptIsTheSameInAnyPieces) {
+  options_.step_floor_ms = 0;
+  for (const std::uint32_t budget : {0U, 1000U, 64U, 7U}) {
+    options_.max_batched_tokens = budget;
+    make(300);
+    submit(500, 1);
+    double time_ms = 0;
+    while (const auto duration = scheduler_->begin_step()) {
+      time_ms += ms_of(duration);
+      scheduler_->finish_step();
+    }
+    EXPECT_NEAR(time_ms, 500 + 250, 1e-3) << budget;
+  }
+}
+
+TEST_F(StepTimesTest, WhatIsCachedIsAttendedToAndNotComputed) {
+  make();
+  submit_counting(1, 12);
+  step();
+  submit_counting(1, 20);  // twelve of them cached
+  EXPECT_EQ(scheduler_->begin_step(), 8ms + 2us * (8 * 12 + 32));
+}
+
+TEST_F(StepTimesTest, AFetchedPromptDecodesFromItsFirstStepOn) {
+  make();
+  scheduler_->submit({.prompt = std::vector<TokenId>(30, next_token_++),
+                      .output_tokens = 2,
+                      .fetched_tokens = 30});
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + 30us);
+  EXPECT_EQ(scheduler_->prefill_tokens(), 0U);
+  scheduler_->finish_step();
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + 31us);
+}
+
+TEST_F(StepTimesTest, AHeldSequenceCostsNothing) {
+  make();
+  const SequenceId held = submit(3, 5);
+  submit(3, 5);
+  step();
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + 8us);
+  scheduler_->finish_step();
+  scheduler_->hold(held);
+  EXPECT_EQ(scheduler_->begin_step(), 5ms + 5us);
+}
+
+TEST_F(StepTimesTest, AProfileIsWhatItsModelTakes) {
+  const EngineProfile& profile = *find_profile("h200-8b");
+  profile.apply(options_);
+  make(1000);
+  submit(3000, 2);
+  StepLoad prompt;
+  prompt.sequences = 1;
+  prompt.add_piece(3000, 0);
+  EXPECT_NEAR(ms_of(scheduler_->begin_step()), profile.step.ms(prompt), 1e-5);
+  scheduler_->finish_step();
+  StepLoad decode;
+  decode.sequences = 1;
+  decode.add_decode(3001);
+  EXPECT_NEAR(ms_of(scheduler_->begin_step()), profile.step.ms(decode), 1e-5);
 }
 
 }  // namespace

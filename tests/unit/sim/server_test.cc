@@ -6,6 +6,8 @@
 
 #include <boost/asio/read.hpp>
 
+#include <chrono>
+
 namespace baton::sim {
 namespace {
 
@@ -364,6 +366,22 @@ TEST_F(ServerTest, FaultsOfWholeAnswers) {
     co_await fault(server, {{"kind", "slow"}, {"delay_ms", 1}, {"count", 2}});
     EXPECT_EQ(text_of(co_await chat(server, {})), expected_text());
     EXPECT_EQ(text_of(co_await chat(server, {{"stream", true}})), expected_text());
+  });
+}
+
+TEST_F(ServerTest, StepsOfASlowedEngineLastLongerAndItsAnswersAreTheSame) {
+  Options options = worker(Engine::Vllm);
+  options.decode_ms = 1;
+  Server& server = start_with_control(options);
+  run([&]() -> Task {
+    constexpr auto kTokens = 4;
+    constexpr auto kFactor = 25;
+    co_await fault(server, {{"kind", "slow_steps"}, {"factor", kFactor}});
+    const auto begun = std::chrono::steady_clock::now();
+    const Reply reply = co_await chat(server, {{"max_tokens", kTokens}, {"ignore_eos", true}});
+    EXPECT_GE(std::chrono::steady_clock::now() - begun,
+              kTokens * kFactor * std::chrono::milliseconds(1));
+    EXPECT_EQ(text_of(reply), expected_text(kTokens));
   });
 }
 
