@@ -27,6 +27,8 @@ std::int64_t turn_of(const ClassQueue::Member& member) {
   constexpr double kPerSecond = 20;
   constexpr double kMost = 1e15;
   if (member.strict_priority > 0) return std::numeric_limits<std::int64_t>::min();
+  if (member.strict_priority == ClassQueue::kBehind)
+    return std::numeric_limits<std::int64_t>::max();
   const double turn = routing::turn(member.seconds, member.arrival - member.jump);
   return static_cast<std::int64_t>(std::clamp(kPerSecond * turn, -kMost, kMost));
 }

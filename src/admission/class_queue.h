@@ -47,11 +47,12 @@ class ClassQueue {
  public:
   struct Line;
   struct Lane;
+  static constexpr std::int64_t kBehind = -1;
 
   // One who waits, as its class sees it. Times are seconds since the queue's beginning.
   struct Member {
-    std::uint64_t ticket = 0;  // they ascend as requests come
-    std::uint32_t strict_priority = 0;
+    std::uint64_t ticket = 0;          // they ascend as requests come
+    std::int64_t strict_priority = 0;  // kBehind: after everybody else
     double jump = 0;
     double arrival = 0;
     double cost = 1;     // tokens to compute

@@ -58,6 +58,13 @@ std::optional<Demand::Wait> Demand::too_long(const Newcomer& newcomer, Time now)
   return Wait{.seconds = seconds, .limit = bound_.limit()};
 }
 
+double Demand::foreseen(const Newcomer& newcomer, std::size_t workers, Time now) const {
+  const double work = seconds_before(newcomer);
+  const double by_rate = drain_.forecast(work, now).value_or(
+      work / static_cast<double>(std::max<std::size_t>(1, workers)));
+  return std::max(0.0, by_rate - std::max(0.0, newcomer.priority_jump));
+}
+
 std::chrono::seconds Demand::come_again_in(Time now) const {
   return drain_.time_for(seconds_of_all(), now);
 }

@@ -39,6 +39,9 @@ class Demand {
   };
   // How long it would have to wait, where that is too long. Nothing as long as nobody can tell.
   std::optional<Wait> too_long(const Newcomer& newcomer, Time now);
+  // How long it would have to wait; `workers` serve it at once. As the queue has been served, or, where
+  // that is not known, as if each of them had only what waits to do.
+  double foreseen(const Newcomer& newcomer, std::size_t workers, Time now) const;
   // In how long what waits now will have been served.
   std::chrono::seconds come_again_in(Time now) const;
 

@@ -52,6 +52,19 @@ Denial too_long(std::string_view policy_class, double seconds, double limit,
                   figures(policy_class, "wait_ms", milliseconds(seconds), milliseconds(limit)))};
 }
 
+Denial too_late(std::string_view policy_class, double seconds, double objective,
+                std::chrono::seconds again) {
+  return {Turned::Late,
+          Error(Errc::SloUnattainable,
+                fmt::format("every worker for this request is busy, and its first token would come "
+                            "{:.2f} s after its arrival, where the objective of class \"{}\" is "
+                            "{:.2f} s (slo.ttft); try again later",
+                            seconds, policy_class, objective))
+              .with_retry_after(again)
+              .with_figures(figures(policy_class, "slo_ttft_ms", milliseconds(seconds),
+                                    milliseconds(objective)))};
+}
+
 Denial busy(std::string_view policy_class, std::chrono::seconds again) {
   return {Turned::Busy,
           Error(Errc::WorkersBusy,

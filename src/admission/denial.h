@@ -22,6 +22,9 @@ struct Denial {
 Denial full(const Refusal& refusal, std::chrono::seconds again);
 Denial too_long(std::string_view policy_class, double seconds, double limit,
                 std::chrono::seconds again);
+// `seconds`: from its arrival to its first token, as foreseen; `objective`: what that may be.
+Denial too_late(std::string_view policy_class, double seconds, double objective,
+                std::chrono::seconds again);
 Denial busy(std::string_view policy_class, std::chrono::seconds again);
 // `waiting`: so many others still do.
 Denial timed_out(std::string_view policy_class, std::size_t waiting, std::chrono::seconds again);

@@ -31,6 +31,11 @@ Work work_of(const Request& request) {
           .seconds = request.compute_seconds};
 }
 
+// Whoever says how long it will wait knows, and strict priority goes before those who wait.
+bool goes_its_own_way(const Request& request) {
+  return request.patience || request.strict_priority > 0;
+}
+
 }  // namespace
 
 // Its turn, on the way to a guest. Should the executor end before it arrives, the next one gets it.
@@ -100,6 +105,7 @@ awaitable<Result<Admitted>> Gate::enter(Request request, Attempt attempt,
   const auto guest =
       std::make_shared<Guest>(co_await boost::asio::this_coro::executor, attempt, index, hasty);
   guest->choosy = request.choosy;
+  guest->behind = request.behind;
 
   std::optional<std::uint64_t> tried_at;  // what had changed by then
   const auto try_now = [&](Chance chance) {
@@ -141,8 +147,22 @@ awaitable<Result<Admitted>> Gate::enter(Request request, Attempt attempt,
 
   const Place place(*this, *guest);
   const bool until_told = !at_most || hasty;
-  co_await guest->waiter.sleep(until_told ? Clock::time_point::max() : arrival + *at_most,
+  const auto deadline = until_told ? Clock::time_point::max() : arrival + *at_most;
+  const bool may_be_late = !request.due || guest->behind || goes_its_own_way(request);
+  co_await guest->waiter.sleep(may_be_late ? deadline : std::min(deadline, request.due->by),
                                cancellation);
+  // Its turn never came in time. Who follows another waits for what is being computed already.
+  if (!may_be_late && !guest->settled() && !cancellation.requested() && now_() < deadline) {
+    if (!guest->follows && !request.due->queue_late) {
+      admitted.waited = now_() - arrival;
+      admitted.ahead = guest->ahead;
+      if (seen != nullptr) *seen = admitted;
+      const std::scoped_lock lock(mutex_);
+      co_return fail(told(denial_of(its_class, *request.due, Clock::duration(0), now_())));
+    }
+    if (!guest->follows) put_behind(*guest, now_());
+    co_await guest->waiter.sleep(deadline, cancellation);
+  }
   const Clock::time_point now = now_();
   admitted.waited = now - arrival;
   admitted.ahead = guest->ahead;
@@ -175,16 +195,22 @@ std::expected<void, Denial> Gate::queue_up(const std::shared_ptr<Guest>& guest,
   guest->ahead = queue_.totals(index).requests;
   if (!may_wait || (guest->hasty && tried_at))
     return std::unexpected(busy(name, demand_.come_again_in(now)));
-  const Entry entry{.strict_priority = request.strict_priority,
-                    .priority_jump = request.priority_jump,
-                    .tenant = request.tenant,
-                    .prompt_tokens = request.prompt_tokens,
-                    .cached_tokens = request.cached_tokens,
-                    .awaits = guest->awaits.what.empty() ? request.awaits : guest->awaits,
-                    .arrival = now,
-                    .compute_seconds = request.compute_seconds,
-                    .until = guest->until};
+  Entry entry{.strict_priority = request.strict_priority,
+              .priority_jump = request.priority_jump,
+              .tenant = request.tenant,
+              .prompt_tokens = request.prompt_tokens,
+              .cached_tokens = request.cached_tokens,
+              .awaits = guest->awaits.what.empty() ? request.awaits : guest->awaits,
+              .arrival = now,
+              .compute_seconds = request.compute_seconds,
+              .until = guest->until,
+              .behind = guest->behind};
   if (auto denial = too_long(*guest, request, entry)) return std::unexpected(*std::move(denial));
+  if (const auto wait = foreseen_late(*guest, request, entry)) {
+    if (!request.due->queue_late)
+      return std::unexpected(denial_of(config_.classes[index], *request.due, *wait, now));
+    guest->behind = entry.behind = true;
+  }
   const auto ticket = queue_.add(index, entry, request.workers, now);
   if (!ticket) return std::unexpected(full(ticket.error(), demand_.come_again_in(now)));
   guest->ticket = *ticket;
@@ -213,8 +239,7 @@ std::expected<void, Denial> Gate::queue_up(const std::shared_ptr<Guest>& guest,
 
 std::optional<Denial> Gate::too_long(const Guest& guest, const Request& request,
                                      const Entry& entry) {
-  // Whoever says how long it will wait knows, and strict priority goes before those who wait.
-  if (guest.follows || guest.hasty || request.patience || request.strict_priority > 0)
+  if (guest.follows || guest.hasty || guest.behind || goes_its_own_way(request))
     return std::nullopt;
   const std::size_t index = guest.policy_class;
   const config::QueueClass& its_class = config_.classes[index];
@@ -230,6 +255,41 @@ std::optional<Denial> Gate::too_long(const Guest& guest, const Request& request,
                              demand_.come_again_in(entry.arrival));
 }
 
+std::optional<Clock::duration> Gate::foreseen_late(const Guest& guest, const Request& request,
+                                                   const Entry& entry) const {
+  if (!request.due || guest.follows || guest.hasty || guest.behind || goes_its_own_way(request))
+    return std::nullopt;
+  const std::size_t index = guest.policy_class;
+  const bool jumps = config_.classes[index].order != config::QueueOrder::Shortest;
+  const double seconds = demand_.foreseen({.policy_class = index,
+                                           .before = queue_.before(index, entry),
+                                           .priority_jump = jumps ? request.priority_jump : 0,
+                                           .compute_seconds = request.compute_seconds},
+                                          request.workers, entry.arrival);
+  constexpr double kLongest = 1e6;  // more is not to be told in nanoseconds
+  const auto wait = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(std::min(seconds, kLongest)));
+  return entry.arrival + wait <= request.due->by ? std::nullopt : std::optional(wait);
+}
+
+Denial Gate::denial_of(const config::QueueClass& its_class, const Due& due, Clock::duration wait,
+                       Clock::time_point now) const {
+  const auto seconds = [](Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  return too_late(its_class.name, seconds(now - due.received + wait + due.after),
+                  seconds(due.objective), demand_.come_again_in(now));
+}
+
+void Gate::put_behind(Guest& guest, Clock::time_point now) {
+  const std::scoped_lock lock(mutex_);
+  if (!guests_.contains(guest.ticket)) return;
+  guest.behind = true;
+  queue_.put_behind(guest.ticket, now);
+  // It keeps no worker from anybody now.
+  if (std::exchange(guest.demands, false)) demand_.remove(guest.policy_class, guest.work, now);
+}
+
 void Gate::wants_worker(Guest& guest, bool wants, Clock::time_point now) {
   if (std::exchange(guest.wants_worker, wants) == wants) return;
   if (!wants) {
@@ -240,7 +300,7 @@ void Gate::wants_worker(Guest& guest, bool wants, Clock::time_point now) {
   waiting_of_class_[guest.policy_class].fetch_add(1);
   // Others do not wait for a worker that only this one may have; and what another request has computed
   // for it, it need not, but how much that is nobody knows before the next try.
-  if (guest.choosy || guest.has_followed) return;
+  if (guest.choosy || guest.has_followed || guest.behind) return;
   guest.demands = true;
   demand_.add(guest.policy_class, guest.work, now);
 }

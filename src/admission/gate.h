@@ -47,6 +47,15 @@ enum class Chance { Usual, Last };
 // Run on the caller's own thread, as often as it is the request's turn; not a coroutine.
 using Attempt = std::function<Result<Tried>(const config::QueueClass& policy_class, Chance chance)>;
 
+// When the first token is due, of a request with an objective.
+struct Due {
+  Clock::time_point received;
+  Clock::time_point by;   // it must have its worker by then
+  Clock::duration after;  // and has its first token so much later
+  Clock::duration objective;
+  bool queue_late = false;  // else it is refused when that cannot be any more
+};
+
 // What the gate is told of a request.
 struct Request {
   std::string policy_class;  // a class, a family, or empty
@@ -62,6 +71,9 @@ struct Request {
   std::optional<Patience> patience;  // absent: the configured one
   // Asked where others wait already: whom it follows, if anybody. Then it need not be tried.
   std::function<std::optional<Tried>()> follows;
+  std::optional<Due> due;  // nothing: it has no objective
+  // No worker could serve it in time, however idle: it waits behind all others.
+  bool behind = false;
 };
 
 struct Admitted {
@@ -91,8 +103,8 @@ class Gate : public std::enable_shared_from_this<Gate> {
   Gate& operator=(const Gate&) = delete;
 
   // Returns once `attempt` has booked, or why it has not and will not: its own error, QueueFull,
-  // WorkersBusy (fail-fast), QueueTimeout, or why the request was cancelled. `seen` gets what there is
-  // to say of one who is turned away.
+  // WorkersBusy (fail-fast), QueueTimeout, SloUnattainable, or why the request was cancelled. `seen`
+  // gets what there is to say of one who is turned away.
   boost::asio::awaitable<Result<Admitted>> enter(Request request, Attempt attempt,
                                                  Cancellation& cancellation,
                                                  Admitted* seen = nullptr);
@@ -119,6 +131,13 @@ class Gate : public std::enable_shared_from_this<Gate> {
   std::expected<void, Denial> queue_up(const std::shared_ptr<Guest>& guest, const Request& request,
                                        std::optional<std::uint64_t> tried_at);
   std::optional<Denial> too_long(const Guest& guest, const Request& request, const Entry& entry);
+  // How long it would have to wait, where its first token would come too late then.
+  std::optional<Clock::duration> foreseen_late(const Guest& guest, const Request& request,
+                                               const Entry& entry) const;
+  Denial denial_of(const config::QueueClass& its_class, const Due& due, Clock::duration wait,
+                   Clock::time_point now) const;
+  // It can no longer be in time, and waits behind the others.
+  void put_behind(Guest& guest, Clock::time_point now);
   // Whether it waits for a worker, and not for another request or not any more.
   void wants_worker(Guest& guest, bool wants, Clock::time_point now);
   void let_go(Guest& guest);

@@ -21,8 +21,8 @@ GateMetrics::GateMetrics(telemetry::Registry& registry, const std::string& model
          .seconds = &registry.histogram("baton_queue_seconds", "How long requests waited.",
                                         {{"model", model}, {"class", each.name}})});
   }
-  constexpr std::array<std::string_view, 6> kReasons{"requests", "raw_isl_tokens", "cached_tokens",
-                                                     "busy",     "timeout",        "wait"};
+  constexpr std::array<std::string_view, 7> kReasons{
+      "requests", "raw_isl_tokens", "cached_tokens", "busy", "timeout", "wait", "slo"};
   for (std::size_t i = 0; i < kReasons.size(); ++i) {
     refused[i] = &registry.counter("baton_queue_refused_total",
                                    "Requests that were not let through to a worker.",

@@ -13,7 +13,15 @@
 
 namespace baton::admission {
 
-enum class Turned : std::uint8_t { Requests, RawIslTokens, CachedTokens, Busy, Timeout, TooLong };
+enum class Turned : std::uint8_t {
+  Requests,
+  RawIslTokens,
+  CachedTokens,
+  Busy,
+  Timeout,
+  TooLong,
+  Late
+};
 
 // Metrics of the queue of a model; gates of its namespaces share them.
 struct GateMetrics {
@@ -24,7 +32,7 @@ struct GateMetrics {
     telemetry::Histogram* seconds;
   };
   std::vector<PolicyClass> classes;            // as in the configuration
-  std::array<telemetry::Counter*, 6> refused;  // by Turned
+  std::array<telemetry::Counter*, 7> refused;  // by Turned
 
   GateMetrics(telemetry::Registry& registry, const std::string& model, const config::Queue& config);
 

@@ -56,6 +56,7 @@ class Gate::Guest {
   }
   // Home. What it asked for goes with its coroutine.
   void leave() { attempt_ = nullptr; }
+  bool settled() const { return outcome_ || thrown_; }
   std::optional<Result<Tried>> outcome() {
     if (thrown_) std::rethrow_exception(thrown_);
     return std::move(outcome_);
@@ -69,6 +70,7 @@ class Gate::Guest {
   bool has_followed = false;  // home: what it has to compute has become less since it came
   bool wants_worker = false;  // the gate's: it counts among those who wait for one
   bool demands = false;       // the gate's: and among those who keep workers from others
+  bool behind = false;        // all others of its class
   Awaited awaits;             // home: what the last try found it to wait for
   std::optional<Clock::time_point> until;  // home: and how long at most
   Ticket ticket = 0;

@@ -75,7 +75,7 @@ std::optional<Refusal> Queue::refuse(const PolicyClass& wanted, const Totals& we
 
 ClassQueue::Member Queue::member_of(const Entry& entry) const {
   ClassQueue::Member member;
-  member.strict_priority = entry.strict_priority;
+  member.strict_priority = entry.behind ? ClassQueue::kBehind : entry.strict_priority;
   member.jump = std::max(0.0, entry.priority_jump);
   member.arrival = since_beginning(entry.arrival);
   member.cost = static_cast<double>(std::max<std::uint64_t>(1, entry.uncached_tokens()));
@@ -98,8 +98,8 @@ std::expected<Ticket, Refusal> Queue::add(std::size_t policy_class, const Entry&
   place.weight = weight;
   place.member = member_of(entry);
   place.member.ticket = ticket;
-  wanted.members.add(place.member, fair_tenants_ ? entry.tenant : std::string(), entry.awaits,
-                     seconds(now));
+  if (fair_tenants_) place.tenant = entry.tenant;
+  wanted.members.add(place.member, place.tenant, entry.awaits, seconds(now));
   wanted.totals.requests += 1;
   wanted.totals.prompt_tokens += weight.prompt_tokens;
   wanted.totals.cached_tokens += weight.cached_tokens;
@@ -240,6 +240,17 @@ void Queue::forget(Ticket ticket) {
 Work Queue::before(std::size_t policy_class, const Entry& entry) const {
   return classes_[policy_class].members.before(fair_tenants_ ? entry.tenant : std::string(),
                                                member_of(entry));
+}
+
+void Queue::put_behind(Ticket ticket, Clock::time_point time) {
+  const auto found = places_.find(ticket);
+  if (found == places_.end()) return;
+  Place& place = found->second;
+  ClassQueue& members = classes_[place.policy_class].members;
+  const double now = seconds(time);
+  members.remove(place.member, now);
+  place.member.strict_priority = ClassQueue::kBehind;
+  members.add(place.member, place.tenant, {}, now);
 }
 
 bool Queue::passed(Ticket ticket) const {

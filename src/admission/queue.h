@@ -31,6 +31,7 @@ struct Entry {
   Clock::time_point arrival;
   double compute_seconds = 0;                   // for what is not cached
   std::optional<Clock::time_point> until = {};  // see ClassQueue::pass
+  bool behind = false;                          // all others of its class, whatever its priority
 
   std::uint64_t uncached_tokens() const {
     return prompt_tokens > cached_tokens ? prompt_tokens - cached_tokens : 0;
@@ -93,6 +94,8 @@ class Queue {
   void pass(Ticket ticket, const Awaited& awaited, Clock::time_point now,
             std::optional<Clock::time_point> until = {});
   void remove(Ticket ticket, Clock::time_point now);  // unserved
+  // From now on it waits behind all others of its class.
+  void put_behind(Ticket ticket, Clock::time_point now);
 
   // Whether it is known from this round that it would be passed over.
   bool passed(Ticket ticket) const;
@@ -110,6 +113,7 @@ class Queue {
   };
   struct Place {
     ClassQueue::Member member;
+    std::string tenant;
     std::size_t policy_class = 0;
     Totals weight;
   };

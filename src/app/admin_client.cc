@@ -20,8 +20,10 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr engine::PoolOptions kPool{
-    .connect_timeout = std::chrono::seconds(3), .idle_per_worker = 0, .header_bytes = 64 * 1024};
+engine::PoolOptions admin_pool_options() {
+  return {
+      .connect_timeout = std::chrono::seconds(3), .idle_per_worker = 0, .header_bytes = 64 * 1024};
+}
 constexpr engine::ExchangeTimeouts kPatience{.first_byte = std::chrono::seconds(10),
                                              .idle = std::chrono::seconds(10)};
 constexpr std::size_t kLargestAnswer = 64 * 1024 * 1024;
@@ -83,7 +85,7 @@ Result<AdminClient::Answer> AdminClient::ask(std::string_view method, std::strin
   Result<Answer> answer;
   boost::asio::io_context io(1);
   net::Deadlines deadlines(io);
-  engine::UpstreamPool pool(io, deadlines, kPool);
+  engine::UpstreamPool pool(io, deadlines, admin_pool_options());
   net::TaskGroup tasks(io, [](std::exception_ptr thrown) { std::rethrow_exception(thrown); });
   tasks.spawn(exchange_with(pool, router_, std::move(question), answer));
   while (tasks.running() > 0) io.run_one();

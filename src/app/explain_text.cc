@@ -30,8 +30,8 @@ constexpr std::string_view kCostLegend =
 less what is cached (CREDIT), scaled.
 )";
 constexpr std::string_view kForecastLegend =
-    R"(FORECAST is in seconds, the lowest wins: (WAIT + COMPUTE + TRANSFER + WASTE) x preference, and a trace of what runs there.
-WASTE is what it costs others to compute anew what another worker has.
+    R"(FORECAST is in seconds, the lowest wins: (WAIT + COMPUTE + TRANSFER + STALL + WASTE) x preference, and a trace of what runs there.
+STALL is what it costs those that decode there meanwhile; WASTE what it costs others to compute anew what another worker has.
 )";
 
 // To so many places, and no more of them than say something.
@@ -119,12 +119,15 @@ const Terms& cost_terms() {
 }
 
 const Terms& forecast_terms() {
-  static const Terms kTerms{
-      "forecast",
-      {{"wait", "WAIT"}, {"compute", "COMPUTE"}, {"transfer", "TRANSFER"}, {"waste", "WASTE"}},
-      "FORECAST",
-      6,
-      kForecastLegend};
+  static const Terms kTerms{"forecast",
+                            {{"wait", "WAIT"},
+                             {"compute", "COMPUTE"},
+                             {"transfer", "TRANSFER"},
+                             {"stall", "STALL"},
+                             {"waste", "WASTE"}},
+                            "FORECAST",
+                            6,
+                            kForecastLegend};
   return kTerms;
 }
 
@@ -154,7 +157,7 @@ std::vector<std::string> row_of(const Json& choice, std::size_t i, const Terms* 
   if (terms != nullptr) {
     const Json& all = one.at(terms->field);
     for (const auto& [term, title] : terms->columns)
-      row.push_back(all.is_object() ? number(all.at(term), terms->places) : "-");
+      row.push_back(all.is_object() ? number(all.value(term, Json()), terms->places) : "-");
   }
   row.push_back(number(one.at("score"), terms != nullptr ? terms->places : 3));
   row.push_back(why_not(choice, i));
@@ -196,14 +199,29 @@ std::string role_of(const std::string& part) {
   return "Prefill and decode";
 }
 
+// Where forecasts have missed, load decides beside them.
+std::string distrust_text(const Json& choice) {
+  for (const Json& one : choice.at("candidates")) {
+    const Json& forecast = one.at("forecast");
+    if (!forecast.is_object()) continue;
+    const double trust = forecast.value("trust", 1.0);
+    if (trust >= 1) return "";
+    return fmt::format(
+        "Forecasts for these workers missed lately: {:.0f} % of WAIT and COMPUTE follow from "
+        "load.\n",
+        100 * (1 - trust));
+  }
+  return "";
+}
+
 std::string decision_text(const Json& decision) {
   const Json& choice = decision.at("choice");
   const auto attempt = decision.at("attempt").get<std::int64_t>();
   const std::string why = text_of(decision.at("given_back"));
-  return fmt::format("\n{}: {} ({}{})\n{}{}", role_of(decision.at("part")), seat_of(choice),
+  return fmt::format("\n{}: {} ({}{})\n{}{}{}", role_of(decision.at("part")), seat_of(choice),
                      how(choice), attempt > 1 ? fmt::format(", attempt {}", attempt) : "",
                      why.empty() ? "" : fmt::format("But it did not get the request: {}.\n", why),
-                     table_of(choice, terms_of(choice)));
+                     distrust_text(choice), table_of(choice, terms_of(choice)));
 }
 
 // What the titles of the tables mean, of those that are there.

@@ -117,6 +117,24 @@ std::vector<std::string> read_names(std::string_view key, const Section& section
   return names;
 }
 
+// Without forecasts nobody knows when a request would be late, unless it waits in a queue.
+void check_slo(const Node& node, const Section& section, const Model& model, Problems& problems) {
+  if (model.prefill_policy.value_or(model.policy) == model::Policy::Ttft) return;
+  const auto& classes = model.routing.queue.classes;
+  const auto promises = [&](const QueueClass& one) {
+    const Slo* const slo = one.slo ? &*one.slo : model.routing.slo ? &*model.routing.slo : nullptr;
+    return slo != nullptr && slo->ttft && !one.queues();
+  };
+  const bool promised = classes.empty() ? model.routing.slo && model.routing.slo->ttft
+                                        : std::ranges::any_of(classes, promises);
+  if (!promised) return;
+  const Node* const slo = node.find("slo");
+  problems.add(
+      slo != nullptr ? *slo : node, section.path_of("slo"),
+      "promises a time to first token, but nobody waits for a worker with this policy; use "
+      "policy: ttft, or say when a worker is busy, as queue: {busy_threshold: 4}");
+}
+
 Draft read_model(const Node& node, const std::string& path, Problems& problems) {
   Draft draft{.node = &node, .path = path, .model = {}, .workers = {}};
   Model& result = draft.model;
@@ -138,6 +156,7 @@ Draft read_model(const Node& node, const std::string& path, Problems& problems) 
   read_affinity(node, section, result.affinity, problems);
   read_tokens(node, section, result.tokens, problems);
   result.routing = read_routing(node, section, problems);
+  check_slo(node, section, result, problems);
   result.aliases = read_names("aliases", section, path, problems);
   result.adapters = read_names("adapters", section, path, problems);
   const std::size_t before = problems.count();

@@ -53,6 +53,16 @@ struct ConditionalPrefill {
   bool operator==(const ConditionalPrefill&) const = default;
 };
 
+// The service level objective of a model, or of one class of its requests.
+struct Slo {
+  std::optional<std::chrono::milliseconds> ttft =
+      {};                                             // from a request's arrival to its first token
+  std::optional<std::chrono::milliseconds> itl = {};  // mean time between the tokens of a stream
+  // What cannot have its first token in time waits behind all that can; false: it is refused at once.
+  bool queue_late = false;
+  bool operator==(const Slo&) const = default;
+};
+
 enum class QueueOrder : std::uint8_t { Fcfs, Lcfs, Wspt, Shortest };
 
 // One class of waiting requests.
@@ -73,6 +83,7 @@ struct QueueClass {
   // Also where its best worker has more than a moment to do: rather it waits here, where it can still
   // go elsewhere.
   bool late = false;
+  std::optional<Slo> slo;  // instead of the model's
   bool queues() const { return busy_tokens || busy_share || late; }
   bool operator==(const QueueClass&) const = default;
 };
@@ -104,6 +115,10 @@ struct Routing {
   Cost cost;
   ConditionalPrefill conditional;
   Queue queue;
+  std::optional<Slo> slo;  // of requests whose class has none
+  // The shortest time between tokens that anybody is promised: a worker decodes for all of them in the
+  // same steps. 0: none is.
+  std::chrono::milliseconds least_itl() const;
   bool operator==(const Routing&) const = default;
 };
 

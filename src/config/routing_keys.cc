@@ -28,6 +28,7 @@ Parsed<std::uint64_t> parse_tokens(std::string_view text) {
 constexpr std::array<std::string_view, 4> kBypasses{"never", "isl_bounding", "prefill_load",
                                                     "isl_or_load"};
 constexpr std::array<std::string_view, 2> kLoadModels{"none", "measured"};
+constexpr std::array<std::string_view, 2> kWhenLate{"refuse", "queue"};
 constexpr std::array<std::string_view, 4> kOrders{"fcfs", "lcfs", "wspt", "shortest"};
 
 // The names are in the order of the values.
@@ -48,6 +49,25 @@ Parsed<PrefillLoadModel> parse_load_model(std::string_view text) {
 
 Parsed<QueueOrder> parse_order(std::string_view text) {
   return parse_choice<QueueOrder>(text, named<QueueOrder, kOrders>, kOrders);
+}
+
+// Whether what is late waits.
+Parsed<bool> parse_when_late(std::string_view text) {
+  return parse_choice<bool>(text, named<bool, kWhenLate>, kWhenLate);
+}
+
+std::optional<Slo> read_slo(const Node& node, const Section& owner, Problems& problems) {
+  const Node* const map = node.find("slo");
+  if (map == nullptr || map->kind == Node::Kind::Null) return std::nullopt;
+  const Section section = owner.section("slo");
+  Slo slo;
+  section.read("ttft", slo.ttft, parse_duration);
+  section.read("itl", slo.itl, parse_duration);
+  section.read("when_late", slo.queue_late, parse_when_late);
+  if (map->kind == Node::Kind::Map && map->find("ttft") == nullptr && map->find("itl") == nullptr) {
+    problems.add(*map, owner.path_of("slo"), "promises nothing; write ttft: 1s, or itl: 40ms");
+  }
+  return slo;
 }
 
 Cost read_cost(const Section& model) {
@@ -126,6 +146,7 @@ std::vector<QueueClass> read_classes(const Section& queue, Problems& problems) {
     section.read("bucket", result.bucket, parse_name);
     section.read("quantum", result.quantum, parse_tokens<1>);
     read_class(section, result);
+    result.slo = read_slo(nodes[i], section, problems);
     if (result.name.empty()) problems.add(nodes[i], path, "has no name; write name: …");
     if (std::ranges::find(classes, result.name, &QueueClass::name) != classes.end())
       problems.add(nodes[i], path, fmt::format("{} stands twice; remove one", shown(result.name)));
@@ -214,10 +235,22 @@ Queue read_queue(const Node& node, const Section& model, Problems& problems) {
 
 }  // namespace
 
+std::chrono::milliseconds Routing::least_itl() const {
+  std::optional<std::chrono::milliseconds> least;
+  const auto consider = [&least](const std::optional<Slo>& objective) {
+    if (objective && objective->itl)
+      least = std::min(least.value_or(*objective->itl), *objective->itl);
+  };
+  consider(slo);
+  for (const QueueClass& one : queue.classes) consider(one.slo);
+  return least.value_or(std::chrono::milliseconds(0));
+}
+
 Routing read_routing(const Node& node, const Section& model, Problems& problems) {
   Routing routing{.cost = read_cost(model),
                   .conditional = read_conditional(model),
-                  .queue = read_queue(node, model, problems)};
+                  .queue = read_queue(node, model, problems),
+                  .slo = read_slo(node, model, problems)};
   ConditionalPrefill& conditional = routing.conditional;
   if (conditional.policy != Bypass::PrefillLoad && conditional.policy != Bypass::IslOrLoad)
     return routing;

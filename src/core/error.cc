@@ -96,6 +96,11 @@ constexpr std::array kTable{
     ErrorInfo{Errc::QueueTimeout, 503, "overloaded_error", "queue_timeout", Fault::Us, false,
               "No worker had time before the request's patience was over (`x-baton-queue` or "
               "`queue.patience`); `Retry-After` as above."},
+    ErrorInfo{Errc::SloUnattainable, 503, "overloaded_error", "slo_unattainable", Fault::Us, false,
+              "Every worker for this request is busy, and its first token would come later than the objective `slo.ttft` "
+              "of its model or class allows (`slo.when_late: queue` lets it wait instead). `error.details` has the "
+              "`policy_class`, the `limit_kind` `slo_ttft_ms`, when the first token would have come (`current`) and "
+              "the objective (`limit`); `Retry-After` as above."},
     ErrorInfo{Errc::DeadlineExceeded, 504, "server_error", "deadline_exceeded", Fault::Us, false,
               "The request's time was over, `timeouts.request` or its own `X-Request-Timeout-Ms`, before its answer was "
               "complete. No worker is blamed; the connection is closed."},

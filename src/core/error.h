@@ -45,6 +45,7 @@ enum class Errc {
   NoEligibleWorker,
   QueueFull,
   QueueTimeout,
+  SloUnattainable,
   DeadlineExceeded,
   WorkersBusy,
   TooManyConnections,

@@ -2,8 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
 
+#include "fleet/pool_advice.h"
+#include "routing/batch_limit.h"
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace baton::fleet {
@@ -39,6 +44,19 @@ std::vector<Slot> in_order_of(const std::vector<config::Model>& models,
 config::Model options_of(config::Model model) {
   model.workers.clear();
   return model;
+}
+
+// Requests that its ranks may have together; nothing where one of them is not bounded. What it has
+// learned for an objective that the model has no more bounds nothing.
+std::optional<std::int64_t> batch_limit_of(const Fleet::Member& one) {
+  if (one.model->routing().least_itl() == std::chrono::milliseconds(0)) return std::nullopt;
+  std::int64_t sum = 0;
+  for (std::uint32_t rank = 0; rank < one.worker->ranks(); ++rank) {
+    const std::int64_t most = one.worker->batch_limit(rank).most();
+    if (most == routing::BatchLimit::kUnlimited) return std::nullopt;
+    sum += most;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -82,6 +100,21 @@ void Fleet::add_metrics() {
                           [](const routing::SeatLoad& load) {
                             return static_cast<std::int64_t>(std::llround(load.decode_blocks()));
                           }));
+  metrics_.collect("baton_worker_batch_limit",
+                   "Requests that a worker decodes at most at once, so that its tokens keep the "
+                   "objective slo.itl.",
+                   [this](const telemetry::Registry::Emit& emit) {
+                     std::map<telemetry::Labels, std::int64_t> limits;
+                     for (const Member& one : members()) {
+                       const auto most = batch_limit_of(one);
+                       if (!most) continue;
+                       const model::WorkerSpec& spec = one.worker->spec();
+                       limits[{{"model", one.model->name()},
+                               {"worker", one.worker->authority()},
+                               {"role", std::string(model::to_string(spec.role))}}] += *most;
+                     }
+                     for (const auto& [labels, most] : limits) emit(labels, most);
+                   });
   metrics_.collect("baton_workers", "Workers, by what they are now.",
                    [this](const telemetry::Registry::Emit& emit) {
                      const Time now = Clock::now();
@@ -94,6 +127,21 @@ void Fleet::add_metrics() {
                                  {"state", std::string(one.worker->state(now))}}];
                      }
                      for (const auto& [labels, count] : counts) emit(labels, count);
+                   });
+  metrics_.collect("baton_wanted_workers", "Workers that the load of the last minutes needs.",
+                   [this](const telemetry::Registry::Emit& emit) {
+                     const Time now = Clock::now();
+                     for (const auto& served : models()) {
+                       const auto pools = served->pools();
+                       for (const auto& pool : *pools) {
+                         for (const Advice& one : advise(*served, *pool, now)) {
+                           emit({{"model", served->name()},
+                                 {"namespace", pool->name()},
+                                 {"role", std::string(model::to_string(one.role))}},
+                                static_cast<std::int64_t>(one.wanted));
+                         }
+                       }
+                     }
                    });
 }
 

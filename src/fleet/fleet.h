@@ -26,7 +26,7 @@ namespace baton::fleet {
 
 // Role. Who serves what.
 // Confinement. Any thread may look; the control thread alone changes it.
-// Lifetime. Owned by App, outlives every request.
+// Lifetime. Owned by app::Services; outlives every request.
 // Invariants. Level-triggered: who serves follows from what sources say now (Roster) and from how
 //   workers are now (Health), not from the order of the news. A server that comes back as another
 //   instance is another worker. Whoever leaves gets no new request, and is gone when its last one

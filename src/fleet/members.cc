@@ -13,6 +13,7 @@ Members::Members(std::vector<std::shared_ptr<Worker>> of) : workers(std::move(of
   for (const auto& worker : workers) {
     most = std::max(most, worker->ranks());
     all += worker->ranks();
+    engines.add(worker->spec().engine);
   }
   candidates.reserve(all);
   for (std::uint32_t rank = 0; rank < most; ++rank) {

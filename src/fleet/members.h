@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fleet/worker.h"
+#include "model/engine_set.h"
 #include "routing/pace.h"
 #include "routing/seat_load.h"
 #include "routing/transfer_pace.h"
@@ -36,6 +37,11 @@ class Members {
     routing::PrefillSpeed speed(routing::Time now) const {
       return routing::speed_of(load->prefill_speed(), siblings, now);
     }
+    // What those of its kind have shown together.
+    routing::PrefillSpeed usual_speed() const {
+      return siblings != nullptr ? siblings->speed()
+                                 : load->prefill_speed().load().value_or(routing::kUnmeasuredSpeed);
+    }
     double transfer_seconds(double tokens, routing::Time now) const {
       return routing::TransferPace::seconds(load->transfer_speed(), usual_transfers, tokens, now);
     }
@@ -45,6 +51,7 @@ class Members {
   explicit Members(std::vector<std::shared_ptr<Worker>> of);
 
   std::vector<std::shared_ptr<Worker>> workers;
+  model::EngineSet engines;
   std::vector<Candidate> candidates;  // rank by rank, so that turns go round the workers
 
   const std::shared_ptr<Worker>& worker(std::size_t candidate) const {

@@ -107,6 +107,15 @@ std::shared_ptr<Pool> Model::pool_of_session(const Pools& pools, const std::stri
   return home == pools.end() || !(*home)->why_not_ready().empty() ? nullptr : *home;
 }
 
+model::EngineSet Model::engines(std::initializer_list<model::Role> roles) const {
+  model::EngineSet found;
+  const auto pools = pools_.get();
+  for (const auto& one : *pools) {
+    for (const model::Role role : roles) found |= one->workers(role).members()->engines;
+  }
+  return found;
+}
+
 std::shared_ptr<Worker> Model::find_worker(std::string_view name) const {
   const auto pools = pools_.get();
   for (const auto& one : *pools) {

@@ -5,12 +5,14 @@
 #include "config/config.h"
 #include "core/published.h"
 #include "fleet/pool.h"
+#include "model/engine_set.h"
 #include "routing/affinity.h"
 #include "routing/hints.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,6 +56,8 @@ class Model {
   // null: a model without workers has an empty pool.
   std::shared_ptr<Pool> choose(const routing::Hints& hints, const Random& random);
 
+  // The engines of its workers of these roles.
+  model::EngineSet engines(std::initializer_list<model::Role> roles) const;
   // By name, host:port or number; null where it has none of that name.
   std::shared_ptr<Worker> find_worker(std::string_view name) const;
   // Where sessions are served; aggregated workers share that of decode.

@@ -5,6 +5,17 @@
 #include <utility>
 
 namespace baton::fleet {
+namespace {
+
+// Null where the policy forecasts nothing.
+std::shared_ptr<Forecasts> forecasts_of(const config::Model& model, const std::string& name_space,
+                                        model::Role role, model::Policy policy,
+                                        telemetry::Registry& metrics, telemetry::Logger& log) {
+  if (policy != model::Policy::Ttft) return nullptr;
+  return std::make_shared<Forecasts>(model.name, name_space, role, metrics, log);
+}
+
+}  // namespace
 
 Pool::Pool(const config::Model& model, std::string name_space, telemetry::Registry& metrics,
            telemetry::Logger& log, std::shared_ptr<LoadBell> bell)
@@ -15,10 +26,14 @@ Pool::Pool(const config::Model& model, std::string name_space, telemetry::Regist
       log_(log),
       bell_(std::move(bell)),
       prefill_(model::Role::Prefill, model.prefill_policy.value_or(model.policy),
-               model.routing.cost, bell_),
+               model.routing.cost, bell_,
+               forecasts_of(model, name_, model::Role::Prefill,
+                            model.prefill_policy.value_or(model.policy), metrics, log)),
       decode_(model::Role::Decode, model.decode_policy.value_or(model.policy), model.routing.cost,
-              bell_),
-      aggregated_(model::Role::Aggregated, model.policy, model.routing.cost, bell_),
+              bell_, nullptr, model.routing.least_itl()),
+      aggregated_(model::Role::Aggregated, model.policy, model.routing.cost, bell_,
+                  forecasts_of(model, name_, model::Role::Aggregated, model.policy, metrics, log),
+                  model.routing.least_itl()),
       lifecycle_(model_, name_, prefill_, metrics, log) {}
 
 void Pool::add(const std::shared_ptr<Worker>& worker) {

@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "fleet/lifecycle.h"
 #include "fleet/load_bell.h"
+#include "fleet/work_history.h"
 #include "fleet/worker_set.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -45,6 +46,10 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   // Empty where it can serve; otherwise what is missing.
   std::string why_not_ready() const;
 
+  // What came to it lately; requests tell.
+  WorkHistory& work() { return work_; }
+  const WorkHistory& work() const { return work_; }
+
   // Rings when a worker of the model has less to do, comes, or changes.
   LoadBell& bell() const { return *bell_; }
   // The pool's own listener to that; null where nobody has made it yet.
@@ -82,6 +87,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   WorkerSet decode_;
   WorkerSet aggregated_;
   Lifecycle lifecycle_;
+  WorkHistory work_;
 };
 
 }  // namespace baton::fleet

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -44,10 +45,14 @@ Error unavailable(Errc code, std::string message) {
 }  // namespace
 
 Round::Round(const WorkerSet& set, const Wish& wish)
-    : set_(set), wish_(wish), members_(set.members()), now_(Clock::now()) {
+    : set_(set),
+      wish_(wish),
+      members_(set.members()),
+      now_(Clock::now()),
+      bounds_batches_(set.itl_ > std::chrono::milliseconds(0) && wish.part != Part::Prefill) {
   if (weighs_prompts(set.policy_))
     weighing_.emplace(set.role_, set.policy_, set.cost_, *set.ledger_, set.popularity_, *members_,
-                      wish, now_);
+                      wish, now_, set.forecasts_ ? set.forecasts_->trust(now_) : 1);
   // Whoever names a worker means that one.
   if (wish.adapter && !wish.pin) {
     placement_.emplace(*wish.adapter, members_->workers, [this](const Worker& worker) {
@@ -112,6 +117,15 @@ std::optional<Standing> Round::best_standing() const {
   return best;
 }
 
+template <class Eligible>
+auto Round::with_places(Eligible eligible) const {
+  // Found out first: who asks twice takes two turns.
+  bool some = false;
+  for (std::size_t i = 0; bounds_batches_ && !some && i < size(); ++i)
+    some = eligible(i) && !is_full(i);
+  return [this, eligible, some](std::size_t i) { return eligible(i) && !(some && is_full(i)); };
+}
+
 Result<std::size_t> Round::choose(const Random& random, Turn turn) const {
   const std::size_t count = size();
   if (count == 0) {
@@ -149,11 +163,10 @@ Result<std::size_t> Round::choose(const Random& random, Turn turn) const {
   for (auto worst = best_standing(); worst; worst = best_standing()) {
     const auto picked =
         asks_nothing_of_workers(wish_)
-            ? pick([this](std::size_t i) { return load(i); },
-                   [&](std::size_t i) {
+            ? pick([this](std::size_t i) { return load(i); }, with_places([&](std::size_t i) {
                      const Worker& one = *worker(i);
                      return one.standing(now_) <= *worst && !is_excluded(one, wish_) && !is_busy(i);
-                   })
+                   }))
             : choose_by_preference(pick, *worst);
     if (picked) return *picked;
     if (wish_.busy) return fail(all_busy());
@@ -162,8 +175,10 @@ Result<std::size_t> Round::choose(const Random& random, Turn turn) const {
 }
 
 bool Round::is_busy(std::size_t i) const {
-  return wish_.busy &&
-         wish_.busy->crossed_by(*worker(i), members_->candidates[i].load->prefill_tokens(now_));
+  if (!wish_.busy) return false;
+  // A hand-off under way does not wait: its blocks are kept for it.
+  if (wish_.part == Part::Both && is_full(i)) return true;
+  return wish_.busy->crossed_by(*worker(i), members_->candidates[i].load->prefill_tokens(now_));
 }
 
 bool Round::has_room(std::size_t i) const {
@@ -173,11 +188,22 @@ bool Round::has_room(std::size_t i) const {
   if (!wish_.observed && speed == routing::kUnmeasuredSpeed) return true;
   return routing::has_room(seat.load->prefill_seconds(now_),
                            static_cast<double>(seat.load->prefill_tokens()),
-                           static_cast<double>(worker(i)->max_batched_tokens()), speed);
+                           static_cast<double>(worker(i)->max_batched_tokens()), speed,
+                           weighing_ ? weighing_->trust() : 1);
 }
 
 bool Round::is_crowded(std::size_t i) const {
   return is_busy(i) || (wish_.busy && wish_.busy->late && !has_room(i));
+}
+
+// A session is better served elsewhere than late; but where all are full, it stays with its cache.
+bool Round::is_left(std::size_t seat) const {
+  if (is_crowded(seat)) return true;
+  if (wish_.part != Part::Both || !is_full(seat)) return false;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (refusal(*worker(i)) == Refusal::None && !is_full(i)) return true;
+  }
+  return false;
 }
 
 Error Round::all_busy() const {
@@ -220,7 +246,7 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   std::vector<std::uint32_t> eligible(size());
   std::iota(eligible.begin(), eligible.end(), 0U);
   // Whoever only binds late finds nobody too busy.
-  if (plain && (!wish_.busy || !wish_.busy->draws_a_line())) {
+  if (plain && !bounds_batches_ && (!wish_.busy || !wish_.busy->draws_a_line())) {
     // Mostly all are well: then it is cheaper to look at the health of one than of thousands.
     const std::size_t chosen = cheapest(eligible);
     if (worker(chosen)->standing(now_) == Standing::Good) return unless_late(chosen);
@@ -236,6 +262,12 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   // The best may have gone down in this moment.
   if (!anybody) return fail(none_eligible());
   if (eligible.empty()) return fail(all_busy());
+  if (bounds_batches_) {
+    std::vector<std::uint32_t> with_place;
+    std::ranges::copy_if(eligible, std::back_inserter(with_place),
+                         [this](std::uint32_t i) { return !is_full(i); });
+    if (!with_place.empty()) eligible.swap(with_place);
+  }
   return unless_late(cheapest(eligible));
 }
 
@@ -256,10 +288,10 @@ std::optional<std::size_t> Round::choose_by_preference(Pick pick, Standing worst
   const auto preference = [&](std::size_t i) {
     return wish_.constraints.preference(worker(i)->taints());
   };
-  const auto eligible = [&](std::size_t i) {
+  const auto eligible = with_places([&](std::size_t i) {
     return worker(i)->standing(now_) <= worst && refusal(*worker(i)) == Refusal::None &&
            !is_busy(i);
-  };
+  });
   if (looks_at_load(set_.policy_)) {
     const auto score = [&](std::size_t i) {
       return static_cast<double>(load(i) + 1) * preference(i);
@@ -367,8 +399,7 @@ std::optional<std::size_t> Round::seated(const routing::Seat& seat) const {
     if (refusal(*worker) != Refusal::None || is_excluded(*worker, wish_)) return std::nullopt;
     if (!seat.rank && worker->ranks() > 1) return std::nullopt;
     const auto found = index_of(*worker, seat.rank.value_or(0));
-    // A session is better served elsewhere than late.
-    return found && is_crowded(*found) ? std::nullopt : found;
+    return found && is_left(*found) ? std::nullopt : found;
   }
   return std::nullopt;
 }

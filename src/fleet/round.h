@@ -38,6 +38,12 @@ class Round {
   std::size_t size() const { return members_->candidates.size(); }
   std::string why_not(const Worker& worker) const;
   bool is_busy(std::size_t i) const;
+  // Batches are bounded by an objective for what the request wants done.
+  bool bounds_batches() const { return bounds_batches_; }
+  // It has as many requests as it can have so that their tokens keep the objective, or more.
+  bool is_full(std::size_t i) const {
+    return bounds_batches_ && load(i) >= worker(i)->batch_limit(rank(i)).most();
+  }
   // It has no more than a moment to do.
   bool has_room(std::size_t i) const;
   // It is busy, or has more than a moment to do where requests bind late.
@@ -62,9 +68,14 @@ class Round {
   std::optional<Standing> best_standing() const;
   template <class Pick>
   std::optional<std::size_t> choose_by_preference(Pick pick, Standing worst) const;
+  // The same, but not those that are full as long as another one is not.
+  template <class Eligible>
+  auto with_places(Eligible eligible) const;
   Result<std::size_t> choose_by_weight(const Random& random) const;
   // The same one, unless it is to be waited for.
   Result<std::size_t> unless_late(std::size_t chosen) const;
+  // Its session had better leave that seat.
+  bool is_left(std::size_t seat) const;
   // That seat costs so much more that its session had better leave it.
   bool is_dearer(std::size_t seat, std::size_t than) const;
   // The same one, so that it can be told what it costs.
@@ -78,6 +89,7 @@ class Round {
   const Wish& wish_;
   std::shared_ptr<const Members> members_;
   Time now_;
+  bool bounds_batches_;
   std::optional<AdapterPlacement> placement_;  // nothing: anybody may have it
   mutable std::optional<Weighing> weighing_;
 };

@@ -47,13 +47,14 @@ std::uint64_t blocks_of(std::uint64_t tokens, std::uint32_t block_size) {
 
 Weighing::Weighing(model::Role role, model::Policy policy, const config::Cost& options,
                    const routing::LoadLedger& ledger, const routing::Popularity& popularity,
-                   const Members& members, const Wish& wish, Time now)
+                   const Members& members, const Wish& wish, Time now, double trust)
     : policy_(policy),
       options_(options_for(policy, options, wish)),
       popularity_(popularity),
       members_(members),
       wish_(wish),
       now_(now),
+      trust_(trust),
       tokens_(wish.prompt ? wish.prompt->tokens : 0),
       decode_worker_(role == model::Role::Decode),
       usual_block_(wish.prompt && !wish.prompt->shapes.empty()
@@ -151,8 +152,11 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
     for (const std::uint32_t candidate : eligible) {
       if (cached_[candidate] < kNearlyAll * facts_.best_cached) continue;
       if (holders++ > 0) continue;  // the others are taken for as fast as the first
-      seconds =
-          members_.candidates[candidate].speed(now_).seconds(facts_.tokens - facts_.best_cached);
+      // Those who come for it share the floors of their steps: a floor each would press whoever has
+      // slow steps, however little there is to compute.
+      const routing::PrefillSpeed speed = members_.candidates[candidate].speed(now_);
+      seconds = speed.seconds_of(facts_.tokens - facts_.best_cached) +
+                speed.seconds_per_step / routing::kAheadSteps;
     }
     facts_.copy_share = routing::copy_share(rate, seconds, static_cast<double>(holders));
     return;
@@ -205,13 +209,28 @@ routing::Forecast Weighing::forecast_on(std::size_t candidate) const {
   const Members::Candidate& seat = members_.candidates[candidate];
   const auto [queue_seconds, joins_step] = seat.load->prefill_line(now_);
   return routing::forecast(
-      facts_, {.queue_seconds = queue_seconds + seat.load->awaited_seconds(),
-               .joins_step = joins_step,
-               .cached_tokens = cached_.empty() ? 0 : cached_[candidate],
-               .speed = seat.speed(now_),
-               .transfer_seconds =
-                   wish_.part == Part::Prefill ? seat.transfer_seconds(facts_.tokens, now_) : 0,
-               .preference = preference_of(candidate)});
+      facts_,
+      {.queue_seconds = queue_seconds + seat.load->awaited_seconds(),
+       .joins_step = joins_step,
+       .cached_tokens = cached_.empty() ? 0 : cached_[candidate],
+       .speed = seat.speed(now_),
+       .transfer_seconds =
+           wish_.part == Part::Prefill ? seat.transfer_seconds(facts_.tokens, now_) : 0,
+       .preference = preference_of(candidate),
+       .requests = seat.load->requests(),
+       .decodes = wish_.part == Part::Both,
+       .usual = trust_ < 1 ? seat.usual_speed() : routing::PrefillSpeed()},
+      trust_);
+}
+
+std::optional<double> Weighing::expected_seconds(std::size_t candidate) const {
+  if (!forecasts()) return std::nullopt;
+  const Members::Candidate& seat = members_.candidates[candidate];
+  const auto [queue_seconds, joins_step] = seat.load->prefill_line(now_);
+  const double cached = cached_.empty() ? 0 : cached_[candidate];
+  const double new_tokens = std::max(1.0, facts_.tokens - cached);
+  const routing::PrefillSpeed speed = seat.speed(now_);
+  return queue_seconds + (joins_step ? speed.seconds_of(new_tokens) : speed.seconds(new_tokens));
 }
 
 // Between equals the one with less to decode.

@@ -42,7 +42,7 @@ class Weighing {
  public:
   Weighing(model::Role role, model::Policy policy, const config::Cost& options,
            const routing::LoadLedger& ledger, const routing::Popularity& popularity,
-           const Members& members, const Wish& wish, Time now);
+           const Members& members, const Wish& wish, Time now, double trust = 1);
 
   // Among whom the choice is; to be told before they are weighed.
   void compare(std::span<const std::uint32_t> eligible);
@@ -59,6 +59,11 @@ class Weighing {
     return totals_;
   }
   double temperature() const { return options_.temperature; }
+  // How far forecasts are trusted, see routing::ForecastError.
+  double trust() const { return trust_; }
+  // In how many seconds the prompt will have been computed on that candidate, if it is booked there now;
+  // nothing where that is not forecast.
+  std::optional<double> expected_seconds(std::size_t candidate) const;
   // What the leg will put on that candidate.
   routing::LegLoad load_on(std::size_t candidate) const;
   // The longest beginning of the prompt that anybody has or computes, as a Popularity knows it; only
@@ -101,6 +106,7 @@ class Weighing {
   const Members& members_;
   const Wish& wish_;
   Time now_;
+  double trust_;
   std::uint64_t tokens_;
   bool decode_worker_;
   std::uint32_t usual_block_;   // of those of whom nobody says it

@@ -25,6 +25,7 @@ Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks, Sibli
         std::make_unique<routing::Pace>(siblings.pace, Published(load, &load->prefill_speed())));
     transfers.push_back(std::make_unique<routing::TransferPace>(
         siblings.transfers, Published(load, &load->transfer_speed())));
+    batch_limits.push_back(std::make_unique<routing::BatchLimit>());
   }
 }
 
@@ -103,12 +104,13 @@ Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank)
 
 Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank,
                  routing::LoadLedger::Entry entry, std::shared_ptr<LoadBell> bell,
-                 std::optional<std::uint64_t> computes)
+                 std::optional<std::uint64_t> computes, std::optional<Expectation> expectation)
     : worker_(std::move(worker)),
       rank_(rank),
       entry_(std::move(entry)),
       bell_(std::move(bell)),
-      computes_(computes) {
+      computes_(computes),
+      expectation_(std::move(expectation)) {
   trial_ = worker_->vitals_->health.begin_trial();
 }
 
@@ -118,6 +120,7 @@ Booking::~Booking() {
   const Time now = Clock::now();
   if (computes_ && sent_) worker_->pace(rank_).lost(now);
   entry_.free(now);
+  if (gaps_) worker_->batch_limit(rank_).forget(now);
   if (bell_) bell_->ring();
 }
 
@@ -129,10 +132,24 @@ void Booking::sent() {
 void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
   const Time now = Clock::now();
   if (computes_ && sent_) worker_->pace(rank_).computed(now, tokens.value_or(*computes_));
+  if (computes_ && expectation_) {
+    const std::chrono::duration<double> took = now - expectation_->booked;
+    expectation_->of->add(expectation_->seconds, took.count(), now);
+  }
   computes_.reset();
   entry_.prefill_completed(now);
-  // Its end changes nothing any more for those who wait.
-  if (const auto bell = std::exchange(bell_, nullptr)) bell->ring();
+  // Its end changes nothing any more for those who wait, unless they wait for its place.
+  const auto bell = gaps_ ? bell_ : std::exchange(bell_, nullptr);
+  if (bell) bell->ring();
+}
+
+void Booking::watch_gaps(std::chrono::milliseconds objective) {
+  gaps_ = std::make_unique<routing::TokenGaps>(worker_->batch_limit(rank_), *worker_->load(rank_),
+                                               std::chrono::duration<double>(objective).count());
+}
+
+void Booking::sample(std::uint64_t tokens) {
+  if (gaps_->sample(tokens, Clock::now()) && bell_) bell_->ring();
 }
 
 std::chrono::nanoseconds Booking::prefill_due() const {

@@ -4,11 +4,13 @@
 
 #include "core/published.h"
 #include "core/side_by_side.h"
+#include "fleet/forecasts.h"
 #include "fleet/health.h"
 #include "fleet/load_bell.h"
 #include "model/version.h"
 #include "model/worker.h"
 #include "routing/affinity.h"
+#include "routing/batch_limit.h"
 #include "routing/load_ledger.h"
 #include "routing/pace.h"
 #include "routing/seat_load.h"
@@ -94,6 +96,9 @@ class Worker {
 
   routing::Pace& pace(std::uint32_t rank) const { return *vitals_->paces[rank]; }
   routing::TransferPace& transfers(std::uint32_t rank) const { return *vitals_->transfers[rank]; }
+  routing::BatchLimit& batch_limit(std::uint32_t rank) const {
+    return *vitals_->batch_limits[rank];
+  }
   const Siblings& siblings() const { return vitals_->siblings; }
 
   const Health& health() const { return vitals_->health; }
@@ -181,8 +186,9 @@ class Worker {
     Health health;
     std::vector<std::shared_ptr<routing::SeatLoad>> loads;  // by rank
     const Siblings siblings;
-    std::vector<std::unique_ptr<routing::Pace>> paces;              // by rank
-    std::vector<std::unique_ptr<routing::TransferPace>> transfers;  // by rank
+    std::vector<std::unique_ptr<routing::Pace>> paces;               // by rank
+    std::vector<std::unique_ptr<routing::TransferPace>> transfers;   // by rank
+    std::vector<std::unique_ptr<routing::BatchLimit>> batch_limits;  // by rank
     std::atomic<bool> draining{false};
     std::atomic<std::optional<model::Version>> version{};
     std::atomic<std::uint64_t> kv_blocks{0};        // 0: unknown
@@ -213,15 +219,9 @@ class Booking {
   // `entry` is what it counts there, `bell` rings when it counts less; `computes`: so many tokens of
   // a prompt, if any.
   Booking(std::shared_ptr<Worker> worker, std::uint32_t rank, routing::LoadLedger::Entry entry,
-          std::shared_ptr<LoadBell> bell, std::optional<std::uint64_t> computes = {});
-  Booking(Booking&& other) noexcept
-      : worker_(std::move(other.worker_)),
-        rank_(other.rank_),
-        trial_(other.trial_),
-        entry_(std::move(other.entry_)),
-        bell_(std::move(other.bell_)),
-        computes_(std::exchange(other.computes_, std::nullopt)),
-        sent_(other.sent_) {}
+          std::shared_ptr<LoadBell> bell, std::optional<std::uint64_t> computes = {},
+          std::optional<Expectation> expectation = {});
+  Booking(Booking&& other) noexcept { *this = std::move(other); }
   Booking& operator=(Booking&& other) noexcept {
     std::swap(worker_, other.worker_);
     std::swap(rank_, other.rank_);
@@ -229,7 +229,9 @@ class Booking {
     std::swap(entry_, other.entry_);
     std::swap(bell_, other.bell_);
     std::swap(computes_, other.computes_);
+    std::swap(expectation_, other.expectation_);
     std::swap(sent_, other.sent_);
+    std::swap(gaps_, other.gaps_);
     return *this;
   }
   ~Booking();
@@ -245,7 +247,12 @@ class Booking {
   // that its rank has shown.
   std::chrono::nanoseconds prefill_due() const;
   // So many tokens of its answer have come.
-  void produced(std::uint64_t tokens) { entry_.produced(tokens); }
+  void produced(std::uint64_t tokens) {
+    entry_.produced(tokens);
+    if (gaps_ && gaps_->is_due(tokens)) sample(tokens);
+  }
+  // Its rank learns with how many requests tokens come that close; its end, too, rings the bell.
+  void watch_gaps(std::chrono::milliseconds objective);
 
   // The following require: made from a worker and not moved from.
   Worker& worker() const { return *worker_; }
@@ -259,6 +266,7 @@ class Booking {
 
  private:
   friend class Transfer;
+  void sample(std::uint64_t tokens);
 
   std::shared_ptr<Worker> worker_;
   std::uint32_t rank_ = 0;
@@ -266,7 +274,9 @@ class Booking {
   routing::LoadLedger::Entry entry_;
   std::shared_ptr<LoadBell> bell_;
   std::optional<std::uint64_t> computes_;  // until it is done
+  std::optional<Expectation> expectation_;
   bool sent_ = false;
+  std::unique_ptr<routing::TokenGaps> gaps_;  // null: nothing is promised of them
 };
 
 // Role. A prompt on its way from the prefill worker that has computed it to the first token of the

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -41,6 +42,8 @@ Choice::Candidate describe(const Round& round, std::size_t i, const Wish& wish,
                         : static_cast<double>(candidate.load + 1) * candidate.preference;
   if (candidate.why_not.empty() && i != picked && round.is_busy(i))
     candidate.why_not = "it is busy";
+  if (candidate.why_not.empty() && i != picked && round.is_full(i) && !round.is_full(picked))
+    candidate.why_not = "with more requests its tokens would come too late";
   if (candidate.why_not.empty() && wish.pin && i != picked)
     candidate.why_not = "another one is asked for";
   return candidate;
@@ -115,12 +118,15 @@ std::string_view to_string(Choice::By by) {
 }
 
 WorkerSet::WorkerSet(model::Role role, model::Policy policy, config::Cost cost,
-                     std::shared_ptr<LoadBell> bell)
+                     std::shared_ptr<LoadBell> bell, std::shared_ptr<Forecasts> forecasts,
+                     std::chrono::milliseconds itl)
     : role_(role),
       policy_(policy),
       cost_(cost),
       ledger_(std::make_shared<routing::LoadLedger>()),
       bell_(std::move(bell)),
+      forecasts_(std::move(forecasts)),
+      itl_(itl),
       selector_(policy) {}
 
 void WorkerSet::add(std::shared_ptr<Worker> worker) {
@@ -149,6 +155,21 @@ bool WorkerSet::any_available() const {
     return worker->standing(now) <= Standing::Spare ||
            (worker->condition() == Condition::OnTrial && !worker->draining());
   });
+}
+
+std::optional<std::int64_t> WorkerSet::free_places() const {
+  if (itl_ == std::chrono::milliseconds(0)) return std::nullopt;
+  const Time now = Clock::now();
+  const auto members = this->members();
+  std::optional<std::int64_t> places;
+  for (const Members::Candidate& one : members->candidates) {
+    const Worker& worker = *members->workers[one.worker];
+    if (worker.standing(now) > Standing::Spare) continue;
+    const std::int64_t most = worker.batch_limit(one.seat.rank).most();
+    if (most == routing::BatchLimit::kUnlimited) return std::nullopt;
+    places = places.value_or(0) + std::max<std::int64_t>(0, most - one.load->requests());
+  }
+  return places;
 }
 
 Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* told) {
@@ -181,11 +202,19 @@ Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* 
   const std::optional<std::uint64_t> computes = wish.part == Part::Decode || !wish.observed
                                                     ? std::nullopt
                                                     : std::optional(load.prefill_tokens);
+  std::optional<Expectation> expectation;
+  if (forecasts_ && computes && weighing != nullptr) {
+    if (const auto seconds = weighing->expected_seconds(*chosen))
+      expectation = {.of = forecasts_, .booked = round.now(), .seconds = *seconds};
+  }
   auto entry =
       ledger_->book({worker->id(), rank}, worker->load(rank), std::move(load), round.now());
-  // Who computes nothing holds up nobody who waits.
-  Booking booking(worker, rank, std::move(entry), wish.part == Part::Decode ? nullptr : bell_,
-                  computes);
+  // Who computes nothing holds up nobody who waits, unless it is in a place that they wait for.
+  const bool takes_place = round.bounds_batches();
+  Booking booking(worker, rank, std::move(entry),
+                  wish.part == Part::Decode && !takes_place ? nullptr : bell_, computes,
+                  std::move(expectation));
+  if (takes_place) booking.watch_gaps(itl_);
   // The others have not changed by this, and nobody need wait until they are written down.
   if (lock.owns_lock()) lock.unlock();
   count(wish, round);

@@ -5,6 +5,7 @@
 #include "config/routing.h"
 #include "core/published.h"
 #include "core/result.h"
+#include "fleet/forecasts.h"
 #include "fleet/load_bell.h"
 #include "fleet/members.h"
 #include "fleet/round.h"
@@ -15,6 +16,7 @@
 #include "routing/popularity.h"
 #include "routing/selector.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -55,8 +57,11 @@ std::string_view to_string(Choice::By by);
 //   that pushed back, gets a request only where no better one may have it.
 class WorkerSet {
  public:
+  // `forecasts`: judged by what becomes of bookings, and believed accordingly; null: they are believed.
+  // `itl`: what tokens come apart at most, for which each worker's batch is bounded; 0: it is not.
   WorkerSet(model::Role role, model::Policy policy, config::Cost cost = {},
-            std::shared_ptr<LoadBell> bell = {});
+            std::shared_ptr<LoadBell> bell = {}, std::shared_ptr<Forecasts> forecasts = {},
+            std::chrono::milliseconds itl = {});
 
   void add(std::shared_ptr<Worker> worker);
   void remove(const Worker& worker);
@@ -70,6 +75,9 @@ class WorkerSet {
   std::shared_ptr<Worker> find(std::string_view name) const;
   // Some worker may have a request.
   bool any_available() const;
+  // Requests that the workers can have more, so that their tokens keep the objective; nothing where
+  // there is none, where no worker is there, or where one of them has not met its limit yet.
+  std::optional<std::int64_t> free_places() const;
 
   // Picks and counts in one step: what was chosen is what is used.
   // `told` gets why: the one that was picked first, and the best of the others.
@@ -94,6 +102,8 @@ class WorkerSet {
   std::shared_ptr<routing::LoadLedger> ledger_;
   routing::Popularity popularity_;
   std::shared_ptr<LoadBell> bell_;
+  std::shared_ptr<Forecasts> forecasts_;
+  const std::chrono::milliseconds itl_;
   std::mutex choosing_;  // what is weighed and booked is one step
   Published<Members> members_;
   mutable routing::Selector selector_;

@@ -230,11 +230,6 @@ Result<std::string> match(const IndexContext& context, std::string_view text) {
   return index_text({{"tokens", tokens->size()}, {"matches", std::move(matches)}});
 }
 
-awaitable<void> respond(Call call, Result<std::string> answer) {
-  if (!answer) return respond_error(std::move(call), std::move(answer.error()));
-  return respond_json(std::move(call), 200, *std::move(answer));
-}
-
 }  // namespace
 
 std::vector<Route> index_routes(IndexContext context) {

@@ -46,4 +46,9 @@ awaitable<void> respond_error(Call call, Error error) {
                                  pipeline::error_body(error));
 }
 
+awaitable<void> respond(Call call, Result<std::string> json) {
+  if (!json) return respond_error(std::move(call), std::move(json.error()));
+  return respond_json(std::move(call), 200, *std::move(json));
+}
+
 }  // namespace baton::front

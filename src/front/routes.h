@@ -68,5 +68,7 @@ class Routes {
 // Answers with JSON.
 awaitable<void> respond_json(Call call, int status, std::string json);
 awaitable<void> respond_error(Call call, Error error);
+// That JSON with status 200, or the error.
+awaitable<void> respond(Call call, Result<std::string> json);
 
 }  // namespace baton::front

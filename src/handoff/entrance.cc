@@ -3,6 +3,7 @@
 #include "handoff/entrance.h"
 
 #include "admission/classes.h"
+#include "routing/forecast.h"
 
 #include <fmt/format.h>
 
@@ -109,18 +110,57 @@ double compute_seconds(const Selection& selection, std::uint64_t tokens) {
       .seconds(static_cast<double>(tokens));
 }
 
+// What a worker may still have to compute when it takes a request that has waited for it.
+double seconds_ahead(const config::QueueClass& its_class, const fleet::Worker& worker,
+                     const routing::PrefillSpeed& speed) {
+  if (its_class.late) return std::max(routing::kAheadSeconds, speed.seconds_per_step);
+  auto tokens = static_cast<double>(its_class.busy_tokens.value_or(0));
+  if (its_class.busy_share) {
+    const double share = *its_class.busy_share * static_cast<double>(worker.max_batched_tokens());
+    tokens = its_class.busy_tokens ? std::min(tokens, share) : share;
+  }
+  return speed.seconds_of(tokens);
+}
+
+// In seconds, on the fastest of its workers.
+struct FirstToken {
+  double after_booking = 0;  // were that idle
+  double ahead = 0;          // what it may have to compute before
+};
+// Nothing where no worker has shown how fast it is.
+std::optional<FirstToken> first_token(const Selection& selection,
+                                      const config::QueueClass& its_class, std::uint64_t tokens,
+                                      std::uint64_t new_tokens) {
+  constexpr std::size_t kMostLookedAt = 64;  // the others are as these
+  const auto members = selection.first_workers().members();
+  const auto now = fleet::Clock::now();
+  std::optional<FirstToken> least;
+  for (std::size_t i = 0; i < std::min(members->candidates.size(), kMostLookedAt); ++i) {
+    const fleet::Members::Candidate& one = members->candidates[i];
+    const routing::PrefillSpeed speed = one.speed(now);
+    if (speed == routing::kUnmeasuredSpeed) continue;
+    double seconds = speed.seconds(static_cast<double>(new_tokens));
+    if (selection.hands_off()) seconds += one.transfer_seconds(static_cast<double>(tokens), now);
+    if (least && least->after_booking <= seconds) continue;
+    least = {.after_booking = seconds,
+             .ahead = seconds_ahead(its_class, *members->worker(i), speed)};
+  }
+  return least;
+}
+
 }  // namespace
 
 bool Entrance::may_wait(const Job& job, const Selection& selection) {
   const config::Queue& queue = job.model->routing().queue;
-  return !queue.classes.empty() || queue.follow_tokens.value_or(0) > 0 ||
+  return !queue.classes.empty() || job.model->routing().slo ||
+         queue.follow_tokens.value_or(0) > 0 ||
          selection.first_workers().policy() == model::Policy::Ttft;
 }
 
 std::optional<Waits> Entrance::foresee(const Job& job, Selection& selection) {
   if (!may_wait(job, selection)) return std::nullopt;
   const config::Queue queue =
-      PoolGate::with_defaults(job.model->routing().queue, selection.first_workers().policy());
+      PoolGate::with_defaults(job.model->routing(), selection.first_workers().policy());
   const fleet::KnownPrompt& prompt = selection.prompt();
   const std::size_t its_class = admission::Classes(queue).resolve(
       policy_class_of(*job.hints), prompt.tokens - most_cached_tokens(job, selection));
@@ -148,6 +188,10 @@ std::optional<Waits> Entrance::foresee(const Job& job, Selection& selection) {
   return waits;
 }
 
+double Entrance::prefill_seconds(const Job& job, const Selection& selection) {
+  return compute_seconds(selection, selection.prompt().tokens - most_cached_tokens(job, selection));
+}
+
 Entrance::Entrance(const Job& job, Selection& selection, std::shared_ptr<PoolGate> gate,
                    Choose choose, admission::Gate::Now now)
     : job_(job),
@@ -165,18 +209,64 @@ admission::Request Entrance::request() {
   // Those who wait for their best one are told which that is.
   const bool late =
       job_.model->routing().queue.classes.empty() && selection_.first_pin() == nullptr;
-  return {.policy_class = policy_class_of(hints),
-          .strict_priority = hints.strict_priority.value_or(0),
-          .priority_jump = static_cast<double>(std::max(0, hints.priority.value_or(0))),
-          .tenant = hints.tenant.empty() ? job_.client : hints.tenant,
-          .prompt_tokens = prompt.tokens,
-          .cached_tokens = cached,
-          .awaits = late ? Awaited() : choice_of(job_, selection_),
-          .compute_seconds = compute_seconds(selection_, prompt.tokens - cached),
-          .workers = std::max<std::size_t>(1, selection_.first_workers().size()),
-          .choosy = !goes_anywhere(hints) || job_.adapter,
-          .patience = job_.patience,
-          .follows = [this] { return leader(); }};
+  admission::Request request{
+      .policy_class = policy_class_of(hints),
+      .strict_priority = hints.strict_priority.value_or(0),
+      .priority_jump = static_cast<double>(std::max(0, hints.priority.value_or(0))),
+      .tenant = hints.tenant.empty() ? job_.client : hints.tenant,
+      .prompt_tokens = prompt.tokens,
+      .cached_tokens = cached,
+      .awaits = late ? Awaited() : choice_of(job_, selection_),
+      .compute_seconds = compute_seconds(selection_, prompt.tokens - cached),
+      .workers = std::max<std::size_t>(1, selection_.first_workers().size()),
+      .choosy = !goes_anywhere(hints) || job_.adapter,
+      .patience = job_.patience,
+      .follows = [this] { return leader(); },
+      .due = {}};
+  set_due(request);
+  return request;
+}
+
+void Entrance::set_due(admission::Request& request) {
+  const std::uint64_t new_tokens = request.prompt_tokens - request.cached_tokens;
+  const auto [its_class, slo] = gate_->class_of(request.policy_class, new_tokens);
+  slo_ = slo;
+  if (!slo_ || !slo_->slo().ttft) return;
+  const auto first = first_token(selection_, its_class, request.prompt_tokens, new_tokens);
+  if (!first) return;  // nobody can tell
+  const auto in_time = [](double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  const Clock::duration objective = *slo_->slo().ttft;
+  const double budget = std::chrono::duration<double>(objective).count() * slo_->margin();
+  // No worker could, and none has to be kept free for it.
+  request.behind = first->after_booking > std::chrono::duration<double>(objective).count();
+  if (request.behind) return;
+  const Clock::time_point now = now_();
+  const Clock::time_point received = job_.received.value_or(now);
+  const double after = first->after_booking + first->ahead;
+  // Also one that is late already has its turn once, where a worker has time.
+  constexpr std::chrono::milliseconds kOneTurn{5};
+  request.due = admission::Due{.received = received,
+                               .by = std::max(received + in_time(budget - after), now + kOneTurn),
+                               .after = in_time(after),
+                               .objective = objective,
+                               .queue_late = slo_->slo().queue_late};
+}
+
+bool Entrance::lacks_places() const {
+  if (!selection_.hands_off()) return false;
+  const auto places = selection_.pool()->workers(model::Role::Decode).free_places();
+  if (!places) return false;
+  const auto prefills = selection_.first_workers().members();
+  if (prefills->workers.empty()) return *places <= 0;
+  std::int64_t coming = 0;
+  // Those on prefill workers will need one, where they have not got it with the first leg.
+  if (rules_of(prefills->workers.front()->spec().mode()).order == LegOrder::PrefillFirst) {
+    for (const fleet::Members::Candidate& one : prefills->candidates)
+      coming += one.load->requests();
+  }
+  return coming >= *places;
 }
 
 bool Entrance::may_follow(Chance chance) const {
@@ -211,6 +301,7 @@ Result<Tried> Entrance::attempt(const config::QueueClass& one, Chance chance) {
   if (chain && may_follow(chance)) {
     if (auto found = gate_->followers()->find(*chain)) return follow(std::move(*found));
   }
+  if (one.queues() && lacks_places()) return Tried(Attempted::Busy);
   awaiting_.emplace();
   std::optional<routing::SeatKey> favourite;
   auto line = busy_line(one);

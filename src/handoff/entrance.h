@@ -4,6 +4,7 @@
 
 #include "admission/followers.h"
 #include "admission/gate.h"
+#include "admission/slo_record.h"
 #include "core/result.h"
 #include "fleet/fleet.h"
 #include "handoff/decision_log.h"
@@ -46,6 +47,8 @@ class Entrance {
   static bool may_wait(const Job& job, const Selection& selection);
   // What it would wait for now, without waiting; nothing where it would go at once.
   static std::optional<Waits> foresee(const Job& job, Selection& selection);
+  // What its prompt takes the first of its workers, without what the best cache has of it.
+  static double prefill_seconds(const Job& job, const Selection& selection);
 
   Entrance(const Job& job, Selection& selection, std::shared_ptr<PoolGate> gate, Choose choose,
            admission::Gate::Now now = Clock::now);
@@ -58,9 +61,14 @@ class Entrance {
   // What came of it, once it was let through.
   fleet::Booking& booked() { return *booked_; }
   admission::Leading& leading() { return leading_; }
+  // Of its class, once request() was asked for; null: it has no objective.
+  const std::shared_ptr<admission::SloRecord>& slo() const { return slo_; }
   Waited waited(admission::Admitted admitted) const;
 
  private:
+  void set_due(admission::Request& request);
+  // No decode worker would have a place for one more prompt when that is computed.
+  bool lacks_places() const;
   std::optional<admission::Tried> leader();
   bool may_follow(admission::Chance chance) const;
   admission::Tried follow(admission::Following following);
@@ -70,6 +78,7 @@ class Entrance {
   const std::shared_ptr<PoolGate> gate_;
   const Choose choose_;
   const admission::Gate::Now now_;
+  std::shared_ptr<admission::SloRecord> slo_;
   bool counted_ = false;  // among the prompts that came
   bool seen_ = false;     // the prompt has been looked at for the next try
   std::optional<fleet::Booking> booked_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "admission/patience.h"
+#include "admission/slo_record.h"
 #include "engine/client_body.h"
 #include "engine/completion_json.h"
 #include "engine/dialect.h"
@@ -88,6 +89,8 @@ struct Job {
   std::uint64_t prompt_tokens = 0;                // a guess where nobody has counted them
   // The answer is streamed, and could be continued on another worker.
   bool continuable = false;
+  // When the router had read its head. Absent: when it asks for a worker.
+  std::optional<std::chrono::steady_clock::time_point> received = {};
   // How long it may wait for a worker; absent: as configured.
   std::optional<admission::Patience> patience = {};
   // Who sent it, where that is known: not the key, but which one it was. Clients that wait share by
@@ -121,7 +124,9 @@ struct Trail {
   LegTrail decode;  // also of a worker that did both
   std::size_t retries = 0;
   std::size_t migrations = 0;
-  Waited waited;  // before its first worker was chosen
+  Waited waited;                                   // before its first worker was chosen
+  std::shared_ptr<admission::SloRecord> slo = {};  // of its class; null: it has no objective
+  std::shared_ptr<fleet::Pool> pool = {};          // that it came to; null: it came to none
   bool bypassed =
       false;  // the decode worker computes the prompt, where a prefill worker could have
   DecisionLog::Page page;

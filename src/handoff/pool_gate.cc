@@ -8,9 +8,17 @@
 namespace baton::handoff {
 
 PoolGate::PoolGate(const config::Queue& queue, const std::string& model,
-                   boost::asio::any_io_executor home, telemetry::Registry& metrics)
+                   const std::string& name_space, boost::asio::any_io_executor home,
+                   telemetry::Registry& metrics)
     : gate_(std::make_shared<admission::Gate>(queue, std::move(home),
-                                              admission::GateMetrics(metrics, model, queue))) {
+                                              admission::GateMetrics(metrics, model, queue))),
+      queue_(queue),
+      classes_(queue_) {
+  for (const config::QueueClass& one : queue.classes) {
+    slos_.push_back(one.slo ? std::make_shared<admission::SloRecord>(*one.slo, metrics, model,
+                                                                     name_space, one.name)
+                            : nullptr);
+  }
   if (queue.follow_tokens.value_or(0) == 0) return;
   const auto wake = [gate = std::weak_ptr(gate_)] {
     if (const auto waiting = gate.lock()) waiting->changed();
@@ -18,7 +26,8 @@ PoolGate::PoolGate(const config::Queue& queue, const std::string& model,
   followers_ = std::make_shared<admission::Followers>(*queue.follow_tokens, wake);
 }
 
-config::Queue PoolGate::with_defaults(config::Queue queue, model::Policy policy) {
+config::Queue PoolGate::with_defaults(const config::Routing& routing, model::Policy policy) {
+  config::Queue queue = routing.queue;
   constexpr std::uint64_t kFollowed = 1024;
   constexpr std::size_t kMostWaiting = 1000;
   const bool forecasts = policy == model::Policy::Ttft;
@@ -33,19 +42,24 @@ config::Queue PoolGate::with_defaults(config::Queue queue, model::Policy policy)
   }
   if (!queue.follow_tokens) queue.follow_tokens = forecasts ? kFollowed : 0;
   // Nobody waits for workers there; but whoever follows another has to be somewhere.
-  if (queue.classes.empty() && *queue.follow_tokens > 0)
+  if (queue.classes.empty() && (*queue.follow_tokens > 0 || routing.slo))
     queue.classes.emplace_back().name = "default";
+  for (config::QueueClass& one : queue.classes) {
+    if (!one.slo) one.slo = routing.slo;
+    // Whether a request will be late can be told as long as it is not sent.
+    if (one.slo && forecasts) one.late = true;
+  }
   return queue;
 }
 
-std::shared_ptr<PoolGate> PoolGate::of(fleet::Pool& pool, const config::Queue& queue,
+std::shared_ptr<PoolGate> PoolGate::of(fleet::Pool& pool, const config::Routing& routing,
                                        model::Policy policy, const std::string& model,
                                        boost::asio::any_io_executor home,
                                        telemetry::Registry& metrics) {
   // Nobody else listens to a pool.
   return std::static_pointer_cast<PoolGate>(pool.listener([&] {
-    return std::make_shared<PoolGate>(with_defaults(queue, policy), model, std::move(home),
-                                      metrics);
+    return std::make_shared<PoolGate>(with_defaults(routing, policy), model, pool.name(),
+                                      std::move(home), metrics);
   }));
 }
 

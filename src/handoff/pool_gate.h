@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "admission/classes.h"
 #include "admission/followers.h"
 #include "admission/gate.h"
+#include "admission/slo_record.h"
 #include "config/routing.h"
 #include "fleet/load_bell.h"
 #include "fleet/pool.h"
@@ -11,8 +13,12 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace baton::handoff {
 
@@ -21,11 +27,12 @@ namespace baton::handoff {
 // Lifetime. Shared by the pool and whoever waits there.
 class PoolGate final : public fleet::LoadListener {
  public:
-  PoolGate(const config::Queue& queue, const std::string& model, boost::asio::any_io_executor home,
-           telemetry::Registry& metrics);
+  // Requires: `queue` has a class.
+  PoolGate(const config::Queue& queue, const std::string& model, const std::string& name_space,
+           boost::asio::any_io_executor home, telemetry::Registry& metrics);
 
   // That of the pool; made by the first who asks.
-  static std::shared_ptr<PoolGate> of(fleet::Pool& pool, const config::Queue& queue,
+  static std::shared_ptr<PoolGate> of(fleet::Pool& pool, const config::Routing& routing,
                                       model::Policy policy, const std::string& model,
                                       boost::asio::any_io_executor home,
                                       telemetry::Registry& metrics);
@@ -33,17 +40,30 @@ class PoolGate final : public fleet::LoadListener {
   static std::shared_ptr<PoolGate> find(const fleet::Pool& pool);
   // What is configured, and what the policy that chooses prefill workers adds where nothing is.
   // Without classes nobody ever waits.
-  static config::Queue with_defaults(config::Queue queue, model::Policy policy);
+  static config::Queue with_defaults(const config::Routing& routing, model::Policy policy);
 
   admission::Gate& gate() const { return *gate_; }
   // Null where nobody follows another.
   const std::shared_ptr<admission::Followers>& followers() const { return followers_; }
+
+  // For a request of such a class, or family, with so many tokens to compute.
+  struct ClassOf {
+    const config::QueueClass& options;
+    std::shared_ptr<admission::SloRecord> slo;  // null: it has no objective
+  };
+  ClassOf class_of(std::string_view policy_class, std::uint64_t uncached_tokens) const {
+    const std::size_t index = classes_.resolve(policy_class, uncached_tokens);
+    return {queue_.classes[index], slos_[index]};
+  }
 
   void load_fell() override { gate_->changed(); }
 
  private:
   std::shared_ptr<admission::Gate> gate_;
   std::shared_ptr<admission::Followers> followers_;
+  const config::Queue queue_;
+  const admission::Classes classes_;
+  std::vector<std::shared_ptr<admission::SloRecord>> slos_;  // by class
 };
 
 }  // namespace baton::handoff

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -51,10 +52,38 @@ awaitable<void> abort_leg(engine::UpstreamPool& pool, std::shared_ptr<const flee
   co_await engine::abort_request(pool, target, name, std::move(authorization));
 }
 
-// A leg beside the client's flow keeps the run alive until it has ended.
-awaitable<void> beside(std::shared_ptr<Run> run, awaitable<void> (Run::*leg)()) {
-  co_await (run.get()->*leg)();
+// A leg beside the client's flow keeps the run alive until it has ended. The flow waits for it, so it is
+// told also where the leg throws; the task group reports what.
+awaitable<void> beside(std::shared_ptr<Run> run, awaitable<void> (Run::*leg)(),
+                       void (Run::*threw)()) {
+  std::exception_ptr thrown;
+  try {
+    co_await (run.get()->*leg)();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (!thrown) co_return;
+  (run.get()->*threw)();
+  std::rethrow_exception(thrown);
 }
+
+// Points to an exchange for as long as that is there, also where its leg throws.
+class Pointed {
+ public:
+  Pointed(engine::Exchange*& pointer, engine::Exchange& exchange)
+      : pointer_(pointer), exchange_(exchange) {
+    pointer_ = &exchange_;
+  }
+  Pointed(const Pointed&) = delete;
+  Pointed& operator=(const Pointed&) = delete;
+  ~Pointed() {
+    if (pointer_ == &exchange_) pointer_ = nullptr;
+  }
+
+ private:
+  engine::Exchange*& pointer_;
+  engine::Exchange& exchange_;
+};
 
 }  // namespace
 
@@ -145,7 +174,7 @@ awaitable<Result<void>> Run::proceed() {
       case Action::SendPrefill:
         prefill_sent_ = false;
         if (rules_of(*mode_).order == LegOrder::Together) {
-          handoff_.tasks_.spawn(beside(shared_from_this(), &Run::prefill_leg));
+          handoff_.tasks_.spawn(beside(shared_from_this(), &Run::prefill_leg, &Run::prefill_threw));
         } else {
           co_await prefill_leg();
         }
@@ -297,7 +326,7 @@ awaitable<void> Run::prefill_leg() {
   engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   exchange.on_sent([this] { prefill_sent(); });
-  prefill_exchange_ = &exchange;
+  const Pointed pointed(prefill_exchange_, exchange);
   prefill_name_ = name_leg(worker);
   const wire::SplicedBody body = co_await prefill_body(
       dialect, call(worker, engine::Leg::Compute, held, progress_.get(), prefill_name_));
@@ -424,6 +453,13 @@ void Run::prefill_failed(Error error, fleet::Worker& worker) {
     doubt_peer(*prefill_error_);
   }
   tell({.event = Event::PrefillFailed, .failure = failure});
+}
+
+void Run::prefill_threw() {
+  leading_ = {};
+  prefill_error_.emplace(Errc::Internal, "the prefill leg failed inside the router");
+  tell({.event = Event::PrefillFailed, .failure = {.retryable = false}});
+  ring();
 }
 
 engine::DecodeEnd Run::end_of(const engine::Exchange& exchange, const fleet::Worker& worker,

@@ -121,7 +121,9 @@ class Run : public std::enable_shared_from_this<Run> {
   awaitable<Result<fleet::Booking>> admit(Entrance::Choose choose);
   std::size_t tries() const;
   void note(Waited waited);
+  void note_arrival();  // for who asks how much work comes
   awaitable<void> prefill_leg();
+  void prefill_threw();
   awaitable<Result<engine::PrefillOutcome>> read_prefill(engine::Exchange& exchange,
                                                          const engine::Dialect& dialect,
                                                          const fleet::Worker& worker) const;

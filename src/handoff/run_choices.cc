@@ -12,16 +12,24 @@
 
 namespace baton::handoff {
 awaitable<Result<fleet::Booking>> Run::admit(Entrance::Choose choose) {
+  const bool is_first = tries() == 1 && !admitted_;
   // Who was let through once need not queue again for another attempt.
-  if (!Entrance::may_wait(job_, selection_) || admitted_ || tries() > 1) co_return choose({});
+  if (!is_first || !Entrance::may_wait(job_, selection_)) {
+    if (is_first) {
+      selection_.look_at_prompt();
+      note_arrival();
+    }
+    co_return choose({});
+  }
   const auto home = co_await boost::asio::this_coro::executor;
   const auto pool = selection_.pool();  // until its turn comes it may have been moved elsewhere
-  Entrance entrance(
-      job_, selection_,
-      PoolGate::of(*pool, job_.model->routing().queue, selection_.first_workers().policy(),
-                   job_.model->name(), home, handoff_.metrics_),
-      std::move(choose));
+  Entrance entrance(job_, selection_,
+                    PoolGate::of(*pool, job_.model->routing(), selection_.first_workers().policy(),
+                                 job_.model->name(), home, handoff_.metrics_),
+                    std::move(choose));
   admission::Request request = entrance.request();
+  note_arrival();
+  if (trail_) trail_->slo = entrance.slo();
   admission::Admitted seen;
   auto admitted = co_await entrance.gate().enter(
       std::move(request),
@@ -30,6 +38,8 @@ awaitable<Result<fleet::Booking>> Run::admit(Entrance::Choose choose) {
       },
       cancellation_, &seen);
   if (!admitted) {
+    if (entrance.slo() && admitted.error().code() == Errc::SloUnattainable)
+      entrance.slo()->refused();
     Waited waited = entrance.waited(std::move(seen));
     waited.refused = admitted.error().message();
     note(std::move(waited));
@@ -39,6 +49,13 @@ awaitable<Result<fleet::Booking>> Run::admit(Entrance::Choose choose) {
   note(entrance.waited(std::move(*admitted)));
   leading_ = std::move(entrance.leading());
   co_return std::move(entrance.booked());
+}
+
+// After a look at the prompt: what is cached of it is no work.
+void Run::note_arrival() {
+  if (!trail_ || trail_->pool) return;
+  trail_->pool = selection_.pool();
+  trail_->pool->work().came(Entrance::prefill_seconds(job_, selection_), fleet::Clock::now());
 }
 
 void Run::note(Waited waited) {

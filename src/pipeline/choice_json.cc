@@ -41,9 +41,10 @@ std::string cost_json(const routing::CostTerms& cost) {
 
 std::string forecast_json(const routing::Forecast& forecast) {
   return fmt::format(
-      R"({{"wait":{},"compute":{},"transfer":{},"waste":{},"preference":{},"total":{}}})",
+      R"({{"wait":{},"compute":{},"transfer":{},"stall":{},"waste":{},"preference":{},"trust":{},"total":{}}})",
       number(forecast.wait), number(forecast.compute), number(forecast.transfer),
-      number(forecast.waste), number(forecast.preference), number(forecast.total));
+      number(forecast.stall), number(forecast.waste), number(forecast.preference),
+      number(forecast.trust), number(forecast.total));
 }
 
 // Of a policy that does not weigh prompts, nothing of this is known.

@@ -67,29 +67,11 @@ Result<std::optional<admission::Patience>> read_patience(const wire::Headers& he
 bool can_continue(const handoff::Job& job, bool stream) {
   if (!stream || job.model->migration() == 0) return false;
   const engine::ClientCall call{.api = job.api, .body = job.body->object()};
-  std::optional<model::Engine> asked;  // a fleet has many workers but few engines
-  const auto pools = job.model->pools();
-  for (const auto& pool : *pools) {
-    for (const model::Role role : {model::Role::Decode, model::Role::Aggregated}) {
-      const auto members = pool->workers(role).members();
-      for (const auto& worker : members->workers) {
-        const model::Engine engine = worker->spec().engine;
-        if (asked == engine) continue;
-        asked = engine;
-        if (engine::why_not_continuable(engine, call)) return false;
-      }
-    }
-  }
-  return true;
-}
-
-bool decodes_with_vllm(const fleet::Model& model) {
-  const auto pools = model.pools();
-  return std::ranges::any_of(*pools, [](const auto& pool) {
-    const auto members = pool->workers(model::Role::Decode).members();
-    return std::ranges::any_of(members->workers, [](const auto& worker) {
-      return worker->spec().engine == model::Engine::Vllm;
-    });
+  const model::EngineSet engines =
+      job.model->engines({model::Role::Decode, model::Role::Aggregated});
+  constexpr std::array kAll{model::Engine::Vllm, model::Engine::Sglang, model::Engine::Trtllm};
+  return std::ranges::none_of(kAll, [&](model::Engine engine) {
+    return engines.contains(engine) && engine::why_not_continuable(engine, call).has_value();
   });
 }
 
@@ -252,7 +234,8 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
   auto patience = read_patience(incoming.headers);
   if (!patience) return fail(std::move(patience.error()));
   std::vector<engine::Branch> branches;
-  const bool as_one = engine::wants_greedy_choices(object) && decodes_with_vllm(*model);
+  const bool as_one = engine::wants_greedy_choices(object) &&
+                      model->engines({model::Role::Decode}).contains(model::Engine::Vllm);
   if (model->disaggregated() && !as_one) {
     auto several = engine::branches_of(incoming.api, object);
     if (!several) return fail(std::move(several.error()));
@@ -271,6 +254,7 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
               .hints = shared(std::move(*hints)),
               .counters = metrics.handoff,
               .adapter = served->adapter,
+              .received = record.received,
               .patience = *patience,
               .client = std::move(incoming.client)},
       .include_usage = wants_usage(object),

@@ -41,19 +41,8 @@ struct Made {
   bool too_much = false;
 };
 
-template <class Wanted>
-bool has_workers(const fleet::Model& model, Wanted wanted) {
-  const auto pools = model.pools();
-  for (const auto& pool : *pools) {
-    for (const model::Role role :
-         {model::Role::Prefill, model::Role::Decode, model::Role::Aggregated}) {
-      const auto members = pool->workers(role).members();
-      for (const auto& worker : members->workers) {
-        if (wanted(worker->spec().engine)) return true;
-      }
-    }
-  }
-  return false;
+model::EngineSet engines_of(const fleet::Model& model) {
+  return model.engines({model::Role::Prefill, model::Role::Decode, model::Role::Aggregated});
 }
 
 // As the model's files and its workers say; nullopt: nobody does.
@@ -75,18 +64,10 @@ std::optional<std::uint64_t> smallest_vocabulary(const fleet::Model& model,
   return smallest;
 }
 
-bool has_several_engines(const fleet::Model& model) {
-  std::optional<model::Engine> first;
-  return has_workers(model, [&first](model::Engine engine) {
-    if (!first) first = engine;
-    return engine != *first;
-  });
-}
-
 // Whether any worker may get ids. TensorRT-LLM's decode workers do in any case.
 bool are_sent(const config::Tokens& settings, const fleet::Model& model) {
   return settings.send != model::SendTokenIds::Never ||
-         has_workers(model, [](model::Engine engine) { return engine == model::Engine::Trtllm; });
+         engines_of(model).contains(model::Engine::Trtllm);
 }
 
 using JsonTexts = std::vector<std::shared_ptr<const std::string>>;
@@ -131,25 +112,23 @@ std::string salt_of(const handoff::Job& job) {
   if (body.has("cache_salt")) return body.find_string("cache_salt").value_or(std::string());
   // TensorRT-LLM takes a salt in chats only.
   const bool sent =
-      job.api == engine::Api::Chat || !has_workers(*job.model, [](model::Engine engine) {
-        return engine == model::Engine::Trtllm;
-      });
+      job.api == engine::Api::Chat || !engines_of(*job.model).contains(model::Engine::Trtllm);
   return sent ? job.hints->tenant : std::string();
 }
 
 // What sets the request's blocks apart in a worker's cache.
 overlap::PromptScope scope_of(const handoff::Job& job) {
   overlap::PromptScope scope{.salt = salt_of(job), .key = {}};
-  const auto add = [&](std::string_view field, bool (*heeded_by)(model::Engine)) {
+  const auto add = [&](std::string_view field, model::Engine heeded_by) {
     const auto value = job.body->object().find(field);
     if (!value || *value == "null" || *value == R"("")" || *value == "[]") return;
-    if (has_workers(*job.model, heeded_by)) scope.key += fmt::format("{}={};", field, *value);
+    if (engines_of(*job.model).contains(heeded_by))
+      scope.key += fmt::format("{}={};", field, *value);
   };
-  const auto sglang = [](model::Engine engine) { return engine == model::Engine::Sglang; };
-  add("extra_key", sglang);
-  add("lora_path", sglang);
-  if (scope.salt.empty()) add("cache_salt", sglang);  // which may be a list there
-  add("lora_request", [](model::Engine engine) { return engine == model::Engine::Trtllm; });
+  add("extra_key", model::Engine::Sglang);
+  add("lora_path", model::Engine::Sglang);
+  if (scope.salt.empty()) add("cache_salt", model::Engine::Sglang);  // which may be a list there
+  add("lora_request", model::Engine::Trtllm);
   return scope;
 }
 
@@ -365,8 +344,7 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
   }
   record.prompt_length = made->count;
   const bool other_engines =
-      !made->engines_differ.empty() &&
-      has_workers(*job.model, [](model::Engine engine) { return engine != model::Engine::Vllm; });
+      !made->engines_differ.empty() && !engines_of(*job.model).without(model::Engine::Vllm).empty();
   if (!made->inexact.empty() || other_engines) {
     record.tokens = TokenSource::Inexact;
     record.tokens_reason =
@@ -391,7 +369,7 @@ awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens
   auto known = co_await run(bytes, [task] { return look_up(task); });
   // What one engine says of such a request does not hold for the workers of another.
   const bool of_one_only =
-      !known.exactness.engines_differ.empty() && has_several_engines(*job.model);
+      !known.exactness.engines_differ.empty() && engines_of(*job.model).size() > 1;
   if (!known.exactness.inexact.empty() || of_one_only) {
     record.tokens = TokenSource::Inexact;
     record.tokens_reason = known.exactness.inexact.empty()

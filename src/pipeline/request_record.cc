@@ -16,6 +16,22 @@ double milliseconds(RequestRecord::Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
+// Only of a stream can be told when its tokens came. Who was refused has been counted, and a client
+// that left or asked for nonsense says nothing of the fleet.
+void tell_slo(const RequestRecord& record) {
+  if (!record.trail.slo || !record.stream) return;
+  const auto now = RequestRecord::Clock::now();
+  if (record.error) {
+    if (record.error->info().fault == Fault::Engine) record.trail.slo->failed(now);
+    return;
+  }
+  if (!record.first_token) return;
+  std::optional<double> itl;
+  if (const auto decode = record.decode_duration())
+    itl = seconds(*decode) / static_cast<double>(record.events - 1);
+  record.trail.slo->served(seconds(*record.first_token - record.received), itl, now);
+}
+
 constexpr std::string_view kRequestsHelp =
     "Requests by model and outcome (ok, or the error's code).";
 
@@ -185,6 +201,11 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   const auto decode = record.decode_duration();
   if (decode_wait) metrics.decode_wait_time.observe(seconds(*decode_wait));
   if (decode) metrics.decode_time.observe(seconds(*decode));
+  tell_slo(record);
+  if (record.trail.pool && record.trail.decode.sent && record.first_token) {
+    const auto now = RequestRecord::Clock::now();
+    record.trail.pool->work().decoded(seconds(now - *record.trail.decode.sent), now);
+  }
   if (record.usage) {
     metrics.prompt_tokens.add(
         static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.usage->prompt_tokens)));

@@ -5,6 +5,8 @@
 #include "routing/pace.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 namespace baton::routing {
 
@@ -23,16 +25,22 @@ struct RankFacts {
   PrefillSpeed speed;
   double transfer_seconds = 0;  // from there to where it is decoded
   double preference = 1;        // as Constraints::preference gives it
+  std::int64_t requests = 0;    // that run there
+  bool decodes = false;         // it also decodes them, so that a prompt holds up all of them
+  PrefillSpeed usual = {};      // of its kind; looked at where forecasts are not trusted
 };
 
 // When the first token is expected, and what the choice costs others. In seconds; lower is better.
-// `wait`, `compute`, `transfer` and `waste` are added up, and `total` is that times `preference`.
+// `wait`, `compute`, `transfer`, `stall` and `waste` are added up, and `total` is that times `preference`.
+// `trust`: what part of wait and compute is forecast; the rest follows from load, see wait_by_load().
 struct Forecast {
   double wait = 0;
   double compute = 0;
   double transfer = 0;
+  double stall = 0;
   double waste = 0;
   double preference = 1;
+  double trust = 1;
   double total = 0;
 };
 
@@ -40,6 +48,11 @@ struct Forecast {
 // and a copy that takes the place of something else. Hence it weighs more than a second of waiting:
 // so many more.
 inline constexpr double kWasteWeight = 4;
+
+// A worker that decodes as well makes no token, or makes it later, while it computes a prompt: a second for
+// each request that runs there. They have begun to answer, so such a second weighs less than one before
+// the first token.
+inline constexpr double kStallWeight = 0.1;
 
 // How long a copy in a cache is of use; from which share of the time of those who have it on one more
 // is no waste at all; and how much of its computation those who come after may pay for. Not all: where
@@ -57,17 +70,36 @@ inline constexpr double kMostPaid = 0.98;
 // beginning; `holders`: how many ranks have it.
 double copy_share(double per_second, double holder_seconds, double holders);
 
-inline Forecast forecast(const PromptFacts& prompt, const RankFacts& rank) {
+// Where forecasts have missed: all ranks are taken for equally fast, and each request that runs for
+// as much work as this prompt. So the rank with the fewest requests is the best one.
+inline double wait_by_load(const RankFacts& rank, double tokens) {
+  return static_cast<double>(rank.requests) * rank.usual.seconds(tokens);
+}
+
+// `trust`: see ForecastError.
+inline Forecast forecast(const PromptFacts& prompt, const RankFacts& rank, double trust = 1) {
   const double cached = std::min(rank.cached_tokens, prompt.tokens);
   const double wasted = std::max(0.0, std::min(prompt.best_cached, prompt.tokens) - cached);
   Forecast terms{.wait = std::max(0.0, rank.queue_seconds),
                  .compute = rank.joins_step ? rank.speed.seconds_of(prompt.tokens - cached)
                                             : rank.speed.seconds(prompt.tokens - cached),
                  .transfer = rank.transfer_seconds,
+                 .stall = 0,
                  .waste = kWasteWeight * rank.speed.seconds_per_token * wasted * prompt.copy_share,
                  .preference = rank.preference,
+                 .trust = trust,
                  .total = 0};
-  terms.total = (terms.wait + terms.compute + terms.transfer + terms.waste) * terms.preference;
+  if (trust < 1) {
+    const double new_tokens = prompt.tokens - cached;
+    terms.wait = std::lerp(wait_by_load(rank, prompt.tokens), terms.wait, trust);
+    terms.compute = std::lerp(rank.usual.seconds(new_tokens), terms.compute, trust);
+    terms.waste =
+        std::lerp(kWasteWeight * rank.usual.seconds_per_token * wasted * prompt.copy_share,
+                  terms.waste, trust);
+  }
+  if (rank.decodes) terms.stall = kStallWeight * static_cast<double>(rank.requests) * terms.compute;
+  terms.total =
+      (terms.wait + terms.compute + terms.transfer + terms.stall + terms.waste) * terms.preference;
   return terms;
 }
 
@@ -80,10 +112,12 @@ inline constexpr double kAheadSeconds = 0.05;
 inline constexpr double kAheadSteps = 8;
 
 // Whether a rank takes one more prompt now. `queue_seconds`: until all it has is computed;
-// `queue_tokens`: of prompts that it has not answered; `step_tokens`: it computes at most in one step.
+// `queue_tokens`: of prompts that it has not answered; `step_tokens`: it computes at most in one step;
+// `trust`: see ForecastError.
 inline bool has_room(double queue_seconds, double queue_tokens, double step_tokens,
-                     const PrefillSpeed& speed) {
-  if (queue_seconds < kAheadSeconds) return true;
+                     const PrefillSpeed& speed, double trust = 1) {
+  // What is not known to wait is not held back.
+  if (queue_seconds * trust < kAheadSeconds) return true;
   const double shared = std::max(kAheadSeconds, kAheadSteps * speed.seconds_per_step);
   return queue_tokens < step_tokens && speed.seconds_of(queue_tokens) < shared;
 }

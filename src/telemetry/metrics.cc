@@ -77,6 +77,12 @@ void append_series(fmt::memory_buffer& out, std::string_view name, const Labels&
 }
 
 void append_series(fmt::memory_buffer& out, std::string_view name, const Labels& labels,
+                   const Share& share) {
+  append_name(out, name, "", labels);
+  append_value(out, number(share.value()));
+}
+
+void append_series(fmt::memory_buffer& out, std::string_view name, const Labels& labels,
                    const Histogram& histogram) {
   const Histogram::Snapshot snapshot = histogram.snapshot();
   for (std::size_t i = 0; i < snapshot.cumulative.size(); ++i) {
@@ -96,6 +102,8 @@ template <>
 constexpr std::string_view kType<Counter> = "counter";
 template <>
 constexpr std::string_view kType<Gauge> = "gauge";
+template <>
+constexpr std::string_view kType<Share> = "gauge";
 template <>
 constexpr std::string_view kType<Histogram> = "histogram";
 
@@ -163,8 +171,8 @@ std::span<const double> duration_bounds() { return kDurationBounds; }
 struct Registry::Family {
   struct Series {
     Labels labels;
-    std::variant<std::unique_ptr<Counter>, std::unique_ptr<Gauge>, std::unique_ptr<Histogram>,
-                 const Counter*>
+    std::variant<std::unique_ptr<Counter>, std::unique_ptr<Gauge>, std::unique_ptr<Share>,
+                 std::unique_ptr<Histogram>, const Counter*>
         metric;
   };
 
@@ -219,6 +227,10 @@ void Registry::counter(std::string_view name, std::string_view help, const Count
 
 Gauge& Registry::gauge(std::string_view name, std::string_view help, Labels labels) {
   return series<Gauge>(name, help, std::move(labels));
+}
+
+Share& Registry::share(std::string_view name, std::string_view help, Labels labels) {
+  return series<Share>(name, help, std::move(labels));
 }
 
 Histogram& Registry::histogram(std::string_view name, std::string_view help, Labels labels,

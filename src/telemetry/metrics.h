@@ -48,6 +48,16 @@ class Gauge {
   std::atomic<std::int64_t> value_{0};
 };
 
+// A gauge from 0 to 1.
+class Share {
+ public:
+  void set(double share) { value_.store(share, std::memory_order_relaxed); }
+  double value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<double> value_{0};
+};
+
 class Histogram {
  public:
   // Upper bounds in seconds (or whatever unit the name says), ascending, without +Inf.
@@ -74,7 +84,7 @@ std::span<const double> duration_bounds();
 
 // Role. Owns every metric and writes them in Prometheus' text format.
 // Confinement. Any thread; creating a metric takes a lock, using one does not.
-// Lifetime. Owned by App; references it hands out live as long as it does.
+// Lifetime. Owned by app::Services; references it hands out live as long as it does.
 // Invariants. Same name and labels → same metric; one name has one type and one help text (a second
 //   one is a mistake in our code and throws std::logic_error).
 class Registry {
@@ -85,6 +95,7 @@ class Registry {
   // One that belongs to somebody who outlives the registry, and counts there.
   void counter(std::string_view name, std::string_view help, const Counter& counted);
   Gauge& gauge(std::string_view name, std::string_view help, Labels labels = {});
+  Share& share(std::string_view name, std::string_view help, Labels labels = {});
   Histogram& histogram(std::string_view name, std::string_view help, Labels labels = {},
                        std::span<const double> bounds = duration_bounds());
   // A gauge whose series come and go: `collect` tells at each render what there is then. It must

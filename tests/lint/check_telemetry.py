@@ -11,8 +11,8 @@ import tree
 METRICS_PAGE = Path("docs/metrics.md")
 LOGS_PAGE = Path("docs/logging.md")
 
-# A collected metric is a gauge whose series are told at each scrape, by the function that follows.
-METRIC = re.compile(r'\b(counter|gauge|histogram|collect)\(\s*"(baton_\w+)"')
+# A share is a gauge. A collected metric is one whose series are told at each scrape, by the function that follows.
+METRIC = re.compile(r'\b(counter|gauge|share|histogram|collect)\(\s*"(baton_\w+)"')
 LOG_CALL = re.compile(r'\blog_?(?:\.|->)(debug|info|warning|error)\(\s*"(\w+)",(.*?)\);', re.DOTALL)
 # The level is decided at run time: every Level named before the event.
 LOG_WRITE = re.compile(r'\blog_?(?:\.|->)write\(\s*([^"]*?),\s*"(\w+)",(.*?)\);', re.DOTALL)
@@ -43,7 +43,7 @@ def written_metrics(root: Path) -> Entries:
         for match, end in zip(matches, ends):
             collected = match[1] == "collect"
             statement = text[match.end() : end].split("\n}\n" if collected else ";")[0]
-            kind = "gauge" if collected else match[1]
+            kind = "gauge" if match[1] in ("collect", "share") else match[1]
             found[match[2]] = (kind, frozenset(NAMED.findall(statement)))
     return found
 

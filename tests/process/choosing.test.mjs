@@ -151,10 +151,10 @@ scenario('whoever does not want to wait is told so, whoever leaves is gone', asy
   await fleet.settle();
 });
 
-scenario('a stampede on one cold prompt is computed once', async (s) => {
+for (const stepMs of [0.5, 100]) scenario(`a stampede on one cold prompt is computed once, in steps of ${stepMs} ms and more`, async (s) => {
   const fleet = await Fleet.start(s, {
     counts: { prefill: 2, decode: 1 },
-    sim: { prefillTokensPerSecond: 4000 },
+    sim: { prefillTokensPerSecond: 4000, decodeMs: stepMs },
     model: { policy: 'ttft' },
   });
   // It learns first how fast its workers are.

@@ -208,7 +208,11 @@ scenario('baton workers shows and changes them', async (s) => {
     checkExact(await ask(router, chat('Hello', streamed)), chat('Hello', streamed));
   });
   await s.step('the table, where the environment says which router', async () => {
-    await until('both are known', async () => (await workers(router, '?state=ready')).length === 2);
+    // Whether a worker tells of its cache is found out after it is ready.
+    await until('both are known', async () => {
+      const ready = await workers(router, '?state=ready');
+      return ready.length === 2 && ready.every(({ kv_cache }) => kv_cache?.source === 'decisions');
+    });
     const { stdout } = await batonWorkers(s, [], { env: { BATON_ADMIN: router.admin } });
     const [head, first, second, , sum] = stdout.split('\n');
     assert.match(head, /^MODEL +NAMESPACE +ROLE +NO +WORKER +ENGINE +STATE +IN FLIGHT +LAST SUCCESS +CACHE/);

@@ -49,6 +49,17 @@ TEST(Denial, ATooLongWaitIsToldInMilliseconds) {
             R"({"policy_class":"a","limit_kind":"wait_ms","current":4500,"limit":3000})");
 }
 
+TEST(Denial, WhoWouldMissItsObjectiveIsToldByHowMuch) {
+  const Denial denial = too_late("a", 1.25, 0.3, seconds(5));
+  EXPECT_EQ(denial.why, Turned::Late);
+  EXPECT_EQ(denial.error.code(), Errc::SloUnattainable);
+  EXPECT_EQ(denial.error.http_status(), 503);
+  EXPECT_EQ(denial.error.retry_after(), seconds(5));
+  EXPECT_THAT(denial.error.message(), AllOf(HasSubstr("1.25 s after"), HasSubstr("0.30 s")));
+  EXPECT_EQ(denial.error.figures(),
+            R"({"policy_class":"a","limit_kind":"slo_ttft_ms","current":1250,"limit":300})");
+}
+
 TEST(Denial, WhoMayNotWaitAndWhoHasWaitedAreToldToComeAgain) {
   EXPECT_EQ(busy("a", seconds(2)).error.code(), Errc::WorkersBusy);
   EXPECT_EQ(busy("a", seconds(2)).error.retry_after(), seconds(2));

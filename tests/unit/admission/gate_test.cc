@@ -500,6 +500,97 @@ TEST_F(GateTest, WhatWaitsCountsBySecondsAndNotByTokens) {
   poll();
 }
 
+// A request with an objective: its first token is due in `left`, and comes `after` its booking.
+Request due_in(milliseconds left, milliseconds after, bool queue_late = false) {
+  Request made;
+  made.compute_seconds = std::chrono::duration<double>(after).count();
+  const Clock::time_point now = Clock::now();
+  made.due = Due{.received = now,
+                 .by = now + left - after,
+                 .after = after,
+                 .objective = left,
+                 .queue_late = queue_late};
+  return made;
+}
+
+TEST_F(GateTest, WhoWouldBeLateIsRefusedAtOnce) {
+  open();
+  come(due_in(seconds(60), seconds(20)), "first");
+  come(due_in(seconds(60), seconds(20)), "second");
+  // 40 s of work wait, for one worker.
+  const Visit& late = come(due_in(seconds(59), seconds(20)), "late");
+  ASSERT_EQ(why(late), Errc::SloUnattainable);
+  EXPECT_TRUE(late.outcome->error().retry_after());
+  EXPECT_THAT(registry.render(),
+              HasSubstr(R"(baton_queue_refused_total{model="m",reason="slo"} 1)"));
+  Request two_workers = due_in(seconds(59), seconds(20));
+  two_workers.workers = 2;
+  EXPECT_FALSE(come(two_workers, "in time").outcome);
+  EXPECT_FALSE(come("without objective").outcome);
+  now_free("w", 4);
+  EXPECT_EQ(served.size(), 4U);
+  EXPECT_EQ(gate->waiting(), 0U);
+}
+
+TEST_F(GateTest, WhoFindsAWorkerIsNotRefusedForWhatWaits) {
+  open();
+  come(pinned("other"));
+  free["w"] = 1;
+  // Somebody waits, so it queues up; but only one whose worker is busy is before it.
+  const Visit& visit = come(due_in(seconds(6), seconds(5)), "a");
+  EXPECT_TRUE(visit.outcome && *visit.outcome);
+  now_free("other");
+}
+
+TEST_F(GateTest, WhoseTurnDoesNotComeInTimeIsRefusedThen) {
+  open();
+  const Visit& visit = come(due_in(milliseconds(30), milliseconds(5)), "a");
+  EXPECT_FALSE(visit.outcome);
+  run_until([&] { return visit.outcome.has_value(); });
+  EXPECT_EQ(why(visit), Errc::SloUnattainable);
+  EXPECT_EQ(gate->waiting(), 0U);
+}
+
+TEST_F(GateTest, WhoIsLateAndMayWaitIsServedAfterAllOthers) {
+  open();
+  const Visit& late = come(due_in(milliseconds(10), milliseconds(5), true), "late");
+  const Clock::time_point over = Clock::now() + milliseconds(20);
+  run_until([&] { return Clock::now() > over; });
+  come("other");
+  come(due_in(seconds(60), milliseconds(5)), "in time");
+  // It foresees at once that it would be late.
+  Request heavy = due_in(milliseconds(5), milliseconds(5), true);
+  come(heavy, "late at once");
+  EXPECT_FALSE(late.outcome);
+  now_free("w", 1);
+  now_free("w", 1);
+  EXPECT_THAT(served, ElementsAre("other", "in time"));
+  now_free("w", 2);
+  EXPECT_THAT(served, ElementsAre("other", "in time", "late", "late at once"));
+}
+
+TEST_F(GateTest, WhatNobodyCouldServeInTimeWaitsBehindAllOthers) {
+  open();
+  Request hopeless;
+  hopeless.behind = true;
+  come(hopeless, "hopeless");
+  come("other");
+  now_free("w");
+  EXPECT_THAT(served, ElementsAre("other"));
+  now_free("w");
+  EXPECT_THAT(served, ElementsAre("other", "hopeless"));
+}
+
+TEST_F(GateTest, WhoSaysHowLongItWaitsHasNoObjective) {
+  open();
+  Request own = due_in(milliseconds(1), milliseconds(5));
+  own.patience = Patience::without_end();
+  const Visit& visit = come(own, "own");
+  EXPECT_FALSE(visit.outcome);
+  now_free("w");
+  EXPECT_TRUE(visit.outcome && *visit.outcome);
+}
+
 // One that waits for another request, and one that finds no room for that.
 TEST_F(GateTest, WhoFollowsHoldsUpNobodyAndOvertakesNobody) {
   config::QueueClass limited = queue_class("limited");

@@ -110,15 +110,32 @@ TEST(Explanation, ShowsEachTermAndMarksTheChosenOneFirst) {
 TEST(Explanation, ShowsForecastsInSeconds) {
   Json one = candidate("w1", 64, 0.75);
   one["cost"] = nullptr;
-  one["forecast"] = {{"wait", 0.5},  {"compute", 0.0625}, {"transfer", 0},
-                     {"waste", 0.2}, {"preference", 1},   {"total", 0.7625}};
+  one["forecast"] = {{"wait", 0.5},  {"compute", 0.0625}, {"transfer", 0},  {"stall", 0.125},
+                     {"waste", 0.2}, {"preference", 1},   {"total", 0.8875}};
   Json taken = choice({one});
   taken["policy"] = "ttft";
   const Json json = decided({taken});
-  EXPECT_THAT(line_of(json, "w1"),
-              testing::MatchesRegex(R"(\* +w1 +64 +36 +48 +7 +1 +0\.5 +0\.0625 +0 +0\.2 +0\.75)"));
+  EXPECT_THAT(
+      line_of(json, "w1"),
+      testing::MatchesRegex(R"(\* +w1 +64 +36 +48 +7 +1 +0\.5 +0\.0625 +0 +0\.125 +0\.2 +0\.75)"));
   EXPECT_THAT(text_of(json), AllOf(HasSubstr("WASTE  FORECAST"),
                                    HasSubstr("FORECAST is in seconds"), Not(HasSubstr("COST is"))));
+}
+
+TEST(Explanation, SaysWhereLoadDecidesBesideForecasts) {
+  const auto text_with = [](const Json& trust) {
+    Json one = candidate("w1", 64, 0.75);
+    one["cost"] = nullptr;
+    one["forecast"] = {{"wait", 0.5},  {"compute", 0.0625}, {"transfer", 0},
+                       {"waste", 0.2}, {"preference", 1},   {"total", 0.7625}};
+    if (!trust.is_null()) one["forecast"]["trust"] = trust;
+    Json taken = choice({one});
+    taken["policy"] = "ttft";
+    return text_of(decided({taken}));
+  };
+  EXPECT_THAT(text_with(0.25), HasSubstr("75 % of WAIT and COMPUTE follow from load"));
+  EXPECT_THAT(text_with(1), Not(HasSubstr("follow from load")));
+  EXPECT_THAT(text_with(nullptr), Not(HasSubstr("follow from load"))) << "of an older router";
 }
 
 TEST(Explanation, SaysWhyOthersWereNotTaken) {

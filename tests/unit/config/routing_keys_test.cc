@@ -29,6 +29,36 @@ TEST(RoutingKeys, DefaultsAreThoseOfTheReference) {
   EXPECT_TRUE(routing.queue.classes.empty());
 }
 
+TEST(RoutingKeys, ObjectivesAreRead) {
+  using std::chrono::milliseconds;
+  const Routing routing = routing_of(
+      "slo: {ttft: 1s, itl: 40ms}\n    queue: {classes: [{name: a}, "
+      "{name: b, slo: {itl: 30ms, when_late: queue}}]}");
+  EXPECT_EQ(routing.slo,
+            (Slo{.ttft = milliseconds(1000), .itl = milliseconds(40), .queue_late = false}));
+  EXPECT_EQ(routing.queue.classes.at(0).slo, std::nullopt);
+  EXPECT_EQ(routing.queue.classes.at(1).slo,
+            (Slo{.ttft = {}, .itl = milliseconds(30), .queue_late = true}));
+  EXPECT_EQ(routing.least_itl(), milliseconds(30));
+  EXPECT_EQ(Routing{}.least_itl(), milliseconds(0));
+  EXPECT_THAT(refused(model_with_key("slo: {when_late: queue}")),
+              says("baton.yaml:3: models[0].slo", "promises nothing"));
+  EXPECT_THAT(refused(model_with_key("slo: {ttft: 1s, when_late: drop}")),
+              says("baton.yaml:3: models[0].slo.when_late", "refuse, queue"));
+  EXPECT_THAT(refused(model_with_key("slo: {ttft: 0s}")),
+              says("baton.yaml:3: models[0].slo.ttft", ""));
+}
+
+TEST(RoutingKeys, ATimeToFirstTokenNeedsSomebodyWhoWaits) {
+  const auto with_policy = [](std::string_view more) {
+    return fmt::format("models:\n  - name: demo\n    policy: kv\n    slo: {{ttft: 1s}}\n    {}\n",
+                       more);
+  };
+  EXPECT_THAT(refused(with_policy("")), says("baton.yaml:4: models[0].slo", "policy: ttft"));
+  EXPECT_TRUE(accepted(with_policy("queue: {busy_threshold: 4}")).models.at(0).routing.slo);
+  EXPECT_TRUE(accepted(with_policy("prefill_policy: ttft")).models.at(0).routing.slo);
+}
+
 TEST(RoutingKeys, CostsAreRead) {
   const Cost cost = routing_of(
                         "cost: {overlap_score_credit: 0.5, overlap_score_credit_decay: 1, "

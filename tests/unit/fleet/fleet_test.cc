@@ -90,6 +90,24 @@ TEST_F(FleetTest, CountsWhatRunsOnEachWorker) {
                                  "role=\"decode\"} 1"));
 }
 
+TEST_F(FleetTest, TellsTheBatchLimitsThatHold) {
+  add_model("m", {worker(1, Role::Decode), worker(2, Role::Decode)}).routing.slo =
+      config::Slo{.ttft = {}, .itl = std::chrono::milliseconds(10)};
+  add_model("n", {worker(3, Role::Decode)});
+  const Time now = Clock::now();
+  for (const char* const limited : {"127.0.0.1:1", "127.0.0.1:3"}) {
+    for (int i = 1; i <= 8; ++i) {
+      worker_called(limited).batch_limit(0).observe(6, 0.01001, 0.01,
+                                                    now + i * std::chrono::milliseconds(100));
+    }
+  }
+  const std::string text = metrics.render();
+  EXPECT_THAT(text, testing::HasSubstr("baton_worker_batch_limit{model=\"m\","
+                                       "worker=\"127.0.0.1:1\",role=\"decode\"} 5\n"));
+  EXPECT_EQ(occurrences(text, "baton_worker_batch_limit{"), 1U);
+  EXPECT_EQ(workers(Role::Decode).free_places(), std::nullopt);
+}
+
 // Workers that come, go and come back.
 
 struct ChangingFleet : FleetTest {

@@ -25,6 +25,21 @@ TEST_F(ModelTest, SortsWorkersByRole) {
   EXPECT_EQ(workers(Role::Decode).members()->workers[1]->authority(), "127.0.0.1:3");
 }
 
+TEST_F(ModelTest, TellsTheEnginesOfItsWorkers) {
+  model::WorkerSpec other = worker(2, Role::Decode);
+  other.engine = model::Engine::Sglang;
+  model::WorkerSpec elsewhere = worker(3, Role::Decode);
+  elsewhere.engine = model::Engine::Trtllm;
+  elsewhere.name_space = "elsewhere";
+  add_model("m", {worker(1, Role::Prefill), other, elsewhere});
+  EXPECT_EQ(model().engines({Role::Prefill}), model::EngineSet{model::Engine::Vllm});
+  EXPECT_EQ(model().engines({Role::Decode}),
+            (model::EngineSet{model::Engine::Sglang, model::Engine::Trtllm}));
+  EXPECT_TRUE(model().engines({Role::Aggregated}).empty());
+  model().remove(*model().find_worker("127.0.0.1:1"));
+  EXPECT_TRUE(model().engines({Role::Prefill}).empty());
+}
+
 TEST_F(ModelTest, TellsItsOptions) {
   config::Model& options = add_model("m", {worker(1, Role::Decode)});
   options.disaggregation = Disaggregation::Required;

@@ -375,6 +375,26 @@ TEST_F(HotBeginningTest, WhoHasToWaitCountsOnceHoweverOftenItIsTried) {
   EXPECT_GE(waste(1), less);  // time goes on, and nothing else
 }
 
+// Prompts with the same beginning share the steps in which their ends are computed.
+TEST_F(HotBeginningTest, WhatOnlyTakesTheFloorOfAStepPressesNobody) {
+  for (const char* const name : {"a", "b"}) {
+    routing::Pace& pace = set->find(name)->pace(0);
+    Time now = Clock::now();
+    for (int i = 0; i < 100; ++i) {
+      const int tokens = i % 2 == 0 ? 100 : 10'000;
+      pace.sent(now);
+      now += std::chrono::milliseconds(40) + std::chrono::microseconds(tokens * 10);
+      pace.computed(now, static_cast<std::uint64_t>(tokens));
+    }
+  }
+  Wish holder = wish(1);
+  holder.pin = routing::Pin{"a", {}};
+  std::vector<Booking> stampede;
+  for (int i = 0; i < 8; ++i) stampede.push_back(book(holder));
+  const double of_one_who_comes_alone = waste(2);
+  EXPECT_GT(waste(1), 0.7 * of_one_who_comes_alone);
+}
+
 TEST_F(HotBeginningTest, SpreadsBeforeOthersDo) {
   // How many go to the one that has their beginning before the other one is better.
   const auto until_it_spreads = [this](bool alike) {

@@ -4,8 +4,12 @@
 
 #include "unit/fleet/fleet_fixture.h"
 
+#include <chrono>
 #include <map>
+#include <memory>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace baton::fleet {
 namespace {
@@ -22,8 +26,9 @@ constexpr Policy kPolicies[] = {Policy::RoundRobin, Policy::Random, Policy::Powe
 
 // Decode workers a, b, c, … with the ports 1, 2, 3, …
 struct Workers {
-  explicit Workers(Policy policy = Policy::RoundRobin, Role role = Role::Decode)
-      : role_(role), set(role, policy) {}
+  explicit Workers(Policy policy = Policy::RoundRobin, Role role = Role::Decode,
+                   std::chrono::milliseconds itl = {}, std::shared_ptr<LoadBell> bell = {})
+      : role_(role), set(role, policy, {}, std::move(bell), {}, itl) {}
 
   Worker& add(std::uint32_t ranks = 1, std::vector<std::string> taints = {},
               model::HandoffMode mode = model::HandoffMode::NixlPull) {
@@ -578,6 +583,232 @@ TEST(Peek, TellsWhatDecided) {
   EXPECT_EQ(told.policy, Policy::LeastLoaded);
   a.unreachable(Failure::Unreachable, "gone");
   EXPECT_EQ(workers.set.peek(wish, no_dice)->by, Choice::By::Policy);
+}
+
+// Batches that are bounded by an objective for the time between tokens.
+
+constexpr std::chrono::milliseconds kItl{40};
+
+// The streams of a rank have shown that one request more than so many is too many.
+void limit_to(const Worker& worker, std::int64_t most, std::uint32_t rank = 0) {
+  routing::BatchLimit& limit = worker.batch_limit(rank);
+  const Time now = Clock::now();
+  for (int i = 1; i <= 8; ++i) {
+    limit.observe(static_cast<double>(most + 1), 0.01001, 0.01,
+                  now + i * std::chrono::milliseconds(100));
+  }
+  ASSERT_EQ(limit.most(), most);
+}
+
+Wish part(Part what) {
+  Wish wish;
+  wish.part = what;
+  return wish;
+}
+
+// Whoever would cross no line waits for a place only.
+Wish waiting() {
+  Wish wish;
+  wish.busy = BusyLine{.tokens = 1'000'000'000, .share = {}};
+  return wish;
+}
+
+constexpr Policy kAllPolicies[] = {Policy::RoundRobin,  Policy::Random, Policy::PowerOfTwo,
+                                   Policy::LeastLoaded, Policy::Kv,     Policy::LoadAware,
+                                   Policy::Ttft};
+
+TEST(FullWorkers, ArePassedOverWhereOthersHavePlaces) {
+  for (const Policy policy : kAllPolicies) {
+    for (const Part what : {Part::Decode, Part::Both}) {
+      Workers workers(policy, Role::Decode, kItl);
+      limit_to(workers.add(), 1);
+      limit_to(workers.add(), 20);
+      workers.add();
+      std::vector<Booking> running;
+      for (const char* name : {"a", "b", "b", "c", "c"}) running.emplace_back(workers.named(name));
+      for (int i = 0; i < 50; ++i)
+        EXPECT_NE(workers.booked(part(what)), "a") << model::to_string(policy);
+      running.erase(running.begin());
+      std::map<std::string, int> counts;
+      for (int i = 0; i < 100; ++i) ++counts[workers.booked(part(what))];
+      EXPECT_GT(counts["a"], 0) << "it has a place again, " << model::to_string(policy);
+    }
+  }
+}
+
+TEST(FullWorkers, ArePassedOverRankByRank) {
+  Workers workers(Policy::RoundRobin, Role::Decode, kItl);
+  limit_to(workers.add(2), 1, 1);
+  const Booking running(workers.named("a"), 1);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(workers.booked(part(Part::Decode)), "a0");
+}
+
+TEST(FullWorkers, GetADecodeLegWhereAllAreFull) {
+  for (const Policy policy : kAllPolicies) {
+    Workers workers(policy, Role::Decode, kItl);
+    std::vector<Booking> running;
+    for (const char* name : {"a", "b"}) {
+      limit_to(workers.add(), 1);
+      running.emplace_back(workers.named(name));
+    }
+    std::map<std::string, int> counts;
+    for (int i = 0; i < 100; ++i) ++counts[workers.booked(part(Part::Decode))];
+    EXPECT_EQ(counts["a"] + counts["b"], 100) << model::to_string(policy);
+    if (policy == Policy::RoundRobin) EXPECT_EQ(counts["a"], 50) << "their turns go on";
+  }
+}
+
+TEST(FullWorkers, AreWaitedForByWhoeverMayWaitAndHasNotBegun) {
+  for (const Policy policy : kAllPolicies) {
+    Workers workers(policy, Role::Aggregated, kItl);
+    std::vector<Booking> running;
+    for (const char* name : {"a", "b"}) {
+      limit_to(workers.add(), 1);
+      running.emplace_back(workers.named(name));
+    }
+    const auto refused = workers.set.book(waiting(), no_dice);
+    ASSERT_FALSE(refused) << model::to_string(policy);
+    EXPECT_EQ(refused.error().code(), Errc::WorkersBusy);
+    EXPECT_TRUE(workers.set.book({}, no_dice)) << "nobody else waits";
+    Wish pinned = waiting();
+    pinned.pin = Pin{"a", {}};
+    EXPECT_THAT(workers.set.book(pinned, no_dice).error(), is_error(Errc::WorkersBusy, "busy"));
+    pinned.busy.reset();
+    EXPECT_TRUE(workers.set.book(pinned, no_dice));
+    Wish decode = waiting();
+    decode.part = Part::Decode;
+    EXPECT_TRUE(workers.set.book(decode, no_dice)) << "a hand-off under way is not given up";
+    running.pop_back();
+    EXPECT_EQ(workers.booked(waiting()), "b");
+  }
+}
+
+TEST(FullWorkers, AreWaitedForAlsoWhereRequestsOnlyBindLate) {
+  Workers workers(Policy::Ttft, Role::Aggregated, kItl);
+  limit_to(workers.add(), 1);
+  workers.named("a")->answered();
+  Wish wish;
+  wish.busy = BusyLine{.tokens = {}, .share = {}, .late = true};
+  EXPECT_EQ(workers.booked(wish), "a");
+  const Booking running(workers.named("a"));
+  const auto refused = workers.set.book(wish, no_dice);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::WorkersBusy);
+}
+
+TEST(FullWorkers, AreNoneWithoutAnObjectiveAndNoneForAPrefill) {
+  for (const auto itl : {std::chrono::milliseconds(0), kItl}) {
+    Workers workers(Policy::RoundRobin, Role::Aggregated, itl);
+    limit_to(workers.add(), 1);
+    workers.add();
+    const Booking running(workers.named("a"));
+    Wish wish = waiting();
+    if (itl > std::chrono::milliseconds(0)) wish.part = Part::Prefill;
+    EXPECT_EQ(workers.booked(wish) + workers.booked(wish) + workers.booked(wish), "aba");
+  }
+}
+
+TEST(FullWorkers, ArePassedOverWhateverIsPreferred) {
+  for (const Policy policy : kPolicies) {
+    Workers workers(policy, Role::Decode, kItl);
+    limit_to(workers.add(1, {"near"}), 1);
+    workers.add();
+    const Booking running(workers.named("a"));
+    Wish wish = part(Part::Decode);
+    wish.constraints.preferred = {{"near", 1}};
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(workers.booked(wish), "b") << model::to_string(policy);
+    // One that may not have the request does not matter.
+    wish.excluded = {{2}};
+    EXPECT_EQ(workers.booked(wish), "a") << model::to_string(policy);
+  }
+}
+
+TEST(FullWorkers, LoseTheirSessionsToOthersWithPlaces) {
+  for (const Policy policy : {Policy::RoundRobin, Policy::Kv}) {
+    Workers workers(policy, Role::Aggregated, kItl);
+    limit_to(workers.add(), 1);
+    limit_to(workers.add(), 1);
+    const Booking running(workers.named("a"));
+    Wish session;
+    session.affinity = Seat{{1}, {}};
+    EXPECT_EQ(workers.booked(session), "b") << model::to_string(policy);
+    Wish decode = session;
+    decode.part = Part::Decode;
+    EXPECT_EQ(workers.booked(decode), "a") << model::to_string(policy);
+    const Booking other(workers.named("b"));
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(workers.booked(session), "a") << "where all are full, it stays with its cache";
+    session.busy = waiting().busy;
+    EXPECT_FALSE(workers.set.book(session, no_dice));
+  }
+}
+
+TEST(FullWorkers, AreToldOf) {
+  Workers workers(Policy::RoundRobin, Role::Decode, kItl);
+  limit_to(workers.add(), 1);
+  workers.add();
+  const Booking running(workers.named("a"));
+  const auto choice = workers.set.peek(part(Part::Decode), no_dice);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->picked, 1U);
+  EXPECT_THAT(choice->candidates[0].why_not, HasSubstr("too late"));
+}
+
+TEST(FreePlaces, AreThoseOfAllWorkersThatAreThere) {
+  Workers workers(Policy::RoundRobin, Role::Decode, kItl);
+  EXPECT_EQ(workers.set.free_places(), std::nullopt) << "nobody is there";
+  limit_to(workers.add(), 3);
+  EXPECT_EQ(workers.set.free_places(), 3);
+  Worker& other = workers.add(2);
+  EXPECT_EQ(workers.set.free_places(), std::nullopt) << "who knows";
+  limit_to(other, 1, 0);
+  EXPECT_EQ(workers.set.free_places(), std::nullopt);
+  limit_to(other, 2, 1);
+  EXPECT_EQ(workers.set.free_places(), 6);
+  std::vector<Booking> running;
+  for (int i = 0; i < 3; ++i) running.emplace_back(workers.named("b"), 0U);
+  EXPECT_EQ(workers.set.free_places(), 5) << "more than full is full";
+  running.emplace_back(workers.named("a"));
+  EXPECT_EQ(workers.set.free_places(), 4);
+  other.unreachable(Failure::Unreachable, "gone");
+  EXPECT_EQ(workers.set.free_places(), 2);
+  workers.named("a")->set_draining(true);
+  EXPECT_EQ(workers.set.free_places(), std::nullopt);
+}
+
+TEST(FreePlaces, AreUnknownWithoutAnObjective) {
+  Workers workers;
+  limit_to(workers.add(), 3);
+  EXPECT_EQ(workers.set.free_places(), std::nullopt);
+}
+
+struct Counting : LoadListener {
+  void load_fell() override { ++rung; }
+  int rung = 0;
+};
+
+TEST(FreePlaces, AreRungForAtTheEndOfEachStreamUnderAnObjective) {
+  for (const auto itl : {std::chrono::milliseconds(0), kItl}) {
+    const bool bounded = itl > std::chrono::milliseconds(0);
+    const auto bell = std::make_shared<LoadBell>();
+    const auto listener = std::make_shared<Counting>();
+    Workers workers(Policy::RoundRobin, Role::Decode, itl, bell);
+    workers.add();
+    bell->add(listener);
+    for (const Part what : {Part::Decode, Part::Both, Part::Prefill}) {
+      auto booking = workers.set.book(part(what), no_dice);
+      ASSERT_TRUE(booking);
+      booking->prefill_completed();
+      listener->rung = 0;
+      *booking = Booking();
+      EXPECT_EQ(listener->rung, bounded && what != Part::Prefill ? 1 : 0);
+      auto of_no_use = workers.set.book(part(what), no_dice);
+      of_no_use->withdraw();
+      listener->rung = 0;
+      *of_no_use = Booking();
+      EXPECT_EQ(listener->rung, 0);
+    }
+  }
 }
 
 }  // namespace

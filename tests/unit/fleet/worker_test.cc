@@ -4,7 +4,9 @@
 
 #include "unit/fleet/fleet_fixture.h"
 
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace baton::fleet {
 namespace {
@@ -245,6 +247,39 @@ TEST(WorkerTransfer, IsLearnedFromHandoffs) {
     EXPECT_EQ(worker->transfers(0).seconds(1000, Clock::now()) > 0, i >= 5) << i;
     transfer.arrived();
   }
+}
+
+TEST(WorkerBatchLimit, IsLearnedFromTheStreamsOfBookings) {
+  for (const bool promised : {true, false}) {
+    const auto worker = make_worker(7, spec("h", 1));
+    std::vector<Booking> streams;
+    for (int i = 0; i < 4; ++i) {
+      Booking& one = streams.emplace_back(worker);
+      if (promised) one.watch_gaps(1ms);
+      one.produced(0);
+      one.produced(1);
+    }
+    EXPECT_EQ(worker->batch_limit(0).most(), routing::BatchLimit::kUnlimited);
+    // However late this thread comes, the tokens are as far apart as that or farther.
+    for (std::uint64_t sample = 1; sample <= 3; ++sample) {
+      std::this_thread::sleep_for(40ms);
+      for (Booking& one : streams) one.produced(1 + 16 * sample);
+    }
+    EXPECT_EQ(worker->batch_limit(0).most(), promised ? 2 : routing::BatchLimit::kUnlimited);
+  }
+}
+
+TEST(WorkerBatchLimit, GoesOnWithTheEngineAndIsForgottenAtTheEndsOfStreams) {
+  const auto before = make_worker(7, spec("h", 1));
+  const Time long_ago = Clock::now() - 1h;
+  for (int i = 1; i <= 8; ++i)
+    before->batch_limit(0).observe(3, 0.01001, 0.01, long_ago + i * 100ms);
+  const Worker after(*before, spec("h", 1));
+  EXPECT_EQ(after.batch_limit(0).most(), 2);
+  Booking whole(before);  // whose tokens nobody sees one by one
+  whole.watch_gaps(10ms);
+  whole = Booking();
+  EXPECT_GT(after.batch_limit(0).most(), 1000);
 }
 
 TEST_F(WorkerLoad, IsAddressedByHostAndPort) {

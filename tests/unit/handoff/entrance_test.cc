@@ -22,6 +22,7 @@ using admission::Attempted;
 using admission::Awaited;
 using admission::Chance;
 using admission::Tried;
+using namespace std::chrono_literals;
 
 constexpr const char* kUnlimitedRequest = R"({"model":"m","prompt":"p","stream":true})";
 
@@ -66,8 +67,8 @@ struct EntranceTest : HandoffFixture {
   Entrance::Clock::time_point now = Entrance::Clock::now();
 
   std::shared_ptr<PoolGate> gate(const Selection& selection) {
-    return PoolGate::of(*selection.pool(), options.routing.queue,
-                        selection.first_workers().policy(), "m", io.get_executor(), metrics);
+    return PoolGate::of(*selection.pool(), options.routing, selection.first_workers().policy(), "m",
+                        io.get_executor(), metrics);
   }
   std::unique_ptr<Visitor> visitor(const std::string& id = "id-1", std::uint64_t tokens = 4096) {
     Job wanted = job(engine::Api::Completions, kUnlimitedRequest);
@@ -268,6 +269,49 @@ TEST_F(EntranceTest, ForeseesThatItWaitsForItsBestWorker) {
   const Tried tried = second->attempt();
   EXPECT_EQ(tried.what, Attempted::Busy);
   EXPECT_EQ(tried.awaits.what, std::to_string(waits->worker->id().value) + "/0");
+}
+
+// What its one worker has shown, and when its first token is due.
+struct DueTest : EntranceTest {
+  void serve_one() {
+    options.routing.slo = config::Slo{.ttft = 1s};
+    const model::Endpoint endpoint{"10.0.0.1", 80};
+    serve({spec(Engine::Vllm, Role::Aggregated, endpoint)});
+    routing::Pace& pace = worker(endpoint).pace(0);
+    auto sent = fleet::Clock::now() - 1s;
+    for (int i = 0; i < 50; ++i, sent += 10ms) {
+      pace.sent(sent);
+      pace.computed(sent + 8ms, 1000);
+    }
+    speed = pace.speed(fleet::Clock::now());
+  }
+  void expect_ahead(double ahead) {
+    const auto one = visitor("id-1", kTokens);
+    const admission::Request request = one->entrance.request();
+    ASSERT_TRUE(request.due);
+    const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
+    const double after = speed.seconds(kTokens) + ahead;
+    ASSERT_LT(after, 0.5);
+    EXPECT_NEAR(seconds(request.due->after), after, 1e-3);
+    const double margin = one->entrance.slo()->margin();
+    EXPECT_NEAR(seconds(request.due->by - request.due->received), margin - after, 1e-3);
+  }
+
+  static constexpr std::uint64_t kTokens = 4096;
+  routing::PrefillSpeed speed;
+};
+
+TEST_F(DueTest, AWorkerThatTakesTheNextPromptEarlyHasAnotherOneToCompute) {
+  options.policy = model::Policy::Ttft;
+  serve_one();
+  expect_ahead(0.05);
+}
+
+TEST_F(DueTest, AWorkerIsBusyUpToTheLineOfItsQueue) {
+  options.policy = model::Policy::Kv;
+  wait_where_busy(2000);
+  serve_one();
+  expect_ahead(speed.seconds_of(2000));
 }
 
 TEST_F(EntranceTest, ForeseesThatItFollows) {

@@ -21,7 +21,9 @@ namespace {
 
 struct PoolGateTest : testing::Test {
   std::shared_ptr<PoolGate> gate(const config::Queue& queue) {
-    return PoolGate::of(*pool, queue, model::Policy::Kv, "m", io.get_executor(), metrics);
+    config::Routing routing;
+    routing.queue = queue;
+    return PoolGate::of(*pool, routing, model::Policy::Kv, "m", io.get_executor(), metrics);
   }
 
   boost::asio::io_context io;
@@ -98,7 +100,7 @@ TEST_F(PoolGateTest, WhoWaitsAtAReloadHearsOfWhatIsServedAfterIt) {
 
   const auto before = fleet.find("m")->choose({}, dice);
   boost::asio::io_context never_run;  // so that nobody is rescued by the recheck timer
-  const auto old_gate = PoolGate::of(*before, options.routing.queue, options.policy, "m",
+  const auto old_gate = PoolGate::of(*before, options.routing, options.policy, "m",
                                      never_run.get_executor(), metrics);
   config.models[0].routing.queue.classes[0].order = config::QueueOrder::Lcfs;
   fleet.configure(config.models);
@@ -141,26 +143,43 @@ TEST(QueueDefaults, AreThePolicys) {
   EXPECT_TRUE(late.classes[0].late);
   EXPECT_TRUE(late.classes[0].queues());
   EXPECT_EQ(late.classes[0].order, config::QueueOrder::Shortest);
-  config::Queue hurried;
-  hurried.longest_wait = std::chrono::milliseconds(7);
+  config::Routing hurried;
+  hurried.queue.longest_wait = std::chrono::milliseconds(7);
   EXPECT_EQ(PoolGate::with_defaults(hurried, model::Policy::Ttft).longest_wait,
             std::chrono::milliseconds(7));
   EXPECT_GT(late.follow_tokens, 0U);
   // Who only follows needs a place, but does not wait for workers.
-  config::Queue follow;
-  follow.follow_tokens = 100;
+  config::Routing follow;
+  follow.queue.follow_tokens = 100;
   const config::Queue following = PoolGate::with_defaults(follow, model::Policy::Kv);
   ASSERT_EQ(following.classes.size(), 1U);
   EXPECT_FALSE(following.classes[0].queues());
 }
 
 TEST(QueueDefaults, LeaveWhatIsConfigured) {
-  config::Queue queue;
-  queue.classes.emplace_back().name = "mine";
-  queue.classes[0].busy_share = 4;
-  queue.follow_tokens = 0;
-  const config::Queue kept = PoolGate::with_defaults(queue, model::Policy::Ttft);
-  EXPECT_EQ(kept, queue);
+  config::Routing routing;
+  routing.queue.classes.emplace_back().name = "mine";
+  routing.queue.classes[0].busy_share = 4;
+  routing.queue.follow_tokens = 0;
+  const config::Queue kept = PoolGate::with_defaults(routing, model::Policy::Ttft);
+  EXPECT_EQ(kept, routing.queue);
+}
+
+TEST(QueueDefaults, GiveTheModelsObjectiveToClassesWithoutTheirOwn) {
+  config::Routing routing;
+  routing.slo = config::Slo{.ttft = std::chrono::seconds(1), .itl = {}, .queue_late = false};
+  const config::Queue alone = PoolGate::with_defaults(routing, model::Policy::Ttft);
+  ASSERT_EQ(alone.classes.size(), 1U);
+  EXPECT_EQ(alone.classes[0].slo, routing.slo);
+  EXPECT_EQ(PoolGate::with_defaults(routing, model::Policy::Kv).classes.size(), 1U);
+  routing.queue.classes.emplace_back().name = "usual";
+  routing.queue.classes.emplace_back().name = "batch";
+  routing.queue.classes[1].slo =
+      config::Slo{.ttft = std::chrono::seconds(60), .itl = {}, .queue_late = true};
+  const config::Queue both = PoolGate::with_defaults(routing, model::Policy::Ttft);
+  EXPECT_EQ(both.classes[0].slo, routing.slo);
+  EXPECT_TRUE(both.classes[0].late) << "or nobody of it would wait";
+  EXPECT_EQ(both.classes[1].slo->ttft, std::chrono::seconds(60));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace baton::handoff {
@@ -87,6 +88,39 @@ struct RunChoicesTest : HandoffFixture {
 
   FakeEngine worker_{when_told()};
 };
+
+// A request whose prompt is cached but for one block, and the work that has come by it.
+struct ArrivalTest : RunChoicesTest {
+  void expect_only_new_tokens() {
+    constexpr std::uint64_t kTokens = 1024;
+    const auto prompt = std::make_shared<KnownPromptStub>(kTokens);
+    prompt->cached(worker(worker_.endpoint()), kTokens - KnownPromptStub::kBlock);
+    Job wanted = sized_job(kTokens);
+    wanted.observer = prompt;
+    Client client;
+    begin(client, std::move(wanted));
+    run_until([this] { return worker_.requests().size() == 1; });
+    const auto pools = fleet->find("m")->pools();
+    EXPECT_NEAR(pools->front()->work().summary(fleet::Clock::now()).prefill_seconds,
+                routing::kUnmeasuredSpeed.seconds(KnownPromptStub::kBlock), 1e-9);
+    worker_.proceed();
+    wait_for(client);
+    read_all(client);
+  }
+};
+
+// Regression: the prompt was counted before anybody had looked what of it is cached.
+TEST_F(ArrivalTest, WhatIsCachedIsNoWork) {
+  options.policy = model::Policy::Kv;
+  serve(Engine::Vllm, {{Role::Aggregated, worker_.endpoint()}});
+  expect_only_new_tokens();
+}
+
+TEST_F(ArrivalTest, WhatIsCachedIsNoWorkInAQueueEither) {
+  options.policy = model::Policy::Kv;
+  serve_one();
+  expect_only_new_tokens();
+}
 
 TEST_F(RunChoicesTest, WhoeverFindsAllBusyWaitsForItsTurn) {
   serve_one();

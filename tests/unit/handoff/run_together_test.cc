@@ -5,6 +5,7 @@
 // other's failure.
 #include "handoff/run.h"
 #include "unit/handoff/handoff_fixture.h"
+#include "unit/handoff/known_prompt_stub.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace baton::handoff {
@@ -70,6 +72,31 @@ TEST_F(LegsTogether, APrefillThatRefusesEndsTheDecodeAtOnce) {
   EXPECT_EQ(failure(), Errc::EngineRejected);
   EXPECT_EQ(answer->error().message(), "too long");
   EXPECT_TRUE(decode.requests().empty() || decode.wait_for_drops(1));
+  EXPECT_EQ(in_flight(), 0);
+}
+
+struct ThrowingObserver : KnownPromptStub {
+  using KnownPromptStub::KnownPromptStub;
+  void computed(const std::optional<engine::Usage>&) override {
+    throw std::runtime_error("injected");
+  }
+};
+
+// Regression: the client waited for a leg that was gone.
+TEST_F(LegsTogether, AnExceptionInThePrefillLegFailsTheRequest) {
+  const FakeEngine prefill(test::always(response(200, kMet)));
+  const FakeEngine decode(waits_to_be_dropped());
+  serve_pair(prefill.endpoint(), decode.endpoint());
+  expected_exceptions = 1;
+  Job wanted = job(Api::Chat, kChatRequest);
+  wanted.observer = std::make_shared<ThrowingObserver>(16);
+  begin(std::move(wanted));
+  wait_for_answer();
+  ASSERT_FALSE(*answer);
+  EXPECT_EQ(failure(), Errc::Internal);
+  EXPECT_TRUE(decode.requests().empty() || decode.wait_for_drops(1));
+  wait_for_legs();
+  EXPECT_EQ(expected_exceptions, 0) << "it was reported";
   EXPECT_EQ(in_flight(), 0);
 }
 

@@ -101,14 +101,21 @@ TEST(ChoiceJson, HasEachTermOfACost) {
 TEST(ChoiceJson, HasEachTermOfAForecastInstead) {
   fleet::Choice choice{.picked = 0, .candidates = {candidate("a")}, .policy = model::Policy::Ttft};
   fleet::Weight& weight = choice.candidates[0].weight.emplace();
-  weight.forecast = routing::Forecast{
-      .wait = 0.5, .compute = 0.25, .transfer = 0.125, .waste = 1, .preference = 2, .total = 3.75};
+  weight.forecast = routing::Forecast{.wait = 0.5,
+                                      .compute = 0.25,
+                                      .transfer = 0.125,
+                                      .stall = 0.0625,
+                                      .waste = 1,
+                                      .preference = 2,
+                                      .trust = 0.5,
+                                      .total = 3.75};
   const Json json = written(choice);
   EXPECT_EQ(json["policy"], "ttft");
   const Json& one = json["candidates"][0];
   EXPECT_TRUE(one["cost"].is_null());
-  EXPECT_EQ(one["forecast"], Json::parse(R"({"wait":0.5,"compute":0.25,"transfer":0.125,"waste":1,
-                                             "preference":2,"total":3.75})"));
+  EXPECT_EQ(one["forecast"],
+            Json::parse(R"({"wait":0.5,"compute":0.25,"transfer":0.125,"stall":0.0625,"waste":1,
+                                             "preference":2,"trust":0.5,"total":3.75})"));
 }
 
 TEST(ChoiceJson, NothingIsNewToWhoeverComputesNothing) {

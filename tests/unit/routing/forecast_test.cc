@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace baton::routing {
@@ -163,6 +164,84 @@ TEST(ForecastTest, LongerQueueOrTransferNeverCostsLess) {
     rank.transfer_seconds += dice.upto(1);
     EXPECT_GE(total(prompt, rank), queued);
   }
+}
+
+TEST(ForecastTest, WithoutTrustTheRankWithFewerRequestsIsTheBetterOne) {
+  Dice dice;
+  for (int i = 0; i < 10'000; ++i) {
+    const PromptFacts prompt{.tokens = 1 + dice.upto(50'000)};
+    RankFacts one = dice.rank(prompt), other = dice.rank(prompt);
+    one.cached_tokens = other.cached_tokens = 0;
+    one.transfer_seconds = other.transfer_seconds = 0;
+    one.preference = other.preference = 1;
+    one.usual = other.usual = kSpeed;
+    one.requests = 3;
+    other.requests = 4;
+    EXPECT_LT(forecast(prompt, one, 0).total, forecast(prompt, other, 0).total);
+  }
+}
+
+TEST(ForecastTest, HalfTrustedItIsHalfwayBetweenForecastAndLoad) {
+  Dice dice;
+  for (int i = 0; i < 10'000; ++i) {
+    const PromptFacts prompt = dice.prompt();
+    RankFacts rank = dice.rank(prompt);
+    rank.usual = kSpeed;
+    rank.requests = 2;
+    const double believed = forecast(prompt, rank, 1).total;
+    const double by_load = forecast(prompt, rank, 0).total;
+    EXPECT_NEAR(forecast(prompt, rank, 0.5).total, (believed + by_load) / 2,
+                1e-9 * (std::abs(believed) + std::abs(by_load)));
+  }
+}
+
+TEST(ForecastTest, MoreInFlightNeverBringsTheFirstTokenEarlier) {
+  Dice dice;
+  for (int i = 0; i < 10'000; ++i) {
+    const PromptFacts prompt = dice.prompt();
+    RankFacts rank = dice.rank(prompt);
+    rank.usual = {.seconds_per_step = dice.upto(0.1), .seconds_per_token = 1e-6 + dice.upto(1e-3)};
+    const double trust = dice.upto(1);
+    rank.requests = static_cast<std::int64_t>(dice.upto(50));
+    const double before = forecast(prompt, rank, trust).total;
+    ++rank.requests;
+    rank.queue_seconds += dice.upto(1);
+    EXPECT_GE(forecast(prompt, rank, trust).total, before);
+  }
+}
+
+TEST(ForecastTest, WithoutAMeasurementItIsWhatIsUsual) {
+  const PublishedSpeed nothing;
+  SiblingPace siblings;
+  EXPECT_EQ(speed_of(nothing, nullptr, Time()), kUnmeasuredSpeed);
+  EXPECT_EQ(speed_of(nothing, &siblings, Time()), kUnmeasuredSpeed);
+  for (int i = 0; i < 100; ++i) siblings.add(1000, 0.5, Time());
+  Dice dice;
+  for (int i = 0; i < 1000; ++i) {
+    const PromptFacts prompt = dice.prompt();
+    EXPECT_EQ(forecast(prompt, {.speed = speed_of(nothing, &siblings, Time())}).total,
+              forecast(prompt, {.speed = siblings.speed()}).total);
+  }
+}
+
+TEST(HasRoomTest, WhatIsNotKnownToWaitIsNotHeldBack) {
+  EXPECT_FALSE(has_room(10, 100'000, 8192, kSpeed));
+  EXPECT_TRUE(has_room(10, 100'000, 8192, kSpeed, 0));
+  EXPECT_FALSE(has_room(10, 100'000, 8192, kSpeed, 0.5));
+}
+
+TEST(ForecastTest, WhereItDecodesAPromptHoldsUpAllWhoRun) {
+  const PromptFacts prompt{.tokens = 1'000, .best_cached = 500};
+  RankFacts holder{.cached_tokens = 500, .speed = kSpeed, .requests = 30};
+  const RankFacts idle{.speed = kSpeed, .decodes = true};
+  EXPECT_EQ(forecast(prompt, holder).stall, 0) << "a prefill worker";
+  EXPECT_LT(total(prompt, holder), total(prompt, idle));
+  holder.decodes = true;
+  EXPECT_DOUBLE_EQ(forecast(prompt, holder).stall, kStallWeight * 30 * 0.06);
+  EXPECT_LT(total(prompt, holder), total(prompt, idle))
+      << "a copy of 500 tokens costs more than that";
+  holder.requests = 60;
+  EXPECT_GT(total(prompt, holder), total(prompt, idle));
 }
 
 TEST(ForecastTest, SlowerRankNeverCostsLess) {
