@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "decide/fleet_model.h"
 
-#include "kvindex/block_hash.h"
-#include "routing/cost.h"
+#include "kvcache/index/block_hash.h"
+#include "scheduling/policy/cost.h"
 
 #include <fmt/format.h>
 
@@ -14,18 +14,18 @@
 namespace baton::bench {
 namespace {
 
-constexpr kvindex::BlockShape kShape{.size = kBlockSize};
+constexpr kvcache::BlockShape kShape{.size = kBlockSize};
 
 void append_tokens(std::vector<TokenId>& out, std::uint64_t seed, std::size_t count) {
   std::mt19937_64 random(seed);
   for (std::size_t i = 0; i < count; ++i) out.push_back(static_cast<TokenId>(random() % 128'000));
 }
 
-const overlap::HashPlan kPlan{.shapes = {kShape}, .lora = {}};
+const kvcache::HashPlan kPlan{.shapes = {kShape}, .lora = {}};
 
 Hashes hashes_of(const std::vector<TokenId>& tokens) {
-  return std::make_shared<const overlap::PromptBlocks>(
-      overlap::hash_prompt(kPlan, tokens, overlap::PromptScope()));
+  return std::make_shared<const kvcache::PromptBlocks>(
+      kvcache::hash_prompt(kPlan, tokens, kvcache::PromptScope()));
 }
 
 const std::vector<SequenceHash>& sequence(const Hashes& hashes) {
@@ -33,13 +33,13 @@ const std::vector<SequenceHash>& sequence(const Hashes& hashes) {
 }
 
 // What an engine would call the blocks: Baton's own names serve as well.
-std::vector<kvindex::NewBlock> blocks_of(const std::vector<TokenId>& tokens, std::size_t count) {
+std::vector<kvcache::NewBlock> blocks_of(const std::vector<TokenId>& tokens, std::size_t count) {
   const std::vector<SequenceHash> names = sequence(hashes_of(tokens));
-  std::vector<kvindex::NewBlock> blocks;
+  std::vector<kvcache::NewBlock> blocks;
   for (std::size_t i = 0; i < count; ++i) {
     const auto content = std::span(tokens).subspan(i * kBlockSize, kBlockSize);
     blocks.push_back(
-        {.engine = names[i], .block = kvindex::hash_block(content, kvindex::seed_of({}))});
+        {.engine = names[i], .block = kvcache::hash_block(content, kvcache::seed_of({}))});
   }
   return blocks;
 }
@@ -80,12 +80,12 @@ void Traffic::caches(Store store) const {
 
 BatonDecider::BatonDecider(const Traffic& traffic, model::Policy policy)
     : caches_(config::KvIndex(), metrics_, log_), set_(model::Role::Prefill, policy) {
-  overlap::Caches::Table table;
-  std::vector<kvindex::Slot> slots;
+  kvcache::Caches::Table table;
+  std::vector<kvcache::Slot> slots;
   const fleet::Worker::Siblings siblings{
-      .pace = std::make_shared<routing::SiblingPace>(),
-      .transfers = std::make_shared<routing::TransferPace>(),
-      .loads = std::make_shared<SideBySide<routing::SeatLoad>>()};
+      .pace = std::make_shared<scheduling::SiblingPace>(),
+      .transfers = std::make_shared<scheduling::TransferPace>(),
+      .loads = std::make_shared<SideBySide<scheduling::SeatLoad>>()};
   for (std::size_t i = 0; i < traffic.workers; ++i) {
     model::WorkerSpec spec;
     spec.endpoint = {fmt::format("10.0.{}.{}", i / 250, i % 250 + 1), 8000};
@@ -93,18 +93,18 @@ BatonDecider::BatonDecider(const Traffic& traffic, model::Policy policy)
     auto worker =
         std::make_shared<fleet::Worker>(model::WorkerId{i + 1}, spec, config::Health{}, siblings);
     worker->answered();
-    const kvindex::Holder holder{.worker = worker->id(), .rank = 0};
+    const kvcache::Holder holder{.worker = worker->id(), .rank = 0};
     slots.push_back(caches_.index().join(holder));
     auto cache =
         caches_.make({holder, worker->name(), worker->authority(), "m"}, slots.back(), kShape);
-    cache->set_health(overlap::FeedHealth::Live);
+    cache->set_health(kvcache::FeedHealth::Live);
     table.caches.emplace(holder, std::move(cache));
     set_.add(std::move(worker));
   }
   table.plans["m"] = kPlan;
   caches_.publish(std::move(table));
-  traffic.caches([&](std::size_t worker, const std::vector<kvindex::NewBlock>& blocks) {
-    caches_.index().store(slots[worker], {}, blocks, kvindex::Tier::Device);
+  traffic.caches([&](std::size_t worker, const std::vector<kvcache::NewBlock>& blocks) {
+    caches_.index().store(slots[worker], {}, blocks, kvcache::Tier::Device);
   });
 }
 
@@ -133,8 +133,8 @@ BatonDecider::Booked BatonDecider::book(std::size_t /*tokens*/) {
 void BatonDecider::remember(const Booked& booked) { watch_->computing(booked); }
 
 NaiveDecider::NaiveDecider(const Traffic& traffic) : workers_(traffic.workers) {
-  traffic.caches([&](std::size_t worker, const std::vector<kvindex::NewBlock>& blocks) {
-    for (const kvindex::NewBlock& block : blocks) workers_[worker].blocks.insert(block.engine);
+  traffic.caches([&](std::size_t worker, const std::vector<kvcache::NewBlock>& blocks) {
+    for (const kvcache::NewBlock& block : blocks) workers_[worker].blocks.insert(block.engine);
   });
 }
 
@@ -173,7 +173,7 @@ NaiveDecider::Booked NaiveDecider::book(std::size_t tokens) {
     const Worker& worker = workers_[i];
     const std::size_t own = sequence(asked_).size() - worker.shared;
     const double cost =
-        routing::cost_of(options_, {.tokens = tokens, .block_size = kBlockSize},
+        scheduling::cost_of(options_, {.tokens = tokens, .block_size = kBlockSize},
                          {.prefill_tokens = static_cast<double>(worker.prefill_tokens),
                           .device = static_cast<double>(worker.overlap),
                           .decode_blocks = static_cast<double>(worker.active.size() + own)},

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "fleet/worker_set.h"
-#include "kvindex/index.h"
-#include "overlap/caches.h"
+#include "kvcache/index/index.h"
+#include "kvcache/view/caches.h"
 #include "pipeline/cache_watch.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -22,8 +22,8 @@
 
 namespace baton::bench {
 
-using kvindex::SequenceHash;
-using kvindex::TokenId;
+using kvcache::SequenceHash;
+using kvcache::TokenId;
 
 inline constexpr std::uint32_t kBlockSize = 16;
 inline constexpr std::size_t kPromptTokens = 16'000;
@@ -34,7 +34,7 @@ inline constexpr std::size_t kConversationsPerWorker = 1;
 inline constexpr std::size_t kHoldersOfConversation = 2;
 inline constexpr std::size_t kActivePerWorker = 4;
 
-using Hashes = std::shared_ptr<const overlap::PromptBlocks>;
+using Hashes = std::shared_ptr<const kvcache::PromptBlocks>;
 
 // Prompts of 16,000 tokens: a system prompt that every worker has, a conversation that two have, each
 // up to somewhere, and something new.
@@ -69,7 +69,7 @@ class BatonDecider {
  private:
   telemetry::Registry metrics_;
   telemetry::Logger log_{telemetry::Format::Json, telemetry::Level::Error};
-  overlap::Caches caches_;
+  kvcache::Caches caches_;
   fleet::WorkerSet set_;
   std::mt19937_64 random_{7};
   std::optional<pipeline::CacheWatch> watch_;  // of the prompt at hand

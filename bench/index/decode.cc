@@ -3,9 +3,9 @@
 // How many blocks one core takes from an engine's messages into the index: reading, hashing, storing
 // and removing. The messages are those of an engine that computes prompts of a few thousand tokens
 // and generates a few hundred, with a cache that is full, so that each block stored evicts one.
-#include "kvevents/applier.h"
-#include "kvevents/event_decoder.h"
-#include "kvindex/index.h"
+#include "kvcache/events/applier.h"
+#include "kvcache/events/event_decoder.h"
+#include "kvcache/index/index.h"
 #include "support/msgpack_encoder.h"
 
 #include <fmt/format.h>
@@ -157,14 +157,14 @@ void require(bool holds, const char* what) {
 
 // How long reading alone takes.
 double read_all(const std::vector<std::string>& messages) {
-  kvevents::Event event;
+  kvcache::Event event;
   const double begin = seconds_of_core();
   for (const std::string& message : messages) {
     wire::MsgpackReader reader(std::as_bytes(std::span(message)));
-    const auto opening = kvevents::open_batch(reader);
+    const auto opening = kvcache::open_batch(reader);
     require(opening.has_value(), "a batch is read");
     for (std::uint32_t left = opening->events; left > 0; left -= event.events) {
-      require(kvevents::decode_events(reader, event, left) == kvevents::Decoded::Event,
+      require(kvcache::decode_events(reader, event, left) == kvcache::Decoded::Event,
               "an event is read");
     }
   }
@@ -182,9 +182,9 @@ Measured measure(Encoding encoding) {
   Measured best{.bytes_per_operation =
                     static_cast<double>(bytes) / static_cast<double>(engine.operations())};
   for (int round = 0; round < kRounds; ++round) {
-    kvindex::Index index({});
-    const kvindex::Slot slot = index.join({.worker = {1}, .rank = 0});
-    kvevents::Applier applier(index, slot, std::nullopt);
+    kvcache::Index index({});
+    const kvcache::Slot slot = index.join({.worker = {1}, .rank = 0});
+    kvcache::Applier applier(index, slot, std::nullopt);
     const double begin = seconds_of_core();
     for (const std::string& message : messages)
       require(applier.apply_batch(std::as_bytes(std::span(message))).has_value(),

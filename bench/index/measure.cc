@@ -10,7 +10,7 @@
 
 #include "index/naive.h"
 #include "index/workload.h"
-#include "kvindex/index.h"
+#include "kvcache/index/index.h"
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace baton::kvindex {
+namespace baton::kvcache {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -398,11 +398,11 @@ int run(std::span<char*> arguments) {
 }
 
 }  // namespace
-}  // namespace baton::kvindex
+}  // namespace baton::kvcache
 
 int main(int argc, char** argv) {
   try {
-    return baton::kvindex::run(std::span(argv, static_cast<std::size_t>(argc)));
+    return baton::kvcache::run(std::span(argv, static_cast<std::size_t>(argc)));
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_index: {}\n", error.what());
     return 1;

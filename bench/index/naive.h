@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "kvindex/index.h"
+#include "kvcache/index/index.h"
 
 #include <map>
 #include <mutex>
@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace baton::kvindex {
+namespace baton::kvcache {
 
 // What one would write first: a table from prefix to the workers that have it, behind a mutex, and
 // a walk from the beginning of the prompt. One tier.
@@ -74,4 +74,4 @@ class NaiveIndex {
   std::vector<std::unordered_map<EngineHash, SequenceHash>> names_;
 };
 
-}  // namespace baton::kvindex
+}  // namespace baton::kvcache

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-namespace baton::kvindex {
+namespace baton::kvcache {
 namespace {
 
 constexpr std::size_t kBlocksEach = 32;  // of 16 tokens, in 512
@@ -153,4 +153,4 @@ Workload make_workload(const std::vector<TracePrompt>& trace, std::size_t worker
   return work;
 }
 
-}  // namespace baton::kvindex
+}  // namespace baton::kvcache

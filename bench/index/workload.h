@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "kvindex/index.h"
+#include "kvcache/index/index.h"
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::kvindex {
+namespace baton::kvcache {
 
 // A prompt as the trace has it: one number for each 512 tokens, equal where the prefixes are.
 using TracePrompt = std::vector<std::uint32_t>;
@@ -52,4 +52,4 @@ struct Workload {
 Workload make_workload(const std::vector<TracePrompt>& trace, std::size_t workers,
                        std::size_t cached_blocks);
 
-}  // namespace baton::kvindex
+}  // namespace baton::kvcache

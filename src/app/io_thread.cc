@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/io_thread.h"
 
-#include "front/openai_api.h"
-#include "front/process_api.h"
-#include "front/tokenize_api.h"
+#include "api/openai_api.h"
+#include "api/process_api.h"
+#include "api/tokenize_api.h"
 
 #include <boost/asio/post.hpp>
 
@@ -17,7 +17,7 @@
 namespace baton::app {
 namespace {
 
-engine::PoolOptions pool_options(Services& services) {
+http_client::PoolOptions pool_options(Services& services) {
   const config::Config& config = services.config;
   return {.connect_timeout = config.timeouts.connect,
           .idle_per_worker = config.limits.idle_upstreams,
@@ -51,12 +51,12 @@ pipeline::Options pipeline_options(Services& services) {
           .memory = &services.memory};
 }
 
-std::vector<front::Route> client_routes(pipeline::Pipeline& pipeline, Services& services) {
-  auto routes = front::openai_routes(pipeline, services.fleet, services.started_at);
-  std::ranges::move(front::tokenize_routes(services.fleet, services.tokenizers, services.cpu,
+std::vector<http::Route> client_routes(pipeline::Pipeline& pipeline, Services& services) {
+  auto routes = api::openai_routes(pipeline, services.fleet, services.started_at);
+  std::ranges::move(api::tokenize_routes(services.fleet, services.tokenizers, services.cpu,
                                            services.http_metrics.limits),
                     std::back_inserter(routes));
-  std::ranges::move(front::process_routes(BATON_VERSION), std::back_inserter(routes));
+  std::ranges::move(api::process_routes(BATON_VERSION), std::back_inserter(routes));
   return routes;
 }
 
@@ -100,9 +100,9 @@ void IoThread::start(std::vector<boost::asio::ip::tcp::acceptor> acceptors) {
 
 void IoThread::listen(boost::asio::ip::tcp::acceptor acceptor) {
   const config::Config& config = services_.config;
-  listeners_.push_back(std::make_unique<front::Listener>(
+  listeners_.push_back(std::make_unique<http::Listener>(
       std::move(acceptor), deadlines_, tasks_,
-      front::SessionContext{.routes = routes_,
+      http::SessionContext{.routes = routes_,
                             .keys = services_.keys,
                             .limits = config.limits,
                             .timeouts = config.timeouts,
@@ -111,7 +111,7 @@ void IoThread::listen(boost::asio::ip::tcp::acceptor acceptor) {
                             .random = [this] { return random_(); },
                             .clients = services_.clients.get(),
                             .memory = &services_.memory},
-      front::Listener::Gate{.open = services_.client_connections,
+      http::Listener::Gate{.open = services_.client_connections,
                             .limit = config.limits.connections,
                             .descriptors = &services_.descriptors},
       services_.tls ? &services_.tls->context() : nullptr));

@@ -4,9 +4,9 @@
 
 #include "app/services.h"
 #include "core/error.h"
-#include "engine/upstream_pool.h"
-#include "front/listener.h"
-#include "front/routes.h"
+#include "http_client/upstream_pool.h"
+#include "http/listener.h"
+#include "http/routes.h"
 #include "handoff/handoff.h"
 #include "net/deadlines.h"
 #include "net/loop.h"
@@ -58,12 +58,12 @@ class IoThread {
   net::Deadlines deadlines_;
   net::LoopLag lag_;
   net::TaskGroup tasks_;
-  engine::UpstreamPool pool_;
+  http_client::UpstreamPool pool_;
   handoff::Handoff handoff_;
   pipeline::PromptStep prompts_;
   pipeline::Pipeline pipeline_;
-  front::Routes routes_;
-  std::vector<std::unique_ptr<front::Listener>> listeners_;
+  http::Routes routes_;
+  std::vector<std::unique_ptr<http::Listener>> listeners_;
   std::thread thread_;
 };
 

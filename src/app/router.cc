@@ -4,12 +4,12 @@
 
 #include "app/sd_notify.h"
 #include "fleet/etcd_source.h"
-#include "front/admin_api.h"
-#include "front/advice_api.h"
-#include "front/cache_summary.h"
-#include "front/decisions_api.h"
-#include "front/index_api.h"
-#include "front/workers_api.h"
+#include "api/admin_api.h"
+#include "api/advice_api.h"
+#include "api/cache_summary.h"
+#include "api/decisions_api.h"
+#include "api/index_api.h"
+#include "api/workers_api.h"
 
 #include <fmt/format.h>
 
@@ -156,30 +156,30 @@ Result<void> Router::make_admin() {
   if (!config.admin) return {};
   auto acceptor = make_admin_acceptor(*config.admin);
   if (!acceptor) return fail(std::move(acceptor.error()));
-  auto routes = front::admin_routes({.fleet = services_.fleet,
+  auto routes = api::admin_routes({.fleet = services_.fleet,
                                      .route_query = route_query_,
                                      .metrics = services_.metrics,
                                      .sources = [this] { return source_states(); },
                                      .draining = [this] { return services_.draining.load(); }});
-  std::ranges::move(front::workers_routes(
+  std::ranges::move(api::workers_routes(
                         {.fleet = services_.fleet,
                          .admin = admin_source_,
                          .facts = [this](model::WorkerId worker) { return health_.facts(worker); },
                          .cache =
                              [this](const fleet::Worker& worker) {
-                               return front::summarize_cache(services_.caches, worker);
+                               return api::summarize_cache(services_.caches, worker);
                              }}),
                     std::back_inserter(routes));
-  std::ranges::move(front::index_routes({.fleet = services_.fleet,
+  std::ranges::move(api::index_routes({.fleet = services_.fleet,
                                          .caches = services_.caches,
                                          .reports = [this] { return feeds_.reports(); }}),
                     std::back_inserter(routes));
-  std::ranges::move(front::decisions_routes(services_.decisions), std::back_inserter(routes));
-  std::ranges::move(front::advice_routes(services_.fleet), std::back_inserter(routes));
+  std::ranges::move(api::decisions_routes(services_.decisions), std::back_inserter(routes));
+  std::ranges::move(api::advice_routes(services_.fleet), std::back_inserter(routes));
   admin_routes_.emplace(std::move(routes));
-  admin_ = std::make_unique<front::Listener>(
+  admin_ = std::make_unique<http::Listener>(
       std::move(*acceptor), deadlines_, tasks_,
-      front::SessionContext{.routes = *admin_routes_,
+      http::SessionContext{.routes = *admin_routes_,
                             .keys = admin_keys_,
                             .limits = config.limits,
                             .timeouts = config.timeouts,
@@ -187,10 +187,10 @@ Result<void> Router::make_admin() {
                             .metrics = services_.http_metrics,
                             .random = seeded_random(),
                             .memory = &services_.memory},
-      front::Listener::Gate{
+      http::Listener::Gate{
           .open = admin_connections_,
           .limit = std::min(kAdminConnections, services_.descriptors.admin_connections()),
-          .when_full = front::WhenFull::CloseIdle},
+          .when_full = http::WhenFull::CloseIdle},
       nullptr);
   return {};
 }

@@ -12,17 +12,17 @@
 #include "app/successor.h"
 #include "config/config.h"
 #include "core/result.h"
-#include "engine/upstream_pool.h"
+#include "http_client/upstream_pool.h"
 #include "fleet/admin_source.h"
 #include "fleet/file_source.h"
 #include "fleet/source.h"
-#include "front/listener.h"
-#include "front/routes.h"
-#include "health/watch.h"
+#include "http/listener.h"
+#include "http/routes.h"
+#include "fleet/monitor/watch.h"
 #include "model/worker.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
-#include "overlap/feeds.h"
+#include "kvcache/view/feeds.h"
 #include "pipeline/prompt_step.h"
 #include "pipeline/route_query.h"
 #include "telemetry/log.h"
@@ -117,22 +117,22 @@ class Router {
   net::Deadlines deadlines_;
   net::TaskGroup tasks_;
   SelfTest self_test_;
-  health::Watch health_;
-  overlap::Feeds feeds_;
+  fleet::Watch health_;
+  kvcache::Feeds feeds_;
   std::unique_ptr<fleet::FileSource> file_;              // null: no file
   std::vector<std::unique_ptr<fleet::Source>> sources_;  // the others
   boost::asio::signal_set signals_;
   boost::asio::signal_set hangup_;
   boost::asio::steady_timer timer_;
   fleet::AdminSource admin_source_;
-  front::ApiKeys admin_keys_;
+  http::ApiKeys admin_keys_;
   // For those who ask who would serve a request: it is tokenized as if it were to be served.
-  engine::UpstreamPool admin_pool_;
+  http_client::UpstreamPool admin_pool_;
   pipeline::PromptStep admin_prompts_;
   pipeline::RouteQuery route_query_;
-  std::optional<front::Routes> admin_routes_;
+  std::optional<http::Routes> admin_routes_;
   std::atomic<std::size_t> admin_connections_{0};
-  std::unique_ptr<front::Listener> admin_;
+  std::unique_ptr<http::Listener> admin_;
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::vector<Acceptors> acceptors_;  // by thread, until open()
   std::vector<Handed> listening_;     // for a successor

@@ -44,7 +44,7 @@ Result<void> Router::make_threads() {
   const std::size_t count =
       config.threads != 0 ? config.threads : std::max(1U, std::thread::hardware_concurrency());
   for (std::size_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<IoThread>(services_));
-  const auto asked = front::resolve(control_, config.listen);
+  const auto asked = http::resolve(control_, config.listen);
   if (!asked) return fail(asked.error());
   auto sockets = inherited_.take(kClientSocket, *asked);
   auto acceptors = sockets.empty() ? bind_anew() : adopt(std::move(sockets));
@@ -61,8 +61,8 @@ Result<Router::Acceptors> Router::bind_anew() {
   Acceptors acceptors;
   model::Endpoint address = config.listen;
   for (const auto& thread : threads_) {
-    auto acceptor = front::bind(
-        thread->io(), address, acceptors.empty() ? front::Sharing::First : front::Sharing::Further);
+    auto acceptor = http::bind(
+        thread->io(), address, acceptors.empty() ? http::Sharing::First : http::Sharing::Further);
     if (!acceptor) return fail(std::move(acceptor.error()));
     address =
         local_endpoint(*acceptor, config.listen);  // port 0: the first one's choice is everybody's
@@ -89,10 +89,10 @@ Result<Router::Acceptors> Router::adopt(std::vector<InheritedSocket> sockets) {
 }
 
 Result<tcp::acceptor> Router::make_admin_acceptor(const model::Endpoint& address) {
-  const auto asked = front::resolve(control_, address);
+  const auto asked = http::resolve(control_, address);
   if (!asked) return fail(asked.error());
   const auto sockets = inherited_.take(kAdminSocket, *asked);
-  auto acceptor = sockets.empty() ? front::bind(control_, address, front::Sharing::First)
+  auto acceptor = sockets.empty() ? http::bind(control_, address, http::Sharing::First)
                                   : adopt_socket(control_, sockets.front(), false);
   if (!acceptor) return acceptor;
   listening_.push_back({std::string(kAdminSocket), acceptor->native_handle()});

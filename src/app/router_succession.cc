@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 // How a router follows another one, and is followed: see Successor and Predecessor.
 #include "app/router.h"
-#include "front/readiness.h"
+#include "api/readiness.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -41,7 +41,7 @@ Predecessor::Progress Router::progress() {
 }
 
 bool Router::is_ready() const {
-  return front::readiness_of(services_.fleet, source_states(), services_.draining).ready;
+  return api::readiness_of(services_.fleet, source_states(), services_.draining).ready;
 }
 
 void Router::start_successor(std::vector<std::string> command) {

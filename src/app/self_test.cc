@@ -3,8 +3,8 @@
 #include "app/self_test.h"
 
 #include "core/cancellation.h"
-#include "engine/client_body.h"
-#include "engine/vllm_dialect.h"
+#include "engine/shared/client_body.h"
+#include "engine/vllm/vllm_dialect.h"
 #include "net/await.h"
 #include "wire/json_object.h"
 
@@ -48,13 +48,13 @@ std::shared_ptr<fleet::Worker> partner_of(const fleet::Worker& worker, const fle
   return found == members->workers.end() ? nullptr : *found;
 }
 
-routing::Pin pin_to(const fleet::Worker& worker) {
+scheduling::Pin pin_to(const fleet::Worker& worker) {
   const bool several = worker.ranks() > 1;
   return {.worker = std::to_string(worker.id().value),
           .rank = several ? std::optional<std::uint32_t>(0) : std::nullopt};
 }
 
-engine::PoolOptions test_pool_options(Services& services) {
+http_client::PoolOptions test_pool_options(Services& services) {
   return {.connect_timeout = services.config.timeouts.connect,
           .idle_per_worker = 0,
           .header_bytes = services.config.limits.header_bytes,
@@ -101,7 +101,7 @@ awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worke
   if (!partner) co_return Result<void>{};
 
   const bool prefills = worker->spec().role == Role::Prefill;
-  auto hints = std::make_shared<routing::Hints>();
+  auto hints = std::make_shared<scheduling::Hints>();
   hints->prefill = pin_to(prefills ? *worker : *partner);
   hints->decode = pin_to(prefills ? *partner : *worker);
   auto body = engine::ClientBody::parse(tiny_request(name));

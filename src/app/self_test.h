@@ -4,7 +4,7 @@
 
 #include "app/services.h"
 #include "core/result.h"
-#include "engine/upstream_pool.h"
+#include "http_client/upstream_pool.h"
 #include "fleet/fleet.h"
 #include "handoff/handoff.h"
 #include "net/deadlines.h"
@@ -40,7 +40,7 @@ class SelfTest {
 
   Services& services_;
   std::mt19937_64 random_;
-  engine::UpstreamPool pool_;
+  http_client::UpstreamPool pool_;
   handoff::DecisionLog no_decisions_{0};
   handoff::Handoff handoff_;
   bool busy_ = false;  // one at a time: two that join together find each other

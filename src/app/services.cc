@@ -25,11 +25,11 @@ std::chrono::milliseconds unix_time() {
 constexpr std::array<double, 12> kLagBounds{0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005,
                                             0.01,   0.025,   0.05,   0.1,   0.5,   1};
 
-std::unique_ptr<front::ClientLimits> client_limits(const config::ClientLimits& limits) {
+std::unique_ptr<http::ClientLimits> client_limits(const config::ClientLimits& limits) {
   if (!limits.any()) return nullptr;
   std::random_device source;
   const std::uint64_t seed = std::uint64_t{source()} << 32U | source();
-  return std::make_unique<front::ClientLimits>(limits, seed);
+  return std::make_unique<http::ClientLimits>(limits, seed);
 }
 
 std::size_t cpu_threads(const config::Config& config) {

@@ -6,14 +6,14 @@
 #include "config/config.h"
 #include "core/memory_budget.h"
 #include "fleet/fleet.h"
-#include "front/api_keys.h"
-#include "front/client_limits.h"
-#include "front/http_session.h"
+#include "http/api_keys.h"
+#include "http/client_limits.h"
+#include "http/http_session.h"
 #include "handoff/decision_log.h"
 #include "handoff/ticket_source.h"
 #include "net/cpu_pool.h"
 #include "net/descriptor_budget.h"
-#include "overlap/caches.h"
+#include "kvcache/view/caches.h"
 #include "pipeline/request_record.h"
 #include "pipeline/tokenizers.h"
 #include "telemetry/log.h"
@@ -44,10 +44,10 @@ struct Services {
   fleet::Fleet fleet;
   pipeline::RequestLedger ledger;
   pipeline::Tokenizers tokenizers;
-  overlap::Caches caches;
-  front::ApiKeys keys;
-  front::HttpMetrics http_metrics;
-  std::unique_ptr<front::ClientLimits> clients;  // null: they have no limits of their own
+  kvcache::Caches caches;
+  http::ApiKeys keys;
+  http::HttpMetrics http_metrics;
+  std::unique_ptr<http::ClientLimits> clients;  // null: they have no limits of their own
   handoff::TicketSource tickets;
   handoff::DecisionLog decisions;
   std::unique_ptr<ServerTls> tls;  // null: plain

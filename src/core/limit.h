@@ -9,7 +9,7 @@
 namespace baton {
 
 // The limits that a client's request or connection can run into. Those of a queue are
-// admission::Turned.
+// scheduling::Turned.
 enum class Limit {
   Connections,        // limits.connections
   ClientConnections,  // limits.client_connections

@@ -6,7 +6,7 @@
 #include "etcd/failure.h"
 #include "etcd/options.h"
 #include "net/deadlines.h"
-#include "net/resolver.h"
+#include "http_client/resolver.h"
 #include "wire/http_parser.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -75,8 +75,8 @@ class Exchange {
   tcp::socket socket_;
   std::unique_ptr<boost::asio::ssl::context> tls_context_;
   std::unique_ptr<TlsStream> tls_;
-  net::Resolver resolver_;
-  net::Resolver::Wait lookup_;
+  http_client::Resolver resolver_;
+  http_client::Resolver::Wait lookup_;
   wire::ResponseParser parser_;
   std::vector<char> buffer_;
   std::span<char> unread_;  // of buffer_

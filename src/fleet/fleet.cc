@@ -3,7 +3,7 @@
 #include "fleet/fleet.h"
 
 #include "fleet/pool_advice.h"
-#include "routing/batch_limit.h"
+#include "scheduling/policy/batch_limit.h"
 
 #include <algorithm>
 #include <chrono>
@@ -53,7 +53,7 @@ std::optional<std::int64_t> batch_limit_of(const Fleet::Member& one) {
   std::int64_t sum = 0;
   for (std::uint32_t rank = 0; rank < one.worker->ranks(); ++rank) {
     const std::int64_t most = one.worker->batch_limit(rank).most();
-    if (most == routing::BatchLimit::kUnlimited) return std::nullopt;
+    if (most == scheduling::BatchLimit::kUnlimited) return std::nullopt;
     sum += most;
   }
   return sum;
@@ -70,7 +70,7 @@ Fleet::Fleet(const config::Config& config, telemetry::Registry& metrics, telemet
 void Fleet::add_metrics() {
   using Named = std::vector<std::pair<std::string, std::string (*)(const Member&)>>;
   // The sum over a worker's ranks; who leaves and who comes may be at the same address.
-  const auto summed = [this](Named named, std::int64_t (*of)(const routing::SeatLoad&)) {
+  const auto summed = [this](Named named, std::int64_t (*of)(const scheduling::SeatLoad&)) {
     return [this, named = std::move(named), of](const telemetry::Registry::Emit& emit) {
       std::map<telemetry::Labels, std::int64_t> loads;
       for (const Member& one : members()) {
@@ -90,14 +90,14 @@ void Fleet::add_metrics() {
   };
   metrics_.collect("baton_worker_in_flight", "Requests running on a worker now.",
                    summed({{"model", model}, {"worker", server}, {"role", role}},
-                          [](const routing::SeatLoad& load) { return load.requests(); }));
+                          [](const scheduling::SeatLoad& load) { return load.requests(); }));
   metrics_.collect("baton_worker_prefill_tokens",
                    "Prompt tokens a worker has yet to compute, as booked.",
                    summed({{"model", model}, {"worker", server}, {"role", role}},
-                          [](const routing::SeatLoad& load) { return load.prefill_tokens(); }));
+                          [](const scheduling::SeatLoad& load) { return load.prefill_tokens(); }));
   metrics_.collect("baton_worker_decode_blocks", "KV blocks of the requests that run on a worker.",
                    summed({{"model", model}, {"worker", server}, {"role", role}},
-                          [](const routing::SeatLoad& load) {
+                          [](const scheduling::SeatLoad& load) {
                             return static_cast<std::int64_t>(std::llround(load.decode_blocks()));
                           }));
   metrics_.collect("baton_worker_batch_limit",
@@ -337,9 +337,9 @@ std::shared_ptr<Worker> Fleet::make_worker(const std::string& model,
                                            const model::WorkerSpec& spec) {
   const auto [kind, is_new] = siblings_.try_emplace({model, spec.role});
   if (is_new) {
-    kind->second = {.pace = std::make_shared<routing::SiblingPace>(),
-                    .transfers = std::make_shared<routing::TransferPace>(),
-                    .loads = std::make_shared<SideBySide<routing::SeatLoad>>()};
+    kind->second = {.pace = std::make_shared<scheduling::SiblingPace>(),
+                    .transfers = std::make_shared<scheduling::TransferPace>(),
+                    .loads = std::make_shared<SideBySide<scheduling::SeatLoad>>()};
   }
   return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_, kind->second);
 }

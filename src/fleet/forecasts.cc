@@ -23,8 +23,8 @@ Forecasts::Forecasts(std::string model, std::string name_space, model::Role role
           "By what part forecasts of when a prompt is computed missed, from 0 to 1.",
           {{"model", model_}, {"role", std::string(model::to_string(role))}}, kParts)) {}
 
-void Forecasts::add(double expected, double actual, routing::Time now) {
-  missed_.observe(routing::ForecastError::missed(expected, actual));
+void Forecasts::add(double expected, double actual, scheduling::Time now) {
+  missed_.observe(scheduling::ForecastError::missed(expected, actual));
   error_.add(expected, actual, now);
   const double trust = error_.trust(now);
   // Between the two bounds what was last said holds: it is said once, however the error moves.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/worker.h"
-#include "routing/forecast_error.h"
+#include "scheduling/policy/forecast_error.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -23,8 +23,8 @@ class Forecasts {
             telemetry::Registry& metrics, telemetry::Logger& log);
 
   // A prompt has been computed: see ForecastError::add.
-  void add(double expected, double actual, routing::Time now);
-  double trust(routing::Time now) const { return error_.trust(now); }
+  void add(double expected, double actual, scheduling::Time now);
+  double trust(scheduling::Time now) const { return error_.trust(now); }
 
  private:
   const std::string model_;
@@ -32,14 +32,14 @@ class Forecasts {
   const model::Role role_;
   telemetry::Logger& log_;
   telemetry::Histogram& missed_;
-  routing::ForecastError error_;
+  scheduling::ForecastError error_;
   std::atomic<bool> distrusted_{false};  // as the log last said
 };
 
 // When the prompt of a booking is expected to have been computed.
 struct Expectation {
   std::shared_ptr<Forecasts> of;  // which are told when it was
-  routing::Time booked;
+  scheduling::Time booked;
   double seconds = 0;  // from then on
 };
 

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "routing/active_blocks.h"
-#include "routing/seat_load.h"
+#include "scheduling/policy/active_blocks.h"
+#include "scheduling/policy/seat_load.h"
 
 #include <array>
 #include <cstddef>
@@ -17,11 +17,11 @@ struct KnownPrompt {
   // How workers with blocks of one size cut it.
   struct Shape {
     std::uint32_t block_size = 0;
-    routing::BlockChain chain;
+    scheduling::BlockChain chain;
   };
   // Who has the beginning of it.
   struct Hit {
-    routing::SeatKey seat;
+    scheduling::SeatKey seat;
     std::uint32_t block_size = 0;
     // Blocks: on the device, on the host beyond those, on disk or outside beyond those.
     std::uint32_t device = 0;

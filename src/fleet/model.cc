@@ -71,7 +71,7 @@ std::shared_ptr<Pool> Model::pool(std::string_view name_space) const {
   return found == pools->end() ? nullptr : *found;
 }
 
-std::shared_ptr<Pool> Model::choose(const routing::Hints& hints, const Random& random) {
+std::shared_ptr<Pool> Model::choose(const scheduling::Hints& hints, const Random& random) {
   const auto pools = pools_.get();
   if (pools->empty()) return nobody_;
   if (pools->size() == 1) return pools->front();
@@ -124,7 +124,7 @@ std::shared_ptr<Worker> Model::find_worker(std::string_view name) const {
   return nullptr;
 }
 
-routing::AffinityTable& Model::affinity(model::Role role) {
+scheduling::AffinityTable& Model::affinity(model::Role role) {
   return role == model::Role::Prefill ? prefill_sessions_ : decode_sessions_;
 }
 

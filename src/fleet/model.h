@@ -6,8 +6,8 @@
 #include "core/published.h"
 #include "fleet/pool.h"
 #include "model/engine_set.h"
-#include "routing/affinity.h"
-#include "routing/hints.h"
+#include "scheduling/policy/affinity.h"
+#include "scheduling/policy/hints.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -54,14 +54,14 @@ class Model {
   // Where a request is to be served: the namespace of the worker it names, else that of its
   // session's worker, else one of those that are ready, each in proportion to its workers. Never
   // null: a model without workers has an empty pool.
-  std::shared_ptr<Pool> choose(const routing::Hints& hints, const Random& random);
+  std::shared_ptr<Pool> choose(const scheduling::Hints& hints, const Random& random);
 
   // The engines of its workers of these roles.
   model::EngineSet engines(std::initializer_list<model::Role> roles) const;
   // By name, host:port or number; null where it has none of that name.
   std::shared_ptr<Worker> find_worker(std::string_view name) const;
   // Where sessions are served; aggregated workers share that of decode.
-  routing::AffinityTable& affinity(model::Role role);
+  scheduling::AffinityTable& affinity(model::Role role);
 
   // Somewhere prefill and decode are on different workers, and that is not switched off.
   bool disaggregated() const;
@@ -77,8 +77,8 @@ class Model {
   std::shared_ptr<LoadBell> bell_;
   std::shared_ptr<Pool> nobody_;
   Published<Pools> pools_;  // by name
-  routing::AffinityTable prefill_sessions_;
-  routing::AffinityTable decode_sessions_;
+  scheduling::AffinityTable prefill_sessions_;
+  scheduling::AffinityTable decode_sessions_;
 };
 
 }  // namespace baton::fleet

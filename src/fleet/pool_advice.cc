@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/pool_advice.h"
 
-#include "routing/batch_limit.h"
+#include "scheduling/policy/batch_limit.h"
 
 #include <cstdint>
 
@@ -23,7 +23,7 @@ RoleFacts facts_of(const WorkerSet& set, Time now) {
     ranks += worker->ranks();
     for (std::uint32_t rank = 0; rank < worker->ranks(); ++rank) {
       const std::int64_t most = worker->batch_limit(rank).most();
-      if (most == routing::BatchLimit::kUnlimited) continue;
+      if (most == scheduling::BatchLimit::kUnlimited) continue;
       ++known;
       streams += static_cast<double>(most);
     }

@@ -3,8 +3,8 @@
 #include "fleet/round.h"
 
 #include "fleet/worker_set.h"
-#include "routing/forecast.h"
-#include "routing/pick.h"
+#include "scheduling/policy/forecast.h"
+#include "scheduling/policy/pick.h"
 
 #include <fmt/format.h>
 
@@ -184,9 +184,9 @@ bool Round::is_busy(std::size_t i) const {
 bool Round::has_room(std::size_t i) const {
   const Members::Candidate& seat = members_->candidates[i];
   // Where only whole answers come nobody learns how fast a rank is, and a guess holds up nobody.
-  const routing::PrefillSpeed speed = seat.speed(now_);
-  if (!wish_.observed && speed == routing::kUnmeasuredSpeed) return true;
-  return routing::has_room(seat.load->prefill_seconds(now_),
+  const scheduling::PrefillSpeed speed = seat.speed(now_);
+  if (!wish_.observed && speed == scheduling::kUnmeasuredSpeed) return true;
+  return scheduling::has_room(seat.load->prefill_seconds(now_),
                            static_cast<double>(seat.load->prefill_tokens()),
                            static_cast<double>(worker(i)->max_batched_tokens()), speed,
                            weighing_ ? weighing_->trust() : 1);
@@ -237,7 +237,7 @@ Result<std::size_t> Round::choose_by_weight(const Random& random) const {
   const auto cheapest = [&](std::span<const std::uint32_t> among) -> std::size_t {
     weighing_->compare(among);
     const auto totals = weighing_->totals(among);
-    const auto picked = routing::pick_cheapest(
+    const auto picked = scheduling::pick_cheapest(
         among.size(), [&](std::size_t i) { return totals[i]; }, [](std::size_t) { return true; },
         [&random] { return random(); }, weighing_->temperature());
     // No cost is a number where options and loads are absurd: anyone is better than nobody.
@@ -275,10 +275,10 @@ Result<std::size_t> Round::unless_late(std::size_t chosen) const {
   const bool late = wish_.busy && wish_.busy->late;
   if (!late || has_room(chosen)) return chosen;
   if (wish_.busy->favourite != nullptr)
-    *wish_.busy->favourite = routing::SeatKey{worker(chosen)->id(), rank(chosen)};
+    *wish_.busy->favourite = scheduling::SeatKey{worker(chosen)->id(), rank(chosen)};
   if (wish_.busy->awaiting != nullptr) {
     const auto time = weighing_->load_on(chosen).prefill_time.value_or(std::chrono::nanoseconds(0));
-    *wish_.busy->awaiting = routing::Awaiting(worker(chosen)->load(rank(chosen)), time);
+    *wish_.busy->awaiting = scheduling::Awaiting(worker(chosen)->load(rank(chosen)), time);
   }
   return fail(all_busy());
 }
@@ -307,7 +307,7 @@ std::optional<std::size_t> Round::choose_by_preference(Pick pick, Standing worst
   return pick(running, [&](std::size_t i) { return eligible(i) && preference(i) <= best; });
 }
 
-Result<std::size_t> Round::pinned(const routing::Pin& pin) const {
+Result<std::size_t> Round::pinned(const scheduling::Pin& pin) const {
   const auto invalid = [](std::string message) {
     return fail(Errc::InvalidRouting, std::move(message));
   };
@@ -346,7 +346,7 @@ Result<std::size_t> Round::pinned(const routing::Pin& pin) const {
     if (seat && *seat != chosen) {
       return invalid(
           fmt::format("{} is asked for, but the session is served by '{}'; leave out {} or {}", who,
-                      this->worker(*seat)->name(), set_.worker_header(), routing::kSessionHeader));
+                      this->worker(*seat)->name(), set_.worker_header(), scheduling::kSessionHeader));
     }
   }
   return chosen;
@@ -393,7 +393,7 @@ Error Round::none_eligible() const {
   return unavailable(Errc::NoEligibleWorker, std::move(why));
 }
 
-std::optional<std::size_t> Round::seated(const routing::Seat& seat) const {
+std::optional<std::size_t> Round::seated(const scheduling::Seat& seat) const {
   for (const auto& worker : members_->workers) {
     if (worker->id() != seat.worker) continue;
     if (refusal(*worker) != Refusal::None || is_excluded(*worker, wish_)) return std::nullopt;

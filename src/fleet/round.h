@@ -29,7 +29,7 @@ class Round {
   enum class Turn { Take, Look };
   // Index of the candidate; `Turn` says whether the cursor moves.
   Result<std::size_t> choose(const Random& random, Turn turn) const;
-  Result<std::size_t> pinned(const routing::Pin& pin) const;
+  Result<std::size_t> pinned(const scheduling::Pin& pin) const;
   bool can_serve() const;
 
   const std::shared_ptr<Worker>& worker(std::size_t i) const { return members_->worker(i); }
@@ -82,7 +82,7 @@ class Round {
   Result<std::size_t> weighed(Result<std::size_t> only) const;
   Error none_eligible() const;
   Error all_busy() const;
-  std::optional<std::size_t> seated(const routing::Seat& seat) const;
+  std::optional<std::size_t> seated(const scheduling::Seat& seat) const;
   std::optional<std::size_t> index_of(const Worker& worker, std::uint32_t rank) const;
 
   const WorkerSet& set_;

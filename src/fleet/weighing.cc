@@ -33,7 +33,7 @@ config::Cost options_for(model::Policy policy, const config::Cost& model, const 
   return options;
 }
 
-routing::SeatFacts overlap_of(const KnownPrompt::Hit& hit) {
+scheduling::SeatFacts overlap_of(const KnownPrompt::Hit& hit) {
   return {.device = static_cast<double>(hit.device),
           .host = static_cast<double>(hit.host),
           .disk = static_cast<double>(hit.disk)};
@@ -46,7 +46,7 @@ std::uint64_t blocks_of(std::uint64_t tokens, std::uint32_t block_size) {
 }  // namespace
 
 Weighing::Weighing(model::Role role, model::Policy policy, const config::Cost& options,
-                   const routing::LoadLedger& ledger, const routing::Popularity& popularity,
+                   const scheduling::LoadLedger& ledger, const scheduling::Popularity& popularity,
                    const Members& members, const Wish& wish, Time now, double trust)
     : policy_(policy),
       options_(options_for(policy, options, wish)),
@@ -87,8 +87,8 @@ void Weighing::note_hits() {
   }
 }
 
-void Weighing::note_active(const routing::LoadLedger& ledger) {
-  std::vector<std::pair<routing::SeatKey, std::uint32_t>> active;
+void Weighing::note_active(const scheduling::LoadLedger& ledger) {
+  std::vector<std::pair<scheduling::SeatKey, std::uint32_t>> active;
   for (const KnownPrompt::Shape& shape : wish_.prompt->shapes) {
     if (!shape.chain) continue;
     ledger.shared(*shape.chain, active);
@@ -113,14 +113,14 @@ void Weighing::note_cached() {
   for (std::size_t i = 0; i < found_.size(); ++i) {
     const auto& [hit, active] = found_[i];
     if (hit == nullptr && active == 0) continue;
-    const routing::LegSize leg = leg_on(i);
+    const scheduling::LegSize leg = leg_on(i);
     std::uint64_t held = active;
     double cached = static_cast<double>(active) * leg.block_size;
     if (hit != nullptr) {
       held = std::max<std::uint64_t>(held, std::uint64_t{hit->device} + hit->host + hit->disk);
       const bool on_device = hit->host == 0 && hit->disk == 0;
       cached = std::max(cached, on_device ? static_cast<double>(hit->device) * leg.block_size
-                                          : static_cast<double>(routing::cached_tokens(
+                                          : static_cast<double>(scheduling::cached_tokens(
                                                 options_, leg, overlap_of(*hit))));
     }
     cached_[i] = std::min(cached, facts_.tokens);
@@ -154,11 +154,11 @@ void Weighing::compare(std::span<const std::uint32_t> eligible) {
       if (holders++ > 0) continue;  // the others are taken for as fast as the first
       // Those who come for it share the floors of their steps: a floor each would press whoever has
       // slow steps, however little there is to compute.
-      const routing::PrefillSpeed speed = members_.candidates[candidate].speed(now_);
+      const scheduling::PrefillSpeed speed = members_.candidates[candidate].speed(now_);
       seconds = speed.seconds_of(facts_.tokens - facts_.best_cached) +
-                speed.seconds_per_step / routing::kAheadSteps;
+                speed.seconds_per_step / scheduling::kAheadSteps;
     }
-    facts_.copy_share = routing::copy_share(rate, seconds, static_cast<double>(holders));
+    facts_.copy_share = scheduling::copy_share(rate, seconds, static_cast<double>(holders));
     return;
   }
   if (options_.overlap_score_credit_decay == 0) return;  // nobody asks for the least
@@ -175,7 +175,7 @@ std::uint32_t Weighing::block_size_on(std::size_t candidate) const {
   return said != 0 ? said : usual_block_;
 }
 
-routing::LegSize Weighing::leg_on(std::size_t candidate) const {
+scheduling::LegSize Weighing::leg_on(std::size_t candidate) const {
   return {.tokens = tokens_,
           .block_size = block_size_on(candidate),
           .track_prefill = options_.track_prefill_tokens,
@@ -194,10 +194,10 @@ double Weighing::decode_blocks_on(std::size_t candidate, std::uint32_t block_siz
   return members_.candidates[candidate].load->decode_blocks() + static_cast<double>(own);
 }
 
-routing::SeatFacts Weighing::facts_of(std::size_t candidate, const routing::LegSize& leg) const {
-  const routing::SeatLoad& load = *members_.candidates[candidate].load;
+scheduling::SeatFacts Weighing::facts_of(std::size_t candidate, const scheduling::LegSize& leg) const {
+  const scheduling::SeatLoad& load = *members_.candidates[candidate].load;
   const bool has_some = !found_.empty() && found_[candidate].hit != nullptr;
-  routing::SeatFacts facts = has_some ? overlap_of(*found_[candidate].hit) : routing::SeatFacts();
+  scheduling::SeatFacts facts = has_some ? overlap_of(*found_[candidate].hit) : scheduling::SeatFacts();
   facts.prefill_tokens = load.prefill_tokens(now_);
   facts.decode_blocks = decode_blocks_on(candidate, leg.block_size);
   facts.requests = load.requests();
@@ -205,10 +205,10 @@ routing::SeatFacts Weighing::facts_of(std::size_t candidate, const routing::LegS
   return facts;
 }
 
-routing::Forecast Weighing::forecast_on(std::size_t candidate) const {
+scheduling::Forecast Weighing::forecast_on(std::size_t candidate) const {
   const Members::Candidate& seat = members_.candidates[candidate];
   const auto [queue_seconds, joins_step] = seat.load->prefill_line(now_);
-  return routing::forecast(
+  return scheduling::forecast(
       facts_,
       {.queue_seconds = queue_seconds + seat.load->awaited_seconds(),
        .joins_step = joins_step,
@@ -219,7 +219,7 @@ routing::Forecast Weighing::forecast_on(std::size_t candidate) const {
        .preference = preference_of(candidate),
        .requests = seat.load->requests(),
        .decodes = wish_.part == Part::Both,
-       .usual = trust_ < 1 ? seat.usual_speed() : routing::PrefillSpeed()},
+       .usual = trust_ < 1 ? seat.usual_speed() : scheduling::PrefillSpeed()},
       trust_);
 }
 
@@ -229,12 +229,12 @@ std::optional<double> Weighing::expected_seconds(std::size_t candidate) const {
   const auto [queue_seconds, joins_step] = seat.load->prefill_line(now_);
   const double cached = cached_.empty() ? 0 : cached_[candidate];
   const double new_tokens = std::max(1.0, facts_.tokens - cached);
-  const routing::PrefillSpeed speed = seat.speed(now_);
+  const scheduling::PrefillSpeed speed = seat.speed(now_);
   return queue_seconds + (joins_step ? speed.seconds_of(new_tokens) : speed.seconds(new_tokens));
 }
 
 // Between equals the one with less to decode.
-double Weighing::forecast_total(const routing::Forecast& forecast, double decode_blocks,
+double Weighing::forecast_total(const scheduling::Forecast& forecast, double decode_blocks,
                                 std::int64_t requests) const {
   return forecast.total +
          kDecodeSeconds * (decode_blocks + kRequestBlocks * static_cast<double>(requests));
@@ -250,7 +250,7 @@ Weight Weighing::weigh(std::size_t candidate) const {
         forecast_total(*weight.forecast, weight.facts.decode_blocks, weight.facts.requests);
     return weight;
   }
-  weight.cost = routing::cost_of(options_, weight.leg, weight.facts, least_prefill_tokens_);
+  weight.cost = scheduling::cost_of(options_, weight.leg, weight.facts, least_prefill_tokens_);
   weight.total = weight.cost.total;
   return weight;
 }
@@ -262,8 +262,8 @@ double Weighing::cost_on(std::size_t candidate) const {
                           decode_blocks_on(candidate, block_size_on(candidate)),
                           members_.candidates[candidate].load->requests());
   } else {
-    const routing::LegSize leg = leg_on(candidate);
-    return routing::cost_of(options_, leg, facts_of(candidate, leg), least_prefill_tokens_).total;
+    const scheduling::LegSize leg = leg_on(candidate);
+    return scheduling::cost_of(options_, leg, facts_of(candidate, leg), least_prefill_tokens_).total;
   }
 }
 
@@ -282,10 +282,10 @@ std::span<const double> Weighing::totals(std::span<const std::uint32_t> candidat
     }
   };
   if (forecasts()) {
-    each([](const routing::SeatLoad& load) { load.fetch_all(); },
+    each([](const scheduling::SeatLoad& load) { load.fetch_all(); },
          [this](std::size_t candidate) { return cost_on<true>(candidate); });
   } else {
-    each([](const routing::SeatLoad& load) { load.fetch(); },
+    each([](const scheduling::SeatLoad& load) { load.fetch(); },
          [this](std::size_t candidate) { return cost_on<false>(candidate); });
   }
   return totals_;
@@ -295,12 +295,12 @@ std::span<const double> Weighing::totals(std::span<const std::uint32_t> candidat
 std::uint64_t Weighing::cached_on(std::size_t candidate) const {
   if (forecasts()) return cached_.empty() ? 0 : static_cast<std::uint64_t>(cached_[candidate]);
   if (found_.empty() || found_[candidate].hit == nullptr) return 0;
-  return routing::cached_tokens(options_, leg_on(candidate), overlap_of(*found_[candidate].hit));
+  return scheduling::cached_tokens(options_, leg_on(candidate), overlap_of(*found_[candidate].hit));
 }
 
-routing::LegLoad Weighing::load_on(std::size_t candidate) const {
-  const routing::LegSize leg = leg_on(candidate);
-  routing::LegLoad load{.prefill_tokens = 0,
+scheduling::LegLoad Weighing::load_on(std::size_t candidate) const {
+  const scheduling::LegSize leg = leg_on(candidate);
+  scheduling::LegLoad load{.prefill_tokens = 0,
                         .prefill_time = {},
                         .step_time = {},
                         .chain = {},
@@ -313,7 +313,7 @@ routing::LegLoad Weighing::load_on(std::size_t candidate) const {
     // Also what is all cached takes its time.
     if (forecasts()) load.prefill_tokens = std::max<std::uint64_t>(1, load.prefill_tokens);
     if (forecasts() || options_.prefill_load_model == config::PrefillLoadModel::Measured) {
-      const routing::PrefillSpeed speed = members_.candidates[candidate].speed(now_);
+      const scheduling::PrefillSpeed speed = members_.candidates[candidate].speed(now_);
       const auto time = [](double seconds) {
         return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
       };

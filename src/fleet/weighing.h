@@ -6,10 +6,10 @@
 #include "fleet/known_prompt.h"
 #include "fleet/members.h"
 #include "fleet/wish.h"
-#include "routing/cost.h"
-#include "routing/forecast.h"
-#include "routing/load_ledger.h"
-#include "routing/popularity.h"
+#include "scheduling/policy/cost.h"
+#include "scheduling/policy/forecast.h"
+#include "scheduling/policy/load_ledger.h"
+#include "scheduling/policy/popularity.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -27,11 +27,11 @@ constexpr bool weighs_prompts(model::Policy policy) {
 
 // How one candidate came out.
 struct Weight {
-  routing::LegSize leg;
-  routing::SeatFacts facts;
+  scheduling::LegSize leg;
+  scheduling::SeatFacts facts;
   std::uint64_t cached_tokens = 0;
-  routing::CostTerms cost;                    // in blocks
-  std::optional<routing::Forecast> forecast;  // in seconds: policy ttft, where a prompt is computed
+  scheduling::CostTerms cost;                    // in blocks
+  std::optional<scheduling::Forecast> forecast;  // in seconds: policy ttft, where a prompt is computed
   double total = 0;                           // the lower the better
 };
 
@@ -41,7 +41,7 @@ struct Weight {
 class Weighing {
  public:
   Weighing(model::Role role, model::Policy policy, const config::Cost& options,
-           const routing::LoadLedger& ledger, const routing::Popularity& popularity,
+           const scheduling::LoadLedger& ledger, const scheduling::Popularity& popularity,
            const Members& members, const Wish& wish, Time now, double trust = 1);
 
   // Among whom the choice is; to be told before they are weighed.
@@ -59,13 +59,13 @@ class Weighing {
     return totals_;
   }
   double temperature() const { return options_.temperature; }
-  // How far forecasts are trusted, see routing::ForecastError.
+  // How far forecasts are trusted, see scheduling::ForecastError.
   double trust() const { return trust_; }
   // In how many seconds the prompt will have been computed on that candidate, if it is booked there now;
   // nothing where that is not forecast.
   std::optional<double> expected_seconds(std::size_t candidate) const;
   // What the leg will put on that candidate.
-  routing::LegLoad load_on(std::size_t candidate) const;
+  scheduling::LegLoad load_on(std::size_t candidate) const;
   // The longest beginning of the prompt that anybody has or computes, as a Popularity knows it; only
   // where that matters. nullopt: nobody has anything of it.
   std::optional<std::uint64_t> beginning() const { return beginning_; }
@@ -85,24 +85,24 @@ class Weighing {
   template <bool kForecast>
   [[gnu::always_inline]] double cost_on(std::size_t candidate) const;
   [[gnu::always_inline]] std::uint32_t block_size_on(std::size_t candidate) const;
-  [[gnu::always_inline]] routing::LegSize leg_on(std::size_t candidate) const;
+  [[gnu::always_inline]] scheduling::LegSize leg_on(std::size_t candidate) const;
   bool counts_hits(const config::Cost& of_model) const;
-  [[gnu::always_inline]] routing::SeatFacts facts_of(std::size_t candidate,
-                                                     const routing::LegSize& leg) const;
+  [[gnu::always_inline]] scheduling::SeatFacts facts_of(std::size_t candidate,
+                                                     const scheduling::LegSize& leg) const;
   [[gnu::always_inline]] double preference_of(std::size_t candidate) const;
   [[gnu::always_inline]] double decode_blocks_on(std::size_t candidate,
                                                  std::uint32_t block_size) const;
-  [[gnu::always_inline]] routing::Forecast forecast_on(std::size_t candidate) const;
-  [[gnu::always_inline]] double forecast_total(const routing::Forecast& forecast,
+  [[gnu::always_inline]] scheduling::Forecast forecast_on(std::size_t candidate) const;
+  [[gnu::always_inline]] double forecast_total(const scheduling::Forecast& forecast,
                                                double decode_blocks, std::int64_t requests) const;
   std::uint64_t cached_on(std::size_t candidate) const;
   void note_hits();
-  void note_active(const routing::LoadLedger& ledger);
+  void note_active(const scheduling::LoadLedger& ledger);
   void note_cached();
 
   model::Policy policy_;
   config::Cost options_;
-  const routing::Popularity& popularity_;
+  const scheduling::Popularity& popularity_;
   const Members& members_;
   const Wish& wish_;
   Time now_;
@@ -112,7 +112,7 @@ class Weighing {
   std::uint32_t usual_block_;   // of those of whom nobody says it
   std::uint64_t usual_blocks_;  // of the prompt, there
   double least_prefill_tokens_ = 0;
-  routing::PromptFacts facts_;  // of the prompt, where it is forecast
+  scheduling::PromptFacts facts_;  // of the prompt, where it is forecast
   std::vector<Found> found_;    // by candidate; empty: nobody has anything
   // Tokens of the prompt that need not be computed when its turn comes, by candidate; where it is
   // forecast. Empty: none anywhere.

@@ -9,7 +9,7 @@ bool BusyLine::crossed_by(const Worker& worker, double prefill_tokens) const {
   return share && prefill_tokens > *share * static_cast<double>(worker.max_batched_tokens());
 }
 
-Wish wish_for(model::Role role, const routing::Hints& hints) {
+Wish wish_for(model::Role role, const scheduling::Hints& hints) {
   Wish wish;
   wish.pin = role == model::Role::Prefill ? hints.prefill : hints.decode;
   wish.allowed = hints.allowed;

@@ -6,9 +6,9 @@
 #include "fleet/known_prompt.h"
 #include "fleet/worker.h"
 #include "model/worker.h"
-#include "routing/affinity.h"
-#include "routing/constraints.h"
-#include "routing/hints.h"
+#include "scheduling/policy/affinity.h"
+#include "scheduling/policy/constraints.h"
+#include "scheduling/policy/hints.h"
 
 #include <cstdint>
 #include <functional>
@@ -38,9 +38,9 @@ struct BusyLine {
   std::optional<double> share;
   bool late = false;  // the best one has more than a moment to do
   // Where the request is to be counted that has to wait for its best one; null: nowhere.
-  routing::Awaiting* awaiting = nullptr;
+  scheduling::Awaiting* awaiting = nullptr;
   // Gets who that is; null: nobody wants to know.
-  std::optional<routing::SeatKey>* favourite = nullptr;
+  std::optional<scheduling::SeatKey>* favourite = nullptr;
   // The request was counted among those that came, however often it is tried; null: it is tried once.
   bool* counted = nullptr;
   // Somebody could have crossed it.
@@ -56,16 +56,16 @@ struct AdapterWish {
 
 // What one leg of a request asks of its worker. The plain one asks nothing.
 struct Wish {
-  std::optional<routing::Pin> pin;  // this one, also if it is excluded
+  std::optional<scheduling::Pin> pin;  // this one, also if it is excluded
   std::optional<std::vector<std::string>> allowed;
-  routing::Constraints constraints;
+  scheduling::Constraints constraints;
   std::optional<AdapterWish> adapter;      // nothing: the model itself
   Excluded excluded;                       // those that failed it
   std::optional<model::HandoffMode> mode;  // that of the other leg
   bool whatever_policy = false;  // somebody must be found, also where requests name their workers
   Standing worst = Standing::Spare;  // rather one this bad than nobody
   // Where its session has been served; taken if it can be. The booking's seat tells.
-  std::optional<routing::Seat> affinity;
+  std::optional<scheduling::Seat> affinity;
   Part part = Part::Both;
   // Whether anybody will see when its prompt has been computed: not where only a whole answer comes.
   bool observed = true;
@@ -78,6 +78,6 @@ struct Wish {
   std::optional<config::Cost> cost;
 };
 
-Wish wish_for(model::Role role, const routing::Hints& hints);
+Wish wish_for(model::Role role, const scheduling::Hints& hints);
 
 }  // namespace baton::fleet

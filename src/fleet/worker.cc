@@ -2,14 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/worker.h"
 
-#include "routing/constraints.h"
+#include "scheduling/policy/constraints.h"
 
 namespace baton::fleet {
 namespace {
 
 std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
   std::vector<std::string> taints = spec.taints;
-  for (const std::string& place : spec.topology) taints.push_back(routing::topology_taint(place));
+  for (const std::string& place : spec.topology) taints.push_back(scheduling::topology_taint(place));
   return taints;
 }
 
@@ -17,15 +17,15 @@ std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
 
 Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks, Siblings of_kind)
     : health(options), siblings(std::move(of_kind)) {
-  using Published = std::shared_ptr<routing::PublishedSpeed>;
+  using Published = std::shared_ptr<scheduling::PublishedSpeed>;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const auto& load = loads.emplace_back(siblings.loads ? siblings.loads->make()
-                                                         : std::make_shared<routing::SeatLoad>());
+                                                         : std::make_shared<scheduling::SeatLoad>());
     paces.push_back(
-        std::make_unique<routing::Pace>(siblings.pace, Published(load, &load->prefill_speed())));
-    transfers.push_back(std::make_unique<routing::TransferPace>(
+        std::make_unique<scheduling::Pace>(siblings.pace, Published(load, &load->prefill_speed())));
+    transfers.push_back(std::make_unique<scheduling::TransferPace>(
         siblings.transfers, Published(load, &load->transfer_speed())));
-    batch_limits.push_back(std::make_unique<routing::BatchLimit>());
+    batch_limits.push_back(std::make_unique<scheduling::BatchLimit>());
   }
 }
 
@@ -98,12 +98,12 @@ void Worker::tell(const Health::News& news) const {
 
 Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank)
     : Booking(worker, rank,
-              std::make_shared<routing::LoadLedger>()->book({worker->id(), rank},
+              std::make_shared<scheduling::LoadLedger>()->book({worker->id(), rank},
                                                             worker->load(rank), {}, Clock::now()),
               nullptr) {}
 
 Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank,
-                 routing::LoadLedger::Entry entry, std::shared_ptr<LoadBell> bell,
+                 scheduling::LoadLedger::Entry entry, std::shared_ptr<LoadBell> bell,
                  std::optional<std::uint64_t> computes, std::optional<Expectation> expectation)
     : worker_(std::move(worker)),
       rank_(rank),
@@ -144,7 +144,7 @@ void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
 }
 
 void Booking::watch_gaps(std::chrono::milliseconds objective) {
-  gaps_ = std::make_unique<routing::TokenGaps>(worker_->batch_limit(rank_), *worker_->load(rank_),
+  gaps_ = std::make_unique<scheduling::TokenGaps>(worker_->batch_limit(rank_), *worker_->load(rank_),
                                                std::chrono::duration<double>(objective).count());
 }
 
@@ -154,7 +154,7 @@ void Booking::sample(std::uint64_t tokens) {
 
 std::chrono::nanoseconds Booking::prefill_due() const {
   const Time now = Clock::now();
-  const routing::SeatLoad& load = *worker_->load(rank_);
+  const scheduling::SeatLoad& load = *worker_->load(rank_);
   const double modelled = load.prefill_seconds(now);
   const double seconds =
       modelled > 0 ? modelled : worker_->pace(rank_).speed(now).seconds(load.prefill_tokens(now));

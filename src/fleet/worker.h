@@ -9,12 +9,12 @@
 #include "fleet/load_bell.h"
 #include "model/version.h"
 #include "model/worker.h"
-#include "routing/affinity.h"
-#include "routing/batch_limit.h"
-#include "routing/load_ledger.h"
-#include "routing/pace.h"
-#include "routing/seat_load.h"
-#include "routing/transfer_pace.h"
+#include "scheduling/policy/affinity.h"
+#include "scheduling/policy/batch_limit.h"
+#include "scheduling/policy/load_ledger.h"
+#include "scheduling/policy/pace.h"
+#include "scheduling/policy/seat_load.h"
+#include "scheduling/policy/transfer_pace.h"
 
 #include <atomic>
 #include <chrono>
@@ -63,9 +63,9 @@ class Worker {
   // What the workers of one kind have measured together, and where their loads lie; null: it is the
   // only one.
   struct Siblings {
-    std::shared_ptr<routing::SiblingPace> pace = {};
-    std::shared_ptr<routing::TransferPace> transfers = {};
-    std::shared_ptr<SideBySide<routing::SeatLoad>> loads =
+    std::shared_ptr<scheduling::SiblingPace> pace = {};
+    std::shared_ptr<scheduling::TransferPace> transfers = {};
+    std::shared_ptr<SideBySide<scheduling::SeatLoad>> loads =
         {};  // one thread at a time makes workers
   };
 
@@ -90,13 +90,13 @@ class Worker {
   std::int64_t in_flight() const;
   // Requires: rank < ranks().
   std::int64_t in_flight(std::uint32_t rank) const { return vitals_->loads[rank]->requests(); }
-  const std::shared_ptr<routing::SeatLoad>& load(std::uint32_t rank) const {
+  const std::shared_ptr<scheduling::SeatLoad>& load(std::uint32_t rank) const {
     return vitals_->loads[rank];
   }
 
-  routing::Pace& pace(std::uint32_t rank) const { return *vitals_->paces[rank]; }
-  routing::TransferPace& transfers(std::uint32_t rank) const { return *vitals_->transfers[rank]; }
-  routing::BatchLimit& batch_limit(std::uint32_t rank) const {
+  scheduling::Pace& pace(std::uint32_t rank) const { return *vitals_->paces[rank]; }
+  scheduling::TransferPace& transfers(std::uint32_t rank) const { return *vitals_->transfers[rank]; }
+  scheduling::BatchLimit& batch_limit(std::uint32_t rank) const {
     return *vitals_->batch_limits[rank];
   }
   const Siblings& siblings() const { return vitals_->siblings; }
@@ -184,11 +184,11 @@ class Worker {
   struct Vitals {
     Vitals(const config::Health& options, std::uint32_t ranks, Siblings of_kind);
     Health health;
-    std::vector<std::shared_ptr<routing::SeatLoad>> loads;  // by rank
+    std::vector<std::shared_ptr<scheduling::SeatLoad>> loads;  // by rank
     const Siblings siblings;
-    std::vector<std::unique_ptr<routing::Pace>> paces;               // by rank
-    std::vector<std::unique_ptr<routing::TransferPace>> transfers;   // by rank
-    std::vector<std::unique_ptr<routing::BatchLimit>> batch_limits;  // by rank
+    std::vector<std::unique_ptr<scheduling::Pace>> paces;               // by rank
+    std::vector<std::unique_ptr<scheduling::TransferPace>> transfers;   // by rank
+    std::vector<std::unique_ptr<scheduling::BatchLimit>> batch_limits;  // by rank
     std::atomic<bool> draining{false};
     std::atomic<std::optional<model::Version>> version{};
     std::atomic<std::uint64_t> kv_blocks{0};        // 0: unknown
@@ -218,7 +218,7 @@ class Booking {
   explicit Booking(std::shared_ptr<Worker> worker, std::uint32_t rank = 0);
   // `entry` is what it counts there, `bell` rings when it counts less; `computes`: so many tokens of
   // a prompt, if any.
-  Booking(std::shared_ptr<Worker> worker, std::uint32_t rank, routing::LoadLedger::Entry entry,
+  Booking(std::shared_ptr<Worker> worker, std::uint32_t rank, scheduling::LoadLedger::Entry entry,
           std::shared_ptr<LoadBell> bell, std::optional<std::uint64_t> computes = {},
           std::optional<Expectation> expectation = {});
   Booking(Booking&& other) noexcept { *this = std::move(other); }
@@ -262,7 +262,7 @@ class Booking {
   std::optional<std::uint32_t> rank() const {
     return worker_->ranks() > 1 ? std::optional(rank_) : std::nullopt;
   }
-  routing::Seat seat() const { return {worker_->id(), rank()}; }
+  scheduling::Seat seat() const { return {worker_->id(), rank()}; }
 
  private:
   friend class Transfer;
@@ -271,12 +271,12 @@ class Booking {
   std::shared_ptr<Worker> worker_;
   std::uint32_t rank_ = 0;
   bool trial_ = false;  // it shows whether the worker is well again
-  routing::LoadLedger::Entry entry_;
+  scheduling::LoadLedger::Entry entry_;
   std::shared_ptr<LoadBell> bell_;
   std::optional<std::uint64_t> computes_;  // until it is done
   std::optional<Expectation> expectation_;
   bool sent_ = false;
-  std::unique_ptr<routing::TokenGaps> gaps_;  // null: nothing is promised of them
+  std::unique_ptr<scheduling::TokenGaps> gaps_;  // null: nothing is promised of them
 };
 
 // Role. A prompt on its way from the prefill worker that has computed it to the first token of the

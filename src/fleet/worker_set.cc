@@ -15,10 +15,10 @@ namespace baton::fleet {
 namespace {
 
 // What a leg counts where nobody weighs: the tokens that are known, and nothing of what caches have.
-routing::LegLoad plain_load(const Wish& wish, const Worker& worker) {
+scheduling::LegLoad plain_load(const Wish& wish, const Worker& worker) {
   const std::uint32_t block_size = worker.spec().block_size.value_or(Worker::kUsualBlock);
   const std::uint64_t tokens = wish.prompt ? wish.prompt->tokens : 0;
-  routing::LegLoad load;
+  scheduling::LegLoad load;
   load.prefill_tokens = wish.part == Part::Decode ? 0 : tokens;
   load.blocks = (tokens + block_size - 1) / block_size;
   load.block_size = block_size;
@@ -123,7 +123,7 @@ WorkerSet::WorkerSet(model::Role role, model::Policy policy, config::Cost cost,
     : role_(role),
       policy_(policy),
       cost_(cost),
-      ledger_(std::make_shared<routing::LoadLedger>()),
+      ledger_(std::make_shared<scheduling::LoadLedger>()),
       bell_(std::move(bell)),
       forecasts_(std::move(forecasts)),
       itl_(itl),
@@ -166,7 +166,7 @@ std::optional<std::int64_t> WorkerSet::free_places() const {
     const Worker& worker = *members->workers[one.worker];
     if (worker.standing(now) > Standing::Spare) continue;
     const std::int64_t most = worker.batch_limit(one.seat.rank).most();
-    if (most == routing::BatchLimit::kUnlimited) return std::nullopt;
+    if (most == scheduling::BatchLimit::kUnlimited) return std::nullopt;
     places = places.value_or(0) + std::max<std::int64_t>(0, most - one.load->requests());
   }
   return places;
@@ -197,7 +197,7 @@ Result<Booking> WorkerSet::book(const Wish& wish, const Random& random, Choice* 
              .policy = policy_};
   }
   const std::uint32_t rank = round.rank(*chosen);
-  routing::LegLoad load =
+  scheduling::LegLoad load =
       weighing != nullptr ? weighing->load_on(*chosen) : plain_load(wish, *worker);
   const std::optional<std::uint64_t> computes = wish.part == Part::Decode || !wish.observed
                                                     ? std::nullopt
@@ -247,11 +247,11 @@ Result<Choice> WorkerSet::peek(const Wish& wish, const Random& random) const {
 bool WorkerSet::can_serve(const Wish& wish) const { return Round(*this, wish).can_serve(); }
 
 std::string_view WorkerSet::worker_header() const {
-  return role_ == model::Role::Prefill ? routing::kPrefillWorkerHeader : routing::kWorkerHeader;
+  return role_ == model::Role::Prefill ? scheduling::kPrefillWorkerHeader : scheduling::kWorkerHeader;
 }
 
 std::string_view WorkerSet::rank_header() const {
-  return role_ == model::Role::Prefill ? routing::kPrefillRankHeader : routing::kRankHeader;
+  return role_ == model::Role::Prefill ? scheduling::kPrefillRankHeader : scheduling::kRankHeader;
 }
 
 }  // namespace baton::fleet

@@ -12,9 +12,9 @@
 #include "fleet/weighing.h"
 #include "fleet/wish.h"
 #include "fleet/worker.h"
-#include "routing/load_ledger.h"
-#include "routing/popularity.h"
-#include "routing/selector.h"
+#include "scheduling/policy/load_ledger.h"
+#include "scheduling/policy/popularity.h"
+#include "scheduling/policy/selector.h"
 
 #include <chrono>
 #include <cstdint>
@@ -69,7 +69,7 @@ class WorkerSet {
   std::size_t size() const { return members()->workers.size(); }
   model::Role role() const { return role_; }
   model::Policy policy() const { return policy_; }
-  const routing::LoadLedger& ledger() const { return *ledger_; }
+  const scheduling::LoadLedger& ledger() const { return *ledger_; }
   std::shared_ptr<const Members> members() const { return members_.get(); }
   // By name, host:port or number; null where there is none.
   std::shared_ptr<Worker> find(std::string_view name) const;
@@ -99,14 +99,14 @@ class WorkerSet {
   model::Role role_;
   model::Policy policy_;
   config::Cost cost_;
-  std::shared_ptr<routing::LoadLedger> ledger_;
-  routing::Popularity popularity_;
+  std::shared_ptr<scheduling::LoadLedger> ledger_;
+  scheduling::Popularity popularity_;
   std::shared_ptr<LoadBell> bell_;
   std::shared_ptr<Forecasts> forecasts_;
   const std::chrono::milliseconds itl_;
   std::mutex choosing_;  // what is weighed and booked is one step
   Published<Members> members_;
-  mutable routing::Selector selector_;
+  mutable scheduling::Selector selector_;
 };
 
 }  // namespace baton::fleet

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/result.h"
-#include "engine/dialect.h"
-#include "engine/exchange.h"
+#include "engine/shared/dialect.h"
+#include "http_client/exchange.h"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -35,7 +35,7 @@ class Answer {
   // stream.
   std::optional<std::string>& whole();
   // A worker that has answered 2xx and is about to send the body.
-  engine::Exchange& stream();
+  http_client::Exchange& stream();
 
   // A byte of the body has come: the KV cache was there.
   void first_token();

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/entrance.h"
 
-#include "admission/classes.h"
-#include "routing/forecast.h"
+#include "scheduling/queue/classes.h"
+#include "scheduling/policy/forecast.h"
 
 #include <fmt/format.h>
 
@@ -14,12 +14,12 @@
 namespace baton::handoff {
 namespace {
 
-using admission::Attempted;
-using admission::Awaited;
-using admission::Chance;
-using admission::Tried;
+using scheduling::Attempted;
+using scheduling::Awaited;
+using scheduling::Chance;
+using scheduling::Tried;
 
-bool may_go_to(const routing::Hints& hints, const fleet::Worker& worker) {
+bool may_go_to(const scheduling::Hints& hints, const fleet::Worker& worker) {
   const auto is_this = [&worker](const std::string& name) { return worker.is_called(name); };
   return (!hints.allowed || std::ranges::any_of(*hints.allowed, is_this)) &&
          hints.constraints.satisfied_by(worker.taints());
@@ -29,7 +29,7 @@ bool may_go_to(const routing::Hints& hints, const fleet::Worker& worker) {
 std::uint64_t most_cached_tokens(const Job& job, const Selection& selection) {
   const fleet::KnownPrompt& prompt = selection.prompt();
   const auto members = selection.first_workers().members();
-  const routing::Pin* const pin = selection.first_pin();
+  const scheduling::Pin* const pin = selection.first_pin();
   // Where there is no such worker the pin will be refused, or is not meant for these.
   const auto only = pin != nullptr ? members->find(pin->worker) : nullptr;
   std::uint64_t most = 0;
@@ -44,17 +44,17 @@ std::uint64_t most_cached_tokens(const Job& job, const Selection& selection) {
 }
 
 // Anybody of the pool may have it.
-bool goes_anywhere(const routing::Hints& hints) {
+bool goes_anywhere(const scheduling::Hints& hints) {
   return !hints.prefill && !hints.decode && !hints.allowed && hints.constraints.required.empty();
 }
 
 // What it could follow another by, as its prompt was last looked at; nothing where it follows nobody.
-std::optional<admission::Chain> chain_of(const Job& job, const Selection& selection) {
+std::optional<scheduling::Chain> chain_of(const Job& job, const Selection& selection) {
   const fleet::KnownPrompt& prompt = selection.prompt();
   if (!goes_anywhere(*job.hints) || prompt.shapes.empty() || !prompt.shapes.front().chain)
     return std::nullopt;
   const fleet::KnownPrompt::Shape& shape = prompt.shapes.front();
-  return admission::Chain{.hashes = *shape.chain,
+  return scheduling::Chain{.hashes = *shape.chain,
                           .cached = most_cached_tokens(job, selection) / shape.block_size,
                           .block_tokens = shape.block_size};
 }
@@ -66,8 +66,8 @@ std::string seat_name(model::WorkerId worker, std::uint32_t rank) {
 // Requests with the same of this can go to the same workers.
 Awaited choice_of(const Job& job, const Selection& selection) {
   const fleet::WorkerSet& workers = selection.first_workers();
-  const routing::Hints& hints = *job.hints;
-  if (const routing::Pin* const pin = selection.first_pin()) {
+  const scheduling::Hints& hints = *job.hints;
+  if (const scheduling::Pin* const pin = selection.first_pin()) {
     const auto worker = workers.find(pin->worker);
     const std::uint32_t rank = pin->rank.value_or(0);
     return {.what = worker ? "only " + seat_name(worker->id(), rank) : "only " + pin->worker};
@@ -85,7 +85,7 @@ Awaited choice_of(const Job& job, const Selection& selection) {
   return {.what = std::move(what)};
 }
 
-std::string policy_class_of(const routing::Hints& hints) {
+std::string policy_class_of(const scheduling::Hints& hints) {
   const auto named = hints.metadata.find("policy-class");
   return named == hints.metadata.end() ? std::string() : named->second;
 }
@@ -112,8 +112,8 @@ double compute_seconds(const Selection& selection, std::uint64_t tokens) {
 
 // What a worker may still have to compute when it takes a request that has waited for it.
 double seconds_ahead(const config::QueueClass& its_class, const fleet::Worker& worker,
-                     const routing::PrefillSpeed& speed) {
-  if (its_class.late) return std::max(routing::kAheadSeconds, speed.seconds_per_step);
+                     const scheduling::PrefillSpeed& speed) {
+  if (its_class.late) return std::max(scheduling::kAheadSeconds, speed.seconds_per_step);
   auto tokens = static_cast<double>(its_class.busy_tokens.value_or(0));
   if (its_class.busy_share) {
     const double share = *its_class.busy_share * static_cast<double>(worker.max_batched_tokens());
@@ -137,8 +137,8 @@ std::optional<FirstToken> first_token(const Selection& selection,
   std::optional<FirstToken> least;
   for (std::size_t i = 0; i < std::min(members->candidates.size(), kMostLookedAt); ++i) {
     const fleet::Members::Candidate& one = members->candidates[i];
-    const routing::PrefillSpeed speed = one.speed(now);
-    if (speed == routing::kUnmeasuredSpeed) continue;
+    const scheduling::PrefillSpeed speed = one.speed(now);
+    if (speed == scheduling::kUnmeasuredSpeed) continue;
     double seconds = speed.seconds(static_cast<double>(new_tokens));
     if (selection.hands_off()) seconds += one.transfer_seconds(static_cast<double>(tokens), now);
     if (least && least->after_booking <= seconds) continue;
@@ -162,7 +162,7 @@ std::optional<Waits> Entrance::foresee(const Job& job, Selection& selection) {
   const config::Queue queue =
       PoolGate::with_defaults(job.model->routing(), selection.first_workers().policy());
   const fleet::KnownPrompt& prompt = selection.prompt();
-  const std::size_t its_class = admission::Classes(queue).resolve(
+  const std::size_t its_class = scheduling::Classes(queue).resolve(
       policy_class_of(*job.hints), prompt.tokens - most_cached_tokens(job, selection));
   const auto gate = PoolGate::find(*selection.pool());
   Waits waits;
@@ -174,7 +174,7 @@ std::optional<Waits> Entrance::foresee(const Job& job, Selection& selection) {
   }
   auto line = busy_line(queue.classes[its_class]);
   if (!line) return std::nullopt;
-  std::optional<routing::SeatKey> favourite;
+  std::optional<scheduling::SeatKey> favourite;
   line->favourite = &favourite;
   const auto first = selection.look_first(line);
   if (first || first.error().code() != Errc::WorkersBusy) return std::nullopt;
@@ -193,23 +193,23 @@ double Entrance::prefill_seconds(const Job& job, const Selection& selection) {
 }
 
 Entrance::Entrance(const Job& job, Selection& selection, std::shared_ptr<PoolGate> gate,
-                   Choose choose, admission::Gate::Now now)
+                   Choose choose, scheduling::Gate::Now now)
     : job_(job),
       selection_(selection),
       gate_(std::move(gate)),
       choose_(std::move(choose)),
       now_(std::move(now)) {}
 
-admission::Request Entrance::request() {
+scheduling::Request Entrance::request() {
   selection_.look_at_prompt();
   seen_ = true;
-  const routing::Hints& hints = *job_.hints;
+  const scheduling::Hints& hints = *job_.hints;
   const fleet::KnownPrompt& prompt = selection_.prompt();
   const std::uint64_t cached = most_cached_tokens(job_, selection_);
   // Those who wait for their best one are told which that is.
   const bool late =
       job_.model->routing().queue.classes.empty() && selection_.first_pin() == nullptr;
-  admission::Request request{
+  scheduling::Request request{
       .policy_class = policy_class_of(hints),
       .strict_priority = hints.strict_priority.value_or(0),
       .priority_jump = static_cast<double>(std::max(0, hints.priority.value_or(0))),
@@ -227,7 +227,7 @@ admission::Request Entrance::request() {
   return request;
 }
 
-void Entrance::set_due(admission::Request& request) {
+void Entrance::set_due(scheduling::Request& request) {
   const std::uint64_t new_tokens = request.prompt_tokens - request.cached_tokens;
   const auto [its_class, slo] = gate_->class_of(request.policy_class, new_tokens);
   slo_ = slo;
@@ -247,7 +247,7 @@ void Entrance::set_due(admission::Request& request) {
   const double after = first->after_booking + first->ahead;
   // Also one that is late already has its turn once, where a worker has time.
   constexpr std::chrono::milliseconds kOneTurn{5};
-  request.due = admission::Due{.received = received,
+  request.due = scheduling::Due{.received = received,
                                .by = std::max(received + in_time(budget - after), now + kOneTurn),
                                .after = in_time(after),
                                .objective = objective,
@@ -270,15 +270,15 @@ bool Entrance::lacks_places() const {
 }
 
 bool Entrance::may_follow(Chance chance) const {
-  return chance == Chance::Usual && followed_ < admission::Followers::kLongest &&
+  return chance == Chance::Usual && followed_ < scheduling::Followers::kLongest &&
          !(following_ && following_->over());
 }
 
-Tried Entrance::follow(admission::Following following) {
+Tried Entrance::follow(scheduling::Following following) {
   follows_since_ = now_();
   following_ = std::move(following);
   return {Attempted::Follows, following_->awaits(),
-          *follows_since_ + (admission::Followers::kLongest - followed_)};
+          *follows_since_ + (scheduling::Followers::kLongest - followed_)};
 }
 
 std::optional<Tried> Entrance::leader() {
@@ -303,7 +303,7 @@ Result<Tried> Entrance::attempt(const config::QueueClass& one, Chance chance) {
   }
   if (one.queues() && lacks_places()) return Tried(Attempted::Busy);
   awaiting_.emplace();
-  std::optional<routing::SeatKey> favourite;
+  std::optional<scheduling::SeatKey> favourite;
   auto line = busy_line(one);
   if (line) {
     line->awaiting = &*awaiting_;
@@ -330,7 +330,7 @@ Result<Tried> Entrance::attempt(const config::QueueClass& one, Chance chance) {
   return Tried(Attempted::Taken);
 }
 
-Waited Entrance::waited(admission::Admitted admitted) const {
+Waited Entrance::waited(scheduling::Admitted admitted) const {
   Waited waited;
   waited.policy_class = std::move(admitted.policy_class);
   waited.ahead = admitted.ahead;

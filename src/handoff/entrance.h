@@ -2,16 +2,16 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "admission/followers.h"
-#include "admission/gate.h"
-#include "admission/slo_record.h"
+#include "scheduling/queue/followers.h"
+#include "scheduling/queue/gate.h"
+#include "scheduling/queue/slo_record.h"
 #include "core/result.h"
 #include "fleet/fleet.h"
 #include "handoff/decision_log.h"
 #include "handoff/job.h"
 #include "handoff/pool_gate.h"
 #include "handoff/selection.h"
-#include "routing/seat_load.h"
+#include "scheduling/policy/seat_load.h"
 
 #include <chrono>
 #include <cstddef>
@@ -51,40 +51,40 @@ class Entrance {
   static double prefill_seconds(const Job& job, const Selection& selection);
 
   Entrance(const Job& job, Selection& selection, std::shared_ptr<PoolGate> gate, Choose choose,
-           admission::Gate::Now now = Clock::now);
+           scheduling::Gate::Now now = Clock::now);
 
-  admission::Gate& gate() const { return gate_->gate(); }
-  admission::Request request();
-  // See admission::Attempt.
-  Result<admission::Tried> attempt(const config::QueueClass& one, admission::Chance chance);
+  scheduling::Gate& gate() const { return gate_->gate(); }
+  scheduling::Request request();
+  // See scheduling::Attempt.
+  Result<scheduling::Tried> attempt(const config::QueueClass& one, scheduling::Chance chance);
 
   // What came of it, once it was let through.
   fleet::Booking& booked() { return *booked_; }
-  admission::Leading& leading() { return leading_; }
+  scheduling::Leading& leading() { return leading_; }
   // Of its class, once request() was asked for; null: it has no objective.
-  const std::shared_ptr<admission::SloRecord>& slo() const { return slo_; }
-  Waited waited(admission::Admitted admitted) const;
+  const std::shared_ptr<scheduling::SloRecord>& slo() const { return slo_; }
+  Waited waited(scheduling::Admitted admitted) const;
 
  private:
-  void set_due(admission::Request& request);
+  void set_due(scheduling::Request& request);
   // No decode worker would have a place for one more prompt when that is computed.
   bool lacks_places() const;
-  std::optional<admission::Tried> leader();
-  bool may_follow(admission::Chance chance) const;
-  admission::Tried follow(admission::Following following);
+  std::optional<scheduling::Tried> leader();
+  bool may_follow(scheduling::Chance chance) const;
+  scheduling::Tried follow(scheduling::Following following);
 
   const Job& job_;
   Selection& selection_;
   const std::shared_ptr<PoolGate> gate_;
   const Choose choose_;
-  const admission::Gate::Now now_;
-  std::shared_ptr<admission::SloRecord> slo_;
+  const scheduling::Gate::Now now_;
+  std::shared_ptr<scheduling::SloRecord> slo_;
   bool counted_ = false;  // among the prompts that came
   bool seen_ = false;     // the prompt has been looked at for the next try
   std::optional<fleet::Booking> booked_;
-  admission::Leading leading_;
-  std::optional<routing::Awaiting> awaiting_;
-  std::optional<admission::Following> following_;
+  scheduling::Leading leading_;
+  std::optional<scheduling::Awaiting> awaiting_;
+  std::optional<scheduling::Following> following_;
   std::optional<Clock::time_point> follows_since_;
   Clock::duration followed_{0};  // before that
 };

@@ -33,7 +33,7 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
   }
 }
 
-Handoff::Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
+Handoff::Handoff(http_client::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
                  TicketSource& tickets, fleet::Random random, telemetry::Registry& metrics,
                  DecisionLog& decisions, Options options)
     : pool_(pool),
@@ -59,7 +59,7 @@ Answer::~Answer() {
 
 awaitable<Result<void>> Answer::begin() { return run_->begin(); }
 std::optional<std::string>& Answer::whole() { return run_->whole(); }
-engine::Exchange& Answer::stream() { return run_->stream(); }
+http_client::Exchange& Answer::stream() { return run_->stream(); }
 void Answer::first_token() { run_->first_token(); }
 void Answer::produced(std::uint64_t tokens) { run_->produced(tokens); }
 void Answer::finished() { run_->finished(); }

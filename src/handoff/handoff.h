@@ -4,8 +4,8 @@
 
 #include "core/cancellation.h"
 #include "core/result.h"
-#include "engine/exchange.h"
-#include "engine/peer_directory.h"
+#include "http_client/exchange.h"
+#include "engine/shared/peer_directory.h"
 #include "handoff/answer.h"
 #include "handoff/job.h"
 #include "handoff/ticket_source.h"
@@ -25,7 +25,7 @@
 namespace baton::handoff {
 
 struct Options {
-  engine::ExchangeTimeouts timeouts;
+  http_client::ExchangeTimeouts timeouts;
   std::chrono::milliseconds grace;  // to complete a hand-off whose client has left
   std::size_t response_bytes;
   telemetry::Logger* log = nullptr;  // where failed legs are told of
@@ -43,7 +43,7 @@ struct Options {
 // Lifetime. Owned by the thread; outlives its tasks.
 class Handoff {
  public:
-  Handoff(engine::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
+  Handoff(http_client::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
           TicketSource& tickets, fleet::Random random, telemetry::Registry& metrics,
           DecisionLog& decisions, Options options);
 
@@ -64,7 +64,7 @@ class Handoff {
 
   std::chrono::milliseconds release_for() const { return options_.release_for; }
 
-  engine::UpstreamPool& pool_;
+  http_client::UpstreamPool& pool_;
   net::TaskGroup& tasks_;
   net::CpuPool& cpu_;  // where long answers are read, and bodies made of them
   TicketSource& tickets_;

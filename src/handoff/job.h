@@ -2,17 +2,17 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "admission/patience.h"
-#include "admission/slo_record.h"
-#include "engine/client_body.h"
-#include "engine/completion_json.h"
-#include "engine/dialect.h"
+#include "scheduling/queue/patience.h"
+#include "scheduling/queue/slo_record.h"
+#include "engine/shared/client_body.h"
+#include "engine/shared/completion_json.h"
+#include "engine/shared/dialect.h"
 #include "fleet/fleet.h"
 #include "fleet/known_prompt.h"
 #include "handoff/decision_log.h"
 #include "handoff/suspects.h"
 #include "model/tokens.h"
-#include "routing/hints.h"
+#include "scheduling/policy/hints.h"
 #include "telemetry/metrics.h"
 #include "wire/http_message.h"
 
@@ -74,7 +74,7 @@ struct Job {
   bool by_alias;          // the client used another name than the workers do
   wire::Headers headers;  // for the workers
   std::string request_id;
-  std::shared_ptr<const routing::Hints> hints;
+  std::shared_ptr<const scheduling::Hints> hints;
   Counters& counters;
   // The adapter of the model that it is for; nothing: the model itself.
   std::optional<fleet::AdapterWish> adapter = {};
@@ -92,7 +92,7 @@ struct Job {
   // When the router had read its head. Absent: when it asks for a worker.
   std::optional<std::chrono::steady_clock::time_point> received = {};
   // How long it may wait for a worker; absent: as configured.
-  std::optional<admission::Patience> patience = {};
+  std::optional<scheduling::Patience> patience = {};
   // Who sent it, where that is known: not the key, but which one it was. Clients that wait share by
   // this, unless the request says for which tenant it is.
   std::string client = {};
@@ -125,7 +125,7 @@ struct Trail {
   std::size_t retries = 0;
   std::size_t migrations = 0;
   Waited waited;                                   // before its first worker was chosen
-  std::shared_ptr<admission::SloRecord> slo = {};  // of its class; null: it has no objective
+  std::shared_ptr<scheduling::SloRecord> slo = {};  // of its class; null: it has no objective
   std::shared_ptr<fleet::Pool> pool = {};          // that it came to; null: it came to none
   bool bypassed =
       false;  // the decode worker computes the prompt, where a prefill worker could have

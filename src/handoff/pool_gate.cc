@@ -10,12 +10,12 @@ namespace baton::handoff {
 PoolGate::PoolGate(const config::Queue& queue, const std::string& model,
                    const std::string& name_space, boost::asio::any_io_executor home,
                    telemetry::Registry& metrics)
-    : gate_(std::make_shared<admission::Gate>(queue, std::move(home),
-                                              admission::GateMetrics(metrics, model, queue))),
+    : gate_(std::make_shared<scheduling::Gate>(queue, std::move(home),
+                                              scheduling::GateMetrics(metrics, model, queue))),
       queue_(queue),
       classes_(queue_) {
   for (const config::QueueClass& one : queue.classes) {
-    slos_.push_back(one.slo ? std::make_shared<admission::SloRecord>(*one.slo, metrics, model,
+    slos_.push_back(one.slo ? std::make_shared<scheduling::SloRecord>(*one.slo, metrics, model,
                                                                      name_space, one.name)
                             : nullptr);
   }
@@ -23,7 +23,7 @@ PoolGate::PoolGate(const config::Queue& queue, const std::string& model,
   const auto wake = [gate = std::weak_ptr(gate_)] {
     if (const auto waiting = gate.lock()) waiting->changed();
   };
-  followers_ = std::make_shared<admission::Followers>(*queue.follow_tokens, wake);
+  followers_ = std::make_shared<scheduling::Followers>(*queue.follow_tokens, wake);
 }
 
 config::Queue PoolGate::with_defaults(const config::Routing& routing, model::Policy policy) {

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "admission/classes.h"
-#include "admission/followers.h"
-#include "admission/gate.h"
-#include "admission/slo_record.h"
+#include "scheduling/queue/classes.h"
+#include "scheduling/queue/followers.h"
+#include "scheduling/queue/gate.h"
+#include "scheduling/queue/slo_record.h"
 #include "config/routing.h"
 #include "fleet/load_bell.h"
 #include "fleet/pool.h"
@@ -42,14 +42,14 @@ class PoolGate final : public fleet::LoadListener {
   // Without classes nobody ever waits.
   static config::Queue with_defaults(const config::Routing& routing, model::Policy policy);
 
-  admission::Gate& gate() const { return *gate_; }
+  scheduling::Gate& gate() const { return *gate_; }
   // Null where nobody follows another.
-  const std::shared_ptr<admission::Followers>& followers() const { return followers_; }
+  const std::shared_ptr<scheduling::Followers>& followers() const { return followers_; }
 
   // For a request of such a class, or family, with so many tokens to compute.
   struct ClassOf {
     const config::QueueClass& options;
-    std::shared_ptr<admission::SloRecord> slo;  // null: it has no objective
+    std::shared_ptr<scheduling::SloRecord> slo;  // null: it has no objective
   };
   ClassOf class_of(std::string_view policy_class, std::uint64_t uncached_tokens) const {
     const std::size_t index = classes_.resolve(policy_class, uncached_tokens);
@@ -59,11 +59,11 @@ class PoolGate final : public fleet::LoadListener {
   void load_fell() override { gate_->changed(); }
 
  private:
-  std::shared_ptr<admission::Gate> gate_;
-  std::shared_ptr<admission::Followers> followers_;
+  std::shared_ptr<scheduling::Gate> gate_;
+  std::shared_ptr<scheduling::Followers> followers_;
   const config::Queue queue_;
-  const admission::Classes classes_;
-  std::vector<std::shared_ptr<admission::SloRecord>> slos_;  // by class
+  const scheduling::Classes classes_;
+  std::vector<std::shared_ptr<scheduling::SloRecord>> slos_;  // by class
 };
 
 }  // namespace baton::handoff

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/run.h"
 
-#include "engine/engine_error.h"
-#include "engine/vllm_dialect.h"
+#include "engine/shared/engine_error.h"
+#include "engine/vllm/vllm_dialect.h"
 #include "net/await.h"
 #include "wire/http_status.h"
 
@@ -46,9 +46,9 @@ bool is_own_fault(const Error& error) {
 Error given_up() { return Error(Errc::EngineFailed, "the leg was given up"); }
 
 // The call keeps its worker, also where the run and the fleet have let go of it.
-awaitable<void> abort_leg(engine::UpstreamPool& pool, std::shared_ptr<const fleet::Worker> worker,
+awaitable<void> abort_leg(http_client::UpstreamPool& pool, std::shared_ptr<const fleet::Worker> worker,
                           engine::LegName name, std::string authorization) {
-  const engine::Target target{worker->id(), worker->spec().endpoint};
+  const http_client::Target target{worker->id(), worker->spec().endpoint};
   co_await engine::abort_request(pool, target, name, std::move(authorization));
 }
 
@@ -70,7 +70,7 @@ awaitable<void> beside(std::shared_ptr<Run> run, awaitable<void> (Run::*leg)(),
 // Points to an exchange for as long as that is there, also where its leg throws.
 class Pointed {
  public:
-  Pointed(engine::Exchange*& pointer, engine::Exchange& exchange)
+  Pointed(http_client::Exchange*& pointer, http_client::Exchange& exchange)
       : pointer_(pointer), exchange_(exchange) {
     pointer_ = &exchange_;
   }
@@ -81,8 +81,8 @@ class Pointed {
   }
 
  private:
-  engine::Exchange*& pointer_;
-  engine::Exchange& exchange_;
+  http_client::Exchange*& pointer_;
+  http_client::Exchange& exchange_;
 };
 
 }  // namespace
@@ -323,7 +323,7 @@ awaitable<void> Run::prefill_leg() {
   if (trail_) trail_->prefill.begin(booking);
   if (job_.observer) job_.observer->computing(booking);
   leading_.counted();
-  engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
+  http_client::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
                             handoff_.options_.timeouts);
   exchange.on_sent([this] { prefill_sent(); });
   const Pointed pointed(prefill_exchange_, exchange);
@@ -397,8 +397,8 @@ awaitable<void> Run::decode_leg() {
   if (alone && job_.observer) job_.observer->computing(decode_booking_);
   if (alone) leading_.counted();
   if (alone && !selection_.streams()) prefill_unseen(co_await boost::asio::this_coro::executor);
-  decode_exchange_ = std::make_unique<engine::Exchange>(
-      handoff_.pool_, engine::Target{worker.id(), worker.spec().endpoint},
+  decode_exchange_ = std::make_unique<http_client::Exchange>(
+      handoff_.pool_, http_client::Target{worker.id(), worker.spec().endpoint},
       handoff_.options_.timeouts);
   handed_off_ = !alone;
   decode_accepted_ = false;
@@ -462,7 +462,7 @@ void Run::prefill_threw() {
   ring();
 }
 
-engine::DecodeEnd Run::end_of(const engine::Exchange& exchange, const fleet::Worker& worker,
+engine::DecodeEnd Run::end_of(const http_client::Exchange& exchange, const fleet::Worker& worker,
                               const Error& error, std::string error_type) {
   using How = engine::DecodeEnd::How;
   engine::DecodeEnd end{

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "admission/followers.h"
+#include "scheduling/queue/followers.h"
 #include "core/cancellation.h"
 #include "core/result.h"
-#include "engine/dialect.h"
-#include "engine/exchange.h"
-#include "engine/leg_name.h"
-#include "engine/token_ids.h"
+#include "engine/shared/dialect.h"
+#include "http_client/exchange.h"
+#include "engine/shared/leg_name.h"
+#include "engine/shared/token_ids.h"
 #include "fleet/fleet.h"
 #include "handoff/entrance.h"
 #include "handoff/handoff.h"
@@ -48,7 +48,7 @@ class Run : public std::enable_shared_from_this<Run> {
 
   // See Answer.
   std::optional<std::string>& whole() { return whole_; }
-  engine::Exchange& stream() { return *decode_exchange_; }
+  http_client::Exchange& stream() { return *decode_exchange_; }
   void first_token();
   void produced(std::uint64_t tokens) { decode_booking_.produced(tokens); }
   void finished();
@@ -73,7 +73,7 @@ class Run : public std::enable_shared_from_this<Run> {
     std::uint32_t rank;  // of the holder
     engine::HandoffTicket ticket;
     std::shared_ptr<const engine::PrefillOutcome> outcome;
-    routing::Constraints transfer;
+    scheduling::Constraints transfer;
     Material material;
     wire::Headers headers;
     std::optional<engine::Progress> progress;
@@ -124,7 +124,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void note_arrival();  // for who asks how much work comes
   awaitable<void> prefill_leg();
   void prefill_threw();
-  awaitable<Result<engine::PrefillOutcome>> read_prefill(engine::Exchange& exchange,
+  awaitable<Result<engine::PrefillOutcome>> read_prefill(http_client::Exchange& exchange,
                                                          const engine::Dialect& dialect,
                                                          const fleet::Worker& worker) const;
   awaitable<void> decode_leg();
@@ -140,12 +140,12 @@ class Run : public std::enable_shared_from_this<Run> {
   // True where there is nothing left to do.
   awaitable<bool> try_release(const Release& release, ReleaseTries& tries);
   awaitable<void> find_holder_again(Release& release);
-  awaitable<Result<void>> send(engine::Exchange& exchange, const fleet::Worker& worker,
+  awaitable<Result<void>> send(http_client::Exchange& exchange, const fleet::Worker& worker,
                                std::optional<std::uint32_t> rank, const wire::Headers& headers,
                                const wire::SplicedBody& body, const std::string& request_id,
                                std::string_view signature = {},
                                std::string* error_type = nullptr) const;
-  static engine::DecodeEnd end_of(const engine::Exchange& exchange, const fleet::Worker& worker,
+  static engine::DecodeEnd end_of(const http_client::Exchange& exchange, const fleet::Worker& worker,
                                   const Error& error, std::string error_type);
   bool frees_blocks(const engine::DecodeEnd& end) const;
   void prefill_failed(Error error, fleet::Worker& worker);
@@ -155,7 +155,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void doubt_peer(const Error& error);
   // Whether the worker's process has ended under a leg that failed so.
   awaitable<bool> has_ended(const fleet::Worker& worker, const Error& error,
-                            const engine::Exchange& exchange) const;
+                            const http_client::Exchange& exchange) const;
   // It has, under a leg that was sent at that time and had not got its first token.
   void ended_under(const fleet::Worker& worker, Suspects::Time sent);
   // The decode leg failed before its first token: whether its worker ended is found out.
@@ -191,9 +191,9 @@ class Run : public std::enable_shared_from_this<Run> {
   std::unique_ptr<boost::asio::steady_timer> unseen_;  // until its prompt must have been computed
   bool admitted_ = false;                              // it has been let through
   bool bypassed_ = false;                              // the decode worker was chosen to do both
-  admission::Leading leading_;                         // others wait for this prompt
-  engine::Exchange* prefill_exchange_ = nullptr;       // while that leg runs
-  std::unique_ptr<engine::Exchange> decode_exchange_;
+  scheduling::Leading leading_;                         // others wait for this prompt
+  http_client::Exchange* prefill_exchange_ = nullptr;       // while that leg runs
+  std::unique_ptr<http_client::Exchange> decode_exchange_;
   engine::LegName prefill_name_;
   engine::LegName decode_name_;
   std::string authorization_;  // to abort legs with, as they had it

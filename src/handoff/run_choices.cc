@@ -27,13 +27,13 @@ awaitable<Result<fleet::Booking>> Run::admit(Entrance::Choose choose) {
                     PoolGate::of(*pool, job_.model->routing(), selection_.first_workers().policy(),
                                  job_.model->name(), home, handoff_.metrics_),
                     std::move(choose));
-  admission::Request request = entrance.request();
+  scheduling::Request request = entrance.request();
   note_arrival();
   if (trail_) trail_->slo = entrance.slo();
-  admission::Admitted seen;
+  scheduling::Admitted seen;
   auto admitted = co_await entrance.gate().enter(
       std::move(request),
-      [&entrance](const config::QueueClass& one, admission::Chance chance) {
+      [&entrance](const config::QueueClass& one, scheduling::Chance chance) {
         return entrance.attempt(one, chance);
       },
       cancellation_, &seen);

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 // What a run's legs are sent, and how their answers are read. What is long is made and read by the
 // CPU threads.
-#include "engine/engine_error.h"
-#include "engine/request_head.h"
-#include "engine/trtllm_auth.h"
+#include "engine/shared/engine_error.h"
+#include "http_client/request_head.h"
+#include "engine/trtllm/trtllm_auth.h"
 #include "handoff/run.h"
 #include "wire/http_status.h"
 
@@ -89,7 +89,7 @@ awaitable<Run::Parcel> Run::decode_parcel(model::HandoffMode mode, engine::Clien
   });
 }
 
-awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worker& worker,
+awaitable<Result<void>> Run::send(http_client::Exchange& exchange, const fleet::Worker& worker,
                                   std::optional<std::uint32_t> rank, const wire::Headers& headers,
                                   const wire::SplicedBody& body, const std::string& request_id,
                                   std::string_view signature, std::string* error_type) const {
@@ -97,7 +97,7 @@ awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worke
   own += fmt::format("X-Request-Id: {}\r\n", request_id);
   if (rank && worker.spec().engine != model::Engine::Trtllm)
     own += fmt::format("X-data-parallel-rank: {}\r\n", *rank);
-  const std::string head = engine::request_head("POST", engine::path_of(job_.api),
+  const std::string head = http_client::request_head("POST", engine::path_of(job_.api),
                                                 worker.authority(), headers, body.size(), own);
   auto sent = co_await exchange.send(head, body.pieces());
   if (!sent) co_return fail(std::move(sent.error()));
@@ -113,7 +113,7 @@ awaitable<Result<void>> Run::send(engine::Exchange& exchange, const fleet::Worke
 }
 
 // The leg may be given up while its answer is read; what it kept is then released.
-awaitable<Result<engine::PrefillOutcome>> Run::read_prefill(engine::Exchange& exchange,
+awaitable<Result<engine::PrefillOutcome>> Run::read_prefill(http_client::Exchange& exchange,
                                                             const engine::Dialect& dialect,
                                                             const fleet::Worker& worker) const {
   const auto json = co_await exchange.read_all(handoff_.options_.response_bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 // How a run has the blocks fetched that nobody needs any more.
-#include "engine/dialect.h"
-#include "engine/exchange.h"
+#include "engine/shared/dialect.h"
+#include "http_client/exchange.h"
 #include "handoff/run.h"
 #include "net/pause.h"
 
@@ -77,16 +77,16 @@ awaitable<bool> Run::try_release(const Release& release, ReleaseTries& tries) {
   if (!booking) co_return false;
   const engine::Dialect& workers = engine::dialect_of(release.workers);
   const std::chrono::milliseconds grace = handoff_.options_.grace;
-  const engine::ExchangeTimeouts timeouts =
+  const http_client::ExchangeTimeouts timeouts =
       workers.frees_blocks({.how = engine::DecodeEnd::How::Closed})
           ? handoff_.options_.timeouts
-          : engine::ExchangeTimeouts{.first_byte = grace, .idle = grace};
+          : http_client::ExchangeTimeouts{.first_byte = grace, .idle = grace};
   const fleet::Worker& worker = booking->worker();
   const engine::ClientCall wanted = call(worker, engine::Leg::Continue, release.material,
                                          release.progress ? &*release.progress : nullptr);
   const Parcel parcel = co_await decode_parcel(release.mode, wanted, release.ticket,
                                                release.outcome, engine::DecodePurpose::Release);
-  engine::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint}, timeouts);
+  http_client::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint}, timeouts);
   const auto sent_at = Suspects::Clock::now();
   std::string error_type;
   const auto sent = co_await send(exchange, worker, booking->rank(), release.headers, parcel.body,

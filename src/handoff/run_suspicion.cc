@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kWasAlive{10};
 }  // namespace
 
 awaitable<bool> Run::has_ended(const fleet::Worker& worker, const Error& error,
-                               const engine::Exchange& exchange) const {
+                               const http_client::Exchange& exchange) const {
   // A kept connection broke, and the fresh one was refused, or met a listener that was closing.
   if (error.code() == Errc::EngineUnreachable) {
     if (exchange.replayed_after() < kWasAlive) co_return false;
@@ -45,7 +45,7 @@ awaitable<bool> Run::has_ended(const fleet::Worker& worker, const Error& error,
       enough.request(Error(Errc::EngineTimeout, "the worker neither took nor refused it"));
     });
     deadline.arm(kRefusesWithin);
-    const engine::Target target{worker.id(), worker.spec().endpoint};
+    const http_client::Target target{worker.id(), worker.spec().endpoint};
     const auto again = co_await handoff_.pool_.connect(target, &enough);
     if (again) {
       std::array<char, 1> byte;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/selection.h"
 
-#include "engine/dialect.h"
+#include "engine/shared/dialect.h"
 
 #include <fmt/format.h>
 
@@ -113,14 +113,14 @@ const fleet::WorkerSet& Selection::first_workers() const {
   return pool_->workers(hands_off() ? Role::Prefill : alone_role_);
 }
 
-const routing::Pin* Selection::first_pin() const {
+const scheduling::Pin* Selection::first_pin() const {
   const auto& pin = hands_off() ? job_.hints->prefill : job_.hints->decode;
   return pin ? &*pin : nullptr;
 }
 
-std::optional<routing::Seat> Selection::first_seat() const {
+std::optional<scheduling::Seat> Selection::first_seat() const {
   const std::string& session = job_.hints->session_id;
-  routing::AffinityTable& sessions =
+  scheduling::AffinityTable& sessions =
       job_.model->affinity(hands_off() ? Role::Prefill : alone_role_);
   return session.empty() || !sessions.enabled() ? std::nullopt : sessions.find(session);
 }
@@ -128,7 +128,7 @@ std::optional<routing::Seat> Selection::first_seat() const {
 template <class Take>
 auto Selection::ask(Role role, fleet::Wish wish, Take take) {
   const std::string& session = job_.hints->session_id;
-  routing::AffinityTable& sessions = job_.model->affinity(role);
+  scheduling::AffinityTable& sessions = job_.model->affinity(role);
   if (!session.empty() && sessions.enabled()) wish.affinity = sessions.find(session);
   auto taken = take(wish);
   // Somebody who failed others, or did not answer lately, may do better now; a request that has no
@@ -147,7 +147,7 @@ auto Selection::ask(Role role, fleet::Wish wish, Take take) {
 }
 
 Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
-                                       routing::AffinityTable::Lease& lease) {
+                                       scheduling::AffinityTable::Lease& lease) {
   fleet::WorkerSet& workers = pool_->workers(role);
   const fleet::Part part = wish.part;
   fleet::Choice choice;
@@ -162,14 +162,14 @@ Result<fleet::Booking> Selection::book(Role role, fleet::Wish wish,
                   .choice = std::move(choice)});
   }
   const std::string& session = job_.hints->session_id;
-  routing::AffinityTable& sessions = job_.model->affinity(role);
+  scheduling::AffinityTable& sessions = job_.model->affinity(role);
   if (booking && !session.empty() && sessions.enabled()) {
     const auto before = sessions.find(session);
     lease = sessions.bind(session, booking->seat());
     if (job_.hints->session_final) sessions.unbind(session);
     unseat_ = [&sessions, &session, &lease, before, bound = booking->seat()] {
       if (sessions.find(session) != bound) return;  // another request of the session sits elsewhere
-      lease = before ? sessions.bind(session, *before) : routing::AffinityTable::Lease();
+      lease = before ? sessions.bind(session, *before) : scheduling::AffinityTable::Lease();
       if (!before) sessions.unbind(session);
     };
   }
@@ -219,7 +219,7 @@ auto Selection::followed(fleet::Wish wish, Take take) {
       return Taken(fail(why));
     };
     // Nothing is sent before it is known that the other half can follow.
-    const auto transfer = routing::transfer_constraints(worker.spec());
+    const auto transfer = scheduling::transfer_constraints(worker.spec());
     if (!transfer) return give_back(transfer.error());
     prefill_ = worker.id();
     mode_ = worker.spec().mode();
@@ -379,7 +379,7 @@ Result<fleet::Booking> Selection::alone(const std::optional<fleet::BusyLine>& bu
 }
 
 Result<fleet::Booking> Selection::releaser(fleet::Pool& pool, model::HandoffMode mode,
-                                           const routing::Constraints& transfer,
+                                           const scheduling::Constraints& transfer,
                                            const fleet::Excluded& excluded) const {
   fleet::WorkerSet& decodes = pool.workers(Role::Decode);
   fleet::Wish wish;

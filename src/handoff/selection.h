@@ -8,8 +8,8 @@
 #include "handoff/decision_log.h"
 #include "handoff/job.h"
 #include "handoff/machine.h"
-#include "routing/affinity.h"
-#include "routing/constraints.h"
+#include "scheduling/policy/affinity.h"
+#include "scheduling/policy/constraints.h"
 
 #include <functional>
 #include <memory>
@@ -68,19 +68,19 @@ class Selection {
   bool streams() const;
   // Who is asked first: the workers that compute prompts.
   const fleet::WorkerSet& first_workers() const;
-  const routing::Pin* first_pin() const;
+  const scheduling::Pin* first_pin() const;
   // Where its session has been served by such a worker.
-  std::optional<routing::Seat> first_seat() const;
+  std::optional<scheduling::Seat> first_seat() const;
   // Anyone who can take over what a prefill worker of that mode pinned; rather one that has failed
   // before, or does not answer now, than nobody.
   Result<fleet::Booking> releaser(fleet::Pool& pool, model::HandoffMode mode,
-                                  const routing::Constraints& transfer,
+                                  const scheduling::Constraints& transfer,
                                   const fleet::Excluded& excluded) const;
   // Where the worker chosen last is.
   const std::shared_ptr<fleet::Pool>& pool() const { return pool_; }
   // Of the prefill worker chosen last.
   std::optional<model::HandoffMode> mode() const { return mode_; }
-  const routing::Constraints& transfer() const { return transfer_; }
+  const scheduling::Constraints& transfer() const { return transfer_; }
 
   void prefill_failed(const fleet::Worker& worker);
   void decode_failed(const fleet::Worker& worker);
@@ -109,7 +109,7 @@ class Selection {
   template <class Take>
   auto ask(model::Role role, fleet::Wish wish, Take take);
   Result<fleet::Booking> book(model::Role role, fleet::Wish wish,
-                              routing::AffinityTable::Lease& lease);
+                              scheduling::AffinityTable::Lease& lease);
   Result<fleet::Choice> look(model::Role role, fleet::Wish wish);
   template <class Find>
   auto anywhere(Find find);
@@ -135,10 +135,10 @@ class Selection {
   model::Role alone_role_ = model::Role::Decode;
   std::optional<model::WorkerId> prefill_;  // chosen last
   std::optional<model::HandoffMode> mode_;  // its
-  routing::Constraints transfer_;           // what it demands of the decode worker
+  scheduling::Constraints transfer_;           // what it demands of the decode worker
   Blame blame_;
-  routing::AffinityTable::Lease prefill_lease_;
-  routing::AffinityTable::Lease decode_lease_;
+  scheduling::AffinityTable::Lease prefill_lease_;
+  scheduling::AffinityTable::Lease decode_lease_;
 };
 
 }  // namespace baton::handoff

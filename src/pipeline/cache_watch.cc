@@ -23,7 +23,7 @@ std::shared_ptr<const fleet::KnownPrompt> CacheWatch::known() const {
   if (!blocks_) return nullptr;
   auto known = std::make_shared<fleet::KnownPrompt>();
   known->tokens = blocks_->tokens;
-  for (const overlap::PromptBlocks::Hashes& hashes : blocks_->by_shape) {
+  for (const kvcache::PromptBlocks::Hashes& hashes : blocks_->by_shape) {
     // The chain is the prompt's own: whoever books it keeps the prompt's hashes.
     known->shapes.push_back({hashes.shape.size, {blocks_, &hashes.sequence}});
   }
@@ -36,14 +36,14 @@ void CacheWatch::computing(const fleet::Booking& booking) {
   by_prefill_ = false;
   if (!blocks_ || answered_) return;  // it went on elsewhere after its first token
   holder_ = {booking.worker().id(), booking.rank().value_or(0)};
-  const overlap::Caches::Told told = caches_.told(*blocks_, *holder_);
-  by_events_ = told.source == overlap::Trusted::Events;
+  const kvcache::Caches::Told told = caches_.told(*blocks_, *holder_);
+  by_events_ = told.source == kvcache::Trusted::Events;
   seen_ = {.told_before = told.tokens,
            .told_after = told.tokens,
            .reported = {},
            .blocks = {},
            .fills_blocks = told.of > told.blocks,
-           .sent = overlap::Clock::now()};
+           .sent = kvcache::Clock::now()};
   most_ = told.most;
   const bool known = rank_is_known(booking.worker());
   if (known) caches_.sent(*holder_, *blocks_);

@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "engine/completion_json.h"
+#include "engine/shared/completion_json.h"
 #include "handoff/job.h"
-#include "kvindex/index.h"
-#include "overlap/caches.h"
-#include "overlap/prompt_blocks.h"
+#include "kvcache/index/index.h"
+#include "kvcache/view/caches.h"
+#include "kvcache/view/prompt_blocks.h"
 
 #include <cstdint>
 #include <memory>
@@ -22,7 +22,7 @@ namespace baton::pipeline {
 //   token, unless the events of the prompt are still on their way then.
 class CacheWatch : public handoff::PromptObserver {
  public:
-  CacheWatch(overlap::Caches& caches, std::shared_ptr<const overlap::PromptBlocks> blocks)
+  CacheWatch(kvcache::Caches& caches, std::shared_ptr<const kvcache::PromptBlocks> blocks)
       : caches_(caches), blocks_(std::move(blocks)) {}
 
   std::shared_ptr<const fleet::KnownPrompt> known() const override;
@@ -37,14 +37,14 @@ class CacheWatch : public handoff::PromptObserver {
   std::optional<std::int64_t> predicted() const;
 
  private:
-  overlap::Caches& caches_;
-  std::shared_ptr<const overlap::PromptBlocks> blocks_;
-  std::optional<kvindex::Holder> holder_;
+  kvcache::Caches& caches_;
+  std::shared_ptr<const kvcache::PromptBlocks> blocks_;
+  std::optional<kvcache::Holder> holder_;
   bool answered_ = false;
   bool by_events_ = false;
   bool by_prefill_ = false;  // a worker of its own computed it, and has said what was cached
   std::uint64_t most_ = 0;   // of its tokens that a cache can have
-  overlap::Caches::Computed seen_;
+  kvcache::Caches::Computed seen_;
 };
 
 }  // namespace baton::pipeline

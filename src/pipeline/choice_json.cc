@@ -31,7 +31,7 @@ std::string text_json(std::string_view text) {
   return text.empty() ? "null" : wire::json_quote(text);
 }
 
-std::string cost_json(const routing::CostTerms& cost) {
+std::string cost_json(const scheduling::CostTerms& cost) {
   return fmt::format(
       R"({{"raw_prefill_blocks":{},"decay":{},"credit":{},"prefill":{},"decode_blocks":{},"requests":{},"preference":{},"total":{}}})",
       number(cost.raw_prefill_blocks), number(cost.decay), number(cost.credit),
@@ -39,7 +39,7 @@ std::string cost_json(const routing::CostTerms& cost) {
       number(cost.preference), number(cost.total));
 }
 
-std::string forecast_json(const routing::Forecast& forecast) {
+std::string forecast_json(const scheduling::Forecast& forecast) {
   return fmt::format(
       R"({{"wait":{},"compute":{},"transfer":{},"stall":{},"waste":{},"preference":{},"trust":{},"total":{}}})",
       number(forecast.wait), number(forecast.compute), number(forecast.transfer),
@@ -53,8 +53,8 @@ std::string weight_json(const std::optional<fleet::Weight>& weight) {
     return R"("prefill_tokens":null,"decode_blocks":null,"block_size":null,"overlap":null,)"
            R"("cached_tokens":null,"new_tokens":null,"cost":null,"forecast":null)";
   }
-  const routing::SeatFacts& facts = weight->facts;
-  const routing::LegSize& leg = weight->leg;
+  const scheduling::SeatFacts& facts = weight->facts;
+  const scheduling::LegSize& leg = weight->leg;
   const std::uint64_t fresh =
       leg.track_prefill ? leg.tokens - std::min(leg.tokens, weight->cached_tokens) : 0;
   return fmt::format(

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/engine_tokens.h"
 
-#include "engine/tokenize_request.h"
+#include "engine/shared/tokenize_request.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include "core/cancellation.h"
 #include "core/result.h"
-#include "engine/upstream_pool.h"
+#include "http_client/upstream_pool.h"
 #include "fleet/model.h"
 #include "handoff/job.h"
 #include "net/cpu_pool.h"
@@ -34,7 +34,7 @@ using boost::asio::awaitable;
 class EngineTokens {
  public:
   // `log` may be null.
-  EngineTokens(engine::UpstreamPool& pool, net::CpuPool& cpu, std::size_t largest_answer,
+  EngineTokens(http_client::UpstreamPool& pool, net::CpuPool& cpu, std::size_t largest_answer,
                telemetry::Logger* log = nullptr)
       : pool_(pool), cpu_(cpu), largest_answer_(largest_answer), log_(log) {}
 
@@ -48,7 +48,7 @@ class EngineTokens {
  private:
   using Clock = std::chrono::steady_clock;
 
-  engine::UpstreamPool& pool_;
+  http_client::UpstreamPool& pool_;
   net::CpuPool& cpu_;
   std::size_t largest_answer_;
   telemetry::Logger* log_;

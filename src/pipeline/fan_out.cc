@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/fan_out.h"
 
-#include "engine/completion_json.h"
-#include "engine/usage_total.h"
+#include "engine/shared/completion_json.h"
+#include "engine/shared/usage_total.h"
 #include "net/await.h"
 #include "wire/http_status.h"
 #include "wire/sse_reader.h"

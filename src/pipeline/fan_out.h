@@ -4,10 +4,10 @@
 
 #include "core/cancellation.h"
 #include "core/result.h"
-#include "engine/choice_merge.h"
+#include "engine/shared/choice_merge.h"
 #include "handoff/handoff.h"
 #include "net/task_group.h"
-#include "overlap/caches.h"
+#include "kvcache/view/caches.h"
 #include "pipeline/prompt_step.h"
 #include "pipeline/relay.h"
 #include "pipeline/request_record.h"
@@ -30,7 +30,7 @@ struct FanOut {
   handoff::Job job;
   std::vector<engine::Branch> branches;
   std::size_t choices_per_prompt;
-  overlap::Caches& caches;
+  kvcache::Caches& caches;
   PromptTokens tokens;  // of each prompt
   MemoryBudget* memory = nullptr;
 };

@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/pipeline.h"
 
-#include "admission/patience.h"
-#include "engine/client_body.h"
-#include "engine/completion_json.h"
-#include "engine/continuation.h"
-#include "engine/usage_merge.h"
+#include "scheduling/queue/patience.h"
+#include "engine/shared/client_body.h"
+#include "engine/shared/completion_json.h"
+#include "engine/shared/continuation.h"
+#include "engine/shared/usage_merge.h"
 #include "pipeline/error_body.h"
 #include "pipeline/fan_out.h"
 #include "pipeline/interruptible_sink.h"
@@ -49,16 +49,16 @@ engine::IncludeUsage wants_usage(const wire::JsonObject& body) {
 }
 
 // Most requests have no hints; they share the same none.
-std::shared_ptr<const routing::Hints> shared(routing::Hints hints) {
-  static const auto kNone = std::make_shared<const routing::Hints>();
-  return hints == *kNone ? kNone : std::make_shared<const routing::Hints>(std::move(hints));
+std::shared_ptr<const scheduling::Hints> shared(scheduling::Hints hints) {
+  static const auto kNone = std::make_shared<const scheduling::Hints>();
+  return hints == *kNone ? kNone : std::make_shared<const scheduling::Hints>(std::move(hints));
 }
 
 // How long the request may wait for a worker; absent: it does not say.
-Result<std::optional<admission::Patience>> read_patience(const wire::Headers& headers) {
-  const auto said = headers.find(admission::kPatienceHeader);
+Result<std::optional<scheduling::Patience>> read_patience(const wire::Headers& headers) {
+  const auto said = headers.find(scheduling::kPatienceHeader);
   if (!said) return std::nullopt;
-  auto patience = admission::parse_patience(*said);
+  auto patience = scheduling::parse_patience(*said);
   if (!patience) return fail(std::move(patience.error()));
   return *patience;
 }
@@ -229,7 +229,7 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
   if (auto checked = check(incoming.api, object, record); !checked)
     return fail(std::move(checked.error()));
   auto hints =
-      routing::read_hints(incoming.headers, object, incoming.trusted, model->session_fields());
+      scheduling::read_hints(incoming.headers, object, incoming.trusted, model->session_fields());
   if (!hints) return fail(std::move(hints.error()));
   auto patience = read_patience(incoming.headers);
   if (!patience) return fail(std::move(patience.error()));

@@ -6,8 +6,8 @@
 #include "core/cancellation.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
-#include "engine/choice_merge.h"
-#include "engine/dialect.h"
+#include "engine/shared/choice_merge.h"
+#include "engine/shared/dialect.h"
 #include "fleet/fleet.h"
 #include "handoff/handoff.h"
 #include "net/deadlines.h"
@@ -18,7 +18,7 @@
 #include "pipeline/request_deadline.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
-#include "routing/trust.h"
+#include "scheduling/policy/trust.h"
 #include "wire/http_message.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -38,7 +38,7 @@ struct Incoming {
   std::string body;
   std::string request_id;
   std::chrono::steady_clock::time_point received;
-  routing::Trusted trusted;  // whether it may say which workers serve
+  scheduling::Trusted trusted;  // whether it may say which workers serve
   std::string client = {};   // which key it came with, never the key; empty: without one
   MemoryShare memory = {};   // has the body
 };
@@ -61,7 +61,7 @@ struct Options {
 //   recorded exactly once.
 class Pipeline {
  public:
-  Pipeline(fleet::Fleet& fleet, overlap::Caches& caches, PromptStep& prompts,
+  Pipeline(fleet::Fleet& fleet, kvcache::Caches& caches, PromptStep& prompts,
            handoff::Handoff& handoff, net::TaskGroup& tasks, net::Deadlines& deadlines,
            RequestLedger& ledger, Options options)
       : fleet_(fleet),
@@ -107,7 +107,7 @@ class Pipeline {
   awaitable<void> deliver_error(Error& error, ResponseSink& sink, RequestRecord& record);
 
   fleet::Fleet& fleet_;
-  overlap::Caches& caches_;
+  kvcache::Caches& caches_;
   PromptStep& prompts_;
   handoff::Handoff& handoff_;
   net::TaskGroup& tasks_;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "engine/api.h"
+#include "engine/shared/api.h"
 #include "fleet/model.h"
 #include "prompt/preprocessor.h"
 #include "prompt/rules.h"

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/prompt_step.h"
 
-#include "engine/token_ids.h"
+#include "engine/shared/token_ids.h"
 #include "pipeline/given_ids.h"
 #include "pipeline/prompt_rules.h"
 #include "prompt/completion_prompts.h"
@@ -95,14 +95,14 @@ std::size_t count_of(const std::vector<prompt::TokenIds>& prompts) {
 
 // In the number of `as_json`: a request whose prompts go to one worker together is not to be found
 // in any cache as a whole.
-std::vector<std::shared_ptr<const overlap::PromptBlocks>> as_blocks(
+std::vector<std::shared_ptr<const kvcache::PromptBlocks>> as_blocks(
     const std::vector<prompt::TokenIds>& prompts, PerPrompt per_prompt,
-    const overlap::HashPlan& plan, const overlap::PromptScope& scope) {
-  std::vector<std::shared_ptr<const overlap::PromptBlocks>> blocks;
+    const kvcache::HashPlan& plan, const kvcache::PromptScope& scope) {
+  std::vector<std::shared_ptr<const kvcache::PromptBlocks>> blocks;
   if (plan.shapes.empty() || (per_prompt == PerPrompt::No && prompts.size() != 1)) return blocks;
   for (const prompt::TokenIds& ids : prompts) {
     blocks.push_back(
-        std::make_shared<const overlap::PromptBlocks>(overlap::hash_prompt(plan, ids, scope)));
+        std::make_shared<const kvcache::PromptBlocks>(kvcache::hash_prompt(plan, ids, scope)));
   }
   return blocks;
 }
@@ -117,8 +117,8 @@ std::string salt_of(const handoff::Job& job) {
 }
 
 // What sets the request's blocks apart in a worker's cache.
-overlap::PromptScope scope_of(const handoff::Job& job) {
-  overlap::PromptScope scope{.salt = salt_of(job), .key = {}};
+kvcache::PromptScope scope_of(const handoff::Job& job) {
+  kvcache::PromptScope scope{.salt = salt_of(job), .key = {}};
   const auto add = [&](std::string_view field, model::Engine heeded_by) {
     const auto value = job.body->object().find(field);
     if (!value || *value == "null" || *value == R"("")" || *value == "[]") return;
@@ -139,8 +139,8 @@ struct Task {
   SharedBody body;
   PerPrompt per_prompt;
   bool with_json;
-  overlap::HashPlan plan = {};
-  overlap::PromptScope scope = {};
+  kvcache::HashPlan plan = {};
+  kvcache::PromptScope scope = {};
   std::stop_token stop = {};
   prompt::Effort effort = prompt::Effort::Full;
   std::vector<prompt::Rules> rules = {};
@@ -209,7 +209,7 @@ std::uint64_t estimated_tokens(const RequestRecord& record) {
 }
 
 void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prompt,
-                 overlap::Caches& caches, RequestRecord& record) {
+                 kvcache::Caches& caches, RequestRecord& record) {
   job.send_token_ids = tokens.send;
   if (prompt < tokens.json.size()) job.token_ids = tokens.json[prompt];
   if (prompt >= tokens.blocks.size()) return;
@@ -261,8 +261,8 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
 }
 
 // What an adapter has computed is of no use to the model itself or to another one.
-overlap::HashPlan PromptStep::plan_for(const handoff::Job& job) const {
-  overlap::HashPlan plan = caches_.plan(job.model->name());
+kvcache::HashPlan PromptStep::plan_for(const handoff::Job& job) const {
+  kvcache::HashPlan plan = caches_.plan(job.model->name());
   if (job.adapter) plan.lora = job.adapter->name;
   return plan;
 }

@@ -5,11 +5,11 @@
 #include "core/cancellation.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
-#include "engine/client_body.h"
+#include "engine/shared/client_body.h"
 #include "handoff/job.h"
 #include "net/cpu_pool.h"
-#include "overlap/caches.h"
-#include "overlap/prompt_blocks.h"
+#include "kvcache/view/caches.h"
+#include "kvcache/view/prompt_blocks.h"
 #include "pipeline/engine_tokens.h"
 #include "pipeline/request_record.h"
 #include "pipeline/tokenizers.h"
@@ -35,7 +35,7 @@ struct PromptTokens {
   std::vector<std::shared_ptr<const std::string>> json = {};
   model::SendTokenIds send = model::SendTokenIds::Auto;
   // As caches have them, in the same number; empty where nobody knows.
-  std::vector<std::shared_ptr<const overlap::PromptBlocks>> blocks = {};
+  std::vector<std::shared_ptr<const kvcache::PromptBlocks>> blocks = {};
 
   std::size_t bytes() const;
 };
@@ -47,14 +47,14 @@ std::uint64_t estimated_tokens(const RequestRecord& record);
 
 // Puts into a job, and into its record, what is known of its prompt: that one of `tokens`.
 void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prompt,
-                 overlap::Caches& caches, RequestRecord& record);
+                 kvcache::Caches& caches, RequestRecord& record);
 
 // Role. The step between reading a request and choosing its workers: the body is checked, its chat
 //   template rendered and its text tokenized, off the I/O thread where that takes long.
 // Confinement. One I/O thread.
 class PromptStep {
  public:
-  PromptStep(const Tokenizers& tokenizers, const overlap::Caches& caches, net::CpuPool& cpu,
+  PromptStep(const Tokenizers& tokenizers, const kvcache::Caches& caches, net::CpuPool& cpu,
              EngineTokens engines)
       : tokenizers_(tokenizers), caches_(caches), cpu_(cpu), engines_(engines) {}
 
@@ -72,7 +72,7 @@ class PromptStep {
                                          RequestRecord& record, Cancellation& cancellation);
 
  private:
-  overlap::HashPlan plan_for(const handoff::Job& job) const;
+  kvcache::HashPlan plan_for(const handoff::Job& job) const;
   template <class Work>
   awaitable<std::invoke_result_t<Work&>> run(std::size_t bytes, Work work);
   awaitable<Result<PromptTokens>> tokenize(std::shared_ptr<const ModelTokens> model,
@@ -86,7 +86,7 @@ class PromptStep {
                                      RequestRecord& record, Cancellation& cancellation);
 
   const Tokenizers& tokenizers_;
-  const overlap::Caches& caches_;
+  const kvcache::Caches& caches_;
   net::CpuPool& cpu_;
   EngineTokens engines_;
 };

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/relay.h"
 
-#include "engine/engine_error.h"
-#include "engine/usage_merge.h"
+#include "engine/shared/engine_error.h"
+#include "engine/shared/usage_merge.h"
 #include "pipeline/forwarding.h"
 #include "pipeline/stream_judge.h"
 #include "wire/http_status.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "engine/stream_continuity.h"
+#include "engine/shared/stream_continuity.h"
 #include "handoff/answer.h"
 #include "net/cpu_pool.h"
 #include "pipeline/request_record.h"

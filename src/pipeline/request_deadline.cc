@@ -23,7 +23,7 @@ std::unexpected<Error> malformed(std::string_view why) {
 
 }  // namespace
 
-Result<RequestTimeout> request_timeout(const wire::Headers& headers, routing::Trusted trusted,
+Result<RequestTimeout> request_timeout(const wire::Headers& headers, scheduling::Trusted trusted,
                                        std::chrono::milliseconds configured) {
   const RequestTimeout usual{configured, kKey};
   std::optional<std::string_view> said;
@@ -38,7 +38,7 @@ Result<RequestTimeout> request_timeout(const wire::Headers& headers, routing::Tr
   if (!number) return malformed(number.error());
   const RequestTimeout own{std::chrono::milliseconds(*number), kRequestTimeoutHeader};
   const bool counts =
-      trusted == routing::Trusted::Yes || configured.count() == 0 || own.time < configured;
+      trusted == scheduling::Trusted::Yes || configured.count() == 0 || own.time < configured;
   return counts ? own : usual;
 }
 

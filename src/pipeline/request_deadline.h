@@ -5,7 +5,7 @@
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "net/deadlines.h"
-#include "routing/trust.h"
+#include "scheduling/policy/trust.h"
 #include "wire/http_message.h"
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct RequestTimeout {
 
 // What is configured, unless the request's header says less, or its source is trusted to say more.
 // InvalidRequest where the header makes no sense.
-Result<RequestTimeout> request_timeout(const wire::Headers& headers, routing::Trusted trusted,
+Result<RequestTimeout> request_timeout(const wire::Headers& headers, scheduling::Trusted trusted,
                                        std::chrono::milliseconds configured);
 
 // Role. Gives a request up when its time is over, whatever is being done for it then.

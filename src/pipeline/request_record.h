@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "engine/completion_json.h"
+#include "engine/shared/completion_json.h"
 #include "handoff/job.h"
 #include "pipeline/cache_watch.h"
 #include "pipeline/limit_refusals.h"

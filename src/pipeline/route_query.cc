@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/route_query.h"
 
-#include "engine/choice_merge.h"
-#include "engine/client_body.h"
+#include "engine/shared/choice_merge.h"
+#include "engine/shared/client_body.h"
 #include "handoff/entrance.h"
 #include "handoff/selection.h"
 #include "pipeline/choice_json.h"
@@ -80,7 +80,7 @@ awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::
     co_return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", name))
                        .with_param("model"));
   }
-  auto hints = routing::read_hints(headers, object, routing::Trusted::Yes, model->session_fields());
+  auto hints = scheduling::read_hints(headers, object, scheduling::Trusted::Yes, model->session_fields());
   if (!hints) co_return fail(std::move(hints.error()));
   const engine::Api api = object.has("messages") ? engine::Api::Chat : engine::Api::Completions;
   std::vector<engine::Branch> branches;
@@ -95,7 +95,7 @@ awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::
                    .by_alias = false,
                    .headers = {},
                    .request_id = {},
-                   .hints = std::make_shared<const routing::Hints>(std::move(*hints)),
+                   .hints = std::make_shared<const scheduling::Hints>(std::move(*hints)),
                    .counters = ledger_.metrics(model->name()).handoff,
                    .adapter = served.adapter};
   const PerPrompt per_prompt = branches.empty() ? PerPrompt::No : PerPrompt::Yes;

@@ -6,7 +6,7 @@
 #include "core/result.h"
 #include "fleet/fleet.h"
 #include "handoff/job.h"
-#include "overlap/caches.h"
+#include "kvcache/view/caches.h"
 #include "pipeline/prompt_step.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
@@ -31,7 +31,7 @@ awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Rando
 // Confinement. One I/O thread.
 class RouteQuery {
  public:
-  RouteQuery(fleet::Fleet& fleet, overlap::Caches& caches, PromptStep& prompts,
+  RouteQuery(fleet::Fleet& fleet, kvcache::Caches& caches, PromptStep& prompts,
              RequestLedger& ledger, fleet::Random random)
       : fleet_(fleet),
         caches_(caches),
@@ -45,7 +45,7 @@ class RouteQuery {
 
  private:
   fleet::Fleet& fleet_;
-  overlap::Caches& caches_;
+  kvcache::Caches& caches_;
   PromptStep& prompts_;
   RequestLedger& ledger_;
   fleet::Random random_;

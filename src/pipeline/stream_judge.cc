@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/stream_judge.h"
 
-#include "engine/engine_error.h"
-#include "engine/stream_event.h"
-#include "engine/usage_merge.h"
+#include "engine/shared/engine_error.h"
+#include "engine/shared/stream_event.h"
+#include "engine/shared/usage_merge.h"
 
 #include <algorithm>
 #include <utility>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/error.h"
-#include "engine/dialect.h"
-#include "engine/stream_continuity.h"
+#include "engine/shared/dialect.h"
+#include "engine/shared/stream_continuity.h"
 #include "pipeline/request_record.h"
 #include "wire/sse_reader.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step model of `baton sim` (src/sim/step_model.h), fitted to measured times of first tokens. Pure.
+"""The step model of `baton sim` (src/tools/sim/step_model.h), fitted to measured times of first tokens. Pure.
 
 A cell is {"prompts", "tokens", "sent_ms", "last_ms", "mean_ms"}: so many prompts of so many tokens each,
 when each was sent after the first, the time from the first sent to the last first token, and the mean

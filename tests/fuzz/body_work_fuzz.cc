@@ -4,21 +4,21 @@
 // How much work texts of clients and workers make on an I/O thread: no more than their size is worth,
 // whatever is in them. Longer ones than these go to the CPU threads (net::CpuPool::kInPlace), and so
 // does, whatever its length, a whole answer that is made into a stream.
-#include "engine/choice_merge.h"
-#include "engine/client_body.h"
-#include "engine/dialect.h"
-#include "engine/engine_error.h"
-#include "engine/peer_directory.h"
-#include "engine/request_head.h"
-#include "engine/stream_continuity.h"
-#include "engine/stream_event.h"
-#include "engine/tokenize_request.h"
-#include "engine/usage_merge.h"
+#include "engine/shared/choice_merge.h"
+#include "engine/shared/client_body.h"
+#include "engine/shared/dialect.h"
+#include "engine/shared/engine_error.h"
+#include "engine/shared/peer_directory.h"
+#include "http_client/request_head.h"
+#include "engine/shared/stream_continuity.h"
+#include "engine/shared/stream_event.h"
+#include "engine/shared/tokenize_request.h"
+#include "engine/shared/usage_merge.h"
 #include "fuzz/executed_work.h"
 #include "fuzz/fuzz_input.h"
 #include "pipeline/forwarding.h"
 #include "pipeline/given_ids.h"
-#include "routing/hints.h"
+#include "scheduling/policy/hints.h"
 #include "wire/http_parser.h"
 #include "wire/sse_reader.h"
 
@@ -64,9 +64,9 @@ void read_request(std::string_view bytes) {
   const auto passed =
       pipeline::headers_for_worker(headers, pipeline::ForwardAuthorization::Yes, stripped);
   pipeline::headers_for_client(headers);
-  engine::request_head("POST", "/", "h", passed, 1);
+  http_client::request_head("POST", "/", "h", passed, 1);
   const auto nothing = wire::JsonObject::parse(kNothing);
-  (void)routing::read_hints(headers, *nothing, routing::Trusted::Yes);
+  (void)scheduling::read_hints(headers, *nothing, scheduling::Trusted::Yes);
 }
 
 void make_legs(const engine::ClientCall& call) {
@@ -99,7 +99,7 @@ void read_body(std::string_view bytes) {
   const wire::JsonObject& object = (*body)->object();
   {
     const WorkBound bound("finding hints in a body", bytes.size());
-    (void)routing::read_hints({}, object, routing::Trusted::Yes);
+    (void)scheduling::read_hints({}, object, scheduling::Trusted::Yes);
     (void)engine::handoff_field_in(object);
   }
   for (const auto api : kApis) {

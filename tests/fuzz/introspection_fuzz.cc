@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "engine/introspection.h"
-#include "engine/probe.h"
+#include "engine/shared/introspection.h"
+#include "engine/shared/probe.h"
 #include "fuzz/fuzz_input.h"
 
 #include <string>

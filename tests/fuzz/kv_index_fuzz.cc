@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fuzz/fuzz_input.h"
-#include "kvindex/index.h"
-#include "kvindex/snapshot.h"
-#include "unit/kvindex/index_model.h"
+#include "kvcache/index/index.h"
+#include "kvcache/index/snapshot.h"
+#include "unit/kvcache/index/index_model.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace {
 
 using namespace baton;
-using namespace baton::kvindex;
+using namespace baton::kvcache;
 using fuzz::require;
 
 constexpr std::size_t kMost = 200;

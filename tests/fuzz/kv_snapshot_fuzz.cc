@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fuzz/fuzz_input.h"
-#include "kvindex/snapshot.h"
+#include "kvcache/index/snapshot.h"
 
 #define XXH_INLINE_ALL
 #include <string>
@@ -10,7 +10,7 @@
 namespace {
 
 using namespace baton;
-using namespace baton::kvindex;
+using namespace baton::kvcache;
 
 void check(std::string_view bytes) {
   const auto holders = decode_snapshot(bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "engine/tokenize_request.h"
+#include "engine/shared/tokenize_request.h"
 #include "fuzz/fuzz_input.h"
 #include "wire/json_object.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fuzz/fuzz_input.h"
-#include "kvevents/applier.h"
-#include "kvindex/index.h"
+#include "kvcache/events/applier.h"
+#include "kvcache/index/index.h"
 
 #include <cstdint>
 #include <string_view>
@@ -11,9 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace baton;
   using fuzz::require;
   const std::string_view json(reinterpret_cast<const char*>(data), size);
-  static kvindex::Index index({.blocks = 1000});  // to make one takes longer than all the rest
-  const kvindex::Slot slot = index.join({.worker = {1}, .rank = 0});
-  kvevents::Applier applier(index, slot, std::nullopt);
+  static kvcache::Index index({.blocks = 1000});  // to make one takes longer than all the rest
+  const kvcache::Slot slot = index.join({.worker = {1}, .rank = 0});
+  kvcache::Applier applier(index, slot, std::nullopt);
   for (int i = 0; i < 2; ++i) {
     const auto polled = applier.apply_trtllm(json, 0);
     require(polled || !polled.error().message().empty(), "a refusal says why");

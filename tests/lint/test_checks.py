@@ -48,13 +48,13 @@ SOUND = {
     "src/core/README.md": "# core\n",
     "src/core/error.cc": CPP_HEAD + '#include "core/error.h"\n',
     "src/core/error.h": CPP_HEAD + "#pragma once\n",
-    "src/routing/README.md": "# routing\n",
-    "src/routing/CMakeLists.txt": SCRIPT_HEAD + "baton_module(routing LINK baton_core)\n",
-    "src/routing/cost.h": CPP_HEAD + '#pragma once\n#include "core/error.h"\n',
+    "src/scheduling/policy/README.md": "# routing\n",
+    "src/scheduling/policy/CMakeLists.txt": SCRIPT_HEAD + "baton_module(routing LINK baton_core)\n",
+    "src/scheduling/policy/cost.h": CPP_HEAD + '#pragma once\n#include "core/error.h"\n',
     "src/wire/README.md": "# wire\n",
     "src/wire/sse.h": CPP_HEAD + "#pragma once\n",
-    "src/sim/README.md": "# sim\n",
-    "src/sim/engine.h": CPP_HEAD + '#pragma once\n#include "routing/cost.h"\n',
+    "src/tools/sim/README.md": "# sim\n",
+    "src/tools/sim/engine.h": CPP_HEAD + '#pragma once\n#include "routing/cost.h"\n',
     "tests/unit/core/error_test.cc": CPP_HEAD,
 }
 
@@ -106,20 +106,20 @@ class LayersTest(TreeTest):
         self.assert_refused(check_layers, "src/core/error.h:3", "core must not include routing")
 
     def test_folders_of_one_layer_do_not_see_each_other(self):
-        self.write("src/kvindex/table.h", "")
-        self.include("src/routing/cost.h", '"kvindex/table.h"')
+        self.write("src/kvcache/index/table.h", "")
+        self.include("src/scheduling/policy/cost.h", '"kvindex/table.h"')
         self.write("docs/architecture.md", LAYER_TABLE + "| 3 | `kvindex/` | index |\n")
         self.assert_refused(check_layers, "routing must not include kvindex")
 
     def test_the_simulator_sees_nothing_above_the_pure_layers(self):
-        self.include("src/sim/engine.h", '"engine/adapter.h"')
+        self.include("src/tools/sim/engine.h", '"engine/adapter.h"')
         self.assert_refused(check_layers, "sim must not include engine")
 
     def test_only_the_composition_root_sees_the_simulator(self):
         self.write("docs/architecture.md", LAYER_TABLE + "| 8 | `app/` | wiring |\n")
         self.include("src/app/demo.cc", '"sim/engine.h"')
         self.assert_accepted(check_layers)
-        self.include("src/routing/cost.h", '"sim/engine.h"')
+        self.include("src/scheduling/policy/cost.h", '"sim/engine.h"')
         self.assert_refused(check_layers, "routing must not include sim")
 
     def test_what_a_module_links_follows_the_same_rule(self):
@@ -345,7 +345,7 @@ class TelemetryTest(TreeTest):
         self.assert_refused(check_telemetry, "docs/logging.md", "request lacks `rank`")
 
     def test_the_simulator_has_metrics_of_its_own(self):
-        self.write("src/sim/engine.h", CPP_HEAD + 'metrics.gauge("baton_sim", "Simulated.");\n')
+        self.write("src/tools/sim/engine.h", CPP_HEAD + 'metrics.gauge("baton_sim", "Simulated.");\n')
         self.assert_accepted(check_telemetry)
 
 

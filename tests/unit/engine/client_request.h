@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "engine/dialect.h"
+#include "engine/shared/dialect.h"
 #include "wire/json_object.h"
 
 #include <nlohmann/json.hpp>

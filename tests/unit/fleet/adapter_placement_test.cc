@@ -91,7 +91,7 @@ TEST_P(AdapterPlacementTest, WhoeverElseLeavesAnAdapterStaysWhereItIs) {
 TEST_P(AdapterPlacementTest, WhoNamesAWorkerMeansIt) {
   number(2).has_adapters({"poet"});
   Wish wish = wish_for("poet");
-  wish.pin = routing::Pin{"4", {}};
+  wish.pin = scheduling::Pin{"4", {}};
   EXPECT_EQ(served(wish), (std::map<std::uint64_t, int>{{4, 100}}));
 }
 

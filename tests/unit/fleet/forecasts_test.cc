@@ -67,7 +67,7 @@ struct MisledTest : ForecastsTest {
     learn("b", milliseconds(1000));
   }
   void learn(std::string_view name, milliseconds took) {
-    routing::Pace& pace = set.find(name)->pace(0);
+    scheduling::Pace& pace = set.find(name)->pace(0);
     for (int i = 0; i < 50; ++i) {
       pace.sent(now);
       pace.computed(now + took, 1000);
@@ -82,7 +82,7 @@ struct MisledTest : ForecastsTest {
     wish.busy = BusyLine{.tokens = {}, .share = {}, .late = true};
     return set.book(wish, random);
   }
-  Worker::Siblings siblings{.pace = std::make_shared<routing::SiblingPace>()};
+  Worker::Siblings siblings{.pace = std::make_shared<scheduling::SiblingPace>()};
   WorkerSet set{Role::Prefill, Policy::Ttft, {}, {}, forecasts};
   Random random = std::mt19937_64(7);
 };

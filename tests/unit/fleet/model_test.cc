@@ -58,7 +58,7 @@ TEST_F(ModelTest, RemembersSessionsOfPrefillAndDecodeApart) {
   add_model("m", {worker(1, Role::Prefill), worker(2, Role::Decode)}).affinity.ttl =
       std::chrono::minutes(1);
   const auto lease = model().affinity(Role::Decode).bind("s", {{7}, std::nullopt});
-  EXPECT_EQ(model().affinity(Role::Aggregated).find("s"), (routing::Seat{{7}, std::nullopt}));
+  EXPECT_EQ(model().affinity(Role::Aggregated).find("s"), (scheduling::Seat{{7}, std::nullopt}));
   EXPECT_EQ(model().affinity(Role::Prefill).find("s"), std::nullopt);
 }
 
@@ -168,7 +168,7 @@ struct NamespacesTest : FleetTest {
     spec.name_space = std::move(name_space);
     return spec;
   }
-  std::string chosen(std::uint64_t dice = 0, const routing::Hints& hints = {}) {
+  std::string chosen(std::uint64_t dice = 0, const scheduling::Hints& hints = {}) {
     return model().choose(hints, [dice] { return dice; })->name();
   }
   // How many of `throws` dice choose each.
@@ -237,23 +237,23 @@ TEST_F(NamespacesTest, APinChoosesTheOneOfItsWorker) {
   add_model("m", {in("blue", 1, Role::Prefill), in("blue", 2, Role::Decode),
                   in("green", 3, Role::Prefill), in("green", 4, Role::Decode)});
   for (const std::uint64_t dice : {0U, 1U}) {
-    routing::Hints by_decode;
-    by_decode.decode = routing::Pin{"127.0.0.1:4", {}};
+    scheduling::Hints by_decode;
+    by_decode.decode = scheduling::Pin{"127.0.0.1:4", {}};
     EXPECT_EQ(chosen(dice, by_decode), "green");
-    routing::Hints by_prefill;
-    by_prefill.prefill = routing::Pin{"127.0.0.1:1", {}};
+    scheduling::Hints by_prefill;
+    by_prefill.prefill = scheduling::Pin{"127.0.0.1:1", {}};
     EXPECT_EQ(chosen(dice, by_prefill), "blue");
   }
   worker_called("127.0.0.1:4").unreachable(Failure::Unreachable, "gone");
-  routing::Hints hints;
-  hints.decode = routing::Pin{"127.0.0.1:4", {}};
+  scheduling::Hints hints;
+  hints.decode = scheduling::Pin{"127.0.0.1:4", {}};
   EXPECT_EQ(chosen(0, hints), "green") << "a pin is taken or refused, never replaced";
 }
 
 TEST_F(NamespacesTest, ASessionStaysInItsOne) {
   add_model("m", {in("blue", 1, Role::Decode), in("green", 2, Role::Decode)}).affinity.ttl =
       std::chrono::minutes(1);
-  routing::Hints hints;
+  scheduling::Hints hints;
   hints.session_id = "s";
   const auto lease =
       model().affinity(Role::Decode).bind("s", {worker_called("127.0.0.1:2").id(), {}});

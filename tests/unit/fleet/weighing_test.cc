@@ -46,8 +46,8 @@ struct WeighingTest : testing::Test {
       set->add(make_worker(static_cast<std::uint16_t>(i), std::move(spec)));
     }
   }
-  routing::SeatKey seat(std::string_view name) { return {set->find(name)->id(), 0}; }
-  const routing::SeatLoad& load(std::string_view name) { return *set->find(name)->load(0); }
+  scheduling::SeatKey seat(std::string_view name) { return {set->find(name)->id(), 0}; }
+  const scheduling::SeatLoad& load(std::string_view name) { return *set->find(name)->load(0); }
   Booking book(const Wish& wish) {
     auto booking = set->book(wish, random);
     EXPECT_TRUE(booking) << (booking ? "" : booking.error().message());
@@ -157,7 +157,7 @@ TEST_F(WeighingTest, WhoeverIsBusyIsPassedOver) {
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().code(), Errc::WorkersBusy);
   EXPECT_TRUE(third.error().retry_after());
-  wish.pin = routing::Pin{.worker = "b", .rank = {}};
+  wish.pin = scheduling::Pin{.worker = "b", .rank = {}};
   EXPECT_EQ(set->book(wish, random).error().code(), Errc::WorkersBusy);
   wish.busy.reset();
   EXPECT_TRUE(set->book(wish, random));
@@ -293,7 +293,7 @@ TEST_F(WeighingTest, TtftGoesWhereTheFirstTokenComesSoonest) {
   Time now{};
   for (int i = 0; i < 200; ++i) {
     for (const auto& [name, milliseconds] : {std::pair("a", 100), std::pair("b", 10)}) {
-      routing::Pace& pace = set->find(name)->pace(0);
+      scheduling::Pace& pace = set->find(name)->pace(0);
       pace.sent(now);
       pace.computed(now + std::chrono::milliseconds(milliseconds), 1000);
     }
@@ -342,7 +342,7 @@ struct HotBeginningTest : WeighingTest {
     }
     return -1;
   }
-  const double all = routing::kWasteWeight * routing::kUnmeasuredSpeed.seconds_per_token * 1600;
+  const double all = scheduling::kWasteWeight * scheduling::kUnmeasuredSpeed.seconds_per_token * 1600;
 };
 
 TEST_F(HotBeginningTest, WhoComesAlonePaysForAllOfACopy) {
@@ -378,7 +378,7 @@ TEST_F(HotBeginningTest, WhoHasToWaitCountsOnceHoweverOftenItIsTried) {
 // Prompts with the same beginning share the steps in which their ends are computed.
 TEST_F(HotBeginningTest, WhatOnlyTakesTheFloorOfAStepPressesNobody) {
   for (const char* const name : {"a", "b"}) {
-    routing::Pace& pace = set->find(name)->pace(0);
+    scheduling::Pace& pace = set->find(name)->pace(0);
     Time now = Clock::now();
     for (int i = 0; i < 100; ++i) {
       const int tokens = i % 2 == 0 ? 100 : 10'000;
@@ -388,7 +388,7 @@ TEST_F(HotBeginningTest, WhatOnlyTakesTheFloorOfAStepPressesNobody) {
     }
   }
   Wish holder = wish(1);
-  holder.pin = routing::Pin{"a", {}};
+  holder.pin = scheduling::Pin{"a", {}};
   std::vector<Booking> stampede;
   for (int i = 0; i < 8; ++i) stampede.push_back(book(holder));
   const double of_one_who_comes_alone = waste(2);
@@ -424,7 +424,7 @@ TEST_F(WeighingTest, TotalsAreThoseOfTheWeights) {
     prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 7});
     prompt->hits.push_back({.seat = {{99}, 0}, .block_size = kBlock, .device = 60});
     const Wish wish = wish_with(prompt);
-    const routing::Popularity popularity;
+    const scheduling::Popularity popularity;
     Weighing weighing(Role::Prefill, policy, {}, set->ledger(), popularity, *set->members(), wish,
                       Clock::now());
     const std::vector<std::uint32_t> all{0, 1, 2, 3};
@@ -523,9 +523,9 @@ TEST_F(WeighingTest, ASessionLeavesASeatThatHasBecomeTooDear) {
   for (const Policy policy : {Policy::Kv, Policy::LoadAware, Policy::Ttft}) {
     serve(policy, Role::Aggregated, {}, 2);
     Wish wish = wish_with(prompt_of(1000));
-    wish.affinity = routing::Seat{set->find("a")->id(), {}};
+    wish.affinity = scheduling::Seat{set->find("a")->id(), {}};
     Wish other = wish_with(prompt_of(400, 2));
-    other.pin = routing::Pin{"a", {}};
+    other.pin = scheduling::Pin{"a", {}};
     std::vector<Booking> before;
     before.push_back(book(other));
     EXPECT_EQ(book(wish).worker().name(), "a") << model::to_string(policy);

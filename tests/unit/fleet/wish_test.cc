@@ -8,9 +8,9 @@ namespace baton::fleet {
 namespace {
 
 TEST(Wish, OfALegIsWhatTheRequestSaysOfThatLeg) {
-  routing::Hints hints;
-  hints.prefill = routing::Pin{"p", 1};
-  hints.decode = routing::Pin{"d", std::nullopt};
+  scheduling::Hints hints;
+  hints.prefill = scheduling::Pin{"p", 1};
+  hints.decode = scheduling::Pin{"d", std::nullopt};
   hints.allowed = {{"p", "d"}};
   hints.constraints.required = {"h200"};
   EXPECT_EQ(wish_for(model::Role::Prefill, hints).pin, hints.prefill);

@@ -16,8 +16,8 @@ namespace {
 
 using model::Policy;
 using model::Role;
-using routing::Pin;
-using routing::Seat;
+using scheduling::Pin;
+using scheduling::Seat;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -410,10 +410,10 @@ TEST(Taints, ThePlaceOfAWorkerIsOne) {
   model::WorkerSpec prefill;
   prefill.transfer_domain = {"rack", "r2", model::Enforcement::Required, 0};
   Wish wish;
-  wish.constraints.merge(routing::transfer_constraints(prefill).value());
+  wish.constraints.merge(scheduling::transfer_constraints(prefill).value());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(set.book(wish, no_dice)->worker().id().value, 2U);
   prefill.transfer_domain->value = "r9";
-  wish.constraints = routing::transfer_constraints(prefill).value();
+  wish.constraints = scheduling::transfer_constraints(prefill).value();
   EXPECT_FALSE(set.can_serve(wish));
 }
 
@@ -575,7 +575,7 @@ TEST(Peek, TellsWhatDecided) {
   EXPECT_EQ(workers.set.peek({}, no_dice)->policy, Policy::LeastLoaded);
   EXPECT_EQ(workers.set.peek(pin("b"), no_dice)->by, Choice::By::Name);
   Wish wish;
-  wish.affinity = routing::Seat{a.id(), {}};
+  wish.affinity = scheduling::Seat{a.id(), {}};
   EXPECT_EQ(workers.set.peek(wish, no_dice)->by, Choice::By::Session);
   Choice told;
   ASSERT_TRUE(workers.set.book(wish, no_dice, &told));
@@ -591,7 +591,7 @@ constexpr std::chrono::milliseconds kItl{40};
 
 // The streams of a rank have shown that one request more than so many is too many.
 void limit_to(const Worker& worker, std::int64_t most, std::uint32_t rank = 0) {
-  routing::BatchLimit& limit = worker.batch_limit(rank);
+  scheduling::BatchLimit& limit = worker.batch_limit(rank);
   const Time now = Clock::now();
   for (int i = 1; i <= 8; ++i) {
     limit.observe(static_cast<double>(most + 1), 0.01001, 0.01,

@@ -66,7 +66,7 @@ TEST_F(WorkerLoad, IsCountedOnTheRankItIsBookedFor) {
     Booking first(many, 1);
     const Booking second(many, 2);
     EXPECT_EQ(first.rank(), 1U);
-    EXPECT_EQ(second.seat(), (routing::Seat{{3}, 2}));
+    EXPECT_EQ(second.seat(), (scheduling::Seat{{3}, 2}));
     EXPECT_EQ(many->in_flight(0), 0);
     EXPECT_EQ(many->in_flight(1), 1);
     EXPECT_EQ(many->in_flight(), 2);
@@ -259,13 +259,13 @@ TEST(WorkerBatchLimit, IsLearnedFromTheStreamsOfBookings) {
       one.produced(0);
       one.produced(1);
     }
-    EXPECT_EQ(worker->batch_limit(0).most(), routing::BatchLimit::kUnlimited);
+    EXPECT_EQ(worker->batch_limit(0).most(), scheduling::BatchLimit::kUnlimited);
     // However late this thread comes, the tokens are as far apart as that or farther.
     for (std::uint64_t sample = 1; sample <= 3; ++sample) {
       std::this_thread::sleep_for(40ms);
       for (Booking& one : streams) one.produced(1 + 16 * sample);
     }
-    EXPECT_EQ(worker->batch_limit(0).most(), promised ? 2 : routing::BatchLimit::kUnlimited);
+    EXPECT_EQ(worker->batch_limit(0).most(), promised ? 2 : scheduling::BatchLimit::kUnlimited);
   }
 }
 

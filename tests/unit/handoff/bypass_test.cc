@@ -58,7 +58,7 @@ struct BypassTest : testing::Test {
                     .by_alias = false,
                     .headers = {},
                     .request_id = "id-1",
-                    .hints = std::make_shared<const routing::Hints>(hints),
+                    .hints = std::make_shared<const scheduling::Hints>(hints),
                     .counters = counters});
     job->observer = observer;
     selection.emplace(*job, random);
@@ -81,7 +81,7 @@ struct BypassTest : testing::Test {
   Counters counters{metrics, "m"};
   DecisionLog decisions{10};
   std::optional<fleet::Fleet> fleet;
-  routing::Hints hints;
+  scheduling::Hints hints;
   fleet::Random random = [draw = std::uint64_t{0}]() mutable { return ++draw << 60; };
   std::shared_ptr<KnownPromptStub> observer;
   std::optional<Job> job;
@@ -174,7 +174,7 @@ TEST_F(BypassTest, TwoAtOnceNeverTakeTheSamePlace) {
                        .by_alias = false,
                        .headers = {},
                        .request_id = "id",
-                       .hints = std::make_shared<const routing::Hints>(),
+                       .hints = std::make_shared<const scheduling::Hints>(),
                        .counters = counters,
                        .observer = observer};
         for (int n = 0; n < 50; ++n) {
@@ -201,7 +201,7 @@ TEST_F(BypassTest, UnknownCapacityIsNoRoom) {
 
 TEST_F(BypassTest, IsNotForThoseWhoNameTheirPrefillWorker) {
   prompt(1600).cached(worker("d1"), 1600);
-  hints.prefill = routing::Pin{.worker = "p1", .rank = {}};
+  hints.prefill = scheduling::Pin{.worker = "p1", .rank = {}};
   EXPECT_EQ(bypassed(), "");
 }
 

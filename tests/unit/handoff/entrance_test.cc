@@ -18,10 +18,10 @@
 namespace baton::handoff {
 namespace {
 
-using admission::Attempted;
-using admission::Awaited;
-using admission::Chance;
-using admission::Tried;
+using scheduling::Attempted;
+using scheduling::Awaited;
+using scheduling::Chance;
+using scheduling::Tried;
 using namespace std::chrono_literals;
 
 constexpr const char* kUnlimitedRequest = R"({"model":"m","prompt":"p","stream":true})";
@@ -160,18 +160,18 @@ TEST_F(EntranceTest, WhoWasBookedSecondGivesItBackAndSaysSo) {
 TEST_F(EntranceTest, WhoCanGoToTheSameWorkersWaitsForTheSame) {
   wait_where_busy(0);
   serve_two(model::Policy::Kv);
-  const auto awaits = [this](routing::Hints wanted) {
+  const auto awaits = [this](scheduling::Hints wanted) {
     hints = std::move(wanted);
     return visitor()->entrance.request().awaits.what;
   };
   const auto pinned = [](std::string worker, std::optional<std::uint32_t> rank = {}) {
-    routing::Hints made;
-    made.decode = routing::Pin{std::move(worker), rank};
+    scheduling::Hints made;
+    made.decode = scheduling::Pin{std::move(worker), rank};
     return made;
   };
-  routing::Hints allowed;
+  scheduling::Hints allowed;
   allowed.allowed = {"a1"};
-  routing::Hints required;
+  scheduling::Hints required;
   required.constraints.required = {"fast"};
   EXPECT_EQ(awaits({}), awaits({}));
   EXPECT_NE(awaits({}), awaits(allowed));
@@ -187,7 +187,7 @@ TEST_F(EntranceTest, WhoAsksForADecodeWorkerWaitsForOtherPrefillWorkers) {
   options.policy = model::Policy::Kv;
   serve(Engine::Vllm, {{Role::Prefill, {"10.0.0.1", 80}}, {Role::Decode, {"10.0.0.2", 80}}});
   const std::string anybody = visitor()->entrance.request().awaits.what;
-  hints.decode = routing::Pin{"10.0.0.2:80", {}};
+  hints.decode = scheduling::Pin{"10.0.0.2:80", {}};
   const auto pinned = visitor();
   ASSERT_TRUE(pinned->selection.hands_off());
   EXPECT_NE(pinned->entrance.request().awaits.what, anybody);
@@ -207,7 +207,7 @@ TEST_F(EntranceTest, CountsTheCachesOfItsOwnWorkersOnly) {
   second.name = "a2";
   second.taints = {"fast"};
   serve({first, second});
-  const auto cached = [this](routing::Hints wanted) {
+  const auto cached = [this](scheduling::Hints wanted) {
     hints = std::move(wanted);
     const auto prompt = std::make_shared<KnownPromptStub>(4096);
     prompt->cached(*fleet->find_worker("a1"), 1024);
@@ -216,11 +216,11 @@ TEST_F(EntranceTest, CountsTheCachesOfItsOwnWorkersOnly) {
     made->job.observer = prompt;
     return made->entrance.request().cached_tokens;
   };
-  routing::Hints pinned;
-  pinned.decode = routing::Pin{"a2", {}};
-  routing::Hints allowed;
+  scheduling::Hints pinned;
+  pinned.decode = scheduling::Pin{"a2", {}};
+  scheduling::Hints allowed;
   allowed.allowed = {"10.0.0.2:80"};
-  routing::Hints required;
+  scheduling::Hints required;
   required.constraints.required = {"fast"};
   EXPECT_EQ(cached({}), 1024U);
   EXPECT_EQ(cached(pinned), 512U);
@@ -277,7 +277,7 @@ struct DueTest : EntranceTest {
     options.routing.slo = config::Slo{.ttft = 1s};
     const model::Endpoint endpoint{"10.0.0.1", 80};
     serve({spec(Engine::Vllm, Role::Aggregated, endpoint)});
-    routing::Pace& pace = worker(endpoint).pace(0);
+    scheduling::Pace& pace = worker(endpoint).pace(0);
     auto sent = fleet::Clock::now() - 1s;
     for (int i = 0; i < 50; ++i, sent += 10ms) {
       pace.sent(sent);
@@ -287,7 +287,7 @@ struct DueTest : EntranceTest {
   }
   void expect_ahead(double ahead) {
     const auto one = visitor("id-1", kTokens);
-    const admission::Request request = one->entrance.request();
+    const scheduling::Request request = one->entrance.request();
     ASSERT_TRUE(request.due);
     const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
     const double after = speed.seconds(kTokens) + ahead;
@@ -298,7 +298,7 @@ struct DueTest : EntranceTest {
   }
 
   static constexpr std::uint64_t kTokens = 4096;
-  routing::PrefillSpeed speed;
+  scheduling::PrefillSpeed speed;
 };
 
 TEST_F(DueTest, AWorkerThatTakesTheNextPromptEarlyHasAnotherOneToCompute) {

@@ -80,7 +80,7 @@ struct HandoffFixture : test::IoFixture {
             .by_alias = false,
             .headers = {},
             .request_id = "id-1",
-            .hints = std::make_shared<const routing::Hints>(hints),
+            .hints = std::make_shared<const scheduling::Hints>(hints),
             .counters = counters};
   }
   // Starts a request; `answer` is there once it has been got or refused.
@@ -162,7 +162,7 @@ struct HandoffFixture : test::IoFixture {
     return total;
   }
 
-  engine::ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5),
+  http_client::ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5),
                                     .idle = std::chrono::seconds(5)};
   std::chrono::milliseconds grace = std::chrono::seconds(5);
   std::chrono::milliseconds release_for = std::chrono::seconds(1);
@@ -174,7 +174,7 @@ struct HandoffFixture : test::IoFixture {
   Counters counters{metrics, "m"};
   std::unique_ptr<fleet::Fleet> fleet;
   MemoryBudget memory{std::size_t{64} << 20U};
-  engine::UpstreamPool pool{io,
+  http_client::UpstreamPool pool{io,
                             deadlines,
                             {.connect_timeout = std::chrono::seconds(5),
                              .idle_per_worker = 8,
@@ -189,7 +189,7 @@ struct HandoffFixture : test::IoFixture {
   DecisionLog decisions{100};
   std::uint64_t draws = 100;
   std::unique_ptr<Handoff> handoff;
-  routing::Hints hints;
+  scheduling::Hints hints;
   Trail trail;
   Cancellation cancellation;
   std::optional<Result<Answer>> answer;

@@ -218,8 +218,8 @@ struct RanksOfLegs : HandoffFixture {
   }
   void serve_ranks(Engine engine, std::uint32_t prefill_ranks, std::uint32_t decode_ranks) {
     serve_pair(engine, prefill_ranks, decode_ranks);
-    hints.prefill = routing::Pin{prefill.endpoint().to_string(), prefill_ranks - 1};
-    hints.decode = routing::Pin{decode.endpoint().to_string(), decode_ranks - 1};
+    hints.prefill = scheduling::Pin{prefill.endpoint().to_string(), prefill_ranks - 1};
+    hints.decode = scheduling::Pin{decode.endpoint().to_string(), decode_ranks - 1};
     EXPECT_EQ(ask_and_read(Api::Completions, kRequest), "decoded");
     wait_for_legs();
     ASSERT_EQ(prefill.requests().size(), 1U);
@@ -267,7 +267,7 @@ TEST_F(RanksOfLegs, AreNotToldToWorkersThatHaveOnlyOne) {
 
 TEST_F(RanksOfLegs, OutOfRangeAreRefusedBeforeAnythingIsSent) {
   serve_pair(Engine::Vllm, 4, 1);
-  hints.prefill = routing::Pin{prefill.endpoint().to_string(), 4};
+  hints.prefill = scheduling::Pin{prefill.endpoint().to_string(), 4};
   ask(Api::Completions, kRequest);
   ASSERT_FALSE(*answer);
   EXPECT_EQ(failure(), Errc::InvalidRouting);

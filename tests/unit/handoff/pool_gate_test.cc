@@ -51,16 +51,16 @@ TEST_F(PoolGateTest, ThoseWhoFollowAreTriedAgainWhenTheirLeaderEnds) {
   queue.follow_tokens = 16;
   const auto made = gate(queue);
   const std::vector<std::uint64_t> hashes{1, 2, 3};
-  const admission::Chain chain{.hashes = hashes, .cached = 0, .block_tokens = 16};
+  const scheduling::Chain chain{.hashes = hashes, .cached = 0, .block_tokens = 16};
   auto leading = made->followers()->lead(chain);
   ASSERT_TRUE(leading);
-  std::optional<Result<admission::Admitted>> outcome;
+  std::optional<Result<scheduling::Admitted>> outcome;
   Cancellation cancellation;
-  const auto attempt = [&](const config::QueueClass&, admission::Chance) {
+  const auto attempt = [&](const config::QueueClass&, scheduling::Chance) {
     const auto leader = made->followers()->find(chain);
-    return Result<admission::Tried>(
-        leader ? admission::Tried(admission::Attempted::Follows, leader->awaits())
-               : admission::Tried(admission::Attempted::Taken));
+    return Result<scheduling::Tried>(
+        leader ? scheduling::Tried(scheduling::Attempted::Follows, leader->awaits())
+               : scheduling::Tried(scheduling::Attempted::Taken));
   };
   boost::asio::co_spawn(
       io,
@@ -109,7 +109,7 @@ TEST_F(PoolGateTest, WhoWaitsAtAReloadHearsOfWhatIsServedAfterIt) {
   auto running = book(*after);
   ASSERT_TRUE(running);
 
-  std::optional<Result<admission::Admitted>> outcome;
+  std::optional<Result<scheduling::Admitted>> outcome;
   std::optional<fleet::Booking> booked;
   Cancellation cancellation;
   boost::asio::co_spawn(
@@ -117,11 +117,11 @@ TEST_F(PoolGateTest, WhoWaitsAtAReloadHearsOfWhatIsServedAfterIt) {
       [&]() -> boost::asio::awaitable<void> {
         outcome = co_await old_gate->gate().enter(
             {},
-            [&](const config::QueueClass&, admission::Chance) -> Result<admission::Tried> {
+            [&](const config::QueueClass&, scheduling::Chance) -> Result<scheduling::Tried> {
               auto tried = book(*before);
-              if (!tried) return admission::Tried(admission::Attempted::Busy);
+              if (!tried) return scheduling::Tried(scheduling::Attempted::Busy);
               booked = std::move(*tried);
-              return admission::Tried(admission::Attempted::Taken);
+              return scheduling::Tried(scheduling::Attempted::Taken);
             },
             cancellation);
       },

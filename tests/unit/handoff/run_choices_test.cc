@@ -102,7 +102,7 @@ struct ArrivalTest : RunChoicesTest {
     run_until([this] { return worker_.requests().size() == 1; });
     const auto pools = fleet->find("m")->pools();
     EXPECT_NEAR(pools->front()->work().summary(fleet::Clock::now()).prefill_seconds,
-                routing::kUnmeasuredSpeed.seconds(KnownPromptStub::kBlock), 1e-9);
+                scheduling::kUnmeasuredSpeed.seconds(KnownPromptStub::kBlock), 1e-9);
     worker_.proceed();
     wait_for(client);
     read_all(client);
@@ -182,7 +182,7 @@ TEST_F(RunChoicesTest, ClientsWithKeysOfTheirOwnShareTheQueue) {
   const auto send = [this](Named& named, const std::string& key, const std::string& tenant = "") {
     Job made = sized_job(100);
     made.client = key;
-    auto said = std::make_shared<routing::Hints>();
+    auto said = std::make_shared<scheduling::Hints>();
     said->tenant = tenant;
     made.hints = said;
     begin(named.client, made);
@@ -264,7 +264,7 @@ TEST_F(RunChoicesTest, WhoeverDoesNotWantToWaitIsTold) {
   begin(running, sized_job(100));
   run_until([this] { return worker_.requests().size() == 1; });
   Job wanted = sized_job(100);
-  wanted.patience = admission::Patience::none();
+  wanted.patience = scheduling::Patience::none();
   begin(hasty, wanted);
   wait_for(hasty);
   ASSERT_FALSE(*hasty.answer);
@@ -327,7 +327,7 @@ TEST_F(RunChoicesTest, AFallbackDoesNotQueueAgain) {
   worker_.proceed();
   Client client;
   Job wanted = sized_job(100);
-  wanted.patience = admission::Patience::none();
+  wanted.patience = scheduling::Patience::none();
   begin(client, wanted);
   wait_for(client);
   ASSERT_TRUE(*client.answer) << client.answer->error().message();

@@ -58,7 +58,7 @@ struct SelectionTest : testing::Test {
                     .by_alias = false,
                     .headers = {},
                     .request_id = "id-1",
-                    .hints = std::make_shared<const routing::Hints>(hints),
+                    .hints = std::make_shared<const scheduling::Hints>(hints),
                     .counters = counters});
     return selection.emplace(*job, random);
   }
@@ -83,7 +83,7 @@ struct SelectionTest : testing::Test {
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   Counters counters{metrics, "m"};
   std::optional<fleet::Fleet> fleet;
-  routing::Hints hints;
+  scheduling::Hints hints;
   std::uint64_t draw = 0;
   fleet::Random random = [this] { return draw; };
   std::optional<Job> job;
@@ -178,8 +178,8 @@ TEST_F(SelectionTest, AggregatedWorkersBesideOthersGetTheirShare) {
 TEST_F(SelectionTest, PinsNameTheWorkers) {
   add(Role::Prefill, 3);
   add(Role::Decode, 3);
-  hints.prefill = routing::Pin{"p2", {}};
-  hints.decode = routing::Pin{"d3", {}};
+  hints.prefill = scheduling::Pin{"p2", {}};
+  hints.decode = scheduling::Pin{"d3", {}};
   begin();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(name(selection->prefill()), "p2");
@@ -191,7 +191,7 @@ TEST_F(SelectionTest, APinOfAnAggregatedWorkerSendsTheRequestThere) {
   add(Role::Prefill, 1);
   add(Role::Decode, 1);
   add(Role::Aggregated, 2);
-  hints.decode = routing::Pin{"a2", {}};
+  hints.decode = scheduling::Pin{"a2", {}};
   draw = 3;
   EXPECT_FALSE(begin().policy().disaggregate);
   EXPECT_EQ(name(selection->alone()), "a2");
@@ -200,10 +200,10 @@ TEST_F(SelectionTest, APinOfAnAggregatedWorkerSendsTheRequestThere) {
 TEST_F(SelectionTest, APinNobodyHasIsTheRequestsMistake) {
   add(Role::Prefill, 1);
   add(Role::Decode, 1);
-  hints.prefill = routing::Pin{"d1", {}};
+  hints.prefill = scheduling::Pin{"d1", {}};
   EXPECT_EQ(code(begin().prefill()), Errc::InvalidRouting);
   hints.prefill.reset();
-  hints.decode = routing::Pin{"p1", {}};
+  hints.decode = scheduling::Pin{"p1", {}};
   EXPECT_EQ(code(begin().prefill()), Errc::InvalidRouting) << "before the prefill is sent";
   EXPECT_EQ(in_flight(), 0);
 }
@@ -216,11 +216,11 @@ TEST_F(SelectionTest, ThePolicyDirectNeedsPinsAndNamesTheHeader) {
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code(), Errc::InvalidRouting);
   EXPECT_THAT(missing.error().message(), HasSubstr("x-baton-prefill-instance-id"));
-  hints.prefill = routing::Pin{"p1", {}};
+  hints.prefill = scheduling::Pin{"p1", {}};
   const auto second = begin().prefill();
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().message(), HasSubstr("x-baton-worker-instance-id"));
-  hints.decode = routing::Pin{"d1", {}};
+  hints.decode = scheduling::Pin{"d1", {}};
   begin();
   EXPECT_EQ(name(selection->prefill()), "p1");
   EXPECT_EQ(name(selection->decode()), "d1");
@@ -400,13 +400,13 @@ TEST_F(SelectionTest, AReleaseFindsSomebodyWhereRequestsNameTheirWorkers) {
   add(Role::Prefill, 1);
   add(Role::Decode, 2);
   config.policy = model::Policy::Direct;
-  hints.prefill = routing::Pin{"p1", {}};
-  hints.decode = routing::Pin{"d1", {}};
+  hints.prefill = scheduling::Pin{"p1", {}};
+  hints.decode = scheduling::Pin{"d1", {}};
   begin();
   EXPECT_EQ(
       name(selection->releaser(*selection->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})),
       "d2");
-  routing::Constraints elsewhere;
+  scheduling::Constraints elsewhere;
   elsewhere.required = {"baton.topology/rack=r7"};
   EXPECT_FALSE(selection->releaser(*selection->pool(), HandoffMode::NixlPull, elsewhere, {}))
       << "nobody outside the transfer domain could fetch";
@@ -474,7 +474,7 @@ TEST_F(Topology, OfAFailedHandoffIsNotLeftWhereTheRequestNamesItsDecodeWorker) {
   add_prefill("r1");
   add_prefill("r2");
   add_decode("r1");
-  hints.decode = routing::Pin{.worker = "d1", .rank = {}};
+  hints.decode = scheduling::Pin{.worker = "d1", .rank = {}};
   begin();
   EXPECT_EQ(name(selection->prefill()), "p1");
   selection->handoff_failed(worker("d1"));
@@ -524,7 +524,7 @@ TEST_F(Topology, DoesNotPassOverAPrefillWorkerThatIsAskedFor) {
   add_prefill("r1");
   add_prefill("r2");
   add_decode("r2");
-  hints.prefill = routing::Pin{"p1", {}};
+  hints.prefill = scheduling::Pin{"p1", {}};
   EXPECT_EQ(code(begin().prefill()), Errc::NoEligibleWorker);
 }
 
@@ -637,9 +637,9 @@ TEST_F(Sessions, RebindWhereTheirWorkerMayNotServe) {
 
 TEST_F(Sessions, ThatAreElsewhereMakeAPinAMistake) {
   const auto [prefill, decode] = serve();
-  hints.prefill = routing::Pin{prefill, {}};
+  hints.prefill = scheduling::Pin{prefill, {}};
   EXPECT_EQ(serve(), std::pair(prefill, decode)) << "the same is no conflict";
-  hints.prefill = routing::Pin{prefill == "p1" ? "p2" : "p1", {}};
+  hints.prefill = scheduling::Pin{prefill == "p1" ? "p2" : "p1", {}};
   const auto conflict = begin().prefill();
   ASSERT_FALSE(conflict);
   EXPECT_EQ(conflict.error().code(), Errc::InvalidRouting);
@@ -730,7 +730,7 @@ TEST_F(Namespaces, AreNotLeftByAPin) {
     add_to(one, Role::Prefill);
     add_to(one, Role::Decode);
   }
-  hints.decode = routing::Pin{"d2", {}};
+  hints.decode = scheduling::Pin{"d2", {}};
   begin();
   EXPECT_EQ(home(), "green");
   EXPECT_EQ(name(selection->prefill()), "p2");
@@ -794,7 +794,7 @@ TEST_F(SelectionTest, APreviewPassesByWhereNoPrefillIsThere) {
 TEST_F(SelectionTest, APreviewFailsAsTheChoiceWould) {
   add(Role::Prefill, 1);
   add(Role::Decode, 1);
-  hints.prefill = routing::Pin{"nobody", {}};
+  hints.prefill = scheduling::Pin{"nobody", {}};
   EXPECT_EQ(begin().preview().error().code(), Errc::InvalidRouting);
   fleet.reset();
   hints.prefill.reset();

@@ -15,15 +15,15 @@
 namespace baton::pipeline {
 namespace {
 
-using kvindex::Holder;
-using overlap::Cache;
-using overlap::FeedHealth;
+using kvcache::Holder;
+using kvcache::Cache;
+using kvcache::FeedHealth;
 
-constexpr kvindex::BlockShape kShape{.size = 4};
+constexpr kvcache::BlockShape kShape{.size = 4};
 constexpr std::size_t kPromptTokens = 22;  // five blocks, all of which can be used again
 
-std::vector<kvindex::TokenId> counting(std::size_t tokens) {
-  std::vector<kvindex::TokenId> made(tokens);
+std::vector<kvcache::TokenId> counting(std::size_t tokens) {
+  std::vector<kvcache::TokenId> made(tokens);
   std::iota(made.begin(), made.end(), 1U);
   return made;
 }
@@ -55,17 +55,17 @@ class CacheWatchTest : public testing::Test {
   // Its events say that it has the prompt's first blocks.
   void store(std::uint64_t worker, std::size_t blocks, std::uint32_t rank = 0) {
     const auto tokens = counting(blocks * kShape.size);
-    std::vector<kvindex::NewBlock> stored;
+    std::vector<kvcache::NewBlock> stored;
     for (std::size_t i = 0; i < blocks; ++i) {
       const auto block = std::span(tokens).subspan(i * kShape.size, kShape.size);
       stored.push_back(
-          {.engine = i + 1, .block = kvindex::hash_block(block, kvindex::seed_of({}))});
+          {.engine = i + 1, .block = kvcache::hash_block(block, kvcache::seed_of({}))});
     }
-    caches.index().store(cache(worker, rank).slot(), std::nullopt, stored, kvindex::Tier::Device);
+    caches.index().store(cache(worker, rank).slot(), std::nullopt, stored, kvcache::Tier::Device);
   }
   CacheWatch watch() {
-    return {caches, std::make_shared<const overlap::PromptBlocks>(
-                        overlap::hash_prompt(caches.plan("m"), counting(kPromptTokens), ""))};
+    return {caches, std::make_shared<const kvcache::PromptBlocks>(
+                        kvcache::hash_prompt(caches.plan("m"), counting(kPromptTokens), ""))};
   }
   void computing(CacheWatch& watch, std::uint64_t worker, std::uint32_t rank = 0) {
     watch.computing(fleet::Booking(workers.at(worker), rank));
@@ -83,8 +83,8 @@ class CacheWatchTest : public testing::Test {
   telemetry::Registry metrics;
   std::string lines;
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
-  overlap::Caches caches{config::KvIndex{}, metrics, log};
-  overlap::Caches::Table table;
+  kvcache::Caches caches{config::KvIndex{}, metrics, log};
+  kvcache::Caches::Table table;
   std::map<std::uint64_t, std::shared_ptr<fleet::Worker>> workers;
 };
 
@@ -227,7 +227,7 @@ TEST_F(CacheWatchTest, BlocksThatComeAfterTheAnswerMayBeInTheReport) {
   followed.finish(usage(16));
   EXPECT_EQ(truth(1).samples, 0U);
   store(1, 5);
-  caches.settle(overlap::Clock::now() + std::chrono::seconds(1));
+  caches.settle(kvcache::Clock::now() + std::chrono::seconds(1));
   EXPECT_EQ(truth(1).samples, 1U);
   EXPECT_EQ(truth(1).error, 0);
 }
@@ -252,10 +252,10 @@ TEST_F(CacheWatchTest, WithoutEventsNothingIsPredictedButWhatWasSentIsRemembered
   computing(followed, 1);
   EXPECT_EQ(followed.predicted(), std::nullopt);
   const auto overlaps =
-      caches.match(overlap::hash_prompt(caches.plan("m"), counting(kPromptTokens), ""));
+      caches.match(kvcache::hash_prompt(caches.plan("m"), counting(kPromptTokens), ""));
   ASSERT_EQ(overlaps.size(), 1U);
   EXPECT_EQ(overlaps[0].blocks.front(), 5U);
-  EXPECT_EQ(overlaps[0].source, overlap::Trusted::Decisions);
+  EXPECT_EQ(overlaps[0].source, kvcache::Trusted::Decisions);
 }
 
 TEST_F(CacheWatchTest, NewBlocksMakeEventsDue) {

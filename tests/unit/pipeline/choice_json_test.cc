@@ -101,7 +101,7 @@ TEST(ChoiceJson, HasEachTermOfACost) {
 TEST(ChoiceJson, HasEachTermOfAForecastInstead) {
   fleet::Choice choice{.picked = 0, .candidates = {candidate("a")}, .policy = model::Policy::Ttft};
   fleet::Weight& weight = choice.candidates[0].weight.emplace();
-  weight.forecast = routing::Forecast{.wait = 0.5,
+  weight.forecast = scheduling::Forecast{.wait = 0.5,
                                       .compute = 0.25,
                                       .transfer = 0.125,
                                       .stall = 0.0625,

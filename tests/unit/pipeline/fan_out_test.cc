@@ -54,7 +54,7 @@ FakeEngine::Script streams() {
 }
 
 struct FanOutTest : handoff::HandoffFixture {
-  overlap::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::Caches caches{config::KvIndex(), metrics, log};
   void serve_with(const FakeEngine& decode) {
     serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
   }
@@ -268,19 +268,19 @@ TEST_F(FanOutTest, ABranchThatStillRunsWhenAnotherFailsIsNotTakenForComputed) {
   });
   const FakeEngine decode(streams());
   serve(Engine::Vllm, {{Role::Prefill, slow.endpoint()}, {Role::Decode, decode.endpoint()}});
-  const kvindex::Holder holder{worker(slow.endpoint()).id(), 0};
-  const kvindex::BlockShape shape{.size = 2};
-  overlap::Caches::Table table;
-  const auto cache = std::make_shared<overlap::Cache>(
-      overlap::Cache::Identity{.holder = holder, .worker = "w", .authority = "a", .model = "m"},
+  const kvcache::Holder holder{worker(slow.endpoint()).id(), 0};
+  const kvcache::BlockShape shape{.size = 2};
+  kvcache::Caches::Table table;
+  const auto cache = std::make_shared<kvcache::Cache>(
+      kvcache::Cache::Identity{.holder = holder, .worker = "w", .authority = "a", .model = "m"},
       caches.index().join(holder), shape);
-  cache->set_health(overlap::FeedHealth::Live);
+  cache->set_health(kvcache::FeedHealth::Live);
   table.caches[holder] = cache;
   table.plans["m"].shapes = {shape};
   caches.publish(std::move(table));
-  const std::vector<kvindex::TokenId> prompt{1, 2, 3, 4, 5};
-  tokens.blocks = {std::make_shared<const overlap::PromptBlocks>(
-      overlap::hash_prompt(caches.plan("m"), prompt, ""))};
+  const std::vector<kvcache::TokenId> prompt{1, 2, 3, 4, 5};
+  tokens.blocks = {std::make_shared<const kvcache::PromptBlocks>(
+      kvcache::hash_prompt(caches.plan("m"), prompt, ""))};
   begin_request(kThree);
   run_until([&] { return slow.requests().size() == 3 && slow.pauses() == 1; });
   slow.proceed();

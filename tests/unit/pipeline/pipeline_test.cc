@@ -76,13 +76,13 @@ struct PipelineTest : handoff::HandoffFixture {
   }
 
   wire::Headers further;
-  routing::Trusted trusted = routing::Trusted::No;
+  scheduling::Trusted trusted = scheduling::Trusted::No;
   config::ClientHandoffFields handoff_fields = config::ClientHandoffFields::Strip;
   int overload_status = 0;
   std::chrono::milliseconds request_timeout{0};
   RequestLedger ledger{metrics, log, true};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  overlap::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::Caches caches{config::KvIndex(), metrics, log};
   PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   std::unique_ptr<Pipeline> pipeline;
   RecordingSink sink{io};
@@ -452,7 +452,7 @@ TEST_F(Disaggregated, TellsOfBothWorkers) {
 TEST_F(Disaggregated, TellsThatTheTimeIsOverBeforeTheHandoffHasEnded) {
   further.add("X-Request-Timeout-Ms", "100");
   further.add("X-Baton-Prefill-Instance-Id", second.endpoint().to_string());
-  trusted = routing::Trusted::Yes;
+  trusted = scheduling::Trusted::Yes;
   begin_request(Api::Completions, R"({"model":"m","prompt":"p"})");
   run_until([this] { return sink.ended; });
   EXPECT_EQ(sink.status, 504);
@@ -474,7 +474,7 @@ TEST_F(Disaggregated, FollowsPinsOfTrustedSourcesOnly) {
   request(Api::Completions, R"({"model":"m","prompt":"p"})");
   EXPECT_EQ(first.requests().size(), 1U);
   EXPECT_THAT(first.requests()[0].head, Not(HasSubstr("Instance-Id")));
-  trusted = routing::Trusted::Yes;
+  trusted = scheduling::Trusted::Yes;
   sink.answers = 0;
   second.proceed();
   request(Api::Completions, R"({"model":"m","prompt":"p"})");
@@ -482,7 +482,7 @@ TEST_F(Disaggregated, FollowsPinsOfTrustedSourcesOnly) {
 }
 
 TEST_F(Disaggregated, RefusesPinsThatLeadNowhere) {
-  trusted = routing::Trusted::Yes;
+  trusted = scheduling::Trusted::Yes;
   further.add("X-Baton-Prefill-Instance-Id", "nobody");
   request(Api::Completions, R"({"model":"m","prompt":"p"})");
   EXPECT_EQ(sink.status, 400);
@@ -492,7 +492,7 @@ TEST_F(Disaggregated, RefusesPinsThatLeadNowhere) {
 
 // prefill-router.md §2.11.
 TEST_F(Disaggregated, AnswersWhoWouldServeWhereThatIsAllThatIsAsked) {
-  trusted = routing::Trusted::Yes;
+  trusted = scheduling::Trusted::Yes;
   request(Api::Completions,
           R"({"model":"m","prompt":"p","nvext":{"annotations":["query_instance_id"]}})");
   EXPECT_EQ(sink.status, 200);
@@ -503,7 +503,7 @@ TEST_F(Disaggregated, AnswersWhoWouldServeWhereThatIsAllThatIsAsked) {
 }
 
 TEST_F(Disaggregated, FansSeveralChoicesOut) {
-  trusted = routing::Trusted::Yes;
+  trusted = scheduling::Trusted::Yes;
   further.add("X-Baton-Prefill-Instance-Id", first.endpoint().to_string());
   request(Api::Completions, R"({"model":"m","prompt":"p","n":3})");
   EXPECT_EQ(sink.status, 200);
@@ -536,7 +536,7 @@ TEST_F(PipelineTest, LeavesSeveralChoicesToAWorkerThatDoesBoth) {
 
 // A leg that only releases blocks is not an answer.
 TEST_F(Disaggregated, NeverCountsAReleaseAsServed) {
-  trusted = routing::Trusted::Yes;
+  trusted = scheduling::Trusted::Yes;
   further.add("X-Baton-Prefill-Instance-Id", second.endpoint().to_string());
   begin_request(Api::Completions, R"({"model":"m","prompt":"p"})");
   run_until([&] { return second.pauses() == 1; });

@@ -49,8 +49,8 @@ struct PromptStepTest : handoff::HandoffFixture {
     return {.by = model::Tokenize::Engine, .tokenizer = {}, .chat_template = {}};
   }
   // The workers of "m" say what they have cached.
-  overlap::HashPlan publish_plan() {
-    overlap::Caches::Table table;
+  kvcache::HashPlan publish_plan() {
+    kvcache::Caches::Table table;
     table.plans["m"] = {.shapes = {{.size = 2}}, .lora = {}};
     caches.publish(table);
     return table.plans["m"];
@@ -101,7 +101,7 @@ struct PromptStepTest : handoff::HandoffFixture {
 
   test::TinyModel files;
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  overlap::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::Caches caches{config::KvIndex(), metrics, log};
   PromptStep step{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   RequestRecord record;
   std::optional<Result<PromptTokens>> got;
@@ -176,12 +176,12 @@ TEST_F(PromptStepTest, PromptsAreHashedAsTheModelsCachesHaveThem) {
   configure(local());
   ask(Api::Chat, kChat);
   EXPECT_THAT(got->value().blocks, IsEmpty()) << "nobody's cache is known";
-  const overlap::HashPlan plan = publish_plan();
+  const kvcache::HashPlan plan = publish_plan();
   ask(Api::Chat, kChat);
   ASSERT_EQ(got->value().blocks.size(), 1U);
-  const std::vector<kvindex::TokenId> ids{260, 257, 256, 259, 258};
-  const overlap::PromptBlocks expected = overlap::hash_prompt(plan, ids, "");
-  const overlap::PromptBlocks& made = *got->value().blocks[0];
+  const std::vector<kvcache::TokenId> ids{260, 257, 256, 259, 258};
+  const kvcache::PromptBlocks expected = kvcache::hash_prompt(plan, ids, "");
+  const kvcache::PromptBlocks& made = *got->value().blocks[0];
   EXPECT_EQ(made.tokens, 5U);
   ASSERT_EQ(made.by_shape.size(), 1U);
   EXPECT_EQ(made.by_shape[0].sequence, expected.by_shape[0].sequence);

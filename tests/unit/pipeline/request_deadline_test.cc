@@ -14,7 +14,7 @@ namespace baton::pipeline {
 namespace {
 
 using namespace std::chrono_literals;
-using routing::Trusted;
+using scheduling::Trusted;
 using testing::HasSubstr;
 
 wire::Headers headers(const std::vector<std::string>& values) {

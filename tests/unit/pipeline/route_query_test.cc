@@ -52,24 +52,24 @@ struct RouteQueryTest : handoff::HandoffFixture {
       workers.back().name = name;
     }
     serve(workers);
-    overlap::Caches::Table table;
+    kvcache::Caches::Table table;
     table.plans["m"].shapes = {{.size = 4}};
     for (const char* name : {"p1", "p2", "d1"}) {
-      const kvindex::Holder holder{fleet->find_worker(name)->id(), 0};
-      table.caches[holder] = std::make_shared<overlap::Cache>(
-          overlap::Cache::Identity{holder, name, name, "m"}, caches.index().join(holder),
-          kvindex::BlockShape{.size = 4});
+      const kvcache::Holder holder{fleet->find_worker(name)->id(), 0};
+      table.caches[holder] = std::make_shared<kvcache::Cache>(
+          kvcache::Cache::Identity{holder, name, name, "m"}, caches.index().join(holder),
+          kvcache::BlockShape{.size = 4});
     }
     caches.publish(table);
   }
   // As if the prompt had been sent there.
-  void sent(const char* worker, const std::vector<kvindex::TokenId>& prompt) {
+  void sent(const char* worker, const std::vector<kvcache::TokenId>& prompt) {
     caches.sent({fleet->find_worker(worker)->id(), 0},
-                overlap::hash_prompt(caches.plan("m"), prompt, ""));
+                kvcache::hash_prompt(caches.plan("m"), prompt, ""));
   }
   RequestLedger ledger{metrics, log, false};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  overlap::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::Caches caches{config::KvIndex(), metrics, log};
   PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   wire::Headers headers;
   fleet::Random random = [] { return std::uint64_t{0}; };

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/stream_judge.h"
 
-#include "engine/client_body.h"
+#include "engine/shared/client_body.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

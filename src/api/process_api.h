@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "http/routes.h"
+
+#include <string>
+#include <vector>
+
+namespace baton::api {
+
+// What programs ask an OpenAI-compatible server before they use it: GET /health and /ping, which
+// tell that the process serves and nothing of its models or workers, and GET /version. None of them
+// needs a key.
+std::vector<http::Route> process_routes(std::string version);
+
+}  // namespace baton::api

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "http_client/upstream_pool.h"
+#include "model/worker.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace baton::engine {
+
+enum class Health {
+  Answers,      // somebody is there who does not say "not yet"
+  NotYet,       // 5xx: it starts, drains, or its engine is dead
+  Refused,      // the host is there, and nobody listens
+  Unreachable,  // no connection, no answer in time, or a broken one
+  NotAsked,     // this machine lacks what a connection needs; it tells nothing of the worker
+};
+std::string_view to_string(Health health);
+
+struct HealthVerdict {
+  Health health;
+  std::string text;  // for people: what was seen
+};
+
+// SGLang answers by generating a token and looks for it once a second: who asks with less patience
+// than this would call every busy worker dead.
+inline constexpr std::chrono::milliseconds kLeastSglangPatience{2'000};
+
+// GET /health. vLLM and TensorRT-LLM answer at once, SGLang within 20 s; `timeout` is raised to
+// kLeastSglangPatience for it. No key is needed at any of them. `spec` must stay until then.
+// Confinement. One I/O thread.
+awaitable<HealthVerdict> check_health(http_client::UpstreamPool& pool, http_client::Target target,
+                                      const model::WorkerSpec& spec,
+                                      std::chrono::milliseconds timeout);
+
+}  // namespace baton::engine

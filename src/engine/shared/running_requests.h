@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/result.h"
+#include "http_client/exchange.h"
+#include "http_client/upstream_pool.h"
+#include "model/worker.h"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace baton::engine {
+
+// How many requests the worker has, running and waiting, over all its ranks: vLLM says so in
+// /metrics, SGLang in /v1/loads, older ones only in /metrics. nullopt where it does not tell, as
+// TensorRT-LLM, whose figures are those of its last iteration. An error is a worker that could not
+// be asked.
+//
+// `spec` must stay until the answer is there. Confinement. One I/O thread.
+awaitable<Result<std::optional<std::uint64_t>>> count_requests(http_client::UpstreamPool& pool, http_client::Target target,
+                                                               const model::WorkerSpec& spec,
+                                                               http_client::ExchangeTimeouts timeouts);
+
+// GET /metrics of vLLM and SGLang; nullopt where no series tells.
+std::optional<std::uint64_t> read_requests_of_metrics(std::string_view text, model::Engine engine);
+// GET /v1/loads of SGLang; nullopt for what is no such document.
+std::optional<std::uint64_t> read_requests_of_loads(std::string_view json);
+
+}  // namespace baton::engine

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/config.h"
+#include "engine/shared/introspection.h"
+#include "http_client/upstream_pool.h"
+#include "fleet/fleet.h"
+#include "net/deadlines.h"
+#include "net/task_group.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+namespace baton::fleet {
+
+struct Options {
+  config::Health health;
+  config::Canary canary;
+  config::Probe probe;
+};
+
+// Role. Asks the workers how they are, and tells them: who has joined, what it is; who is away or
+//   ejected, whether it is back; who serves nobody, whether it still could.
+// Confinement. The control thread.
+// Lifetime. Owned by Router; stop() and an empty TaskGroup before it ends.
+// Invariants. Never more than a few questions at once and per second, however large the fleet. What
+//   comes back of a worker that was replaced meanwhile is told to the old one, and nobody else.
+class Watch {
+ public:
+  // One tiny hand-off through a worker and a partner of it; an error is what went wrong. A worker
+  // without a partner passes.
+  using SelfTest = std::function<boost::asio::awaitable<Result<void>>(
+      const std::shared_ptr<Worker>&, const std::string& model)>;
+
+  Watch(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
+        Fleet& fleet, http_client::PoolOptions pool, Options options, SelfTest self_test);
+
+  void start();
+  void stop();
+  // What the worker said of itself; null where it has not been asked, or has not answered.
+  const engine::Facts* facts(model::WorkerId id) const;
+
+ private:
+  // A worker under observation.
+  struct Patient {
+    std::shared_ptr<Worker> worker;
+    std::string model;
+    Time due;           // not asked again before
+    Time asked;         // when it last answered a question of ours
+    bool asking = false;       // a question is under way
+    bool probed = false;       // it has said what it is
+    unsigned silences = 0;     // questions without any answer, in a row
+    std::size_t canaries = 0;  // that failed, in a row
+    Time canary;        // when the last one was sent
+    Time cards;         // when it was last asked for its models
+    engine::Facts facts;
+  };
+  // What a worker is due for.
+  enum class Need { Nothing, Look, Probe, Canary, Models };
+
+  void observe(const std::shared_ptr<Worker>& worker, const std::string& model);
+  boost::asio::awaitable<void> watch();
+  void make_rounds();
+  bool must_be_asked(const Patient& patient) const;
+  Need need_of(const Patient& patient, Time now) const;
+  void ask(Patient& patient, Need need);
+  boost::asio::awaitable<void> attend(std::uint64_t id, Need need);
+  // Whether it is there; and, where it has not said so yet, what it is.
+  boost::asio::awaitable<void> look(Patient patient, Need need);
+  boost::asio::awaitable<bool> admit(Patient& patient);
+  // Which adapters it has loaded meanwhile.
+  boost::asio::awaitable<void> ask_models(Patient patient);
+  boost::asio::awaitable<void> send_canary(Patient patient);
+  // Writes down what was learnt, unless the worker has gone meanwhile.
+  bool outdated(const Patient& patient) const;
+  template <class Write>
+  void note(model::WorkerId id, Write write);
+
+  net::TaskGroup& tasks_;
+  Fleet& fleet_;
+  const Options options_;
+  SelfTest self_test_;
+  http_client::UpstreamPool pool_;
+  boost::asio::steady_timer timer_;
+  std::unordered_map<std::uint64_t, Patient> patients_;  // by worker
+  std::uint64_t turn_ = 0;                               // where the next round begins
+  std::size_t under_way_ = 0;
+  double allowance_ = 0;  // questions to workers that are well
+  Time last_round_ = Clock::now();
+  bool stopped_ = false;
+};
+
+}  // namespace baton::fleet

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "http/http_response.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+namespace baton::http {
+namespace {
+
+constexpr std::string_view kChunkEnd = "\r\n";
+constexpr std::string_view kLastChunk = "0\r\n\r\n";
+// For what is still written of a request that was given up.
+constexpr std::chrono::milliseconds kLastPatience{1'000};
+
+}  // namespace
+
+std::string_view reason_phrase(int status) {
+  static constexpr std::array<std::pair<int, std::string_view>, 25> kPhrases{
+      {{200, "OK"},
+       {201, "Created"},
+       {204, "No Content"},
+       {400, "Bad Request"},
+       {401, "Unauthorized"},
+       {403, "Forbidden"},
+       {404, "Not Found"},
+       {405, "Method Not Allowed"},
+       {408, "Request Timeout"},
+       {409, "Conflict"},
+       {413, "Content Too Large"},
+       {415, "Unsupported Media Type"},
+       {417, "Expectation Failed"},
+       {422, "Unprocessable Content"},
+       {429, "Too Many Requests"},
+       {431, "Request Header Fields Too Large"},
+       {499, "Client Closed Request"},
+       {500, "Internal Server Error"},
+       {501, "Not Implemented"},
+       {502, "Bad Gateway"},
+       {503, "Service Unavailable"},
+       {504, "Gateway Timeout"},
+       {505, "HTTP Version Not Supported"},
+       {507, "Insufficient Storage"},
+       {529, "Overloaded"}}};
+  for (const auto& [code, phrase] : kPhrases) {
+    if (code == status) return phrase;
+  }
+  return "Unknown";
+}
+
+std::string HttpResponse::head_text(int status, const wire::Headers& headers,
+                                    std::string_view framing) {
+  if (manner_.closing && *manner_.closing) manner_.keep_alive = false;
+  std::string head;
+  head.reserve(384);
+  fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    const auto [name, value] = headers[i];
+    head.append(name).append(": ").append(value).append("\r\n");
+  }
+  if (!manner_.request_id.empty())
+    head.append("X-Request-Id: ").append(manner_.request_id).append("\r\n");
+  head += framing;
+  if (!manner_.keep_alive) {
+    head += "Connection: close\r\n";
+  } else if (manner_.http_1_0) {
+    head += "Connection: keep-alive\r\n";
+  }
+  head += "\r\n";
+  return head;
+}
+
+Result<void> HttpResponse::judge(net::IoResult written) {
+  if (written.status == net::IoStatus::Ok) return {};
+  return fail(Errc::ClientGone, written.status == net::IoStatus::Timeout
+                                    ? "the client took too little of its answer for too long"
+                                    : "the client closed the connection");
+}
+
+awaitable<Result<void>> HttpResponse::put(std::span<const std::string_view> pieces) {
+  writing_ = true;
+  const net::IoResult written =
+      co_await connection_.write(pieces, manner_.write_timeout, &patience_);
+  writing_ = false;
+  co_return judge(written);
+}
+
+Result<void> HttpResponse::complete(Result<void> written) {
+  if (!written) return written;
+  complete_ = true;
+  // The head may have promised to keep the connection.
+  if (given_up_) connection_.end_writing();
+  return written;
+}
+
+bool HttpResponse::give_up() {
+  if (complete_) return false;
+  given_up_ = true;
+  manner_.keep_alive = false;
+  manner_.write_timeout = std::min(manner_.write_timeout, kLastPatience);
+  patience_ = net::PeerPatience(manner_.write_timeout);
+  if (writing_) connection_.hasten(manner_.write_timeout);
+  return !writing_;
+}
+
+awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& headers,
+                                              std::string_view body) {
+  const std::string head =
+      head_text(status, headers,
+                status == 204 ? std::string() : fmt::format("Content-Length: {}\r\n", body.size()));
+  const std::array<std::string_view, 2> pieces{head, manner_.head_only ? std::string_view() : body};
+  co_return complete(co_await put(pieces));
+}
+
+awaitable<Result<void>> HttpResponse::begin(int status, const wire::Headers& headers) {
+  // HTTP/1.0 knows no chunks: the answer ends with the connection.
+  if (manner_.http_1_0) manner_.keep_alive = false;
+  pending_head_ =
+      head_text(status, headers, manner_.http_1_0 ? "" : "Transfer-Encoding: chunked\r\n");
+  co_return Result<void>{};
+}
+
+awaitable<Result<void>> HttpResponse::write(std::string_view piece) {
+  if (piece.empty()) co_return Result<void>{};
+  std::array<char, 24> size_line;
+  const auto size_end = fmt::format_to(size_line.data(), "{:x}\r\n", piece.size());
+  const std::string_view size(size_line.data(),
+                              static_cast<std::size_t>(size_end - size_line.data()));
+  const std::string head = std::exchange(pending_head_, {});
+  const bool chunked = !manner_.http_1_0;
+  const std::array<std::string_view, 4> pieces{head, chunked ? size : std::string_view(), piece,
+                                               chunked ? kChunkEnd : std::string_view()};
+  const std::size_t total =
+      head.size() + piece.size() + (chunked ? size.size() + kChunkEnd.size() : 0);
+  // A client that keeps up costs one system call and no suspension.
+  net::IoResult written = connection_.try_write(pieces);
+  if (written.status == net::IoStatus::Ok && written.size < total) {
+    writing_ = true;
+    written =
+        co_await connection_.write_rest(pieces, written.size, manner_.write_timeout, &patience_);
+    writing_ = false;
+  }
+  co_return judge(written);
+}
+
+awaitable<Result<void>> HttpResponse::end() {
+  const std::string head = std::exchange(pending_head_, {});
+  const std::array<std::string_view, 2> pieces{head,
+                                               manner_.http_1_0 ? std::string_view() : kLastChunk};
+  co_return complete(co_await put(pieces));
+}
+
+}  // namespace baton::http

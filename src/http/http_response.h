@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "net/connection.h"
+#include "net/peer_patience.h"
+#include "pipeline/response_sink.h"
+#include "wire/http_message.h"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace baton::http {
+
+using boost::asio::awaitable;
+
+// Role. Writes one HTTP/1 response: whole with a length, or piece by piece in chunks (HTTP/1.0:
+//   until the connection closes).
+// Confinement. The session's I/O thread.
+// Lifetime. One request of a session.
+// Invariants. A response once begun is ended, or the connection is not used again.
+class HttpResponse final : public pipeline::ResponseSink {
+ public:
+  struct Manner {
+    bool http_1_0 = false;
+    bool keep_alive = true;
+    const bool* closing = nullptr;  // the session may be told to end while a request is served
+    bool head_only = false;         // HEAD: everything but the body
+    std::string request_id;
+    std::chrono::milliseconds write_timeout;  // without a byte; and see PeerPatience
+  };
+
+  HttpResponse(net::Connection& connection, Manner manner)
+      : connection_(connection), manner_(std::move(manner)), patience_(manner_.write_timeout) {}
+
+  awaitable<Result<void>> respond(int status, const wire::Headers& headers,
+                                  std::string_view body) override;
+  awaitable<Result<void>> begin(int status, const wire::Headers& headers) override;
+  awaitable<Result<void>> write(std::string_view piece) override;
+  awaitable<Result<void>> end() override;
+  bool give_up() override;
+
+  // The connection can carry another request.
+  bool reusable() const { return complete_ && manner_.keep_alive; }
+  void close_after() { manner_.keep_alive = false; }
+
+ private:
+  std::string head_text(int status, const wire::Headers& headers, std::string_view framing);
+  static Result<void> judge(net::IoResult written);
+  awaitable<Result<void>> put(std::span<const std::string_view> pieces);
+  Result<void> complete(Result<void> written);
+
+  net::Connection& connection_;
+  Manner manner_;
+  net::PeerPatience patience_;
+  bool writing_ = false;  // waits for the client
+  bool complete_ = false;
+  bool given_up_ = false;
+  std::string pending_head_;  // goes out with the first piece, in one system call
+};
+
+std::string_view reason_phrase(int status);
+
+}  // namespace baton::http

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "kvcache/events/feed.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace baton::kvcache {
+
+// Whether publishers connect to us at that endpoint: its host is a wildcard.
+bool is_bound(std::string_view endpoint);
+
+// Which of the feeds that share a socket a topic can mean. One that names a worker, as
+// `kv@<host>:<port>@<model>` does, means that worker's alone, and of the others those that subscribed
+// to most of it.
+std::vector<const FeedSpec*> meant_by_topic(std::string_view topic,
+                                            std::span<const FeedSpec* const> feeds);
+
+}  // namespace baton::kvcache

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "kvcache/index/index.h"
+#include "kvcache/index/page_arena.h"
+#include "kvcache/index/shard.h"
+#include "kvcache/index/slots.h"
+
+#include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace baton::kvcache {
+
+// Role. Who was given which prompts of late, and so has them: for engines that do not say, and for
+//   the time until one says so.
+// Confinement. Any thread. Times never run backwards by more than a caller's own delay.
+// Invariants. What was remembered is forgotten `ttl` after its last use, up to a tenth of a second
+//   later, and later still where more is due than a call may do; when there is too much, what would
+//   be forgotten first goes. What is done for a block is to compare it; the rest is done for a run
+//   of them. A holder has the beginning of each run, up to where its prompts ended.
+class DecisionMemory {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Limits {
+    std::chrono::milliseconds ttl{120'000};
+    std::size_t blocks = 1'000'000;  // pairs of block and holder
+  };
+  // Of a longer prompt that many are remembered.
+  static constexpr std::size_t kLongest = 32'768;
+
+  explicit DecisionMemory(Limits limits);
+
+  // The holder has, or will have, these blocks; a use of those that are remembered.
+  void remember(Holder holder, std::span<const SequenceHash> prompt, Time now);
+  void forget(Holder holder);
+  // Forgets all that is due, in parts, between which others have their turn. To be called now and
+  // then.
+  void tidy(Time now);
+
+  // As Index::match(), with the same length for all tiers. Waits for no other call than those that
+  // write prompts with the same beginning.
+  void match(std::span<const SequenceHash> prompt, Time now, std::vector<Match>& matches);
+
+  Index::Size size() const;
+
+ private:
+  using Tick = std::int64_t;  // tenths of a second
+  using Number = std::uint64_t;
+  // The blocks of a run before `end` are remembered until then.
+  struct Step {
+    Tick until;
+    std::uint32_t end;
+  };
+  // In the order of their ends: what is further is forgotten earlier.
+  using Steps = boost::container::small_vector<Step, 1>;
+  struct Record {
+    Number number;
+    std::uint32_t slot;
+    boost::unordered_flat_map<BlockPlace, Steps> runs;  // by their first blocks' places
+  };
+  struct Due {
+    Number record;
+    BlockPlace run;
+  };
+
+  static Tick tick_of(Time time);
+  Record& record_of(Holder holder);
+  // Puts off forgetting of what the record has of the links, and adds no more than `room`.
+  void follow(Record& record, std::span<const Link> links, Tick until, std::size_t room);
+  // `end`: of a run's blocks that are used. How many of these the record did not have.
+  std::uint32_t use(Record& record, Shard& shard, BlockPlace run, std::uint32_t end, Tick until);
+  // Forgets what has run out by then of the first in the earliest bucket, or puts it off.
+  void settle_first();
+  bool expire(Time now, std::size_t steps);
+  void note_first();
+  void drop(Record& record, BlockPlace run, std::uint32_t end, std::uint32_t new_end);
+
+  const Limits limits_;
+  Capped blocks_;
+  PageArena arena_{SystemPages::Small};  // written by threads that serve
+  std::deque<Shard> shards_;
+  PageArena name_arena_{SystemPages::Small};
+  Slots slots_{name_arena_};
+
+  mutable std::mutex mutex_;  // for all below; shards are locked within
+  std::map<Holder, Record> records_;
+  std::unordered_map<Number, Holder> holders_;
+  Number next_ = 0;
+  // Each run of a record is in one bucket: that of its first step to go, or an earlier one.
+  std::map<Tick, std::vector<Due>> buckets_;
+  std::size_t remembered_ = 0;
+  std::atomic<Tick> first_due_;
+};
+
+}  // namespace baton::kvcache

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "kvcache/index/index.h"
+#include "kvcache/index/shard.h"
+#include "kvcache/index/slots.h"
+
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace baton::kvcache {
+
+// The most blocks for which a shard is held at a time: readers wait so long.
+inline constexpr std::size_t kChunk = kMostInRun;
+
+struct Index::State {
+  explicit State(Limits limits);
+
+  // One slot, locked, with its parts at hand.
+  struct Writer {
+    std::uint32_t number;
+    SlotState& slot;
+  };
+  // A name that has come to mean another block: what to take from the old one.
+  struct Moved {
+    BlockPlace place = kNoPlace;
+    std::uint32_t tiers = 0;
+  };
+
+  // Links blocks into a chain after `above` (kNoPlace: the first begins a prompt), which is the
+  // last of them then. Takes room for their names; what is not used of it goes back.
+  Applied extend(Writer writer, BlockPlace& above, std::span<const Link> links,
+                 std::uint32_t tiers);
+  // Makes the slot hold a part of the links, and returns how many. They are the first of them.
+  // Requires: room for the names of all, or of the first.
+  static std::uint32_t bind(Writer writer, Shard& shard, BlockPlace first, std::uint32_t count,
+                            std::span<const Link> links, std::uint32_t tiers, Applied& applied,
+                            std::vector<Moved>& moved);
+  // Of a block that the slot has by another name, or by this one.
+  static void bind_known(Writer writer, Shard& shard, BlockPlace place, EngineHash name,
+                         std::uint32_t tiers, Applied& applied, std::vector<Moved>& moved);
+  // Gives the name to a block that it did not mean. What it meant is to be released.
+  static void give_name(Writer writer, EngineHash name, BlockPlace place,
+                        std::vector<Moved>& moved);
+  void release(Writer writer, std::span<const Moved> moved);
+  // The same as extend(), with room for so many names of the slot.
+  Applied chain(Writer writer, BlockPlace& above, std::span<const Link> links, std::uint32_t tiers,
+                std::size_t most_names);
+  // Calls `action(shard, entry)` for the names that are known, a shard at a time, with its
+  // lock held; returns how many are not known.
+  template <class Action>
+  std::uint32_t for_known(Writer writer, std::span<const EngineHash> names, Action action);
+
+  Capped blocks;     // held, or leading to one that is
+  Capped all_names;  // of all slots
+  PageArena arena;
+  std::deque<Shard> shards;
+  PageArena name_arena;
+  Slots slots{name_arena};
+};
+
+}  // namespace baton::kvcache

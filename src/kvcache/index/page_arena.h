@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace baton::kvcache {
+
+// In which pages the system gives its memory. Blocks are read all over it: with huge pages, where the
+// system has them, finding where a block lies costs less than reading it. But the first touch of one
+// clears 2 MiB, which takes milliseconds where a hypervisor has to find the memory first; small ones
+// are for threads that must never stop so long.
+enum class SystemPages { Huge, Small };
+
+// Role. Memory in pages of one size, given back to the system page by page; all but a few, for
+//   which somebody will ask again soon.
+// Confinement. Any thread.
+// Lifetime. Outlives its pages' users; the addresses are reused, and returned at the end.
+class PageArena {
+ public:
+  static constexpr std::size_t kPageBytes = std::size_t{16} * 1024;
+
+  explicit PageArena(SystemPages system = SystemPages::Huge) : system_(system) {}
+  ~PageArena();
+  PageArena(const PageArena&) = delete;
+  PageArena& operator=(const PageArena&) = delete;
+
+  std::byte* take();
+  void give(std::byte* page);
+
+  std::size_t bytes() const { return pages_.load(std::memory_order_relaxed) * kPageBytes; }
+
+ private:
+  static constexpr std::size_t kChunkPages = 256;
+  static constexpr std::size_t kMostSpare = 32;
+
+  const SystemPages system_;
+  std::mutex mutex_;
+  std::vector<std::byte*> chunks_;
+  std::vector<std::byte*> free_;       // the system has their memory
+  std::vector<std::byte*> spare_;      // we have it still
+  std::atomic<std::size_t> pages_{0};  // in use
+};
+
+// Large arrays get pages of their own, so that what they give back reaches the system. All
+// begin with a cache line.
+std::byte* allocate_array(std::size_t bytes);
+void free_array(std::byte* array, std::size_t bytes);
+
+}  // namespace baton::kvcache

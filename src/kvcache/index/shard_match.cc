@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "kvcache/index/shard.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <ranges>
+
+namespace baton::kvcache {
+namespace {
+
+// How many of the prompt's blocks are the run's. Equal blocks follow equal blocks only.
+std::uint32_t same(const Run& run, std::span<const SequenceHash> prompt) {
+  const auto most = std::min<std::size_t>(run.length, prompt.size());
+  if (run.sequences[most - 1] == prompt[most - 1]) return static_cast<std::uint32_t>(most);
+  const auto places = std::views::iota(std::size_t{0}, most);
+  const auto differs = std::ranges::partition_point(
+      places, [&](std::size_t at) { return run.sequences[at] == prompt[at]; });
+  return static_cast<std::uint32_t>(differs - places.begin());
+}
+
+// How much of a prompt's blocks in a run a slot has: with the reach (the farthest tier that it
+// takes) that it came with.
+struct Progress {
+  std::uint32_t reach;
+  std::uint32_t blocks = 0;
+
+  // The slot's next stretch. `ends(tier, blocks)`: so far it has the run's blocks in this tier and
+  // nearer ones. False: it does not go on.
+  template <class Ends>
+  bool pass(const Stretch& stretch, std::uint32_t count, Ends ends) {
+    if (stretch.begin != blocks || blocks == count) return false;
+    const auto near = static_cast<std::uint32_t>(std::countr_zero(unsigned{stretch.tiers}));
+    for (; reach < near; ++reach) ends(reach, blocks);
+    blocks = std::min<std::uint32_t>(stretch.end, count);
+    return true;
+  }
+};
+
+}  // namespace
+
+// Role. One match: goes down the runs of a prompt with those holders that have all up to there.
+class Matcher {
+ public:
+  Matcher(const Shard& shard, std::span<const SequenceHash> prompt)
+      : shard_(shard), prompt_(prompt) {}
+
+  // Calls `visit(run, depth, count)` for each run of the prompt, where it begins and how many of
+  // its blocks are the prompt's, for as long as it says so.
+  template <class Visit>
+  void walk(Visit visit) const {
+    std::size_t depth = 0;
+    while (depth < prompt_.size()) {
+      const RunNumber found = shard_.table_.find(prompt_[depth]);
+      if (found == kNoRun) return;
+      // Most likely it is full, and the next one begins behind it.
+      if (depth + kMostInRun < prompt_.size()) {
+        shard_.table_.prefetch_line(prompt_[depth + kMostInRun]);
+      }
+      const Run& run = shard_.runs_[found];
+      const std::uint32_t count = same(run, prompt_.subspan(depth));
+      if (!visit(run, static_cast<std::uint32_t>(depth), count)) return;
+      depth += count;
+    }
+  }
+
+  void all(const Slots& slots, std::vector<Match>& matches) const;
+  std::array<std::uint32_t, kTiers> one(std::uint32_t slot) const;
+
+ private:
+  // A slot that has all blocks so far.
+  struct Alive {
+    std::uint32_t slot;
+    std::uint32_t match;
+    std::uint32_t reach;
+  };
+  // Those that are, ordered by slot, and what has become of all that were.
+  struct Progressing {
+    std::span<Alive> alive;
+    std::vector<Match>& matches;
+  };
+
+  static bool begin(const Run& run, std::uint32_t count, const Slots& slots, Progressing& on);
+  // Whether two runs have the same stretches, and so the same holders drop out of both.
+  static bool alike(const Run& run, const Run& other) {
+    return run.stretch_count == other.stretch_count &&
+           std::memcmp(run.stretches, other.stretches, run.stretch_count * sizeof(Stretch)) == 0;
+  }
+  static void pass(const Run& run, std::uint32_t depth, std::uint32_t count, Progressing& on);
+  static void leave(const Alive& slot, std::uint32_t depth, std::vector<Match>& matches);
+
+  const Shard& shard_;
+  std::span<const SequenceHash> prompt_;
+};
+
+// All that have the first block. Whether each of them has all blocks of the run that are the prompt's,
+// and near, and nobody has others.
+bool Matcher::begin(const Run& run, std::uint32_t count, const Slots& slots, Progressing& on) {
+  // Kept for the next call, as are the matches: thousands, of which each is written once.
+  static thread_local std::vector<Alive> room;
+  if (room.size() < run.stretch_count) room.resize(run.stretch_count);
+  on.matches.resize(run.stretch_count);
+  std::uint32_t found = 0;
+  bool all = true;
+  for (const Stretch& stretch : run.all_stretches()) {
+    all = all && stretch.begin == 0 && stretch.end >= count && (stretch.tiers & 1) != 0;
+    if (stretch.begin > 0) continue;
+    room[found] = {.slot = stretch.slot, .match = found, .reach = 0};
+    on.matches[found].holder = slots.holder(stretch.slot);
+    ++found;
+  }
+  on.matches.resize(found);
+  on.alive = std::span(room).first(found);
+  return all;
+}
+
+// It goes no farther than to here.
+void Matcher::leave(const Alive& slot, std::uint32_t depth, std::vector<Match>& matches) {
+  auto& blocks = matches[slot.match].blocks;
+  if (slot.reach == 0) return blocks.fill(depth);
+  std::fill(blocks.begin() + slot.reach, blocks.end(), depth);
+}
+
+// Both lists are ordered by slot. Whoever has not all of the run's blocks is left behind.
+void Matcher::pass(const Run& run, std::uint32_t depth, std::uint32_t count, Progressing& on) {
+  auto& [alive, matches] = on;
+  const Stretch* at = run.stretches;
+  const Stretch* const end = at + run.stretch_count;
+  std::size_t kept = 0;
+  for (const Alive slot : alive) {
+    // Mostly it is the next one. If not, it may be far away: many have blocks here, and not those before.
+    if (at != end && at->slot < slot.slot && ++at != end && at->slot < slot.slot)
+      at = std::ranges::lower_bound(at, end, slot.slot, {}, &Stretch::slot);
+    if (at == end || at->slot != slot.slot) {
+      leave(slot, depth, matches);
+      continue;
+    }
+    if (at->begin == 0 && at->end >= count && (at->tiers & 1) != 0) {
+      alive[kept++] = slot;
+      ++at;
+      continue;
+    }
+    auto& blocks = matches[slot.match].blocks;
+    Progress progress{.reach = slot.reach};
+    const auto ends = [&](std::uint32_t tier, std::uint32_t length) {
+      blocks[tier] = depth + length;
+    };
+    while (at != end && at->slot == slot.slot && progress.pass(*at, count, ends)) ++at;
+    if (progress.blocks == count) {
+      alive[kept++] = {.slot = slot.slot, .match = slot.match, .reach = progress.reach};
+    } else {
+      for (; progress.reach < kTiers; ++progress.reach) ends(progress.reach, progress.blocks);
+    }
+  }
+  alive = alive.first(kept);
+}
+
+void Matcher::all(const Slots& slots, std::vector<Match>& matches) const {
+  Progressing on{.alive = {}, .matches = matches};
+  std::uint32_t reached = 0;
+  const Run* before = nullptr;  // the run before, if all that have blocks in it have all of them
+  std::uint32_t before_count = 0;
+  walk([&](const Run& run, std::uint32_t depth, std::uint32_t count) {
+    reached = depth + count;
+    if (before != nullptr && count <= before_count && alike(run, *before)) return true;
+    if (depth > 0 || !begin(run, count, slots, on)) pass(run, depth, count, on);
+    before = on.alive.size() == run.stretch_count ? &run : nullptr;
+    before_count = count;
+    return !on.alive.empty();
+  });
+  if (reached == 0) matches.clear();
+  for (const Alive& slot : on.alive) leave(slot, reached, matches);
+}
+
+std::array<std::uint32_t, kTiers> Matcher::one(std::uint32_t slot) const {
+  std::array<std::uint32_t, kTiers> blocks{};
+  std::uint32_t reach = 0;
+  std::uint32_t reached = 0;
+  walk([&](const Run& run, std::uint32_t depth, std::uint32_t count) {
+    const auto list = run.all_stretches();
+    Progress progress{.reach = reach};
+    for (const auto *at = std::ranges::lower_bound(list, slot, {}, &Stretch::slot).operator->();
+         at != list.data() + list.size() && at->slot == slot &&
+         progress.pass(
+             *at, count,
+             [&](std::uint32_t tier, std::uint32_t length) { blocks[tier] = depth + length; });
+         ++at) {
+    }
+    reach = progress.reach;
+    reached = depth + progress.blocks;
+    return progress.blocks == count;
+  });
+  std::fill(blocks.begin() + reach, blocks.end(), reached);
+  return blocks;
+}
+
+void Shard::match(std::span<const SequenceHash> prompt, const Slots& slots,
+                  std::vector<Match>& matches) const {
+  Matcher(*this, prompt).all(slots, matches);
+}
+
+std::array<std::uint32_t, kTiers> Shard::match_one(std::span<const SequenceHash> prompt,
+                                                   std::uint32_t slot) const {
+  return Matcher(*this, prompt).one(slot);
+}
+
+}  // namespace baton::kvcache

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/config.h"
+#include "kvcache/index/index.h"
+#include "kvcache/view/truth_meter.h"
+#include "kvcache/view/verdict.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace baton::kvcache {
+
+using Clock = std::chrono::steady_clock;
+
+// What sets blocks apart in an engine's cache and is in none of its events. Of a size that is loaded
+// and stored at once.
+struct alignas(4) Hidden {
+  bool salts = false;
+  bool adapters = false;
+  bool keys = false;  // see PromptScope
+  bool operator==(const Hidden&) const = default;
+};
+
+// Role. The KV cache of one rank of a worker, as far as Baton keeps book of it.
+// Confinement. Any thread.
+// Lifetime. Shared by whoever looks at it.
+class Cache {
+ public:
+  struct Identity {
+    Holder holder;
+    std::string worker;     // its name
+    std::string authority;  // host:port
+    std::string model;
+  };
+  // `verdict`: where it is written down, if somebody cares.
+  Cache(Identity identity, Slot slot, BlockShape shape,
+        SharedVerdict verdict = std::make_shared<std::atomic<Verdict>>())
+      : identity_(std::move(identity)), slot_(slot), verdict_(std::move(verdict)) {
+    set_shape(shape);
+  }
+
+  const Identity& identity() const { return identity_; }
+  Slot slot() const { return slot_; }
+  const SharedVerdict& verdict() const { return verdict_; }
+  BlockShape shape() const { return now().shape(); }
+  void set_shape(BlockShape shape) {
+    change([shape](Verdict& verdict) {
+      verdict.block_size = shape.size;
+      verdict.bigram = shape.bigram;
+    });
+  }
+  FeedHealth health() const { return now().health; }
+  // What it was before.
+  FeedHealth set_health(FeedHealth health) {
+    return change([health](Verdict& verdict) { verdict.health = health; }).health;
+  }
+  // Why the feed does not count, in words; empty where it does, or has no need to.
+  std::string reason() const {
+    const std::lock_guard lock(mutex_);
+    return reason_;
+  }
+  void set_reason(std::string reason) {
+    const std::lock_guard lock(mutex_);
+    reason_ = std::move(reason);
+  }
+  Hidden hidden() const { return hidden_.load(std::memory_order_relaxed); }
+  // Whether it is mixed from now on, by what it was sent before that was known.
+  bool set_hidden(Hidden hidden);
+  // It is sent a prompt with such things to set it apart. Whether it is mixed from now on.
+  bool sent(Hidden apart);
+  // Blocks are in the cache that its events do not tell from others. For good: nobody says when they
+  // have left it.
+  bool mixed() const { return now().mixed; }
+  // Whether that is new.
+  bool mix() {
+    return !change([](Verdict& verdict) { verdict.mixed = true; }).mixed;
+  }
+  bool believed() const { return now().believed; }
+  Trusted trusted(config::IndexSource source) const { return now().trusted(source); }
+
+  // A prompt was computed. What of it was cached counts where the engine said so; whether the
+  // judgement of the feed is another one now.
+  bool compare(const TruthMeter::Sample& sample);
+  // A prompt that was sent then has been computed, and must have left new blocks in the cache: an
+  // event has come since, or is due. Whether that is new.
+  bool expect_events(Clock::time_point sent, Clock::time_point now);
+  // Since when events have been due, of which the last came at `last`; nothing where none are.
+  std::optional<Clock::time_point> overdue_since(std::optional<Clock::time_point> last);
+
+  struct Truth {
+    std::uint64_t samples = 0;
+    double error = 0;
+    std::uint64_t predicted_tokens = 0;
+    std::uint64_t reported_tokens = 0;
+  };
+  Truth truth() const;
+
+ private:
+  Verdict now() const { return verdict_->load(std::memory_order_relaxed); }
+  // What it was before.
+  template <class Change>
+  Verdict change(Change apply) {
+    Verdict before = now();
+    Verdict after;
+    do {
+      after = before;
+      apply(after);
+    } while (!verdict_->compare_exchange_weak(before, after));
+    return before;
+  }
+
+  const Identity identity_;
+  const Slot slot_;
+  const SharedVerdict verdict_;
+  std::atomic<Hidden> hidden_{Hidden()};
+  std::atomic<bool> salted_{false};   // it was sent salted prompts
+  std::atomic<bool> adapted_{false};  // and prompts for an adapter
+  mutable std::mutex mutex_;
+  std::string reason_;                  // under mutex_
+  TruthMeter meter_;                    // under mutex_
+  std::uint64_t predicted_tokens_ = 0;  // under mutex_
+  std::uint64_t reported_tokens_ = 0;   // under mutex_
+  struct Due {
+    Clock::time_point sent;  // events that came later may be of it
+    Clock::time_point since;
+  };
+  std::optional<Due> events_due_;  // under mutex_
+};
+
+}  // namespace baton::kvcache

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "engine/shared/introspection.h"
+#include "kvcache/index/block_hash.h"
+#include "model/version.h"
+#include "model/worker.h"
+#include "kvcache/view/cache.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace baton::kvcache {
+
+// How the events of one rank of a worker come.
+struct FeedPlan {
+  enum class Way : std::uint8_t {
+    None,       // they do not
+    Subscribe,  // over ZeroMQ
+    Poll,       // asked for over HTTP
+  };
+  Way way = Way::None;
+  std::string events;  // Subscribe: the rank's own endpoints
+  std::string replay;
+  std::string topic;
+  std::optional<std::uint32_t> block_size;  // as it was said of the worker
+  bool operator==(const FeedPlan&) const = default;
+};
+
+// From what was said of the worker and, where that is silent, from what it says of itself (null: it
+// has not been asked yet).
+FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, std::uint32_t rank);
+
+// The blocks of its cache as long as no event says otherwise.
+BlockShape block_shape(const model::WorkerSpec& spec, const engine::Facts* facts);
+
+// The adapter that `model` is at a worker that says so of itself; empty where it is none.
+std::string adapter_of(const engine::Facts* facts, std::string_view model);
+// Whether it has any, whichever model it is asked for.
+bool serves_adapters(const engine::Facts& facts);
+
+// What its release leaves out of its events; one that is not known is taken for a recent one.
+Hidden hidden_by(model::Engine engine, std::optional<model::Version> version);
+
+// `endpoint` with its port moved on by `rank`. Requires: tcp:// with a port, or rank 0.
+std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank);
+
+}  // namespace baton::kvcache

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "model/worker.h"
+#include "kvcache/view/feed_plan.h"
+#include "kvcache/view/verdict.h"
+
+#include <string>
+
+namespace baton::kvcache {
+
+// Why a feed in this state does not count, and what to look at; empty where nothing is amiss.
+std::string feed_reason(FeedHealth health, const FeedPlan& plan, model::Engine engine);
+
+}  // namespace baton::kvcache

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "engine/shared/introspection.h"
+#include "http_client/upstream_pool.h"
+#include "fleet/fleet.h"
+#include "kvcache/events/feed_thread.h"
+#include "net/cpu_pool.h"
+#include "net/deadlines.h"
+#include "net/task_group.h"
+#include "kvcache/view/caches.h"
+#include "kvcache/view/event_poll.h"
+#include "kvcache/view/feed_plan.h"
+#include "kvcache/view/snapshot_keeper.h"
+#include "telemetry/log.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace baton::kvcache {
+
+// Role. Sees to it that every rank of every worker that tells what its cache holds is listened to,
+//   and judges whether what it says can be used.
+// Confinement. The control thread.
+// Lifetime. Owned by Router; stop() and an empty TaskGroup before it ends.
+// Invariants. Level-triggered: which feeds there are follows from who is in the fleet now, what was
+//   said of them and what they say of themselves.
+class Feeds {
+ public:
+  // What a worker said of itself; null where it has not been asked, or has not answered.
+  using FactsOf = std::function<const engine::Facts*(model::WorkerId)>;
+
+  // `cpu`: saves what is known, if that is to be saved.
+  Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
+        net::CpuPool& cpu, fleet::Fleet& fleet, Caches& caches, http_client::PoolOptions pool,
+        FactsOf facts, telemetry::Registry& metrics, telemetry::Logger& log);
+  ~Feeds();
+
+  void start();
+  void stop();
+
+  // Of the file with what is known, if there is one: see SnapshotKeeper.
+  boost::asio::awaitable<void> save_snapshot();
+  void own_snapshot(bool own);
+  // Whether all that was read from it counts by now, as far as engines are there to confirm it.
+  bool has_taken_up() const;
+
+  struct Report {
+    std::shared_ptr<Cache> cache;
+    FeedPlan plan;
+    std::optional<FeedStatus> status;  // nothing where there is no feed
+  };
+  std::vector<Report> reports() const;
+
+ private:
+  struct Listener {
+    std::shared_ptr<Cache> cache;
+    FeedPlan plan;
+    model::Engine engine = model::Engine::Vllm;
+    std::string saved_as;                        // see SnapshotKeeper
+    FeedThread* thread = nullptr;      // Subscribe
+    std::shared_ptr<EventPoll> poll;             // Poll
+    bool shape_told = false;                     // by its events, or by what was saved of them
+    bool resumes = false;                        // what was saved of it is to be confirmed
+    std::string adapter;                         // that its model is, as the engine last said
+    bool away = false;                           // its worker cannot be reached, or has ended
+    std::optional<FeedStatus> status;  // when it was last looked at
+    std::optional<std::uint64_t> refusals;       // of it when its engine first answered
+  };
+  using Listeners = std::map<Holder, Listener>;
+
+  boost::asio::awaitable<void> watch();
+  void reconcile();
+  // Of those who are there some at a time: what they say of themselves changes without a word.
+  void look_at_fleet();
+  void look_at_some();
+  void look_at_feeds();
+  void join(const fleet::Fleet::Member& member, const engine::Facts* facts);
+  void listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan);
+  // From what was saved; up to where it reaches.
+  std::optional<Position> take_up(Listener& listener, const FeedPlan& plan);
+  std::vector<SnapshotKeeper::Source> to_save() const;
+  void poll(const std::shared_ptr<fleet::Worker>& worker);
+  void stop_listening(Listener& listener);
+  Listeners::iterator leave(Listeners::iterator at);
+  void judge(Listener& listener);
+  bool is_unreachable(Listener& listener) const;
+  void set_shape(Listener& listener, BlockShape shape);
+  void publish();
+  FeedThread& thread_of(const std::string& endpoint);
+  void add_metrics(telemetry::Registry& metrics);
+
+  boost::asio::io_context& io_;
+  net::TaskGroup& tasks_;
+  fleet::Fleet& fleet_;
+  Caches& caches_;
+  FactsOf facts_;
+  telemetry::Logger& log_;
+  http_client::UpstreamPool pool_;
+  boost::asio::steady_timer timer_;
+  std::vector<std::unique_ptr<FeedThread>> threads_;
+  Listeners listeners_;
+  std::map<std::string, std::shared_ptr<EventPoll>> polls_;  // by authority
+  std::vector<fleet::Fleet::Member> members_;                // when the fleet last changed
+  std::vector<std::size_t> unasked_;  // of members_: those who have said nothing of themselves yet
+  std::size_t next_member_ = 0;       // to be looked at
+  bool fleet_changed_ = true;
+  bool table_changed_ = true;               // so it is to be published
+  std::set<Holder> awaited_;       // events of theirs are due
+  std::optional<SnapshotKeeper> snapshot_;  // nothing: nothing is saved
+  bool stopped_ = false;
+};
+
+}  // namespace baton::kvcache

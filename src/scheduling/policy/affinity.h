@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "model/worker.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace baton::scheduling {
+
+// A place to be served: a worker, and which of its ranks where it has several.
+struct Seat {
+  model::WorkerId worker;
+  std::optional<std::uint32_t> rank;
+  bool operator==(const Seat&) const = default;
+};
+
+// Role. Remembers for one role of one model which seat each session has.
+// Confinement. Any thread; one lock, held for a few look-ups.
+// Lifetime. Outlives its leases.
+// Invariants. A session expires `ttl` after its last use has ended, never during one. Never more
+//   than `most` sessions: for a new one the unused session goes whose last use ended first; where
+//   all are in use, the new one is not remembered.
+class AffinityTable {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  using Clock = std::function<Time()>;
+
+  // One use of a session, for as long as this lives.
+  class Lease {
+   public:
+    Lease() = default;
+    Lease(Lease&& other) noexcept
+        : table_(std::exchange(other.table_, nullptr)),
+          session_(std::move(other.session_)),
+          binding_(other.binding_) {}
+    Lease& operator=(Lease&& other) noexcept {
+      std::swap(table_, other.table_);
+      std::swap(session_, other.session_);
+      std::swap(binding_, other.binding_);
+      return *this;
+    }
+    ~Lease() {
+      if (table_ != nullptr) table_->end_use(session_, binding_);
+    }
+
+   private:
+    friend class AffinityTable;
+    Lease(AffinityTable& table, std::string_view session, std::uint64_t binding)
+        : table_(&table), session_(session), binding_(binding) {}
+
+    AffinityTable* table_ = nullptr;
+    std::string session_;
+    std::uint64_t binding_ = 0;
+  };
+
+  // `ttl` 0: remembers nothing.
+  AffinityTable(std::chrono::milliseconds ttl, std::size_t most,
+                Clock clock = std::chrono::steady_clock::now)
+      : ttl_(ttl), most_(most), clock_(std::move(clock)) {}
+
+  bool enabled() const { return ttl_.count() > 0; }
+  std::optional<Seat> find(std::string_view session);
+  // The session has this seat from now on, also where it had another one. Empty sessions have none.
+  [[nodiscard]] Lease bind(std::string_view session, Seat seat);
+  // Forgets it: its seat cannot be used any more, or it was its last request.
+  void unbind(std::string_view session);
+  std::size_t size() const;
+
+ private:
+  struct Entry {
+    Seat seat;
+    std::uint64_t binding = 0;  // tells a session from an earlier one of the same name
+    std::size_t uses = 0;
+    Time ended;                                      // where uses is 0
+    std::list<const std::string*>::iterator unused;  // place in unused_, where uses is 0
+  };
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  using Entries = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
+
+  void end_use(const std::string& session, std::uint64_t binding);
+  // The following require: mutex_ is held.
+  void erase(Entries::iterator entry);
+  void erase_expired(Time now);
+  bool expired(const Entry& entry, Time now) const;
+
+  const std::chrono::milliseconds ttl_;
+  const std::size_t most_;
+  const Clock clock_;
+  mutable std::mutex mutex_;
+  Entries entries_;
+  std::list<const std::string*> unused_;  // keys of entries_, the longest unused first
+  std::uint64_t next_binding_ = 1;
+};
+
+}  // namespace baton::scheduling

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "scheduling/policy/transfer_pace.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::scheduling {
+namespace {
+
+// Before so many a rank's own are too few to tell chance from distance.
+constexpr std::uint64_t kEnough = 5;
+// Nothing counts for more than so many times of what was expected: a decode worker may have been busy.
+constexpr double kOutlyingTransfer = 4;
+
+}  // namespace
+
+TransferPace::TransferPace(std::shared_ptr<TransferPace> common,
+                           std::shared_ptr<PublishedSpeed> published)
+    : common_(std::move(common)), published_(std::move(published)) {}
+
+void TransferPace::took(std::uint64_t tokens, double seconds, Time now) {
+  if (common_) common_->took(tokens, seconds, now);
+  const auto length = static_cast<double>(tokens);
+  const std::lock_guard lock(mutex_);
+  if (const auto known = published_->load())
+    seconds = std::min(seconds, kOutlyingTransfer * known->seconds(length));
+  fit_.add(length, std::max(0.0, seconds));
+  if (fit_.measured() >= kEnough) published_->store(fit_.speed({}), now);
+}
+
+}  // namespace baton::scheduling

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/config.h"
+
+#include <string_view>
+
+namespace baton::scheduling {
+
+// Whether a request's word on which workers serve it counts.
+enum class Trusted { No, Yes };
+
+// By the address of the connection it came on; text that is no address is trusted only where every
+// source is.
+Trusted trust_in(const config::Trust& trust, std::string_view source);
+
+}  // namespace baton::scheduling

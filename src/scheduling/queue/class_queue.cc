@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "scheduling/queue/class_queue.h"
+
+#include "scheduling/policy/forecast.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace baton::scheduling {
+namespace {
+
+using config::QueueOrder;
+
+// A match is played again this much before its time: what is computed of the time may be wrong in
+// its last digits.
+constexpr double kSlack = 1e-6;
+constexpr std::size_t kMostDebts = 4096;
+// In one round: no more would be tried in it.
+constexpr std::size_t kMostFreed = 64;
+
+// Where shorter ones go first: in which twentieth of a second its turn is, roughly.
+std::int64_t turn_of(const ClassQueue::Member& member) {
+  constexpr double kPerSecond = 20;
+  constexpr double kMost = 1e15;
+  if (member.strict_priority > 0) return std::numeric_limits<std::int64_t>::min();
+  if (member.strict_priority == ClassQueue::kBehind)
+    return std::numeric_limits<std::int64_t>::max();
+  const double turn = turn(member.seconds, member.arrival - member.jump);
+  return static_cast<std::int64_t>(std::clamp(kPerSecond * turn, -kMost, kMost));
+}
+
+}  // namespace
+
+// What a tenant has waiting in one lane.
+struct ClassQueue::Line {
+  Tenant* tenant = nullptr;
+  Lane* lane = nullptr;
+  Tournament<Member> members;  // those that are not aside
+  std::size_t waiting = 0;     // those too
+  Member* best = nullptr;
+
+  double settle(double now) {
+    best = members.best(now);
+    return members.until();
+  }
+  bool ahead_of(const Line& other, double now) const;
+  double overtaken_by(const Line& other, double now) const;
+
+  std::size_t slot = 0;
+};
+
+struct ClassQueue::Lane {
+  Awaited awaited;
+  Tournament<Line> lines;  // those with somebody who is not aside
+  std::unordered_map<Tenant*, std::unique_ptr<Line>> by_tenant;
+  Line* best = nullptr;
+  std::uint64_t tried_in = 0;  // which round
+  std::size_t passes = 0;      // in this round
+  bool closed = false;         // for this round
+  bool races = false;
+  bool listed = false;               // among those to be reset
+  double tried = 0;                  // when it last was, or came to be
+  std::list<Lane*>::iterator age{};  // but that of newcomers
+
+  bool of_newcomers() const { return awaited.what.empty(); }
+  double settle(double now) {
+    best = lines.best(now);
+    return lines.until();
+  }
+  bool ahead_of(const Lane& other, double now) const {
+    return passes != other.passes ? passes < other.passes : best->ahead_of(*other.best, now);
+  }
+  double overtaken_by(const Lane& other, double now) const {
+    return passes != other.passes ? kForever : best->overtaken_by(*other.best, now);
+  }
+
+  std::size_t slot = 0;
+};
+
+struct ClassQueue::Tenant {
+  std::string name;
+  std::multiset<double>::iterator served;  // tokens, on the scale of those who wait
+  std::vector<Line*> lines;
+  Work waiting;
+  std::map<std::int64_t, Work> by_turn;  // the same, where shorter ones go first
+
+  void add(const Member& member);
+  void remove(const Member& member);
+};
+
+void ClassQueue::Tenant::add(const Member& member) {
+  waiting += member.work();
+  if (member.order == QueueOrder::Shortest) by_turn[turn_of(member)] += member.work();
+}
+
+void ClassQueue::Tenant::remove(const Member& member) {
+  waiting -= member.work();
+  if (member.order != QueueOrder::Shortest) return;
+  const auto found = by_turn.find(turn_of(member));
+  if (found == by_turn.end()) return;
+  found->second -= member.work();
+  if (found->second.tokens <= 0) by_turn.erase(found);
+}
+
+double ClassQueue::Member::score(double now) const {
+  switch (order) {
+    case QueueOrder::Fcfs:
+      return jump - arrival;
+    case QueueOrder::Lcfs:
+      return jump + arrival;
+    case QueueOrder::Shortest:
+      return -turn(seconds, arrival - jump);
+    case QueueOrder::Wspt:
+      break;
+  }
+  return (1 + jump + (now - arrival)) / cost;
+}
+
+bool ClassQueue::Member::ahead_of(const Member& other, double now) const {
+  if (strict_priority != other.strict_priority) return strict_priority > other.strict_priority;
+  const double mine = score(now);
+  const double others = other.score(now);
+  return mine != others ? mine > others : ticket < other.ticket;
+}
+
+double ClassQueue::Member::overtaken_by(const Member& other, double now) const {
+  // Only what is cheaper gains on it, and only as long as both wait.
+  if (order != QueueOrder::Wspt || strict_priority != other.strict_priority || other.cost >= cost) {
+    return kForever;
+  }
+  const double start = 1 + jump - arrival;
+  const double others_start = 1 + other.jump - other.arrival;
+  const double meet = (start * other.cost - others_start * cost) / (cost - other.cost);
+  return std::max(now, meet - kSlack);
+}
+
+bool ClassQueue::Line::ahead_of(const Line& other, double now) const {
+  if (best->strict_priority != other.best->strict_priority)
+    return best->strict_priority > other.best->strict_priority;
+  if (*tenant->served != *other.tenant->served) return *tenant->served < *other.tenant->served;
+  return best->ahead_of(*other.best, now);
+}
+
+double ClassQueue::Line::overtaken_by(const Line& other, double now) const {
+  if (*tenant->served != *other.tenant->served) return kForever;
+  return best->overtaken_by(*other.best, now);
+}
+
+ClassQueue::ClassQueue(QueueOrder order) : order_(order) {}
+ClassQueue::~ClassQueue() = default;
+ClassQueue::ClassQueue(ClassQueue&&) noexcept = default;
+
+ClassQueue::Tenant& ClassQueue::tenant(const std::string& name) {
+  auto& found = tenants_[name];
+  if (!found) {
+    double served = counters_.empty() ? 0 : *counters_.begin();
+    if (const auto debt = debts_.find(name); debt != debts_.end()) {
+      served = std::max(served, debt->second);
+      debts_.erase(debt);
+    }
+    found = std::make_unique<Tenant>(name, counters_.insert(served), std::vector<Line*>());
+  }
+  return *found;
+}
+
+ClassQueue::Line& ClassQueue::line_of(Tenant& owner, const Awaited& said, double now) {
+  const Awaited awaited = said.what.empty() ? Awaited() : said;
+  auto& lane = lanes_[awaited];
+  if (!lane) {
+    lane = std::make_unique<Lane>();
+    lane->awaited = awaited;
+    lane->tried = now;
+    if (!lane->of_newcomers()) lane->age = lanes_by_age_.insert(lanes_by_age_.end(), lane.get());
+  }
+  auto& line = lane->by_tenant[&owner];
+  if (!line) {
+    line = std::make_unique<Line>();
+    line->tenant = &owner;
+    line->lane = lane.get();
+    owner.lines.push_back(line.get());
+  }
+  return *line;
+}
+
+void ClassQueue::enter(Member& member, Line& line, double now) {
+  member.line = &line;
+  ++line.waiting;
+  if (!line.lane->of_newcomers()) return;
+  member.tried = now;
+  member.age = newcomers_.insert(newcomers_.end(), &member);
+}
+
+void ClassQueue::add(Member& member, const std::string& tenant_name, const Awaited& awaited,
+                     double now) {
+  member.order = order_;
+  Tenant& owner = tenant(tenant_name);
+  owner.add(member);
+  waiting_ += member.work();
+  enter(member, line_of(owner, awaited, now), now);
+  if (member.until < kForever) until_.emplace(member.until, &member);
+  ++size_;
+  race(member, now);
+}
+
+void ClassQueue::refresh(Lane& lane, double now) {
+  const bool has_anybody = lane.lines.size() > 0 && !lane.closed;
+  if (has_anybody && lane.races) {
+    race_.changed(lane, now);
+  } else if (has_anybody) {
+    race_.join(lane, now);
+  } else if (lane.races) {
+    race_.leave(lane, now);
+  }
+  lane.races = has_anybody;
+}
+
+void ClassQueue::race(Member& member, double now) {
+  Line& line = *member.line;
+  member.aside = false;
+  line.members.join(member, now);
+  if (line.members.size() == 1) {
+    line.lane->lines.join(line, now);
+  } else {
+    line.lane->lines.changed(line, now);
+  }
+  refresh(*line.lane, now);
+}
+
+void ClassQueue::withdraw(Member& member, double now) {
+  Line& line = *member.line;
+  line.members.leave(member, now);
+  if (line.members.size() == 0) {
+    line.lane->lines.leave(line, now);
+  } else {
+    line.lane->lines.changed(line, now);
+  }
+  refresh(*line.lane, now);
+}
+
+void ClassQueue::put_aside(Member& member, double now) {
+  withdraw(member, now);
+  member.aside = true;
+  aside_.push_back(&member);
+}
+
+// Requires: it does not race.
+void ClassQueue::leave_line(Member& member) {
+  Line& line = *member.line;
+  Lane& lane = *line.lane;
+  if (lane.of_newcomers()) newcomers_.erase(member.age);
+  if (--line.waiting > 0) return;
+  Tenant& owner = *line.tenant;
+  std::erase(owner.lines, &line);
+  lane.by_tenant.erase(&owner);
+  if (!lane.by_tenant.empty()) return;
+  if (!lane.of_newcomers()) lanes_by_age_.erase(lane.age);
+  if (lane.listed) std::erase(tried_lanes_, &lane);
+  lanes_.erase(Awaited(lane.awaited));
+}
+
+void ClassQueue::take_out(Member& member, double now) {
+  if (member.aside) {
+    std::erase(aside_, &member);
+  } else {
+    withdraw(member, now);
+  }
+  wait_until(member, kForever);
+  --size_;
+  Tenant& owner = *member.line->tenant;
+  owner.remove(member);
+  waiting_ -= member.work();
+  leave_line(member);
+  if (owner.lines.empty()) dismiss(owner);
+  if (size_ > 0) return;
+  waiting_ = {};  // without what rounding has left
+  // clear() would keep their buckets
+  debts_ = decltype(debts_)();
+  lanes_ = decltype(lanes_)();
+  tenants_ = decltype(tenants_)();
+}
+
+void ClassQueue::remove(Member& member, double now) { take_out(member, now); }
+
+void ClassQueue::serve(Member& member, double now) {
+  charge(*member.line->tenant, member.cost, now);
+  take_out(member, now);
+}
+
+void ClassQueue::charge(Tenant& tenant, double cost, double now) {
+  auto counter = counters_.extract(tenant.served);
+  counter.value() += cost;
+  tenant.served = counters_.insert(std::move(counter));
+  if (tenants_.size() == 1) return;  // nobody to compare it with
+  for (Line* line : tenant.lines) {
+    if (line->members.size() == 0) continue;
+    line->lane->lines.changed(*line, now);
+    refresh(*line->lane, now);
+  }
+}
+
+void ClassQueue::dismiss(Tenant& tenant) {
+  const double served = *tenant.served;
+  counters_.erase(tenant.served);
+  if (!counters_.empty() && served > *counters_.begin()) {
+    if (debts_.size() >= kMostDebts) {
+      std::erase_if(debts_, [this](const auto& debt) { return debt.second <= *counters_.begin(); });
+      if (debts_.size() >= kMostDebts) debts_.clear();  // better forgiven than without bound
+    }
+    debts_.emplace(tenant.name, served);
+  }
+  tenants_.erase(std::string(tenant.name));
+}
+
+ClassQueue::Member* ClassQueue::first(double now) {
+  const Lane* const lane = race_.best(now);
+  return lane ? lane->best->best : nullptr;
+}
+
+ClassQueue::Untried ClassQueue::longest_untried_lane(double now) {
+  // No more are passed by here than a round tries: the others of a lane may all be aside.
+  for (Lane* const lane : lanes_by_age_) {
+    const Line* const line = lane->tried_in == round_ ? nullptr : lane->lines.best(now);
+    if (line) return {.member = line->best, .since = lane->tried};
+  }
+  return {};
+}
+
+ClassQueue::Untried ClassQueue::longest_untried_newcomer() const {
+  for (Member* const member : newcomers_) {
+    if (!member->aside) return {.member = member, .since = member->tried};
+  }
+  return {};
+}
+
+void ClassQueue::pass(Member& member, const Awaited& awaited, double now, double until) {
+  if (member.aside) return;
+  // Who is told nothing new waits for the same as before, and no longer.
+  if (!awaited.what.empty() || until < kForever) wait_until(member, until);
+  Lane& lane = *member.line->lane;
+  const bool moves = !awaited.what.empty() && awaited != lane.awaited;
+  if (moves) {
+    put_aside(member, now);
+    move(member, awaited, now);
+  } else if (lane.of_newcomers()) {
+    put_aside(member, now);
+    member.tried = now;
+    newcomers_.splice(newcomers_.end(), newcomers_, member.age);
+  } else {
+    tried(lane, now);
+    if (lane.awaited.surely) {
+      close(lane, now);
+    } else {
+      ++lane.passes;
+      put_aside(member, now);
+    }
+  }
+}
+
+void ClassQueue::move(Member& member, const Awaited& awaited, double now) {
+  // Before it leaves, so that nothing is forgotten of its tenant.
+  Line& next = line_of(*member.line->tenant, awaited, now);
+  leave_line(member);
+  enter(member, next, now);
+}
+
+void ClassQueue::wait_until(Member& member, double until) {
+  if (member.until < kForever) until_.erase({member.until, &member});
+  member.until = until;
+  if (until < kForever) until_.emplace(until, &member);
+}
+
+void ClassQueue::tried(Lane& lane, double now) {
+  lane.tried_in = round_;
+  lane.tried = now;
+  lanes_by_age_.splice(lanes_by_age_.end(), lanes_by_age_, lane.age);
+  if (!std::exchange(lane.listed, true)) tried_lanes_.push_back(&lane);
+}
+
+void ClassQueue::close(Lane& lane, double now) {
+  lane.closed = true;
+  if (!std::exchange(lane.listed, true)) tried_lanes_.push_back(&lane);
+  refresh(lane, now);
+}
+
+void ClassQueue::bar_newcomers(double now) {
+  if (const auto found = lanes_.find(Awaited()); found != lanes_.end()) close(*found->second, now);
+}
+
+Work ClassQueue::before(const std::string& tenant, const Member& newcomer) const {
+  const auto found = tenants_.find(tenant);
+  Work all;
+  Work own;
+  if (found != tenants_.end()) all = own = found->second->waiting;
+  if (found != tenants_.end() && order_ == QueueOrder::Shortest) {
+    own = {};
+    const std::int64_t turn = turn_of(newcomer);
+    for (const auto& [its_turn, work] : found->second->by_turn) {
+      if (its_turn > turn) break;
+      own += work;
+    }
+  }
+  const std::size_t count = tenants_.size() - (found == tenants_.end() ? 0 : 1);
+  if (count == 0) return own;
+  Work others = waiting_;
+  others -= all;
+  own += others.up_to((own.tokens + newcomer.cost) * static_cast<double>(count));
+  return own;
+}
+
+bool ClassQueue::newcomer(const Member& member) const { return member.line->lane->of_newcomers(); }
+
+std::size_t ClassQueue::passes_before(const Member& member) const {
+  return member.line->lane->passes;
+}
+
+bool ClassQueue::passed(const Member& member) const {
+  const Lane& lane = *member.line->lane;
+  return member.aside || (lane.tried_in == round_ && lane.awaited.surely);
+}
+
+void ClassQueue::begin_round(double now) {
+  ++round_;
+  for (Lane* const lane : std::exchange(tried_lanes_, {})) {
+    lane->listed = lane->closed = false;
+    lane->passes = 0;
+    refresh(*lane, now);
+  }
+  for (Member* member : std::exchange(aside_, {})) race(*member, now);
+  for (std::size_t i = 0; i < kMostFreed && !until_.empty() && until_.begin()->first <= now; ++i) {
+    Member& member = *until_.begin()->second;
+    wait_until(member, kForever);
+    if (newcomer(member)) continue;
+    withdraw(member, now);
+    move(member, {}, now);
+    race(member, now);
+  }
+}
+
+}  // namespace baton::scheduling

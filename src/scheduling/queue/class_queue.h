@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "scheduling/queue/tournament.h"
+#include "scheduling/queue/work.h"
+#include "config/routing.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace baton::scheduling {
+
+// What a request waits for. Those of a class that wait for the same are a lane: the first of them is
+// tried for all.
+struct Awaited {
+  std::string what;  // empty: nobody knows yet
+  // Where one finds it busy so would all others; else they may have come to another mind since.
+  bool surely = true;
+  bool operator==(const Awaited&) const = default;
+};
+
+struct AwaitedHash {
+  std::size_t operator()(const Awaited& awaited) const {
+    return std::hash<std::string>()(awaited.what) + (awaited.surely ? 1 : 0);
+  }
+};
+
+// Role. The order of those who wait in one class: strict priority, then the tenant that has been
+//   served the fewest tokens, then the score, then who came first. And who of them is worth a try
+//   in this round: the first of each lane, then the second of those that may have changed their
+//   minds, and so on; each of those for himself of whom nobody knows what they wait for (newcomers).
+// Confinement. None of its own: its owner locks.
+// Invariants. Who is passed over keeps its place. A tenant that comes (back) starts where the least
+//   served of those who wait is: it gets nothing for the time it was away, and owes what it owed.
+//   Nothing is remembered of a class where nobody waits. What a round costs does not grow with the
+//   number of lanes, but by what a tenant has in several of them when it is served.
+class ClassQueue {
+ public:
+  struct Line;
+  struct Lane;
+  static constexpr std::int64_t kBehind = -1;
+
+  // One who waits, as its class sees it. Times are seconds since the queue's beginning.
+  struct Member {
+    std::uint64_t ticket = 0;          // they ascend as requests come
+    std::int64_t strict_priority = 0;  // kBehind: after everybody else
+    double jump = 0;
+    double arrival = 0;
+    double cost = 1;     // tokens to compute
+    double seconds = 0;  // that takes
+    // From then on it waits no longer for what its lane does; as of its last try.
+    double until = kForever;
+    config::QueueOrder order = config::QueueOrder::Fcfs;
+
+    double score(double now) const;
+    double settle(double) const { return kForever; }
+    bool ahead_of(const Member& other, double now) const;
+    double overtaken_by(const Member& other, double now) const;
+    Work work() const { return {.tokens = cost, .seconds = seconds}; }
+
+    std::size_t slot = 0;
+    Line* line = nullptr;
+    bool aside = false;                     // passed over in this round, alone
+    double tried = 0;                       // a newcomer: when it was last, or came
+    std::list<Member*>::iterator age = {};  // a newcomer: its place among those
+  };
+
+  explicit ClassQueue(config::QueueOrder order);
+  ~ClassQueue();
+  ClassQueue(ClassQueue&&) noexcept;
+
+  // The member stays where it is in memory until it leaves.
+  void add(Member& member, const std::string& tenant, const Awaited& awaited, double now);
+  // It leaves without having been served.
+  void remove(Member& member, double now);
+  // It leaves, and its tenant has been served what it costs.
+  void serve(Member& member, double now);
+
+  // The first that has not been passed over in this round; null where there is none.
+  Member* first(double now);
+  // Who was left untried the longest, of those who were not tried in this round: the first of a lane,
+  // or a newcomer. Since when is `tried`.
+  struct Untried {
+    Member* member = nullptr;  // null: there is none
+    double since = 0;
+  };
+  Untried longest_untried_lane(double now);
+  Untried longest_untried_newcomer() const;
+  // Not in this round again; where `awaited` is what it was waiting for already, or nothing is said,
+  // all who surely wait for the same likewise. Else it waits for that from now on, until `until`: in
+  // the first round after that it is a newcomer again, whoever is first of its lane.
+  void pass(Member& member, const Awaited& awaited, double now, double until = kForever);
+  // No newcomer is first in this round any more.
+  void bar_newcomers(double now);
+  // It is known to find its workers busy, as of this round.
+  bool passed(const Member& member) const;
+  bool newcomer(const Member& member) const;
+  // How many of its lane have been passed over in this round, each for himself.
+  std::size_t passes_before(const Member& member) const;
+  void begin_round(double now);
+
+  std::size_t size() const { return size_; }
+  // What will be served before one of that tenant who came now: what its tenant has waiting, and of each
+  // other one as many tokens as that and itself. With QueueOrder::Shortest not what it overtakes.
+  Work before(const std::string& tenant, const Member& newcomer) const;
+
+ private:
+  struct Tenant;
+
+  Tenant& tenant(const std::string& name);
+  Line& line_of(Tenant& owner, const Awaited& said, double now);
+  void enter(Member& member, Line& line, double now);
+  void leave_line(Member& member);
+  void take_out(Member& member, double now);
+  void race(Member& member, double now);
+  void withdraw(Member& member, double now);
+  void put_aside(Member& member, double now);
+  void wait_until(Member& member, double until);
+  // Requires: it does not race.
+  void move(Member& member, const Awaited& awaited, double now);
+  // Whoever is first of the lane may be another one now, or nobody.
+  void refresh(Lane& lane, double now);
+  void tried(Lane& lane, double now);
+  void close(Lane& lane, double now);
+  void charge(Tenant& tenant, double cost, double now);
+  void dismiss(Tenant& tenant);
+
+  config::QueueOrder order_;
+  std::size_t size_ = 0;
+  Work waiting_;
+  std::uint64_t round_ = 1;
+  std::unordered_map<Awaited, std::unique_ptr<Lane>, AwaitedHash> lanes_;
+  Tournament<Lane> race_;           // those with somebody to try
+  std::list<Lane*> lanes_by_age_;   // but that of newcomers: the longest untried first
+  std::list<Member*> newcomers_;    // likewise
+  std::vector<Lane*> tried_lanes_;  // in this round, or closed
+  std::unordered_map<std::string, std::unique_ptr<Tenant>> tenants_;  // those who wait
+  std::multiset<double> counters_;                                    // of those
+  std::unordered_map<std::string, double> debts_;  // counters of some who do not wait now
+  std::vector<Member*> aside_;
+  std::set<std::pair<double, Member*>> until_;  // those who do not wait for ever
+};
+
+}  // namespace baton::scheduling

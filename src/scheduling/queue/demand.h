@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "scheduling/queue/drain_rate.h"
+#include "scheduling/queue/wait_bound.h"
+#include "scheduling/queue/work.h"
+#include "config/routing.h"
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace baton::scheduling {
+
+// Role. What waits for workers, by class, and how long one who comes would wait behind it.
+// Confinement. None of its own: its owner locks. Times are told.
+class Demand {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // Requires: there is a class.
+  Demand(const config::Queue& config, Time now);
+
+  void add(std::size_t policy_class, const Work& work, Time now);
+  void remove(std::size_t policy_class, const Work& work, Time now);
+  void served(const Work& work, Time now) { drain_.served(work.seconds, now); }
+
+  struct Newcomer {
+    std::size_t policy_class = 0;
+    Work before = {};            // of its class, what may be served before it
+    double priority_jump = 0;    // seconds
+    double compute_seconds = 0;  // for itself
+  };
+  struct Wait {
+    double seconds = 0;
+    double limit = 0;
+  };
+  // How long it would have to wait, where that is too long. Nothing as long as nobody can tell.
+  std::optional<Wait> too_long(const Newcomer& newcomer, Time now);
+  // How long it would have to wait; `workers` serve it at once. As the queue has been served, or, where
+  // that is not known, as if each of them had only what waits to do.
+  double foreseen(const Newcomer& newcomer, std::size_t workers, Time now) const;
+  // In how long what waits now will have been served.
+  std::chrono::seconds come_again_in(Time now) const;
+
+ private:
+  struct PolicyClass {
+    double quantum = 1;
+    std::size_t requests = 0;
+    Work waiting = {};
+  };
+  double seconds_before(const Newcomer& newcomer) const;
+  double seconds_of_all() const;
+
+  std::vector<PolicyClass> classes_;
+  std::size_t requests_ = 0;
+  DrainRate drain_;
+  WaitBound bound_;
+};
+
+}  // namespace baton::scheduling

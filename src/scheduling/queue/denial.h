@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "scheduling/queue/gate_metrics.h"
+#include "scheduling/queue/queue.h"
+#include "core/error.h"
+
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+
+namespace baton::scheduling {
+
+// Why somebody may not wait, or no longer: what is counted and what is told.
+struct Denial {
+  Turned why;
+  Error error;
+};
+
+// `again`: when it is to come again.
+Denial full(const Refusal& refusal, std::chrono::seconds again);
+Denial too_long(std::string_view policy_class, double seconds, double limit,
+                std::chrono::seconds again);
+// `seconds`: from its arrival to its first token, as foreseen; `objective`: what that may be.
+Denial too_late(std::string_view policy_class, double seconds, double objective,
+                std::chrono::seconds again);
+Denial busy(std::string_view policy_class, std::chrono::seconds again);
+// `waiting`: so many others still do.
+Denial timed_out(std::string_view policy_class, std::size_t waiting, std::chrono::seconds again);
+
+}  // namespace baton::scheduling

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "config/routing.h"
+#include "telemetry/metrics.h"
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace baton::scheduling {
+
+// Role. How well one class of requests keeps its objective, and how early a request must find its
+//   worker so that it does.
+// Confinement. Any thread; a short lock for each request served.
+// Lifetime. Shared by the pool and its requests; the registry outlives it.
+class SloRecord {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  SloRecord(const config::Slo& slo, telemetry::Registry& registry, const std::string& model,
+            const std::string& name_space, const std::string& policy_class);
+
+  const config::Slo& slo() const { return slo_; }
+
+  // Of slo().ttft, what a request may be expected to take so that nearly all of them keep it.
+  // Forecasts err: where first tokens were late, requests are admitted for less of the objective.
+  double margin() const { return margin_.load(std::memory_order_relaxed); }
+
+  // A stream has ended, in seconds; nothing: it had no first token, or only one.
+  void served(std::optional<double> ttft, std::optional<double> itl, Time now);
+  // The engines failed it: it kept nothing.
+  void failed(Time now);
+  void refused();
+
+  // Of the requests served in the last minute, about, those that kept the objective.
+  double attainment(Time now) const;
+
+ private:
+  void count(bool kept, Time now);
+  struct Seen {
+    double kept = 0;
+    double all = 0;
+  };
+  Seen seen(Time now) const;
+
+  const config::Slo slo_;
+  std::atomic<double> margin_;
+  telemetry::Counter& met_;
+  telemetry::Counter& missed_;
+  telemetry::Counter& refused_;
+  telemetry::Share& attainment_;
+  mutable std::mutex mutex_;
+  Seen seen_;  // as of last_
+  Time last_;
+};
+
+}  // namespace baton::scheduling

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/cancellation.h"
+#include "core/result.h"
+#include "tools/loadgen/options.h"
+#include "model/worker.h"
+#include "net/connection.h"
+#include "net/deadlines.h"
+#include "wire/http_parser.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::loadgen {
+
+using boost::asio::awaitable;
+
+// Who is asked, as all threads know it.
+struct Server {
+  model::Endpoint endpoint;
+  std::vector<boost::asio::ip::tcp::endpoint> addresses;
+  std::shared_ptr<boost::asio::ssl::context> tls;  // null: plain
+  std::string headers;                             // lines that go with every request
+};
+
+// Looks the name up, reads the key and the certificates. Blocks.
+Result<Server> find_server(const std::string& url, const std::string& key_file,
+                           const std::string& ca_file, const std::vector<std::string>& headers);
+
+// What comes back, told as it comes.
+struct Listener {
+  std::function<void(const wire::ResponseHead&)> on_head;
+  std::function<void(std::string_view)> on_body;
+};
+
+struct Call {
+  std::string_view method;
+  std::string_view path;
+  std::string_view body;
+  std::string_view headers;  // further lines
+  std::chrono::milliseconds timeout;
+};
+
+// Role. Requests to one server over connections that are kept.
+// Confinement. One I/O thread.
+// Lifetime. Must not die while a call is under way.
+// Invariants. Each call ends by its timeout, or when `stop` is requested. A kept connection that
+//   proves dead before a byte came is replaced, once.
+class Client {
+ public:
+  Client(boost::asio::io_context& io, net::Deadlines& deadlines, const Server& server,
+         Cancellation& stop);
+
+  // Fails with the kind of failure as message: connect, tls, timeout, broken, protocol or cut.
+  awaitable<Result<void>> send(Call call, const Listener& listener);
+
+  // The whole body, of status 200.
+  awaitable<Result<std::string>> get(std::string_view path, std::chrono::milliseconds timeout);
+
+ private:
+  struct Channel {
+    Channel(boost::asio::ip::tcp::socket socket, net::Deadlines& deadlines,
+            boost::asio::ssl::context* tls);
+    net::Connection connection;
+    wire::ResponseParser parser;
+  };
+  using Clock = std::chrono::steady_clock;
+  struct Exchange;
+
+  std::unique_ptr<Channel> take_idle();
+  awaitable<Result<std::unique_ptr<Channel>>> connect(Clock::time_point until);
+  awaitable<Result<void>> exchange(Exchange& exchange);
+
+  boost::asio::io_context& io_;
+  net::Deadlines& deadlines_;
+  const Server& server_;
+  Cancellation& stop_;
+  std::size_t next_address_ = 0;
+  std::vector<std::unique_ptr<Channel>> idle_;
+};
+
+}  // namespace baton::loadgen

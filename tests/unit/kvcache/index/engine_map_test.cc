@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "kvcache/index/engine_map.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace baton::kvcache {
+namespace {
+
+TEST(EngineMap, IsLikeAMap) {
+  std::mt19937_64 chance(5);
+  PageArena arena;
+  EngineMap map(arena);
+  std::map<std::uint64_t, BlockPlace> model;
+  for (int i = 0; i < 200'000; ++i) {
+    // Few names at first, then many, then few again.
+    const std::uint64_t names = i < 20'000 ? 30 : i < 150'000 ? 20'000 : 100;
+    const std::uint64_t name = chance() % names << (i % 2 == 0 ? 0 : 40);
+    const EngineMap::Entry found = map.find(name);
+    const auto wanted = model.find(name);
+    ASSERT_EQ(static_cast<bool>(found), wanted != model.end());
+    if (found) ASSERT_EQ(found.place(), wanted->second);
+    if (found && chance() % 2 == 0) {
+      map.erase(found);
+      model.erase(wanted);
+      map.shrink();
+    } else if (!found) {
+      map.reserve(1);
+      map.put(name, static_cast<BlockPlace>(i));
+      model[name] = static_cast<BlockPlace>(i);
+    }
+    ASSERT_EQ(map.size(), model.size());
+  }
+  std::map<std::uint64_t, BlockPlace> listed;
+  map.for_each([&](std::uint64_t name, BlockPlace place) { listed.emplace(name, place); });
+  EXPECT_EQ(listed, model);
+}
+
+TEST(EngineMap, FindsNamesMadeToBelongToOneLine) {
+  PageArena arena;
+  EngineMap map(arena);
+  // The inverse of mix()'s factor: the hashes of these names are small numbers.
+  std::uint64_t inverse = 1;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - 0x9E3779B97F4A7C15U * inverse;
+  ASSERT_EQ(mix(inverse), 1U);
+  constexpr std::uint32_t kNames = 6000;
+  map.reserve(kNames);
+  for (std::uint32_t i = 0; i < kNames; ++i) ASSERT_FALSE(map.put(i * inverse, i));
+  for (std::uint32_t i = 0; i < kNames; i += 2) map.erase(map.find(i * inverse));
+  for (std::uint32_t i = 0; i < kNames; ++i) {
+    const EngineMap::Entry found = map.find(i * inverse);
+    ASSERT_EQ(static_cast<bool>(found), i % 2 == 1);
+    if (found) ASSERT_EQ(found.place(), i);
+  }
+}
+
+TEST(EngineMap, TakesLittleMoreThanItsNames) {
+  PageArena arena;
+  EngineMap map(arena);
+  for (std::uint64_t name = 0; name < 100'000; ++name) {
+    map.reserve(1);
+    map.put(name, 1);
+    if (name > 10'000) ASSERT_LT(map.bytes(), name * 20);
+  }
+  while (map.size() > 100) {
+    map.erase(map.find(map.size() - 1));
+    map.shrink();
+  }
+  EXPECT_LT(map.bytes(), 100 * 64U);
+  map.clear();
+  EXPECT_EQ(map.bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace baton::kvcache
