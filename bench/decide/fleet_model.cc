@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "decide/fleet_model.h"
+#include "unit/scheduling/book_worker.h"
 
 #include "kvcache/index/block_hash.h"
 #include "scheduling/policy/cost.h"
@@ -80,12 +81,12 @@ void Traffic::caches(Store store) const {
 
 BatonDecider::BatonDecider(const Traffic& traffic, model::Policy policy)
     : caches_(config::KvIndex(), metrics_, log_), set_(model::Role::Prefill, policy) {
-  kvcache::Caches::Table table;
+  kvcache::KvCacheView::Table table;
   std::vector<kvcache::Slot> slots;
   const fleet::Worker::Siblings siblings{
       .pace = std::make_shared<scheduling::SiblingPace>(),
       .transfers = std::make_shared<scheduling::TransferPace>(),
-      .loads = std::make_shared<SideBySide<scheduling::SeatLoad>>()};
+      .loads = std::make_shared<PagedPool<scheduling::RankLoad>>()};
   for (std::size_t i = 0; i < traffic.workers; ++i) {
     model::WorkerSpec spec;
     spec.endpoint = {fmt::format("10.0.{}.{}", i / 250, i % 250 + 1), 8000};
@@ -121,11 +122,11 @@ void BatonDecider::look_up(const Hashes& hashes) {
 }
 
 BatonDecider::Booked BatonDecider::book(std::size_t /*tokens*/) {
-  fleet::Wish wish;
-  wish.part = fleet::Part::Prefill;
+  scheduling::WorkerRequirements wish;
+  wish.part = scheduling::Part::Prefill;
   wish.prompt = known_;
-  fleet::Choice why;  // as `decisions` keeps it, which it does unless it is switched off
-  auto booking = set_.book(wish, [this] { return random_(); }, &why);
+  scheduling::Choice why;  // as `decisions` keeps it, which it does unless it is switched off
+  auto booking = test::book_worker(set_, wish, [this] { return random_(); }, &why);
   if (!booking) throw std::runtime_error(booking.error().message());
   return std::move(*booking);
 }

@@ -4,8 +4,8 @@
 
 #include "fleet/worker_set.h"
 #include "kvcache/index/index.h"
-#include "kvcache/view/caches.h"
-#include "pipeline/cache_watch.h"
+#include "kvcache/view/kv_cache_view.h"
+#include "pipeline/cache_hit_tracker.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -69,11 +69,11 @@ class BatonDecider {
  private:
   telemetry::Registry metrics_;
   telemetry::Logger log_{telemetry::Format::Json, telemetry::Level::Error};
-  kvcache::Caches caches_;
+  kvcache::KvCacheView caches_;
   fleet::WorkerSet set_;
   std::mt19937_64 random_{7};
-  std::optional<pipeline::CacheWatch> watch_;  // of the prompt at hand
-  std::shared_ptr<const fleet::KnownPrompt> known_;
+  std::optional<pipeline::CacheHitTracker> watch_;  // of the prompt at hand
+  std::shared_ptr<const scheduling::KnownPrompt> known_;
 };
 
 // What one would write first: each worker has a set of the blocks it holds and a table of those in

@@ -5,6 +5,7 @@
 // fleets of several sizes. Prints one JSON object per line.
 
 #include "fleet/worker_set.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <fmt/format.h>
 
@@ -56,7 +57,7 @@ struct Scene {
 
 // The oldest of the requests under way ends, another one begins.
 void turn_over(Scene& scene) {
-  auto booking = scene.set.book({}, scene.random);
+  auto booking = test::book_worker(scene.set, {}, scene.random);
   if (!booking) {
     fmt::print(stderr, "no worker: {}\n", booking.error().message());
     std::exit(2);

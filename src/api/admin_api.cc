@@ -11,6 +11,8 @@
 namespace baton::api {
 namespace {
 
+using boost::asio::awaitable;
+
 awaitable<void> respond_metrics(http::Call call, std::string text) {
   wire::Headers headers;
   headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");

@@ -38,7 +38,7 @@ std::pair<int, int> badness(FeedHealth feed, Trusted source) {
 
 }  // namespace
 
-std::optional<CacheSummary> summarize_cache(const kvcache::Caches& caches,
+std::optional<CacheSummary> summarize_cache(const kvcache::KvCacheView& caches,
                                             const fleet::Worker& worker) {
   std::optional<CacheSummary> summary;
   for (std::uint32_t rank = 0; rank < worker.ranks(); ++rank) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fleet/worker.h"
-#include "kvcache/view/caches.h"
+#include "kvcache/view/kv_cache_view.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct CacheSummary {
 
 // Nothing where nobody keeps book of it: the index is off, or the worker has come this moment. For
 // the control thread.
-std::optional<CacheSummary> summarize_cache(const kvcache::Caches& caches,
+std::optional<CacheSummary> summarize_cache(const kvcache::KvCacheView& caches,
                                             const fleet::Worker& worker);
 
 }  // namespace baton::api

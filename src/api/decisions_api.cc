@@ -20,7 +20,7 @@
 namespace baton::api {
 namespace {
 
-using handoff::Decided;
+using scheduling::Decided;
 
 constexpr std::string_view kDecisions = "/v1/decisions";
 constexpr std::string_view kDecisionsBelow = "/v1/decisions/";
@@ -48,32 +48,32 @@ std::string time_json(std::chrono::system_clock::time_point time) {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(whole)), rest.count());
 }
 
-std::string_view name_of(fleet::Part part) {
+std::string_view name_of(scheduling::Part part) {
   switch (part) {
-    case fleet::Part::Prefill:
+    case scheduling::Part::Prefill:
       return "prefill";
-    case fleet::Part::Decode:
+    case scheduling::Part::Decode:
       return "decode";
-    case fleet::Part::Both:
+    case scheduling::Part::Both:
       break;
   }
   return "both";
 }
 
-std::string decision_json(const handoff::Decision& decision) {
+std::string decision_json(const scheduling::Decision& decision) {
   return fmt::format(R"({{"part":"{}","attempt":{},"at":{},"given_back":{},"choice":{}}})",
                      name_of(decision.part), decision.attempt, time_json(decision.at),
                      text_or_null(decision.given_back), pipeline::choice_json(decision.choice));
 }
 
-std::string waited_json(const handoff::Waited& waited) {
+std::string waited_json(const scheduling::Waited& waited) {
   return fmt::format(
       R"({{"policy_class":{},"ahead":{},"queued_ms":{},"followed_ms":{},"refused":{}}})",
       text_or_null(waited.policy_class), waited.ahead, milliseconds_json(waited.queued),
       milliseconds_json(waited.followed), text_or_null(waited.refused));
 }
 
-std::string outcome_json(const std::optional<handoff::Outcome>& outcome) {
+std::string outcome_json(const std::optional<scheduling::Outcome>& outcome) {
   if (!outcome) return "null";
   return fmt::format(
       R"({{"status":{},"error":{},"retries":{},"migrations":{},"prompt_tokens":{},"cached_tokens":{},"ttft_ms":{}}})",
@@ -84,7 +84,7 @@ std::string outcome_json(const std::optional<handoff::Outcome>& outcome) {
 
 std::string decided_json(const Decided& decided) {
   std::string decisions;
-  for (const handoff::Decision& decision : decided.decisions) {
+  for (const scheduling::Decision& decision : decided.decisions) {
     if (!decisions.empty()) decisions += ',';
     decisions += decision_json(decision);
   }
@@ -95,7 +95,7 @@ std::string decided_json(const Decided& decided) {
       text_or_null(decided.bypass), decisions, outcome_json(decided.outcome));
 }
 
-Error unknown(const handoff::DecisionLog& log, std::string_view asked) {
+Error unknown(const scheduling::DecisionLog& log, std::string_view asked) {
   const std::string_view id = asked.substr(0, 128);  // no longer than any id
   if (log.most() == 0) {
     return {Errc::NotFound,
@@ -132,7 +132,7 @@ Result<std::size_t> read_limit(std::string_view target) {
   return limit;
 }
 
-std::string list_json(const handoff::DecisionLog& log, std::size_t limit) {
+std::string list_json(const scheduling::DecisionLog& log, std::size_t limit) {
   std::string ids;
   for (const std::string& id : log.recent(limit)) {
     if (!ids.empty()) ids += ',';
@@ -144,7 +144,7 @@ std::string list_json(const handoff::DecisionLog& log, std::size_t limit) {
 
 }  // namespace
 
-std::vector<http::Route> decisions_routes(const handoff::DecisionLog& decisions) {
+std::vector<http::Route> decisions_routes(const scheduling::DecisionLog& decisions) {
   const auto list = [&decisions](http::Call call) {
     const auto limit = read_limit(call.head.target);
     if (!limit) return http::respond_error(std::move(call), limit.error());

@@ -51,7 +51,7 @@ Json by_tier(const std::array<Count, kvcache::kTiers>& blocks) {
   return json;
 }
 
-Json skipped_json(const kvcache::Tally& tally) {
+Json skipped_json(const kvcache::FeedTally& tally) {
   Json json = Json::object();
   for (std::size_t reason = 0; reason < tally.skipped.size(); ++reason) {
     if (tally.skipped[reason] == 0) continue;
@@ -88,7 +88,7 @@ void add_status(const std::optional<FeedStatus>& told, Json& json) {
   json["skipped"] = skipped_json(status.tally);
 }
 
-Json cache_json(const kvcache::Caches& caches, const Report& report,
+Json cache_json(const kvcache::KvCacheView& caches, const Report& report,
                 const model::WorkerSpec& spec) {
   const Cache& cache = *report.cache;
   const Cache::Identity& identity = cache.identity();
@@ -169,7 +169,7 @@ struct Holding {
   }
 };
 
-std::vector<Holding> find_holders(const kvcache::Caches& caches, const std::string& model,
+std::vector<Holding> find_holders(const kvcache::KvCacheView& caches, const std::string& model,
                                   const kvcache::PromptBlocks& prompt) {
   std::vector<Holding> holders;
   for (const Overlap& overlap : caches.match(prompt)) {

@@ -4,7 +4,7 @@
 
 #include "fleet/fleet.h"
 #include "http/routes.h"
-#include "kvcache/view/caches.h"
+#include "kvcache/view/kv_cache_view.h"
 #include "kvcache/view/feeds.h"
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace baton::api {
 // What the index's API tells of. For the control thread.
 struct IndexContext {
   const fleet::Fleet& fleet;
-  const kvcache::Caches& caches;
+  const kvcache::KvCacheView& caches;
   std::function<std::vector<kvcache::Feeds::Report>()> reports;
 };
 

@@ -15,6 +15,8 @@
 namespace baton::api {
 namespace {
 
+using boost::asio::awaitable;
+
 // `parent`: the model that an adapter belongs to; empty: it is none.
 std::string card(std::string_view id, std::int64_t created, std::string_view parent = {}) {
   const std::string of =
@@ -39,8 +41,8 @@ std::string all_cards(const fleet::Fleet& fleet, std::int64_t created) {
 
 http::Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
   return [&pipeline, api](http::Call call) -> awaitable<void> {
-    auto incoming = std::make_unique<pipeline::Incoming>(
-        pipeline::Incoming{.api = api,
+    auto incoming = std::make_unique<pipeline::ClientRequest>(
+        pipeline::ClientRequest{.api = api,
                            .headers = std::move(call.head.headers),
                            .body = std::move(call.body),
                            .request_id = std::move(call.request_id),

@@ -25,6 +25,8 @@
 namespace baton::api {
 namespace {
 
+using boost::asio::awaitable;
+
 // What a body takes while it is answered, in sizes of its own, where each byte of it is a token: the
 // ids as text, and the text of each. Of a detokenized text: itself, escaped, and both as they grow.
 constexpr std::size_t kToTellIds = 17;

@@ -24,6 +24,8 @@
 namespace baton::api {
 namespace {
 
+using boost::asio::awaitable;
+
 using Json = nlohmann::ordered_json;
 using Member = fleet::Fleet::Member;
 
@@ -226,7 +228,7 @@ std::string worker_in(std::string_view path) {
 }  // namespace
 
 std::vector<http::Route> workers_routes(WorkersContext context) {
-  const auto http::respond = [context](http::Call call, Result<Member> member) {
+  const auto respond = [context](http::Call call, Result<Member> member) {
     if (!member) return http::respond_error(std::move(call), std::move(member.error()));
     Json json = worker_json(context, *member);
     json["engine_facts"] = facts_json(context.facts(member->worker->id()));
@@ -234,8 +236,8 @@ std::vector<http::Route> workers_routes(WorkersContext context) {
   };
   // A handler for what is below /workers/, with and without /drain at its end.
   using Act = std::function<Result<Member>(const std::string& worker, std::string_view body)>;
-  const auto acts = [http::respond](Act plain, Act drain) {
-    return [http::respond, plain, drain](http::Call call) {
+  const auto acts = [respond](Act plain, Act drain) {
+    return [respond, plain, drain](http::Call call) {
       const bool drains = call.head.path().ends_with(kDrain);
       const Act& act = drains ? drain : plain;
       if (!act) {
@@ -245,7 +247,7 @@ std::vector<http::Route> workers_routes(WorkersContext context) {
                                                  : "/workers/{id} takes GET, PATCH and DELETE"));
       }
       auto done = act(worker_in(call.head.path()), call.body);
-      return http::respond(std::move(call), std::move(done));
+      return respond(std::move(call), std::move(done));
     };
   };
   const auto show_all = [context](http::Call call) {
@@ -253,10 +255,10 @@ std::vector<http::Route> workers_routes(WorkersContext context) {
     if (!all) return http::respond_error(std::move(call), std::move(all.error()));
     return http::respond_json(std::move(call), 200, *std::move(all));
   };
-  const auto post = [context, http::respond](http::Call call) {
+  const auto post = [context, respond](http::Call call) {
     auto added = add(context.admin, call.body);
     if (!added) return http::respond_error(std::move(call), std::move(added.error()));
-    if (!added->is_new) return http::respond(std::move(call), std::move(added->member));
+    if (!added->is_new) return respond(std::move(call), std::move(added->member));
     Json json = worker_json(context, added->member);
     json["engine_facts"] = nullptr;  // it has not been asked yet
     return respond_created(std::move(call), added->member.worker->id().value, listing_text(json));

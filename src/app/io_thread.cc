@@ -111,7 +111,7 @@ void IoThread::listen(boost::asio::ip::tcp::acceptor acceptor) {
                             .random = [this] { return random_(); },
                             .clients = services_.clients.get(),
                             .memory = &services_.memory},
-      http::Listener::Gate{.open = services_.client_connections,
+      http::Listener::ConnectionLimit{.open = services_.client_connections,
                             .limit = config.limits.connections,
                             .descriptors = &services_.descriptors},
       services_.tls ? &services_.tls->context() : nullptr));

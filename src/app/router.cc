@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kPoll{10};
 constexpr std::chrono::seconds kLastWords{2};
 constexpr std::size_t kAdminConnections = 256;
 
-fleet::Random seeded_random() {
+Random seeded_random() {
   return [source = std::mt19937_64(std::random_device()())]() mutable { return source(); };
 }
 
@@ -187,7 +187,7 @@ Result<void> Router::make_admin() {
                             .metrics = services_.http_metrics,
                             .random = seeded_random(),
                             .memory = &services_.memory},
-      http::Listener::Gate{
+      http::Listener::ConnectionLimit{
           .open = admin_connections_,
           .limit = std::min(kAdminConnections, services_.descriptors.admin_connections()),
           .when_full = http::WhenFull::CloseIdle},
@@ -285,10 +285,10 @@ void Router::cut_short() {
                {{"connections", static_cast<std::int64_t>(services_.client_connections.load())}});
   const Error reason(Errc::ShuttingDown, "the router is shutting down");
   for (auto& thread : threads_) thread->stop(reason);
-  wait_for_tasks(std::chrono::steady_clock::now() + kLastWords, &Router::let_go);
+  wait_for_tasks(std::chrono::steady_clock::now() + kLastWords, &Router::abort_all);
 }
 
-void Router::let_go() {
+void Router::abort_all() {
   for (auto& thread : threads_) thread->drop_everything();
   // Every wait is abortable, so this ends; a bug that keeps it from ending shall not keep the
   // process.

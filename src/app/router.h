@@ -106,7 +106,7 @@ class Router {
   void look_for_tasks();
   bool is_idle() const;
   void cut_short();
-  void let_go();
+  void abort_all();
   void end();
   void end_when_admin_is_quiet();
 

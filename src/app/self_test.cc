@@ -106,19 +106,20 @@ awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worke
   hints->decode = pin_to(prefills ? *partner : *worker);
   auto body = engine::ClientBody::parse(tiny_request(name));
   if (!body) co_return fail(std::move(body.error()));
-  handoff::Trail trail;
+  handoff::RequestTrace trace;
   Cancellation cancellation;
-  auto answer = co_await handoff_.run({.model = model,
-                                       .api = engine::Api::Completions,
-                                       .body = std::move(*body),
-                                       .by_alias = false,
-                                       .headers = {},
-                                       .request_id = fmt::format("self-test-{:016x}", random_()),
-                                       .hints = std::move(hints),
-                                       .counters = services_.ledger.metrics(name).handoff,
-                                       // It may have failed an earlier test.
-                                       .worst = fleet::Standing::Out},
-                                      trail, cancellation);
+  // A worker under test may have failed an earlier one.
+  auto answer = co_await handoff_.run(
+      {{.model = model,
+        .api = engine::Api::Completions,
+        .body = std::move(*body),
+        .request_id = fmt::format("self-test-{:016x}", random_()),
+        .hints = std::move(hints),
+        .worst = fleet::EligibilityTier::Out},
+       false,
+       {},
+       services_.ledger.metrics(name).handoff},
+      trace, cancellation);
   if (!answer) co_return fail(std::move(answer.error()));
   if (answer->whole())
     co_return fail(Errc::NoHandoff,

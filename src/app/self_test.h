@@ -41,7 +41,7 @@ class SelfTest {
   Services& services_;
   std::mt19937_64 random_;
   http_client::UpstreamPool pool_;
-  handoff::DecisionLog no_decisions_{0};
+  scheduling::DecisionLog no_decisions_{0};
   handoff::Handoff handoff_;
   bool busy_ = false;  // one at a time: two that join together find each other
 };

@@ -9,11 +9,11 @@
 #include "http/api_keys.h"
 #include "http/client_limits.h"
 #include "http/http_session.h"
-#include "handoff/decision_log.h"
+#include "scheduling/decision_log.h"
 #include "handoff/ticket_source.h"
 #include "net/cpu_pool.h"
 #include "net/descriptor_budget.h"
-#include "kvcache/view/caches.h"
+#include "kvcache/view/kv_cache_view.h"
 #include "pipeline/request_record.h"
 #include "pipeline/tokenizers.h"
 #include "telemetry/log.h"
@@ -44,12 +44,12 @@ struct Services {
   fleet::Fleet fleet;
   pipeline::RequestLedger ledger;
   pipeline::Tokenizers tokenizers;
-  kvcache::Caches caches;
+  kvcache::KvCacheView caches;
   http::ApiKeys keys;
   http::HttpMetrics http_metrics;
   std::unique_ptr<http::ClientLimits> clients;  // null: they have no limits of their own
   handoff::TicketSource tickets;
-  handoff::DecisionLog decisions;
+  scheduling::DecisionLog decisions;
   std::unique_ptr<ServerTls> tls;  // null: plain
   std::atomic<std::size_t> client_connections{0};
   std::atomic<bool> draining{false};

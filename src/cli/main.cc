@@ -21,20 +21,20 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", BATON_VERSION);
   app.footer("Try it without a GPU: baton demo. Help on a command: baton COMMAND --help");
 
-  baton::app::ServeOptions serve_options;
-  const CLI::App* serve = baton::app::add_serve_command(app, serve_options);
-  baton::app::RegisterOptions register_options;
-  const CLI::App* sidecar = baton::app::add_register_command(app, register_options);
-  baton::app::DemoOptions demo_options;
-  const CLI::App* demo = baton::app::add_demo_command(app, demo_options);
-  baton::app::WorkersOptions workers_options;
-  const CLI::App* workers = baton::app::add_workers_command(app, workers_options);
-  baton::app::ExplainOptions explain_options;
-  const CLI::App* explain = baton::app::add_explain_command(app, explain_options);
-  baton::app::TokenizeOptions tokenize_options;
-  const CLI::App* tokenize = baton::app::add_tokenize_command(app, tokenize_options);
-  baton::app::BenchOptions bench_options;
-  const CLI::App* bench = baton::app::add_bench_command(app, bench_options);
+  baton::cli::ServeOptions serve_options;
+  const CLI::App* serve = baton::cli::add_serve_command(app, serve_options);
+  baton::cli::RegisterOptions register_options;
+  const CLI::App* sidecar = baton::cli::add_register_command(app, register_options);
+  baton::cli::DemoOptions demo_options;
+  const CLI::App* demo = baton::cli::add_demo_command(app, demo_options);
+  baton::cli::WorkersOptions workers_options;
+  const CLI::App* workers = baton::cli::add_workers_command(app, workers_options);
+  baton::cli::ExplainOptions explain_options;
+  const CLI::App* explain = baton::cli::add_explain_command(app, explain_options);
+  baton::cli::TokenizeOptions tokenize_options;
+  const CLI::App* tokenize = baton::cli::add_tokenize_command(app, tokenize_options);
+  baton::cli::BenchOptions bench_options;
+  const CLI::App* bench = baton::cli::add_bench_command(app, bench_options);
   baton::sim::Options sim_options;
   const CLI::App* sim = baton::sim::add_command(app, sim_options);
 
@@ -45,16 +45,16 @@ int main(int argc, char** argv) {
     if (argc < 2) {
       std::fputs(app.help().c_str(), stdout);
     } else {
-      std::fputs(baton::app::usage_error(app, problem).c_str(), stderr);
+      std::fputs(baton::cli::usage_error(app, problem).c_str(), stderr);
     }
-    return baton::app::kCannotStart;
+    return baton::cli::kCannotStart;
   }
-  if (*serve) return baton::app::run_serve_command(serve_options);
-  if (*workers) return baton::app::run_workers_command(workers_options);
-  if (*explain) return baton::app::run_explain_command(explain_options);
-  if (*sidecar) return baton::app::run_register_command(register_options);
-  if (*tokenize) return baton::app::run_tokenize_command(tokenize_options);
-  if (*demo) return baton::app::run_demo_command(demo_options);
-  if (*bench) return baton::app::run_bench_command(bench_options);
+  if (*serve) return baton::cli::run_serve_command(serve_options);
+  if (*workers) return baton::cli::run_workers_command(workers_options);
+  if (*explain) return baton::cli::run_explain_command(explain_options);
+  if (*sidecar) return baton::cli::run_register_command(register_options);
+  if (*tokenize) return baton::cli::run_tokenize_command(tokenize_options);
+  if (*demo) return baton::cli::run_demo_command(demo_options);
+  if (*bench) return baton::cli::run_bench_command(bench_options);
   return *sim ? baton::sim::run_command(sim_options) : 0;
 }

@@ -42,13 +42,13 @@ struct Need {
 };
 
 // NaN is 0, too.
-double sound(double value) { return value > 0 ? std::min(value, kMostLoad) : 0; }
+double bounded(double value) { return value > 0 ? std::min(value, kMostLoad) : 0; }
 
 Load load_of(const WorkHistory::Summary& work, double share) {
-  Load load{.seconds = sound(work.seconds),
-            .prefill = share * sound(work.prefill_load),
-            .prefill_seconds = sound(work.prefill_seconds)};
-  if (const auto streams = work.streams()) load.streams = share * sound(*streams);
+  Load load{.seconds = bounded(work.seconds),
+            .prefill = share * bounded(work.prefill_load),
+            .prefill_seconds = bounded(work.prefill_seconds)};
+  if (const auto streams = work.streams()) load.streams = share * bounded(*streams);
   return load;
 }
 
@@ -141,7 +141,7 @@ Need prefill_need(const Load& load, std::optional<std::chrono::milliseconds> ttf
 // As long as nobody knows what a worker can do, an idle role keeps its workers, too: with one left,
 // nothing would say that it is not enough.
 Need decode_need(const Load& load, bool promised, const RoleFacts& role) {
-  const double places = sound(role.places.value_or(0));
+  const double places = bounded(role.places.value_or(0));
   if (places == 0) {
     return keep(role, promised ? "no worker has reached the batch at which slo.itl breaks, so "
                                  "nothing says yet how many streams a worker may decode"
@@ -150,7 +150,7 @@ Need decode_need(const Load& load, bool promised, const RoleFacts& role) {
   }
   if (!load.streams)
     return keep(role, "no answer has ended in the last minutes, so nobody knows how long they are");
-  const double offered = sound(*load.streams / places);
+  const double offered = bounded(*load.streams / places);
   return busy_need(
       offered, kPlacesUsed, role,
       fmt::format("{:.1f} streams at once in the busiest minute; a worker decodes {:.1f} "

@@ -70,7 +70,7 @@ Fleet::Fleet(const config::Config& config, telemetry::Registry& metrics, telemet
 void Fleet::add_metrics() {
   using Named = std::vector<std::pair<std::string, std::string (*)(const Member&)>>;
   // The sum over a worker's ranks; who leaves and who comes may be at the same address.
-  const auto summed = [this](Named named, std::int64_t (*of)(const scheduling::SeatLoad&)) {
+  const auto summed = [this](Named named, std::int64_t (*of)(const scheduling::RankLoad&)) {
     return [this, named = std::move(named), of](const telemetry::Registry::Emit& emit) {
       std::map<telemetry::Labels, std::int64_t> loads;
       for (const Member& one : members()) {
@@ -90,14 +90,14 @@ void Fleet::add_metrics() {
   };
   metrics_.collect("baton_worker_in_flight", "Requests running on a worker now.",
                    summed({{"model", model}, {"worker", server}, {"role", role}},
-                          [](const scheduling::SeatLoad& load) { return load.requests(); }));
+                          [](const scheduling::RankLoad& load) { return load.requests(); }));
   metrics_.collect("baton_worker_prefill_tokens",
                    "Prompt tokens a worker has yet to compute, as booked.",
                    summed({{"model", model}, {"worker", server}, {"role", role}},
-                          [](const scheduling::SeatLoad& load) { return load.prefill_tokens(); }));
+                          [](const scheduling::RankLoad& load) { return load.prefill_tokens(); }));
   metrics_.collect("baton_worker_decode_blocks", "KV blocks of the requests that run on a worker.",
                    summed({{"model", model}, {"worker", server}, {"role", role}},
-                          [](const scheduling::SeatLoad& load) {
+                          [](const scheduling::RankLoad& load) {
                             return static_cast<std::int64_t>(std::llround(load.decode_blocks()));
                           }));
   metrics_.collect("baton_worker_batch_limit",
@@ -297,9 +297,9 @@ std::shared_ptr<Model> Fleet::model_for(const std::string& name) {
   config::Model options;
   options.name = name;
   if (configured != configured_.end()) options = *configured;
-  auto& bell = bells_[name];
-  if (!bell) bell = std::make_shared<LoadBell>();
-  auto model = std::make_shared<Model>(options, metrics_, log_, bell);
+  auto& load_notifier = bells_[name];
+  if (!load_notifier) load_notifier = std::make_shared<LoadNotifier>();
+  auto model = std::make_shared<Model>(options, metrics_, log_, load_notifier);
   models_.emplace(name, model);
   return model;
 }
@@ -324,11 +324,11 @@ void Fleet::publish() {
   }
   for (const auto& model : catalog.models) {
     for (const std::string& name : model->adapters())
-      catalog.by_name.emplace(name, Served{model, AdapterWish{name, true}});
+      catalog.by_name.emplace(name, Served{model, AdapterRequest{name, true}});
   }
   for (const auto& [slot, seated] : seats_) {
     for (const std::string& name : *seated.worker->adapters())
-      catalog.by_name.emplace(name, Served{seated.model, AdapterWish{name, false}});
+      catalog.by_name.emplace(name, Served{seated.model, AdapterRequest{name, false}});
   }
   catalog_.set(std::move(catalog));
 }
@@ -339,7 +339,7 @@ std::shared_ptr<Worker> Fleet::make_worker(const std::string& model,
   if (is_new) {
     kind->second = {.pace = std::make_shared<scheduling::SiblingPace>(),
                     .transfers = std::make_shared<scheduling::TransferPace>(),
-                    .loads = std::make_shared<SideBySide<scheduling::SeatLoad>>()};
+                    .loads = std::make_shared<PagedPool<scheduling::RankLoad>>()};
   }
   return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_, kind->second);
 }

@@ -6,7 +6,7 @@
 #include "core/published.h"
 #include "fleet/model.h"
 #include "fleet/roster.h"
-#include "fleet/wish.h"
+#include "scheduling/worker_requirements.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -38,7 +38,7 @@ class Fleet {
   // What a request asks for.
   struct Served {
     std::shared_ptr<Model> model;             // null: nobody serves it
-    std::optional<AdapterWish> adapter = {};  // of the model
+    std::optional<AdapterRequest> adapter = {};  // of the model
   };
   // By name or alias, or by an adapter that a worker has loaded or would load.
   Served find_served(std::string_view name) const;
@@ -127,7 +127,7 @@ class Fleet {
   const config::Health health_;
   std::vector<config::Model> configured_;
   std::map<std::string, std::shared_ptr<Model>, std::less<>> models_;  // by name
-  std::map<std::string, std::shared_ptr<LoadBell>> bells_;  // by model; outlive its options
+  std::map<std::string, std::shared_ptr<LoadNotifier>> bells_;  // by model; outlive its options
   Roster roster_;
   std::map<Slot, Seated> seats_;
   std::vector<Seated> leaving_;

@@ -41,7 +41,7 @@ std::shared_ptr<Worker> Members::find(std::string_view name) const {
   return nullptr;
 }
 
-std::optional<std::size_t> Members::look_up(scheduling::SeatKey seat) const {
+std::optional<std::size_t> Members::look_up(scheduling::RankKey seat) const {
   std::call_once(index_->made, [this] {
     index_->by_seat.reserve(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i)

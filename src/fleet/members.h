@@ -5,7 +5,7 @@
 #include "fleet/worker.h"
 #include "model/engine_set.h"
 #include "scheduling/policy/pace.h"
-#include "scheduling/policy/seat_load.h"
+#include "scheduling/policy/rank_load.h"
 #include "scheduling/policy/transfer_pace.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -27,10 +27,10 @@ class Members {
   // What is looked at for each prompt lies together here: there may be thousands. What it points to is
   // the worker's.
   struct Candidate {
-    scheduling::SeatKey seat;
+    scheduling::RankKey seat;
     std::uint32_t worker = 0;      // of workers
     std::uint32_t block_size = 0;  // as was said; 0: nobody has
-    const scheduling::SeatLoad* load = nullptr;
+    const scheduling::RankLoad* load = nullptr;
     const scheduling::SiblingPace* siblings = nullptr;
     const scheduling::TransferPace* usual_transfers = nullptr;
 
@@ -61,7 +61,7 @@ class Members {
   std::shared_ptr<Worker> find(std::string_view name) const;
   // The candidate that sits there; nothing where it is none of these. Who asks for many mostly knows
   // where to look first.
-  std::optional<std::size_t> find(scheduling::SeatKey seat, std::size_t guess = 0) const {
+  std::optional<std::size_t> find(scheduling::RankKey seat, std::size_t guess = 0) const {
     if (guess < candidates.size() && candidates[guess].seat == seat) return guess;
     return look_up(seat);
   }
@@ -70,9 +70,9 @@ class Members {
   // Made when it is first wanted: a large fleet changes often, and not every policy wants it.
   struct Index {
     std::once_flag made;
-    boost::unordered_flat_map<scheduling::SeatKey, std::uint32_t, scheduling::SeatKeyHash> by_seat;
+    boost::unordered_flat_map<scheduling::RankKey, std::uint32_t, scheduling::RankKeyHash> by_seat;
   };
-  std::optional<std::size_t> look_up(scheduling::SeatKey seat) const;
+  std::optional<std::size_t> look_up(scheduling::RankKey seat) const;
 
   std::shared_ptr<Index> index_ = std::make_shared<Index>();
 };

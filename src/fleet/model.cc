@@ -26,13 +26,13 @@ bool has(const Pool& pool, model::WorkerId id) {
 }  // namespace
 
 Model::Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log,
-             std::shared_ptr<LoadBell> bell)
+             std::shared_ptr<LoadNotifier> load_notifier)
     : options_(config),
       metrics_(metrics),
       log_(log),
-      bell_(std::move(bell)),
+      load_notifier_(std::move(load_notifier)),
       nobody_(std::make_shared<Pool>(config, std::string(model::kDefaultNamespace), metrics, log,
-                                     bell_)),
+                                     load_notifier_)),
       prefill_sessions_(config.affinity.ttl, config.affinity.sessions),
       decode_sessions_(config.affinity.ttl, config.affinity.sessions) {
   options_.workers.clear();
@@ -44,7 +44,7 @@ std::shared_ptr<Pool> Model::add(const std::shared_ptr<Worker>& worker) {
   if (!home) {
     home = name_space == nobody_->name()
                ? nobody_
-               : std::make_shared<Pool>(options_, name_space, metrics_, log_, bell_);
+               : std::make_shared<Pool>(options_, name_space, metrics_, log_, load_notifier_);
     Pools pools = *pools_.get();
     pools.insert(std::ranges::upper_bound(pools, name_space, {}, &Pool::name), home);
     home->add(worker);

@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "core/published.h"
+#include "core/random.h"
 #include "fleet/pool.h"
 #include "model/engine_set.h"
 #include "scheduling/policy/affinity.h"
@@ -30,7 +31,7 @@ class Model {
 
   // `bell`: that of the models before it of the same name, if there were any.
   Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log,
-        std::shared_ptr<LoadBell> bell = std::make_shared<LoadBell>());
+        std::shared_ptr<LoadNotifier> load_notifier = std::make_shared<LoadNotifier>());
 
   const std::string& name() const { return options_.name; }
   const std::vector<std::string>& aliases() const { return options_.aliases; }
@@ -74,7 +75,7 @@ class Model {
   config::Model options_;  // without the workers
   telemetry::Registry& metrics_;
   telemetry::Logger& log_;
-  std::shared_ptr<LoadBell> bell_;
+  std::shared_ptr<LoadNotifier> load_notifier_;
   std::shared_ptr<Pool> nobody_;
   Published<Pools> pools_;  // by name
   scheduling::AffinityTable prefill_sessions_;

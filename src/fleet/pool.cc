@@ -18,20 +18,20 @@ std::shared_ptr<Forecasts> forecasts_of(const config::Model& model, const std::s
 }  // namespace
 
 Pool::Pool(const config::Model& model, std::string name_space, telemetry::Registry& metrics,
-           telemetry::Logger& log, std::shared_ptr<LoadBell> bell)
+           telemetry::Logger& log, std::shared_ptr<LoadNotifier> load_notifier)
     : model_(model.name),
       name_(std::move(name_space)),
       disaggregation_(model.disaggregation),
       metrics_(metrics),
       log_(log),
-      bell_(std::move(bell)),
+      load_notifier_(std::move(load_notifier)),
       prefill_(model::Role::Prefill, model.prefill_policy.value_or(model.policy),
-               model.routing.cost, bell_,
+               model.routing.cost, load_notifier_,
                forecasts_of(model, name_, model::Role::Prefill,
                             model.prefill_policy.value_or(model.policy), metrics, log)),
       decode_(model::Role::Decode, model.decode_policy.value_or(model.policy), model.routing.cost,
-              bell_, nullptr, model.routing.least_itl()),
-      aggregated_(model::Role::Aggregated, model.policy, model.routing.cost, bell_,
+              load_notifier_, nullptr, model.routing.least_itl()),
+      aggregated_(model::Role::Aggregated, model.policy, model.routing.cost, load_notifier_,
                   forecasts_of(model, name_, model::Role::Aggregated, model.policy, metrics, log),
                   model.routing.least_itl()),
       lifecycle_(model_, name_, prefill_, metrics, log) {}
@@ -97,7 +97,7 @@ std::string Pool::why_not_ready() const {
 void Pool::changed(const Worker& worker, const Health::Change& change) {
   tell(worker, to_string(change.from), to_string(change.to), change.why);
   lifecycle_.observe();
-  bell_->ring();
+  load_notifier_->ring();
 }
 
 void Pool::tell(const Worker& worker, std::string_view to, std::string_view why) {

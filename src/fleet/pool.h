@@ -4,7 +4,7 @@
 
 #include "config/config.h"
 #include "fleet/lifecycle.h"
-#include "fleet/load_bell.h"
+#include "fleet/load_notifier.h"
 #include "fleet/work_history.h"
 #include "fleet/worker_set.h"
 #include "telemetry/log.h"
@@ -26,7 +26,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
  public:
   // `bell` is the model's.
   Pool(const config::Model& model, std::string name_space, telemetry::Registry& metrics,
-       telemetry::Logger& log, std::shared_ptr<LoadBell> bell = std::make_shared<LoadBell>());
+       telemetry::Logger& log, std::shared_ptr<LoadNotifier> load_notifier = std::make_shared<LoadNotifier>());
 
   const std::string& name() const { return name_; }
   void add(const std::shared_ptr<Worker>& worker);
@@ -51,7 +51,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   const WorkHistory& work() const { return work_; }
 
   // Rings when a worker of the model has less to do, comes, or changes.
-  LoadBell& bell() const { return *bell_; }
+  LoadNotifier& load_notifier() const { return *load_notifier_; }
   // The pool's own listener to that; null where nobody has made it yet.
   std::shared_ptr<LoadListener> listener() const {
     const std::lock_guard lock(mutex_);
@@ -63,7 +63,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
     const std::lock_guard lock(mutex_);
     if (!listener_) {
       listener_ = make();
-      bell_->add(listener_);
+      load_notifier_->add(listener_);
     }
     return listener_;
   }
@@ -80,7 +80,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   const model::Disaggregation disaggregation_;
   telemetry::Registry& metrics_;
   telemetry::Logger& log_;
-  const std::shared_ptr<LoadBell> bell_;
+  const std::shared_ptr<LoadNotifier> load_notifier_;
   mutable std::mutex mutex_;
   std::shared_ptr<LoadListener> listener_;  // under mutex_; once made it stays
   WorkerSet prefill_;

@@ -15,12 +15,12 @@ std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
 
 }  // namespace
 
-Worker::Vitals::Vitals(const config::Health& options, std::uint32_t ranks, Siblings of_kind)
+Worker::WorkerState::WorkerState(const config::Health& options, std::uint32_t ranks, Siblings of_kind)
     : health(options), siblings(std::move(of_kind)) {
   using Published = std::shared_ptr<scheduling::PublishedSpeed>;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const auto& load = loads.emplace_back(siblings.loads ? siblings.loads->make()
-                                                         : std::make_shared<scheduling::SeatLoad>());
+                                                         : std::make_shared<scheduling::RankLoad>());
     paces.push_back(
         std::make_unique<scheduling::Pace>(siblings.pace, Published(load, &load->prefill_speed())));
     transfers.push_back(std::make_unique<scheduling::TransferPace>(
@@ -36,7 +36,7 @@ Worker::Worker(model::WorkerId id, model::WorkerSpec spec, const config::Health&
       authority_(spec_.endpoint.to_string()),
       number_(std::to_string(id_.value)),
       taints_(taints_of(spec_)),
-      vitals_(std::make_shared<Vitals>(health, spec_.data_parallel_size, siblings)) {}
+      state_(std::make_shared<WorkerState>(health, spec_.data_parallel_size, siblings)) {}
 
 Worker::Worker(const Worker& before, model::WorkerSpec spec)
     : id_(before.id_),
@@ -44,7 +44,7 @@ Worker::Worker(const Worker& before, model::WorkerSpec spec)
       authority_(spec_.endpoint.to_string()),
       number_(before.number_),
       taints_(taints_of(spec_)),
-      vitals_(before.vitals_) {}
+      state_(before.state_) {}
 
 bool Worker::is_called(std::string_view text) const {
   return text == name() || text == authority_ || text == number_;
@@ -56,42 +56,42 @@ std::int64_t Worker::in_flight() const {
   return sum;
 }
 
-Standing Worker::standing(Time now) const {
-  if (draining()) return Standing::Out;
+EligibilityTier Worker::standing(Time now) const {
+  if (draining()) return EligibilityTier::Out;
   switch (condition()) {
     case Condition::Up:
     case Condition::HalfOpen:
-      return vitals_->health.overloaded(now) ? Standing::Spare : Standing::Good;
+      return state_->health.overloaded(now) ? EligibilityTier::Spare : EligibilityTier::Good;
     case Condition::New:
-      return Standing::Spare;
+      return EligibilityTier::Spare;
     case Condition::Ejected:
     case Condition::OnTrial:
-      return Standing::Doubtful;
+      return EligibilityTier::Doubtful;
     case Condition::Unreachable:
-      return Standing::Down;
+      return EligibilityTier::Down;
     case Condition::Misconfigured:
       break;
   }
-  return Standing::Out;
+  return EligibilityTier::Out;
 }
 
 std::string_view Worker::state(Time now) const {
   if (draining()) return "draining";
-  if (condition() == Condition::Up && vitals_->health.overloaded(now)) return "overloaded";
+  if (condition() == Condition::Up && state_->health.overloaded(now)) return "overloaded";
   return to_string(condition());
 }
 
 void Worker::watched_by(std::weak_ptr<Watcher> watcher) {
-  const std::lock_guard lock(vitals_->mutex);
-  vitals_->watcher = std::move(watcher);
+  const std::lock_guard lock(state_->mutex);
+  state_->watcher = std::move(watcher);
 }
 
 void Worker::tell(const Health::News& news) const {
   if (!news) return;
   std::shared_ptr<Watcher> watcher;
   {
-    const std::lock_guard lock(vitals_->mutex);
-    watcher = vitals_->watcher.lock();
+    const std::lock_guard lock(state_->mutex);
+    watcher = state_->watcher.lock();
   }
   if (watcher) watcher->changed(*this, *news);
 }
@@ -103,25 +103,25 @@ Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank)
               nullptr) {}
 
 Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank,
-                 scheduling::LoadLedger::Entry entry, std::shared_ptr<LoadBell> bell,
+                 scheduling::LoadLedger::Entry entry, std::shared_ptr<LoadNotifier> load_notifier,
                  std::optional<std::uint64_t> computes, std::optional<Expectation> expectation)
     : worker_(std::move(worker)),
       rank_(rank),
       entry_(std::move(entry)),
-      bell_(std::move(bell)),
+      load_notifier_(std::move(load_notifier)),
       computes_(computes),
       expectation_(std::move(expectation)) {
-  trial_ = worker_->vitals_->health.begin_trial();
+  trial_ = worker_->state_->health.begin_trial();
 }
 
 Booking::~Booking() {
   if (!worker_) return;
-  if (trial_) worker_->vitals_->health.abandon_trial();
+  if (trial_) worker_->state_->health.abandon_trial();
   const Time now = Clock::now();
   if (computes_ && sent_) worker_->pace(rank_).lost(now);
   entry_.free(now);
   if (gaps_) worker_->batch_limit(rank_).forget(now);
-  if (bell_) bell_->ring();
+  if (load_notifier_) load_notifier_->ring();
 }
 
 void Booking::sent() {
@@ -139,8 +139,8 @@ void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
   computes_.reset();
   entry_.prefill_completed(now);
   // Its end changes nothing any more for those who wait, unless they wait for its place.
-  const auto bell = gaps_ ? bell_ : std::exchange(bell_, nullptr);
-  if (bell) bell->ring();
+  const auto load_notifier = gaps_ ? load_notifier_ : std::exchange(load_notifier_, nullptr);
+  if (load_notifier) load_notifier->ring();
 }
 
 void Booking::watch_gaps(std::chrono::milliseconds objective) {
@@ -149,12 +149,12 @@ void Booking::watch_gaps(std::chrono::milliseconds objective) {
 }
 
 void Booking::sample(std::uint64_t tokens) {
-  if (gaps_->sample(tokens, Clock::now()) && bell_) bell_->ring();
+  if (gaps_->sample(tokens, Clock::now()) && load_notifier_) load_notifier_->ring();
 }
 
 std::chrono::nanoseconds Booking::prefill_due() const {
   const Time now = Clock::now();
-  const scheduling::SeatLoad& load = *worker_->load(rank_);
+  const scheduling::RankLoad& load = *worker_->load(rank_);
   const double modelled = load.prefill_seconds(now);
   const double seconds =
       modelled > 0 ? modelled : worker_->pace(rank_).speed(now).seconds(load.prefill_tokens(now));

@@ -3,17 +3,17 @@
 #pragma once
 
 #include "core/published.h"
-#include "core/side_by_side.h"
+#include "core/paged_pool.h"
 #include "fleet/forecasts.h"
 #include "fleet/health.h"
-#include "fleet/load_bell.h"
+#include "fleet/load_notifier.h"
 #include "model/version.h"
 #include "model/worker.h"
 #include "scheduling/policy/affinity.h"
 #include "scheduling/policy/batch_limit.h"
 #include "scheduling/policy/load_ledger.h"
 #include "scheduling/policy/pace.h"
-#include "scheduling/policy/seat_load.h"
+#include "scheduling/policy/rank_load.h"
 #include "scheduling/policy/transfer_pace.h"
 
 #include <atomic>
@@ -41,7 +41,7 @@ class Watcher {
 };
 
 // How good a choice a worker is now; the earlier the better.
-enum class Standing {
+enum class EligibilityTier {
   Good,
   Spare,     // nobody has heard of it yet, or it pushed back: rather one that is Good
   Doubtful,  // ejected: only where nobody else is left, and then rather than nobody
@@ -65,7 +65,7 @@ class Worker {
   struct Siblings {
     std::shared_ptr<scheduling::SiblingPace> pace = {};
     std::shared_ptr<scheduling::TransferPace> transfers = {};
-    std::shared_ptr<SideBySide<scheduling::SeatLoad>> loads =
+    std::shared_ptr<PagedPool<scheduling::RankLoad>> loads =
         {};  // one thread at a time makes workers
   };
 
@@ -89,46 +89,46 @@ class Worker {
   std::uint32_t ranks() const { return spec_.data_parallel_size; }
   std::int64_t in_flight() const;
   // Requires: rank < ranks().
-  std::int64_t in_flight(std::uint32_t rank) const { return vitals_->loads[rank]->requests(); }
-  const std::shared_ptr<scheduling::SeatLoad>& load(std::uint32_t rank) const {
-    return vitals_->loads[rank];
+  std::int64_t in_flight(std::uint32_t rank) const { return state_->loads[rank]->requests(); }
+  const std::shared_ptr<scheduling::RankLoad>& load(std::uint32_t rank) const {
+    return state_->loads[rank];
   }
 
-  scheduling::Pace& pace(std::uint32_t rank) const { return *vitals_->paces[rank]; }
-  scheduling::TransferPace& transfers(std::uint32_t rank) const { return *vitals_->transfers[rank]; }
+  scheduling::Pace& pace(std::uint32_t rank) const { return *state_->paces[rank]; }
+  scheduling::TransferPace& transfers(std::uint32_t rank) const { return *state_->transfers[rank]; }
   scheduling::BatchLimit& batch_limit(std::uint32_t rank) const {
-    return *vitals_->batch_limits[rank];
+    return *state_->batch_limits[rank];
   }
-  const Siblings& siblings() const { return vitals_->siblings; }
+  const Siblings& siblings() const { return state_->siblings; }
 
-  const Health& health() const { return vitals_->health; }
-  Condition condition() const { return vitals_->health.condition(); }
-  Standing standing(Time now) const;
-  bool draining() const { return vitals_->draining.load(std::memory_order_relaxed); }
+  const Health& health() const { return state_->health; }
+  Condition condition() const { return state_->health.condition(); }
+  EligibilityTier standing(Time now) const;
+  bool draining() const { return state_->draining.load(std::memory_order_relaxed); }
   // One word for people: draining, overloaded, or its condition.
   std::string_view state(Time now) const;
 
   // Whoever saw it tells. See Health.
-  void succeeded() { tell(vitals_->health.succeeded(Clock::now())); }
+  void succeeded() { tell(state_->health.succeeded(Clock::now())); }
   void failed(Failure failure, std::string_view why) {
-    tell(vitals_->health.failed(failure, why, Clock::now()));
+    tell(state_->health.failed(failure, why, Clock::now()));
   }
-  void progressed() { tell(vitals_->health.progressed(Clock::now())); }
+  void progressed() { tell(state_->health.progressed(Clock::now())); }
   void pushed_back(std::chrono::milliseconds pause) {
-    vitals_->health.pushed_back(pause, Clock::now());
+    state_->health.pushed_back(pause, Clock::now());
   }
-  void answered() { tell(vitals_->health.answered(Clock::now())); }
+  void answered() { tell(state_->health.answered(Clock::now())); }
   void unreachable(Failure how, std::string_view why) {
-    tell(vitals_->health.unreachable(how, why));
+    tell(state_->health.unreachable(how, why));
   }
-  void eject(std::string_view why) { tell(vitals_->health.eject(why, Clock::now())); }
-  void misconfigured(std::string_view why) { tell(vitals_->health.misconfigured(why)); }
+  void eject(std::string_view why) { tell(state_->health.eject(why, Clock::now())); }
+  void misconfigured(std::string_view why) { tell(state_->health.misconfigured(why)); }
   // Which release it runs, as it last said; nullopt where nobody has asked, or it does not say.
   std::optional<model::Version> version() const {
-    return vitals_->version.load(std::memory_order_relaxed);
+    return state_->version.load(std::memory_order_relaxed);
   }
   void runs(std::optional<model::Version> version) {
-    vitals_->version.store(version, std::memory_order_relaxed);
+    state_->version.store(version, std::memory_order_relaxed);
   }
   // Tokens that a rank computes in one step.
   std::uint64_t max_batched_tokens() const {
@@ -137,43 +137,43 @@ class Worker {
   // That each rank has; nullopt where nobody has said.
   std::optional<std::uint64_t> kv_blocks() const {
     if (spec_.kv_blocks) return spec_.kv_blocks;
-    const std::uint64_t told = vitals_->kv_blocks.load(std::memory_order_relaxed);
+    const std::uint64_t told = state_->kv_blocks.load(std::memory_order_relaxed);
     return told == 0 ? std::nullopt : std::optional(told);
   }
   // As the engine last said.
   void has_kv_blocks(std::uint64_t blocks) {
-    vitals_->kv_blocks.store(blocks, std::memory_order_relaxed);
+    state_->kv_blocks.store(blocks, std::memory_order_relaxed);
   }
   // Token ids of its model are below this; nullopt where it does not say.
   std::optional<std::uint32_t> vocabulary_size() const {
-    const std::uint32_t told = vitals_->vocabulary_size.load(std::memory_order_relaxed);
+    const std::uint32_t told = state_->vocabulary_size.load(std::memory_order_relaxed);
     return told == 0 ? std::nullopt : std::optional(told);
   }
   void has_vocabulary(std::optional<std::uint32_t> size) {
-    vitals_->vocabulary_size.store(size.value_or(0), std::memory_order_relaxed);
+    state_->vocabulary_size.store(size.value_or(0), std::memory_order_relaxed);
   }
   // The longest context it takes, as it last said; nullopt where it has not.
   std::optional<std::uint64_t> max_model_len() const {
-    const std::uint64_t told = vitals_->max_model_len.load(std::memory_order_relaxed);
+    const std::uint64_t told = state_->max_model_len.load(std::memory_order_relaxed);
     return told == 0 ? std::nullopt : std::optional(told);
   }
   void has_max_model_len(std::uint64_t tokens) {
-    vitals_->max_model_len.store(tokens, std::memory_order_relaxed);
+    state_->max_model_len.store(tokens, std::memory_order_relaxed);
   }
   // Whether it writes chats with code of its own in place of the model's template.
   bool renders_chats_in_code() const {
-    return vitals_->chats_in_code.load(std::memory_order_relaxed);
+    return state_->chats_in_code.load(std::memory_order_relaxed);
   }
   void set_renders_chats_in_code(bool in_code) {
-    vitals_->chats_in_code.store(in_code, std::memory_order_relaxed);
+    state_->chats_in_code.store(in_code, std::memory_order_relaxed);
   }
   // The adapters it has loaded, as requests name them and as it last said.
   std::shared_ptr<const std::vector<std::string>> adapters() const {
-    return vitals_->adapters.get();
+    return state_->adapters.get();
   }
-  void has_adapters(std::vector<std::string> names) { vitals_->adapters.set(std::move(names)); }
+  void has_adapters(std::vector<std::string> names) { state_->adapters.set(std::move(names)); }
   // Whether it changed.
-  bool set_draining(bool draining) { return vitals_->draining.exchange(draining) != draining; }
+  bool set_draining(bool draining) { return state_->draining.exchange(draining) != draining; }
 
   // From now on this one is told of changes, instead of whoever was before.
   void watched_by(std::weak_ptr<Watcher> watcher);
@@ -181,10 +181,10 @@ class Worker {
  private:
   friend class Booking;
   // What outlives a change of what is said of the worker.
-  struct Vitals {
-    Vitals(const config::Health& options, std::uint32_t ranks, Siblings of_kind);
+  struct WorkerState {
+    WorkerState(const config::Health& options, std::uint32_t ranks, Siblings of_kind);
     Health health;
-    std::vector<std::shared_ptr<scheduling::SeatLoad>> loads;  // by rank
+    std::vector<std::shared_ptr<scheduling::RankLoad>> loads;  // by rank
     const Siblings siblings;
     std::vector<std::unique_ptr<scheduling::Pace>> paces;               // by rank
     std::vector<std::unique_ptr<scheduling::TransferPace>> transfers;   // by rank
@@ -207,7 +207,7 @@ class Worker {
   std::string authority_;
   std::string number_;
   std::vector<std::string> taints_;
-  std::shared_ptr<Vitals> vitals_;
+  std::shared_ptr<WorkerState> state_;
 };
 
 // A request counted on a worker, and on one of its ranks, for as long as this lives.
@@ -219,7 +219,7 @@ class Booking {
   // `entry` is what it counts there, `bell` rings when it counts less; `computes`: so many tokens of
   // a prompt, if any.
   Booking(std::shared_ptr<Worker> worker, std::uint32_t rank, scheduling::LoadLedger::Entry entry,
-          std::shared_ptr<LoadBell> bell, std::optional<std::uint64_t> computes = {},
+          std::shared_ptr<LoadNotifier> load_notifier, std::optional<std::uint64_t> computes = {},
           std::optional<Expectation> expectation = {});
   Booking(Booking&& other) noexcept { *this = std::move(other); }
   Booking& operator=(Booking&& other) noexcept {
@@ -227,7 +227,7 @@ class Booking {
     std::swap(rank_, other.rank_);
     std::swap(trial_, other.trial_);
     std::swap(entry_, other.entry_);
-    std::swap(bell_, other.bell_);
+    std::swap(load_notifier_, other.load_notifier_);
     std::swap(computes_, other.computes_);
     std::swap(expectation_, other.expectation_);
     std::swap(sent_, other.sent_);
@@ -240,7 +240,7 @@ class Booking {
   void sent();
   // It is given back by somebody who found that it is of no use: nobody is told that there is room. There
   // was before, and whoever made room by that for themselves would be told of it for ever.
-  void withdraw() { bell_.reset(); }
+  void withdraw() { load_notifier_.reset(); }
   // Its prompt has been computed; `tokens` of it had to be, if the engine says so.
   void prefill_completed(std::optional<std::uint64_t> tokens = {});
   // In how long that must be so where nobody sees it: its own prompt and those before it, at the speed
@@ -262,7 +262,7 @@ class Booking {
   std::optional<std::uint32_t> rank() const {
     return worker_->ranks() > 1 ? std::optional(rank_) : std::nullopt;
   }
-  scheduling::Seat seat() const { return {worker_->id(), rank()}; }
+  scheduling::RankId seat() const { return {worker_->id(), rank()}; }
 
  private:
   friend class Transfer;
@@ -272,7 +272,7 @@ class Booking {
   std::uint32_t rank_ = 0;
   bool trial_ = false;  // it shows whether the worker is well again
   scheduling::LoadLedger::Entry entry_;
-  std::shared_ptr<LoadBell> bell_;
+  std::shared_ptr<LoadNotifier> load_notifier_;
   std::optional<std::uint64_t> computes_;  // until it is done
   std::optional<Expectation> expectation_;
   bool sent_ = false;

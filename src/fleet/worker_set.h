@@ -4,13 +4,9 @@
 
 #include "config/routing.h"
 #include "core/published.h"
-#include "core/result.h"
 #include "fleet/forecasts.h"
-#include "fleet/load_bell.h"
+#include "fleet/load_notifier.h"
 #include "fleet/members.h"
-#include "fleet/round.h"
-#include "fleet/weighing.h"
-#include "fleet/wish.h"
 #include "fleet/worker.h"
 #include "scheduling/policy/load_ledger.h"
 #include "scheduling/policy/popularity.h"
@@ -21,46 +17,20 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace baton::fleet {
 
-// Who could serve a request, and who would.
-struct Choice {
-  struct Candidate {
-    std::shared_ptr<const Worker> worker;
-    std::optional<std::uint32_t> rank;
-    std::int64_t load;             // requests running there
-    double preference;             // factor of preferred taints
-    double score;                  // the lower the better, for policies that look
-    std::string why_not;           // empty: it can
-    std::optional<Weight> weight;  // where the policy weighs prompts
-  };
-  // What decided.
-  enum class By : std::uint8_t { Policy, Name, Session };
-
-  std::size_t picked;  // of candidates
-  std::vector<Candidate> candidates;
-  std::size_t of = 0;  // how many there were
-  By by = By::Policy;
-  model::Policy policy = model::Policy::RoundRobin;  // of the workers
-};
-std::string_view to_string(Choice::By by);
-
-// Role. The workers of one role of one namespace of a model, and the policy that picks among them.
+// Role. The workers of one role of one namespace of a model, and what choosing among them needs:
+//   policy, running load, popular beginnings. Choosing itself is scheduling/worker_booking.h.
 // Confinement. Any thread; add and remove: one at a time.
-// Invariants. A candidate is a worker and a rank. A pin is taken or refused, never replaced; only
-//   what a request asked for is refused as its mistake (InvalidRouting), what the fleet lacks is
-//   NoWorkers (nobody there) or NoEligibleWorker (nobody who may). A worker nobody has heard of, or
-//   that pushed back, gets a request only where no better one may have it.
+// Invariants. A candidate is a worker and a rank.
 class WorkerSet {
  public:
   // `forecasts`: judged by what becomes of bookings, and believed accordingly; null: they are believed.
   // `itl`: what tokens come apart at most, for which each worker's batch is bounded; 0: it is not.
   WorkerSet(model::Role role, model::Policy policy, config::Cost cost = {},
-            std::shared_ptr<LoadBell> bell = {}, std::shared_ptr<Forecasts> forecasts = {},
+            std::shared_ptr<LoadNotifier> load_notifier = {}, std::shared_ptr<Forecasts> forecasts = {},
             std::chrono::milliseconds itl = {});
 
   void add(std::shared_ptr<Worker> worker);
@@ -69,7 +39,6 @@ class WorkerSet {
   std::size_t size() const { return members()->workers.size(); }
   model::Role role() const { return role_; }
   model::Policy policy() const { return policy_; }
-  const scheduling::LoadLedger& ledger() const { return *ledger_; }
   std::shared_ptr<const Members> members() const { return members_.get(); }
   // By name, host:port or number; null where there is none.
   std::shared_ptr<Worker> find(std::string_view name) const;
@@ -79,29 +48,24 @@ class WorkerSet {
   // there is none, where no worker is there, or where one of them has not met its limit yet.
   std::optional<std::int64_t> free_places() const;
 
-  // Picks and counts in one step: what was chosen is what is used.
-  // `told` gets why: the one that was picked first, and the best of the others.
-  Result<Booking> book(const Wish& wish, const Random& random, Choice* told = nullptr);
-  // What `book` would do, without doing it: nothing is counted, nobody's turn is used up.
-  Result<Choice> peek(const Wish& wish, const Random& random) const;
-  // `book` would find somebody.
-  bool can_serve(const Wish& wish) const;
+  // For scheduling, which chooses among the workers and books one of them.
+  const config::Cost& cost() const { return cost_; }
+  scheduling::LoadLedger& ledger() const { return *ledger_; }
+  scheduling::Popularity& popularity() const { return popularity_; }
+  const std::shared_ptr<LoadNotifier>& load_notifier() const { return load_notifier_; }
+  const std::shared_ptr<Forecasts>& forecasts() const { return forecasts_; }
+  std::chrono::milliseconds itl() const { return itl_; }
+  scheduling::Selector& selector() const { return selector_; }
+  // Held where choosing and booking are one step.
+  std::mutex& choosing() { return choosing_; }
 
  private:
-  friend class Round;
-
-  // The prompt has come, if it was not counted before.
-  void count(const Wish& wish, const Round& round);
-  // What a request says to name a worker of this role, and its rank.
-  std::string_view worker_header() const;
-  std::string_view rank_header() const;
-
   model::Role role_;
   model::Policy policy_;
   config::Cost cost_;
   std::shared_ptr<scheduling::LoadLedger> ledger_;
-  scheduling::Popularity popularity_;
-  std::shared_ptr<LoadBell> bell_;
+  mutable scheduling::Popularity popularity_;
+  std::shared_ptr<LoadNotifier> load_notifier_;
   std::shared_ptr<Forecasts> forecasts_;
   const std::chrono::milliseconds itl_;
   std::mutex choosing_;  // what is weighed and booked is one step

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "handoff/handoff.h"
 
-#include "handoff/run.h"
+#include "handoff/session.h"
 
 #include <memory>
 #include <utility>
@@ -26,16 +26,16 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
           "baton_poison_requests_total",
           "Requests given up because several workers' processes ended under them or their copies.",
           {{"model", model}})) {
-  for (std::size_t i = 0; i < kBypassDecisions; ++i) {
+  for (std::size_t i = 0; i < scheduling::kBypassDecisions; ++i) {
     bypasses[i] = &registry.counter(
         "baton_prefill_bypass_total", "Whether prompts were left to the decode worker to compute.",
-        {{"model", model}, {"decision", std::string(to_string(static_cast<Bypassed>(i)))}});
+        {{"model", model}, {"decision", std::string(to_string(static_cast<scheduling::Bypassed>(i)))}});
   }
 }
 
 Handoff::Handoff(http_client::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
-                 TicketSource& tickets, fleet::Random random, telemetry::Registry& metrics,
-                 DecisionLog& decisions, Options options)
+                 TicketSource& tickets, Random random, telemetry::Registry& metrics,
+                 scheduling::DecisionLog& decisions, Options options)
     : pool_(pool),
       tasks_(tasks),
       cpu_(cpu),
@@ -46,29 +46,29 @@ Handoff::Handoff(http_client::UpstreamPool& pool, net::TaskGroup& tasks, net::Cp
       decisions_(decisions),
       peers_(pool, options.timeouts) {}
 
-awaitable<Result<Answer>> Handoff::run(Job job, Trail& trail, Cancellation& cancellation) {
+awaitable<Result<UpstreamResponse>> Handoff::run(HandoffRequest request, RequestTrace& trace, Cancellation& cancellation) {
   if (cancellation.requested()) co_return fail(cancellation.reason());
-  Answer answer(std::make_shared<Run>(*this, std::move(job), trail, cancellation));
+  UpstreamResponse answer(std::make_shared<HandoffSession>(*this, std::move(request), trace, cancellation));
   if (auto begun = co_await answer.begin(); !begun) co_return fail(std::move(begun.error()));
   co_return answer;
 }
 
-Answer::~Answer() {
-  if (run_) run_->leave();
+UpstreamResponse::~UpstreamResponse() {
+  if (session_) session_->leave();
 }
 
-awaitable<Result<void>> Answer::begin() { return run_->begin(); }
-std::optional<std::string>& Answer::whole() { return run_->whole(); }
-http_client::Exchange& Answer::stream() { return run_->stream(); }
-void Answer::first_token() { run_->first_token(); }
-void Answer::produced(std::uint64_t tokens) { run_->produced(tokens); }
-void Answer::finished() { run_->finished(); }
-void Answer::forbid_migration() { run_->forbid_migration(); }
-awaitable<Result<void>> Answer::recover(Error error, const engine::Progress* progress) {
-  return run_->recover(std::move(error), progress);
+awaitable<Result<void>> UpstreamResponse::begin() { return session_->begin(); }
+std::optional<std::string>& UpstreamResponse::whole() { return session_->whole(); }
+http_client::Exchange& UpstreamResponse::stream() { return session_->stream(); }
+void UpstreamResponse::first_token() { session_->first_token(); }
+void UpstreamResponse::produced(std::uint64_t tokens) { session_->produced(tokens); }
+void UpstreamResponse::finished() { session_->finished(); }
+void UpstreamResponse::forbid_migration() { session_->forbid_migration(); }
+awaitable<Result<void>> UpstreamResponse::recover(Error error, const engine::Progress* progress) {
+  return session_->recover(std::move(error), progress);
 }
-bool Answer::handed_off() const { return run_->handed_off(); }
-std::shared_ptr<const engine::PrefillOutcome> Answer::prefill() const { return run_->prefill(); }
-awaitable<void> Answer::await_prefill(bool needed) { return run_->await_prefill(needed); }
+bool UpstreamResponse::handed_off() const { return session_->handed_off(); }
+std::shared_ptr<const engine::PrefillOutcome> UpstreamResponse::prefill() const { return session_->prefill(); }
+awaitable<void> UpstreamResponse::await_prefill(bool needed) { return session_->await_prefill(needed); }
 
 }  // namespace baton::handoff

@@ -6,8 +6,8 @@
 #include "core/result.h"
 #include "http_client/exchange.h"
 #include "engine/shared/peer_directory.h"
-#include "handoff/answer.h"
-#include "handoff/job.h"
+#include "handoff/upstream_response.h"
+#include "handoff/request.h"
 #include "handoff/ticket_source.h"
 #include "model/trtllm_auth.h"
 #include "net/cpu_pool.h"
@@ -44,11 +44,11 @@ struct Options {
 class Handoff {
  public:
   Handoff(http_client::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
-          TicketSource& tickets, fleet::Random random, telemetry::Registry& metrics,
-          DecisionLog& decisions, Options options);
+          TicketSource& tickets, Random random, telemetry::Registry& metrics,
+          scheduling::DecisionLog& decisions, Options options);
 
   // Until a worker is about to answer, or the request has failed.
-  boost::asio::awaitable<Result<Answer>> run(Job job, Trail& trail, Cancellation& cancellation);
+  boost::asio::awaitable<Result<UpstreamResponse>> run(HandoffRequest request, RequestTrace& trace, Cancellation& cancellation);
 
   // The process is about to end: what cannot be released soon is left to its lease.
   void finish() { options_.release_for = std::min(options_.release_for, kReleaseSoon); }
@@ -56,10 +56,10 @@ class Handoff {
   // The worker has gone.
   void forget(model::WorkerId worker) { peers_.forget(worker); }
 
-  const fleet::Random& random() const { return random_; }
+  const Random& random() const { return random_; }
 
  private:
-  friend class Run;
+  friend class HandoffSession;
   static constexpr std::chrono::milliseconds kReleaseSoon{1500};
 
   std::chrono::milliseconds release_for() const { return options_.release_for; }
@@ -68,10 +68,10 @@ class Handoff {
   net::TaskGroup& tasks_;
   net::CpuPool& cpu_;  // where long answers are read, and bodies made of them
   TicketSource& tickets_;
-  fleet::Random random_;
+  Random random_;
   Options options_;
   telemetry::Registry& metrics_;
-  DecisionLog& decisions_;
+  scheduling::DecisionLog& decisions_;
   engine::PeerDirectory peers_;
 };
 

@@ -23,7 +23,7 @@ using boost::asio::awaitable;
 // Invariants. A response once begun is ended, or the connection is not used again.
 class HttpResponse final : public pipeline::ResponseSink {
  public:
-  struct Manner {
+  struct ResponseOptions {
     bool http_1_0 = false;
     bool keep_alive = true;
     const bool* closing = nullptr;  // the session may be told to end while a request is served
@@ -32,7 +32,7 @@ class HttpResponse final : public pipeline::ResponseSink {
     std::chrono::milliseconds write_timeout;  // without a byte; and see PeerPatience
   };
 
-  HttpResponse(net::Connection& connection, Manner manner)
+  HttpResponse(net::Connection& connection, ResponseOptions manner)
       : connection_(connection), manner_(std::move(manner)), patience_(manner_.write_timeout) {}
 
   awaitable<Result<void>> respond(int status, const wire::Headers& headers,
@@ -53,7 +53,7 @@ class HttpResponse final : public pipeline::ResponseSink {
   Result<void> complete(Result<void> written);
 
   net::Connection& connection_;
-  Manner manner_;
+  ResponseOptions manner_;
   net::PeerPatience patience_;
   bool writing_ = false;  // waits for the client
   bool complete_ = false;

@@ -295,11 +295,11 @@ awaitable<HttpSession::Next> HttpSession::refuse(Error error) {
     parser_.reset();
     co_return Next{nullptr, response.reusable()};
   }
-  if (written) co_await swallow_rest();
+  if (written) co_await drain_body();
   co_return Next{};
 }
 
-awaitable<void> HttpSession::swallow_rest() {
+awaitable<void> HttpSession::drain_body() {
   connection_.end_writing();
   const auto deadline = steady_clock::now() + kSwallowTime;
   std::vector<char> sink(kBodyBuffer);
@@ -378,7 +378,7 @@ void HttpSession::give_up_body() {
   memory_.shrink(0);
 }
 
-HttpResponse::Manner HttpSession::manner() const {
+HttpResponse::ResponseOptions HttpSession::manner() const {
   const wire::RequestHead& head = parser_->head();
   return {.http_1_0 = head.minor_version == 0,
           .keep_alive = head.keep_alive,

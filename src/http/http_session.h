@@ -130,8 +130,8 @@ class HttpSession : public boost::intrusive::list_base_hook<
   awaitable<void> start(const Route& route, HttpResponse& response, Cancellation& cancellation);
   awaitable<Next> tell_options();
   awaitable<Next> refuse(Error error);
-  awaitable<void> swallow_rest();
-  HttpResponse::Manner manner() const;
+  awaitable<void> drain_body();
+  HttpResponse::ResponseOptions manner() const;
   std::string choose_request_id() const;
 
   net::Connection& connection_;

@@ -93,7 +93,7 @@ Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address,
 }
 
 Listener::Listener(tcp::acceptor acceptor, net::Deadlines& deadlines, net::TaskGroup& tasks,
-                   SessionContext context, Gate gate, asio::ssl::context* tls)
+                   SessionContext context, ConnectionLimit gate, asio::ssl::context* tls)
     : acceptor_(std::move(acceptor)),
       deadlines_(deadlines),
       tasks_(tasks),
@@ -143,7 +143,7 @@ void Listener::stop(const Error& reason) {
 }
 
 void Listener::abort() {
-  for (Guest& guest : guests_) guest.connection.abort();
+  for (ActiveConnection& guest : guests_) guest.connection.abort();
 }
 
 awaitable<void> Listener::accept_loop() {
@@ -195,7 +195,7 @@ awaitable<void> Listener::pause(std::optional<Limit> shortage) {
   co_await resume_.async_wait(net::kAwait);
 }
 
-Listener::Guest::Guest(Listener& host, tcp::socket socket)
+Listener::ActiveConnection::ActiveConnection(Listener& host, tcp::socket socket)
     : listener(host),
       connection(std::move(socket), host.deadlines_, host.tls_),
       number(host.gate_.open.fetch_add(1, std::memory_order_relaxed) + 1) {
@@ -203,7 +203,7 @@ Listener::Guest::Guest(Listener& host, tcp::socket socket)
   listener.guests_.push_back(*this);
 }
 
-Listener::Guest::~Guest() {
+Listener::ActiveConnection::~ActiveConnection() {
   listener.context_.metrics.connections.add(-1);
   listener.gate_.open.fetch_sub(1, std::memory_order_relaxed);
   if (listener.paused_for_) listener.resume_.cancel();
@@ -212,7 +212,7 @@ Listener::Guest::~Guest() {
 awaitable<void> Listener::run_session(tcp::socket socket) {
   Peer peer = peer_of(context_.trust, socket);
   const int descriptor = socket.native_handle();
-  Guest guest(*this, std::move(socket));
+  ActiveConnection guest(*this, std::move(socket));
   if (auto objection = find_objection(guest, descriptor, peer)) {
     co_await turn_away(guest.connection, *std::move(objection));
     co_return;
@@ -225,7 +225,7 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
   co_await session.run();
 }
 
-std::optional<Error> Listener::find_objection(Guest& guest, int descriptor, Peer& peer) {
+std::optional<Error> Listener::find_objection(ActiveConnection& guest, int descriptor, Peer& peer) {
   const bool closes_idle = gate_.when_full == WhenFull::CloseIdle;
   const bool too_many =
       guest.number > gate_.limit && !(closes_idle && guest.number - probes() <= gate_.limit);

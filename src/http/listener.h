@@ -47,7 +47,7 @@ enum class WhenFull {
 class Listener {
  public:
   // Client connections of the whole process, and how many there may be.
-  struct Gate {
+  struct ConnectionLimit {
     std::atomic<std::size_t>& open;
     std::size_t limit;
     WhenFull when_full = WhenFull::TurnAway;
@@ -55,7 +55,7 @@ class Listener {
   };
 
   Listener(boost::asio::ip::tcp::acceptor acceptor, net::Deadlines& deadlines,
-           net::TaskGroup& tasks, SessionContext context, Gate gate,
+           net::TaskGroup& tasks, SessionContext context, ConnectionLimit gate,
            boost::asio::ssl::context* tls);
 
   void start();
@@ -72,10 +72,10 @@ class Listener {
 
  private:
   // A client's connection, counted for as long as it is there.
-  struct Guest : boost::intrusive::list_base_hook<
+  struct ActiveConnection : boost::intrusive::list_base_hook<
                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
-    Guest(Listener& listener, boost::asio::ip::tcp::socket socket);
-    ~Guest();
+    ActiveConnection(Listener& listener, boost::asio::ip::tcp::socket socket);
+    ~ActiveConnection();
     Listener& listener;
     net::Connection connection;
     std::size_t number;  // how many there are, this one included
@@ -90,7 +90,7 @@ class Listener {
   awaitable<void> pause(std::optional<Limit> shortage);
   std::size_t room() const;
   // Why a connection is not served; nullopt: it is, and counts.
-  std::optional<Error> find_objection(Guest& guest, int descriptor, Peer& peer);
+  std::optional<Error> find_objection(ActiveConnection& guest, int descriptor, Peer& peer);
   // Connections above the limit that may ask only what everybody may.
   std::size_t probes() const;
   enum class Among { Usual, Probes };
@@ -107,14 +107,14 @@ class Listener {
   net::Deadlines& deadlines_;
   net::TaskGroup& tasks_;
   SessionContext context_;
-  Gate gate_;
+  ConnectionLimit gate_;
   boost::asio::ssl::context* tls_;
   boost::asio::steady_timer resume_;
   std::optional<Limit> paused_for_;
   Ending ending_ = Ending::No;
   std::size_t lowest_free_ = 0;  // descriptor, as far as the last connection told
   boost::intrusive::list<HttpSession, boost::intrusive::constant_time_size<false>> sessions_;
-  boost::intrusive::list<Guest, boost::intrusive::constant_time_size<false>> guests_;
+  boost::intrusive::list<ActiveConnection, boost::intrusive::constant_time_size<false>> guests_;
 };
 
 }  // namespace baton::http

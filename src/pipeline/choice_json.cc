@@ -48,12 +48,12 @@ std::string forecast_json(const scheduling::Forecast& forecast) {
 }
 
 // Of a policy that does not weigh prompts, nothing of this is known.
-std::string weight_json(const std::optional<fleet::Weight>& weight) {
+std::string weight_json(const std::optional<scheduling::CandidateScore>& weight) {
   if (!weight) {
     return R"("prefill_tokens":null,"decode_blocks":null,"block_size":null,"overlap":null,)"
            R"("cached_tokens":null,"new_tokens":null,"cost":null,"forecast":null)";
   }
-  const scheduling::SeatFacts& facts = weight->facts;
+  const scheduling::CostFacts& facts = weight->facts;
   const scheduling::LegSize& leg = weight->leg;
   const std::uint64_t fresh =
       leg.track_prefill ? leg.tokens - std::min(leg.tokens, weight->cached_tokens) : 0;
@@ -65,7 +65,7 @@ std::string weight_json(const std::optional<fleet::Weight>& weight) {
       weight->forecast ? forecast_json(*weight->forecast) : "null");
 }
 
-std::string candidate_json(const fleet::Choice::Candidate& candidate) {
+std::string candidate_json(const scheduling::Choice::Candidate& candidate) {
   return fmt::format(
       R"({{"worker":{},"dp_rank":{},"load":{},"preference":{},"score":{},"why_not":{},{}}})",
       wire::json_quote(candidate.worker->name()), rank_json(candidate.rank), candidate.load,
@@ -75,7 +75,7 @@ std::string candidate_json(const fleet::Choice::Candidate& candidate) {
 
 }  // namespace
 
-std::string choice_json(const fleet::Choice& choice) {
+std::string choice_json(const scheduling::Choice& choice) {
   std::string candidates;
   for (const auto& candidate : choice.candidates) {
     if (!candidates.empty()) candidates += ',';

@@ -10,6 +10,6 @@ namespace baton::pipeline {
 
 // How a worker was chosen, and what each candidate would have cost, as JSON. What is not known, or is
 // no finite number, is null.
-std::string choice_json(const fleet::Choice& choice);
+std::string choice_json(const scheduling::Choice& choice);
 
 }  // namespace baton::pipeline

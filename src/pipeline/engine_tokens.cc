@@ -67,7 +67,7 @@ std::string prompt_key(engine::Api api, const wire::JsonObject& body,
 }
 
 std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
-  using Rank = std::tuple<fleet::Standing, std::size_t, std::int64_t>;
+  using Rank = std::tuple<fleet::EligibilityTier, std::size_t, std::int64_t>;
   std::shared_ptr<fleet::Worker> best;
   Rank best_rank;
   const auto now = std::chrono::steady_clock::now();
@@ -81,7 +81,7 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
         if (engine::token_route(spec.engine, worker->version()) == engine::TokenRoute::None)
           continue;
         const Rank rank{worker->standing(now), order_of(role), worker->in_flight()};
-        if (std::get<0>(rank) >= fleet::Standing::Down) continue;
+        if (std::get<0>(rank) >= fleet::EligibilityTier::Down) continue;
         if (best && rank >= best_rank) continue;
         best = worker;
         best_rank = rank;
@@ -91,7 +91,7 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
   return best;
 }
 
-awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::Job& job,
+awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::HandoffRequest& job,
                                                                    std::atomic<bool>& said_route,
                                                                    Cancellation& cancellation) {
   const std::string& name = job.model->name();

@@ -6,7 +6,7 @@
 #include "core/result.h"
 #include "http_client/upstream_pool.h"
 #include "fleet/model.h"
-#include "handoff/job.h"
+#include "handoff/request.h"
 #include "net/cpu_pool.h"
 #include "prompt/tokenizer/token.h"
 #include "telemetry/log.h"
@@ -41,7 +41,7 @@ class EngineTokens {
   // A cancellation ends it, and is then the error. `said_route` is the model's: set once the log has
   // it that its workers do not render.
   // Requires: nothing makes the request inexact (prompt/exactness.h).
-  awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::Job& job,
+  awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::HandoffRequest& job,
                                                        std::atomic<bool>& said_route,
                                                        Cancellation& cancellation);
 

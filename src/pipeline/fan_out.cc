@@ -31,9 +31,9 @@ using wire::kOk;
 constexpr std::size_t kWholesMemory = 2;
 
 // Role. Wakes coroutines of one thread, one for each ring.
-class Bell {
+class AsyncEvent {
  public:
-  explicit Bell(const asio::any_io_executor& executor) : timer_(executor) {
+  explicit AsyncEvent(const asio::any_io_executor& executor) : timer_(executor) {
     timer_.expires_at(std::chrono::steady_clock::time_point::max());
   }
   void ring() { timer_.cancel_one(); }
@@ -162,8 +162,8 @@ class Merger {
     return id.value_or("");
   }
 
-  Bell turn_;
-  Bell ended_;
+  AsyncEvent turn_;
+  AsyncEvent ended_;
   ResponseSink* sink_;  // null once closed
   RequestRecord* record_;
   net::CpuPool& cpu_;
@@ -231,7 +231,7 @@ struct Gathering {
 
 struct BranchTask {
   handoff::Handoff& handoff;
-  handoff::Job job;
+  handoff::HandoffRequest job;
   Delivery delivery;
   std::uint32_t index;
 };
@@ -241,7 +241,7 @@ awaitable<void> serve_branch(BranchTask task, std::shared_ptr<Gathering> all,
   RequestRecord& record = all->records[task.index];
   {
     BranchSink sink(all->merger, task.index);
-    auto answer = co_await task.handoff.run(std::move(task.job), record.trail, all->together);
+    auto answer = co_await task.handoff.run(std::move(task.job), record.trace, all->together);
     if (answer) {
       auto relayed = co_await relay(*answer, std::move(task.delivery), sink, record, metrics);
       if (!relayed) record.error = std::move(relayed.error());
@@ -251,8 +251,8 @@ awaitable<void> serve_branch(BranchTask task, std::shared_ptr<Gathering> all,
   }
   if (record.error && record.status == 0) record.status = record.error->http_status();
   // Here, where it is known to have ended: the request may end while others still run.
-  if (record.cache_watch && !record.error) record.cache_watch->finish(record.usage);
-  record.trail.page.close(outcome_of(record));
+  if (record.cache_hit_tracker && !record.error) record.cache_hit_tracker->finish(record.usage);
+  record.trace.page.close(outcome_of(record));
   all->merger.branch_ended(task.index, record.error);
   // The others are of no use without this one.
   if (record.error) all->together.request(*record.error);
@@ -281,13 +281,13 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
     all->records[i].id = record.id;
     all->records[i].stream = record.stream;
     all->records[i].received = record.received;
-    handoff::Job job = fan_out.job;
+    handoff::HandoffRequest job = fan_out.job;
     job.choice = fan_out.branches[i].choice;
     job.prompt = fan_out.branches[i].prompt;
     const std::size_t prompt = i / fan_out.choices_per_prompt;
     // Of all prompts together, its share.
     job.prompt_tokens = fan_out.job.prompt_tokens * fan_out.choices_per_prompt / count + 1;
-    know_prompt(job, fan_out.tokens, prompt, fan_out.caches, all->records[i]);
+    attach_prompt(job, fan_out.tokens, prompt, fan_out.caches, all->records[i]);
     job.request_id = fmt::format("{}-{}", fan_out.job.request_id, i);
     Delivery branch{.api = delivery.api,
                     .include_usage = delivery.include_usage,
@@ -302,8 +302,8 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
   co_await merger.wait_for_all();
   const RequestRecord& told =
       merger.error() ? all->records[merger.failed()] : first_to_speak(all->records);
-  record.trail = told.trail;
-  record.trail.page = {};  // each branch has closed its own
+  record.trace = told.trace;
+  record.trace.page = {};  // each branch has closed its own
   record.first_token = told.first_token;
   for (const RequestRecord& branch : all->records) {
     record.events += branch.events;

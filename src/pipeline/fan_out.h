@@ -7,7 +7,7 @@
 #include "engine/shared/choice_merge.h"
 #include "handoff/handoff.h"
 #include "net/task_group.h"
-#include "kvcache/view/caches.h"
+#include "kvcache/view/kv_cache_view.h"
 #include "pipeline/prompt_step.h"
 #include "pipeline/relay.h"
 #include "pipeline/request_record.h"
@@ -27,10 +27,10 @@ namespace baton::pipeline {
 struct FanOut {
   handoff::Handoff& handoff;
   net::TaskGroup& tasks;
-  handoff::Job job;
+  handoff::HandoffRequest job;
   std::vector<engine::Branch> branches;
   std::size_t choices_per_prompt;
-  kvcache::Caches& caches;
+  kvcache::KvCacheView& caches;
   PromptTokens tokens;  // of each prompt
   MemoryBudget* memory = nullptr;
 };

@@ -58,14 +58,14 @@ awaitable<void> InterruptibleSink::tell() {
     co_await response_.respond(status_, error_headers(reason), body);
   }
   told_ = true;
-  if (bell_) bell_->cancel();
+  if (load_notifier_) load_notifier_->cancel();
 }
 
 awaitable<void> InterruptibleSink::settled() {
   if (told_) co_return;
-  bell_.emplace(co_await boost::asio::this_coro::executor);
-  bell_->expires_at(std::chrono::steady_clock::time_point::max());
-  co_await bell_->async_wait(net::kAwait);
+  load_notifier_.emplace(co_await boost::asio::this_coro::executor);
+  load_notifier_->expires_at(std::chrono::steady_clock::time_point::max());
+  co_await load_notifier_->async_wait(net::kAwait);
 }
 
 awaitable<Result<void>> InterruptibleSink::refuse() const {

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/pipeline.h"
 
-#include "scheduling/queue/patience.h"
+#include "scheduling/queue/max_queue_wait.h"
 #include "engine/shared/client_body.h"
 #include "engine/shared/completion_json.h"
 #include "engine/shared/continuation.h"
@@ -55,16 +55,16 @@ std::shared_ptr<const scheduling::Hints> shared(scheduling::Hints hints) {
 }
 
 // How long the request may wait for a worker; absent: it does not say.
-Result<std::optional<scheduling::Patience>> read_patience(const wire::Headers& headers) {
-  const auto said = headers.find(scheduling::kPatienceHeader);
+Result<std::optional<scheduling::MaxQueueWait>> read_patience(const wire::Headers& headers) {
+  const auto said = headers.find(scheduling::kMaxQueueWaitHeader);
   if (!said) return std::nullopt;
-  auto patience = scheduling::parse_patience(*said);
+  auto patience = scheduling::parse_max_queue_wait(*said);
   if (!patience) return fail(std::move(patience.error()));
   return *patience;
 }
 
 // Another worker could go on with the streamed answer where its own fails.
-bool can_continue(const handoff::Job& job, bool stream) {
+bool can_continue(const handoff::HandoffRequest& job, bool stream) {
   if (!stream || job.model->migration() == 0) return false;
   const engine::ClientCall call{.api = job.api, .body = job.body->object()};
   const model::EngineSet engines =
@@ -77,7 +77,7 @@ bool can_continue(const handoff::Job& job, bool stream) {
 
 }  // namespace
 
-awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink& response,
+awaitable<void> Pipeline::serve(std::unique_ptr<ClientRequest> incoming, ResponseSink& response,
                                 Cancellation& cancellation) {
   InterruptibleSink sink(response, tasks_, cancellation);
   RequestDeadline deadline(deadlines_, cancellation);
@@ -91,13 +91,13 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
   if (!understood) {
     record.error = std::move(understood.error());
   } else if ((*understood)->job.hints->query_only || !(*understood)->branches.empty()) {
-    auto served = co_await serve_otherwise(std::move(*understood), sink, record, cancellation);
+    auto served = co_await serve_fanout_or_query(std::move(*understood), sink, record, cancellation);
     if (!served) record.error = std::move(served.error());
   } else {
     // In this frame and not in one of its own: it stays for as long as a stream runs.
     Delivery delivery = delivery_for(**understood);
     ModelMetrics& metrics = (*understood)->metrics;
-    auto answer = co_await handoff_.run(std::move((*understood)->job), record.trail, cancellation);
+    auto answer = co_await handoff_.run(std::move((*understood)->job), record.trace, cancellation);
     understood->reset();
     if (!answer) {
       record.error = std::move(answer.error());
@@ -113,14 +113,14 @@ awaitable<void> Pipeline::serve(std::unique_ptr<Incoming> incoming, ResponseSink
   } else if (record.error) {
     co_await deliver_error(*record.error, sink, record);
   }
-  if (record.cache_watch && !record.error) record.cache_watch->finish(record.usage);
+  if (record.cache_hit_tracker && !record.error) record.cache_hit_tracker->finish(record.usage);
   const auto model = fleet_.find(record.model);
-  record.trail.page.close(outcome_of(record));
+  record.trace.page.close(outcome_of(record));
   ledger_.close(record, model ? ledger_.metrics(model->name()) : ledger_.unknown());
 }
 
-awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
-    std::unique_ptr<Incoming> incoming, RequestRecord& record, RequestDeadline& deadline,
+awaitable<Result<std::unique_ptr<Pipeline::ParsedRequest>>> Pipeline::prepare(
+    std::unique_ptr<ClientRequest> incoming, RequestRecord& record, RequestDeadline& deadline,
     Cancellation& cancellation) {
   const auto timeout =
       request_timeout(incoming->headers, incoming->trusted, options_.request_timeout);
@@ -132,7 +132,7 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
   auto understood = co_await prompts_.cpu().run_sized(
       record.request_bytes, [&] { return understand(*incoming, *std::move(body), record); });
   if (!understood) co_return understood;
-  handoff::Job& job = (*understood)->job;
+  handoff::HandoffRequest& job = (*understood)->job;
   const PerPrompt per_prompt = (*understood)->branches.empty() ? PerPrompt::No : PerPrompt::Yes;
   auto tokens = co_await prompts_.tokens(job, per_prompt, record, cancellation);
   if (!tokens) co_return fail(std::move(tokens.error()));
@@ -141,13 +141,13 @@ awaitable<Result<std::unique_ptr<Pipeline::Understood>>> Pipeline::prepare(
   job.send_token_ids = tokens->send;
   // Branches get their own; a question is answered for the first.
   if (per_prompt == PerPrompt::No || job.hints->query_only)
-    know_prompt(job, *tokens, 0, caches_, record);
+    attach_prompt(job, *tokens, 0, cache_view_, record);
   (*understood)->tokens = *std::move(tokens);
   co_return understood;
 }
 
-Delivery Pipeline::delivery_for(Understood& understood) const {
-  handoff::Job& job = understood.job;
+Delivery Pipeline::delivery_for(ParsedRequest& understood) const {
+  handoff::HandoffRequest& job = understood.job;
   Delivery delivery{.api = job.api,
                     .include_usage = understood.include_usage,
                     .response_bytes = options_.response_bytes,
@@ -163,7 +163,7 @@ Delivery Pipeline::delivery_for(Understood& understood) const {
   return delivery;
 }
 
-awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> understood,
+awaitable<Result<void>> Pipeline::serve_fanout_or_query(std::unique_ptr<ParsedRequest> understood,
                                                   ResponseSink& sink, RequestRecord& record,
                                                   Cancellation& cancellation) {
   if (understood->job.hints->query_only) {
@@ -176,7 +176,7 @@ awaitable<Result<void>> Pipeline::serve_otherwise(std::unique_ptr<Understood> un
   Delivery delivery = delivery_for(*understood);
   co_return co_await serve_branches(
       {handoff_, tasks_, std::move(understood->job), std::move(understood->branches),
-       understood->choices, caches_, std::move(understood->tokens), options_.memory},
+       understood->choices, cache_view_, std::move(understood->tokens), options_.memory},
       std::move(delivery), sink, record, understood->metrics, cancellation);
 }
 
@@ -220,8 +220,8 @@ Result<void> Pipeline::check(engine::Api api, const wire::JsonObject& body,
   return {};
 }
 
-Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
-    Incoming& incoming, std::shared_ptr<const engine::ClientBody> body, RequestRecord& record) {
+Result<std::unique_ptr<Pipeline::ParsedRequest>> Pipeline::understand(
+    ClientRequest& incoming, std::shared_ptr<const engine::ClientBody> body, RequestRecord& record) {
   const wire::JsonObject& object = body->object();
   auto served = find_model(object, record);
   if (!served) return fail(std::move(served.error()));
@@ -243,20 +243,20 @@ Result<std::unique_ptr<Pipeline::Understood>> Pipeline::understand(
   }
   ModelMetrics& metrics = ledger_.metrics(model->name());
   const std::int64_t n = object.find_integer("n").value_or(1);
-  auto understood = std::make_unique<Understood>(Understood{
-      .job = {.model = model,
-              .api = incoming.api,
-              .body = body,
-              .by_alias = !served->adapter && object.find_string("model") != model->name(),
-              .headers = headers_for_worker(incoming.headers, options_.forward_authorization,
-                                            options_.stripped_headers),
-              .request_id = incoming.request_id,
-              .hints = shared(std::move(*hints)),
-              .counters = metrics.handoff,
-              .adapter = served->adapter,
-              .received = record.received,
-              .patience = *patience,
-              .client = std::move(incoming.client)},
+  auto understood = std::make_unique<ParsedRequest>(ParsedRequest{
+      .job = {{.model = model,
+               .api = incoming.api,
+               .body = body,
+               .request_id = incoming.request_id,
+               .hints = shared(std::move(*hints)),
+               .adapter = served->adapter,
+               .received = record.received,
+               .max_queue_wait = *patience,
+               .client = std::move(incoming.client)},
+              /*by_alias=*/!served->adapter && object.find_string("model") != model->name(),
+              headers_for_worker(incoming.headers, options_.forward_authorization,
+                                 options_.stripped_headers),
+              metrics.handoff},
       .include_usage = wants_usage(object),
       .branches = std::move(branches),
       .choices = static_cast<std::size_t>(n > 0 ? n : 1),

@@ -32,7 +32,7 @@
 namespace baton::pipeline {
 
 // A request as the front hands it in.
-struct Incoming {
+struct ClientRequest {
   engine::Api api;
   wire::Headers headers;
   std::string body;
@@ -61,11 +61,11 @@ struct Options {
 //   recorded exactly once.
 class Pipeline {
  public:
-  Pipeline(fleet::Fleet& fleet, kvcache::Caches& caches, PromptStep& prompts,
+  Pipeline(fleet::Fleet& fleet, kvcache::KvCacheView& caches, PromptStep& prompts,
            handoff::Handoff& handoff, net::TaskGroup& tasks, net::Deadlines& deadlines,
            RequestLedger& ledger, Options options)
       : fleet_(fleet),
-        caches_(caches),
+        cache_view_(caches),
         prompts_(prompts),
         handoff_(handoff),
         tasks_(tasks),
@@ -73,13 +73,13 @@ class Pipeline {
         ledger_(ledger),
         options_(options) {}
 
-  awaitable<void> serve(std::unique_ptr<Incoming> incoming, ResponseSink& response,
+  awaitable<void> serve(std::unique_ptr<ClientRequest> incoming, ResponseSink& response,
                         Cancellation& cancellation);
 
  private:
   // A request whose body was read: what is to be done, and how the answer is to be brought.
-  struct Understood {
-    handoff::Job job;
+  struct ParsedRequest {
+    handoff::HandoffRequest job;
     engine::IncludeUsage include_usage;
     std::vector<engine::Branch> branches;  // where it is fanned out
     std::size_t choices;                   // of each prompt
@@ -89,25 +89,25 @@ class Pipeline {
   };
 
   // A body that was read, and its prompts as token ids where somebody knows them.
-  awaitable<Result<std::unique_ptr<Understood>>> prepare(std::unique_ptr<Incoming> incoming,
+  awaitable<Result<std::unique_ptr<ParsedRequest>>> prepare(std::unique_ptr<ClientRequest> incoming,
                                                          RequestRecord& record,
                                                          RequestDeadline& deadline,
                                                          Cancellation& cancellation);
   // Goes through the body: not on the I/O thread where that is long.
-  Result<std::unique_ptr<Understood>> understand(Incoming& incoming,
+  Result<std::unique_ptr<ParsedRequest>> understand(ClientRequest& incoming,
                                                  std::shared_ptr<const engine::ClientBody> body,
                                                  RequestRecord& record);
   Result<fleet::Fleet::Served> find_model(const wire::JsonObject& body, RequestRecord& record);
   Result<void> check(engine::Api api, const wire::JsonObject& body, RequestRecord& record) const;
-  Delivery delivery_for(Understood& understood) const;
+  Delivery delivery_for(ParsedRequest& understood) const;
   // A question who would serve, or a request for several choices.
-  awaitable<Result<void>> serve_otherwise(std::unique_ptr<Understood> understood,
+  awaitable<Result<void>> serve_fanout_or_query(std::unique_ptr<ParsedRequest> understood,
                                           ResponseSink& sink, RequestRecord& record,
                                           Cancellation& cancellation);
   awaitable<void> deliver_error(Error& error, ResponseSink& sink, RequestRecord& record);
 
   fleet::Fleet& fleet_;
-  kvcache::Caches& caches_;
+  kvcache::KvCacheView& cache_view_;
   PromptStep& prompts_;
   handoff::Handoff& handoff_;
   net::TaskGroup& tasks_;

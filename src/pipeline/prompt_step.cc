@@ -107,7 +107,7 @@ std::vector<std::shared_ptr<const kvcache::PromptBlocks>> as_blocks(
   return blocks;
 }
 
-std::string salt_of(const handoff::Job& job) {
+std::string salt_of(const handoff::HandoffRequest& job) {
   const wire::JsonObject& body = job.body->object();
   if (body.has("cache_salt")) return body.find_string("cache_salt").value_or(std::string());
   // TensorRT-LLM takes a salt in chats only.
@@ -117,7 +117,7 @@ std::string salt_of(const handoff::Job& job) {
 }
 
 // What sets the request's blocks apart in a worker's cache.
-kvcache::PromptScope scope_of(const handoff::Job& job) {
+kvcache::PromptScope scope_of(const handoff::HandoffRequest& job) {
   kvcache::PromptScope scope{.salt = salt_of(job), .key = {}};
   const auto add = [&](std::string_view field, model::Engine heeded_by) {
     const auto value = job.body->object().find(field);
@@ -208,13 +208,13 @@ std::uint64_t estimated_tokens(const RequestRecord& record) {
                                   : record.request_bytes / kBytesPerToken + 1;
 }
 
-void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prompt,
-                 kvcache::Caches& caches, RequestRecord& record) {
+void attach_prompt(handoff::HandoffRequest& job, const PromptTokens& tokens, std::size_t prompt,
+                 kvcache::KvCacheView& caches, RequestRecord& record) {
   job.send_token_ids = tokens.send;
   if (prompt < tokens.json.size()) job.token_ids = tokens.json[prompt];
   if (prompt >= tokens.blocks.size()) return;
-  record.cache_watch = std::make_shared<CacheWatch>(caches, tokens.blocks[prompt]);
-  job.observer = record.cache_watch;
+  record.cache_hit_tracker = std::make_shared<CacheHitTracker>(caches, tokens.blocks[prompt]);
+  job.observer = record.cache_hit_tracker;
   job.prompt_tokens = tokens.blocks[prompt]->tokens;
 }
 
@@ -228,7 +228,7 @@ awaitable<Result<SharedBody>> PromptStep::read(std::string body, MemoryShare mem
       });
 }
 
-awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerPrompt per_prompt,
+awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                                    RequestRecord& record,
                                                    Cancellation& cancellation) {
   const auto model = tokenizers_.find(job.model->name());
@@ -261,14 +261,14 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::Job& job, PerP
 }
 
 // What an adapter has computed is of no use to the model itself or to another one.
-kvcache::HashPlan PromptStep::plan_for(const handoff::Job& job) const {
-  kvcache::HashPlan plan = caches_.plan(job.model->name());
+kvcache::HashPlan PromptStep::plan_for(const handoff::HandoffRequest& job) const {
+  kvcache::HashPlan plan = cache_view_.plan(job.model->name());
   if (job.adapter) plan.lora = job.adapter->name;
   return plan;
 }
 
 // An id that no worker knows may end the one that gets it.
-awaitable<Result<void>> PromptStep::check_given(const handoff::Job& job, const ModelTokens* model) {
+awaitable<Result<void>> PromptStep::check_given(const handoff::HandoffRequest& job, const ModelTokens* model) {
   const std::size_t bytes = given_ids_bytes(job.api, job.body->object());
   if (bytes == 0) co_return Result<void>{};
   const auto vocabulary = smallest_vocabulary(*job.model, model);
@@ -278,7 +278,7 @@ awaitable<Result<void>> PromptStep::check_given(const handoff::Job& job, const M
 }
 
 // Prompts that come as token ids need nobody to tokenize them.
-awaitable<std::optional<PromptTokens>> PromptStep::take_given(const handoff::Job& job,
+awaitable<std::optional<PromptTokens>> PromptStep::take_given(const handoff::HandoffRequest& job,
                                                               PerPrompt per_prompt,
                                                               RequestRecord& record) {
   if (job.api != engine::Api::Completions) co_return std::nullopt;
@@ -313,7 +313,7 @@ awaitable<std::invoke_result_t<Work&>> PromptStep::run(std::size_t bytes, Work w
 }
 
 awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const ModelTokens> model,
-                                                     const handoff::Job& job, PerPrompt per_prompt,
+                                                     const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                                      RequestRecord& record,
                                                      Cancellation& cancellation) {
   std::stop_source stop;
@@ -356,7 +356,7 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
 }
 
 awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens> model,
-                                               const handoff::Job& job, PerPrompt per_prompt,
+                                               const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                                RequestRecord& record, Cancellation& cancellation) {
   const Task task{.model = model,
                   .api = job.api,

@@ -6,9 +6,9 @@
 #include "core/memory_budget.h"
 #include "core/result.h"
 #include "engine/shared/client_body.h"
-#include "handoff/job.h"
+#include "handoff/request.h"
 #include "net/cpu_pool.h"
-#include "kvcache/view/caches.h"
+#include "kvcache/view/kv_cache_view.h"
 #include "kvcache/view/prompt_blocks.h"
 #include "pipeline/engine_tokens.h"
 #include "pipeline/request_record.h"
@@ -46,17 +46,17 @@ enum class PerPrompt { No, Yes };
 std::uint64_t estimated_tokens(const RequestRecord& record);
 
 // Puts into a job, and into its record, what is known of its prompt: that one of `tokens`.
-void know_prompt(handoff::Job& job, const PromptTokens& tokens, std::size_t prompt,
-                 kvcache::Caches& caches, RequestRecord& record);
+void attach_prompt(handoff::HandoffRequest& job, const PromptTokens& tokens, std::size_t prompt,
+                 kvcache::KvCacheView& caches, RequestRecord& record);
 
 // Role. The step between reading a request and choosing its workers: the body is checked, its chat
 //   template rendered and its text tokenized, off the I/O thread where that takes long.
 // Confinement. One I/O thread.
 class PromptStep {
  public:
-  PromptStep(const Tokenizers& tokenizers, const kvcache::Caches& caches, net::CpuPool& cpu,
+  PromptStep(const Tokenizers& tokenizers, const kvcache::KvCacheView& caches, net::CpuPool& cpu,
              EngineTokens engines)
-      : tokenizers_(tokenizers), caches_(caches), cpu_(cpu), engines_(engines) {}
+      : tokenizers_(tokenizers), cache_view_(caches), cpu_(cpu), engines_(engines) {}
 
   // `memory` has the body; MemoryExhausted where there is not enough to read it.
   awaitable<Result<std::shared_ptr<const engine::ClientBody>>> read(std::string body,
@@ -68,25 +68,25 @@ class PromptStep {
   // How it came about is noted in `record`. Fails where the prompt cannot be made, which is the
   // client's fault, or where nobody waits for it any more. An engine that was asked in vain is no
   // failure: its request goes on without.
-  awaitable<Result<PromptTokens>> tokens(const handoff::Job& job, PerPrompt per_prompt,
+  awaitable<Result<PromptTokens>> tokens(const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                          RequestRecord& record, Cancellation& cancellation);
 
  private:
-  kvcache::HashPlan plan_for(const handoff::Job& job) const;
+  kvcache::HashPlan plan_for(const handoff::HandoffRequest& job) const;
   template <class Work>
   awaitable<std::invoke_result_t<Work&>> run(std::size_t bytes, Work work);
   awaitable<Result<PromptTokens>> tokenize(std::shared_ptr<const ModelTokens> model,
-                                           const handoff::Job& job, PerPrompt per_prompt,
+                                           const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                            RequestRecord& record, Cancellation& cancellation);
-  awaitable<Result<void>> check_given(const handoff::Job& job, const ModelTokens* model);
-  awaitable<std::optional<PromptTokens>> take_given(const handoff::Job& job, PerPrompt per_prompt,
+  awaitable<Result<void>> check_given(const handoff::HandoffRequest& job, const ModelTokens* model);
+  awaitable<std::optional<PromptTokens>> take_given(const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                                     RequestRecord& record);
   awaitable<PromptTokens> ask_engine(std::shared_ptr<const ModelTokens> model,
-                                     const handoff::Job& job, PerPrompt per_prompt,
+                                     const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                      RequestRecord& record, Cancellation& cancellation);
 
   const Tokenizers& tokenizers_;
-  const kvcache::Caches& caches_;
+  const kvcache::KvCacheView& cache_view_;
   net::CpuPool& cpu_;
   EngineTokens engines_;
 };

@@ -5,7 +5,7 @@
 #include "engine/shared/engine_error.h"
 #include "engine/shared/usage_merge.h"
 #include "pipeline/forwarding.h"
-#include "pipeline/stream_judge.h"
+#include "pipeline/stream_validator.h"
 #include "wire/http_status.h"
 #include "wire/json_object.h"
 #include "wire/sse_reader.h"
@@ -38,13 +38,13 @@ Result<void> judge_whole(std::string_view text) {
 }
 
 void add_trail(wire::Headers& headers, const RequestRecord& record, bool tell_workers) {
-  if (record.trail.bypassed) headers.add("X-Bypass-Remote-Prefill", "true");
+  if (record.trace.bypassed) headers.add("X-Bypass-Remote-Prefill", "true");
   if (!tell_workers) return;
   headers.add("X-Baton-Request-Id", record.id);
-  if (!record.trail.prefill.worker.empty())
-    headers.add("X-Baton-Prefill-Worker", record.trail.prefill.worker);
-  if (!record.trail.decode.worker.empty())
-    headers.add("X-Baton-Decode-Worker", record.trail.decode.worker);
+  if (!record.trace.prefill.worker.empty())
+    headers.add("X-Baton-Prefill-Worker", record.trace.prefill.worker);
+  if (!record.trace.decode.worker.empty())
+    headers.add("X-Baton-Decode-Worker", record.trace.decode.worker);
 }
 
 wire::Headers own_headers(bool stream) {
@@ -59,7 +59,7 @@ wire::Headers own_headers(bool stream) {
 // Confinement. One I/O thread.
 class StreamRelay {
  public:
-  StreamRelay(handoff::Answer& answer, Delivery delivery, ResponseSink& sink, RequestRecord& record,
+  StreamRelay(handoff::UpstreamResponse& answer, Delivery delivery, ResponseSink& sink, RequestRecord& record,
               ModelMetrics& metrics)
       : answer_(answer),
         delivery_(std::move(delivery)),
@@ -72,8 +72,8 @@ class StreamRelay {
 
   // Keeps itself until its end.
   static awaitable<Result<void>> run(std::unique_ptr<StreamRelay> self) {
-    handoff::Answer& answer = self->answer_;
-    StreamJudge& judge = self->judge_;
+    handoff::UpstreamResponse& answer = self->answer_;
+    StreamValidator& judge = self->judge_;
     while (!answer.whole() && !judge.done()) {
       std::optional<Error> failure;
       const auto piece = co_await answer.stream().read();
@@ -191,11 +191,11 @@ class StreamRelay {
     co_return Result<void>{};
   }
 
-  handoff::Answer& answer_;
+  handoff::UpstreamResponse& answer_;
   Delivery delivery_;
   ResponseSink& sink_;
   RequestRecord& record_;
-  StreamJudge judge_;
+  StreamValidator judge_;
   wire::SseReader reader_;
 };
 
@@ -213,7 +213,7 @@ std::optional<engine::Usage> usage_in(std::string_view text) {
   return object ? engine::usage_of(*object) : std::nullopt;
 }
 
-awaitable<Result<void>> relay_whole(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
+awaitable<Result<void>> relay_whole(handoff::UpstreamResponse& answer, Delivery delivery, ResponseSink& sink,
                                     RequestRecord& record, ModelMetrics& metrics) {
   std::string text;
   wire::Headers headers;
@@ -257,7 +257,7 @@ awaitable<Result<void>> relay_whole(handoff::Answer& answer, Delivery delivery, 
 }  // namespace
 
 // Not a coroutine: while a stream runs, every nested one costs memory.
-awaitable<Result<void>> relay(handoff::Answer& answer, Delivery delivery, ResponseSink& sink,
+awaitable<Result<void>> relay(handoff::UpstreamResponse& answer, Delivery delivery, ResponseSink& sink,
                               RequestRecord& record, ModelMetrics& metrics) {
   if (record.stream) {
     return StreamRelay::run(

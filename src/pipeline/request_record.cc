@@ -19,17 +19,17 @@ double milliseconds(RequestRecord::Clock::duration duration) {
 // Only of a stream can be told when its tokens came. Who was refused has been counted, and a client
 // that left or asked for nonsense says nothing of the fleet.
 void tell_slo(const RequestRecord& record) {
-  if (!record.trail.slo || !record.stream) return;
+  if (!record.trace.admission.slo || !record.stream) return;
   const auto now = RequestRecord::Clock::now();
   if (record.error) {
-    if (record.error->info().fault == Fault::Engine) record.trail.slo->failed(now);
+    if (record.error->info().fault == Fault::Engine) record.trace.admission.slo->failed(now);
     return;
   }
   if (!record.first_token) return;
   std::optional<double> itl;
   if (const auto decode = record.decode_duration())
     itl = seconds(*decode) / static_cast<double>(record.events - 1);
-  record.trail.slo->served(seconds(*record.first_token - record.received), itl, now);
+  record.trace.admission.slo->served(seconds(*record.first_token - record.received), itl, now);
 }
 
 constexpr std::string_view kRequestsHelp =
@@ -113,7 +113,7 @@ void RequestRecord::on_token(ModelMetrics& metrics) {
   const Clock::time_point now = Clock::now();
   if (!first_token) {
     first_token = now;
-    if (cache_watch) cache_watch->answered();
+    if (cache_hit_tracker) cache_hit_tracker->answered();
     metrics.time_to_first_token.observe(seconds(now - received));
   } else {
     metrics.inter_token.observe(seconds(now - last_token));
@@ -124,20 +124,20 @@ void RequestRecord::on_token(ModelMetrics& metrics) {
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::decode_wait() const {
   // After a migration, the trail is that of the worker that went on.
-  if (!first_token || !trail.decode.sent || *first_token < *trail.decode.sent) return std::nullopt;
-  return *first_token - *trail.decode.sent;
+  if (!first_token || !trace.decode.sent || *first_token < *trace.decode.sent) return std::nullopt;
+  return *first_token - *trace.decode.sent;
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::prefill_duration() const {
-  if (!trail.prefill.sent || !trail.prefill.done) return std::nullopt;
-  return *trail.prefill.done - *trail.prefill.sent;
+  if (!trace.prefill.sent || !trace.prefill.done) return std::nullopt;
+  return *trace.prefill.done - *trace.prefill.sent;
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::kv_transfer() const {
   // Of a whole answer nobody knows when its first token came.
-  if (!stream || !first_token || !trail.prefill.done || !trail.decode.sent) return std::nullopt;
-  if (trail.migrations > 0) return std::nullopt;  // the legs are those of the last worker
-  return std::max(Clock::duration::zero(), *first_token - *trail.prefill.done);
+  if (!stream || !first_token || !trace.prefill.done || !trace.decode.sent) return std::nullopt;
+  if (trace.migrations > 0) return std::nullopt;  // the legs are those of the last worker
+  return std::max(Clock::duration::zero(), *first_token - *trace.prefill.done);
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::decode_duration() const {
@@ -145,12 +145,12 @@ std::optional<RequestRecord::Clock::duration> RequestRecord::decode_duration() c
   return last_token - *first_token;
 }
 
-handoff::Outcome outcome_of(const RequestRecord& record) {
-  handoff::Outcome outcome{
+scheduling::Outcome outcome_of(const RequestRecord& record) {
+  scheduling::Outcome outcome{
       .status = record.status,
       .error = record.error ? std::string(record.error->info().label) : std::string(),
-      .retries = record.trail.retries,
-      .migrations = record.trail.migrations,
+      .retries = record.trace.retries,
+      .migrations = record.trace.migrations,
       .prompt_tokens = {},
       .cached_tokens = {},
       .time_to_first_token = {}};
@@ -202,9 +202,9 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   if (decode_wait) metrics.decode_wait_time.observe(seconds(*decode_wait));
   if (decode) metrics.decode_time.observe(seconds(*decode));
   tell_slo(record);
-  if (record.trail.pool && record.trail.decode.sent && record.first_token) {
+  if (record.trace.admission.pool && record.trace.decode.sent && record.first_token) {
     const auto now = RequestRecord::Clock::now();
-    record.trail.pool->work().decoded(seconds(now - *record.trail.decode.sent), now);
+    record.trace.admission.pool->work().decoded(seconds(now - *record.trace.decode.sent), now);
   }
   if (record.usage) {
     metrics.prompt_tokens.add(
@@ -225,7 +225,7 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   const auto count = [](std::optional<std::int64_t> known) {
     return known ? Value(*known) : Value();
   };
-  const auto rank = [](const handoff::LegTrail& leg) {
+  const auto rank = [](const handoff::LegTrace& leg) {
     return leg.rank ? Value(static_cast<std::int64_t>(*leg.rank)) : Value();
   };
   const auto some = [](std::size_t number) {
@@ -244,15 +244,15 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
        {"stream", record.stream},
        {"outcome", record.error ? record.error->info().label : std::string_view("ok")},
        {"status", static_cast<std::int64_t>(record.status)},
-       {"prefill_worker", text(record.trail.prefill.worker)},
-       {"prefill_rank", rank(record.trail.prefill)},
-       {"decode_worker", text(record.trail.decode.worker)},
-       {"decode_rank", rank(record.trail.decode)},
-       {"retries", some(record.trail.retries)},
-       {"migrations", some(record.trail.migrations)},
-       {"queue_class", text(record.trail.waited.policy_class)},
-       {"queue_ms", waited(record.trail.waited.queued)},
-       {"follow_ms", waited(record.trail.waited.followed)},
+       {"prefill_worker", text(record.trace.prefill.worker)},
+       {"prefill_rank", rank(record.trace.prefill)},
+       {"decode_worker", text(record.trace.decode.worker)},
+       {"decode_rank", rank(record.trace.decode)},
+       {"retries", some(record.trace.retries)},
+       {"migrations", some(record.trace.migrations)},
+       {"queue_class", text(record.trace.admission.waited.policy_class)},
+       {"queue_ms", waited(record.trace.admission.waited.queued)},
+       {"follow_ms", waited(record.trace.admission.waited.followed)},
        {"total_ms", milliseconds(total)},
        {"ttft_ms", ms(ttft)},
        {"tokens", to_string(record.tokens)},
@@ -265,7 +265,7 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
        {"decode_ms", ms(decode)},
        {"prompt_tokens", count(usage ? std::optional(usage->prompt_tokens) : std::nullopt)},
        {"predicted_cached_tokens",
-        count(record.cache_watch ? record.cache_watch->predicted() : std::nullopt)},
+        count(record.cache_hit_tracker ? record.cache_hit_tracker->predicted() : std::nullopt)},
        {"cached_tokens", count(usage ? usage->cached_tokens : std::nullopt)},
        {"completion_tokens", count(usage ? std::optional(usage->completion_tokens) : std::nullopt)},
        {"events", static_cast<std::int64_t>(record.events)},

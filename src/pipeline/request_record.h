@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "engine/shared/completion_json.h"
-#include "handoff/job.h"
-#include "pipeline/cache_watch.h"
+#include "handoff/request.h"
+#include "pipeline/cache_hit_tracker.h"
 #include "pipeline/limit_refusals.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -66,7 +66,7 @@ struct RequestRecord {
   std::string model;  // as the client named it; empty where the body could not be read
   bool stream = false;
   Clock::time_point received;
-  handoff::Trail trail;
+  handoff::RequestTrace trace;
   std::optional<Error> error;
   int status = 0;
   std::optional<Clock::time_point> first_token;
@@ -80,7 +80,7 @@ struct RequestRecord {
       tokens_reason;  // why nobody has made exact ones; empty: somebody has, or none were wanted
   std::size_t prompt_length = 0;  // in tokens, where they are known before the engine says
   std::optional<Clock::duration> tokenize_time;
-  std::shared_ptr<CacheWatch> cache_watch;  // null where nobody knows the prompt's blocks
+  std::shared_ptr<CacheHitTracker> cache_hit_tracker;  // null where nobody knows the prompt's blocks
 
   // From sending the decode leg to its first token, the transfer of the KV cache included.
   std::optional<Clock::duration> decode_wait() const;
@@ -95,7 +95,7 @@ struct RequestRecord {
 };
 
 // What is said of a request where it is asked why it went where it did.
-handoff::Outcome outcome_of(const RequestRecord& record);
+scheduling::Outcome outcome_of(const RequestRecord& record);
 
 // Role. Tells what became of requests: metrics always, a log line where they are wanted.
 // Confinement. Any thread.

@@ -4,8 +4,6 @@
 
 #include "engine/shared/choice_merge.h"
 #include "engine/shared/client_body.h"
-#include "handoff/entrance.h"
-#include "handoff/selection.h"
 #include "pipeline/choice_json.h"
 #include "wire/http_status.h"
 #include "wire/json_object.h"
@@ -22,8 +20,8 @@ namespace {
 
 using wire::kOk;
 
-std::string waits_json(const handoff::Waits& waits) {
-  using For = handoff::Waits::For;
+std::string waits_json(const scheduling::Waits& waits) {
+  using For = scheduling::Waits::For;
   if (waits.what == For::Worker) {
     return fmt::format(R"({{"kind":"worker","worker":{},"dp_rank":{},"ahead":{}}})",
                        wire::json_quote(waits.worker->name()),
@@ -33,28 +31,27 @@ std::string waits_json(const handoff::Waits& waits) {
                      waits.what == For::Request ? "request" : "workers", waits.ahead);
 }
 
-std::string json_or_null(const std::optional<fleet::Choice>& choice) {
+std::string json_or_null(const std::optional<scheduling::Choice>& choice) {
   return choice ? choice_json(*choice) : "null";
 }
 
 }  // namespace
 
-Result<std::string> describe_route(const handoff::Job& job, const fleet::Random& random) {
-  handoff::Selection selection(job, random);
-  const auto preview = selection.preview();
+Result<std::string> describe_route(const handoff::HandoffRequest& job, const Random& random) {
+  const auto preview = scheduling::Scheduler::preview(job, random);
   if (!preview) return fail(preview.error());
-  // Who is to compute a prompt in passing does not queue for it.
-  const auto waits = preview->bypasses ? std::nullopt : handoff::Entrance::foresee(job, selection);
+  const scheduling::WorkerSelector::Preview& workers = preview->workers;
+  const auto& waits = preview->waits;
   return fmt::format(
       R"({{"object":"route","model":{},"prompt_tokens":{},"handoff":{},"bypass":{},"waits":{},"waits_for":{},"prefill":{},"decode":{}}})",
       wire::json_quote(job.model->name()), job.prompt_tokens,
-      preview->mode ? wire::json_quote(model::to_string(*preview->mode)) : "null",
-      preview->bypass ? wire::json_quote(handoff::to_string(*preview->bypass)) : "null",
-      waits.has_value(), waits ? waits_json(*waits) : "null", json_or_null(preview->prefill),
-      json_or_null(preview->decode));
+      workers.mode ? wire::json_quote(model::to_string(*workers.mode)) : "null",
+      workers.bypass ? wire::json_quote(scheduling::to_string(*workers.bypass)) : "null",
+      waits.has_value(), waits ? waits_json(*waits) : "null", json_or_null(workers.prefill),
+      json_or_null(workers.decode));
 }
 
-awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Random& random,
+awaitable<Result<void>> answer_query(const handoff::HandoffRequest& job, const Random& random,
                                      ResponseSink& sink, RequestRecord& record) {
   const auto route = describe_route(job, random);
   if (!route) co_return fail(route.error());
@@ -89,20 +86,21 @@ awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::
     if (!several) co_return fail(std::move(several.error()));
     branches = *std::move(several);
   }
-  handoff::Job job{.model = model,
-                   .api = api,
-                   .body = *parsed,
-                   .by_alias = false,
-                   .headers = {},
-                   .request_id = {},
-                   .hints = std::make_shared<const scheduling::Hints>(std::move(*hints)),
-                   .counters = ledger_.metrics(model->name()).handoff,
-                   .adapter = served.adapter};
+  handoff::HandoffRequest job{
+      {.model = model,
+       .api = api,
+       .body = *parsed,
+       .request_id = {},
+       .hints = std::make_shared<const scheduling::Hints>(std::move(*hints)),
+       .adapter = served.adapter},
+      /*by_alias=*/false,
+      {},
+      ledger_.metrics(model->name()).handoff};
   const PerPrompt per_prompt = branches.empty() ? PerPrompt::No : PerPrompt::Yes;
   auto tokens = co_await prompts_.tokens(job, per_prompt, record, cancellation);
   if (!tokens) co_return fail(std::move(tokens.error()));
   job.prompt_tokens = estimated_tokens(record);
-  know_prompt(job, *tokens, 0, caches_, record);
+  attach_prompt(job, *tokens, 0, cache_view_, record);
   if (!branches.empty()) {  // each would be served by itself; this is the first
     job.choice = branches.front().choice;
     job.prompt = branches.front().prompt;

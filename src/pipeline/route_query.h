@@ -5,8 +5,8 @@
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "fleet/fleet.h"
-#include "handoff/job.h"
-#include "kvcache/view/caches.h"
+#include "handoff/request.h"
+#include "kvcache/view/kv_cache_view.h"
 #include "pipeline/prompt_step.h"
 #include "pipeline/request_record.h"
 #include "pipeline/response_sink.h"
@@ -20,10 +20,10 @@ namespace baton::pipeline {
 
 // Who would serve a request, with every candidate and its score, as JSON. Nothing is booked, nobody's
 // turn is used up, and nobody is told that the prompt is on its way.
-Result<std::string> describe_route(const handoff::Job& job, const fleet::Random& random);
+Result<std::string> describe_route(const handoff::HandoffRequest& job, const Random& random);
 
 // The same as the answer to a client that asked for it instead of for a completion.
-awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Random& random,
+awaitable<Result<void>> answer_query(const handoff::HandoffRequest& job, const Random& random,
                                      ResponseSink& sink, RequestRecord& record);
 
 // Role. Answers who would serve a request that nobody sends: it is understood and tokenized as if it
@@ -31,10 +31,10 @@ awaitable<Result<void>> answer_query(const handoff::Job& job, const fleet::Rando
 // Confinement. One I/O thread.
 class RouteQuery {
  public:
-  RouteQuery(fleet::Fleet& fleet, kvcache::Caches& caches, PromptStep& prompts,
-             RequestLedger& ledger, fleet::Random random)
+  RouteQuery(fleet::Fleet& fleet, kvcache::KvCacheView& caches, PromptStep& prompts,
+             RequestLedger& ledger, Random random)
       : fleet_(fleet),
-        caches_(caches),
+        cache_view_(caches),
         prompts_(prompts),
         ledger_(ledger),
         random_(std::move(random)) {}
@@ -45,10 +45,10 @@ class RouteQuery {
 
  private:
   fleet::Fleet& fleet_;
-  kvcache::Caches& caches_;
+  kvcache::KvCacheView& cache_view_;
   PromptStep& prompts_;
   RequestLedger& ledger_;
-  fleet::Random random_;
+  Random random_;
 };
 
 }  // namespace baton::pipeline

@@ -14,6 +14,8 @@
 
 namespace baton::engine {
 
+using boost::asio::awaitable;
+
 enum class CanaryOutcome {
   Served,      // a token came back
   PushedBack,  // 429 or 503: it is there, and has no room now

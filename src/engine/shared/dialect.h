@@ -90,7 +90,7 @@ struct PrefillOutcome {
 
 // Whether the decode leg serves a client, or only takes the KV blocks off the prefill worker's
 // hands.
-enum class DecodePurpose { http_client::Answer, Release };
+enum class DecodePurpose { Answer, Release };
 
 // How a decode leg ended that brought no answer.
 struct DecodeEnd {

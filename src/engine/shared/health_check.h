@@ -13,6 +13,8 @@
 
 namespace baton::engine {
 
+using boost::asio::awaitable;
+
 enum class Health {
   Answers,      // somebody is there who does not say "not yet"
   NotYet,       // 5xx: it starts, drains, or its engine is dead

@@ -12,6 +12,8 @@
 
 namespace baton::engine {
 
+using boost::asio::awaitable;
+
 // What one leg is called at an SGLang server: its `rid`. SGLang aborts every request whose rid
 // begins with the one that is aborted, also when a connection closes, and refuses one that it has
 // already. So names are drawn at random and of one length: none begins another.

@@ -91,7 +91,7 @@ void PeerDirectory::forget(model::WorkerId id) {
   pool_.forget({id.value | kBootstrapServer});
 }
 
-void PeerDirectory::doubt(model::WorkerId id, std::uint32_t rank, const PrefillPeer& told) {
+void PeerDirectory::invalidate_if_stale(model::WorkerId id, std::uint32_t rank, const PrefillPeer& told) {
   const auto known = known_.find(id.value);
   if (known == known_.end() || !newer(known->second, rank, told)) forget(id);
 }

@@ -18,6 +18,8 @@
 
 namespace baton::engine {
 
+using boost::asio::awaitable;
+
 // NIXL push: what `kv_transfer_params` of a prefill answer tell about the rank that wrote them.
 std::optional<model::NixlPeer> nixl_peer_in(std::string_view kv_transfer_params);
 
@@ -42,7 +44,7 @@ class PeerDirectory {
   void forget(model::WorkerId id);
   // A hand-off failed of which the decode worker was told `told`, which may no longer be true: the
   // worker is asked again, unless it has said something else since.
-  void doubt(model::WorkerId id, std::uint32_t rank, const PrefillPeer& told);
+  void invalidate_if_stale(model::WorkerId id, std::uint32_t rank, const PrefillPeer& told);
 
  private:
   struct Known {

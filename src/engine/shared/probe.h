@@ -16,6 +16,8 @@
 
 namespace baton::engine {
 
+using boost::asio::awaitable;
+
 // Asks one worker what it is. First its model cards, which it must have; they tell which engine it
 // is, and that one's own documents follow (where they do not tell, those of the configured
 // engine): vLLM /version and /metrics, SGLang /server_info, TensorRT-LLM /version and /server_info.

@@ -23,6 +23,8 @@
 
 namespace baton::engine {
 
+using boost::asio::awaitable;
+
 // Where no tokenizer is at hand, the engine that will serve a request can be asked for its tokens.
 
 // How. Render takes the request itself; Tokenize takes its prompt, and on SGLang the request.

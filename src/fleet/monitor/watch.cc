@@ -94,7 +94,7 @@ const engine::Facts* Watch::facts(model::WorkerId id) const {
 }
 
 void Watch::observe(const std::shared_ptr<Worker>& worker, const std::string& model) {
-  Patient& patient = patients_[worker->id().value];
+  MonitoredWorker& patient = patients_[worker->id().value];
   // Something else is said of it now: it is asked again whether that is true.
   patient.worker = worker;
   patient.model = model;
@@ -107,7 +107,7 @@ void Watch::observe(const std::shared_ptr<Worker>& worker, const std::string& mo
 }
 
 // It is not well, or nothing is known of it yet: there is no limit to how often such are asked.
-bool Watch::must_be_asked(const Patient& patient) const {
+bool Watch::must_be_asked(const MonitoredWorker& patient) const {
   return patient.worker->condition() != Condition::Up ||
          (!patient.probed && options_.probe.enabled);
 }
@@ -134,7 +134,7 @@ void Watch::make_rounds() {
   std::ranges::rotate(waiting, std::ranges::upper_bound(waiting, turn_));
   for (const std::uint64_t id : waiting) {
     if (under_way_ >= kMostUnderWay) return;
-    Patient& patient = patients_.at(id);
+    MonitoredWorker& patient = patients_.at(id);
     const bool well = !must_be_asked(patient);
     if (well && allowance_ < 1) continue;
     if (well) allowance_ -= 1;
@@ -143,7 +143,7 @@ void Watch::make_rounds() {
   }
 }
 
-Watch::Need Watch::need_of(const Patient& patient, Time now) const {
+Watch::Need Watch::need_of(const MonitoredWorker& patient, Time now) const {
   if (patient.asking || now < patient.due) return Need::Nothing;
   const Worker& worker = *patient.worker;
   // Requests may have found out first that somebody is there again; it is another one.
@@ -185,7 +185,7 @@ Watch::Need Watch::need_of(const Patient& patient, Time now) const {
   return silent ? Need::Look : Need::Nothing;
 }
 
-void Watch::ask(Patient& patient, Need need) {
+void Watch::ask(MonitoredWorker& patient, Need need) {
   patient.asking = true;
   ++under_way_;
   tasks_.spawn(attend(patient.worker->id().value, need));
@@ -195,7 +195,7 @@ awaitable<void> Watch::attend(std::uint64_t id, Need need) {
   // Whatever happens on the way.
   const auto done = [this, id](void*) {
     --under_way_;
-    note({id}, [](Patient& patient) { patient.asking = false; });
+    note({id}, [](MonitoredWorker& patient) { patient.asking = false; });
     if (!patients_.contains(id)) pool_.forget({id});
   };
   const std::unique_ptr<void, decltype(done)> at_the_end(this, done);
@@ -211,10 +211,10 @@ awaitable<void> Watch::attend(std::uint64_t id, Need need) {
   }
 }
 
-awaitable<void> Watch::look(Patient patient, Need need) {
+awaitable<void> Watch::look(MonitoredWorker patient, Need need) {
   Worker& worker = *patient.worker;
   const auto wait = [this, &worker](milliseconds pause) {
-    note(worker.id(), [&](Patient& known) { known.due = Clock::now() + pause; });
+    note(worker.id(), [&](MonitoredWorker& known) { known.due = Clock::now() + pause; });
   };
   const http_client::Target target{worker.id(), worker.spec().endpoint};
   const milliseconds patience =
@@ -227,7 +227,7 @@ awaitable<void> Watch::look(Patient patient, Need need) {
     co_return;
   }
   const bool silent = verdict.health == engine::Health::Unreachable;
-  note(worker.id(), [silent](Patient& known) {
+  note(worker.id(), [silent](MonitoredWorker& known) {
     known.asked = Clock::now();
     known.silences = silent ? std::min(known.silences + 1, 4U) : 0;
   });
@@ -248,7 +248,7 @@ awaitable<void> Watch::look(Patient patient, Need need) {
   if (!stopped_) worker.answered();
 }
 
-awaitable<bool> Watch::admit(Patient& patient) {
+awaitable<bool> Watch::admit(MonitoredWorker& patient) {
   Worker& worker = *patient.worker;
   const http_client::ExchangeTimeouts patience{.first_byte = options_.health.timeout,
                                           .idle = options_.health.timeout};
@@ -276,7 +276,7 @@ awaitable<bool> Watch::admit(Patient& patient) {
     worker.has_max_model_len(static_cast<std::uint64_t>(*card->max_model_len));
   }
   const auto denied = engine::contradictions(patient.model, worker.spec(), *facts);
-  note(worker.id(), [&](Patient& known) {
+  note(worker.id(), [&](MonitoredWorker& known) {
     known.facts = *facts;
     known.cards = Clock::now();
   });
@@ -297,34 +297,34 @@ awaitable<bool> Watch::admit(Patient& patient) {
       co_return false;
     }
   }
-  note(worker.id(), [&](Patient& known) { known.probed = known.worker == patient.worker; });
+  note(worker.id(), [&](MonitoredWorker& known) { known.probed = known.worker == patient.worker; });
   co_return true;
 }
 
 // Whether it is well is for others to find out.
-awaitable<void> Watch::ask_models(Patient patient) {
+awaitable<void> Watch::ask_models(MonitoredWorker patient) {
   const Worker& worker = *patient.worker;
   const http_client::ExchangeTimeouts patience{.first_byte = options_.health.timeout,
                                           .idle = options_.health.timeout};
   auto said =
       co_await engine::probe_models(pool_, {worker.id(), worker.spec().endpoint}, patience, {});
   if (outdated(patient)) co_return;
-  note(worker.id(), [](Patient& known) { known.cards = Clock::now(); });
+  note(worker.id(), [](MonitoredWorker& known) { known.cards = Clock::now(); });
   if (!said || said->models.empty()) co_return;
   fleet_.loaded(worker.id(), engine::adapter_names(*said, patient.model));
-  note(worker.id(), [&](Patient& known) { known.facts.models = std::move(said->models); });
+  note(worker.id(), [&](MonitoredWorker& known) { known.facts.models = std::move(said->models); });
 }
 
-awaitable<void> Watch::send_canary(Patient patient) {
+awaitable<void> Watch::send_canary(MonitoredWorker patient) {
   Worker& worker = *patient.worker;
   const milliseconds timeout = options_.canary.timeout;
-  note(worker.id(), [](Patient& known) { known.canary = Clock::now(); });
+  note(worker.id(), [](MonitoredWorker& known) { known.canary = Clock::now(); });
   const auto outcome =
       co_await engine::send_canary(pool_, {worker.id(), worker.spec().endpoint}, patient.model,
                                    worker.spec(), {.first_byte = timeout, .idle = timeout});
   if (stopped_) co_return;
   if (outcome) {
-    note(worker.id(), [](Patient& known) {
+    note(worker.id(), [](MonitoredWorker& known) {
       known.canaries = 0;
       known.asked = Clock::now();
     });
@@ -338,14 +338,14 @@ awaitable<void> Watch::send_canary(Patient patient) {
     co_return;
   }
   const std::size_t failed = patient.canaries + 1;
-  note(worker.id(), [failed](Patient& known) { known.canaries = failed; });
+  note(worker.id(), [failed](MonitoredWorker& known) { known.canaries = failed; });
   if (failed < options_.canary.failures && worker.condition() == Condition::Up) co_return;
-  note(worker.id(), [](Patient& known) { known.canaries = 0; });
+  note(worker.id(), [](MonitoredWorker& known) { known.canaries = 0; });
   worker.eject(fmt::format("{} canaries failed: {}", failed, outcome.error().message()));
 }
 
 // Something else is said of the worker now, or it has gone: what was found out meanwhile is void.
-bool Watch::outdated(const Patient& patient) const {
+bool Watch::outdated(const MonitoredWorker& patient) const {
   const auto found = patients_.find(patient.worker->id().value);
   return stopped_ || found == patients_.end() || found->second.worker != patient.worker;
 }

@@ -51,7 +51,7 @@ class Watch {
 
  private:
   // A worker under observation.
-  struct Patient {
+  struct MonitoredWorker {
     std::shared_ptr<Worker> worker;
     std::string model;
     Time due;           // not asked again before
@@ -70,18 +70,18 @@ class Watch {
   void observe(const std::shared_ptr<Worker>& worker, const std::string& model);
   boost::asio::awaitable<void> watch();
   void make_rounds();
-  bool must_be_asked(const Patient& patient) const;
-  Need need_of(const Patient& patient, Time now) const;
-  void ask(Patient& patient, Need need);
+  bool must_be_asked(const MonitoredWorker& patient) const;
+  Need need_of(const MonitoredWorker& patient, Time now) const;
+  void ask(MonitoredWorker& patient, Need need);
   boost::asio::awaitable<void> attend(std::uint64_t id, Need need);
   // Whether it is there; and, where it has not said so yet, what it is.
-  boost::asio::awaitable<void> look(Patient patient, Need need);
-  boost::asio::awaitable<bool> admit(Patient& patient);
+  boost::asio::awaitable<void> look(MonitoredWorker patient, Need need);
+  boost::asio::awaitable<bool> admit(MonitoredWorker& patient);
   // Which adapters it has loaded meanwhile.
-  boost::asio::awaitable<void> ask_models(Patient patient);
-  boost::asio::awaitable<void> send_canary(Patient patient);
+  boost::asio::awaitable<void> ask_models(MonitoredWorker patient);
+  boost::asio::awaitable<void> send_canary(MonitoredWorker patient);
   // Writes down what was learnt, unless the worker has gone meanwhile.
-  bool outdated(const Patient& patient) const;
+  bool outdated(const MonitoredWorker& patient) const;
   template <class Write>
   void note(model::WorkerId id, Write write);
 
@@ -91,7 +91,7 @@ class Watch {
   SelfTest self_test_;
   http_client::UpstreamPool pool_;
   boost::asio::steady_timer timer_;
-  std::unordered_map<std::uint64_t, Patient> patients_;  // by worker
+  std::unordered_map<std::uint64_t, MonitoredWorker> patients_;  // by worker
   std::uint64_t turn_ = 0;                               // where the next round begins
   std::size_t under_way_ = 0;
   double allowance_ = 0;  // questions to workers that are well

@@ -28,7 +28,7 @@ struct Applier::State {
   void apply(Decoded outcome, const Event& event);
   void apply(const Event& event);
 
-  Tally tally;
+  FeedTally tally;
   BlockWriter writer;
   EventFilter filter;
   TrtllmApplier trtllm;
@@ -119,7 +119,7 @@ void Applier::forget() {
   state_->filter.forget();
 }
 
-const Tally& Applier::tally() const { return state_->tally; }
+const FeedTally& Applier::tally() const { return state_->tally; }
 
 std::optional<BlockShape> Applier::shape() const { return state_->writer.shape(); }
 

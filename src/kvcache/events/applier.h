@@ -53,7 +53,7 @@ class Applier {
   // Nothing that was said so far counts any more: the slot is cleared.
   void forget();
 
-  const Tally& tally() const;
+  const FeedTally& tally() const;
   // Nothing before the first store.
   std::optional<BlockShape> shape() const;
   // That blocks had which were refused, because another size is configured; 0: none were.

@@ -84,7 +84,7 @@ void hash_blocks(const Event& event, std::size_t count, std::uint64_t seed, Scra
 }  // namespace
 
 BlockWriter::BlockWriter(Index& index, Slot slot,
-                         std::optional<std::uint32_t> block_size, Tally& tally)
+                         std::optional<std::uint32_t> block_size, FeedTally& tally)
     : index_(index), slot_(slot), configured_size_(block_size), tally_(tally) {}
 
 bool BlockWriter::adopt(const BlockWriter& other) {

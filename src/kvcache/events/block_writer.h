@@ -24,7 +24,7 @@ class BlockWriter {
  public:
   // `block_size`: nothing: that of the first store.
   BlockWriter(Index& index, Slot slot, std::optional<std::uint32_t> block_size,
-              Tally& tally);
+              FeedTally& tally);
 
   // Requires: it has written nothing yet, and nothing waits in the other. False where the other's
   // blocks are of a size that is not wanted here.
@@ -60,7 +60,7 @@ class BlockWriter {
   Index& index_;
   Slot slot_;
   std::optional<std::uint32_t> configured_size_;
-  Tally& tally_;
+  FeedTally& tally_;
   std::uint64_t refused_size_ = 0;
   std::optional<BlockShape> shape_;
   SeedMemory seeds_;

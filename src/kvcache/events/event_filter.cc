@@ -25,7 +25,7 @@ struct NamedTier {
 };
 // OBJ is an object store, FS a mounted file system: vLLM 0.26 told them apart, later releases say
 // STORAGE.
-constexpr std::array kTiers = std::to_array<NamedTier>({
+constexpr std::array kNamedTiers = std::to_array<NamedTier>({
     {"GPU", Tier::Device},
     {"CPU", Tier::Host},
     {"CPU_PINNED", Tier::Host},
@@ -53,8 +53,8 @@ bool is_main_attention(std::string_view kind) {
 std::optional<Tier> tier_of(std::string_view medium) {
   if (medium.empty()) return Tier::Device;
   const auto found = std::ranges::find_if(
-      kTiers, [&](const NamedTier& named) { return is(medium, named.medium); });
-  if (found == kTiers.end()) return std::nullopt;
+      kNamedTiers, [&](const NamedTier& named) { return is(medium, named.medium); });
+  if (found == kNamedTiers.end()) return std::nullopt;
   return found->tier;
 }
 

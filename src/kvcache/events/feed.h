@@ -34,7 +34,7 @@ inline constexpr std::size_t kSkippedReasons = 13;
 std::string_view to_string(Skipped reason);
 
 // What came of a feed's events. Blocks, unless said otherwise.
-struct Tally {
+struct FeedTally {
   std::uint64_t batches = 0;
   std::uint64_t malformed_batches = 0;
   std::uint64_t events = 0;
@@ -92,7 +92,7 @@ struct FeedStatus {
   // The index and the position are all that has to be known to go on: no event was heard that says
   // what later ones mean, like those of salts and of a hybrid model's groups.
   bool resumable = true;
-  Tally tally;
+  FeedTally tally;
 };
 
 }  // namespace baton::kvcache

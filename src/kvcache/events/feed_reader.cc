@@ -22,7 +22,7 @@ std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(valu
 
 }  // namespace
 
-bool FeedReader::Gate::passes(Clock::time_point now) {
+bool FeedReader::LogRateLimiter::passes(Clock::time_point now) {
   if (last && now < *last + kQuiet) return false;
   last = now;
   return true;

@@ -98,7 +98,7 @@ class FeedReader final : public Source, private Sequence::Sink {
  private:
   using Clock = std::chrono::steady_clock;
   // Keeps what may happen often from filling the log.
-  struct Gate {
+  struct LogRateLimiter {
     std::optional<Clock::time_point> last;
     bool passes(Clock::time_point now);
   };
@@ -145,11 +145,11 @@ class FeedReader final : public Source, private Sequence::Sink {
   bool lived_ = false;              // said so
   Sequence::Counts reported_;
   std::optional<Sequence::Counts> repairing_;  // as they were when a gap was found
-  Gate gap_gate_;
-  Gate repaired_gate_;
-  Gate lost_gate_;
-  Gate restart_gate_;
-  Gate silent_gate_;
+  LogRateLimiter gap_gate_;
+  LogRateLimiter repaired_gate_;
+  LogRateLimiter lost_gate_;
+  LogRateLimiter restart_gate_;
+  LogRateLimiter silent_gate_;
 };
 
 }  // namespace baton::kvcache

@@ -3,7 +3,7 @@
 #include "kvcache/events/feed_thread.h"
 
 #include "kvcache/events/feed_reader.h"
-#include "kvcache/events/inlet.h"
+#include "kvcache/events/event_subscriber.h"
 
 #include <csignal>
 #include <deque>
@@ -33,11 +33,11 @@ struct FeedThread::State {
   struct Open {
     std::shared_ptr<StatusCell> cell;
     std::unique_ptr<FeedReader> reader;
-    Inlet* inlet;
+    EventSubscriber* inlet;
   };
 
   FeedContext context;
-  std::map<std::string, std::unique_ptr<Inlet>> inlets;  // by endpoint
+  std::map<std::string, std::unique_ptr<EventSubscriber>> inlets;  // by endpoint
   std::map<Holder, Open> open_feeds;
   std::uint64_t inlets_made = 0;
 
@@ -175,7 +175,7 @@ void FeedThread::State::open(FeedSpec spec, Slot slot, std::shared_ptr<StatusCel
   const Holder holder = spec.holder;
   auto& inlet = inlets[spec.events];
   if (!inlet)
-    inlet = std::make_unique<Inlet>(context, spec.events, "feed-" + std::to_string(++inlets_made));
+    inlet = std::make_unique<EventSubscriber>(context, spec.events, "feed-" + std::to_string(++inlets_made));
   auto reader = std::make_unique<FeedReader>(context, std::move(spec), slot, *cell);
   Open& feed = open_feeds[holder] = {
       .cell = std::move(cell), .reader = std::move(reader), .inlet = inlet.get()};
@@ -185,7 +185,7 @@ void FeedThread::State::open(FeedSpec spec, Slot slot, std::shared_ptr<StatusCel
 void FeedThread::State::close(Holder holder) {
   const auto found = open_feeds.find(holder);
   if (found == open_feeds.end()) return;
-  Inlet* inlet = found->second.inlet;
+  EventSubscriber* inlet = found->second.inlet;
   inlet->remove(*found->second.reader);
   if (inlet->empty()) inlets.erase(found->second.reader->spec().events);
   open_feeds.erase(found);

@@ -78,7 +78,7 @@ Shard::Part Shard::make_run(RunNumber above, std::uint32_t above_offset,
       run.parent = above == kNoRun ? kNoPlace : place_of(0, above, above_offset);
       run.length = 0;
       run.room = 0;
-      Stretches(run, pool_).open();
+      HolderIntervals(run, pool_).open();
       set_room(run, count);
       write(run, links.first(count));
       if (above != kNoRun) ++runs_[above].children()[above_offset];
@@ -122,7 +122,7 @@ void Shard::drop_bare(RunNumber number) {
       return;
     }
     table_.erase(number);
-    Stretches(run, pool_).close();
+    HolderIntervals(run, pool_).close();
     pool_.give(reinterpret_cast<std::byte*>(run.sequences), run.cells_ref);
     const BlockPlace parent = run.parent;
     runs_.give(number);
@@ -144,7 +144,7 @@ void Shard::hold_free(const Part& part, std::uint32_t slot, std::uint32_t tiers,
 
 std::uint32_t Shard::hold(RunNumber run, std::uint32_t offset, std::uint32_t slot,
                           std::uint32_t tiers, Tally& tally) {
-  Stretches list = stretches(run);
+  HolderIntervals list = stretches(run);
   const std::uint32_t before = list.tiers(slot, offset);
   if (before == 0) {
     hold_free({.run = run, .begin = offset, .count = 1}, slot, tiers, tally);
@@ -157,7 +157,7 @@ std::uint32_t Shard::hold(RunNumber run, std::uint32_t offset, std::uint32_t slo
 
 std::uint32_t Shard::release(RunNumber run, std::uint32_t offset, std::uint32_t slot,
                              std::uint32_t tiers, Tally& tally) {
-  Stretches list = stretches(run);
+  HolderIntervals list = stretches(run);
   const std::uint32_t before = list.tiers(slot, offset);
   const std::uint32_t left = before & ~tiers;
   if (left == before) return before;
@@ -173,7 +173,7 @@ std::uint32_t Shard::release(RunNumber run, std::uint32_t offset, std::uint32_t 
 }
 
 void Shard::release_all(RunNumber run, std::uint32_t slot, Tally& tally) {
-  Stretches list = stretches(run);
+  HolderIntervals list = stretches(run);
   std::uint32_t* holders = runs_[run].holders();
   for (const Stretch& stretch : list.of(slot)) {
     const std::uint32_t count = stretch.end - stretch.begin;

@@ -8,7 +8,7 @@
 #include "kvcache/index/run.h"
 #include "kvcache/index/run_table.h"
 #include "kvcache/index/slots.h"
-#include "kvcache/index/stretches.h"
+#include "kvcache/index/holder_intervals.h"
 
 #include <algorithm>
 #include <atomic>
@@ -120,7 +120,7 @@ class Shard {
  private:
   friend class Matcher;
 
-  Stretches stretches(RunNumber run) { return {runs_[run], pool_}; }
+  HolderIntervals stretches(RunNumber run) { return {runs_[run], pool_}; }
   Part append(RunNumber run, std::span<const Link> links);
   Part make_run(RunNumber above, std::uint32_t above_offset, std::span<const Link> links);
   static void write(Run& run, std::span<const Link> links);

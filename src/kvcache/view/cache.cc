@@ -22,13 +22,13 @@ bool Cache::sent(Hidden apart) {
   return untold && mix();
 }
 
-bool Cache::compare(const TruthMeter::Sample& sample) {
+bool Cache::compare(const FeedAccuracy::Sample& sample) {
   const std::lock_guard lock(mutex_);
   predicted_tokens_ += sample.least;
   reported_tokens_ += sample.reported;
   meter_.add(sample);
   const bool believed = meter_.believed();
-  return change([believed](Verdict& verdict) { verdict.believed = believed; }).believed != believed;
+  return change([believed](CacheTrust& verdict) { verdict.believed = believed; }).believed != believed;
 }
 
 bool Cache::expect_events(Clock::time_point sent, Clock::time_point now) {

@@ -4,8 +4,8 @@
 
 #include "config/config.h"
 #include "kvcache/index/index.h"
-#include "kvcache/view/truth_meter.h"
-#include "kvcache/view/verdict.h"
+#include "kvcache/view/feed_accuracy.h"
+#include "kvcache/view/cache_trust.h"
 
 #include <atomic>
 #include <chrono>
@@ -42,7 +42,7 @@ class Cache {
   };
   // `verdict`: where it is written down, if somebody cares.
   Cache(Identity identity, Slot slot, BlockShape shape,
-        SharedVerdict verdict = std::make_shared<std::atomic<Verdict>>())
+        SharedVerdict verdict = std::make_shared<std::atomic<CacheTrust>>())
       : identity_(std::move(identity)), slot_(slot), verdict_(std::move(verdict)) {
     set_shape(shape);
   }
@@ -52,7 +52,7 @@ class Cache {
   const SharedVerdict& verdict() const { return verdict_; }
   BlockShape shape() const { return now().shape(); }
   void set_shape(BlockShape shape) {
-    change([shape](Verdict& verdict) {
+    change([shape](CacheTrust& verdict) {
       verdict.block_size = shape.size;
       verdict.bigram = shape.bigram;
     });
@@ -60,7 +60,7 @@ class Cache {
   FeedHealth health() const { return now().health; }
   // What it was before.
   FeedHealth set_health(FeedHealth health) {
-    return change([health](Verdict& verdict) { verdict.health = health; }).health;
+    return change([health](CacheTrust& verdict) { verdict.health = health; }).health;
   }
   // Why the feed does not count, in words; empty where it does, or has no need to.
   std::string reason() const {
@@ -81,14 +81,14 @@ class Cache {
   bool mixed() const { return now().mixed; }
   // Whether that is new.
   bool mix() {
-    return !change([](Verdict& verdict) { verdict.mixed = true; }).mixed;
+    return !change([](CacheTrust& verdict) { verdict.mixed = true; }).mixed;
   }
   bool believed() const { return now().believed; }
   Trusted trusted(config::IndexSource source) const { return now().trusted(source); }
 
   // A prompt was computed. What of it was cached counts where the engine said so; whether the
   // judgement of the feed is another one now.
-  bool compare(const TruthMeter::Sample& sample);
+  bool compare(const FeedAccuracy::Sample& sample);
   // A prompt that was sent then has been computed, and must have left new blocks in the cache: an
   // event has come since, or is due. Whether that is new.
   bool expect_events(Clock::time_point sent, Clock::time_point now);
@@ -104,12 +104,12 @@ class Cache {
   Truth truth() const;
 
  private:
-  Verdict now() const { return verdict_->load(std::memory_order_relaxed); }
+  CacheTrust now() const { return verdict_->load(std::memory_order_relaxed); }
   // What it was before.
   template <class Change>
-  Verdict change(Change apply) {
-    Verdict before = now();
-    Verdict after;
+  CacheTrust change(Change apply) {
+    CacheTrust before = now();
+    CacheTrust after;
     do {
       after = before;
       apply(after);
@@ -125,7 +125,7 @@ class Cache {
   std::atomic<bool> adapted_{false};  // and prompts for an adapter
   mutable std::mutex mutex_;
   std::string reason_;                  // under mutex_
-  TruthMeter meter_;                    // under mutex_
+  FeedAccuracy meter_;                    // under mutex_
   std::uint64_t predicted_tokens_ = 0;  // under mutex_
   std::uint64_t reported_tokens_ = 0;   // under mutex_
   struct Due {

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 // The engine keeps a ring of events and drops the oldest: not so seldom that it overflows.
 constexpr milliseconds kPause{100};
-// Nor so seldom that what it tells comes too late for those who compare it with answers (Caches::settle).
+// Nor so seldom that what it tells comes too late for those who compare it with answers (KvCacheView::settle).
 constexpr milliseconds kIdlePause{300};
 constexpr milliseconds kLongestPause{5'000};
 constexpr unsigned kMostDoublings = 6;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "kvcache/view/caches.h"
+#include "kvcache/view/kv_cache_view.h"
 #include "kvcache/view/feeds.h"
 #include "kvcache/view/names.h"
 
@@ -29,7 +29,7 @@ void emit_all(const Sums& sums, const Emit& emit) {
 
 }  // namespace
 
-void Caches::add_metrics(telemetry::Registry& metrics) {
+void KvCacheView::add_metrics(telemetry::Registry& metrics) {
   metrics.collect(
       "baton_kv_index_blocks", "Different KV blocks that some worker holds.",
       [this](const Emit& emit) { emit({}, static_cast<std::int64_t>(index_.size().blocks)); });
@@ -120,7 +120,6 @@ void Caches::add_metrics(telemetry::Registry& metrics) {
 
 void Feeds::add_metrics(telemetry::Registry& metrics) {
   using Identity = Cache::Identity;
-  using FeedStatus;
   // What `entry` makes of each rank's feed, added up.
   const auto sums = [this](const Emit& emit, const auto& entry) {
     Sums all;

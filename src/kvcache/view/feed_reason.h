@@ -4,7 +4,7 @@
 
 #include "model/worker.h"
 #include "kvcache/view/feed_plan.h"
-#include "kvcache/view/verdict.h"
+#include "kvcache/view/cache_trust.h"
 
 #include <string>
 

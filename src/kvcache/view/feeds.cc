@@ -37,30 +37,30 @@ std::size_t thread_count() {
 }  // namespace
 
 Feeds::Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
-             net::CpuPool& cpu, fleet::Fleet& fleet, Caches& caches, http_client::PoolOptions pool,
+             net::CpuPool& cpu, fleet::Fleet& fleet, KvCacheView& caches, http_client::PoolOptions pool,
              FactsOf facts, telemetry::Registry& metrics, telemetry::Logger& log)
     : io_(io),
       tasks_(tasks),
       fleet_(fleet),
-      caches_(caches),
+      cache_view_(caches),
       facts_(std::move(facts)),
       log_(log),
       pool_(io, deadlines, pool),
       timer_(io) {
   add_metrics(metrics);
-  const config::KvIndex& settings = caches_.settings();
+  const config::KvIndex& settings = cache_view_.settings();
   const bool listens = settings.source == config::IndexSource::Auto ||
                        settings.source == config::IndexSource::Events;
   if (listens && !settings.snapshot.empty()) {
     snapshot_.emplace(
-        io, cpu, caches_.index(), settings, [this] { return to_save(); }, metrics, log);
+        io, cpu, cache_view_.index(), settings, [this] { return to_save(); }, metrics, log);
   }
 }
 
 Feeds::~Feeds() = default;
 
 void Feeds::start() {
-  if (caches_.settings().source == config::IndexSource::Off) return;
+  if (cache_view_.settings().source == config::IndexSource::Off) return;
   if (snapshot_) {
     snapshot_->read();
     tasks_.spawn(snapshot_->run());
@@ -128,7 +128,7 @@ void Feeds::reconcile() {
     look_at_some();
   }
   look_at_feeds();
-  caches_.settle(Clock::now());
+  cache_view_.settle(Clock::now());
   if (!table_changed_) return;
   publish();
   table_changed_ = false;
@@ -187,7 +187,7 @@ void Feeds::look_at_feeds() {
     }
   }
   // That nothing comes is no change: who should be heard is looked at until it is.
-  for (const Holder holder : caches_.take_expecting()) awaited_.insert(holder);
+  for (const Holder holder : cache_view_.take_expecting()) awaited_.insert(holder);
   std::erase_if(awaited_, [this](const Holder& holder) {
     const auto listener = listeners_.find(holder);
     if (listener == listeners_.end()) return true;
@@ -199,14 +199,14 @@ void Feeds::look_at_feeds() {
 
 void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts) {
   const fleet::Worker& worker = *member.worker;
-  const bool wanted = caches_.settings().source != config::IndexSource::Decisions;
+  const bool wanted = cache_view_.settings().source != config::IndexSource::Decisions;
   bool polls = false;
   for (std::uint32_t rank = 0; rank < worker.ranks(); ++rank) {
     const Holder holder{worker.id(), rank};
     auto at = listeners_.find(holder);
     if (at == listeners_.end()) {
-      auto cache = caches_.make({holder, worker.name(), worker.authority(), member.model->name()},
-                                caches_.index().join(holder), block_shape(worker.spec(), facts));
+      auto cache = cache_view_.make({holder, worker.name(), worker.authority(), member.model->name()},
+                                cache_view_.index().join(holder), block_shape(worker.spec(), facts));
       at = listeners_
                .emplace(holder, Listener{.cache = std::move(cache),
                                          .plan = {},
@@ -247,7 +247,7 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
     if (plan != listener.plan) {
       stop_listening(listener);
       listener.plan = {};
-      caches_.index().clear(listener.cache->slot());
+      cache_view_.index().clear(listener.cache->slot());
       listen(listener, worker, plan);
     }
     if (!listener.shape_told) set_shape(listener, block_shape(worker.spec(), facts));
@@ -288,7 +288,7 @@ std::optional<Position> Feeds::take_up(Listener& listener, const FeedPlan& plan)
   Cache& cache = *listener.cache;
   const auto saved = snapshot_->claim(listener.saved_as, cache.identity().holder.rank);
   if (!saved || (plan.block_size && *plan.block_size != saved->shape.size)) return std::nullopt;
-  restore_blocks(caches_.index(), cache.slot(), saved->blocks);
+  restore_blocks(cache_view_.index(), cache.slot(), saved->blocks);
   set_shape(listener, saved->shape);
   listener.shape_told = true;
   return Position{.sequence = saved->position.sequence,
@@ -316,12 +316,12 @@ void Feeds::poll(const std::shared_ptr<fleet::Worker>& worker) {
     Listener& listener = listeners_.at({worker->id(), rank});
     stop_listening(listener);
     slots.push_back(listener.cache->slot());
-    caches_.index().clear(slots.back());
+    cache_view_.index().clear(slots.back());
   }
   const auto known = polls_.find(worker->authority());
   const bool fresh = known == polls_.end();
   const auto asks =
-      fresh ? std::make_shared<EventPoll>(io_, pool_, log_, caches_.index()) : known->second;
+      fresh ? std::make_shared<EventPoll>(io_, pool_, log_, cache_view_.index()) : known->second;
   asks->join(worker, slots, worker->spec().block_size);
   if (fresh) polls_.emplace(worker->authority(), asks);
   for (std::uint32_t rank = 0; rank < worker->ranks(); ++rank)
@@ -349,8 +349,8 @@ void Feeds::stop_listening(Listener& listener) {
 
 Feeds::Listeners::iterator Feeds::leave(Listeners::iterator at) {
   stop_listening(at->second);
-  caches_.index().leave(at->second.cache->slot());
-  caches_.forget(at->first);
+  cache_view_.index().leave(at->second.cache->slot());
+  cache_view_.forget(at->first);
   table_changed_ = true;
   return listeners_.erase(at);
 }
@@ -381,7 +381,7 @@ void Feeds::judge(Listener& listener) {
     listener.shape_told = true;
   }
   const auto overdue = cache.overdue_since(status->last_batch);
-  const bool silent = overdue && Clock::now() - *overdue > caches_.settings().silence;
+  const bool silent = overdue && Clock::now() - *overdue > cache_view_.settings().silence;
   // What was saved counts when the engine has shown that it is the same, which a replay does.
   const bool confirmed =
       status->last_batch && status->state != FeedState::Unconfirmed &&
@@ -402,11 +402,11 @@ void Feeds::judge(Listener& listener) {
   // Whoever is there now need not be the engine that was sent anything.
   const bool doubted = before == FeedHealth::Live && health == FeedHealth::Waiting;
   if (doubted) {
-    caches_.forget(identity.holder);
+    cache_view_.forget(identity.holder);
     reason = "the connection broke, and nothing has shown yet that its engine is the same";
   }
   const auto rank = static_cast<std::int64_t>(identity.holder.rank);
-  const Trusted source = cache.trusted(caches_.settings().source);
+  const Trusted source = cache.trusted(cache_view_.settings().source);
   if (!reason.empty()) {
     log_.warning("kv_feed_down", {{"model", identity.model},
                                   {"worker", identity.worker},
@@ -423,7 +423,7 @@ void Feeds::judge(Listener& listener) {
 }
 
 void Feeds::publish() {
-  Caches::Table table;
+  KvCacheView::Table table;
   for (const auto& [holder, listener] : listeners_) {
     table.caches.emplace(holder, listener.cache);
     HashPlan& plan = table.plans[listener.cache->identity().model];
@@ -431,14 +431,14 @@ void Feeds::publish() {
     if (std::ranges::find(plan.shapes, shape) == plan.shapes.end()) plan.shapes.push_back(shape);
     if (plan.lora.empty()) plan.lora = listener.adapter;
   }
-  caches_.publish(std::move(table));
+  cache_view_.publish(std::move(table));
 }
 
 // Feeds that share a socket share a thread.
 FeedThread& Feeds::thread_of(const std::string& endpoint) {
   if (threads_.empty()) {
     for (std::size_t i = 0; i < thread_count(); ++i) {
-      threads_.push_back(std::make_unique<FeedThread>(caches_.index(), log_,
+      threads_.push_back(std::make_unique<FeedThread>(cache_view_.index(), log_,
                                                                 FeedThread::Options{}));
     }
   }

@@ -9,7 +9,7 @@
 #include "net/cpu_pool.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
-#include "kvcache/view/caches.h"
+#include "kvcache/view/kv_cache_view.h"
 #include "kvcache/view/event_poll.h"
 #include "kvcache/view/feed_plan.h"
 #include "kvcache/view/snapshot_keeper.h"
@@ -43,7 +43,7 @@ class Feeds {
 
   // `cpu`: saves what is known, if that is to be saved.
   Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
-        net::CpuPool& cpu, fleet::Fleet& fleet, Caches& caches, http_client::PoolOptions pool,
+        net::CpuPool& cpu, fleet::Fleet& fleet, KvCacheView& caches, http_client::PoolOptions pool,
         FactsOf facts, telemetry::Registry& metrics, telemetry::Logger& log);
   ~Feeds();
 
@@ -104,7 +104,7 @@ class Feeds {
   boost::asio::io_context& io_;
   net::TaskGroup& tasks_;
   fleet::Fleet& fleet_;
-  Caches& caches_;
+  KvCacheView& cache_view_;
   FactsOf facts_;
   telemetry::Logger& log_;
   http_client::UpstreamPool pool_;

@@ -10,7 +10,7 @@ constexpr int kSweep = 4;
 
 }  // namespace
 
-std::optional<Seat> AffinityTable::find(std::string_view session) {
+std::optional<RankId> AffinityTable::find(std::string_view session) {
   if (!enabled() || session.empty()) return std::nullopt;
   const Time now = clock_();
   const std::lock_guard lock(mutex_);
@@ -23,7 +23,7 @@ std::optional<Seat> AffinityTable::find(std::string_view session) {
   return entry->second.seat;
 }
 
-AffinityTable::Lease AffinityTable::bind(std::string_view session, Seat seat) {
+AffinityTable::Lease AffinityTable::bind(std::string_view session, RankId seat) {
   if (!enabled() || session.empty()) return {};
   const Time now = clock_();
   const std::lock_guard lock(mutex_);

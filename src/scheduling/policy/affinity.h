@@ -19,10 +19,10 @@
 namespace baton::scheduling {
 
 // A place to be served: a worker, and which of its ranks where it has several.
-struct Seat {
+struct RankId {
   model::WorkerId worker;
   std::optional<std::uint32_t> rank;
-  bool operator==(const Seat&) const = default;
+  bool operator==(const RankId&) const = default;
 };
 
 // Role. Remembers for one role of one model which seat each session has.
@@ -70,16 +70,16 @@ class AffinityTable {
       : ttl_(ttl), most_(most), clock_(std::move(clock)) {}
 
   bool enabled() const { return ttl_.count() > 0; }
-  std::optional<Seat> find(std::string_view session);
+  std::optional<RankId> find(std::string_view session);
   // The session has this seat from now on, also where it had another one. Empty sessions have none.
-  [[nodiscard]] Lease bind(std::string_view session, Seat seat);
+  [[nodiscard]] Lease bind(std::string_view session, RankId seat);
   // Forgets it: its seat cannot be used any more, or it was its last request.
   void unbind(std::string_view session);
   std::size_t size() const;
 
  private:
   struct Entry {
-    Seat seat;
+    RankId seat;
     std::uint64_t binding = 0;  // tells a session from an earlier one of the same name
     std::size_t uses = 0;
     Time ended;                                      // where uses is 0

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "scheduling/policy/published_speed.h"
-#include "scheduling/policy/seat_load.h"
+#include "scheduling/policy/rank_load.h"
 
 #include <array>
 #include <atomic>
@@ -70,7 +70,7 @@ class BatchLimit {
 // Lifetime. The rank's limit and load outlive it.
 class TokenGaps {
  public:
-  TokenGaps(BatchLimit& limit, const SeatLoad& load, double target_seconds)
+  TokenGaps(BatchLimit& limit, const RankLoad& load, double target_seconds)
       : limit_(limit), load_(load), target_(target_seconds) {}
 
   // So many tokens of the answer are a reason to look at the clock. (The first one starts it: the
@@ -81,7 +81,7 @@ class TokenGaps {
 
  private:
   BatchLimit& limit_;
-  const SeatLoad& load_;
+  const RankLoad& load_;
   const double target_;
   std::uint64_t due_ = 1;
   std::uint64_t tokens_ = 0;   // at the last sample; 0: there was none

@@ -20,7 +20,7 @@ struct LegSize {
 };
 
 // What is known of one candidate. Overlaps are in blocks, each tier's beyond the nearer ones.
-struct SeatFacts {
+struct CostFacts {
   std::optional<double> prefill_tokens =
       std::nullopt;  // still to compute there; absent: its load is unknown
   double device = 0;
@@ -49,14 +49,14 @@ struct CostTerms {
 
 // Blocks the worker need not compute, those of slower tiers by their weight. Neither the credit nor
 // the shared cache has a part in it.
-inline double effective_overlap(const config::Cost& options, const SeatFacts& seat) {
+inline double effective_overlap(const config::Cost& options, const CostFacts& seat) {
   return seat.device + options.host_cache_hit_weight * seat.host +
          options.disk_cache_hit_weight * seat.disk;
 }
 
 // The same in tokens; never more than the prompt has.
 inline std::uint64_t cached_tokens(const config::Cost& options, const LegSize& leg,
-                                   const SeatFacts& seat) {
+                                   const CostFacts& seat) {
   const double cached = std::round(effective_overlap(options, seat) * leg.block_size);
   if (cached >= static_cast<double>(leg.tokens)) return leg.tokens;
   return static_cast<std::uint64_t>(std::max(0.0, cached));
@@ -65,7 +65,7 @@ inline std::uint64_t cached_tokens(const config::Cost& options, const LegSize& l
 namespace detail {
 
 inline double raw_prefill_blocks(const config::Cost& options, const LegSize& leg,
-                                 const SeatFacts& seat) {
+                                 const CostFacts& seat) {
   if (!leg.track_prefill) return 0;
   const auto tokens = static_cast<double>(leg.tokens);
   if (!seat.prefill_tokens) return tokens / leg.block_size;
@@ -75,7 +75,7 @@ inline double raw_prefill_blocks(const config::Cost& options, const LegSize& leg
 }
 
 // The busier a worker is than the least busy one, in prompts of this size, the less its cache draws.
-inline double credit_decay(const config::Cost& options, const LegSize& leg, const SeatFacts& seat,
+inline double credit_decay(const config::Cost& options, const LegSize& leg, const CostFacts& seat,
                            double least_prefill_tokens) {
   if (!leg.track_prefill || !seat.prefill_tokens || options.overlap_score_credit_decay == 0) {
     return 1;
@@ -88,7 +88,7 @@ inline double credit_decay(const config::Cost& options, const LegSize& leg, cons
 }  // namespace detail
 
 // `least_prefill_tokens`: the smallest of all eligible candidates.
-inline CostTerms cost_of(const config::Cost& options, const LegSize& leg, const SeatFacts& seat,
+inline CostTerms cost_of(const config::Cost& options, const LegSize& leg, const CostFacts& seat,
                          double least_prefill_tokens) {
   CostTerms terms;
   terms.raw_prefill_blocks = detail::raw_prefill_blocks(options, leg, seat);

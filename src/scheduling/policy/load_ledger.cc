@@ -9,7 +9,7 @@ namespace baton::scheduling {
 
 struct LoadLedger::Entry::Booking {
   std::shared_ptr<LoadLedger> ledger;
-  std::shared_ptr<SeatLoad> load;
+  std::shared_ptr<RankLoad> load;
   PrefillBacklog::Prompt prompt;
   bool in_prefill = false;
   Time latest;
@@ -62,7 +62,7 @@ void LoadLedger::Entry::free(Time now) {
   booking->ledger->end(*booking, now);
 }
 
-LoadLedger::Entry LoadLedger::book(SeatKey seat, std::shared_ptr<SeatLoad> load, LegLoad what,
+LoadLedger::Entry LoadLedger::book(RankKey seat, std::shared_ptr<RankLoad> load, LegLoad what,
                                    Time now) {
   auto booking = std::make_unique<Entry::Booking>();
   booking->ledger = shared_from_this();
@@ -94,7 +94,7 @@ LoadLedger::Entry LoadLedger::book(SeatKey seat, std::shared_ptr<SeatLoad> load,
 }
 
 void LoadLedger::shared(std::span<const std::uint64_t> chain,
-                        std::vector<std::pair<SeatKey, std::uint32_t>>& out) const {
+                        std::vector<std::pair<RankKey, std::uint32_t>>& out) const {
   out.clear();
   const std::lock_guard lock(mutex_);
   active_.visit_shared(chain, [this, &out](ActiveBlocks::Slot slot, std::size_t blocks) {
@@ -137,7 +137,7 @@ void LoadLedger::end(Entry::Booking& booking, Time now) {
   booking.load->requests_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-ActiveBlocks::Slot LoadLedger::take_slot(SeatKey seat, const SeatLoad& load) {
+ActiveBlocks::Slot LoadLedger::take_slot(RankKey seat, const RankLoad& load) {
   const auto [known, is_new] = slots_.try_emplace(&load, 0);
   if (is_new) {
     if (free_slots_.empty()) {
@@ -146,7 +146,7 @@ ActiveBlocks::Slot LoadLedger::take_slot(SeatKey seat, const SeatLoad& load) {
     }
     known->second = free_slots_.back();
     free_slots_.pop_back();
-    seats_[known->second] = Seat{seat, &load, 0};
+    seats_[known->second] = RankId{seat, &load, 0};
   }
   ++seats_[known->second].entries;
   return known->second;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "scheduling/policy/active_blocks.h"
-#include "scheduling/policy/seat_load.h"
+#include "scheduling/policy/rank_load.h"
 
 #include <chrono>
 #include <cstddef>
@@ -71,18 +71,18 @@ class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
   LoadLedger& operator=(const LoadLedger&) = delete;
 
   // Requires: load is not null, and the seat's each time.
-  [[nodiscard]] Entry book(SeatKey seat, std::shared_ptr<SeatLoad> load, LegLoad what, Time now);
+  [[nodiscard]] Entry book(RankKey seat, std::shared_ptr<RankLoad> load, LegLoad what, Time now);
   // For each seat where a prompt with the same beginning is active: how many blocks of `chain` are.
   // In no order; what was in `out` is lost.
   void shared(std::span<const std::uint64_t> chain,
-              std::vector<std::pair<SeatKey, std::uint32_t>>& out) const;
+              std::vector<std::pair<RankKey, std::uint32_t>>& out) const;
   // Different blocks of active prompts, over all seats.
   std::size_t tracked_blocks() const;
 
  private:
-  struct Seat {
-    SeatKey key;
-    const SeatLoad* load = nullptr;
+  struct RankId {
+    RankKey key;
+    const RankLoad* load = nullptr;
     std::size_t entries = 0;
   };
 
@@ -90,14 +90,14 @@ class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
   void grow_output(Entry::Booking& booking, std::uint64_t blocks, BlockWeight weight);
   void end(Entry::Booking& booking, Time now);
   // The following require: mutex_ is held.
-  ActiveBlocks::Slot take_slot(SeatKey seat, const SeatLoad& load);
+  ActiveBlocks::Slot take_slot(RankKey seat, const RankLoad& load);
   void give_back(ActiveBlocks::Slot slot);
 
   mutable std::mutex mutex_;
   ActiveBlocks active_;
-  std::vector<Seat> seats_;  // by slot
+  std::vector<RankId> seats_;  // by slot
   std::vector<ActiveBlocks::Slot> free_slots_;
-  std::unordered_map<const SeatLoad*, ActiveBlocks::Slot> slots_;
+  std::unordered_map<const RankLoad*, ActiveBlocks::Slot> slots_;
 };
 
 }  // namespace baton::scheduling

@@ -14,7 +14,7 @@ namespace baton::scheduling {
 
 // Role. Picks one of N workers by a policy that looks at load alone.
 // Confinement. Any thread; the round-robin cursor is the only state.
-// Invariants. Every eligible worker can be picked. Round robin visits eligible workers in turn;
+// Invariants. Every eligible worker can be picked. SelectionPass robin visits eligible workers in turn;
 //   ties of least_loaded go round in turn too, so equal workers share equally.
 class Selector {
  public:

@@ -29,7 +29,7 @@ std::int64_t turn_of(const ClassQueue::Member& member) {
   if (member.strict_priority > 0) return std::numeric_limits<std::int64_t>::min();
   if (member.strict_priority == ClassQueue::kBehind)
     return std::numeric_limits<std::int64_t>::max();
-  const double turn = turn(member.seconds, member.arrival - member.jump);
+  const double turn = scheduling::turn(member.seconds, member.arrival - member.jump);
   return static_cast<std::int64_t>(std::clamp(kPerSecond * turn, -kMost, kMost));
 }
 
@@ -38,8 +38,8 @@ std::int64_t turn_of(const ClassQueue::Member& member) {
 // What a tenant has waiting in one lane.
 struct ClassQueue::Line {
   Tenant* tenant = nullptr;
-  Lane* lane = nullptr;
-  Tournament<Member> members;  // those that are not aside
+  Lane* bucket = nullptr;
+  KineticTournament<Member> members;  // those that are not aside
   std::size_t waiting = 0;     // those too
   Member* best = nullptr;
 
@@ -54,8 +54,8 @@ struct ClassQueue::Line {
 };
 
 struct ClassQueue::Lane {
-  Awaited awaited;
-  Tournament<Line> lines;  // those with somebody who is not aside
+  WaitKey awaited;
+  KineticTournament<Line> lines;  // those with somebody who is not aside
   std::unordered_map<Tenant*, std::unique_ptr<Line>> by_tenant;
   Line* best = nullptr;
   std::uint64_t tried_in = 0;  // which round
@@ -167,20 +167,20 @@ ClassQueue::Tenant& ClassQueue::tenant(const std::string& name) {
   return *found;
 }
 
-ClassQueue::Line& ClassQueue::line_of(Tenant& owner, const Awaited& said, double now) {
-  const Awaited awaited = said.what.empty() ? Awaited() : said;
-  auto& lane = lanes_[awaited];
-  if (!lane) {
-    lane = std::make_unique<Lane>();
-    lane->awaited = awaited;
-    lane->tried = now;
-    if (!lane->of_newcomers()) lane->age = lanes_by_age_.insert(lanes_by_age_.end(), lane.get());
+ClassQueue::Line& ClassQueue::line_of(Tenant& owner, const WaitKey& said, double now) {
+  const WaitKey awaited = said.what.empty() ? WaitKey() : said;
+  auto& bucket = buckets_[awaited];
+  if (!bucket) {
+    bucket = std::make_unique<Lane>();
+    bucket->awaited = awaited;
+    bucket->tried = now;
+    if (!bucket->of_newcomers()) bucket->age = lanes_by_age_.insert(lanes_by_age_.end(), bucket.get());
   }
-  auto& line = lane->by_tenant[&owner];
+  auto& line = bucket->by_tenant[&owner];
   if (!line) {
     line = std::make_unique<Line>();
     line->tenant = &owner;
-    line->lane = lane.get();
+    line->bucket = bucket.get();
     owner.lines.push_back(line.get());
   }
   return *line;
@@ -189,12 +189,12 @@ ClassQueue::Line& ClassQueue::line_of(Tenant& owner, const Awaited& said, double
 void ClassQueue::enter(Member& member, Line& line, double now) {
   member.line = &line;
   ++line.waiting;
-  if (!line.lane->of_newcomers()) return;
+  if (!line.bucket->of_newcomers()) return;
   member.tried = now;
   member.age = newcomers_.insert(newcomers_.end(), &member);
 }
 
-void ClassQueue::add(Member& member, const std::string& tenant_name, const Awaited& awaited,
+void ClassQueue::add(Member& member, const std::string& tenant_name, const WaitKey& awaited,
                      double now) {
   member.order = order_;
   Tenant& owner = tenant(tenant_name);
@@ -206,16 +206,16 @@ void ClassQueue::add(Member& member, const std::string& tenant_name, const Await
   race(member, now);
 }
 
-void ClassQueue::refresh(Lane& lane, double now) {
-  const bool has_anybody = lane.lines.size() > 0 && !lane.closed;
-  if (has_anybody && lane.races) {
-    race_.changed(lane, now);
+void ClassQueue::refresh(Lane& bucket, double now) {
+  const bool has_anybody = bucket.lines.size() > 0 && !bucket.closed;
+  if (has_anybody && bucket.races) {
+    race_.changed(bucket, now);
   } else if (has_anybody) {
-    race_.join(lane, now);
-  } else if (lane.races) {
-    race_.leave(lane, now);
+    race_.join(bucket, now);
+  } else if (bucket.races) {
+    race_.leave(bucket, now);
   }
-  lane.races = has_anybody;
+  bucket.races = has_anybody;
 }
 
 void ClassQueue::race(Member& member, double now) {
@@ -223,22 +223,22 @@ void ClassQueue::race(Member& member, double now) {
   member.aside = false;
   line.members.join(member, now);
   if (line.members.size() == 1) {
-    line.lane->lines.join(line, now);
+    line.bucket->lines.join(line, now);
   } else {
-    line.lane->lines.changed(line, now);
+    line.bucket->lines.changed(line, now);
   }
-  refresh(*line.lane, now);
+  refresh(*line.bucket, now);
 }
 
 void ClassQueue::withdraw(Member& member, double now) {
   Line& line = *member.line;
   line.members.leave(member, now);
   if (line.members.size() == 0) {
-    line.lane->lines.leave(line, now);
+    line.bucket->lines.leave(line, now);
   } else {
-    line.lane->lines.changed(line, now);
+    line.bucket->lines.changed(line, now);
   }
-  refresh(*line.lane, now);
+  refresh(*line.bucket, now);
 }
 
 void ClassQueue::put_aside(Member& member, double now) {
@@ -250,16 +250,16 @@ void ClassQueue::put_aside(Member& member, double now) {
 // Requires: it does not race.
 void ClassQueue::leave_line(Member& member) {
   Line& line = *member.line;
-  Lane& lane = *line.lane;
-  if (lane.of_newcomers()) newcomers_.erase(member.age);
+  Lane& bucket = *line.bucket;
+  if (bucket.of_newcomers()) newcomers_.erase(member.age);
   if (--line.waiting > 0) return;
   Tenant& owner = *line.tenant;
   std::erase(owner.lines, &line);
-  lane.by_tenant.erase(&owner);
-  if (!lane.by_tenant.empty()) return;
-  if (!lane.of_newcomers()) lanes_by_age_.erase(lane.age);
-  if (lane.listed) std::erase(tried_lanes_, &lane);
-  lanes_.erase(Awaited(lane.awaited));
+  bucket.by_tenant.erase(&owner);
+  if (!bucket.by_tenant.empty()) return;
+  if (!bucket.of_newcomers()) lanes_by_age_.erase(bucket.age);
+  if (bucket.listed) std::erase(tried_lanes_, &bucket);
+  buckets_.erase(WaitKey(bucket.awaited));
 }
 
 void ClassQueue::take_out(Member& member, double now) {
@@ -279,7 +279,7 @@ void ClassQueue::take_out(Member& member, double now) {
   waiting_ = {};  // without what rounding has left
   // clear() would keep their buckets
   debts_ = decltype(debts_)();
-  lanes_ = decltype(lanes_)();
+  buckets_ = decltype(buckets_)();
   tenants_ = decltype(tenants_)();
 }
 
@@ -297,8 +297,8 @@ void ClassQueue::charge(Tenant& tenant, double cost, double now) {
   if (tenants_.size() == 1) return;  // nobody to compare it with
   for (Line* line : tenant.lines) {
     if (line->members.size() == 0) continue;
-    line->lane->lines.changed(*line, now);
-    refresh(*line->lane, now);
+    line->bucket->lines.changed(*line, now);
+    refresh(*line->bucket, now);
   }
 }
 
@@ -316,15 +316,15 @@ void ClassQueue::dismiss(Tenant& tenant) {
 }
 
 ClassQueue::Member* ClassQueue::first(double now) {
-  const Lane* const lane = race_.best(now);
-  return lane ? lane->best->best : nullptr;
+  const Lane* const bucket = race_.best(now);
+  return bucket ? bucket->best->best : nullptr;
 }
 
 ClassQueue::Untried ClassQueue::longest_untried_lane(double now) {
   // No more are passed by here than a round tries: the others of a lane may all be aside.
-  for (Lane* const lane : lanes_by_age_) {
-    const Line* const line = lane->tried_in == round_ ? nullptr : lane->lines.best(now);
-    if (line) return {.member = line->best, .since = lane->tried};
+  for (Lane* const bucket : lanes_by_age_) {
+    const Line* const line = bucket->tried_in == round_ ? nullptr : bucket->lines.best(now);
+    if (line) return {.member = line->best, .since = bucket->tried};
   }
   return {};
 }
@@ -336,31 +336,31 @@ ClassQueue::Untried ClassQueue::longest_untried_newcomer() const {
   return {};
 }
 
-void ClassQueue::pass(Member& member, const Awaited& awaited, double now, double until) {
+void ClassQueue::pass(Member& member, const WaitKey& awaited, double now, double until) {
   if (member.aside) return;
   // Who is told nothing new waits for the same as before, and no longer.
   if (!awaited.what.empty() || until < kForever) wait_until(member, until);
-  Lane& lane = *member.line->lane;
-  const bool moves = !awaited.what.empty() && awaited != lane.awaited;
+  Lane& bucket = *member.line->bucket;
+  const bool moves = !awaited.what.empty() && awaited != bucket.awaited;
   if (moves) {
     put_aside(member, now);
     move(member, awaited, now);
-  } else if (lane.of_newcomers()) {
+  } else if (bucket.of_newcomers()) {
     put_aside(member, now);
     member.tried = now;
     newcomers_.splice(newcomers_.end(), newcomers_, member.age);
   } else {
-    tried(lane, now);
-    if (lane.awaited.surely) {
-      close(lane, now);
+    tried(bucket, now);
+    if (bucket.awaited.surely) {
+      close(bucket, now);
     } else {
-      ++lane.passes;
+      ++bucket.passes;
       put_aside(member, now);
     }
   }
 }
 
-void ClassQueue::move(Member& member, const Awaited& awaited, double now) {
+void ClassQueue::move(Member& member, const WaitKey& awaited, double now) {
   // Before it leaves, so that nothing is forgotten of its tenant.
   Line& next = line_of(*member.line->tenant, awaited, now);
   leave_line(member);
@@ -373,21 +373,21 @@ void ClassQueue::wait_until(Member& member, double until) {
   if (until < kForever) until_.emplace(until, &member);
 }
 
-void ClassQueue::tried(Lane& lane, double now) {
-  lane.tried_in = round_;
-  lane.tried = now;
-  lanes_by_age_.splice(lanes_by_age_.end(), lanes_by_age_, lane.age);
-  if (!std::exchange(lane.listed, true)) tried_lanes_.push_back(&lane);
+void ClassQueue::tried(Lane& bucket, double now) {
+  bucket.tried_in = round_;
+  bucket.tried = now;
+  lanes_by_age_.splice(lanes_by_age_.end(), lanes_by_age_, bucket.age);
+  if (!std::exchange(bucket.listed, true)) tried_lanes_.push_back(&bucket);
 }
 
-void ClassQueue::close(Lane& lane, double now) {
-  lane.closed = true;
-  if (!std::exchange(lane.listed, true)) tried_lanes_.push_back(&lane);
-  refresh(lane, now);
+void ClassQueue::close(Lane& bucket, double now) {
+  bucket.closed = true;
+  if (!std::exchange(bucket.listed, true)) tried_lanes_.push_back(&bucket);
+  refresh(bucket, now);
 }
 
 void ClassQueue::bar_newcomers(double now) {
-  if (const auto found = lanes_.find(Awaited()); found != lanes_.end()) close(*found->second, now);
+  if (const auto found = buckets_.find(WaitKey()); found != buckets_.end()) close(*found->second, now);
 }
 
 Work ClassQueue::before(const std::string& tenant, const Member& newcomer) const {
@@ -411,23 +411,23 @@ Work ClassQueue::before(const std::string& tenant, const Member& newcomer) const
   return own;
 }
 
-bool ClassQueue::newcomer(const Member& member) const { return member.line->lane->of_newcomers(); }
+bool ClassQueue::newcomer(const Member& member) const { return member.line->bucket->of_newcomers(); }
 
 std::size_t ClassQueue::passes_before(const Member& member) const {
-  return member.line->lane->passes;
+  return member.line->bucket->passes;
 }
 
 bool ClassQueue::passed(const Member& member) const {
-  const Lane& lane = *member.line->lane;
-  return member.aside || (lane.tried_in == round_ && lane.awaited.surely);
+  const Lane& bucket = *member.line->bucket;
+  return member.aside || (bucket.tried_in == round_ && bucket.awaited.surely);
 }
 
 void ClassQueue::begin_round(double now) {
   ++round_;
-  for (Lane* const lane : std::exchange(tried_lanes_, {})) {
-    lane->listed = lane->closed = false;
-    lane->passes = 0;
-    refresh(*lane, now);
+  for (Lane* const bucket : std::exchange(tried_lanes_, {})) {
+    bucket->listed = bucket->closed = false;
+    bucket->passes = 0;
+    refresh(*bucket, now);
   }
   for (Member* member : std::exchange(aside_, {})) race(*member, now);
   for (std::size_t i = 0; i < kMostFreed && !until_.empty() && until_.begin()->first <= now; ++i) {

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/tournament.h"
+#include "scheduling/queue/kinetic_tournament.h"
 #include "scheduling/queue/work.h"
 #include "config/routing.h"
 
@@ -21,15 +21,15 @@ namespace baton::scheduling {
 
 // What a request waits for. Those of a class that wait for the same are a lane: the first of them is
 // tried for all.
-struct Awaited {
+struct WaitKey {
   std::string what;  // empty: nobody knows yet
   // Where one finds it busy so would all others; else they may have come to another mind since.
   bool surely = true;
-  bool operator==(const Awaited&) const = default;
+  bool operator==(const WaitKey&) const = default;
 };
 
 struct AwaitedHash {
-  std::size_t operator()(const Awaited& awaited) const {
+  std::size_t operator()(const WaitKey& awaited) const {
     return std::hash<std::string>()(awaited.what) + (awaited.surely ? 1 : 0);
   }
 };
@@ -79,7 +79,7 @@ class ClassQueue {
   ClassQueue(ClassQueue&&) noexcept;
 
   // The member stays where it is in memory until it leaves.
-  void add(Member& member, const std::string& tenant, const Awaited& awaited, double now);
+  void add(Member& member, const std::string& tenant, const WaitKey& awaited, double now);
   // It leaves without having been served.
   void remove(Member& member, double now);
   // It leaves, and its tenant has been served what it costs.
@@ -98,7 +98,7 @@ class ClassQueue {
   // Not in this round again; where `awaited` is what it was waiting for already, or nothing is said,
   // all who surely wait for the same likewise. Else it waits for that from now on, until `until`: in
   // the first round after that it is a newcomer again, whoever is first of its lane.
-  void pass(Member& member, const Awaited& awaited, double now, double until = kForever);
+  void pass(Member& member, const WaitKey& awaited, double now, double until = kForever);
   // No newcomer is first in this round any more.
   void bar_newcomers(double now);
   // It is known to find its workers busy, as of this round.
@@ -117,7 +117,7 @@ class ClassQueue {
   struct Tenant;
 
   Tenant& tenant(const std::string& name);
-  Line& line_of(Tenant& owner, const Awaited& said, double now);
+  Line& line_of(Tenant& owner, const WaitKey& said, double now);
   void enter(Member& member, Line& line, double now);
   void leave_line(Member& member);
   void take_out(Member& member, double now);
@@ -126,11 +126,11 @@ class ClassQueue {
   void put_aside(Member& member, double now);
   void wait_until(Member& member, double until);
   // Requires: it does not race.
-  void move(Member& member, const Awaited& awaited, double now);
+  void move(Member& member, const WaitKey& awaited, double now);
   // Whoever is first of the lane may be another one now, or nobody.
-  void refresh(Lane& lane, double now);
-  void tried(Lane& lane, double now);
-  void close(Lane& lane, double now);
+  void refresh(Lane& bucket, double now);
+  void tried(Lane& bucket, double now);
+  void close(Lane& bucket, double now);
   void charge(Tenant& tenant, double cost, double now);
   void dismiss(Tenant& tenant);
 
@@ -138,8 +138,8 @@ class ClassQueue {
   std::size_t size_ = 0;
   Work waiting_;
   std::uint64_t round_ = 1;
-  std::unordered_map<Awaited, std::unique_ptr<Lane>, AwaitedHash> lanes_;
-  Tournament<Lane> race_;           // those with somebody to try
+  std::unordered_map<WaitKey, std::unique_ptr<Lane>, AwaitedHash> buckets_;
+  KineticTournament<Lane> race_;           // those with somebody to try
   std::list<Lane*> lanes_by_age_;   // but that of newcomers: the longest untried first
   std::list<Member*> newcomers_;    // likewise
   std::vector<Lane*> tried_lanes_;  // in this round, or closed

@@ -65,7 +65,7 @@ double Demand::foreseen(const Newcomer& newcomer, std::size_t workers, Time now)
   return std::max(0.0, by_rate - std::max(0.0, newcomer.priority_jump));
 }
 
-std::chrono::seconds Demand::come_again_in(Time now) const {
+std::chrono::seconds Demand::retry_after(Time now) const {
   return drain_.time_for(seconds_of_all(), now);
 }
 

@@ -43,7 +43,7 @@ class Demand {
   // that is not known, as if each of them had only what waits to do.
   double foreseen(const Newcomer& newcomer, std::size_t workers, Time now) const;
   // In how long what waits now will have been served.
-  std::chrono::seconds come_again_in(Time now) const;
+  std::chrono::seconds retry_after(Time now) const;
 
  private:
   struct PolicyClass {

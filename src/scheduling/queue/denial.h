@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/gate_metrics.h"
-#include "scheduling/queue/queue.h"
+#include "scheduling/queue/queue_metrics.h"
+#include "scheduling/queue/class_queues.h"
 #include "core/error.h"
 
 #include <chrono>

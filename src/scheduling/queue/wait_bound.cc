@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBurst{500};
 // Of the longest wait: what it may be while too much comes, and from which on that is over.
-constexpr double kPressed = 1.0 / 4;
+constexpr double kPressedShare = 1.0 / 4;
 constexpr double kCalm = 1.0 / 16;
 // Below this the queue is not full any more.
 constexpr double kFull = 0.9;
@@ -22,7 +22,7 @@ bool WaitBound::allows(double seconds, double at_least, double whole, Time now) 
   if (whole <= kFull * longest_) full_since_.reset();
   if (whole > longest_ && !full_since_) full_since_ = now;
   if (full_since_ && now - *full_since_ >= kBurst) pressed_ = true;
-  limit_ = std::max(pressed_ ? kPressed * longest_ : longest_, at_least);
+  limit_ = std::max(pressed_ ? kPressedShare * longest_ : longest_, at_least);
   return seconds <= limit_;
 }
 

@@ -59,7 +59,7 @@ struct AdminApiTest : test::IoFixture {
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   pipeline::RequestLedger ledger{metrics, log, false};
   pipeline::Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  kvcache::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::KvCacheView caches{config::KvIndex(), metrics, log};
   net::CpuPool cpu{1};
   http_client::UpstreamPool pool{io,
                             deadlines,

@@ -9,10 +9,12 @@
 
 namespace baton::api {
 
+using boost::asio::awaitable;
+
 // Role. Remembers the one answer a handler gives.
 class AnswerRecorder final : public pipeline::ResponseSink {
  public:
-  awaitable<Result<void>> http::respond(int given_status, const wire::Headers& given_headers,
+  awaitable<Result<void>> respond(int given_status, const wire::Headers& given_headers,
                                   std::string_view whole) override {
     status = given_status;
     headers = given_headers;

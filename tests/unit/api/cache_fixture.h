@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fleet/admin_source.h"
-#include "kvcache/view/caches.h"
+#include "kvcache/view/kv_cache_view.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -80,8 +80,8 @@ struct CacheFixture {
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   fleet::Fleet fleet{config, metrics, log};
   fleet::AdminSource admin{fleet};
-  kvcache::Caches caches;
-  kvcache::Caches::Table table;
+  kvcache::KvCacheView caches;
+  kvcache::KvCacheView::Table table;
   std::uint16_t next_port = 1;
 };
 

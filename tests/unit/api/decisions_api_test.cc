@@ -18,7 +18,7 @@ namespace baton::api {
 namespace {
 
 using namespace std::chrono_literals;
-using handoff::DecisionLog;
+using scheduling::DecisionLog;
 using testing::AllOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
@@ -35,10 +35,10 @@ struct DecisionsApiTest : test::IoFixture {
     EXPECT_EQ(answer.status, status) << target;
     return json["error"]["message"];
   }
-  static handoff::Decision decision(fleet::Part part, std::size_t attempt) {
+  static scheduling::Decision decision(scheduling::Part part, std::size_t attempt) {
     model::WorkerSpec spec;
     spec.name = "w";
-    handoff::Decision made{.part = part,
+    scheduling::Decision made{.part = part,
                            .attempt = attempt,
                            .at = std::chrono::sys_days{2026y / 11 / 15} + 10h + 7ms,
                            .choice = {.picked = 0, .candidates = {}}};
@@ -71,10 +71,10 @@ TEST_F(DecisionsApiTest, TellsAllThatWasDecidedAboutARequest) {
                .queued = 12'345'678ns,
                .followed = 2ms,
                .refused = "it is \"full\""});
-  page.chosen(decision(fleet::Part::Prefill, 1));
+  page.chosen(decision(scheduling::Part::Prefill, 1));
   page.given_back("no \"decode\" worker could follow");
-  page.chosen(decision(fleet::Part::Decode, 1));
-  page.chosen(decision(fleet::Part::Both, 2));
+  page.chosen(decision(scheduling::Part::Decode, 1));
+  page.chosen(decision(scheduling::Part::Both, 2));
   page.close({.status = 200,
               .error = {},
               .retries = 1,
@@ -114,7 +114,7 @@ TEST_F(DecisionsApiTest, OfARequestThatStillRunsThereIsNoOutcome) {
 }
 
 TEST_F(DecisionsApiTest, OfAFailureItTellsTheError) {
-  handoff::Outcome refused;
+  scheduling::Outcome refused;
   refused.status = 429;
   refused.error = "queue_full";
   decisions->open("id", "m", 1).close(refused);

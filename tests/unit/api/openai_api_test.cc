@@ -33,7 +33,7 @@ struct OpenAiApiTest : handoff::HandoffFixture {
       test::always(test::response(200, R"({"choices":[{"index":0,"finish_reason":"stop"}]})"))};
   pipeline::RequestLedger ledger{metrics, log, false};
   pipeline::Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  kvcache::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::KvCacheView caches{config::KvIndex(), metrics, log};
   pipeline::PromptStep prompts{tokenizers, caches, cpu, pipeline::EngineTokens(pool, cpu, 1024)};
   std::optional<pipeline::Pipeline> pipeline;
   std::optional<http::Routes> routes;

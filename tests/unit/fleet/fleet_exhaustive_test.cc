@@ -5,6 +5,7 @@
 // model can do afterwards is a function of who is there, and of nothing else. prefill-router.md
 // §3.1, §3.3 and §3.7, where "build" is the probe of a worker that has joined.
 #include "fleet/fleet.h"
+#include "unit/scheduling/book_worker.h"
 #include "unit/fleet/fleet_fixture.h"
 
 #include <array>
@@ -117,12 +118,12 @@ class World {
   Outcome expected() const { return outcome_of(live_, disaggregation_); }
   Outcome found() const {
     const auto pool = fleet_.find("m")->choose({}, no_dice);
-    Wish need_be;
-    need_be.worst = Standing::Down;
+    scheduling::WorkerRequirements need_be;
+    need_be.worst = EligibilityTier::Down;
     return {.state = pool->prefill_state(),
             .disaggregated = pool->disaggregated(),
             .ready = pool->why_not_ready().empty(),
-            .decode_books = pool->workers(Role::Decode).book({}, no_dice).has_value(),
+            .decode_books = test::book_worker(pool->workers(Role::Decode), {}, no_dice).has_value(),
             .prefill_books = books_current(pool->workers(Role::Prefill), {}),
             .prefill_books_if_need_be = books_current(pool->workers(Role::Prefill), need_be)};
   }
@@ -161,8 +162,8 @@ class World {
     }
   }
   // Also nobody else than the one that is there.
-  bool books_current(WorkerSet& set, const Wish& wish) const {
-    const auto booking = set.book(wish, no_dice);
+  bool books_current(WorkerSet& set, const scheduling::WorkerRequirements& requirements) const {
+    const auto booking = test::book_worker(set, requirements, no_dice);
     if (booking) EXPECT_EQ(&booking->worker(), current_.get());
     return booking.has_value();
   }

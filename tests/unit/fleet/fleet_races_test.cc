@@ -3,6 +3,7 @@
 //
 // prefill-router.md §3.1 and §3.7, row by row: what once made an outage of a restart.
 #include "fleet/fleet.h"
+#include "unit/scheduling/book_worker.h"
 #include "unit/fleet/fleet_fixture.h"
 
 #include <atomic>
@@ -28,7 +29,7 @@ struct Races : FleetTest {
   }
   bool serves() {
     return model().why_not_ready().empty() && model().disaggregated() &&
-           workers(Role::Prefill).book({}, no_dice) && workers(Role::Decode).book({}, no_dice);
+           test::book_worker(workers(Role::Prefill), {}, no_dice) && test::book_worker(workers(Role::Decode), {}, no_dice);
   }
 };
 
@@ -109,7 +110,7 @@ TEST_F(Races, PrefillThatLeavesAfterALookIsAnErrorAndNotASilentDetour) {
   const auto seen = model().choose({}, no_dice);
   EXPECT_EQ(seen->prefill_state(), PrefillState::Active);
   leave(kPrefill);
-  const auto booking = seen->workers(Role::Prefill).book({}, no_dice);
+  const auto booking = test::book_worker(seen->workers(Role::Prefill), {}, no_dice);
   ASSERT_FALSE(booking);
   EXPECT_EQ(booking.error().code(), Errc::NoWorkers);
 }
@@ -146,7 +147,7 @@ TEST_F(Races, WhoWasWithdrawnDoesNotComeBackByNewsOfItself) {
 // "request holds binding while it is swapped"
 TEST_F(Races, ARequestKeepsTheWorkerItHas) {
   join(Role::Prefill, kPrefill, "first");
-  const Booking held = workers(Role::Prefill).book({}, no_dice).value();
+  const Booking held = test::book_worker(workers(Role::Prefill), {}, no_dice).value();
   join(Role::Prefill, kPrefill, "second");
   leave(kPrefill);
   fleet().sweep();
@@ -163,7 +164,7 @@ TEST_F(Races, AFleetThatEndsLeavesARequestWhatItHas) {
     Fleet ending(config, metrics, log);
     ending.announce(Origin::Etcd, "p", {.model = "m", .spec = worker(kPrefill, Role::Prefill)});
     kept = ending.find("m");
-    held = kept->pool("default")->workers(Role::Prefill).book({}, no_dice).value();
+    held = test::book_worker(kept->pool("default")->workers(Role::Prefill), {}, no_dice).value();
   }
   held->worker().answered();
   EXPECT_EQ(kept->pool("default")->prefill_state(), PrefillState::Active);
@@ -175,9 +176,9 @@ TEST_F(Races, AFleetThatEndsLeavesARequestWhatItHas) {
 // "same id re-booked while old guard drops"
 TEST_F(Races, ABookingThatEndsIsTakenFromTheWorkerItWasOn) {
   join(Role::Decode, kDecode, "first");
-  std::optional<Booking> old(workers(Role::Decode).book({}, no_dice).value());
+  std::optional<Booking> old(test::book_worker(workers(Role::Decode), {}, no_dice).value());
   join(Role::Decode, kDecode, "second");
-  const Booking young = workers(Role::Decode).book({}, no_dice).value();
+  const Booking young = test::book_worker(workers(Role::Decode), {}, no_dice).value();
   old.reset();
   EXPECT_EQ(young.worker().in_flight(), 1);
 }
@@ -206,8 +207,8 @@ TEST_F(Races, WhoLooksWhileWorkersComeAndGoFindsWhoeverIsThere) {
         while (!done) {
           const auto asked = fleet().find("m");
           const auto home = asked ? asked->choose({}, no_dice) : nullptr;
-          if (!home || !home->workers(Role::Decode).book({}, no_dice) ||
-              !home->workers(Role::Prefill).book({}, no_dice)) {
+          if (!home || !test::book_worker(home->workers(Role::Decode), {}, no_dice) ||
+              !test::book_worker(home->workers(Role::Prefill), {}, no_dice)) {
             ++failures;
           }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
+#include "unit/scheduling/book_worker.h"
 
 #include "support/plain_model.h"
 #include "unit/fleet/fleet_fixture.h"
@@ -61,7 +62,7 @@ TEST_F(FleetTest, NumbersAndTurnsFollowTheFile) {
   add_model("m", {worker(30, Role::Decode), worker(4, Role::Decode), worker(200, Role::Decode)});
   std::string order;
   for (int i = 0; i < 4; ++i) {
-    const auto booking = workers(Role::Decode).book({}, no_dice);
+    const auto booking = test::book_worker(workers(Role::Decode), {}, no_dice);
     order += std::to_string(booking->worker().id().value) + "=" + booking->worker().name() + " ";
   }
   EXPECT_EQ(order, "1=127.0.0.1:30 2=127.0.0.1:4 3=127.0.0.1:200 1=127.0.0.1:30 ");
@@ -82,8 +83,8 @@ TEST_F(FleetTest, FindsAWorkerOfAnyModel) {
 
 TEST_F(FleetTest, CountsWhatRunsOnEachWorker) {
   add_model("m", {worker(1, Role::Decode), worker(2, Role::Decode)});
-  const auto first = workers(Role::Decode).book({}, no_dice);
-  const auto second = workers(Role::Decode).book({}, no_dice);
+  const auto first = test::book_worker(workers(Role::Decode), {}, no_dice);
+  const auto second = test::book_worker(workers(Role::Decode), {}, no_dice);
   ASSERT_TRUE(first && second);
   EXPECT_THAT(metrics.render(),
               testing::HasSubstr("baton_worker_in_flight{model=\"m\",worker=\"127.0.0.1:2\","
@@ -133,7 +134,7 @@ struct ChangingFleet : FleetTest {
     return fleet().find_worker("127.0.0.1:" + std::to_string(port));
   }
   std::string book(Role role) {
-    const auto booking = workers(role).book({}, no_dice);
+    const auto booking = test::book_worker(workers(role), {}, no_dice);
     return booking ? booking->worker().authority() : booking.error().message();
   }
 
@@ -207,7 +208,7 @@ TEST_F(ChangingFleet, AnotherInstanceAtTheSameAddressIsAnotherWorker) {
   announce("a", instance(worker(1, Role::Decode), "first"));
   const auto old = at(1);
   old->answered();
-  std::optional<Booking> running(workers(Role::Decode).book({}, no_dice).value());
+  std::optional<Booking> running(test::book_worker(workers(Role::Decode), {}, no_dice).value());
   announce("a", instance(worker(1, Role::Decode), "second"));
   const auto now = at(1);
   ASSERT_NE(now, old);
@@ -217,7 +218,7 @@ TEST_F(ChangingFleet, AnotherInstanceAtTheSameAddressIsAnotherWorker) {
   EXPECT_EQ(&running->worker(), old.get()) << "the request keeps its worker";
   EXPECT_EQ(old->in_flight(), 1);
   EXPECT_EQ(workers(Role::Decode).size(), 1U);
-  EXPECT_EQ(&workers(Role::Decode).book({}, no_dice)->worker(), now.get());
+  EXPECT_EQ(&test::book_worker(workers(Role::Decode), {}, no_dice)->worker(), now.get());
   // What the old one does or suffers is none of the new one's business.
   old->misconfigured("late");
   EXPECT_EQ(now->condition(), Condition::New);
@@ -293,7 +294,7 @@ TEST_F(ChangingFleet, WhatIsSaidOfAWorkerMayChangeWhileItServes) {
   announce("d", worker(1, Role::Decode));
   const auto before = at(1);
   before->answered();
-  const Booking running = workers(Role::Decode).book({}, no_dice).value();
+  const Booking running = test::book_worker(workers(Role::Decode), {}, no_dice).value();
   model::WorkerSpec other = worker(1, Role::Aggregated);
   other.taints = {"h200"};
   other.name = "renamed";
@@ -362,7 +363,7 @@ TEST_F(ChangingFleet, OtherOptionsOfAModelKeepItsWorkers) {
   const auto before = fleet().find("m");
   at(1)->answered();
   at(2)->answered();
-  const Booking running = workers(Role::Decode).book({}, no_dice).value();
+  const Booking running = test::book_worker(workers(Role::Decode), {}, no_dice).value();
   const auto busy = running.worker().authority();
   lines.clear();
   options.disaggregation = model::Disaggregation::Required;
@@ -380,7 +381,7 @@ TEST_F(ChangingFleet, OtherOptionsOfAModelKeepItsWorkers) {
   EXPECT_EQ(joined.size(), 3U);
   const auto old_home = before->pool("default");
   ASSERT_NE(old_home, nullptr);
-  EXPECT_TRUE(old_home->workers(Role::Decode).book({}, no_dice)) << "so does its next attempt";
+  EXPECT_TRUE(test::book_worker(old_home->workers(Role::Decode), {}, no_dice)) << "so does its next attempt";
   fleet().sweep();
   EXPECT_TRUE(gone.empty());
   EXPECT_THAT(metrics.render(),

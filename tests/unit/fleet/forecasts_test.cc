@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/forecasts.h"
+#include "unit/scheduling/book_worker.h"
 
 #include "fleet/worker_set.h"
 #include "unit/fleet/fleet_fixture.h"
@@ -74,13 +75,13 @@ struct MisledTest : ForecastsTest {
     }
   }
   Result<Booking> book() {
-    Wish wish;
-    auto prompt = std::make_shared<KnownPrompt>();
+    scheduling::WorkerRequirements requirements;
+    auto prompt = std::make_shared<scheduling::KnownPrompt>();
     prompt->tokens = 1000;
-    wish.prompt = prompt;
-    wish.part = Part::Prefill;
-    wish.busy = BusyLine{.tokens = {}, .share = {}, .late = true};
-    return set.book(wish, random);
+    requirements.prompt = prompt;
+    requirements.part = scheduling::Part::Prefill;
+    requirements.busy = scheduling::BusyThreshold{.tokens = {}, .share = {}, .late = true};
+    return test::book_worker(set, requirements, random);
   }
   Worker::Siblings siblings{.pace = std::make_shared<scheduling::SiblingPace>()};
   WorkerSet set{Role::Prefill, Policy::Ttft, {}, {}, forecasts};

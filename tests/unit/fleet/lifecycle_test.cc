@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/lifecycle.h"
+#include "unit/scheduling/book_worker.h"
 
 #include "unit/fleet/fleet_fixture.h"
 
@@ -57,7 +58,7 @@ TEST_F(LifecycleTest, CountsOnWhoeverIsOnTrial) {
   EXPECT_EQ(state(), PrefillState::Unavailable);
   prefill(0).answered();
   EXPECT_EQ(state(), PrefillState::Active) << "half open";
-  const auto trial = workers(Role::Prefill).book({}, no_dice);
+  const auto trial = test::book_worker(workers(Role::Prefill), {}, no_dice);
   EXPECT_EQ(prefill(0).condition(), Condition::OnTrial);
   EXPECT_EQ(state(), PrefillState::Active);
 }

@@ -18,8 +18,8 @@ TEST(Members, AreFoundByTheirSeat) {
     for (const std::size_t guess : {0UZ, 1UZ, 2UZ, 3UZ})
       EXPECT_EQ(members.find(members.candidates[i].seat, guess), i);
   }
-  EXPECT_EQ(members.find(scheduling::SeatKey{two->id(), 2}), std::nullopt);
-  EXPECT_EQ(Members().find(scheduling::SeatKey{two->id(), 0}), std::nullopt);
+  EXPECT_EQ(members.find(scheduling::RankKey{two->id(), 2}), std::nullopt);
+  EXPECT_EQ(Members().find(scheduling::RankKey{two->id(), 0}), std::nullopt);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/model.h"
+#include "unit/scheduling/book_worker.h"
 
 #include "unit/fleet/fleet_fixture.h"
 
@@ -58,7 +59,7 @@ TEST_F(ModelTest, RemembersSessionsOfPrefillAndDecodeApart) {
   add_model("m", {worker(1, Role::Prefill), worker(2, Role::Decode)}).affinity.ttl =
       std::chrono::minutes(1);
   const auto lease = model().affinity(Role::Decode).bind("s", {{7}, std::nullopt});
-  EXPECT_EQ(model().affinity(Role::Aggregated).find("s"), (scheduling::Seat{{7}, std::nullopt}));
+  EXPECT_EQ(model().affinity(Role::Aggregated).find("s"), (scheduling::RankId{{7}, std::nullopt}));
   EXPECT_EQ(model().affinity(Role::Prefill).find("s"), std::nullopt);
 }
 
@@ -75,9 +76,9 @@ TEST_F(ModelTest, EachRoleFollowsItsOwnPolicy) {
   // Prefill: in turn, whatever the load. Decode: the free one, whosever turn it is.
   for (const Role role : {Role::Prefill, Role::Decode}) {
     WorkerSet& set = workers(role);
-    const auto held = set.book({}, no_dice);
-    const auto second = set.book({}, no_dice)->worker().id();
-    const auto third = set.book({}, no_dice)->worker().id();
+    const auto held = test::book_worker(set, {}, no_dice);
+    const auto second = test::book_worker(set, {}, no_dice)->worker().id();
+    const auto third = test::book_worker(set, {}, no_dice)->worker().id();
     EXPECT_NE(second, held->worker().id());
     EXPECT_EQ(third == held->worker().id(), role == Role::Prefill);
   }

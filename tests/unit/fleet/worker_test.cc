@@ -66,7 +66,7 @@ TEST_F(WorkerLoad, IsCountedOnTheRankItIsBookedFor) {
     Booking first(many, 1);
     const Booking second(many, 2);
     EXPECT_EQ(first.rank(), 1U);
-    EXPECT_EQ(second.seat(), (scheduling::Seat{{3}, 2}));
+    EXPECT_EQ(second.seat(), (scheduling::RankId{{3}, 2}));
     EXPECT_EQ(many->in_flight(0), 0);
     EXPECT_EQ(many->in_flight(1), 1);
     EXPECT_EQ(many->in_flight(), 2);
@@ -100,33 +100,33 @@ TEST(WorkerTaints, AreThoseGivenAndItsPlaces) {
 TEST(WorkerStanding, FollowsItsConditionItsLoadMarkAndItsDrain) {
   const struct {
     void (*become)(Worker&);
-    Standing standing;
+    EligibilityTier standing;
     const char* state;
   } cases[] = {
-      {[](Worker&) {}, Standing::Spare, "new"},
-      {[](Worker& one) { one.answered(); }, Standing::Good, "ready"},
-      {[](Worker& one) { one.succeeded(); }, Standing::Good, "ready"},
-      {[](Worker& one) { one.progressed(); }, Standing::Good, "ready"},
+      {[](Worker&) {}, EligibilityTier::Spare, "new"},
+      {[](Worker& one) { one.answered(); }, EligibilityTier::Good, "ready"},
+      {[](Worker& one) { one.succeeded(); }, EligibilityTier::Good, "ready"},
+      {[](Worker& one) { one.progressed(); }, EligibilityTier::Good, "ready"},
       {[](Worker& one) {
          one.answered();
          one.pushed_back(10s);
        },
-       Standing::Spare, "overloaded"},
-      {[](Worker& one) { one.pushed_back(10s); }, Standing::Spare, "new"},
-      {[](Worker& one) { one.unreachable(Failure::Unreachable, "gone"); }, Standing::Down,
+       EligibilityTier::Spare, "overloaded"},
+      {[](Worker& one) { one.pushed_back(10s); }, EligibilityTier::Spare, "new"},
+      {[](Worker& one) { one.unreachable(Failure::Unreachable, "gone"); }, EligibilityTier::Down,
        "unreachable"},
-      {[](Worker& one) { one.failed(Failure::Unreachable, "gone"); }, Standing::Down,
+      {[](Worker& one) { one.failed(Failure::Unreachable, "gone"); }, EligibilityTier::Down,
        "unreachable"},
       {[](Worker& one) {
          for (int i = 0; i < 3; ++i) one.failed(Failure::Broken, "broken");
        },
-       Standing::Doubtful, "ejected"},
-      {[](Worker& one) { one.misconfigured("other model"); }, Standing::Out, "misconfigured"},
+       EligibilityTier::Doubtful, "ejected"},
+      {[](Worker& one) { one.misconfigured("other model"); }, EligibilityTier::Out, "misconfigured"},
       {[](Worker& one) {
          one.answered();
          one.set_draining(true);
        },
-       Standing::Out, "draining"},
+       EligibilityTier::Out, "draining"},
   };
   for (const auto& c : cases) {
     Worker one({1}, spec("h", 1), {});
@@ -151,11 +151,11 @@ TEST(WorkerStanding, OfOneWhoseTimeOutIsOverIsGoodForOneBooking) {
   one->failed(Failure::Broken, "broken");
   one->answered();
   EXPECT_EQ(one->condition(), Condition::HalfOpen);
-  EXPECT_EQ(one->standing(Clock::now()), Standing::Good);
+  EXPECT_EQ(one->standing(Clock::now()), EligibilityTier::Good);
   {
     const Booking trial(one);
     EXPECT_EQ(one->condition(), Condition::OnTrial);
-    EXPECT_EQ(one->standing(Clock::now()), Standing::Doubtful);
+    EXPECT_EQ(one->standing(Clock::now()), EligibilityTier::Doubtful);
     const Booking beside(one);  // somebody had no other way
   }
   EXPECT_EQ(one->condition(), Condition::HalfOpen) << "it told nothing, so another may try";

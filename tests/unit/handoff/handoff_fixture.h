@@ -73,21 +73,21 @@ struct HandoffFixture : test::IoFixture {
     serve(std::move(specs));
   }
 
-  Job job(engine::Api api, std::string body) {
-    return {.model = fleet->find("m"),
-            .api = api,
-            .body = engine::ClientBody::parse(std::move(body)).value(),
-            .by_alias = false,
-            .headers = {},
-            .request_id = "id-1",
-            .hints = std::make_shared<const scheduling::Hints>(hints),
-            .counters = counters};
+  HandoffRequest job(engine::Api api, std::string body) {
+    return {{.model = fleet->find("m"),
+             .api = api,
+             .body = engine::ClientBody::parse(std::move(body)).value(),
+             .request_id = "id-1",
+             .hints = std::make_shared<const scheduling::Hints>(hints)},
+            false,
+            {},
+            counters};
   }
   // Starts a request; `answer` is there once it has been got or refused.
-  void begin(Job wanted) {
+  void begin(HandoffRequest wanted) {
     answer.reset();
     start([this, wanted]() -> awaitable<void> {
-      answer.emplace(co_await handoff->run(wanted, trail, cancellation));
+      answer.emplace(co_await handoff->run(wanted, trace, cancellation));
     });
   }
   void begin(engine::Api api, std::string body) { begin(job(api, std::move(body))); }
@@ -102,7 +102,7 @@ struct HandoffFixture : test::IoFixture {
   std::string read_rest() {
     std::string text;
     run([&]() -> awaitable<void> {
-      Answer& got = **answer;
+      UpstreamResponse& got = **answer;
       while (!got.whole()) {
         const auto piece = co_await got.stream().read();
         if (!piece) {
@@ -186,13 +186,13 @@ struct HandoffFixture : test::IoFixture {
                        }};
   net::CpuPool cpu{1};
   TicketSource tickets{1'780'000'000'000, 1};
-  DecisionLog decisions{100};
+  scheduling::DecisionLog decisions{100};
   std::uint64_t draws = 100;
   std::unique_ptr<Handoff> handoff;
   scheduling::Hints hints;
-  Trail trail;
+  RequestTrace trace;
   Cancellation cancellation;
-  std::optional<Result<Answer>> answer;
+  std::optional<Result<UpstreamResponse>> answer;
 
  private:
   std::counting_semaphore<> cpu_gate_{0};

@@ -48,14 +48,14 @@ TEST_F(PrefillFirst, GoesThroughPrefillAndThenDecode) {
   EXPECT_EQ(json(decode.requests()[0].body),
             json(R"({"model":"m","prompt":"p","max_tokens":50,"stream":true,)"
                  R"("kv_transfer_params":{"remote_port":5600}})"));
-  EXPECT_EQ(trail.prefill.worker, prefill.endpoint().to_string());
-  EXPECT_EQ(trail.decode.worker, decode.endpoint().to_string());
-  ASSERT_TRUE(trail.prefill.sent && trail.prefill.done && trail.decode.sent);
-  EXPECT_LE(*trail.prefill.sent, *trail.prefill.done);
-  EXPECT_LE(*trail.prefill.done, *trail.decode.sent);
+  EXPECT_EQ(trace.prefill.worker, prefill.endpoint().to_string());
+  EXPECT_EQ(trace.decode.worker, decode.endpoint().to_string());
+  ASSERT_TRUE(trace.prefill.sent && trace.prefill.done && trace.decode.sent);
+  EXPECT_LE(*trace.prefill.sent, *trace.prefill.done);
+  EXPECT_LE(*trace.prefill.done, *trace.decode.sent);
   answer.reset();
   EXPECT_EQ(in_flight(), 0);
-  EXPECT_EQ(trail.retries, 0U);
+  EXPECT_EQ(trace.retries, 0U);
   EXPECT_EQ(counters.releases.value(), 0U);
 }
 
@@ -154,12 +154,12 @@ TEST_F(PrefillFirst, FailsAsTheOnlyDecodeDoesAndReleasesWhatIsPinned) {
 TEST_F(PrefillFirst, LeavesWhatNeedsOneWorkerToTheDecodeWorker) {
   const FakeEngine prefill(nobody_should_come());
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
-  const std::string wish = R"({"model":"m","prompt":"a","echo":true)";
-  EXPECT_EQ(ask_and_read(Api::Completions, wish + R"(,"kv_transfer_params":{"x":1}})"), "decoded");
+  const std::string requirements = R"({"model":"m","prompt":"a","echo":true)";
+  EXPECT_EQ(ask_and_read(Api::Completions, requirements + R"(,"kv_transfer_params":{"x":1}})"), "decoded");
   EXPECT_FALSE((*answer)->handed_off());
   EXPECT_TRUE(prefill.requests().empty());
-  EXPECT_EQ(decode.requests()[0].body, wish + "}");
-  EXPECT_EQ(trail.prefill.worker, "");
+  EXPECT_EQ(decode.requests()[0].body, requirements + "}");
+  EXPECT_EQ(trace.prefill.worker, "");
 }
 
 // prefill-router.md §2.1 step 4 (exit: passthrough).
@@ -177,7 +177,7 @@ TEST_F(PrefillFirst, IsNotNeededWhereWorkersDoBoth) {
 TEST_F(PrefillFirst, UsesTheNameTheWorkersKnow) {
   const FakeEngine prefill(test::always(response(200, kKept)));
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
-  Job aliased = job(Api::Completions, R"({"model":"alias","prompt":"p"})");
+  HandoffRequest aliased = job(Api::Completions, R"({"model":"alias","prompt":"p"})");
   aliased.by_alias = true;
   begin(aliased);
   wait_for_answer();
@@ -196,7 +196,7 @@ TEST_F(PrefillFirst, IsNotWaitedForWhereTheWorkersMeetByThemselves) {
   EXPECT_EQ(read_rest(), "decoded");
   prefill.proceed();
   wait_for_legs();
-  EXPECT_TRUE(trail.prefill.done);
+  EXPECT_TRUE(trace.prefill.done);
   const auto first = json(prefill.requests()[0].body);
   const auto second = json(decode.requests()[0].body);
   for (const char* field : {"bootstrap_host", "bootstrap_port", "bootstrap_room"})
@@ -239,8 +239,8 @@ TEST_F(RanksOfLegs, AreToldToBothVllmWorkers) {
   serve_ranks(Engine::Vllm, 4, 8);
   EXPECT_THAT(prefill_head, HasSubstr("X-data-parallel-rank: 3\r\n"));
   EXPECT_THAT(decode_head, HasSubstr("X-data-parallel-rank: 7\r\n"));
-  EXPECT_EQ(trail.prefill.rank, 3U);
-  EXPECT_EQ(trail.decode.rank, 7U);
+  EXPECT_EQ(trace.prefill.rank, 3U);
+  EXPECT_EQ(trace.decode.rank, 7U);
 }
 
 TEST_F(RanksOfLegs, AreToldToTheSglangDecodeWorkerAndToPrefillByTheRoom) {
@@ -262,7 +262,7 @@ TEST_F(RanksOfLegs, AreNotToldToWorkersThatHaveOnlyOne) {
   serve_ranks(Engine::Vllm, 1, 1);
   EXPECT_THAT(prefill_head, Not(HasSubstr(kRank)));
   EXPECT_THAT(decode_head, Not(HasSubstr(kRank)));
-  EXPECT_EQ(trail.prefill.rank, std::nullopt);
+  EXPECT_EQ(trace.prefill.rank, std::nullopt);
 }
 
 TEST_F(RanksOfLegs, OutOfRangeAreRefusedBeforeAnythingIsSent) {

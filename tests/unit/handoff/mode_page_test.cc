@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "handoff/machine.h"
+#include "handoff/state_machine.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-fleet::Choice::Candidate candidate(const std::string& name) {
+scheduling::Choice::Candidate candidate(const std::string& name) {
   model::WorkerSpec spec;
   spec.endpoint = {"10.0.0.1", 80};
   spec.name = name;
@@ -27,13 +27,13 @@ fleet::Choice::Candidate candidate(const std::string& name) {
           .weight = {}};
 }
 
-Json written(const fleet::Choice& choice) { return Json::parse(choice_json(choice)); }
+Json written(const scheduling::Choice& choice) { return Json::parse(choice_json(choice)); }
 
 TEST(ChoiceJson, TellsWhoWasPickedOfWhomAndBecauseOfWhat) {
-  fleet::Choice choice{.picked = 1,
+  scheduling::Choice choice{.picked = 1,
                        .candidates = {candidate("a"), candidate("b \"2\"")},
                        .of = 9,
-                       .by = fleet::Choice::By::Session,
+                       .by = scheduling::Choice::By::Session,
                        .policy = model::Policy::LeastLoaded};
   choice.candidates[0].why_not = "it is busy";
   choice.candidates[1].rank = 2;
@@ -65,8 +65,8 @@ TEST(ChoiceJson, HasNothingOfWhatThePolicyDoesNotWeigh) {
 }
 
 TEST(ChoiceJson, HasEachTermOfACost) {
-  fleet::Choice choice{.picked = 0, .candidates = {candidate("a")}};
-  choice.candidates[0].weight = fleet::Weight{
+  scheduling::Choice choice{.picked = 0, .candidates = {candidate("a")}};
+  choice.candidates[0].weight = scheduling::CandidateScore{
       .leg = {.tokens = 100, .block_size = 16, .track_prefill = true, .decode_worker = false},
       .facts = {.prefill_tokens = 32,
                 .device = 2,
@@ -99,8 +99,8 @@ TEST(ChoiceJson, HasEachTermOfACost) {
 }
 
 TEST(ChoiceJson, HasEachTermOfAForecastInstead) {
-  fleet::Choice choice{.picked = 0, .candidates = {candidate("a")}, .policy = model::Policy::Ttft};
-  fleet::Weight& weight = choice.candidates[0].weight.emplace();
+  scheduling::Choice choice{.picked = 0, .candidates = {candidate("a")}, .policy = model::Policy::Ttft};
+  scheduling::CandidateScore& weight = choice.candidates[0].weight.emplace();
   weight.forecast = scheduling::Forecast{.wait = 0.5,
                                       .compute = 0.25,
                                       .transfer = 0.125,
@@ -119,8 +119,8 @@ TEST(ChoiceJson, HasEachTermOfAForecastInstead) {
 }
 
 TEST(ChoiceJson, NothingIsNewToWhoeverComputesNothing) {
-  fleet::Choice choice{.picked = 0, .candidates = {candidate("a")}};
-  fleet::Weight& weight = choice.candidates[0].weight.emplace();
+  scheduling::Choice choice{.picked = 0, .candidates = {candidate("a")}};
+  scheduling::CandidateScore& weight = choice.candidates[0].weight.emplace();
   weight.leg = {.tokens = 100, .track_prefill = false};
   EXPECT_EQ(written(choice)["candidates"][0]["new_tokens"], 0);
   weight.leg.track_prefill = true;
@@ -130,10 +130,10 @@ TEST(ChoiceJson, NothingIsNewToWhoeverComputesNothing) {
 
 TEST(ChoiceJson, NumbersWithoutEndAreNull) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  fleet::Choice choice{.picked = 0, .candidates = {candidate("a")}};
+  scheduling::Choice choice{.picked = 0, .candidates = {candidate("a")}};
   choice.candidates[0].score = kInfinity;
   choice.candidates[0].preference = std::numeric_limits<double>::quiet_NaN();
-  fleet::Weight& weight = choice.candidates[0].weight.emplace();
+  scheduling::CandidateScore& weight = choice.candidates[0].weight.emplace();
   weight.cost.total = -kInfinity;
   weight.cost.prefill = 1e300;
   const Json one = written(choice)["candidates"][0];

@@ -25,7 +25,7 @@ struct EngineTokensTest : handoff::HandoffFixture {
   Result<std::vector<prompt::TokenIds>> tokens(Api api, const std::string& body) {
     std::optional<Result<std::vector<prompt::TokenIds>>> told;
     run([&]() -> awaitable<void> {
-      const handoff::Job wanted = job(api, body);
+      const handoff::HandoffRequest wanted = job(api, body);
       told.emplace(co_await engines.ask(wanted, said_route, cancellation));
     });
     return *told;
@@ -69,7 +69,7 @@ TEST_F(EngineTokensTest, WhereSomebodyLeavesTheWorkerIsAskedForTheNext) {
     Cancellation leaves;
     std::optional<Result<std::vector<prompt::TokenIds>>> told;
     start([&]() -> awaitable<void> {
-      const handoff::Job wanted = job(Api::Chat, kChat);
+      const handoff::HandoffRequest wanted = job(Api::Chat, kChat);
       told.emplace(co_await engines.ask(wanted, said_route, leaves));
     });
     run_until([&] { return silent.requests().size() == asked; });

@@ -54,14 +54,14 @@ FakeEngine::Script streams() {
 }
 
 struct FanOutTest : handoff::HandoffFixture {
-  kvcache::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::KvCacheView caches{config::KvIndex(), metrics, log};
   void serve_with(const FakeEngine& decode) {
     serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
   }
   void begin_request(const std::string& body) {
     ended = false;
     record.stream = body.find("\"stream\":true") != std::string::npos;
-    handoff::Job wanted = job(Api::Completions, body);
+    handoff::HandoffRequest wanted = job(Api::Completions, body);
     auto branches = engine::branches_of(Api::Completions, wanted.body->object()).value();
     const std::int64_t n = wanted.body->object().find_integer("n").value_or(1);
     start([this, wanted, branches, n]() -> awaitable<void> {
@@ -270,7 +270,7 @@ TEST_F(FanOutTest, ABranchThatStillRunsWhenAnotherFailsIsNotTakenForComputed) {
   serve(Engine::Vllm, {{Role::Prefill, slow.endpoint()}, {Role::Decode, decode.endpoint()}});
   const kvcache::Holder holder{worker(slow.endpoint()).id(), 0};
   const kvcache::BlockShape shape{.size = 2};
-  kvcache::Caches::Table table;
+  kvcache::KvCacheView::Table table;
   const auto cache = std::make_shared<kvcache::Cache>(
       kvcache::Cache::Identity{.holder = holder, .worker = "w", .authority = "a", .model = "m"},
       caches.index().join(holder), shape);
@@ -340,7 +340,7 @@ TEST_F(FanOutTest, TellsOfTheBranchThatFailed) {
   run_until([this] { return ended; });
   ASSERT_FALSE(*result);
   EXPECT_TRUE(record.first_token) << "the client had one";
-  EXPECT_TRUE(record.trail.decode.sent);
+  EXPECT_TRUE(record.trace.decode.sent);
   wait_for_legs();
 }
 

@@ -45,7 +45,7 @@ struct PipelineTest : handoff::HandoffFixture {
       wire::Headers headers = further;
       headers.add("Authorization", "Bearer k");
       auto incoming =
-          std::make_unique<Incoming>(Incoming{.api = api,
+          std::make_unique<ClientRequest>(ClientRequest{.api = api,
                                               .headers = std::move(headers),
                                               .body = body,
                                               .request_id = "id-1",
@@ -82,7 +82,7 @@ struct PipelineTest : handoff::HandoffFixture {
   std::chrono::milliseconds request_timeout{0};
   RequestLedger ledger{metrics, log, true};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  kvcache::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::KvCacheView caches{config::KvIndex(), metrics, log};
   PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   std::unique_ptr<Pipeline> pipeline;
   RecordingSink sink{io};

@@ -50,7 +50,7 @@ struct PromptStepTest : handoff::HandoffFixture {
   }
   // The workers of "m" say what they have cached.
   kvcache::HashPlan publish_plan() {
-    kvcache::Caches::Table table;
+    kvcache::KvCacheView::Table table;
     table.plans["m"] = {.shapes = {{.size = 2}}, .lora = {}};
     caches.publish(table);
     return table.plans["m"];
@@ -61,7 +61,7 @@ struct PromptStepTest : handoff::HandoffFixture {
   void begin(Api api, std::string body, PerPrompt per_prompt = PerPrompt::No) {
     got.reset();
     start([this, api, body, per_prompt]() -> awaitable<void> {
-      const handoff::Job wanted = job(api, body);
+      const handoff::HandoffRequest wanted = job(api, body);
       got.emplace(co_await step.tokens(wanted, per_prompt, record, cancellation));
     });
   }
@@ -101,7 +101,7 @@ struct PromptStepTest : handoff::HandoffFixture {
 
   test::TinyModel files;
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  kvcache::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::KvCacheView caches{config::KvIndex(), metrics, log};
   PromptStep step{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   RequestRecord record;
   std::optional<Result<PromptTokens>> got;
@@ -422,7 +422,7 @@ TEST_F(PromptStepTest, WithoutTheMemoryToTokenizeItALongPromptGoesOnAsText) {
   ASSERT_TRUE(others.cover(memory.limit() - 1'100'000));
   const std::string body = R"({"model":"m","prompt":")" + std::string(200'000, 'x') + "\"}";
   start([&]() -> awaitable<void> {
-    handoff::Job wanted = job(Api::Completions, "{}");
+    handoff::HandoffRequest wanted = job(Api::Completions, "{}");
     wanted.body = (co_await step.read(body, MemoryShare(&memory))).value();
     got.emplace(co_await step.tokens(wanted, PerPrompt::No, record, cancellation));
   });

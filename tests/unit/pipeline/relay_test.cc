@@ -3,7 +3,7 @@
 #include "pipeline/relay.h"
 
 #include "unit/handoff/handoff_fixture.h"
-#include "unit/handoff/known_prompt_stub.h"
+#include "unit/scheduling/known_prompt_stub.h"
 #include "unit/pipeline/recording_sink.h"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ struct RelayTest : handoff::HandoffFixture {
     record.id = "id-1";
     record.stream = stream;
     start([this, continuable]() -> awaitable<void> {
-      handoff::Job wanted = job(engine::Api::Completions, request);
+      handoff::HandoffRequest wanted = job(engine::Api::Completions, request);
       wanted.continuable = continuable;
       wanted.observer = observer;
       Delivery delivery{.api = engine::Api::Completions,
@@ -66,7 +66,7 @@ struct RelayTest : handoff::HandoffFixture {
         const engine::ClientCall call{.api = wanted.api, .body = wanted.body->object()};
         delivery.continuity = std::make_unique<engine::StreamContinuity>(call);
       }
-      auto got = co_await handoff->run(std::move(wanted), record.trail, cancellation);
+      auto got = co_await handoff->run(std::move(wanted), record.trace, cancellation);
       if (got) {
         result = co_await relay(*got, std::move(delivery), *sink, record, model_metrics);
       } else {
@@ -91,7 +91,7 @@ struct RelayTest : handoff::HandoffFixture {
   std::string request = R"({"model":"m","prompt":"p","max_tokens":9,"stream":true})";
   std::size_t response_bytes = 1000;
   bool tell_workers = false;
-  std::shared_ptr<handoff::PromptObserver> observer;
+  std::shared_ptr<scheduling::PromptObserver> observer;
   ModelMetrics model_metrics{metrics, "m"};
   RequestRecord record;
   std::optional<RecordingSink> sink;
@@ -434,8 +434,8 @@ TEST_F(RelayTest, RepeatsUnseenWhatFailsBeforeItsFirstEvent) {
     EXPECT_THAT(sink->body, testing::EndsWith(kToken + kFinish + kDone)) << c.what;
     EXPECT_THAT(sink->body, testing::Not(HasSubstr("error"))) << c.what;
     EXPECT_EQ(sink->answers, 1) << c.what;
-    EXPECT_EQ(record.trail.decode.worker, other.endpoint().to_string()) << c.what;
-    EXPECT_EQ(record.trail.retries, 1U) << c.what;
+    EXPECT_EQ(record.trace.decode.worker, other.endpoint().to_string()) << c.what;
+    EXPECT_EQ(record.trace.retries, 1U) << c.what;
     EXPECT_EQ(record.events, 2U) << c.what;
   }
 }
@@ -451,7 +451,7 @@ TEST_F(RelayTest, RepeatsAWholeAnswerThatIsNotSound) {
   wait();
   ASSERT_TRUE(*result) << result->error().message();
   EXPECT_EQ(sink->body, good);
-  EXPECT_EQ(record.trail.retries, 1U);
+  EXPECT_EQ(record.trace.retries, 1U);
 }
 
 // Workers that produce the tokens 7 to 11 as a, b, c, d, e, one event each.
@@ -504,7 +504,7 @@ TEST_F(Migration, GoesOnExactlyWhereverTheFirstWorkerDied) {
     EXPECT_EQ(sink->body, kAllSeen) << produced;
     EXPECT_TRUE(sink->ended);
     EXPECT_EQ(sink->answers, 1);
-    EXPECT_EQ(record.trail.migrations, 1U) << produced;
+    EXPECT_EQ(record.trace.migrations, 1U) << produced;
     const auto again = handoff::json(other->requests()[0].body);
     std::vector<int> prompt{1, 2, 3};
     for (int i = 0; i < produced; ++i) prompt.push_back(7 + i);
@@ -518,8 +518,8 @@ TEST_F(Migration, IsNoneBeforeTheFirstTokenWhereTheRequestIsRepeated) {
   options.migration = 1;
   relay_broken_after(0);
   ASSERT_TRUE(*result) << result->error().message();
-  EXPECT_EQ(record.trail.migrations, 0U);
-  EXPECT_EQ(record.trail.retries, 1U);
+  EXPECT_EQ(record.trace.migrations, 0U);
+  EXPECT_EQ(record.trace.retries, 1U);
   EXPECT_EQ(handoff::json(other->requests()[0].body)["prompt"], "p");
 }
 
@@ -545,7 +545,7 @@ TEST_F(Migration, IsNotNeededWhereOnlyTheEndIsMissing) {
   wait();
   ASSERT_TRUE(*result) << result->error().message();
   EXPECT_EQ(sink->body, kAllSeen);
-  EXPECT_EQ(record.trail.migrations, 0U);
+  EXPECT_EQ(record.trace.migrations, 0U);
 }
 
 TEST_F(Migration, IsOverWhenItsNumberIsUsedUp) {

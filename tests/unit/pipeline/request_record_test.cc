@@ -35,8 +35,8 @@ struct LedgerTest : testing::Test {
 TEST_F(LedgerTest, CountsASuccess) {
   RequestRecord done = record();
   done.usage = engine::Usage{.prompt_tokens = 5, .completion_tokens = 7, .cached_tokens = 3};
-  done.trail.prefill.sent = done.received;
-  done.trail.prefill.done = done.received + 4ms;
+  done.trace.prefill.sent = done.received;
+  done.trace.prefill.done = done.received + 4ms;
   ledger.close(done, ledger.metrics("m"));
   const std::string text = registry.render();
   EXPECT_THAT(text, HasSubstr("baton_requests_total{model=\"m\",outcome=\"ok\"} 1\n"));
@@ -102,12 +102,12 @@ TEST_F(LedgerTest, LogsOneLineThatTellsAll) {
   failed.stream = true;
   failed.status = 502;
   failed.error = Error(Errc::EngineFailed, "it \"broke\"\n");
-  failed.trail.prefill.worker = "p:1";
-  failed.trail.prefill.rank = 3;
-  failed.trail.prefill.sent = failed.received;
-  failed.trail.prefill.done = failed.received + 4500us;
-  failed.trail.decode.worker = "d:2";
-  failed.trail.retries = 2;
+  failed.trace.prefill.worker = "p:1";
+  failed.trace.prefill.rank = 3;
+  failed.trace.prefill.sent = failed.received;
+  failed.trace.prefill.done = failed.received + 4500us;
+  failed.trace.decode.worker = "d:2";
+  failed.trace.retries = 2;
   ledger.close(failed, ledger.metrics("m"));
   const auto line = nlohmann::json::parse(lines);
   EXPECT_EQ(line["event"], "request");
@@ -133,9 +133,9 @@ TEST_F(LedgerTest, BoundsTheTransferByTheEndOfThePrefillAndTheFirstToken) {
   RequestRecord done = record();
   done.stream = true;
   EXPECT_FALSE(done.kv_transfer());
-  done.trail.prefill.sent = done.received + 1ms;
-  done.trail.prefill.done = done.received + 4ms;
-  done.trail.decode.sent = done.received + 2ms;
+  done.trace.prefill.sent = done.received + 1ms;
+  done.trace.prefill.done = done.received + 4ms;
+  done.trace.decode.sent = done.received + 2ms;
   EXPECT_FALSE(done.kv_transfer()) << "not before there is a token";
   done.first_token = done.received + 9ms;
   EXPECT_EQ(done.prefill_duration(), 3ms);
@@ -149,10 +149,10 @@ TEST_F(LedgerTest, BoundsTheTransferByTheEndOfThePrefillAndTheFirstToken) {
 TEST_F(LedgerTest, NeverTellsOfATransferBackInTime) {
   RequestRecord done = record();
   done.stream = true;
-  done.trail.prefill.sent = done.received;
-  done.trail.decode.sent = done.received;
+  done.trace.prefill.sent = done.received;
+  done.trace.decode.sent = done.received;
   done.first_token = done.received + 3ms;
-  done.trail.prefill.done = done.received + 4ms;  // a leg beside the decode may be told late
+  done.trace.prefill.done = done.received + 4ms;  // a leg beside the decode may be told late
   EXPECT_EQ(done.kv_transfer(), 0ms);
 }
 

@@ -3,6 +3,7 @@
 //
 // prefill-router.md §2.11.
 #include "pipeline/route_query.h"
+#include "unit/scheduling/book_worker.h"
 
 #include "unit/handoff/handoff_fixture.h"
 #include "unit/pipeline/recording_sink.h"
@@ -52,7 +53,7 @@ struct RouteQueryTest : handoff::HandoffFixture {
       workers.back().name = name;
     }
     serve(workers);
-    kvcache::Caches::Table table;
+    kvcache::KvCacheView::Table table;
     table.plans["m"].shapes = {{.size = 4}};
     for (const char* name : {"p1", "p2", "d1"}) {
       const kvcache::Holder holder{fleet->find_worker(name)->id(), 0};
@@ -69,10 +70,10 @@ struct RouteQueryTest : handoff::HandoffFixture {
   }
   RequestLedger ledger{metrics, log, false};
   Tokenizers tokenizers{std::size_t{1} << 20, metrics};
-  kvcache::Caches caches{config::KvIndex(), metrics, log};
+  kvcache::KvCacheView caches{config::KvIndex(), metrics, log};
   PromptStep prompts{tokenizers, caches, cpu, EngineTokens(pool, cpu, 1024 * 1024)};
   wire::Headers headers;
-  fleet::Random random = [] { return std::uint64_t{0}; };
+  Random random = [] { return std::uint64_t{0}; };
 };
 
 TEST_F(RouteQueryTest, TellsWhoWouldServeAndWhoElseCould) {
@@ -98,7 +99,7 @@ TEST_F(RouteQueryTest, BooksNothingAndUsesUpNobodysTurn) {
   const std::string first = describe(kBody).value();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(describe(kBody).value(), first);
   EXPECT_EQ(in_flight(), 0);
-  const auto chosen = fleet->find("m")->pool("default")->workers(Role::Prefill).book({}, random);
+  const auto chosen = test::book_worker(fleet->find("m")->pool("default")->workers(Role::Prefill), {}, random);
   EXPECT_EQ(chosen.value().worker().name(), "10.0.0.1:80");
   EXPECT_EQ(json(describe(kBody).value())["prefill"]["worker"], "p2") << "now it is their turn";
 }
@@ -121,13 +122,13 @@ TEST_F(RouteQueryTest, SaysWhetherTheRequestWouldWaitAndForWhat) {
   const auto idle = json(describe(kBody).value());
   EXPECT_EQ(idle["waits"], false);
   EXPECT_TRUE(idle["waits_for"].is_null());
-  auto prompt = std::make_shared<fleet::KnownPrompt>();
+  auto prompt = std::make_shared<scheduling::KnownPrompt>();
   prompt->tokens = 100;
-  fleet::Wish wish;
-  wish.prompt = prompt;
+  scheduling::WorkerRequirements requirements;
+  requirements.prompt = prompt;
   fleet::WorkerSet& prefills = fleet->find("m")->pool("default")->workers(Role::Prefill);
-  const auto first = prefills.book(wish, random);
-  const auto second = prefills.book(wish, random);
+  const auto first = test::book_worker(prefills, requirements, random);
+  const auto second = test::book_worker(prefills, requirements, random);
   ASSERT_NE(first->worker().name(), second->worker().name());
   const auto busy = json(describe(kBody).value());
   EXPECT_EQ(busy["waits"], true);
@@ -142,13 +143,13 @@ TEST_F(RouteQueryTest, SaysWhichWorkerTheRequestWouldWaitFor) {
   only.name = "a1";
   only.data_parallel_size = 2;
   serve({only});
-  auto prompt = std::make_shared<fleet::KnownPrompt>();
+  auto prompt = std::make_shared<scheduling::KnownPrompt>();
   prompt->tokens = 1'000'000;
-  fleet::Wish wish;
-  wish.prompt = prompt;
+  scheduling::WorkerRequirements requirements;
+  requirements.prompt = prompt;
   fleet::WorkerSet& workers = fleet->find("m")->pool("default")->workers(Role::Aggregated);
-  const auto first = workers.book(wish, random);
-  const auto second = workers.book(wish, random);
+  const auto first = test::book_worker(workers, requirements, random);
+  const auto second = test::book_worker(workers, requirements, random);
   const auto route = json(describe(R"({"model":"m","prompt":"p","stream":true})").value());
   EXPECT_EQ(route["waits"], true);
   EXPECT_EQ(route["waits_for"]["kind"], "worker");
@@ -270,7 +271,7 @@ TEST_F(RouteQueryTest, IsTheAnswerOfAClientThatAskedForIt) {
   serve_four();
   RecordingSink sink(io);
   RequestRecord record;
-  handoff::Job asked = job(engine::Api::Completions, kBody);
+  handoff::HandoffRequest asked = job(engine::Api::Completions, kBody);
   asked.prompt_tokens = std::string_view(kBody).size() / 4 + 1;  // nobody has counted them
   run([&]() -> awaitable<void> {
     EXPECT_TRUE(co_await answer_query(asked, random, sink, record));

@@ -150,7 +150,7 @@ TEST_F(PeerDirectoryTest, AsksTheBootstrapServerForTheEngineOfARank) {
   EXPECT_THAT(bootstrap.requests()[0].head, StartsWith("GET /query HTTP/1.1\r\n"));
 
   EXPECT_EQ(find(spec, 0).engine_id, "e0");
-  directory.doubt({1}, 0, find(spec, 0));
+  directory.invalidate_if_stale({1}, 0, find(spec, 0));
   EXPECT_EQ(find(spec, 3).engine_id, "e3");
   EXPECT_EQ(bootstrap.requests().size(), 3U);
 }
@@ -197,7 +197,7 @@ TEST_F(PeerDirectoryTest, AsksTheContextWorkerForItsParamsOnce) {
     EXPECT_EQ(find(spec).server_info, R"({"ctx_info_endpoint":["x"], "big":18446744073709551616})");
   ASSERT_EQ(engine.requests().size(), 1U);
   EXPECT_THAT(engine.requests()[0].head, StartsWith("GET /server_info HTTP/1.1\r\n"));
-  directory.doubt({1}, 0, find(spec));
+  directory.invalidate_if_stale({1}, 0, find(spec));
   find(spec);
   EXPECT_EQ(engine.requests().size(), 2U);
 }
@@ -254,7 +254,7 @@ TEST_F(PeerDirectoryTest, LearnsAPushPeerFromAnAnswer) {
                                                  .side_channel = {"10.0.0.9", 5602},
                                                  .tensor_parallel_size = 8,
                                                  .pipeline_parallel_size = 1}));
-  directory.doubt({1}, 2, find(spec, 2));
+  directory.invalidate_if_stale({1}, 2, find(spec, 2));
   EXPECT_FALSE(ask(spec, 2));
 }
 
@@ -263,7 +263,7 @@ TEST_F(PeerDirectoryTest, KeepsWhatAWorkerSaidAfterWhatIsDoubted) {
   learn(1, 0, R"({"remote_engine_id":"old","remote_host":"h","remote_port":1})");
   const PrefillPeer told = find(spec);
   learn(1, 0, R"({"remote_engine_id":"new","remote_host":"h","remote_port":1})");
-  directory.doubt({1}, 0, told);
+  directory.invalidate_if_stale({1}, 0, told);
   EXPECT_EQ(find(spec).nixl.engine_id, "new");
 
   std::atomic<int> started = 0;
@@ -275,13 +275,13 @@ TEST_F(PeerDirectoryTest, KeepsWhatAWorkerSaidAfterWhatIsDoubted) {
   });
   const auto context = worker(HandoffMode::GenerationFirst, engine.endpoint());
   const PrefillPeer first = find(context, 0, 2);
-  directory.doubt({2}, 0, first);
+  directory.invalidate_if_stale({2}, 0, first);
   const PrefillPeer second = find(context, 0, 2);
   EXPECT_NE(first.server_info, second.server_info);
   learn(2, 0, R"({"remote_engine_id":"e","remote_host":"h","remote_port":1})");
-  directory.doubt({2}, 0, first);  // another request that was told of it
+  directory.invalidate_if_stale({2}, 0, first);  // another request that was told of it
   EXPECT_EQ(find(context, 0, 2).server_info, second.server_info);
-  directory.doubt({2}, 0, second);
+  directory.invalidate_if_stale({2}, 0, second);
   EXPECT_NE(find(context, 0, 2).server_info, second.server_info)
       << "whatever it said of other modes";
 }

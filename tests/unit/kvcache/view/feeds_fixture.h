@@ -69,7 +69,7 @@ struct World {
   net::CpuPool cpu{1};
   net::TaskGroup tasks;
   std::map<model::WorkerId, engine::Facts> facts;
-  Caches caches;
+  KvCacheView caches;
   Feeds feeds;
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seat kFirstSeat{{1}, std::nullopt};
-constexpr Seat kSecondSeat{{2}, 3};
+constexpr RankId kFirstSeat{{1}, std::nullopt};
+constexpr RankId kSecondSeat{{2}, 3};
 
 struct AffinityTest : testing::Test {
   AffinityTable::Time now{1h};
@@ -154,7 +154,7 @@ TEST_F(AffinityTest, ManyThreadsKeepTheCountRight) {
       threads.emplace_back([&sessions, id] {
         for (std::uint64_t i = 0; i < 2'000; ++i) {
           const std::string session = std::to_string(i % 100);
-          const auto lease = sessions.bind(session, Seat{{id}, std::nullopt});
+          const auto lease = sessions.bind(session, RankId{{id}, std::nullopt});
           if (i % 7 == 0) sessions.unbind(session);
           (void)sessions.find(session);
         }

@@ -197,7 +197,7 @@ TEST_F(BatchLimitTest, MayBeToldByManyThreads) {
 
 TEST(TokenGaps, BeginWithTheFirstTokenAndAreSampledEverySixteen) {
   BatchLimit limit;
-  SeatLoad load;
+  RankLoad load;
   TokenGaps gaps(limit, load, 0.01);
   EXPECT_FALSE(gaps.is_due(0));
   EXPECT_TRUE(gaps.is_due(1));
@@ -211,7 +211,7 @@ TEST(TokenGaps, BeginWithTheFirstTokenAndAreSampledEverySixteen) {
 
 TEST(TokenGaps, TellTheLimitAndWhetherItGrew) {
   const auto ledger = std::make_shared<LoadLedger>();
-  const auto load = std::make_shared<SeatLoad>();
+  const auto load = std::make_shared<RankLoad>();
   Time now(seconds(1'000));
   std::list<LoadLedger::Entry> running;
   for (int i = 0; i < 10; ++i) running.push_back(ledger->book({{1}, 0}, load, {}, now));
@@ -307,7 +307,7 @@ class FullEngine {
   Time now_{seconds(1'000)};
   BatchLimit limit_;
   const std::shared_ptr<LoadLedger> ledger_ = std::make_shared<LoadLedger>();
-  const std::shared_ptr<SeatLoad> load_ = std::make_shared<SeatLoad>();
+  const std::shared_ptr<RankLoad> load_ = std::make_shared<RankLoad>();
   std::list<Stream> streams_;
   std::vector<std::int64_t> batches_;
 };

@@ -15,11 +15,11 @@ namespace baton::scheduling {
 namespace {
 
 constexpr LegSize kLeg{.tokens = 160, .block_size = 16, .track_prefill = true};
-const SeatFacts kFirst{.prefill_tokens = 320, .device = 6, .host = 2, .decode_blocks = 14};
-const SeatFacts kSecond{.prefill_tokens = 0, .decode_blocks = 12};
-const SeatFacts kThird{.prefill_tokens = 64, .device = 8, .decode_blocks = 9};
+const CostFacts kFirst{.prefill_tokens = 320, .device = 6, .host = 2, .decode_blocks = 14};
+const CostFacts kSecond{.prefill_tokens = 0, .decode_blocks = 12};
+const CostFacts kThird{.prefill_tokens = 64, .device = 8, .decode_blocks = 9};
 
-double total(const config::Cost& options, const LegSize& leg, const SeatFacts& seat,
+double total(const config::Cost& options, const LegSize& leg, const CostFacts& seat,
              double least_prefill_tokens = 0) {
   return cost_of(options, leg, seat, least_prefill_tokens).total;
 }
@@ -39,7 +39,7 @@ TEST(Cost, IsTheReferencesWorkedExampleWithDecay) {
 
 TEST(Cost, NamesItsTerms) {
   const config::Cost options{.overlap_score_credit_decay = 1, .decode_active_request_weight = 0.5};
-  SeatFacts seat = kFirst;
+  CostFacts seat = kFirst;
   seat.requests = 3;
   seat.preference = 2;
   const CostTerms terms = cost_of(options, kLeg, seat, 0);
@@ -68,7 +68,7 @@ TEST(Cost, WeighsEachTier) {
                              .host_cache_hit_weight = 0.5,
                              .disk_cache_hit_weight = 0.2,
                              .shared_cache_multiplier = 0.1};
-  const SeatFacts seat{.prefill_tokens = 0, .device = 2, .host = 3, .disk = 1, .shared = 4};
+  const CostFacts seat{.prefill_tokens = 0, .device = 2, .host = 3, .disk = 1, .shared = 4};
   EXPECT_NEAR(cost_of(options, kLeg, seat, 0).credit, 1.8 + 1.5 + 0.2 + 0.4, 1e-9);
   EXPECT_NEAR(total(options, kLeg, seat), 10 - 3.9, 1e-9);
   // The credit and the shared cache have no part in what is cached.
@@ -94,7 +94,7 @@ TEST(Cost, TakesTheCreditOffADecodeWorkersBlocksWherePrefillIsNotTracked) {
   LegSize leg = kLeg;
   leg.track_prefill = false;
   leg.decode_worker = true;
-  SeatFacts seat = kFirst;
+  CostFacts seat = kFirst;
   seat.requests = 4;
   const config::Cost options{.overlap_score_credit_decay = 1, .decode_active_request_weight = 0.25};
   EXPECT_NEAR(total(options, leg, seat), 14 - 7.5 + 1, 1e-9);
@@ -107,7 +107,7 @@ TEST(Cost, TakesTheCreditOffADecodeWorkersBlocksWherePrefillIsNotTracked) {
 }
 
 TEST(Cost, OfASeatWhoseLoadIsUnknownIsThatOfThePromptAlone) {
-  SeatFacts seat = kFirst;
+  CostFacts seat = kFirst;
   seat.prefill_tokens.reset();
   const CostTerms terms = cost_of({.overlap_score_credit_decay = 1}, kLeg, seat, 0);
   EXPECT_NEAR(terms.raw_prefill_blocks, 10, 1e-9);
@@ -116,7 +116,7 @@ TEST(Cost, OfASeatWhoseLoadIsUnknownIsThatOfThePromptAlone) {
 }
 
 TEST(Cost, TakesTheOverlapWhereItIsMoreThanThePrompt) {
-  const SeatFacts seat{.prefill_tokens = 32, .device = 12, .decode_blocks = 1};
+  const CostFacts seat{.prefill_tokens = 32, .device = 12, .decode_blocks = 1};
   const CostTerms terms = cost_of({}, kLeg, seat, 32);
   EXPECT_NEAR(terms.raw_prefill_blocks, 2 + 12, 1e-9);
   EXPECT_NEAR(terms.total, 2 + 1, 1e-9);
@@ -124,7 +124,7 @@ TEST(Cost, TakesTheOverlapWhereItIsMoreThanThePrompt) {
 }
 
 TEST(Cost, NeverFallsBelowZeroForCredit) {
-  const SeatFacts seat{.prefill_tokens = 0, .device = 10, .decode_blocks = 3};
+  const CostFacts seat{.prefill_tokens = 0, .device = 10, .decode_blocks = 3};
   EXPECT_NEAR(total({.overlap_score_credit = 5}, kLeg, seat), 3, 1e-9);
 }
 
@@ -132,7 +132,7 @@ TEST(Cost, IsMultipliedByWhatTaintsAreWorth) {
   const Constraints wished{.required = {}, .preferred = {{"gold", 1}, {"other", 7}}};
   const Constraints unwished{.required = {}, .preferred = {{"gold", -0.25}, {"slow", -0.25}}};
   const std::vector<std::string> taints{"gold", "slow"};
-  SeatFacts seat = kThird;
+  CostFacts seat = kThird;
   seat.preference = wished.preference(taints);
   EXPECT_NEAR(seat.preference, 0.466921, 5e-7);
   EXPECT_NEAR(total({}, kLeg, seat), 15 * std::exp(-std::tanh(1.0)), 1e-9);
@@ -188,7 +188,7 @@ struct Drawn {
 
   config::Cost options;
   LegSize leg;
-  SeatFacts seat;
+  CostFacts seat;
   double least = 0;
 };
 
@@ -199,8 +199,8 @@ TEST(Cost, IsNeverHigherForMoreOverlap) {
   for (int round = 0; round < 20'000; ++round) {
     Drawn drawn(random);
     const double before = drawn.cost();
-    for (double SeatFacts::* tier :
-         {&SeatFacts::device, &SeatFacts::host, &SeatFacts::disk, &SeatFacts::shared}) {
+    for (double CostFacts::* tier :
+         {&CostFacts::device, &CostFacts::host, &CostFacts::disk, &CostFacts::shared}) {
       Drawn more = drawn;
       const double left = static_cast<double>(drawn.leg.tokens) / drawn.leg.block_size -
                           drawn.seat.device - drawn.seat.host - drawn.seat.disk;

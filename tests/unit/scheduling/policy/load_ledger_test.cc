@@ -27,11 +27,11 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 using Entry = LoadLedger::Entry;
-using Shared = std::vector<std::pair<SeatKey, std::uint32_t>>;
+using Shared = std::vector<std::pair<RankKey, std::uint32_t>>;
 
 constexpr Time kLedgerStart{1h};
-constexpr SeatKey kFirstKey{{1}, 0};
-constexpr SeatKey kSecondKey{{2}, 0};
+constexpr RankKey kFirstKey{{1}, 0};
+constexpr RankKey kSecondKey{{2}, 0};
 
 // A ledger and the loads of a few seats.
 struct LoadLedgerTest : testing::Test {
@@ -42,17 +42,17 @@ struct LoadLedgerTest : testing::Test {
     return ledger->book(kSecondKey, second, std::move(what), kLedgerStart);
   }
   Shared shared(const BlockChain& chain) const {
-    Shared found{{SeatKey{{99}, 9}, 9}};  // what was there before is not to stay
+    Shared found{{RankKey{{99}, 9}, 9}};  // what was there before is not to stay
     ledger->shared(*chain, found);
     return found;
   }
 
   std::shared_ptr<LoadLedger> ledger = std::make_shared<LoadLedger>();
-  std::shared_ptr<SeatLoad> first = std::make_shared<SeatLoad>();
-  std::shared_ptr<SeatLoad> second = std::make_shared<SeatLoad>();
+  std::shared_ptr<RankLoad> first = std::make_shared<RankLoad>();
+  std::shared_ptr<RankLoad> second = std::make_shared<RankLoad>();
 };
 
-void expect_nothing(const SeatLoad& load) {
+void expect_nothing(const RankLoad& load) {
   EXPECT_EQ(load.requests(), 0);
   EXPECT_EQ(load.prefill_tokens(), 0);
   EXPECT_EQ(load.prefill_tokens(kLedgerStart), 0);
@@ -139,7 +139,7 @@ TEST_F(LoadLedgerTest, EntriesOutliveWhoeverMadeTheLedger) {
   Entry entry = book({.prefill_tokens = 1, .chain = chain_of({1, 2}), .blocks = 2});
   Entry other = book_second({.chain = chain_of({1}), .blocks = 1});
   const std::weak_ptr<LoadLedger> watched = ledger;
-  const std::weak_ptr<SeatLoad> watched_load = second;
+  const std::weak_ptr<RankLoad> watched_load = second;
   ledger.reset();
   second.reset();
   EXPECT_FALSE(watched.expired());
@@ -257,12 +257,12 @@ TEST_F(LoadLedgerTest, ABlockSizeOfZeroIsOne) {
   EXPECT_EQ(first->decode_blocks(), 3);
 }
 
-TEST(SeatKeyHash, TellsSeatsApart) {
+TEST(RankKeyHash, TellsSeatsApart) {
   std::unordered_set<std::size_t> hashes;
   std::array<int, 64> set_bits{};
   for (std::uint64_t worker = 0; worker < 1000; ++worker) {
     for (std::uint32_t rank = 0; rank < 16; ++rank) {
-      const std::size_t hash = SeatKeyHash{}(SeatKey{{worker}, rank});
+      const std::size_t hash = RankKeyHash{}(RankKey{{worker}, rank});
       hashes.insert(hash);
       for (std::size_t bit = 0; bit < 64; ++bit) set_bits[bit] += hash >> bit & 1;
     }
@@ -288,7 +288,7 @@ class History {
 
   explicit History(std::uint64_t seed) : random_(seed) {}
 
-  void step(LoadLedger& ledger, std::span<const std::shared_ptr<SeatLoad>> loads,
+  void step(LoadLedger& ledger, std::span<const std::shared_ptr<RankLoad>> loads,
             unsigned books_of_100 = 50) {
     now_ += std::chrono::milliseconds(random_() % 20);
     if (live_.empty() || (live_.size() < 60 && random_() % 100 < books_of_100)) {
@@ -317,7 +317,7 @@ class History {
   const std::vector<LiveBooking>& live() const { return live_; }
 
  private:
-  void book(LoadLedger& ledger, std::span<const std::shared_ptr<SeatLoad>> loads) {
+  void book(LoadLedger& ledger, std::span<const std::shared_ptr<RankLoad>> loads) {
     LiveBooking one{.seat = random_() % kSeats};
     one.what.prefill_tokens = random_() % 4 == 0 ? 0 : random_() % 1000;
     if (random_() % 2 == 0) one.what.prefill_time = std::chrono::milliseconds(random_() % 500);
@@ -326,7 +326,7 @@ class History {
     one.what.block_size = 4;
     if (random_() % 2 == 0) one.what.expected_output = random_() % 100;
     one.what.track_output = random_() % 3 != 0;
-    one.entry = ledger.book(SeatKey{{one.seat}, 3}, loads[one.seat], one.what, now_);
+    one.entry = ledger.book(RankKey{{one.seat}, 3}, loads[one.seat], one.what, now_);
     live_.push_back(std::move(one));
   }
   void produce(LiveBooking& one) {
@@ -373,13 +373,13 @@ std::vector<Sums> recount(const std::vector<const LiveBooking*>& bookings) {
   return sums;
 }
 
-std::map<SeatKey, std::uint32_t> recount_shared(const std::vector<const LiveBooking*>& bookings,
+std::map<RankKey, std::uint32_t> recount_shared(const std::vector<const LiveBooking*>& bookings,
                                                 const BlockChain& chain) {
-  std::map<SeatKey, std::uint32_t> most;
+  std::map<RankKey, std::uint32_t> most;
   for (const LiveBooking* one : bookings) {
     if (!one->what.chain) continue;
     const auto blocks = static_cast<std::uint32_t>(common_blocks(*one->what.chain, *chain));
-    auto& known = most[SeatKey{{one->seat}, 3}];
+    auto& known = most[RankKey{{one->seat}, 3}];
     known = std::max(known, blocks);
   }
   std::erase_if(most, [](const auto& one) { return one.second == 0; });
@@ -388,7 +388,7 @@ std::map<SeatKey, std::uint32_t> recount_shared(const std::vector<const LiveBook
 
 struct LoadLedgerHistory : testing::Test {
   LoadLedgerHistory() {
-    for (std::size_t i = 0; i < History::kSeats; ++i) loads.push_back(std::make_shared<SeatLoad>());
+    for (std::size_t i = 0; i < History::kSeats; ++i) loads.push_back(std::make_shared<RankLoad>());
   }
   void expect_equal(const std::vector<const LiveBooking*>& bookings) const {
     const std::vector<Sums> sums = recount(bookings);
@@ -402,7 +402,7 @@ struct LoadLedgerHistory : testing::Test {
                            const BlockChain& chain) const {
     Shared found;
     ledger->shared(*chain, found);
-    const std::map<SeatKey, std::uint32_t> by_seat(found.begin(), found.end());
+    const std::map<RankKey, std::uint32_t> by_seat(found.begin(), found.end());
     ASSERT_EQ(by_seat.size(), found.size()) << "a seat is named twice";
     ASSERT_EQ(by_seat, recount_shared(bookings, chain));
   }
@@ -412,7 +412,7 @@ struct LoadLedgerHistory : testing::Test {
   }
 
   std::shared_ptr<LoadLedger> ledger = std::make_shared<LoadLedger>();
-  std::vector<std::shared_ptr<SeatLoad>> loads;
+  std::vector<std::shared_ptr<RankLoad>> loads;
 };
 
 std::vector<const LiveBooking*> bookings_of(std::span<const History> histories) {
@@ -459,7 +459,7 @@ TEST_F(LoadLedgerHistory, EqualsARecountAfterManyThreads) {
         for (const auto& [seat, blocks] : found) {
           if (blocks == 0 || blocks > asked->size()) ADD_FAILURE() << "an overlap of " << blocks;
         }
-        const SeatLoad& load = *loads[static_cast<std::size_t>(step) % loads.size()];
+        const RankLoad& load = *loads[static_cast<std::size_t>(step) % loads.size()];
         if (load.prefill_tokens(kLedgerStart + 1s) < 0 ||
             load.prefill_seconds(kLedgerStart + 1s) < 0) {
           ADD_FAILURE() << "less than nothing to prefill";

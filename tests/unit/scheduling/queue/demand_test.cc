@@ -38,9 +38,9 @@ TEST_F(DemandTest, ForeseesTheWaitByWhatIsBeforeIt) {
   ASSERT_TRUE(wait);
   EXPECT_NEAR(wait->seconds, 6, 0.5);
   EXPECT_EQ(wait->limit, 4);
-  EXPECT_NEAR(static_cast<double>(demand.come_again_in(at(100)).count()), 6, 1);
+  EXPECT_NEAR(static_cast<double>(demand.retry_after(at(100)).count()), 6, 1);
   demand.remove(0, cold(6000), at(100));
-  EXPECT_EQ(demand.come_again_in(at(100)), seconds(1));
+  EXPECT_EQ(demand.retry_after(at(100)), seconds(1));
 }
 
 TEST_F(DemandTest, APriorityJumpAndALongPromptMayStandFurtherBack) {

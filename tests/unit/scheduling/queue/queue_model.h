@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/queue.h"
+#include "scheduling/queue/class_queues.h"
 
 #include <algorithm>
 #include <chrono>
@@ -49,23 +49,23 @@ class QueueModel {
     }
     if (entry.awaits.what.empty()) entry.awaits = {};
     const Lane key{policy_class, entry.awaits};
-    if (!lanes_.contains(key)) lanes_[key].tried = {seconds(now), ++sequence_};
+    if (!buckets_.contains(key)) buckets_[key].tried = {seconds(now), ++sequence_};
     all_.push_back({ticket, policy_class, std::move(entry), {seconds(now), ++sequence_}});
   }
 
   void begin_round() {
     trial_ = committed_;
     aside_.clear();
-    for (auto& [key, lane] : lanes_) lane = {.tried = lane.tried, .passes = 0, .in_round = false};
+    for (auto& [key, bucket] : buckets_) bucket = {.tried = bucket.tried, .passes = 0, .in_round = false};
     in_order_ = by_age_ = {};
   }
 
   std::optional<Ticket> next(Clock::time_point now) {
     aged_ = false;
-    if (in_order_.first < Queue::kInOrder) {
+    if (in_order_.first < ClassQueues::kInOrder) {
       if (const auto ticket = next_in_order(now)) return ticket;
     }
-    if (by_age_.first >= Queue::kByAge) return std::nullopt;
+    if (by_age_.first >= ClassQueues::kByAge) return std::nullopt;
     aged_ = true;
     return next_by_age(now);
   }
@@ -103,7 +103,7 @@ class QueueModel {
     remove(ticket);
   }
 
-  void pass(Ticket ticket, Awaited awaited, Clock::time_point now) {
+  void pass(Ticket ticket, WaitKey awaited, Clock::time_point now) {
     Waiting& waiting = find(ticket);
     passed_cost_[waiting.policy_class] = cost(waiting);
     auto& counted = aged_ ? by_age_ : in_order_;
@@ -114,18 +114,18 @@ class QueueModel {
     if (!awaited.what.empty() && awaited != waiting.entry.awaits) {
       waiting.entry.awaits = awaited;
       const Lane next{waiting.policy_class, awaited};
-      if (!lanes_.contains(next)) lanes_[next].tried = stamp;
+      if (!buckets_.contains(next)) buckets_[next].tried = stamp;
       aside_.insert(ticket);
       forget_lane(key);
     } else if (newcomer(waiting)) {
       waiting.tried = stamp;
       aside_.insert(ticket);
     } else {
-      LaneState& lane = lanes_[key];
-      lane.in_round = true;
-      lane.tried = stamp;
+      LaneState& bucket = buckets_[key];
+      bucket.in_round = true;
+      bucket.tried = stamp;
       if (awaited_surely(waiting)) return;
-      ++lane.passes;
+      ++bucket.passes;
       aside_.insert(ticket);
     }
   }
@@ -152,7 +152,7 @@ class QueueModel {
   };
   struct Lane {
     std::size_t policy_class;
-    Awaited awaited;
+    WaitKey awaited;
     bool operator<(const Lane& other) const {
       return std::tie(policy_class, awaited.what, awaited.surely) <
              std::tie(other.policy_class, other.awaited.what, other.awaited.surely);
@@ -179,7 +179,7 @@ class QueueModel {
   static bool newcomer(const Waiting& waiting) { return waiting.entry.awaits.what.empty(); }
   static bool awaited_surely(const Waiting& waiting) { return waiting.entry.awaits.surely; }
   const LaneState& lane_of(const Waiting& waiting) {
-    return lanes_[{waiting.policy_class, waiting.entry.awaits}];
+    return buckets_[{waiting.policy_class, waiting.entry.awaits}];
   }
   bool may_be_tried(const Waiting& waiting) {
     if (aside_.contains(waiting.ticket)) return false;
@@ -191,7 +191,7 @@ class QueueModel {
     if (std::ranges::none_of(all_, [&](const Waiting& waiting) {
           return waiting.policy_class == key.policy_class && waiting.entry.awaits == key.awaited;
         }))
-      lanes_.erase(key);
+      buckets_.erase(key);
   }
 
   std::optional<Ticket> next_by_age(Clock::time_point now) {
@@ -201,7 +201,7 @@ class QueueModel {
         longest = {other->first.first, other->second};
     };
     for (std::size_t i = 0; i < config_.classes.size(); ++i) {
-      std::optional<std::pair<Stamp, Ticket>> lane;
+      std::optional<std::pair<Stamp, Ticket>> bucket;
       std::optional<std::pair<Stamp, Ticket>> alone;
       for (const Waiting& waiting : all_) {
         if (waiting.policy_class != i || !may_be_tried(waiting)) continue;
@@ -209,12 +209,12 @@ class QueueModel {
           if (!alone || waiting.tried < alone->first) alone = {waiting.tried, waiting.ticket};
         } else if (!lane_of(waiting).in_round) {
           const Waiting* const best = first(i, now, &waiting.entry.awaits);
-          if (!lane || lane_of(waiting).tried < lane->first)
-            lane = {lane_of(waiting).tried, best->ticket};
+          if (!bucket || lane_of(waiting).tried < bucket->first)
+            bucket = {lane_of(waiting).tried, best->ticket};
         }
       }
-      consider(lane);
-      if (by_age_.second < Queue::kByAge / 2) consider(alone);
+      consider(bucket);
+      if (by_age_.second < ClassQueues::kByAge / 2) consider(alone);
     }
     return longest ? std::optional(longest->second) : std::nullopt;
   }
@@ -234,14 +234,14 @@ class QueueModel {
     return (1 + jump + (now - arrival)) / static_cast<double>(cost(waiting));
   }
   const Waiting* first(std::size_t policy_class, Clock::time_point time,
-                       const Awaited* only = nullptr) {
+                       const WaitKey* only = nullptr) {
     const double now = seconds(time);
     const auto key = [&](const Waiting& waiting) {
       return std::tuple(-static_cast<double>(lane_of(waiting).passes),
                         waiting.entry.strict_priority, -served_[policy_class][waiting.entry.tenant],
                         score(waiting, now), -static_cast<double>(waiting.ticket));
     };
-    const bool barred = !only && in_order_.second >= Queue::kInOrder / 2;
+    const bool barred = !only && in_order_.second >= ClassQueues::kInOrder / 2;
     const Waiting* best = nullptr;
     for (const Waiting& waiting : all_) {
       if (waiting.policy_class != policy_class || !may_be_tried(waiting) ||
@@ -259,7 +259,7 @@ class QueueModel {
   Turn trial_;
   std::vector<std::uint64_t> passed_cost_;
   std::set<Ticket> aside_;
-  std::map<Lane, LaneState> lanes_;               // where somebody is
+  std::map<Lane, LaneState> buckets_;               // where somebody is
   std::pair<std::size_t, std::size_t> in_order_;  // passes, and those of newcomers
   std::pair<std::size_t, std::size_t> by_age_;
   bool aged_ = false;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "core/published.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace baton::fleet {
+
+// Whoever wants to know that some worker has less to do, or that one has come.
+class LoadListener {
+ public:
+  virtual ~LoadListener() = default;
+  // On any thread, often: to be cheap.
+  virtual void load_fell() = 0;
+};
+
+// Role. Rings for those who wait for the workers of a model, also for those who came before its
+//   options were changed.
+// Confinement. Any thread.
+// Lifetime. Shared by the fleet, the model's pools and their bookings; its listeners are their pools'.
+class LoadNotifier {
+ public:
+  void ring() const {
+    if (!any_.load(std::memory_order_acquire)) return;
+    const auto listeners = listeners_.get();
+    for (const auto& one : *listeners) {
+      if (const auto listener = one.lock()) listener->load_fell();
+    }
+  }
+  void add(const std::shared_ptr<LoadListener>& listener) {
+    const std::lock_guard lock(adding_);
+    auto listeners = *listeners_.get();
+    std::erase_if(listeners, [](const auto& one) { return one.expired(); });
+    listeners.push_back(listener);
+    listeners_.set(std::move(listeners));
+    any_.store(true, std::memory_order_release);
+  }
+
+ private:
+  std::mutex adding_;
+  Published<std::vector<std::weak_ptr<LoadListener>>> listeners_;
+  std::atomic<bool> any_{false};  // there is one, or was
+};
+
+}  // namespace baton::fleet

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "fleet/fleet.h"
+#include "scheduling/decision_log.h"
+#include "scheduling/prefill_bypass.h"
+#include "scheduling/request.h"
+#include "scheduling/scheduler.h"
+#include "handoff/suspects.h"
+#include "model/tokens.h"
+#include "telemetry/metrics.h"
+#include "wire/http_message.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace baton::handoff {
+
+// What hand-offs of one model count and remember, on all threads.
+struct Counters {
+  Counters(telemetry::Registry& registry, const std::string& model);
+
+  telemetry::Counter& retries;
+  telemetry::Counter& migrations;
+  telemetry::Counter& releases;
+  telemetry::Counter& wasted_prefill_tokens;
+  telemetry::Counter& poison_requests;
+  // By Bypassed: what was decided about leaving prefill to the decode worker.
+  scheduling::BypassCounters bypasses;
+  // Which of the model's requests workers have ended under.
+  Suspects suspects = {};
+};
+
+// A client's request, or one branch of it, on its way through prefill and decode.
+struct HandoffRequest : scheduling::ScheduledRequest {
+  bool by_alias;          // the client used another name than the workers do
+  wire::Headers headers;  // for the workers
+  Counters& counters;
+  // The prompt as token ids, and whether workers get it so; see engine::ClientCall and
+  // engine::token_ids_json. Null: they are unknown.
+  std::shared_ptr<const std::string> token_ids = {};
+  model::SendTokenIds send_token_ids = model::SendTokenIds::Auto;
+};
+
+// One leg, as it is told of. A new attempt writes it anew.
+struct LegTrace {
+  using Clock = std::chrono::steady_clock;
+
+  std::string worker;  // empty where there was no such leg
+  std::optional<std::uint32_t> rank;
+  std::optional<Clock::time_point> sent;
+  std::optional<Clock::time_point> done;  // prefill: answered
+
+  void begin(const fleet::Booking& booking) {
+    *this = {.worker = booking.worker().name(),
+             .rank = booking.rank(),
+             .sent = Clock::now(),
+             .done = {}};
+  }
+  void end() { done = Clock::now(); }
+};
+
+// What the request's line in the log, its metrics and its response headers tell about the legs.
+struct RequestTrace {
+  LegTrace prefill;
+  LegTrace decode;  // also of a worker that did both
+  std::size_t retries = 0;
+  std::size_t migrations = 0;
+  scheduling::Admission admission;  // before its first worker was chosen
+  bool bypassed =
+      false;  // the decode worker computes the prompt, where a prefill worker could have
+  scheduling::DecisionLog::Page page;
+};
+
+}  // namespace baton::handoff

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "kvcache/index/array_pool.h"
+#include "kvcache/index/run.h"
+
+#include <cstdint>
+#include <span>
+
+namespace baton::kvcache {
+
+// Role. Who holds which blocks of a run: the run's ordered list of stretches, changed in place.
+// Confinement. Whoever may change the run.
+// Invariants. HolderIntervals of a slot neither overlap, nor touch where their tiers are the same. A list
+//   of one needs no memory of its own.
+class HolderIntervals {
+ public:
+  HolderIntervals(Run& run, ArrayPool& pool) : run_(run), pool_(pool) {}
+
+  // Of a run just made, and of one about to go.
+  void open();
+  void close();
+
+  // The tiers that the slot has the block in.
+  std::uint32_t tiers(std::uint32_t slot, std::uint32_t offset) const;
+  // How many blocks from `from` on, up to `to`, the slot has none of.
+  std::uint32_t free_from(std::uint32_t slot, std::uint32_t from, std::uint32_t to) const;
+  // All of the slot's.
+  std::span<const Stretch> of(std::uint32_t slot) const;
+
+  // Requires: free_from(slot, from, to) == to - from.
+  void add(std::uint32_t slot, std::uint32_t from, std::uint32_t to, std::uint32_t tiers);
+  // Of a block that the slot has; none: it has it no more.
+  void set_tiers(std::uint32_t slot, std::uint32_t offset, std::uint32_t tiers);
+  void remove_all(std::uint32_t slot);
+
+ private:
+  // The first stretch of the slot that does not end before or at `offset`, or what comes after.
+  std::uint32_t find(std::uint32_t slot, std::uint32_t offset) const;
+  bool is_of(std::uint32_t at, std::uint32_t slot) const {
+    return at < run_.stretch_count && run_.stretches[at].slot == slot;
+  }
+  // Puts others in the place of some.
+  void replace(std::uint32_t begin, std::uint32_t end, std::span<const Stretch> others);
+  void resize(std::uint32_t room);
+
+  Run& run_;
+  ArrayPool& pool_;
+};
+
+}  // namespace baton::kvcache

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "scheduling/worker_requirements.h"
+#include "scheduling/worker_booking.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace baton::scheduling {
+
+// How one worker was chosen.
+struct Decision {
+  Part part = Part::Both;
+  std::size_t attempt = 1;
+  std::chrono::system_clock::time_point at;
+  Choice choice;
+  std::string given_back = {};  // why the worker did not get the request after all; empty: it did
+};
+
+// How long a request waited before its first worker was chosen, and why.
+struct Waited {
+  std::string policy_class;  // empty: it did not have to queue
+  std::size_t ahead = 0;     // of its class, when it came
+  std::chrono::nanoseconds queued{0};
+  std::chrono::nanoseconds followed{0};  // for another request with the same beginning
+  std::string refused = {};              // why it was not let through; empty: it was
+};
+
+// What became of a request.
+struct Outcome {
+  int status = 0;
+  std::string error;  // its label; empty: none
+  std::size_t retries = 0;
+  std::size_t migrations = 0;
+  std::optional<std::int64_t> prompt_tokens;
+  std::optional<std::int64_t> cached_tokens;  // as the engine said
+  std::optional<std::chrono::nanoseconds> time_to_first_token;
+};
+
+// All that was decided about one request.
+struct Decided {
+  std::string request_id;
+  std::string model;
+  std::chrono::system_clock::time_point begun;
+  std::uint64_t prompt_tokens = 0;
+  std::string
+      bypass;  // what was decided about leaving prefill to the decode worker; empty: nothing
+  Waited waited;
+  std::vector<Decision> decisions;
+  std::optional<Outcome> outcome;  // absent: it still runs
+};
+
+// Role. Remembers the last requests, and why each went where it did.
+// Confinement. Any thread; one lock, held to write a few words or to copy one request out.
+// Lifetime. Outlives requests.
+// Invariants. Never more than `most` requests, the oldest goes first. Of two with one id the later
+//   one is found.
+class DecisionLog {
+ public:
+  explicit DecisionLog(std::size_t most) : most_(most) {}
+
+  // Role. Writes for one request. Empty: nobody wants to know.
+  // Confinement. The request's I/O thread.
+  class Page {
+   public:
+    Page() = default;
+    explicit operator bool() const { return decided_ != nullptr; }
+    void bypass(std::string_view label);
+    void waited(Waited waited);
+    void chosen(Decision decision);
+    // The worker chosen last does not get the request.
+    void given_back(std::string_view why);
+    void close(Outcome outcome);
+
+   private:
+    friend class DecisionLog;
+    Page(DecisionLog& log, std::shared_ptr<Decided> decided)
+        : log_(&log), decided_(std::move(decided)) {}
+    DecisionLog* log_ = nullptr;
+    std::shared_ptr<Decided> decided_;  // under the log's lock
+    bool written_ = false;              // the last choice was
+  };
+
+  Page open(std::string request_id, std::string model, std::uint64_t prompt_tokens);
+  std::optional<Decided> find(std::string_view request_id) const;
+  // Ids, the latest first.
+  std::vector<std::string> recent(std::size_t most) const;
+  std::size_t size() const;
+  std::size_t most() const { return most_; }
+
+ private:
+  const std::size_t most_;
+  mutable std::mutex mutex_;
+  std::deque<std::shared_ptr<Decided>> ring_;                        // under mutex_
+  std::unordered_map<std::string, std::shared_ptr<Decided>> by_id_;  // under mutex_
+};
+
+}  // namespace baton::scheduling

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "scheduling/queue/admission_queue.h"
+
+#include "scheduling/queue/queued_request.h"
+#include "scheduling/policy/pace.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::scheduling {
+namespace {
+
+using boost::asio::awaitable;
+
+config::Queue with_a_class(config::Queue config) {
+  if (config.classes.empty()) config.classes.emplace_back().name = "default";
+  return config;
+}
+
+std::uint64_t uncached_tokens(const QueueRequest& request) {
+  return request.prompt_tokens - std::min(request.prompt_tokens, request.cached_tokens);
+}
+
+Work work_of(const QueueRequest& request) {
+  return {.tokens = static_cast<double>(std::max<std::uint64_t>(1, uncached_tokens(request))),
+          .seconds = request.compute_seconds};
+}
+
+// Whoever says how long it will wait knows, and strict priority goes before those who wait.
+bool goes_its_own_way(const QueueRequest& request) {
+  return request.patience || request.strict_priority > 0;
+}
+
+}  // namespace
+
+// Its turn, on the way to a guest. Should the executor end before it arrives, the next one gets it.
+class AdmissionQueue::Offer {
+ public:
+  Offer(std::shared_ptr<AdmissionQueue> gate, std::shared_ptr<QueuedRequest> guest)
+      : gate_(std::move(gate)), guest_(std::move(guest)) {}
+  Offer(Offer&&) = default;
+  Offer& operator=(Offer&&) = delete;
+  ~Offer() {
+    if (gate_) gate_->answer(*guest_, Answer::Gone, {});
+  }
+
+  void operator()() {
+    const auto gate = std::move(gate_);
+    const Answer answer = guest_->try_now(gate->config_.classes[guest_->policy_class],
+                                          guest_->fail_fast ? Chance::Last : Chance::Usual);
+    gate->answer(*guest_, answer, guest_->awaits);
+  }
+
+ private:
+  std::shared_ptr<AdmissionQueue> gate_;
+  std::shared_ptr<QueuedRequest> guest_;
+};
+
+// A guest's place in the queue, for as long as its coroutine waits.
+class AdmissionQueue::Place {
+ public:
+  Place(AdmissionQueue& gate, QueuedRequest& guest) : gate_(gate), guest_(guest) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    guest_.leave();
+    gate_.abort_all(guest_);
+  }
+
+ private:
+  AdmissionQueue& gate_;
+  QueuedRequest& guest_;
+};
+
+AdmissionQueue::AdmissionQueue(config::Queue config, boost::asio::any_io_executor home, QueueMetrics metrics, Now now)
+    : config_(with_a_class(std::move(config))),
+      classes_(config_),
+      home_(std::move(home)),
+      metrics_(std::move(metrics)),
+      now_(std::move(now)),
+      waiting_of_class_(config_.classes.size()),
+      queue_(config_, now_()),
+      demand_(config_, now_()) {}
+
+AdmissionQueue::~AdmissionQueue() = default;
+
+awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt attempt,
+                                        Cancellation& cancellation, Admitted* seen) {
+  const auto alive = shared_from_this();
+  if (cancellation.requested()) co_return fail(cancellation.reason());
+  const std::size_t index = classes_.resolve(request.policy_class, uncached_tokens(request));
+  // Any speed will do, as long as it is the same for all: what is served is measured with it too.
+  if (request.compute_seconds <= 0)
+    request.compute_seconds = kUnmeasuredSpeed.seconds_per_token * work_of(request).tokens;
+  const config::QueueClass& its_class = config_.classes[index];
+  Admitted admitted{.policy_class = its_class.name};
+  if (seen != nullptr) *seen = admitted;
+  const auto at_most = request.patience.value_or(MaxQueueWait::configured(config_.patience)).at_most;
+  const bool fail_fast = at_most && at_most->count() == 0;
+  const auto guest =
+      std::make_shared<QueuedRequest>(co_await boost::asio::this_coro::executor, attempt, index, fail_fast);
+  guest->constrained = request.constrained;
+  guest->behind = request.behind;
+
+  std::optional<std::uint64_t> tried_at;  // what had changed by then
+  const auto try_now = [&](Chance chance) {
+    tried_at = changes_.load();
+    guest->try_now(its_class, chance);
+  };
+  // Where nobody waits for workers those who wait, for each other, have no better right.
+  const auto nobody_waits = [&] { return waiting_of_class_[index].load() == 0; };
+  const Clock::time_point arrival = now_();
+  if (nobody_waits() || !its_class.queues()) {
+    try_now(fail_fast ? Chance::Last : Chance::Usual);
+  } else if (!fail_fast && request.follows) {
+    const std::uint64_t changes = changes_.load();
+    if (auto leader = request.follows()) {
+      tried_at = changes;
+      guest->wait(std::move(*leader));
+    }
+  }
+  auto outcome = guest->outcome();
+  if (!outcome) {
+    auto queued = queue_up(guest, request, tried_at);
+    // There is no room to wait for another: it computes for itself. Nor to wait for a worker: but
+    // one of its own may have time.
+    const bool alone = guest->follows && (nobody_waits() || !its_class.queues());
+    if (!queued && (alone || (request.constrained && !tried_at))) {
+      guest->follows = false;
+      try_now(Chance::Last);
+      outcome = guest->outcome();
+      if (!outcome && alone) queued = queue_up(guest, request, tried_at);
+    }
+    if (seen != nullptr) seen->ahead = guest->ahead;
+    if (!outcome && !queued) co_return fail(told(std::move(queued.error())));
+  }
+  if (outcome) {
+    if (!*outcome) co_return fail(outcome->error());
+    if (its_class.queues()) metrics_.classes[index].seconds->observe(0);
+    co_return admitted;
+  }
+
+  const Place place(*this, *guest);
+  const bool until_told = !at_most || fail_fast;
+  const auto deadline = until_told ? Clock::time_point::max() : arrival + *at_most;
+  const bool may_be_late = !request.due || guest->behind || goes_its_own_way(request);
+  co_await guest->waiter.sleep(may_be_late ? deadline : std::min(deadline, request.due->by),
+                               cancellation);
+  // Its turn never came in time. Who follows another waits for what is being computed already.
+  if (!may_be_late && !guest->settled() && !cancellation.requested() && now_() < deadline) {
+    if (!guest->follows && !request.due->queue_late) {
+      admitted.waited = now_() - arrival;
+      admitted.ahead = guest->ahead;
+      if (seen != nullptr) *seen = admitted;
+      const std::scoped_lock lock(mutex_);
+      co_return fail(told(denial_of(its_class, *request.due, Clock::duration(0), now_())));
+    }
+    if (!guest->follows) put_behind(*guest, now_());
+    co_await guest->waiter.sleep(deadline, cancellation);
+  }
+  const Clock::time_point now = now_();
+  admitted.waited = now - arrival;
+  admitted.ahead = guest->ahead;
+  if (seen != nullptr) *seen = admitted;
+  outcome = guest->outcome();
+  if (!outcome && cancellation.requested()) co_return fail(cancellation.reason());
+  // It would rather have waited for another, but need not.
+  if (!outcome && guest->follows && (nobody_waits() || !its_class.queues())) {
+    guest->try_now(its_class, Chance::Last);
+    outcome = guest->outcome();
+  }
+  if (!outcome) {
+    const std::scoped_lock lock(mutex_);
+    co_return fail(
+        told(timed_out(its_class.name, queue_.totals(index).requests, demand_.retry_after(now))));
+  }
+  if (!*outcome) co_return fail(outcome->error());
+  metrics_.classes[index].seconds->observe(std::chrono::duration<double>(admitted.waited).count());
+  co_return admitted;
+}
+
+std::expected<void, Denial> AdmissionQueue::queue_up(const std::shared_ptr<QueuedRequest>& guest,
+                                           const QueueRequest& request,
+                                           std::optional<std::uint64_t> tried_at) {
+  const Clock::time_point now = now_();
+  const std::size_t index = guest->policy_class;
+  const std::string& name = config_.classes[index].name;
+  const bool may_wait = config_.classes[index].queues() || guest->follows;
+  const std::scoped_lock lock(mutex_);
+  guest->ahead = queue_.totals(index).requests;
+  if (!may_wait || (guest->fail_fast && tried_at))
+    return std::unexpected(busy(name, demand_.retry_after(now)));
+  Entry entry{.strict_priority = request.strict_priority,
+              .priority_jump = request.priority_jump,
+              .tenant = request.tenant,
+              .prompt_tokens = request.prompt_tokens,
+              .cached_tokens = request.cached_tokens,
+              .awaits = guest->awaits.what.empty() ? request.awaits : guest->awaits,
+              .arrival = now,
+              .compute_seconds = request.compute_seconds,
+              .until = guest->until,
+              .behind = guest->behind};
+  if (auto denial = too_long(*guest, request, entry)) return std::unexpected(*std::move(denial));
+  if (const auto wait = foreseen_late(*guest, request, entry)) {
+    if (!request.due->queue_late)
+      return std::unexpected(denial_of(config_.classes[index], *request.due, *wait, now));
+    guest->behind = entry.behind = true;
+  }
+  const auto ticket = queue_.add(index, entry, request.workers, now);
+  if (!ticket) return std::unexpected(full(ticket.error(), demand_.retry_after(now)));
+  guest->ticket = *ticket;
+  guest->weight = {.requests = 1,
+                   .prompt_tokens = request.prompt_tokens,
+                   .cached_tokens = request.cached_tokens,
+                   .uncached_tokens = entry.uncached_tokens()};
+  guest->work = work_of(request);
+  guests_.emplace(*ticket, guest);
+  metrics_.came(index, guest->weight);
+  wants_worker(*guest, !guest->follows, now);
+  waiting_.fetch_add(1);
+  // From here on changed() sees that somebody waits; what it was told before is looked at here.
+  const std::uint64_t changes = changes_.load();
+  const bool known_busy =
+      tried_at ? *tried_at == changes : queue_.passed(*ticket) && round_changes_ == changes;
+  if (guest->fail_fast && known_busy) {
+    forget(*guest);
+    return std::unexpected(busy(name, demand_.retry_after(now)));
+  }
+  if (guest->fail_fast) fail_fast_.push_back({*ticket, round_});
+  if (!known_busy) wake(now);
+  if (!std::exchange(rechecking_, true)) recheck_later();
+  return {};
+}
+
+std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest, const QueueRequest& request,
+                                     const Entry& entry) {
+  if (guest.follows || guest.fail_fast || guest.behind || goes_its_own_way(request))
+    return std::nullopt;
+  const std::size_t index = guest.policy_class;
+  const config::QueueClass& its_class = config_.classes[index];
+  // Where shorter ones go first, what it jumps over is not among what is before it.
+  const bool jumps = its_class.order != config::QueueOrder::Shortest;
+  const auto wait = demand_.too_long({.policy_class = index,
+                                      .before = queue_.before(index, entry),
+                                      .priority_jump = jumps ? request.priority_jump : 0,
+                                      .compute_seconds = request.compute_seconds},
+                                     entry.arrival);
+  if (!wait) return std::nullopt;
+  return scheduling::too_long(its_class.name, wait->seconds, wait->limit,
+                             demand_.retry_after(entry.arrival));
+}
+
+std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest& guest, const QueueRequest& request,
+                                                   const Entry& entry) const {
+  if (!request.due || guest.follows || guest.fail_fast || guest.behind || goes_its_own_way(request))
+    return std::nullopt;
+  const std::size_t index = guest.policy_class;
+  const bool jumps = config_.classes[index].order != config::QueueOrder::Shortest;
+  const double seconds = demand_.foreseen({.policy_class = index,
+                                           .before = queue_.before(index, entry),
+                                           .priority_jump = jumps ? request.priority_jump : 0,
+                                           .compute_seconds = request.compute_seconds},
+                                          request.workers, entry.arrival);
+  constexpr double kLongest = 1e6;  // more is not to be told in nanoseconds
+  const auto wait = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(std::min(seconds, kLongest)));
+  return entry.arrival + wait <= request.due->by ? std::nullopt : std::optional(wait);
+}
+
+Denial AdmissionQueue::denial_of(const config::QueueClass& its_class, const Due& due, Clock::duration wait,
+                       Clock::time_point now) const {
+  const auto seconds = [](Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  return too_late(its_class.name, seconds(now - due.received + wait + due.after),
+                  seconds(due.objective), demand_.retry_after(now));
+}
+
+void AdmissionQueue::put_behind(QueuedRequest& guest, Clock::time_point now) {
+  const std::scoped_lock lock(mutex_);
+  if (!guests_.contains(guest.ticket)) return;
+  guest.behind = true;
+  queue_.put_behind(guest.ticket, now);
+  // It keeps no worker from anybody now.
+  if (std::exchange(guest.demands, false)) demand_.remove(guest.policy_class, guest.work, now);
+}
+
+void AdmissionQueue::wants_worker(QueuedRequest& guest, bool wants, Clock::time_point now) {
+  if (std::exchange(guest.wants_worker, wants) == wants) return;
+  if (!wants) {
+    if (std::exchange(guest.demands, false)) demand_.remove(guest.policy_class, guest.work, now);
+    waiting_of_class_[guest.policy_class].fetch_sub(1);
+    return;
+  }
+  waiting_of_class_[guest.policy_class].fetch_add(1);
+  // Others do not wait for a worker that only this one may have; and what another request has computed
+  // for it, it need not, but how much that is nobody knows before the next try.
+  if (guest.constrained || guest.has_followed || guest.behind) return;
+  guest.demands = true;
+  demand_.add(guest.policy_class, guest.work, now);
+}
+
+void AdmissionQueue::changed() {
+  changes_.fetch_add(1);
+  if (waiting_.load() == 0) return;
+  const std::scoped_lock lock(mutex_);
+  wake(now_());
+}
+
+void AdmissionQueue::wake(Clock::time_point now) {
+  if (offering_) {
+    again_ = true;
+    return;
+  }
+  begin_round(now);
+  offer_next(now);
+}
+
+void AdmissionQueue::begin_round(Clock::time_point now) {
+  again_ = false;
+  ++round_;
+  round_changes_ = changes_.load();
+  queue_.begin_round(now);
+}
+
+void AdmissionQueue::offer_next(Clock::time_point now) {
+  offering_ = false;
+  while (true) {
+    if (const auto ticket = queue_.next(now)) {
+      const std::shared_ptr<QueuedRequest>& guest = guests_.at(*ticket);
+      offering_ = true;
+      // Under the lock: a guest cannot leave, nor its executor end, before this is on its way.
+      boost::asio::post(guest->waiter.home(), Offer(shared_from_this(), guest));
+      return;
+    }
+    turn_away_the_hasty(now);
+    if (!again_) return;
+    begin_round(now);
+  }
+}
+
+void AdmissionQueue::turn_away_the_hasty(Clock::time_point now) {
+  std::vector<FailFast> kept;
+  for (const FailFast& fail_fast : std::exchange(fail_fast_, {})) {
+    const auto found = guests_.find(fail_fast.ticket);
+    if (found == guests_.end()) continue;
+    if (fail_fast.since == round_) {  // this round may not have seen it
+      kept.push_back(fail_fast);
+      continue;
+    }
+    const std::shared_ptr<QueuedRequest> guest = found->second;
+    const std::string& name = config_.classes[guest->policy_class].name;
+    boost::asio::post(
+        guest->waiter.home(),
+        [guest, why = told(busy(name, demand_.retry_after(now)))] { guest->settle(fail(why)); });
+    forget(*guest);
+  }
+  fail_fast_ = std::move(kept);
+}
+
+void AdmissionQueue::answer(QueuedRequest& guest, Answer answer, const WaitKey& awaits) {
+  const Clock::time_point now = now_();
+  const std::scoped_lock lock(mutex_);
+  switch (answer) {
+    case Answer::Taken:
+      queue_.taken(guest.ticket, now);
+      if (guest.demands) demand_.served(guest.work, now);
+      forget(guest);
+      break;
+    case Answer::Busy:
+      queue_.pass(guest.ticket, awaits, now, guest.until);
+      if (guests_.contains(guest.ticket)) wants_worker(guest, !guest.follows, now);
+      break;
+    case Answer::Gone:
+      forget(guest);
+      break;
+  }
+  offer_next(now);
+}
+
+void AdmissionQueue::abort_all(QueuedRequest& guest) {
+  const std::scoped_lock lock(mutex_);
+  forget(guest);
+}
+
+void AdmissionQueue::forget(QueuedRequest& guest) {
+  if (guests_.erase(guest.ticket) == 0) return;
+  if (guests_.empty()) guests_ = decltype(guests_)();  // clear() would keep its buckets
+  queue_.remove(guest.ticket, now_());
+  metrics_.left(guest.policy_class, guest.weight);
+  wants_worker(guest, false, now_());
+  waiting_.fetch_sub(1);
+}
+
+Totals AdmissionQueue::totals(std::size_t policy_class) const {
+  const std::scoped_lock lock(mutex_);
+  return queue_.totals(policy_class);
+}
+
+Error AdmissionQueue::told(Denial denial) const {
+  metrics_.turned_away(denial.why);
+  return std::move(denial.error);
+}
+
+void AdmissionQueue::recheck_later() {
+  boost::asio::post(home_, [weak = weak_from_this()] {
+    const auto gate = weak.lock();
+    if (!gate) return;
+    const auto timer = std::make_shared<boost::asio::steady_timer>(gate->home_, kRecheck);
+    timer->async_wait([weak, timer](boost::system::error_code error) {
+      if (const auto still = weak.lock(); still && !error) still->recheck();
+    });
+  });
+}
+
+void AdmissionQueue::recheck() {
+  const std::scoped_lock lock(mutex_);
+  rechecking_ = !guests_.empty();
+  if (!rechecking_) return;
+  wake(now_());
+  recheck_later();
+}
+
+}  // namespace baton::scheduling

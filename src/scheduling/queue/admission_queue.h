@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "scheduling/queue/classes.h"
+#include "scheduling/queue/demand.h"
+#include "scheduling/queue/denial.h"
+#include "scheduling/queue/queue_metrics.h"
+#include "scheduling/queue/max_queue_wait.h"
+#include "scheduling/queue/class_queues.h"
+#include "config/routing.h"
+#include "core/cancellation.h"
+#include "core/result.h"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace baton::scheduling {
+
+// What came of trying to book. Busy: every worker the request may go to has enough to do. Follows:
+// another one computes what it would have to. An error is what waiting does not help against.
+enum class Attempted { Taken, Busy, Follows };
+struct Tried {
+  Tried(Attempted what, WaitKey awaits = {}, std::optional<Clock::time_point> until = {})
+      : what(what), awaits(std::move(awaits)), until(until) {}
+  Attempted what;
+  WaitKey awaits;  // what it waits for now; empty: as before
+  std::optional<Clock::time_point>
+      until;  // then it is tried for itself, whoever waits for the same
+};
+// Usual: it may follow another. Last: it cannot wait, and goes now or never.
+enum class Chance { Usual, Last };
+// Run on the caller's own thread, as often as it is the request's turn; not a coroutine.
+using Attempt = std::function<Result<Tried>(const config::QueueClass& policy_class, Chance chance)>;
+
+// When the first token is due, of a request with an objective.
+struct Due {
+  Clock::time_point received;
+  Clock::time_point by;   // it must have its worker by then
+  Clock::duration after;  // and has its first token so much later
+  Clock::duration objective;
+  bool queue_late = false;  // else it is refused when that cannot be any more
+};
+
+// What the gate is told of a request.
+struct QueueRequest {
+  std::string policy_class;  // a class, a family, or empty
+  std::uint32_t strict_priority = 0;
+  double priority_jump = 0;  // seconds
+  std::string tenant;
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t cached_tokens = 0;   // of those, what the best of its workers has
+  WaitKey awaits;                    // as far as that is known
+  double compute_seconds = 0;        // for what is not cached; 0: nobody knows
+  std::size_t workers = 1;           // what the limits are multiplied by
+  bool constrained = false;               // not every worker will do: it may find one where others wait
+  std::optional<MaxQueueWait> patience;  // absent: the configured one
+  // Asked where others wait already: whom it follows, if anybody. Then it need not be tried.
+  std::function<std::optional<Tried>()> follows;
+  std::optional<Due> due;  // nothing: it has no objective
+  // No worker could serve it in time, however idle: it waits behind all others.
+  bool behind = false;
+};
+
+struct Admitted {
+  std::string policy_class;
+  std::chrono::steady_clock::duration waited{0};
+  std::size_t ahead = 0;  // of its class, when it came
+};
+
+// Role. Lets requests through to the workers of one model and namespace: at once where a worker has
+//   time, else in the order of the queue, each as soon as its own workers can take it.
+// Confinement. Any thread. A request is tried on the executor that enter() runs on, which must do one
+//   thing at a time; the recheck timer lives on `home`.
+// Lifetime. Held by shared_ptr: what is under way keeps it alive.
+// Invariants. At most one request is offered its turn at a time. A change that comes meanwhile is not
+//   lost. Nobody overtakes those of his class who wait already, except those whose workers are busy.
+class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
+ public:
+  // While anybody waits it looks again so often: load may have decayed without anybody saying so.
+  static constexpr std::chrono::milliseconds kRecheck{100};
+
+  using Now = std::function<Clock::time_point()>;
+
+  AdmissionQueue(config::Queue config, boost::asio::any_io_executor home, QueueMetrics metrics,
+       Now now = Clock::now);
+  ~AdmissionQueue();
+  AdmissionQueue(const AdmissionQueue&) = delete;
+  AdmissionQueue& operator=(const AdmissionQueue&) = delete;
+
+  // Returns once `attempt` has booked, or why it has not and will not: its own error, QueueFull,
+  // WorkersBusy (fail-fast), QueueTimeout, SloUnattainable, or why the request was cancelled. `seen`
+  // gets what there is to say of one who is turned away.
+  boost::asio::awaitable<Result<Admitted>> enter(QueueRequest request, Attempt attempt,
+                                                 Cancellation& cancellation,
+                                                 Admitted* seen = nullptr);
+
+  // Some worker may have time now: a prefill is complete, a request has ended, a worker has come or
+  // gone. Costs two atomic operations where nobody waits.
+  void changed();
+
+  std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  // Of a class, by its place in the configuration.
+  Totals totals(std::size_t policy_class) const;
+
+ private:
+  class QueuedRequest;
+  class Offer;
+  class Place;
+  struct FailFast {
+    Ticket ticket;
+    std::uint64_t since;  // the round that was on when it came
+  };
+
+  Error told(Denial denial) const;
+
+  std::expected<void, Denial> queue_up(const std::shared_ptr<QueuedRequest>& guest, const QueueRequest& request,
+                                       std::optional<std::uint64_t> tried_at);
+  std::optional<Denial> too_long(const QueuedRequest& guest, const QueueRequest& request, const Entry& entry);
+  // How long it would have to wait, where its first token would come too late then.
+  std::optional<Clock::duration> foreseen_late(const QueuedRequest& guest, const QueueRequest& request,
+                                               const Entry& entry) const;
+  Denial denial_of(const config::QueueClass& its_class, const Due& due, Clock::duration wait,
+                   Clock::time_point now) const;
+  // It can no longer be in time, and waits behind the others.
+  void put_behind(QueuedRequest& guest, Clock::time_point now);
+  // Whether it waits for a worker, and not for another request or not any more.
+  void wants_worker(QueuedRequest& guest, bool wants, Clock::time_point now);
+  void abort_all(QueuedRequest& guest);
+  enum class Answer { Taken, Busy, Gone };
+  void answer(QueuedRequest& guest, Answer answer, const WaitKey& awaits);
+
+  // Requires: mutex_ is held.
+  void wake(Clock::time_point now);
+  void offer_next(Clock::time_point now);
+  void begin_round(Clock::time_point now);
+  void turn_away_the_hasty(Clock::time_point now);
+  void forget(QueuedRequest& guest);
+
+  void recheck_later();
+  void recheck();
+
+  const config::Queue config_;
+  const Classes classes_;
+  const boost::asio::any_io_executor home_;
+  const QueueMetrics metrics_;
+  const Now now_;
+
+  std::atomic<std::size_t> waiting_{0};
+  std::atomic<std::uint64_t> changes_{0};
+  std::vector<std::atomic<std::size_t>> waiting_of_class_;  // for a worker
+
+  mutable std::mutex mutex_;  // guards what follows
+  ClassQueues queue_;
+  Demand demand_;
+  std::unordered_map<Ticket, std::shared_ptr<QueuedRequest>> guests_;
+  std::vector<FailFast> fail_fast_;  // who wants a try but not to wait
+  bool offering_ = false;     // somebody has been told that it is his turn
+  bool again_ = false;        // something changed meanwhile
+  bool rechecking_ = false;
+  std::uint64_t round_ = 0;
+  std::uint64_t round_changes_ = 0;  // what had changed when the round began
+};
+
+}  // namespace baton::scheduling

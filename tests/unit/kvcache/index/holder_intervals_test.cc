@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#include "kvcache/index/holder_intervals.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace baton::kvcache {
+namespace {
+
+// The tiers of each block of a run, slot by slot.
+using Model = std::map<std::uint32_t, std::array<std::uint32_t, kMostInRun>>;
+
+// What the list must be: whatever touches and has the same tiers is one stretch.
+std::vector<Stretch> list_of(const Model& model) {
+  std::vector<Stretch> list;
+  for (const auto& [slot, tiers] : model) {
+    for (std::uint32_t i = 0; i < kMostInRun; ++i) {
+      if (tiers[i] == 0) continue;
+      if (i == 0 || tiers[i - 1] != tiers[i]) {
+        list.push_back({.slot = slot,
+                        .begin = static_cast<std::uint8_t>(i),
+                        .end = 0,
+                        .tiers = static_cast<std::uint8_t>(tiers[i])});
+      }
+      list.back().end = static_cast<std::uint8_t>(i + 1);
+    }
+  }
+  return list;
+}
+
+TEST(HolderIntervals, SayWhoHoldsWhichBlocks) {
+  PageArena arena;
+  ArrayPool pool(arena);
+  Run run{};  // a test has a Run() of its own
+  HolderIntervals stretches(run, pool);
+  stretches.open();
+  std::mt19937 chance(4);
+  Model model;
+  for (const std::uint32_t slots : {1U, 3U, 900U, 2U}) {
+    for (int i = 0; i < 6000; ++i) {
+      const std::uint32_t slot = chance() % slots * 7;
+      auto& tiers = model[slot];
+      const std::uint32_t from = chance() % kMostInRun;
+      std::uint32_t to = from;
+      while (to < kMostInRun && tiers[to] == 0 && to - from < static_cast<std::uint32_t>(i) % 20)
+        ++to;
+      ASSERT_EQ(stretches.tiers(slot, from), tiers[from]);
+      ASSERT_EQ(stretches.free_from(slot, from, to), to - from);
+      const std::uint32_t kind = 1 + chance() % (i % 3 == 0 ? 15 : 1);
+      if (tiers[from] != 0) {
+        tiers[from] = chance() % 4 == 0 ? kind : 0;
+        stretches.set_tiers(slot, from, tiers[from]);
+      } else if (to > from) {
+        stretches.add(slot, from, to, kind);
+        std::fill(tiers.begin() + from, tiers.begin() + to, kind);
+      }
+      if (i % 64 == 0) {
+        const auto wanted = list_of(model);
+        ASSERT_TRUE(std::ranges::equal(run.all_stretches(), wanted));
+        const auto own = list_of({{slot, tiers}});
+        ASSERT_TRUE(std::ranges::equal(stretches.of(slot), own));
+      }
+    }
+    while (!model.empty()) {
+      stretches.remove_all(model.begin()->first);
+      model.erase(model.begin());
+      ASSERT_EQ(run.stretch_count, list_of(model).size());
+    }
+    // An empty list and one of one need no memory of their own.
+    EXPECT_EQ(run.stretches, &run.single);
+  }
+  stretches.close();
+}
+
+TEST(HolderIntervals, AreFreeUpToWhatIsTaken) {
+  PageArena arena;
+  ArrayPool pool(arena);
+  Run run{};  // a test has a Run() of its own
+  HolderIntervals stretches(run, pool);
+  stretches.open();
+  stretches.add(5, 10, 20, 1);
+  EXPECT_EQ(stretches.free_from(5, 0, 128), 10U);
+  EXPECT_EQ(stretches.free_from(5, 3, 8), 5U);
+  EXPECT_EQ(stretches.free_from(5, 10, 128), 0U);
+  EXPECT_EQ(stretches.free_from(5, 20, 128), 108U);
+  EXPECT_EQ(stretches.free_from(4, 0, 128), 128U);
+  stretches.close();
+}
+
+}  // namespace
+}  // namespace baton::kvcache
