@@ -20,6 +20,13 @@ constexpr double kPriorTokens = 2'000;
 constexpr double kOutlyingPrefill = 8;
 constexpr std::uint64_t kStart = 5;
 constexpr double kLeastPerToken = 1e-9;
+// A full step leaves more than this part of what it completes behind.
+constexpr std::uint64_t kFewLeft = 8;
+// Full steps are measured once they have completed so many times their largest prompt, or so many steps
+// or seconds have gone by.
+constexpr double kManyPrompts = 4;
+constexpr double kMostSteps = 16;
+constexpr double kMostSeconds = 2;
 // So many answers that follow each other closely are one measurement at most.
 constexpr std::uint64_t kMostInStep = 512;
 
@@ -29,49 +36,55 @@ double seconds_between(Time from, Time to) {
 
 }  // namespace
 
-void SpeedFit::add(double tokens, double seconds) {
-  for (double* sum : {&count_, &tokens_, &seconds_, &tokens_tokens_, &tokens_seconds_})
-    *sum *= kFade;
-  count_ += 1;
+void SpeedFit::add(const Measured& measured) {
+  const double kept = std::pow(kFade, measured.steps);
+  for (double* sum : {&steps_, &floors_, &tokens_, &floors_floors_, &floors_tokens_,
+                      &floors_seconds_, &tokens_tokens_, &tokens_seconds_})
+    *sum *= kept;
+  const auto [tokens, seconds, steps, floors] = measured;
+  steps_ += steps;
+  floors_ += floors;
   tokens_ += tokens;
-  seconds_ += seconds;
-  tokens_tokens_ += tokens * tokens;
-  tokens_seconds_ += tokens * seconds;
-  ++measured_;
+  // Many steps weigh as much as if each had been like their average.
+  floors_floors_ += floors * floors / steps;
+  floors_tokens_ += floors * tokens / steps;
+  floors_seconds_ += floors * seconds / steps;
+  tokens_tokens_ += tokens * tokens / steps;
+  tokens_seconds_ += tokens * seconds / steps;
+  measured_ += static_cast<std::uint64_t>(steps);
 }
 
 PrefillSpeed SpeedFit::speed(const PrefillSpeed& prior) const {
-  SpeedFit all = *this;
-  // The prior as two steps: one of nothing, and one of the usual length.
+  // The prior as two measurements: of a floor alone, and of an average step.
   const double weight = std::max(kPriorRest, std::pow(kPriorFade, static_cast<double>(measured_)));
-  const double usual = std::max(kPriorTokens, count_ > 0 ? tokens_ / count_ : 0);
-  for (const double tokens : {0.0, usual}) {
-    const double seconds = prior.seconds(tokens);
-    all.count_ += weight;
-    all.tokens_ += weight * tokens;
-    all.seconds_ += weight * seconds;
-    all.tokens_tokens_ += weight * tokens * tokens;
-    all.tokens_seconds_ += weight * tokens * seconds;
-  }
-  const double determinant = all.count_ * all.tokens_tokens_ - all.tokens_ * all.tokens_;
+  const double floors = steps_ > 0 ? floors_ / steps_ : 1;
+  const double tokens = std::max(kPriorTokens, steps_ > 0 ? tokens_ / steps_ : 0);
+  const double seconds = floors * prior.seconds_per_step + prior.seconds_of(tokens);
+  const double floors_floors = floors_floors_ + weight * (1 + floors * floors);
+  const double floors_tokens = floors_tokens_ + weight * floors * tokens;
+  const double floors_seconds =
+      floors_seconds_ + weight * (prior.seconds_per_step + floors * seconds);
+  const double tokens_tokens = tokens_tokens_ + weight * tokens * tokens;
+  const double tokens_seconds = tokens_seconds_ + weight * tokens * seconds;
+  const double determinant = floors_floors * tokens_tokens - floors_tokens * floors_tokens;
   const double per_step =
-      (all.seconds_ * all.tokens_tokens_ - all.tokens_seconds_ * all.tokens_) / determinant;
+      (floors_seconds * tokens_tokens - tokens_seconds * floors_tokens) / determinant;
   const double per_token =
-      (all.tokens_seconds_ * all.count_ - all.seconds_ * all.tokens_) / determinant;
-  // Where the best line has a negative part, the best one without that part.
+      (tokens_seconds * floors_floors - floors_seconds * floors_tokens) / determinant;
+  // Where the best fit has a negative part, the best one without that part.
   if (per_step < 0) {
-    return {
-        .seconds_per_step = 0,
-        .seconds_per_token = std::max(kLeastPerToken, all.tokens_seconds_ / all.tokens_tokens_)};
+    return {.seconds_per_step = 0,
+            .seconds_per_token = std::max(kLeastPerToken, tokens_seconds / tokens_tokens)};
   }
   if (per_token < kLeastPerToken)
-    return {.seconds_per_step = all.seconds_ / all.count_, .seconds_per_token = kLeastPerToken};
+    return {.seconds_per_step = floors_seconds / floors_floors,
+            .seconds_per_token = kLeastPerToken};
   return {.seconds_per_step = per_step, .seconds_per_token = per_token};
 }
 
-void SiblingPace::add(double tokens, double seconds, Time now) {
+void SiblingPace::add(const SpeedFit::Measured& measured, Time now) {
   const std::lock_guard lock(mutex_);
-  fit_.add(tokens, seconds);
+  fit_.add(measured);
   speed_.store(fit_.speed(kUnmeasuredSpeed), now);
 }
 
@@ -81,6 +94,8 @@ Pace::Pace(std::shared_ptr<SiblingPace> siblings, std::shared_ptr<PublishedSpeed
 void Pace::sent(Time now) {
   const std::lock_guard lock(mutex_);
   if (outstanding_++ == 0) since_ = now;
+  // What comes to an idle rank at once may be in its first step.
+  if (!answered_ && now - since_ <= kSameStep) there_ = outstanding_;
 }
 
 void Pace::computed(Time now, std::uint64_t tokens) {
@@ -88,15 +103,24 @@ void Pace::computed(Time now, std::uint64_t tokens) {
   const double seconds = seconds_between(since_, now);
   if (blurred_) {
     close_step();
+    forget_stretch();
     blurred_ = false;
+    // From here on the time is that of what follows; who was behind is not known.
+    there_ = outstanding_ - 1;
   } else {
     const double soon = std::max(std::chrono::duration<double>(kSameStep).count(),
                                  kSameStepShare * step_.until_first);
     if (seconds >= soon || step_.prompts >= kMostInStep) close_step();
-    if (step_.prompts++ == 0) step_.until_first = seconds;
+    if (step_.prompts++ == 0) {
+      step_.until_first = seconds;
+      step_.there_at_first = outstanding_;
+    }
+    shares_steps_ = shares_steps_ || (step_.prompts > 1 && now - since_ < kSameStep);
     step_.tokens += static_cast<double>(tokens);
+    step_.largest = std::max(step_.largest, static_cast<double>(tokens));
     step_.seconds += seconds;
   }
+  answered_ = true;
   since_ = std::max(since_, now);
   one_less();
 }
@@ -104,6 +128,7 @@ void Pace::computed(Time now, std::uint64_t tokens) {
 void Pace::lost(Time now) {
   const std::lock_guard lock(mutex_);
   close_step();
+  forget_stretch();
   since_ = std::max(since_, now);
   blurred_ = true;
   one_less();
@@ -112,20 +137,59 @@ void Pace::lost(Time now) {
 void Pace::one_less() {
   if (--outstanding_ > 0) return;
   close_step();
-  blurred_ = false;
+  stretch_ = {};
+  blurred_ = begun_full_ = answered_ = false;
+  there_ = 0;
 }
 
 void Pace::close_step() {
   const Step step = std::exchange(step_, {});
   if (step.prompts == 0) return;
+  const std::uint64_t left = there_ - std::min(there_, step.prompts);
+  there_ = step.there_at_first - std::min(step.there_at_first, step.prompts);
+  stretch_.steps += 1;
+  stretch_.prompts += step.prompts;
+  stretch_.tokens += step.tokens;
+  stretch_.largest = std::max(stretch_.largest, step.largest);
+  stretch_.seconds += step.seconds;
+  // One or two among many came in the moment in which the step began.
+  const bool full = left > step.prompts / kFewLeft;
+  if (!full) {
+    if (begun_full_) {
+      stretch_ = {};  // an unknown part of it was computed before
+    } else {
+      close_stretch(stretch_.steps);
+    }
+  } else if (stretch_.tokens >= kManyPrompts * stretch_.largest || stretch_.steps >= kMostSteps ||
+             stretch_.seconds >= kMostSeconds) {
+    // As long as no two were ever answered together the engine may compute them one by one, each with a
+    // floor of its own.
+    close_stretch(shares_steps_ ? 0 : static_cast<double>(stretch_.prompts));
+  }
+  if (stretch_.steps == 0) begun_full_ = full;
+}
+
+void Pace::close_stretch(double floors) {
+  const Stretch all = std::exchange(stretch_, {});
   const PrefillSpeed usual = siblings_ ? siblings_->speed() : kUnmeasuredSpeed;
+  const auto expect = [&all](const PrefillSpeed& speed) {
+    return all.steps * speed.seconds_per_step + speed.seconds_of(all.tokens);
+  };
   // As measured here, however long ago: only what is forecast ages. At first what is usual counts, too.
-  double expected = published_->load().value_or(usual).seconds(step.tokens);
-  if (fit_.measured() < kStart) expected = std::max(expected, usual.seconds(step.tokens));
-  const double seconds = std::min(step.seconds, kOutlyingPrefill * expected);
-  fit_.add(step.tokens, seconds);
-  if (siblings_) siblings_->add(step.tokens, seconds, since_);
+  double expected = expect(published_->load().value_or(usual));
+  if (fit_.measured() < kStart) expected = std::max(expected, expect(usual));
+  const SpeedFit::Measured measured{.tokens = all.tokens,
+                                    .seconds = std::min(all.seconds, kOutlyingPrefill * expected),
+                                    .steps = all.steps,
+                                    .floors = floors};
+  fit_.add(measured);
+  if (siblings_) siblings_->add(measured, since_);
   published_->store(fit_.speed(usual), since_);
+}
+
+void Pace::forget_stretch() {
+  stretch_ = {};
+  begun_full_ = true;
 }
 
 }  // namespace baton::scheduling

@@ -12,24 +12,35 @@
 
 namespace baton::scheduling {
 
-// Role. The line through what was measured, by least squares: seconds = a + tokens x b. Old
+// Role. The best fit, by least squares, of seconds = floors x a + tokens x b through what was measured. Old
 //   measurements fade, so that it follows a rank that changes.
 // Confinement. None of its own: its owner locks.
 // Invariants. Neither a nor b is negative, and b is not 0.
 class SpeedFit {
  public:
-  void add(double tokens, double seconds);
+  // `steps` steps in a row. Each has a floor of its own, except where `floors` says otherwise: the floor of
+  // a full step is part of what its tokens take.
+  struct Measured {
+    double tokens = 0;
+    double seconds = 0;
+    double steps = 1;
+    double floors = 1;
+  };
+  void add(const Measured& measured);
   // `prior` counts like a few measurements and fades; a little of it stays, so that short prompts do not
   // say what long ones take.
   PrefillSpeed speed(const PrefillSpeed& prior) const;
   std::uint64_t measured() const { return measured_; }
 
  private:
-  std::uint64_t measured_ = 0;
-  // Sums of products, the oldest weighing least.
-  double count_ = 0;
+  std::uint64_t measured_ = 0;  // steps
+  // Sums for each step, and of products, the oldest weighing least.
+  double steps_ = 0;
+  double floors_ = 0;
   double tokens_ = 0;
-  double seconds_ = 0;
+  double floors_floors_ = 0;
+  double floors_tokens_ = 0;
+  double floors_seconds_ = 0;
   double tokens_tokens_ = 0;
   double tokens_seconds_ = 0;
 };
@@ -40,7 +51,7 @@ class SpeedFit {
 class SiblingPace {
  public:
   PrefillSpeed speed() const { return speed_.load().value_or(kUnmeasuredSpeed); }
-  void add(double tokens, double seconds, Time now);
+  void add(const SpeedFit::Measured& measured, Time now);
 
  private:
   PublishedSpeed speed_;
@@ -67,6 +78,9 @@ inline PrefillSpeed speed_of(const PublishedSpeed& own, const SiblingPace* sibli
 // Role. Learns how fast one rank prefills from what a router sees: when prompts were sent, and when
 //   they were answered. Prompts that are answered in the same moment were computed in one step. The time
 //   from one such moment to the next, while there was something to do, is what the step has taken.
+//   A step that leaves a prompt behind which was there when it began was full: an unknown part of its time
+//   went into that prompt. It is measured together with the steps that follow, until a step leaves nobody
+//   behind, or until the unknown parts at the ends no longer matter.
 // Confinement. Any thread; a lock for a few sums, and readers take none.
 // Lifetime. As long as the rank; shared with what was sent there.
 // Invariants. Each sent() ends in one computed() or one lost(). A single outlier moves the speed only
@@ -97,13 +111,25 @@ class Pace {
   struct Step {
     std::uint64_t prompts = 0;
     double tokens = 0;
+    double largest = 0;  // of its prompts
     double seconds = 0;
-    double until_first = 0;  // of these, until the first answer
+    double until_first = 0;            // of these, until the first answer
+    std::uint64_t there_at_first = 0;  // prompts that were there at that answer, with its own
+  };
+  // Steps in a row.
+  struct Stretch {
+    double steps = 0;
+    std::uint64_t prompts = 0;
+    double tokens = 0;
+    double largest = 0;
+    double seconds = 0;
   };
 
   // The following require: mutex_ is held.
   void one_less();
   void close_step();
+  void close_stretch(double floors);
+  void forget_stretch();
 
   const std::shared_ptr<SiblingPace> siblings_;
   const std::shared_ptr<PublishedSpeed> published_;
@@ -114,6 +140,11 @@ class Pace {
   Time since_;            // the last answer, or when it was idle before: what was sent first
   bool blurred_ = false;  // part of the time since went into a prompt that was lost
   Step step_;
+  bool answered_ = false;    // since it was idle
+  std::uint64_t there_ = 0;  // when the step began
+  Stretch stretch_;
+  bool begun_full_ = false;    // the step before the stretch left somebody behind
+  bool shares_steps_ = false;  // two were answered within kSameStep once
 };
 
 }  // namespace baton::scheduling

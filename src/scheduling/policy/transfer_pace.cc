@@ -25,7 +25,7 @@ void TransferPace::took(std::uint64_t tokens, double seconds, Time now) {
   const std::lock_guard lock(mutex_);
   if (const auto known = published_->load())
     seconds = std::min(seconds, kOutlyingTransfer * known->seconds(length));
-  fit_.add(length, std::max(0.0, seconds));
+  fit_.add({.tokens = length, .seconds = std::max(0.0, seconds)});
   if (fit_.measured() >= kEnough) published_->store(fit_.speed({}), now);
 }
 

@@ -260,10 +260,9 @@ std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest
   if (!request.due || guest.follows || guest.fail_fast || guest.behind || goes_its_own_way(request))
     return std::nullopt;
   const std::size_t index = guest.policy_class;
-  const bool jumps = config_.classes[index].order != config::QueueOrder::Shortest;
   const double seconds = demand_.foreseen({.policy_class = index,
                                            .before = queue_.before(index, entry),
-                                           .priority_jump = jumps ? request.priority_jump : 0,
+                                           .priority_jump = request.priority_jump,
                                            .compute_seconds = request.compute_seconds},
                                           request.workers, entry.arrival);
   constexpr double kLongest = 1e6;  // more is not to be told in nanoseconds

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/queue/demand.h"
 
+#include "routing/forecast.h"
+
 #include <algorithm>
 
 namespace baton::scheduling {
@@ -19,13 +21,15 @@ double in_seconds(std::chrono::milliseconds time) {
 Demand::Demand(const config::Queue& config, Time now)
     : drain_(now), bound_(in_seconds(config.longest_wait.value_or(std::chrono::milliseconds(0)))) {
   for (const config::QueueClass& each : config.classes)
-    classes_.push_back({.quantum = static_cast<double>(std::max<std::uint64_t>(1, each.quantum))});
+    classes_.push_back({.quantum = static_cast<double>(std::max<std::uint64_t>(1, each.quantum)),
+                        .shortest_first = each.order == config::QueueOrder::Shortest});
 }
 
 void Demand::add(std::size_t policy_class, const Work& work, Time now) {
   if (requests_++ == 0) drain_.begin(now);
   ++classes_[policy_class].requests;
   classes_[policy_class].waiting += work;
+  classes_[policy_class].overtakers.came(work.seconds, now);
 }
 
 void Demand::remove(std::size_t policy_class, const Work& work, Time now) {
@@ -59,10 +63,15 @@ std::optional<Demand::Wait> Demand::too_long(const Newcomer& newcomer, Time now)
 }
 
 double Demand::foreseen(const Newcomer& newcomer, std::size_t workers, Time now) const {
-  const double work = seconds_before(newcomer);
-  const double by_rate = drain_.forecast(work, now).value_or(
-      work / static_cast<double>(std::max<std::size_t>(1, workers)));
-  return std::max(0.0, by_rate - std::max(0.0, newcomer.priority_jump));
+  const double per_second =
+      drain_.forecast(1, now).value_or(1 / static_cast<double>(std::max<std::size_t>(1, workers)));
+  const double wait = per_second * seconds_before(newcomer);
+  const double jump = std::max(0.0, newcomer.priority_jump);
+  const PolicyClass& its = classes_[newcomer.policy_class];
+  if (!its.shortest_first) return std::max(0.0, wait - jump);
+  // What it jumps over is not before it already.
+  return its.overtakers.wait_with_them(newcomer.compute_seconds - routing::kPatience * jump, wait,
+                                       per_second, now);
 }
 
 std::chrono::seconds Demand::retry_after(Time now) const {

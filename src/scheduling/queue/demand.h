@@ -3,6 +3,7 @@
 #pragma once
 
 #include "scheduling/queue/drain_rate.h"
+#include "scheduling/queue/overtakers.h"
 #include "scheduling/queue/wait_bound.h"
 #include "scheduling/queue/work.h"
 #include "config/routing.h"
@@ -40,7 +41,8 @@ class Demand {
   // How long it would have to wait, where that is too long. Nothing as long as nobody can tell.
   std::optional<Wait> too_long(const Newcomer& newcomer, Time now);
   // How long it would have to wait; `workers` serve it at once. As the queue has been served, or, where
-  // that is not known, as if each of them had only what waits to do.
+  // that is not known, as if each of them had only what waits to do. Where shorter ones go first, with
+  // those that are expected to overtake it.
   double foreseen(const Newcomer& newcomer, std::size_t workers, Time now) const;
   // In how long what waits now will have been served.
   std::chrono::seconds retry_after(Time now) const;
@@ -50,6 +52,8 @@ class Demand {
     double quantum = 1;
     std::size_t requests = 0;
     Work waiting = {};
+    bool shortest_first = false;
+    Overtakers overtakers = {};
   };
   double seconds_before(const Newcomer& newcomer) const;
   double seconds_of_all() const;

@@ -215,7 +215,7 @@ TEST(ForecastTest, WithoutAMeasurementItIsWhatIsUsual) {
   SiblingPace siblings;
   EXPECT_EQ(speed_of(nothing, nullptr, Time()), kUnmeasuredSpeed);
   EXPECT_EQ(speed_of(nothing, &siblings, Time()), kUnmeasuredSpeed);
-  for (int i = 0; i < 100; ++i) siblings.add(1000, 0.5, Time());
+  for (int i = 0; i < 100; ++i) siblings.add({.tokens = 1000, .seconds = 0.5}, Time());
   Dice dice;
   for (int i = 0; i < 1000; ++i) {
     const PromptFacts prompt = dice.prompt();

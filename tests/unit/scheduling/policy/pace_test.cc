@@ -2,14 +2,20 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/policy/pace.h"
 
+#include "routing/prefill_backlog.h"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -307,6 +313,240 @@ TEST(PaceTest, ManyThreadsMeasureAndRead) {
   done = true;
   reader.join();
   EXPECT_TRUE(pace.measured());
+}
+
+// An engine with chunked prefill: a step takes up to `capacity` tokens of its prompts in their order, so the
+// last prompt of a full step is completed in a later one.
+class ChunkedEngine {
+ public:
+  struct Options {
+    PrefillSpeed truth;
+    std::uint64_t capacity = 1024;
+    std::function<std::uint64_t(std::mt19937_64&)> length;
+    double noise = 0.05;      // of the time of a step
+    double latency = 0.0005;  // from the router to the engine
+    std::uint64_t seed = 1;
+  };
+
+  explicit ChunkedEngine(Options options) : options_(std::move(options)), random_(options_.seed) {}
+
+  // All in one moment, or one soon after the other.
+  void burst(int prompts, double apart = 0) {
+    for (int i = 0; i < prompts; ++i) send_at(now_ + apart * i);
+    run();
+  }
+  // `load`: share of what the engine computes in full steps.
+  void poisson(int prompts, double load) {
+    double mean = 0;
+    for (int i = 0; i < 1000; ++i) mean += static_cast<double>(options_.length(random_)) / 1000;
+    std::exponential_distribution gap(load / (mean * full_step_per_token()));
+    double time = now_;
+    for (int i = 0; i < prompts; ++i) send_at(time += gap(random_));
+    run();
+  }
+
+  // Each client sends its next prompt when it has got an answer.
+  void closed_loop(int clients, int prompts) {
+    to_come_ = prompts - clients;
+    burst(clients);
+  }
+
+  PrefillSpeed learned() const { return pace_.speed(at(now_)); }
+  // What it takes for a queue of prompts, by what was learned and in truth.
+  double forecast_queue(const std::vector<std::uint64_t>& queue) const {
+    const PrefillSpeed speed = learned();
+    PrefillBacklog backlog;
+    std::deque<PrefillBacklog::Prompt> prompts;
+    for (const std::uint64_t tokens : queue) {
+      PrefillBacklog::Prompt& prompt = prompts.emplace_back();
+      prompt.tokens = static_cast<std::int64_t>(tokens);
+      prompt.duration = std::chrono::duration_cast<std::chrono::nanoseconds>(
+          in_seconds(speed.seconds_of(static_cast<double>(tokens))));
+      prompt.step =
+          std::chrono::duration_cast<std::chrono::nanoseconds>(in_seconds(speed.seconds_per_step));
+      backlog.add(prompt, at(0));
+    }
+    return backlog.seconds(at(0));
+  }
+  double true_queue(const std::vector<std::uint64_t>& queue) const {
+    std::uint64_t tokens = 0;
+    for (const std::uint64_t each : queue) tokens += each;
+    const auto steps = (tokens + options_.capacity - 1) / options_.capacity;
+    return static_cast<double>(steps) * options_.truth.seconds_per_step +
+           options_.truth.seconds_of(static_cast<double>(tokens));
+  }
+  double full_step_per_token() const {
+    return options_.truth.seconds_per_token +
+           options_.truth.seconds_per_step / static_cast<double>(options_.capacity);
+  }
+  std::vector<std::uint64_t> some_lengths(int prompts) {
+    std::vector<std::uint64_t> lengths;
+    for (int i = 0; i < prompts; ++i) lengths.push_back(options_.length(random_));
+    return lengths;
+  }
+
+ private:
+  struct Prompt {
+    double sent = 0;
+    std::uint64_t tokens = 0;
+    std::uint64_t left = 0;
+  };
+
+  static Time at(double seconds) { return Time(std::chrono::hours(1)) + in_seconds(seconds); }
+  void send_at(double time) {
+    const std::uint64_t tokens = options_.length(random_);
+    const auto after = [](double sent, const Prompt& prompt) { return sent < prompt.sent; };
+    coming_.insert(std::upper_bound(coming_.begin(), coming_.end(), time, after),
+                   {.sent = time, .tokens = tokens, .left = tokens});
+  }
+  // Tells of what was sent until then, and gives it to the engine once it has arrived there.
+  void advance_to(double time) {
+    for (; told_ < coming_.size() && coming_[told_].sent <= time; ++told_)
+      pace_.sent(at(coming_[told_].sent));
+    for (; told_ > 0 && coming_.front().sent + options_.latency <= time; --told_) {
+      waiting_.push_back(coming_.front());
+      coming_.pop_front();
+    }
+    now_ = time;
+  }
+  void run() {
+    while (!coming_.empty() || !waiting_.empty()) {
+      if (waiting_.empty()) advance_to(std::max(now_, coming_.front().sent + options_.latency));
+      step();
+    }
+    now_ += 1;
+  }
+  void step() {
+    std::uint64_t taken = 0;
+    std::vector<std::uint64_t> completed;
+    while (!waiting_.empty() && taken < options_.capacity) {
+      Prompt& first = waiting_.front();
+      const std::uint64_t part = std::min(first.left, options_.capacity - taken);
+      taken += part;
+      if ((first.left -= part) > 0) break;
+      completed.push_back(first.tokens);
+      waiting_.pop_front();
+    }
+    const double noise = std::normal_distribution(1.0, options_.noise)(random_);
+    advance_to(now_ + noise * options_.truth.seconds(static_cast<double>(taken)));
+    for (const std::uint64_t tokens : completed) {
+      pace_.computed(at(now_), tokens);
+      advance_to(now_ + 30e-6);
+      if (to_come_ > 0) {
+        --to_come_;
+        send_at(now_ + std::exponential_distribution(1000.0)(random_));
+      }
+    }
+  }
+
+  const Options options_;
+  Pace pace_;
+  double now_ = 0;
+  std::deque<Prompt>
+      coming_;  // in the order of `sent`; the first `told_` are sent, and on their way
+  std::size_t told_ = 0;
+  std::deque<Prompt> waiting_;  // at the engine
+  std::mt19937_64 random_;
+  int to_come_ = 0;
+};
+
+std::uint64_t lognormal_length(std::mt19937_64& random) {
+  return static_cast<std::uint64_t>(
+      std::clamp(std::lognormal_distribution(6.0, 0.8)(random), 50.0, 2000.0));
+}
+std::uint64_t uniform_length(std::mt19937_64& random) {
+  return std::uniform_int_distribution<std::uint64_t>(50, 2000)(random);
+}
+
+struct ChunkedCase {
+  std::string name;
+  ChunkedEngine::Options options;
+};
+std::vector<ChunkedCase> chunked_cases() {
+  std::vector<ChunkedCase> cases;
+  for (const std::uint64_t capacity : {1024U, 8192U})
+    for (const double floor : {0.001, 0.01, 0.1})
+      for (const double per_token : {130e-6, 30e-6})
+        for (const bool uniform : {false, true})
+          for (const std::uint64_t seed : {1U, 2U, 3U}) {
+            cases.push_back(
+                {.name = "capacity " + std::to_string(capacity) + ", floor " +
+                         std::to_string(floor) + " s, per token " + std::to_string(per_token) +
+                         (uniform ? " s, uniform, seed " : " s, log-normal, seed ") +
+                         std::to_string(seed),
+                 .options = {.truth = {.seconds_per_step = floor, .seconds_per_token = per_token},
+                             .capacity = capacity,
+                             .length = uniform ? uniform_length : lognormal_length,
+                             .seed = seed}});
+          }
+  return cases;
+}
+
+// The floor of a full step may count for its tokens; so may a second floor of a prompt that fills a step.
+void expect_near(const ChunkedEngine& engine, PrefillSpeed truth) {
+  const PrefillSpeed learned = engine.learned();
+  EXPECT_LT(learned.seconds_per_step,
+            truth.seconds_per_step + std::max(0.01, 0.35 * truth.seconds_per_step));
+  EXPECT_GT(learned.seconds_per_token, 0.75 * truth.seconds_per_token);
+  EXPECT_LT(learned.seconds_per_token, 1.25 * engine.full_step_per_token());
+}
+
+TEST(PaceTest, ABurstIsNotTakenForAFloorOfSteps) {
+  for (const ChunkedCase& one : chunked_cases()) {
+    SCOPED_TRACE(one.name);
+    ChunkedEngine engine(one.options);
+    engine.burst(200, one.options.seed == 1 ? 0 : 1e-5);
+    expect_near(engine, one.options.truth);
+    const auto queue = engine.some_lengths(40);
+    EXPECT_NEAR(engine.forecast_queue(queue) / engine.true_queue(queue), 1, 0.25);
+  }
+}
+
+TEST(PaceTest, AtFullLoadTheFloorAndTheQueueAreForecastRight) {
+  for (const ChunkedCase& one : chunked_cases()) {
+    SCOPED_TRACE(one.name);
+    ChunkedEngine engine(one.options);
+    engine.poisson(400, 1.0);
+    expect_near(engine, one.options.truth);
+    const auto queue = engine.some_lengths(40);
+    EXPECT_NEAR(engine.forecast_queue(queue) / engine.true_queue(queue), 1, 0.25);
+  }
+}
+
+TEST(PaceTest, WhereSomeStepsAreNotFullTheFloorIsLearnedFromThem) {
+  for (const ChunkedCase& one : chunked_cases()) {
+    SCOPED_TRACE(one.name);
+    ChunkedEngine engine(one.options);
+    engine.poisson(400, 0.6);
+    expect_near(engine, one.options.truth);
+    const double floor = one.options.truth.seconds_per_step;
+    EXPECT_GT(engine.learned().seconds_per_step, floor - std::max(0.01, 0.65 * floor));
+    EXPECT_NEAR(engine.learned().seconds(500) / one.options.truth.seconds(500), 1, 0.25);
+  }
+}
+
+std::uint64_t short_length(std::mt19937_64& random) {
+  return std::uniform_int_distribution<std::uint64_t>(20, 80)(random);
+}
+
+TEST(PaceTest, TheFloorThatManyShortPromptsShareIsLearned) {
+  for (const double floor : {0.05, 0.1, 0.3}) {
+    SCOPED_TRACE(floor);
+    const ChunkedEngine::Options options{
+        .truth = {.seconds_per_step = floor, .seconds_per_token = 30e-6},
+        .capacity = 8192,
+        .length = short_length,
+        .latency = 0.003};
+    for (const int clients : {4, 16, 64}) {
+      ChunkedEngine engine(options);
+      engine.closed_loop(clients, 100 * clients);
+      EXPECT_NEAR(engine.learned().seconds_per_step / floor, 1, 0.35) << clients;
+    }
+    // Some of them are on their way when a step begins, and miss it.
+    ChunkedEngine engine(options);
+    engine.poisson(4000, 0.8);
+    EXPECT_NEAR(engine.learned().seconds_per_step / floor, 1, 0.35);
+  }
 }
 
 }  // namespace

@@ -532,6 +532,20 @@ TEST_F(AdmissionQueueTest, WhoWouldBeLateIsRefusedAtOnce) {
   EXPECT_EQ(gate->waiting(), 0U);
 }
 
+TEST_F(AdmissionQueueTest, WhoWouldBeOvertakenUntilItIsLateIsRefusedAtOnce) {
+  for (const auto order : {config::QueueOrder::Fcfs, config::QueueOrder::Shortest}) {
+    config::QueueClass one = queue_class("one");
+    one.order = order;
+    open({one});
+    // A second of work, in short requests: more will come while it waits.
+    for (int i = 0; i < 20; ++i) come(due_in(seconds(60), milliseconds(50)));
+    const Visit& longer = come(due_in(milliseconds(2'200), seconds(1)), "long");
+    EXPECT_EQ(longer.outcome.has_value(), order == config::QueueOrder::Shortest);
+    EXPECT_FALSE(come(due_in(milliseconds(2'300), milliseconds(50)), "short").outcome);
+    now_free("w", 22);
+  }
+}
+
 TEST_F(AdmissionQueueTest, WhoFindsAWorkerIsNotRefusedForWhatWaits) {
   open();
   come(pinned("other"));
