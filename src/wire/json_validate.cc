@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "core/memory_budget.h"
+#include "libs/scan/json_text.h"
 #include "wire/json_structure.h"
 #include "wire/json_text.h"
 
@@ -23,28 +24,6 @@ constexpr std::size_t kToParse = 14;
 // Finding the place of a fault needs a slower parser, so it is only done in texts up to this size,
 // which takes it less than a millisecond.
 constexpr std::size_t kMaxLocatedText = 16 * 1024;
-
-// The text with every well-formed number replaced by a zero and blanks. The length stays.
-std::string without_numbers(std::string_view text) {
-  std::string plain(text);
-  bool in_string = false;
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    const char c = plain[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '-' || (c >= '0' && c <= '9')) {
-      const std::size_t end = skip_number(text, i);
-      if (end == i) break;  // simdjson will stumble over it
-      plain[i] = '0';
-      for (++i; i < end; ++i) plain[i] = ' ';
-      --i;
-    }
-  }
-  return plain;
-}
 
 enum class Wanted { Object, Any };
 
@@ -79,7 +58,7 @@ simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view 
   auto error = parser.parse(text.data(), text.size()).get(root);
   // simdjson also refuses numbers that fit no C++ type; an engine may well take them.
   if (error == simdjson::NUMBER_ERROR) {
-    const std::string plain = without_numbers(text);
+    const std::string plain = scan::without_numbers(text);
     error = parser.parse(plain).get(root);
   }
   if (error || wanted == Wanted::Any) return error;
@@ -130,7 +109,7 @@ class FaultLocator : public nlohmann::json_sax<nlohmann::json> {
 std::optional<std::size_t> locate_fault(std::string_view text) {
   if (text.size() > kMaxLocatedText) return std::nullopt;
   FaultLocator locator;
-  nlohmann::json::sax_parse(without_numbers(text), &locator);
+  nlohmann::json::sax_parse(scan::without_numbers(text), &locator);
   return locator.offset;
 }
 

@@ -13,17 +13,17 @@ void TokenMatcher::add(std::string_view pattern, TokenId id) {
   begins_[begin] = 1;
   all_begins_.push_back(begin);
   for (std::size_t at = 0; at < kFew; ++at) {
-    few_begins_[at] = ByteBlock{} + all_begins_[std::min(at, all_begins_.size() - 1)];
+    few_begins_[at] = scan::ByteBlock{} + all_begins_[std::min(at, all_begins_.size() - 1)];
   }
 }
 
 template <std::size_t kCount>
 std::size_t TokenMatcher::skip_blocks(std::string_view text, std::size_t from) const {
-  for (; text.size() - from >= sizeof(ByteBlock); from += sizeof(ByteBlock)) {
-    const ByteBlock bytes = load_block(text.data() + from);
+  for (; text.size() - from >= sizeof(scan::ByteBlock); from += sizeof(scan::ByteBlock)) {
+    const scan::ByteBlock bytes = scan::load_block(text.data() + from);
     auto hits = bytes == few_begins_[0];
     for (std::size_t at = 1; at < kCount; ++at) hits |= bytes == few_begins_[at];
-    if (const std::size_t first = first_hit(hits); first < sizeof bytes) return from + first;
+    if (const std::size_t first = scan::first_hit(hits); first < sizeof bytes) return from + first;
   }
   return from;
 }

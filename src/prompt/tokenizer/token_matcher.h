@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "core/byte_block.h"
+#include "libs/scan/byte_block.h"
 #include "prompt/tokenizer/byte_trie.h"
 #include "prompt/tokenizer/token.h"
 
@@ -43,9 +43,10 @@ class TokenMatcher {
   std::size_t skip_blocks(std::string_view text, std::size_t from) const;
 
   ByteTrie patterns_;
-  std::array<std::uint8_t, 256> begins_ = {};    // 1: a pattern begins with the byte
-  std::vector<std::uint8_t> all_begins_;         // the same bytes
-  std::array<ByteBlock, kFew> few_begins_ = {};  // the same, if they are few; else any of them
+  std::array<std::uint8_t, 256> begins_ = {};  // 1: a pattern begins with the byte
+  std::vector<std::uint8_t> all_begins_;       // the same bytes
+  std::array<scan::ByteBlock, kFew> few_begins_ =
+      {};  // the same, if they are few; else any of them
 };
 
 }  // namespace baton::prompt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "wire/json_text.h"
+#include "libs/scan/json_text.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace baton::wire {
+namespace baton::scan {
 namespace {
 
 // What a parser that people trust says.
@@ -84,4 +84,4 @@ TEST(JsonText, UnescapesUpToTheQuote) {
 }
 
 }  // namespace
-}  // namespace baton::wire
+}  // namespace baton::scan

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace baton {
+namespace baton::scan {
 
 // Sixteen bytes of text that are compared at once: `block == byte` is a block with 0xFF where they
 // are the same, else 0.
@@ -55,4 +55,4 @@ std::uint32_t hit_bits(Block hits) {
 #endif
 }
 
-}  // namespace baton
+}  // namespace baton::scan

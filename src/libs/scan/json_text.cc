@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "wire/json_text.h"
+#include "libs/scan/json_text.h"
 
-#include "core/byte_block.h"
-#include "wire/json_object.h"
-#include "wire/unicode_escape.h"
+#include "libs/scan/byte_block.h"
+#include "libs/scan/json_number.h"
+#include "libs/scan/unicode_escape.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace baton::wire {
+namespace baton::scan {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -255,6 +255,27 @@ std::string unescape(std::string_view raw) {
   return out;
 }
 
+std::string without_numbers(std::string_view text) {
+  std::string plain(text);
+  bool in_string = false;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const char c = plain[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '-' || (c >= '0' && c <= '9')) {
+      const std::size_t end = skip_number(text, i);
+      if (end == i) break;  // simdjson will stumble over it
+      plain[i] = '0';
+      for (++i; i < end; ++i) plain[i] = ' ';
+      --i;
+    }
+  }
+  return plain;
+}
+
 std::string json_quote(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 2);
@@ -275,4 +296,4 @@ std::string json_quote(std::string_view text) {
   return out;
 }
 
-}  // namespace baton::wire
+}  // namespace baton::scan

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <system_error>
 
-namespace baton::wire {
+namespace baton::scan {
 
 // JSON's `\uXXXX`: a UTF-16 unit, and two of them for some characters.
 inline constexpr std::size_t kUnicodeEscape = 6;
@@ -25,4 +25,4 @@ inline std::uint32_t unit_at(const char* at, const char* end) {
 inline bool is_high_surrogate(std::uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
 inline bool is_low_surrogate(std::uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
-}  // namespace baton::wire
+}  // namespace baton::scan
