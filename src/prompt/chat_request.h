@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "prompt/jinja/value.h"
+#include "libs/jinja/value.h"
 #include "prompt/rules.h"
 #include "prompt/tokenizer/tokenizer.h"
 #include "wire/json_object.h"

@@ -2,12 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/preprocessor.h"
 
+#include "libs/jinja/template.h"
 #include "prompt/chat_request.h"
 #include "prompt/chat_template.h"
 #include "prompt/completion_prompts.h"
 #include "prompt/exactness.h"
 #include "prompt/final_message.h"
-#include "prompt/jinja/template.h"
+#include "prompt/library_errors.h"
 #include "prompt/members.h"
 #include "prompt/messages.h"
 #include "prompt/model_facts.h"
@@ -126,13 +127,13 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
     final_text = std::move(*text);
   }
   bool crossed = false;
-  auto text = chosen->program->render(
+  auto text = as_result(chosen->program->render(
       template_variables(special_tokens, request, std::move(conversation->messages)),
       {.now = occasion.now,
        .stop = occasion.stop,
        .expected_bytes = expected_bytes(request),
        .limits = limits_of(occasion.effort),
-       .crossed = &crossed});
+       .crossed = &crossed}));
   if (text && request.continue_final_message) text = cut_at_tag(std::move(*text), final_text);
   return Rendered{std::move(text), std::move(exactness),
                   crossed && occasion.effort == Effort::Little};

@@ -23,8 +23,6 @@ Result<void> validate_json_object(std::string_view text);
 using Structure = std::span<const std::uint32_t>;
 Result<void> validate_json_object(std::string_view text, const std::function<void(Structure)>& use,
                                   MemoryShare* memory = nullptr);
-// The same for a value of any kind.
-Result<void> validate_json(std::string_view text);
 
 // The functions that read valid JSON text in place.
 using scan::plain_size;
