@@ -7,8 +7,8 @@
 #include "engine/upstream_pool.h"
 #include "fleet/model.h"
 #include "handoff/job.h"
+#include "libs/tokenizer/token.h"
 #include "net/cpu_pool.h"
-#include "prompt/tokenizer/token.h"
 #include "telemetry/log.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -41,9 +41,9 @@ class EngineTokens {
   // A cancellation ends it, and is then the error. `said_route` is the model's: set once the log has
   // it that its workers do not render.
   // Requires: nothing makes the request inexact (prompt/exactness.h).
-  awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::Job& job,
-                                                       std::atomic<bool>& said_route,
-                                                       Cancellation& cancellation);
+  awaitable<Result<std::vector<tokenizer::TokenIds>>> ask(const handoff::Job& job,
+                                                          std::atomic<bool>& said_route,
+                                                          Cancellation& cancellation);
 
  private:
   using Clock = std::chrono::steady_clock;

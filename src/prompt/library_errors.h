@@ -4,6 +4,7 @@
 
 #include "core/result.h"
 #include "libs/jinja/error.h"
+#include "libs/tokenizer/error.h"
 
 #include <expected>
 #include <utility>
@@ -20,6 +21,19 @@ constexpr Errc code_of(jinja::ErrorCode code) {
     case jinja::ErrorCode::InvalidJson:
       return Errc::InvalidJson;
     case jinja::ErrorCode::Stopped:
+      return Errc::ClientGone;
+  }
+  return Errc::Internal;
+}
+
+constexpr Errc code_of(tokenizer::ErrorCode code) {
+  switch (code) {
+    case tokenizer::ErrorCode::InvalidFile:
+    case tokenizer::ErrorCode::InvalidText:
+      return Errc::InvalidRequest;
+    case tokenizer::ErrorCode::TooCostly:
+      return Errc::PayloadTooLarge;
+    case tokenizer::ErrorCode::Stopped:
       return Errc::ClientGone;
   }
   return Errc::Internal;
