@@ -31,6 +31,14 @@ LAYERS = {
     "net": 2,
     "model": 1,
     "core": 0,
+    "libs": -1,
+}
+
+# The libraries of src/libs: each includes itself and these, but nothing of Baton's layers.
+LIBRARIES = {
+    "scan": set(),
+    "jinja": {"scan"},
+    "tokenizer": {"scan"},
 }
 
 # Folders beside the layers: the highest layer they may include, and who may include them.
@@ -40,7 +48,7 @@ BESIDE = {
 }
 
 # Pure: no Asio, no sockets; what happens there can be tested without either.
-PURE = {"prompt", "routing", "kvindex", "wire", "model", "config", "core"}
+PURE = {"prompt", "routing", "kvindex", "wire", "model", "config", "core", "libs"}
 IMPURE_INCLUDES = ("boost/asio", "boost/beast", "sys/socket.h", "sys/epoll.h", "netinet/")
 PURE_EXCEPT = {
     "core/asio": "compiles Asio, once for all",
@@ -61,6 +69,10 @@ def may_include(user: str, used: str) -> bool:
     return LAYERS[used] < LAYERS[user]
 
 
+def may_include_library(user: str, used: str) -> bool:
+    return user == used or used in LIBRARIES.get(user, set())
+
+
 def check_include(path: Path, mark: str, target: str) -> str | None:
     user = path.parts[0]
     if mark == "<":
@@ -73,18 +85,25 @@ def check_include(path: Path, mark: str, target: str) -> str | None:
         return f'"{target}" is not of the form "folder/file.h" with a folder of the layer table'
     if not may_include(user, used):
         return f"{user} must not include {used}"
+    if user == "libs" and not may_include_library(path.parts[1], target.split("/")[1]):
+        return f"the library {path.parts[1]} must not include {target}"
     return None
 
 
 def check_links(root: Path, folder: str) -> Iterator[str]:
     """What a module links is held to the same rule as what it includes."""
-    path = root / "src" / folder / "CMakeLists.txt"
-    if not path.exists():
-        return
-    for number, line in enumerate(tree.lines(path), 1):
-        for used in re.findall(r"\bbaton_(\w+)", line.split("#")[0]):
-            if (used in LAYERS or used in BESIDE) and not may_include(folder, used):
-                yield f"src/{folder}/CMakeLists.txt:{number}: {folder} must not link {used}"
+    for path in sorted((root / "src" / folder).rglob("CMakeLists.txt")):
+        place = path.relative_to(root)
+        for number, line in enumerate(tree.lines(path), 1):
+            for name in re.findall(r"\bbaton_(\w+)", line.split("#")[0]):
+                library = name.split("_")[1] if name.startswith("libs_") else None
+                used = "libs" if library else name
+                if used not in LAYERS and used not in BESIDE:
+                    continue
+                if not may_include(folder, used):
+                    yield f"{place}:{number}: {folder} must not link {used}"
+                elif folder == "libs" and not may_include_library(place.parts[2], library or ""):
+                    yield f"{place}:{number}: the library {place.parts[2]} must not link {name}"
 
 
 def documented_layers(page: Path) -> dict[str, str]:
@@ -112,7 +131,7 @@ def check_page(root: Path) -> Iterator[str]:
             yield f"docs/architecture.md: the layer table lacks `{folder}/`"
     for folder, layer in documented.items():
         ours = "beside" if folder in BESIDE else str(LAYERS.get(folder, "unknown"))
-        theirs = layer if layer.isdigit() else "beside"
+        theirs = layer if layer.lstrip("-").isdigit() else "beside"
         if theirs != ours:
             yield f"docs/architecture.md: `{folder}/` stands at {theirs}, in check_layers.py at {ours}"
 
@@ -123,6 +142,9 @@ def check(root: Path) -> Iterator[str]:
             yield f"src/{folder}: has no layer; give it one in check_layers.py and docs/architecture.md"
             continue
         yield from check_links(root, folder)
+    for library in tree.libraries(root):
+        if library not in LIBRARIES:
+            yield f"src/libs/{library}: is not in LIBRARIES of check_layers.py"
     for path in tree.sources(root):
         if path.parts[0] not in LAYERS and path.parts[0] not in BESIDE:
             continue

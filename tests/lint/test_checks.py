@@ -38,6 +38,7 @@ LAYER_TABLE = """# Layers
 | 3 | `routing/` | choice |
 | 2 | `wire/` | formats |
 | 0 | `core/` | results |
+| -1 | `libs/` | libraries |
 | – | `sim/` | the simulator |
 """
 
@@ -48,6 +49,12 @@ SOUND = {
     "src/core/README.md": "# core\n",
     "src/core/error.cc": CPP_HEAD + '#include "core/error.h"\n',
     "src/core/error.h": CPP_HEAD + "#pragma once\n",
+    "src/libs/README.md": "# libs\n",
+    "src/libs/jinja/README.md": "# jinja\n",
+    "src/libs/jinja/CMakeLists.txt": SCRIPT_HEAD + "baton_module(libs_jinja LINK baton_libs_scan)\n",
+    "src/libs/jinja/jinja.h": CPP_HEAD + '#pragma once\n#include "libs/scan/json.h"\n',
+    "src/libs/scan/README.md": "# scan\n",
+    "src/libs/scan/json.h": CPP_HEAD + "#pragma once\n",
     "src/routing/README.md": "# routing\n",
     "src/routing/CMakeLists.txt": SCRIPT_HEAD + "baton_module(routing LINK baton_core)\n",
     "src/routing/cost.h": CPP_HEAD + '#pragma once\n#include "core/error.h"\n',
@@ -134,6 +141,29 @@ class LayersTest(TreeTest):
         self.include("src/core/asio.cc", "<boost/asio/impl/src.hpp>")
         self.assert_accepted(check_layers)
 
+    def test_a_library_needs_nothing_of_the_layers(self):
+        self.include("src/libs/scan/json.h", '"core/error.h"')
+        self.assert_refused(check_layers, "src/libs/scan/json.h:3", "libs must not include core")
+        self.include("src/libs/scan/json.h", '"libs/scan/block.h"')
+        self.write("src/libs/scan/CMakeLists.txt", "baton_module(libs_scan LINK baton_core)\n")
+        self.assert_refused(check_layers, "src/libs/scan/CMakeLists.txt:1", "must not link core")
+
+    def test_a_library_sees_only_the_libraries_it_names(self):
+        self.include("src/libs/scan/json.h", '"libs/jinja/jinja.h"')
+        self.assert_refused(check_layers, "the library scan must not include libs/jinja/jinja.h")
+        self.include("src/libs/scan/json.h", '"libs/scan/block.h"')
+        self.write("src/libs/scan/part/CMakeLists.txt", "LINK baton_libs_jinja\n")
+        self.assert_refused(check_layers, "src/libs/scan/part/CMakeLists.txt:1", "must not link")
+
+    def test_every_layer_may_include_a_library(self):
+        self.include("src/core/error.h", '"libs/jinja/jinja.h"')
+        self.include("src/sim/engine.h", '"libs/jinja/jinja.h"')
+        self.assert_accepted(check_layers)
+
+    def test_a_new_library_must_say_what_it_sees(self):
+        self.write("src/libs/extras/thing.h", "")
+        self.assert_refused(check_layers, "src/libs/extras: is not in LIBRARIES")
+
     def test_an_include_names_its_folder(self):
         self.include("src/core/error.cc", '"error.h"')
         self.assert_refused(check_layers, "folder/file.h")
@@ -196,6 +226,10 @@ class PairsTest(TreeTest):
         self.assert_refused(check_pairs, "src/core/README.md: 41 lines")
         (self.root / "src/core/README.md").unlink()
         self.assert_refused(check_pairs, "src/core: lacks a README.md")
+
+    def test_each_library_needs_a_short_readme(self):
+        (self.root / "src/libs/jinja/README.md").unlink()
+        self.assert_refused(check_pairs, "src/libs/jinja: lacks a README.md")
 
 
 class DocsTest(TreeTest):
