@@ -376,6 +376,10 @@ TEST_F(PreprocessorTest, NamesTheFileThatItCannotUse) {
   folder.write("config.json", "{");
   EXPECT_NE(message({.folder = folder.path()}).find("config.json"), std::string::npos);
   EXPECT_NE(message({.folder = folder.path() / "nowhere"}).find("nowhere"), std::string::npos);
+  folder.remove("tokenizer.json");
+  folder.write("tokenizer.json/file", "");
+  EXPECT_EQ(message({.folder = folder.path()}),
+            "tokenizer.json: cannot be read: it is a directory, not a regular file");
 }
 
 TEST_F(PreprocessorTest, FollowsTheReleaseWithMessagesOfDevelopers) {
