@@ -7,10 +7,9 @@
 //   bench_tokenize render FOLDER MILLISECONDS BODY.json
 //   bench_tokenize turns FOLDER ROUNDS CONVERSATION.json…
 
-#include "core/result.h"
+#include "libs/tokenizer/segment_cache.h"
+#include "libs/tokenizer/tokenizer.h"
 #include "prompt/preprocessor.h"
-#include "prompt/tokenizer/segment_cache.h"
-#include "prompt/tokenizer/tokenizer.h"
 #include "wire/json_object.h"
 
 #include <fmt/format.h>
@@ -21,6 +20,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <expected>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -52,8 +52,8 @@ Clocks clocks() {
   std::exit(1);
 }
 
-template <class T>
-T need(Result<T> result) {
+template <class T, class Error>
+T need(std::expected<T, Error> result) {
   if (!result) give_up(result.error().message());
   return *std::move(result);
 }
@@ -66,22 +66,23 @@ std::string read_file(const char* path) {
 
 void load(const char* folder) {
   const Clocks before = clocks();
-  const auto tokenizer = need(Tokenizer::load(folder));
+  const auto tokenizer = need(tokenizer::Tokenizer::load(folder));
   const Clocks after = clocks();
   fmt::print("{{\"cpu_s\": {}, \"wall_s\": {}}}\n", after.cpu_s - before.cpu_s,
              after.wall_s - before.wall_s);
 }
 
-std::size_t encode_all(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+std::size_t encode_all(const tokenizer::Tokenizer& tokenizer,
+                       const std::vector<std::string>& texts) {
   std::size_t tokens = 0;
   for (const std::string& text : texts) {
-    tokens += need(tokenizer.encode(text, {.add_special = AddSpecial::No})).size();
+    tokens += need(tokenizer.encode(text, {.add_special = tokenizer::AddSpecial::No})).size();
   }
   return tokens;
 }
 
 void encode(const char* folder, double milliseconds, std::span<char*> inputs) {
-  const auto tokenizer = need(Tokenizer::load(folder));
+  const auto tokenizer = need(tokenizer::Tokenizer::load(folder));
   for (const char* input : inputs) {
     const auto texts = nlohmann::json::parse(read_file(input)).get<std::vector<std::string>>();
     const std::size_t tokens = encode_all(*tokenizer, texts);
@@ -141,7 +142,7 @@ struct Turns {
 
 double cpu_us() { return seconds(CLOCK_PROCESS_CPUTIME_ID) * 1e6; }
 
-Turns ask_all(const Preprocessor& preprocessor, SegmentCache* cache,
+Turns ask_all(const Preprocessor& preprocessor, tokenizer::SegmentCache* cache,
               const std::vector<std::string>& bodies) {
   const Occasion occasion{.now = std::chrono::system_clock::now()};
   Turns turns;
@@ -151,12 +152,13 @@ Turns ask_all(const Preprocessor& preprocessor, SegmentCache* cache,
     const std::string text =
         need(preprocessor.rendered(need(wire::JsonObject::parse(received)), occasion));
     const double rendered = cpu_us();
-    const TokenIds ids = need(
-        preprocessor.tokenizer().encode(text, {.add_special = AddSpecial::No, .cache = cache}));
+    const tokenizer::TokenIds ids = need(preprocessor.tokenizer().encode(
+        text, {.add_special = tokenizer::AddSpecial::No, .cache = cache}));
     turns.render_us += rendered - start;
     turns.encode_us += cpu_us() - rendered;
     turns.tokens += ids.size();
-    for (const TokenId id : ids) turns.hash = (turns.hash ^ id) * 0x9E37'79B9'7F4A'7C15ULL;
+    for (const tokenizer::TokenId id : ids)
+      turns.hash = (turns.hash ^ id) * 0x9E37'79B9'7F4A'7C15ULL;
   }
   return turns;
 }
@@ -176,7 +178,7 @@ std::vector<std::string> side_by_side(std::span<char*> inputs) {
 Turns ask(const char* folder, std::size_t cache_bytes, const std::vector<std::string>& bodies,
           const Turns& best) {
   const auto preprocessor = need(Preprocessor::load({.folder = folder}));
-  std::optional<SegmentCache> cache;
+  std::optional<tokenizer::SegmentCache> cache;
   if (cache_bytes > 0) cache.emplace(cache_bytes);
   const Turns now = ask_all(*preprocessor, cache ? &*cache : nullptr, bodies);
   return best.tokens == 0 || now.sum_us() < best.sum_us() ? now : best;

@@ -190,7 +190,7 @@ std::vector<Holding> find_holders(const kvcache::KvCacheView& caches, const std:
   return holders;
 }
 
-Result<prompt::TokenIds> read_tokens(const wire::JsonObject& body) {
+Result<tokenizer::TokenIds> read_tokens(const wire::JsonObject& body) {
   const auto refuse = [](std::string why) {
     return fail(Error(Errc::InvalidRequest, std::move(why)).with_param("tokens"));
   };

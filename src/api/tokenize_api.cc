@@ -85,7 +85,7 @@ Result<std::string> tokenize(const Asked& asked, const wire::JsonObject& body, M
   if (prepared->prompts.size() != 1) {
     return fail(Error(Errc::InvalidRequest, "\"prompt\" must be one text").with_param("prompt"));
   }
-  const prompt::TokenIds& ids = prepared->prompts.front();
+  const tokenizer::TokenIds& ids = prepared->prompts.front();
   // The engines may have been started with less than the model takes.
   std::optional<std::uint64_t> longest = asked.max_model_len;
   if (!longest) longest = preprocessor.max_model_length();
@@ -97,7 +97,7 @@ Result<std::string> tokenize(const Asked& asked, const wire::JsonObject& body, M
     return json;
   }
   json += '[';
-  for (const prompt::TokenId id : ids) {
+  for (const tokenizer::TokenId id : ids) {
     if (json.back() != '[') json += ',';
     json += wire::json_quote(preprocessor.tokenizer().token(id).value_or(""));
   }
@@ -116,7 +116,7 @@ Result<std::string> detokenize(const Asked& asked, const wire::JsonObject& body,
   const auto ids = prompt::token_ids_of(*list, "tokens");
   if (!ids) return fail(ids.error());
   std::size_t text = 0;
-  for (const prompt::TokenId id : *ids) {
+  for (const tokenizer::TokenId id : *ids) {
     if (const auto token = preprocessor.tokenizer().token(id)) {
       text += token->size();
       continue;
@@ -128,7 +128,7 @@ Result<std::string> detokenize(const Asked& asked, const wire::JsonObject& body,
   if (!memory.cover(MemoryBudget::kToRead * body.text().size() + kToTellText * text))
     return fail(no_memory_for("detokenizing"));
   std::string json = R"({"prompt":)";
-  json += wire::json_quote(preprocessor.tokenizer().decode(*ids, prompt::SkipSpecial::No));
+  json += wire::json_quote(preprocessor.tokenizer().decode(*ids, tokenizer::SkipSpecial::No));
   json += '}';
   return json;
 }

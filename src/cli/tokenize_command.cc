@@ -3,10 +3,11 @@
 #include "cli/tokenize_command.h"
 
 #include "core/result.h"
+#include "libs/tokenizer/token_pieces.h"
 #include "model/version.h"
 #include "model/worker.h"
+#include "prompt/library_errors.h"
 #include "prompt/preprocessor.h"
-#include "prompt/tokenizer/token_pieces.h"
 #include "wire/json_object.h"
 #include "wire/json_text.h"
 
@@ -56,8 +57,8 @@ Result<std::string> read_chat(const TokenizeOptions& options) {
   return text;
 }
 
-void print_table(const prompt::Tokenizer& tokenizer, const prompt::TokenIds& ids) {
-  const std::vector<std::string> pieces = prompt::token_pieces(tokenizer, ids);
+void print_table(const tokenizer::Tokenizer& tokenizer, const tokenizer::TokenIds& ids) {
+  const std::vector<std::string> pieces = tokenizer::token_pieces(tokenizer, ids);
   for (std::size_t at = 0; at < ids.size(); ++at) {
     // Quoted, a person can see it: no control characters, no bytes that are no text.
     fmt::print("{:>8}  {}\n", ids[at], wire::json_quote(pieces[at]));
@@ -66,7 +67,7 @@ void print_table(const prompt::Tokenizer& tokenizer, const prompt::TokenIds& ids
 }
 
 struct Tokens {
-  prompt::TokenIds ids;
+  tokenizer::TokenIds ids;
   std::string inexact;
 };
 
@@ -83,9 +84,9 @@ Result<Tokens> tokens_of_text(const prompt::Preprocessor& preprocessor,
                               const TokenizeOptions& options, const prompt::Rules& rules) {
   const auto text = read_text(options);
   if (!text) return fail(text.error());
-  auto ids = preprocessor.tokenizer(rules).encode(
-      *text,
-      {.add_special = options.no_special ? prompt::AddSpecial::No : prompt::AddSpecial::Yes});
+  auto ids = prompt::as_result(preprocessor.tokenizer(rules).encode(
+      *text, {.add_special =
+                  options.no_special ? tokenizer::AddSpecial::No : tokenizer::AddSpecial::Yes}));
   if (!ids) return fail(std::move(ids.error()));
   return Tokens{*std::move(ids), {}};
 }

@@ -6,7 +6,7 @@
 #include "core/published.h"
 #include "fleet/model.h"
 #include "fleet/roster.h"
-#include "scheduling/worker_requirements.h"
+#include "fleet/adapter_request.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 

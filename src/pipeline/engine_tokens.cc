@@ -91,7 +91,7 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
   return best;
 }
 
-awaitable<Result<std::vector<prompt::TokenIds>>> EngineTokens::ask(const handoff::HandoffRequest& job,
+awaitable<Result<std::vector<tokenizer::TokenIds>>> EngineTokens::ask(const handoff::HandoffRequest& job,
                                                                    std::atomic<bool>& said_route,
                                                                    Cancellation& cancellation) {
   const std::string& name = job.model->name();

@@ -8,7 +8,6 @@
 #include "fleet/model.h"
 #include "handoff/request.h"
 #include "net/cpu_pool.h"
-#include "prompt/tokenizer/token.h"
 #include "telemetry/log.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -41,7 +40,7 @@ class EngineTokens {
   // A cancellation ends it, and is then the error. `said_route` is the model's: set once the log has
   // it that its workers do not render.
   // Requires: nothing makes the request inexact (prompt/exactness.h).
-  awaitable<Result<std::vector<prompt::TokenIds>>> ask(const handoff::HandoffRequest& job,
+  awaitable<Result<std::vector<tokenizer::TokenIds>>> ask(const handoff::HandoffRequest& job,
                                                        std::atomic<bool>& said_route,
                                                        Cancellation& cancellation);
 

@@ -72,35 +72,35 @@ bool are_sent(const config::Tokens& settings, const fleet::Model& model) {
 
 using JsonTexts = std::vector<std::shared_ptr<const std::string>>;
 
-JsonTexts as_json(const std::vector<prompt::TokenIds>& prompts, PerPrompt per_prompt) {
+JsonTexts as_json(const std::vector<tokenizer::TokenIds>& prompts, PerPrompt per_prompt) {
   JsonTexts json;
   // An empty list of ids is no prompt to an engine, an empty text may be one.
-  if (std::ranges::any_of(prompts, &prompt::TokenIds::empty)) return json;
-  const auto add = [&](std::span<const prompt::TokenIds> some) {
+  if (std::ranges::any_of(prompts, &tokenizer::TokenIds::empty)) return json;
+  const auto add = [&](std::span<const tokenizer::TokenIds> some) {
     json.push_back(std::make_shared<const std::string>(engine::token_ids_json(some)));
   };
   if (per_prompt == PerPrompt::No) {
     add(prompts);
   } else {
-    for (const prompt::TokenIds& ids : prompts) add({&ids, 1});
+    for (const tokenizer::TokenIds& ids : prompts) add({&ids, 1});
   }
   return json;
 }
 
-std::size_t count_of(const std::vector<prompt::TokenIds>& prompts) {
+std::size_t count_of(const std::vector<tokenizer::TokenIds>& prompts) {
   std::size_t count = 0;
-  for (const prompt::TokenIds& ids : prompts) count += ids.size();
+  for (const tokenizer::TokenIds& ids : prompts) count += ids.size();
   return count;
 }
 
 // In the number of `as_json`: a request whose prompts go to one worker together is not to be found
 // in any cache as a whole.
 std::vector<std::shared_ptr<const kvcache::PromptBlocks>> as_blocks(
-    const std::vector<prompt::TokenIds>& prompts, PerPrompt per_prompt,
+    const std::vector<tokenizer::TokenIds>& prompts, PerPrompt per_prompt,
     const kvcache::HashPlan& plan, const kvcache::PromptScope& scope) {
   std::vector<std::shared_ptr<const kvcache::PromptBlocks>> blocks;
   if (plan.shapes.empty() || (per_prompt == PerPrompt::No && prompts.size() != 1)) return blocks;
-  for (const prompt::TokenIds& ids : prompts) {
+  for (const tokenizer::TokenIds& ids : prompts) {
     blocks.push_back(
         std::make_shared<const kvcache::PromptBlocks>(kvcache::hash_prompt(plan, ids, scope)));
   }
@@ -169,7 +169,7 @@ struct Known {
   prompt::Exactness exactness = {};
   // Where it is exact:
   std::string key = {};
-  std::optional<prompt::TokenIds> ids = {};
+  std::optional<tokenizer::TokenIds> ids = {};
 };
 
 Known look_up(const Task& task) {
@@ -178,14 +178,16 @@ Known look_up(const Task& task) {
                                                          : prompt::completion_exactness(body)};
   if (!known.exactness.inexact.empty()) return known;
   known.key = prompt_key(task.api, body, std::chrono::system_clock::now());
-  prompt::TokenIds ids;
-  if (task.model->told->append_known(known.key, prompt::Place::First, ids))
+  tokenizer::TokenIds ids;
+  if (task.model->told->append_known(known.key, tokenizer::Place::First, ids))
     known.ids = std::move(ids);
   return known;
 }
 
-Made keep(const Task& task, const std::string& key, const std::vector<prompt::TokenIds>& prompts) {
-  if (prompts.size() == 1) task.model->told->remember(key, prompt::Place::First, prompts.front());
+Made keep(const Task& task, const std::string& key,
+          const std::vector<tokenizer::TokenIds>& prompts) {
+  if (prompts.size() == 1)
+    task.model->told->remember(key, tokenizer::Place::First, prompts.front());
   Made made{.tokens = {.json = {}, .send = task.model->settings.send, .blocks = {}},
             .count = count_of(prompts)};
   if (task.with_json) made.tokens.json = as_json(prompts, task.per_prompt);
@@ -377,7 +379,7 @@ awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens
                                : std::move(known.exactness.inexact);
     co_return PromptTokens{};
   }
-  Result<std::vector<prompt::TokenIds>> prompts = std::vector<prompt::TokenIds>{};
+  Result<std::vector<tokenizer::TokenIds>> prompts = std::vector<tokenizer::TokenIds>{};
   if (known.ids) {
     prompts->push_back(*std::move(known.ids));
   } else {

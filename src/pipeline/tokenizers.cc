@@ -14,7 +14,7 @@ namespace baton::pipeline {
 namespace {
 
 namespace fs = std::filesystem;
-using Stats = prompt::SegmentCache::Stats;
+using Stats = tokenizer::SegmentCache::Stats;
 
 // Which files there are, how long and how old: where none of it changes, nothing is read again.
 std::string stamp_of(const config::Tokens& tokens) {
@@ -83,7 +83,7 @@ Result<std::shared_ptr<const ModelTokens>> Tokenizers::prepare(const config::Mod
     return known;
   }
   if (!local) {
-    made.told = std::make_shared<prompt::SegmentCache>(cache_bytes_);
+    made.told = std::make_shared<tokenizer::SegmentCache>(cache_bytes_);
     return std::make_shared<const ModelTokens>(std::move(made));
   }
   auto loaded = prompt::Preprocessor::load({.folder = model.tokens.tokenizer,

@@ -25,7 +25,7 @@ struct ModelTokens {
   std::string stamp;  // of the files it was read from
   // One of the two is there.
   std::shared_ptr<const prompt::Preprocessor> preprocessor;  // Baton does it
-  std::shared_ptr<prompt::SegmentCache> told;                // what workers have said
+  std::shared_ptr<tokenizer::SegmentCache> told;             // what workers have said
   // Whether it has been said that workers are asked another way than they should be.
   std::shared_ptr<std::atomic<bool>> said_route = std::make_shared<std::atomic<bool>>(false);
 };
@@ -48,8 +48,8 @@ class Tokenizers {
   using ByModel = std::map<std::string, std::shared_ptr<const ModelTokens>, std::less<>>;
 
   // Each model, with what is remembered for it.
-  void for_each(const std::function<void(const std::string&, const prompt::SegmentCache::Stats&)>&
-                    visit) const;
+  void for_each(const std::function<void(const std::string&,
+                                         const tokenizer::SegmentCache::Stats&)>& visit) const;
   Result<std::shared_ptr<const ModelTokens>> prepare(const config::Model& model) const;
 
   std::size_t cache_bytes_;

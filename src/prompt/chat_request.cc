@@ -132,7 +132,7 @@ Result<void> read_flags(const wire::JsonObject& body, const Rules&, ChatRequest&
   if (!specials) return fail(specials.error());
   request.continue_final_message = *continues;
   request.add_generation_prompt = *generates;
-  request.add_special = *specials ? AddSpecial::Yes : AddSpecial::No;
+  request.add_special = *specials ? tokenizer::AddSpecial::Yes : tokenizer::AddSpecial::No;
   return {};
 }
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "core/result.h"
-#include "prompt/jinja/value.h"
+#include "libs/jinja/value.h"
+#include "libs/tokenizer/tokenizer.h"
 #include "prompt/rules.h"
-#include "prompt/tokenizer/tokenizer.h"
 #include "wire/json_object.h"
 
 #include <cstddef>
@@ -24,7 +24,8 @@ struct ChatRequest {
   jinja::Dict kwargs;  // further variables of the template
   bool add_generation_prompt = true;
   bool continue_final_message = false;
-  AddSpecial add_special = AddSpecial::No;  // templates write the special tokens themselves
+  tokenizer::AddSpecial add_special =
+      tokenizer::AddSpecial::No;  // templates write the special tokens themselves
   bool brings_template = false;
   std::string inexact = {};  // why the engine will see other tokens
 };

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/result.h"
+#include "libs/jinja/template.h"
 #include "prompt/content_format.h"
-#include "prompt/jinja/template.h"
 
 #include <array>
 #include <cstddef>

@@ -45,12 +45,12 @@ Result<std::vector<CompletionPrompt>> list_of(std::string_view array) {
 }  // namespace
 
 // An array of ids can be long: it is walked in place.
-Result<TokenIds> token_ids_of(std::string_view array, const std::string& place) {
-  TokenIds ids;
+Result<tokenizer::TokenIds> token_ids_of(std::string_view array, const std::string& place) {
+  tokenizer::TokenIds ids;
   std::size_t at = wire::skip_space(array, 1);
   while (at < array.size() && array[at] != ']') {
     const std::size_t end = wire::skip_value(array, at);
-    TokenId id = 0;
+    tokenizer::TokenId id = 0;
     const auto read = std::from_chars(array.data() + at, array.data() + end, id);
     if (read.ec != std::errc() || read.ptr != array.data() + end) {
       return refuse(fmt::format("{}[{}]", place, ids.size()), "must be a token id");
@@ -97,16 +97,16 @@ std::string completion_inexact(const wire::JsonObject& body) {
   return {};
 }
 
-std::vector<TokenIds> given_token_ids(const wire::JsonObject& body) {
+std::vector<tokenizer::TokenIds> given_token_ids(const wire::JsonObject& body) {
   const auto prompt = body.find("prompt");
   // A long text need not be read to see that it is one.
   if (!prompt || !is_array(*prompt)) return {};
   if (!completion_inexact(body).empty()) return {};
   auto prompts = completion_prompts(body);
   if (!prompts) return {};
-  std::vector<TokenIds> given;
+  std::vector<tokenizer::TokenIds> given;
   for (CompletionPrompt& one : *prompts) {
-    auto* const ids = std::get_if<TokenIds>(&one);
+    auto* const ids = std::get_if<tokenizer::TokenIds>(&one);
     if (ids == nullptr || ids->empty()) return {};
     given.push_back(std::move(*ids));
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "prompt/tokenizer/token.h"
+#include "libs/tokenizer/token.h"
 #include "wire/json_object.h"
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace baton::prompt {
 inline constexpr std::size_t kMostPrompts = 256;
 
 // One prompt of a completion: text that is to be encoded, or ids taken as they are.
-using CompletionPrompt = std::variant<std::string, TokenIds>;
+using CompletionPrompt = std::variant<std::string, tokenizer::TokenIds>;
 
 // What `prompt` of a completion names: a text, ids, or a list of either. Ids are integers that fit;
 // whether the model knows them is for the caller to say. None where `prompt` is absent or null.
@@ -29,13 +29,13 @@ Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject&
 std::string completion_inexact(const wire::JsonObject& body);
 
 // The prompts of a completion that gives all of them as token ids; none where it does not.
-std::vector<TokenIds> given_token_ids(const wire::JsonObject& body);
+std::vector<tokenizer::TokenIds> given_token_ids(const wire::JsonObject& body);
 
 // It names more than kMostPrompts.
 bool has_too_many_prompts(const wire::JsonObject& body);
 
 // A JSON array of token ids; `place` is what an error calls it.
 // Requires: `array` is valid JSON and begins with '['.
-Result<TokenIds> token_ids_of(std::string_view array, const std::string& place);
+Result<tokenizer::TokenIds> token_ids_of(std::string_view array, const std::string& place);
 
 }  // namespace baton::prompt

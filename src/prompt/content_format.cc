@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/content_format.h"
 
-#include "prompt/jinja/ast_query.h"
+#include "libs/jinja/ast_query.h"
 
 namespace baton::prompt {
 namespace {

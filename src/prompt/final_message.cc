@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/final_message.h"
 
-#include "prompt/jinja/unicode.h"
+#include "libs/jinja/unicode.h"
 #include "prompt/members.h"
 #include "prompt/refusal.h"
 

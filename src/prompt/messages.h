@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/result.h"
+#include "libs/jinja/value.h"
 #include "prompt/content_format.h"
-#include "prompt/jinja/value.h"
 #include "prompt/rules.h"
 
 #include <string>

@@ -2,12 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "prompt/preprocessor.h"
 
+#include "core/regular_file.h"
+#include "libs/jinja/template.h"
 #include "prompt/chat_request.h"
 #include "prompt/chat_template.h"
 #include "prompt/completion_prompts.h"
 #include "prompt/exactness.h"
 #include "prompt/final_message.h"
-#include "prompt/jinja/template.h"
+#include "prompt/library_errors.h"
 #include "prompt/members.h"
 #include "prompt/messages.h"
 #include "prompt/model_facts.h"
@@ -16,6 +18,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <expected>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -49,6 +56,19 @@ std::size_t expected_bytes(const ChatRequest& request) {
   return request.message_bytes + messages * kAroundMessage + kAroundAll;
 }
 
+// The folder may be written by others while Baton serves: only regular files are read.
+std::expected<std::optional<std::string>, std::string> read_model_file(
+    const std::filesystem::path& path, std::size_t most) {
+  auto text = read_regular_file(path.string(), most);
+  if (!text) return std::unexpected(text.error().message());
+  return *std::move(text);
+}
+
+Result<std::shared_ptr<const tokenizer::Tokenizer>> load_tokenizer(
+    const std::filesystem::path& folder, tokenizer::Transformers release) {
+  return as_result(tokenizer::Tokenizer::load(folder, release, read_model_file));
+}
+
 jinja::Limits limits_of(Effort effort) {
   jinja::Limits limits;
   if (effort == Effort::Little) {
@@ -63,8 +83,8 @@ jinja::Limits limits_of(Effort effort) {
 struct Preprocessor::Parts {
   // As one release of transformers reads the files, and what is remembered of its work.
   struct Reading {
-    std::shared_ptr<const Tokenizer> tokenizer;
-    std::unique_ptr<SegmentCache> cache = nullptr;
+    std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+    std::unique_ptr<tokenizer::SegmentCache> cache = nullptr;
   };
   Reading current;
   Reading earlier;  // without a tokenizer where it reads them no differently
@@ -73,24 +93,27 @@ struct Preprocessor::Parts {
   jinja::Dict special_tokens = {};  // as variables of a template
 
   const Reading& reading(const Rules& rules) const {
-    return rules.transformers == Transformers::V4 && earlier.tokenizer ? earlier : current;
+    return rules.transformers == tokenizer::Transformers::V4 && earlier.tokenizer ? earlier
+                                                                                  : current;
   }
   Result<Rendered> render(const ChatRequest& request, const wire::JsonObject& body,
                           const Occasion& occasion) const;
-  Result<TokenIds> encode(std::string_view text, AddSpecial add_special,
-                          const Occasion& occasion) const {
+  Result<tokenizer::TokenIds> encode(std::string_view text, tokenizer::AddSpecial add_special,
+                                     const Occasion& occasion) const {
     const Reading& as = reading(occasion.rules);
-    return as.tokenizer->encode(
+    return as_result(as.tokenizer->encode(
         text, {.add_special = add_special,
                .cache = as.cache.get(),
                .stop = occasion.stop,
-               .give_way = occasion.effort == Effort::Full ? GiveWay::Yes : GiveWay::No});
+               .give_way = occasion.effort == Effort::Full ? tokenizer::GiveWay::Yes
+                                                           : tokenizer::GiveWay::No}));
   }
-  bool knows(TokenId id) const {
+  bool knows(tokenizer::TokenId id) const {
     return id < facts.vocabulary_size.value_or(0) || current.tokenizer->token(id).has_value();
   }
-  Result<void> check(const TokenIds& ids) const {
-    const auto unknown = std::ranges::find_if(ids, [&](TokenId id) { return !knows(id); });
+  Result<void> check(const tokenizer::TokenIds& ids) const {
+    const auto unknown =
+        std::ranges::find_if(ids, [&](tokenizer::TokenId id) { return !knows(id); });
     if (unknown == ids.end()) return {};
     return refuse("prompt",
                   fmt::format("has a token id that the model does not know: {}", *unknown));
@@ -119,20 +142,20 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
     developers_to_system(conversation->messages);
   std::string final_text;
   if (request.continue_final_message) {
-    if (occasion.rules.transformers == Transformers::V5 && !chosen->names_content)
+    if (occasion.rules.transformers == tokenizer::Transformers::V5 && !chosen->names_content)
       return refuse("continue_final_message", "cannot be kept: the chat template has no content");
     auto text = tag_final_message(conversation->messages);
     if (!text) return fail(text.error());
     final_text = std::move(*text);
   }
   bool crossed = false;
-  auto text = chosen->program->render(
+  auto text = as_result(chosen->program->render(
       template_variables(special_tokens, request, std::move(conversation->messages)),
       {.now = occasion.now,
        .stop = occasion.stop,
        .expected_bytes = expected_bytes(request),
        .limits = limits_of(occasion.effort),
-       .crossed = &crossed});
+       .crossed = &crossed}));
   if (text && request.continue_final_message) text = cut_at_tag(std::move(*text), final_text);
   return Rendered{std::move(text), std::move(exactness),
                   crossed && occasion.effort == Effort::Little};
@@ -142,7 +165,7 @@ Preprocessor::Preprocessor(std::unique_ptr<Parts> parts) : parts_(std::move(part
 Preprocessor::~Preprocessor() = default;
 
 Result<std::shared_ptr<const Preprocessor>> Preprocessor::load(const Sources& sources) {
-  auto tokenizer = Tokenizer::load(sources.folder);
+  auto tokenizer = load_tokenizer(sources.folder, tokenizer::Transformers::V5);
   if (!tokenizer) return fail(tokenizer.error());
   auto templates = ChatTemplates::load(sources.folder, sources.chat_template);
   if (!templates) return fail(templates.error());
@@ -153,7 +176,7 @@ Result<std::shared_ptr<const Preprocessor>> Preprocessor::load(const Sources& so
                                              .templates = std::move(*templates),
                                              .facts = *facts});
   if (parts->current.tokenizer->differs_by_release()) {
-    auto earlier = Tokenizer::load(sources.folder, Transformers::V4);
+    auto earlier = load_tokenizer(sources.folder, tokenizer::Transformers::V4);
     if (!earlier) return fail(earlier.error());
     parts->earlier.tokenizer = std::move(*earlier);
   }
@@ -162,7 +185,7 @@ Result<std::shared_ptr<const Preprocessor>> Preprocessor::load(const Sources& so
   }
   for (Parts::Reading* const one : {&parts->current, &parts->earlier}) {
     if (one->tokenizer && sources.cache_bytes > 0)
-      one->cache = std::make_unique<SegmentCache>(sources.cache_bytes);
+      one->cache = std::make_unique<tokenizer::SegmentCache>(sources.cache_bytes);
   }
   return std::shared_ptr<const Preprocessor>(new Preprocessor(std::move(parts)));
 }
@@ -220,10 +243,11 @@ Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
   if (prompts->empty() && !is_given(body, "prompt_embeds")) return refuse("prompt", "is missing");
   const auto special = flag(body, "add_special_tokens", true);
   if (!special) return fail(special.error());
-  const AddSpecial add_special = *special ? AddSpecial::Yes : AddSpecial::No;
+  const tokenizer::AddSpecial add_special =
+      *special ? tokenizer::AddSpecial::Yes : tokenizer::AddSpecial::No;
   for (CompletionPrompt& prompt : *prompts) {
     if (occasion.stop.stop_requested()) return fail(Errc::ClientGone, "the request was cancelled");
-    if (auto* const given = std::get_if<TokenIds>(&prompt)) {
+    if (auto* const given = std::get_if<tokenizer::TokenIds>(&prompt)) {
       if (auto checked = parts_->check(*given); !checked) return fail(checked.error());
       prepared.prompts.push_back(std::move(*given));
       continue;
@@ -235,7 +259,7 @@ Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
   return prepared;
 }
 
-const Tokenizer& Preprocessor::tokenizer(const Rules& rules) const {
+const tokenizer::Tokenizer& Preprocessor::tokenizer(const Rules& rules) const {
   return *parts_->reading(rules).tokenizer;
 }
 
@@ -249,8 +273,8 @@ std::optional<std::size_t> Preprocessor::max_model_length() const {
   return parts_->facts.max_model_length;
 }
 
-SegmentCache::Stats Preprocessor::cache_stats() const {
-  SegmentCache::Stats sum;
+tokenizer::SegmentCache::Stats Preprocessor::cache_stats() const {
+  tokenizer::SegmentCache::Stats sum;
   for (const Parts::Reading* const one : {&parts_->current, &parts_->earlier}) {
     if (one->cache) sum += one->cache->stats();
   }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "core/result.h"
+#include "libs/tokenizer/segment_cache.h"
+#include "libs/tokenizer/token.h"
+#include "libs/tokenizer/tokenizer.h"
 #include "prompt/rules.h"
-#include "prompt/tokenizer/segment_cache.h"
-#include "prompt/tokenizer/token.h"
-#include "prompt/tokenizer/tokenizer.h"
 #include "wire/json_object.h"
 
 #include <chrono>
@@ -42,7 +42,7 @@ struct Occasion {
 
 // A request's prompts as the engine will see them; several where a completion names several.
 struct Prepared {
-  std::vector<TokenIds> prompts;
+  std::vector<tokenizer::TokenIds> prompts;
   // Why these are not the tokens the engine will see (images, audio, truncation it was asked for …);
   // empty: they are.
   std::string inexact = {};
@@ -71,13 +71,13 @@ class Preprocessor {
   // What the chat template makes of a body, before tokenizing.
   Result<std::string> rendered(const wire::JsonObject& body, const Occasion& occasion) const;
 
-  const Tokenizer& tokenizer(const Rules& rules = {}) const;
+  const tokenizer::Tokenizer& tokenizer(const Rules& rules = {}) const;
   bool has_chat_template() const;
   // The model's longest context, where its files say so.
   std::optional<std::size_t> max_model_length() const;
   // The model's token ids are below it, where its files say so.
   std::optional<std::size_t> vocabulary_size() const;
-  SegmentCache::Stats cache_stats() const;
+  tokenizer::SegmentCache::Stats cache_stats() const;
 
  private:
   struct Parts;

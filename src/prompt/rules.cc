@@ -22,7 +22,7 @@ constexpr Version kSglangTransformers5{.major = 0, .minor = 5, .patch = 10};
 
 Rules vllm_rules(Version release) {
   Rules rules;
-  if (release < kVllmTransformers5) rules.transformers = Transformers::V4;
+  if (release < kVllmTransformers5) rules.transformers = tokenizer::Transformers::V4;
   if (release < kVllmContentNames) {
     rules.content_search = ContentSearch::Members;
   } else if (release < kVllmContentMacros) {
@@ -42,7 +42,8 @@ Rules rules_of(model::Engine engine, std::optional<model::Version> release) {
       return release ? vllm_rules(*release) : Rules();
     case model::Engine::Sglang: {
       Rules rules;
-      if (release && *release < kSglangTransformers5) rules.transformers = Transformers::V4;
+      if (release && *release < kSglangTransformers5)
+        rules.transformers = tokenizer::Transformers::V4;
       rules.texts_in_parts = false;
       rules.developer_as_system = false;
       rules.keeps_part_members = false;
@@ -58,7 +59,7 @@ Rules rules_of(model::Engine engine, std::optional<model::Version> release) {
 
 std::string to_string(const Rules& rules) {
   return fmt::format("transformers {}, developer messages {}",
-                     rules.transformers == Transformers::V4 ? 4 : 5,
+                     rules.transformers == tokenizer::Transformers::V4 ? 4 : 5,
                      rules.developer_as_system ? "as system" : "as they are");
 }
 

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/tokenizer/tokenizer_release.h"
 #include "model/version.h"
 #include "model/worker.h"
 #include "prompt/content_format.h"
-#include "prompt/tokenizer/tokenizer_release.h"
 
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ namespace baton::prompt {
 // defaults are those of the newest vLLM that was compared (0.32).
 struct Rules {
   // Which major release of transformers reads the tokenizer's files.
-  Transformers transformers = Transformers::V5;
+  tokenizer::Transformers transformers = tokenizer::Transformers::V5;
   // How it is found out that a template wants content in parts.
   ContentSearch content_search = ContentSearch::Macros;
   // Whether a text becomes a list of one part for a template that wants parts.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "prompt/jinja/value.h"
+#include "libs/jinja/value.h"
 
 #include <cstddef>
 #include <string>

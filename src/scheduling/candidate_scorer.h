@@ -3,7 +3,7 @@
 #pragma once
 
 #include "config/routing.h"
-#include "scheduling/known_prompt.h"
+#include "scheduling/policy/known_prompt.h"
 #include "fleet/members.h"
 #include "scheduling/worker_requirements.h"
 #include "scheduling/policy/cost.h"

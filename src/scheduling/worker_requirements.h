@@ -3,7 +3,7 @@
 #pragma once
 
 #include "config/routing.h"
-#include "scheduling/known_prompt.h"
+#include "scheduling/policy/known_prompt.h"
 #include "fleet/adapter_request.h"
 #include "fleet/worker.h"
 #include "model/worker.h"

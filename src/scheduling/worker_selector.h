@@ -8,7 +8,7 @@
 #include "scheduling/decision_log.h"
 #include "core/random.h"
 #include "scheduling/handoff_permissions.h"
-#include "scheduling/known_prompt.h"
+#include "scheduling/policy/known_prompt.h"
 #include "scheduling/prefill_bypass.h"
 #include "scheduling/request.h"
 #include "scheduling/worker_booking.h"

@@ -4,6 +4,7 @@
 
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "libs/scan/json_text.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -134,7 +135,6 @@ class JsonSplice {
   std::vector<Added> added_;
 };
 
-// Text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD.
-std::string json_quote(std::string_view text);
+using scan::json_quote;
 
 }  // namespace baton::wire

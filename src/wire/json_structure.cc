@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "wire/json_structure.h"
 
-#include "core/byte_block.h"
-#include "wire/unicode_escape.h"
+#include "libs/scan/byte_block.h"
+#include "libs/scan/json_number.h"
+#include "libs/scan/unicode_escape.h"
 
 #include <array>
 #include <bit>
@@ -12,6 +13,16 @@
 
 namespace baton::wire {
 namespace {
+
+using scan::ByteBlock;
+using scan::hit_bits;
+using scan::is_high_surrogate;
+using scan::is_low_surrogate;
+using scan::kNoUnit;
+using scan::kUnicodeEscape;
+using scan::load_block;
+using scan::skip_number;
+using scan::unit_at;
 
 // Deeper ones are rare, and left to simdjson.
 constexpr std::size_t kDeepest = 64;
@@ -22,7 +33,6 @@ constexpr std::array<bool, 256> kAfterBackslash = [] {
   return table;
 }();
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 // Past the `\uXXXX` at `at`, or two that are one character; null where there is not surely one. Halves
@@ -167,31 +177,6 @@ class Walk {
 
 bool surely_valid(std::string_view text, Structure structure) {
   return Walk(text, structure).is_valid();
-}
-
-std::size_t skip_number(std::string_view text, std::size_t at) {
-  const auto skip_digits = [text](std::size_t i) {
-    while (i < text.size() && is_digit(text[i])) ++i;
-    return i;
-  };
-  const auto is_at = [text](std::size_t i, std::string_view any_of) {
-    return i < text.size() && any_of.contains(text[i]);
-  };
-  std::size_t i = is_at(at, "-") ? at + 1 : at;
-  const std::size_t whole = i;
-  i = skip_digits(whole);
-  if (i == whole || (text[whole] == '0' && i > whole + 1)) return at;
-  if (is_at(i, ".")) {
-    const std::size_t fraction = i + 1;
-    i = skip_digits(fraction);
-    if (i == fraction) return at;
-  }
-  if (is_at(i, "eE")) {
-    const std::size_t exponent = is_at(i + 1, "+-") ? i + 2 : i + 1;
-    i = skip_digits(exponent);
-    if (i == exponent) return at;
-  }
-  return i;
 }
 
 }  // namespace baton::wire

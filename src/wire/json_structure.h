@@ -4,7 +4,6 @@
 
 #include "wire/json_text.h"
 
-#include <cstddef>
 #include <string_view>
 
 namespace baton::wire {
@@ -14,8 +13,5 @@ namespace baton::wire {
 // behind the text is read. Requires: the text's structure, valid UTF-8, and strings that are closed
 // and hold no control characters.
 bool surely_valid(std::string_view text, Structure structure);
-
-// Past the JSON number that starts at `at`; `at` itself where there is none.
-std::size_t skip_number(std::string_view text, std::size_t at);
 
 }  // namespace baton::wire

@@ -4,12 +4,12 @@
 
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "libs/scan/json_text.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace baton::wire {
@@ -23,29 +23,14 @@ Result<void> validate_json_object(std::string_view text);
 using Structure = std::span<const std::uint32_t>;
 Result<void> validate_json_object(std::string_view text, const std::function<void(Structure)>& use,
                                   MemoryShare* memory = nullptr);
-// The same for a value of any kind.
-Result<void> validate_json(std::string_view text);
 
-// The functions below take text that is known to be valid JSON.
-
-// The first position at or after `at` that is not white space.
-std::size_t skip_space(std::string_view text, std::size_t at);
-struct StringAt {
-  std::string_view raw;  // between the quotes
-  bool escaped;          // it holds a backslash
-  std::size_t end;       // past the closing quote
-};
-// The string whose opening quote is at `at`.
-StringAt string_at(std::string_view text, std::size_t at);
-// How far it is to the next quote or backslash, or to the end.
-std::size_t plain_size(std::string_view text);
-// Past the value that starts at `at`.
-std::size_t skip_value(std::string_view text, std::size_t at);
-// What a string means, given what stands between its quotes. Lone surrogates become U+FFFD.
-std::string unescape(std::string_view raw);
-// Writes what a string means, from `at` to its closing quote or the end of the text. Requires: room
-// for as many bytes as the text has from `at` on, elsewhere; what lies behind the place that is
-// returned may have been written over. `at` goes past the quote.
-char* unescape_to(char* to, std::string_view text, std::size_t& at);
+// The functions that read valid JSON text in place.
+using scan::plain_size;
+using scan::skip_space;
+using scan::skip_value;
+using scan::string_at;
+using scan::StringAt;
+using scan::unescape;
+using scan::unescape_to;
 
 }  // namespace baton::wire

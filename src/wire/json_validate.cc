@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "core/memory_budget.h"
+#include "libs/scan/json_text.h"
 #include "wire/json_structure.h"
 #include "wire/json_text.h"
 
@@ -24,30 +25,6 @@ constexpr std::size_t kToParse = 14;
 // which takes it less than a millisecond.
 constexpr std::size_t kMaxLocatedText = 16 * 1024;
 
-// The text with every well-formed number replaced by a zero and blanks. The length stays.
-std::string without_numbers(std::string_view text) {
-  std::string plain(text);
-  bool in_string = false;
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    const char c = plain[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '-' || (c >= '0' && c <= '9')) {
-      const std::size_t end = skip_number(text, i);
-      if (end == i) break;  // simdjson will stumble over it
-      plain[i] = '0';
-      for (++i; i < end; ++i) plain[i] = ' ';
-      --i;
-    }
-  }
-  return plain;
-}
-
-enum class Wanted { Object, Any };
-
 Structure structure_of(const simdjson::dom::parser& parser) {
   const auto& found = *parser.implementation;
   return {found.structural_indexes.get(), found.n_structural_indexes};
@@ -68,30 +45,29 @@ bool is_sure(simdjson::dom::parser& parser, std::string_view text) {
   return found == simdjson::SUCCESS && surely_valid(text, structure_of(parser));
 }
 
-simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view text, Wanted wanted,
+simdjson::error_code check_with(simdjson::dom::parser& parser, std::string_view text,
                                 MemoryShare* memory) {
   if (is_sure(parser, text)) {
     const bool object = text[skip_space(text, 0)] == '{';
-    return object || wanted == Wanted::Any ? simdjson::SUCCESS : simdjson::INCORRECT_TYPE;
+    return object ? simdjson::SUCCESS : simdjson::INCORRECT_TYPE;
   }
   if (memory && !memory->cover_work(text.size(), kToParse)) return simdjson::MEMALLOC;
   simdjson::dom::element root;
   auto error = parser.parse(text.data(), text.size()).get(root);
   // simdjson also refuses numbers that fit no C++ type; an engine may well take them.
   if (error == simdjson::NUMBER_ERROR) {
-    const std::string plain = without_numbers(text);
+    const std::string plain = scan::without_numbers(text);
     error = parser.parse(plain).get(root);
   }
-  if (error || wanted == Wanted::Any) return error;
+  if (error) return error;
   return root.is_object() ? simdjson::SUCCESS : simdjson::INCORRECT_TYPE;
 }
 
-// Calls with the parser that has found the text to be as wanted.
+// Calls with the parser that has found the text to be a JSON object.
 template <class Use>
-simdjson::error_code check(std::string_view text, Wanted wanted, Use use,
-                           MemoryShare* memory = nullptr) {
+simdjson::error_code check(std::string_view text, Use use, MemoryShare* memory = nullptr) {
   const auto check_and_use = [&](simdjson::dom::parser& parser) {
-    const simdjson::error_code error = check_with(parser, text, wanted, memory);
+    const simdjson::error_code error = check_with(parser, text, memory);
     if (!error) use(parser);
     return error;
   };
@@ -130,7 +106,7 @@ class FaultLocator : public nlohmann::json_sax<nlohmann::json> {
 std::optional<std::size_t> locate_fault(std::string_view text) {
   if (text.size() > kMaxLocatedText) return std::nullopt;
   FaultLocator locator;
-  nlohmann::json::sax_parse(without_numbers(text), &locator);
+  nlohmann::json::sax_parse(scan::without_numbers(text), &locator);
   return locator.offset;
 }
 
@@ -160,10 +136,10 @@ std::string_view explain(simdjson::error_code error) {
   }
 }
 
-Error fault_in(std::string_view what, std::string_view text, simdjson::error_code error) {
+Error fault_in(std::string_view text, simdjson::error_code error) {
   const auto offset = locate_fault(text);
   Error fault(Errc::InvalidJson,
-              fmt::format("{} is not valid JSON: {}{}", what, explain(error),
+              fmt::format("request body is not valid JSON: {}{}", explain(error),
                           offset ? fmt::format(" (at byte {})", *offset) : std::string()));
   if (error == simdjson::DEPTH_ERROR) fault.with_limit(Limit::JsonDepth);
   return fault;
@@ -176,25 +152,18 @@ Result<void> validate_json_object(std::string_view text, const std::function<voi
   if (skip_space(text, 0) == text.size()) {
     return fail(Errc::InvalidJson, "request body is empty");
   }
-  const auto error = check(
-      text, Wanted::Object, [&](const simdjson::dom::parser& parser) { use(structure_of(parser)); },
-      memory);
+  const auto error =
+      check(text, [&](const simdjson::dom::parser& parser) { use(structure_of(parser)); }, memory);
   if (!error) return {};
   if (error == simdjson::MEMALLOC) return fail(no_memory_for("parsing the request's body"));
   if (error == simdjson::INCORRECT_TYPE) {
     return fail(Errc::InvalidJson, "request body must be a JSON object");
   }
-  return fail(fault_in("request body", text, error));
+  return fail(fault_in(text, error));
 }
 
 Result<void> validate_json_object(std::string_view text) {
   return validate_json_object(text, [](Structure) {});
-}
-
-Result<void> validate_json(std::string_view text) {
-  const auto error = check(text, Wanted::Any, [](const simdjson::dom::parser&) {});
-  if (!error) return {};
-  return fail(fault_in("the text", text, error));
 }
 
 }  // namespace baton::wire

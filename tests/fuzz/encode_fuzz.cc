@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fuzz/fuzz_input.h"
-#include "prompt/tokenizer/tokenizer.h"
-#include "unit/prompt/tokenizer/small_models.h"
+#include "libs/tokenizer/tokenizer.h"
+#include "unit/libs/tokenizer/small_models.h"
 
 #include <simdjson.h>
 
@@ -16,12 +16,13 @@ namespace {
 using namespace baton;
 using fuzz::require;
 
-std::vector<std::shared_ptr<const prompt::Tokenizer>> make_tokenizers() {
-  std::vector<std::shared_ptr<const prompt::Tokenizer>> made;
-  for (const prompt::SmallFile& file :
-       {prompt::byte_level_file(), prompt::byte_fallback_file(), prompt::word_piece_file(),
-        prompt::unigram_file(), prompt::file_with_words(), prompt::file_with_looking_tokens()}) {
-    auto tokenizer = prompt::Tokenizer::from_json(file.json(), "");
+std::vector<std::shared_ptr<const tokenizer::Tokenizer>> make_tokenizers() {
+  std::vector<std::shared_ptr<const tokenizer::Tokenizer>> made;
+  for (const tokenizer::SmallFile& file :
+       {tokenizer::byte_level_file(), tokenizer::byte_fallback_file(), tokenizer::word_piece_file(),
+        tokenizer::unigram_file(), tokenizer::file_with_words(),
+        tokenizer::file_with_looking_tokens()}) {
+    auto tokenizer = tokenizer::Tokenizer::from_json(file.json(), "");
     require(tokenizer.has_value(), "a small tokenizer loads");
     made.push_back(std::move(*tokenizer));
   }
@@ -42,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const bool valid = simdjson::validate_utf8(text.data(), text.size());
   for (const auto& tokenizer : kTokenizers) {
-    prompt::SegmentCache cache(1 << 16);
+    tokenizer::SegmentCache cache(1 << 16);
     const auto ids = tokenizer->encode(text, {});
     require(ids.has_value() == valid, "UTF-8 is encoded, and nothing else");
     if (!ids) continue;
@@ -51,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const auto again = tokenizer->encode(text, {.cache = &cache});
       require(again && *again == *ids, "a cache changes nothing");
     }
-    const std::string decoded = tokenizer->decode(*ids, prompt::SkipSpecial::No);
+    const std::string decoded = tokenizer->decode(*ids, tokenizer::SkipSpecial::No);
     require(!tokenizer->byte_level() || decoded == text, "bytes come back as they went in");
     require(simdjson::validate_utf8(decoded.data(), decoded.size()), "what is decoded is UTF-8");
   }

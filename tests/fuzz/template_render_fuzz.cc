@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fuzz/fuzz_input.h"
-#include "prompt/jinja/template.h"
+#include "libs/jinja/template.h"
 
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 // and does the same twice.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace baton;
-  using namespace baton::prompt::jinja;
+  using namespace baton::jinja;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::size_t cut = input.find('\0');
   const auto read = Template::parse(std::string(input.substr(0, cut)));

@@ -7,8 +7,8 @@
 // s: with special tokens, c: with a cache) or ids of four bytes each (d: decode, k: skipping special
 // tokens). An answer is a byte (0: good, 1: refused), a length, and ids, a text, or a message.
 
-#include "prompt/tokenizer/segment_cache.h"
-#include "prompt/tokenizer/tokenizer.h"
+#include "libs/tokenizer/segment_cache.h"
+#include "libs/tokenizer/tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace baton::prompt {
+namespace baton::tokenizer {
 namespace {
 
 // So small that the oldest have to go while the tests run.
@@ -94,12 +94,12 @@ int serve(const char* folder) {
 }
 
 }  // namespace
-}  // namespace baton::prompt
+}  // namespace baton::tokenizer
 
 int main(int argc, char** argv) {
   if (argc != 2) {
     fmt::print(stderr, "usage: encode_lines FOLDER <requests >answers\n");
     return 2;
   }
-  return baton::prompt::serve(argv[1]);
+  return baton::tokenizer::serve(argv[1]);
 }

@@ -4,9 +4,8 @@
 // Baton's chat templates for the golden tests: one JSON request and one JSON answer a line.
 // {"template": …, "variables": JSON as text, "now": seconds since 1970} gives {"text": …} or {"error": …}.
 
-#include "core/result.h"
-#include "prompt/jinja/template.h"
-#include "prompt/jinja/value.h"
+#include "libs/jinja/template.h"
+#include "libs/jinja/value.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +13,7 @@
 #include <iostream>
 #include <string>
 
-namespace baton::prompt::jinja {
+namespace baton::jinja {
 namespace {
 
 Result<std::string> render(const nlohmann::json& request) {
@@ -42,6 +41,6 @@ void serve() {
 }
 
 }  // namespace
-}  // namespace baton::prompt::jinja
+}  // namespace baton::jinja
 
-int main() { baton::prompt::jinja::serve(); }
+int main() { baton::jinja::serve(); }

@@ -20,7 +20,7 @@ TEST_NAME = re.compile(r"[A-Z]\w+\.[A-Z]\w+")
 def documents(root: Path) -> list[Path]:
     pages = [root / "README.md", root / "CONTRIBUTING.md"]
     pages += sorted((root / "docs").rglob("*.md"))
-    pages += sorted((root / "src").glob("*/README.md"))
+    pages += sorted((root / "src").rglob("README.md"))
     return [page for page in pages if page.exists()]
 
 

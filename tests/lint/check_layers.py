@@ -8,39 +8,62 @@ from pathlib import Path
 
 import tree
 
-# The same table stands in docs/architecture.md, and the two are compared. Folders of one layer do
-# not see each other. `pipeline` stands above `handoff` because the spine calls the hand-off.
+# The same table stands in docs/architecture.md, and the two are compared. A nested folder with a line
+# of its own is a module of its own; others belong to the folder above them. Modules of one layer do not
+# see each other. `pipeline` stands above `handoff` because the spine calls the hand-off.
 LAYERS = {
-    "app": 8,
-    "front": 7,
-    "pipeline": 6,
-    "handoff": 5,
-    "health": 5,
-    "overlap": 5,
+    "cli": 12,
+    "app": 11,
+    "api": 10,
+    "http": 9,
+    "pipeline": 8,
+    "handoff": 7,
+    "scheduling": 6,
+    "kvcache/view": 6,
+    "fleet/monitor": 6,
+    "fleet": 5,
     "engine": 4,
-    "fleet": 4,
-    "kvevents": 4,
-    "admission": 4,
+    "scheduling/queue": 4,
+    "kvcache/events": 4,
+    "etcd": 4,
+    "scheduling/policy": 3,
+    "kvcache/index": 3,
     "prompt": 3,
-    "routing": 3,
-    "kvindex": 3,
-    "etcd": 3,
+    "http_client": 3,
     "config": 2,
     "telemetry": 2,
     "wire": 2,
     "net": 2,
     "model": 1,
     "core": 0,
+    "libs": -1,
 }
 
-# Folders beside the layers: the highest layer they may include, and who may include them.
+# The libraries of src/libs: each includes itself and these, but nothing of Baton's layers.
+LIBRARIES = {
+    "scan": set(),
+    "jinja": {"scan"},
+    "tokenizer": {"scan"},
+}
+
+# Modules beside the layers: the highest layer they may include, and who may include them.
 BESIDE = {
-    "sim": (3, {"app"}),  # a server of its own; only the composition root starts it
-    "loadgen": (2, {"app"}),  # a client of its own; the router knows nothing of it
+    "tools/sim": (3, {"cli"}),  # a server of its own; only the command line starts it
+    "tools/loadgen": (3, {"cli"}),  # a client of its own; the router knows nothing of it
+    "tools/sidecar": (4, {"cli"}),  # the life of one engine in etcd
 }
 
 # Pure: no Asio, no sockets; what happens there can be tested without either.
-PURE = {"prompt", "routing", "kvindex", "wire", "model", "config", "core"}
+PURE = {
+    "prompt",
+    "scheduling/policy",
+    "kvcache/index",
+    "wire",
+    "model",
+    "config",
+    "core",
+    "libs",
+}
 IMPURE_INCLUDES = ("boost/asio", "boost/beast", "sys/socket.h", "sys/epoll.h", "netinet/")
 PURE_EXCEPT = {
     "core/asio": "compiles Asio, once for all",
@@ -48,7 +71,18 @@ PURE_EXCEPT = {
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 TABLE_ROW = re.compile(r"^\|\s*([^|]+?)\s*\|([^|]*)\|")
-FOLDER_NAME = re.compile(r"`(?:src/)?(\w+)/?`")
+FOLDER_NAME = re.compile(r"`(?:src/)?(\w+(?:/\w+)*)/?`")
+
+
+def module_of(path: str) -> str | None:
+    """The module that a path below src/ belongs to: the longest folder of the tables above it."""
+    parts = path.split("/")[:-1]
+    while parts:
+        folder = "/".join(parts)
+        if folder in LAYERS or folder in BESIDE:
+            return folder
+        parts.pop()
+    return None
 
 
 def may_include(user: str, used: str) -> bool:
@@ -61,30 +95,55 @@ def may_include(user: str, used: str) -> bool:
     return LAYERS[used] < LAYERS[user]
 
 
+def may_include_library(user: str, used: str) -> bool:
+    return user == used or used in LIBRARIES.get(user, set())
+
+
 def check_include(path: Path, mark: str, target: str) -> str | None:
-    user = path.parts[0]
+    user = module_of(path.as_posix())
+    if user is None:
+        return None  # check() says so, once for the folder
     if mark == "<":
         pure = user in PURE and path.with_suffix("").as_posix() not in PURE_EXCEPT
         if pure and target.startswith(IMPURE_INCLUDES):
             return f"{user} is pure and must not include <{target}>"
         return None
-    used = target.split("/")[0]
-    if "/" not in target or (used not in LAYERS and used not in BESIDE):
+    used = module_of(target)
+    if used is None:
         return f'"{target}" is not of the form "folder/file.h" with a folder of the layer table'
     if not may_include(user, used):
         return f"{user} must not include {used}"
+    if user == "libs" and not may_include_library(path.parts[1], target.split("/")[1]):
+        return f"the library {path.parts[1]} must not include {target}"
     return None
 
 
-def check_links(root: Path, folder: str) -> Iterator[str]:
+def linked_module(name: str) -> str | None:
+    """The module behind a library's name in CMake, without its `baton_`."""
+    if name.startswith("libs_"):
+        return "libs"
+    modules = {module.replace("/", "_"): module for module in (*LAYERS, *BESIDE)}
+    return modules.get(name)
+
+
+def check_links(root: Path) -> Iterator[str]:
     """What a module links is held to the same rule as what it includes."""
-    path = root / "src" / folder / "CMakeLists.txt"
-    if not path.exists():
-        return
-    for number, line in enumerate(tree.lines(path), 1):
-        for used in re.findall(r"\bbaton_(\w+)", line.split("#")[0]):
-            if (used in LAYERS or used in BESIDE) and not may_include(folder, used):
-                yield f"src/{folder}/CMakeLists.txt:{number}: {folder} must not link {used}"
+    for path in sorted((root / "src").rglob("CMakeLists.txt")):
+        place = path.relative_to(root)
+        user = module_of(path.relative_to(root / "src").as_posix())
+        if user is None:
+            continue
+        for number, line in enumerate(tree.lines(path), 1):
+            for name in re.findall(r"\bbaton_(\w+)", line.split("#")[0]):
+                used = linked_module(name)
+                if used is None:
+                    continue
+                if not may_include(user, used):
+                    yield f"{place}:{number}: {user} must not link {used}"
+                elif user == "libs":
+                    library = name.split("_")[1]
+                    if not may_include_library(place.parts[2], library):
+                        yield f"{place}:{number}: the library {place.parts[2]} must not link {name}"
 
 
 def documented_layers(page: Path) -> dict[str, str]:
@@ -107,25 +166,30 @@ def check_page(root: Path) -> Iterator[str]:
     if not page.exists():
         return
     documented = documented_layers(page)
-    for folder in tree.folders(root):
-        if folder not in documented:
-            yield f"docs/architecture.md: the layer table lacks `{folder}/`"
+    for module in modules(root):
+        if module not in documented:
+            yield f"docs/architecture.md: the layer table lacks `{module}/`"
     for folder, layer in documented.items():
         ours = "beside" if folder in BESIDE else str(LAYERS.get(folder, "unknown"))
-        theirs = layer if layer.isdigit() else "beside"
+        theirs = layer if layer.lstrip("-").isdigit() else "beside"
         if theirs != ours:
             yield f"docs/architecture.md: `{folder}/` stands at {theirs}, in check_layers.py at {ours}"
 
 
+def modules(root: Path) -> list[str]:
+    """The modules that have files."""
+    return sorted({module for path in tree.sources(root) if (module := module_of(path.as_posix()))})
+
+
 def check(root: Path) -> Iterator[str]:
-    for folder in tree.folders(root):
-        if folder not in LAYERS and folder not in BESIDE:
-            yield f"src/{folder}: has no layer; give it one in check_layers.py and docs/architecture.md"
-            continue
-        yield from check_links(root, folder)
+    homeless = {path.parent for path in tree.sources(root) if module_of(path.as_posix()) is None}
+    for folder in sorted(homeless):
+        yield f"src/{folder}: has no layer; give it one in check_layers.py and docs/architecture.md"
+    yield from check_links(root)
+    for library in tree.libraries(root):
+        if library not in LIBRARIES:
+            yield f"src/libs/{library}: is not in LIBRARIES of check_layers.py"
     for path in tree.sources(root):
-        if path.parts[0] not in LAYERS and path.parts[0] not in BESIDE:
-            continue
         for number, line in enumerate(tree.lines(root / "src" / path), 1):
             include = INCLUDE.match(line)
             complaint = check_include(path, *include.groups()) if include else None

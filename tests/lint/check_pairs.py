@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each source file has its unit test, each folder of src/ its README."""
+"""Each source file has its unit test, each folder of src/ and of src/libs/ its README."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+import check_layers
 import tree
 
 EXCEPTIONS = Path("tests/lint/unpaired.txt")
@@ -45,7 +46,8 @@ def check(root: Path) -> Iterator[str]:
         if not any(fnmatch(source.as_posix(), pattern) for pattern in excused):
             test = f"tests/unit/{source.parent}/{source.stem}_test.cc"
             yield f"src/{source}: lacks {test}, or a reason in {EXCEPTIONS}"
-    for folder in tree.folders(root):
+    libraries = [f"libs/{library}" for library in tree.libraries(root)]
+    for folder in check_layers.modules(root) + libraries:
         readme = root / "src" / folder / "README.md"
         if not readme.exists():
             yield f"src/{folder}: lacks a README.md"

@@ -31,7 +31,7 @@ Entries = dict[str, tuple[str, frozenset[str]]]
 def router_sources(root: Path) -> Iterator[str]:
     """The simulator is left out: it has the metrics of the engines it stands for."""
     for path in tree.sources(root):
-        if path.parts[0] != "sim":
+        if path.parts[:2] != ("tools", "sim"):
             yield (root / "src" / path).read_text(encoding="utf-8")
 
 

@@ -35,10 +35,11 @@ LAYER_TABLE = """# Layers
 
 | layer | folder | owns |
 |---|---|---|
-| 3 | `routing/` | choice |
+| 3 | `scheduling/policy/` | choice |
 | 2 | `wire/` | formats |
 | 0 | `core/` | results |
-| – | `sim/` | the simulator |
+| -1 | `libs/` | libraries |
+| – | `tools/sim/` | the simulator |
 """
 
 SOUND = {
@@ -48,13 +49,20 @@ SOUND = {
     "src/core/README.md": "# core\n",
     "src/core/error.cc": CPP_HEAD + '#include "core/error.h"\n',
     "src/core/error.h": CPP_HEAD + "#pragma once\n",
-    "src/scheduling/policy/README.md": "# routing\n",
-    "src/scheduling/policy/CMakeLists.txt": SCRIPT_HEAD + "baton_module(routing LINK baton_core)\n",
+    "src/libs/README.md": "# libs\n",
+    "src/libs/jinja/README.md": "# jinja\n",
+    "src/libs/jinja/CMakeLists.txt": SCRIPT_HEAD + "baton_module(libs_jinja LINK baton_libs_scan)\n",
+    "src/libs/jinja/jinja.h": CPP_HEAD + '#pragma once\n#include "libs/scan/json.h"\n',
+    "src/libs/scan/README.md": "# scan\n",
+    "src/libs/scan/json.h": CPP_HEAD + "#pragma once\n",
+    "src/scheduling/policy/README.md": "# policy\n",
+    "src/scheduling/policy/CMakeLists.txt": SCRIPT_HEAD
+    + "baton_module(scheduling_policy LINK baton_core)\n",
     "src/scheduling/policy/cost.h": CPP_HEAD + '#pragma once\n#include "core/error.h"\n',
     "src/wire/README.md": "# wire\n",
     "src/wire/sse.h": CPP_HEAD + "#pragma once\n",
     "src/tools/sim/README.md": "# sim\n",
-    "src/tools/sim/engine.h": CPP_HEAD + '#pragma once\n#include "routing/cost.h"\n',
+    "src/tools/sim/engine.h": CPP_HEAD + '#pragma once\n#include "scheduling/policy/cost.h"\n',
     "tests/unit/core/error_test.cc": CPP_HEAD,
 }
 
@@ -102,29 +110,29 @@ class LayersTest(TreeTest):
         self.write(user, CPP_HEAD + f"#include {target}\n")
 
     def test_a_lower_layer_must_not_include_a_higher_one(self):
-        self.include("src/core/error.h", '"routing/cost.h"')
-        self.assert_refused(check_layers, "src/core/error.h:3", "core must not include routing")
+        self.include("src/core/error.h", '"scheduling/policy/cost.h"')
+        self.assert_refused(check_layers, "src/core/error.h:3", "core must not include scheduling/policy")
 
     def test_folders_of_one_layer_do_not_see_each_other(self):
         self.write("src/kvcache/index/table.h", "")
-        self.include("src/scheduling/policy/cost.h", '"kvindex/table.h"')
-        self.write("docs/architecture.md", LAYER_TABLE + "| 3 | `kvindex/` | index |\n")
-        self.assert_refused(check_layers, "routing must not include kvindex")
+        self.include("src/scheduling/policy/cost.h", '"kvcache/index/table.h"')
+        self.write("docs/architecture.md", LAYER_TABLE + "| 3 | `kvcache/index/` | index |\n")
+        self.assert_refused(check_layers, "scheduling/policy must not include kvcache/index")
 
     def test_the_simulator_sees_nothing_above_the_pure_layers(self):
         self.include("src/tools/sim/engine.h", '"engine/adapter.h"')
-        self.assert_refused(check_layers, "sim must not include engine")
+        self.assert_refused(check_layers, "tools/sim must not include engine")
 
-    def test_only_the_composition_root_sees_the_simulator(self):
-        self.write("docs/architecture.md", LAYER_TABLE + "| 8 | `app/` | wiring |\n")
-        self.include("src/app/demo.cc", '"sim/engine.h"')
+    def test_only_the_command_line_sees_the_simulator(self):
+        self.write("docs/architecture.md", LAYER_TABLE + "| 11 | `cli/` | commands |\n")
+        self.include("src/cli/demo.cc", '"tools/sim/engine.h"')
         self.assert_accepted(check_layers)
-        self.include("src/scheduling/policy/cost.h", '"sim/engine.h"')
-        self.assert_refused(check_layers, "routing must not include sim")
+        self.include("src/scheduling/policy/cost.h", '"tools/sim/engine.h"')
+        self.assert_refused(check_layers, "scheduling/policy must not include tools/sim")
 
     def test_what_a_module_links_follows_the_same_rule(self):
-        self.write("src/core/CMakeLists.txt", "baton_module(core\n  LINK baton_routing)\n")
-        self.assert_refused(check_layers, "src/core/CMakeLists.txt:2", "core must not link routing")
+        self.write("src/core/CMakeLists.txt", "baton_module(core\n  LINK baton_scheduling_policy)\n")
+        self.assert_refused(check_layers, "src/core/CMakeLists.txt:2", "core must not link scheduling/policy")
 
     def test_a_pure_folder_must_not_include_asio(self):
         self.include("src/wire/sse.h", "<boost/asio/io_context.hpp>")
@@ -134,12 +142,35 @@ class LayersTest(TreeTest):
         self.include("src/core/asio.cc", "<boost/asio/impl/src.hpp>")
         self.assert_accepted(check_layers)
 
+    def test_a_library_needs_nothing_of_the_layers(self):
+        self.include("src/libs/scan/json.h", '"core/error.h"')
+        self.assert_refused(check_layers, "src/libs/scan/json.h:3", "libs must not include core")
+        self.include("src/libs/scan/json.h", '"libs/scan/block.h"')
+        self.write("src/libs/scan/CMakeLists.txt", "baton_module(libs_scan LINK baton_core)\n")
+        self.assert_refused(check_layers, "src/libs/scan/CMakeLists.txt:1", "must not link core")
+
+    def test_a_library_sees_only_the_libraries_it_names(self):
+        self.include("src/libs/scan/json.h", '"libs/jinja/jinja.h"')
+        self.assert_refused(check_layers, "the library scan must not include libs/jinja/jinja.h")
+        self.include("src/libs/scan/json.h", '"libs/scan/block.h"')
+        self.write("src/libs/scan/part/CMakeLists.txt", "LINK baton_libs_jinja\n")
+        self.assert_refused(check_layers, "src/libs/scan/part/CMakeLists.txt:1", "must not link")
+
+    def test_every_layer_may_include_a_library(self):
+        self.include("src/core/error.h", '"libs/jinja/jinja.h"')
+        self.include("src/tools/sim/engine.h", '"libs/jinja/jinja.h"')
+        self.assert_accepted(check_layers)
+
+    def test_a_new_library_must_say_what_it_sees(self):
+        self.write("src/libs/extras/thing.h", "")
+        self.assert_refused(check_layers, "src/libs/extras: is not in LIBRARIES")
+
     def test_an_include_names_its_folder(self):
         self.include("src/core/error.cc", '"error.h"')
         self.assert_refused(check_layers, "folder/file.h")
 
     def test_a_new_folder_needs_a_layer(self):
-        self.write("docs/architecture.md", LAYER_TABLE + "| 3 | `routing/` | again |\n")
+        self.write("docs/architecture.md", LAYER_TABLE + "| 3 | `scheduling/policy/` | again |\n")
         self.write("src/extras/thing.h", "")
         complaints = list(check_layers.check(self.root))
         self.assertIn("src/extras: has no layer", complaints[0])
@@ -150,7 +181,7 @@ class LayersTest(TreeTest):
 
     def test_the_page_must_give_the_same_layer(self):
         self.write("docs/architecture.md", LAYER_TABLE.replace("| 3 |", "| 4 |"))
-        self.assert_refused(check_layers, "`routing/` stands at 4, in check_layers.py at 3")
+        self.assert_refused(check_layers, "`scheduling/policy/` stands at 4, in check_layers.py at 3")
 
 
 class SizesTest(TreeTest):
@@ -196,6 +227,10 @@ class PairsTest(TreeTest):
         self.assert_refused(check_pairs, "src/core/README.md: 41 lines")
         (self.root / "src/core/README.md").unlink()
         self.assert_refused(check_pairs, "src/core: lacks a README.md")
+
+    def test_each_library_needs_a_short_readme(self):
+        (self.root / "src/libs/jinja/README.md").unlink()
+        self.assert_refused(check_pairs, "src/libs/jinja: lacks a README.md")
 
 
 class DocsTest(TreeTest):

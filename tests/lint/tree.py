@@ -43,6 +43,12 @@ def folders(root: Path) -> list[str]:
     return sorted(path.name for path in (root / "src").iterdir() if path.is_dir())
 
 
+def libraries(root: Path) -> list[str]:
+    """The folders of src/libs/."""
+    libs = root / "src/libs"
+    return sorted(path.name for path in libs.iterdir() if path.is_dir()) if libs.is_dir() else []
+
+
 def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 

@@ -24,7 +24,7 @@ Version first_release_with_chat_ids(model::Engine engine) {
 }
 
 // Into as much room as they may need; returns the end.
-char* write_ids(char* out, const prompt::TokenIds& ids) {
+char* write_ids(char* out, const tokenizer::TokenIds& ids) {
   *out++ = '[';
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i > 0) *out++ = ',';
@@ -34,7 +34,7 @@ char* write_ids(char* out, const prompt::TokenIds& ids) {
   return out;
 }
 
-std::size_t room_for(const prompt::TokenIds& ids) { return ids.size() * (kLongestId + 1) + 2; }
+std::size_t room_for(const tokenizer::TokenIds& ids) { return ids.size() * (kLongestId + 1) + 2; }
 
 }  // namespace
 
@@ -57,7 +57,7 @@ bool sends_token_ids(model::SendTokenIds policy, model::Engine engine, Api api,
   return takes_token_ids(engine, api, version);
 }
 
-std::string token_ids_json(std::span<const prompt::TokenIds> prompts) {
+std::string token_ids_json(std::span<const tokenizer::TokenIds> prompts) {
   std::size_t room = 2;
   for (const auto& ids : prompts) room += room_for(ids) + 1;
   std::string json;

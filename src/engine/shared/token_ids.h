@@ -3,10 +3,10 @@
 #pragma once
 
 #include "engine/shared/api.h"
+#include "libs/tokenizer/token.h"
 #include "model/tokens.h"
 #include "model/version.h"
 #include "model/worker.h"
-#include "prompt/tokenizer/token.h"
 
 #include <optional>
 #include <span>
@@ -31,6 +31,6 @@ bool sends_token_ids(model::SendTokenIds policy, model::Engine engine, Api api,
                      std::optional<model::Version> version, Leg leg);
 
 // The ids as ClientCall and Job carry them: [1,2,3] for one prompt, [[1,2],[3]] for several.
-std::string token_ids_json(std::span<const prompt::TokenIds> prompts);
+std::string token_ids_json(std::span<const tokenizer::TokenIds> prompts);
 
 }  // namespace baton::engine

@@ -52,8 +52,8 @@ Error not_ids(std::string_view why) {
 }
 
 // `raw` is a valid JSON array.
-Result<prompt::TokenIds> ids_of(std::string_view raw) {
-  prompt::TokenIds ids;
+Result<tokenizer::TokenIds> ids_of(std::string_view raw) {
+  tokenizer::TokenIds ids;
   std::size_t at = raw.find_first_not_of(kSpace, 1);
   while (raw[at] != ']') {
     std::int32_t id = 0;  // as wide as those of the engines
@@ -66,7 +66,7 @@ Result<prompt::TokenIds> ids_of(std::string_view raw) {
       return fail(not_ids(
           fmt::format("\"{}\" is no id from 0 to 2147483647", found.substr(0, kLongestShown))));
     }
-    ids.push_back(static_cast<prompt::TokenId>(id));
+    ids.push_back(static_cast<tokenizer::TokenId>(id));
     if (raw[at] == ',') at = raw.find_first_not_of(kSpace, at + 1);
   }
   return ids;
@@ -85,10 +85,10 @@ class Answered {
     prompts_.push_back(std::move(*ids));
     return {};
   }
-  std::vector<prompt::TokenIds> take() { return std::move(prompts_); }
+  std::vector<tokenizer::TokenIds> take() { return std::move(prompts_); }
 
  private:
-  std::vector<prompt::TokenIds> prompts_;
+  std::vector<tokenizer::TokenIds> prompts_;
   std::size_t total_ = 0;
 };
 
@@ -248,7 +248,7 @@ std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engin
   return question;
 }
 
-Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer) {
+Result<std::vector<tokenizer::TokenIds>> read_token_ids(const std::string& answer) {
   // A list is read as a member. What ends the object itself is no document.
   const std::string text = fmt::format("{{\"answer\":{}}}", answer);
   const auto outer = wire::JsonObject::parse(text);
@@ -283,7 +283,7 @@ awaitable<Result<ToldTokens>> ask_tokens(http_client::UpstreamPool& pool, net::C
   if (!question) co_return fail(cannot_be_asked(spec.engine));
   const std::string lines = header_lines(headers);
   ToldTokens told;
-  std::vector<prompt::TokenIds>& prompts = told.prompts;
+  std::vector<tokenizer::TokenIds>& prompts = told.prompts;
   for (std::size_t i = 0; i < question->parts.size();) {
     Part& part = question->parts[i];
     if (part.body.empty()) {

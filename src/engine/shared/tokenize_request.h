@@ -7,10 +7,10 @@
 #include "engine/shared/dialect.h"
 #include "http_client/exchange.h"
 #include "http_client/upstream_pool.h"
+#include "libs/tokenizer/token.h"
 #include "model/version.h"
 #include "model/worker.h"
 #include "net/cpu_pool.h"
-#include "prompt/tokenizer/token.h"
 #include "wire/http_message.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -36,8 +36,8 @@ TokenRoute token_route(model::Engine engine, std::optional<model::Version> versi
 struct TokenQuestion {
   // A prompt, or several where the engine takes them at once.
   struct Part {
-    std::string body;           // what to post; empty where nothing is to be asked
-    prompt::TokenIds ids = {};  // then these are the answer: the client sent token ids
+    std::string body;              // what to post; empty where nothing is to be asked
+    tokenizer::TokenIds ids = {};  // then these are the answer: the client sent token ids
     std::size_t prompts = 1;
   };
   std::string_view path;
@@ -52,10 +52,10 @@ std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engin
 
 // An engine's answer to either: one list of ids for each prompt. EngineProtocol where it is no such
 // document or has ids that cannot be; EngineRejected where they stand for more than text (images …).
-Result<std::vector<prompt::TokenIds>> read_token_ids(const std::string& answer);
+Result<std::vector<tokenizer::TokenIds>> read_token_ids(const std::string& answer);
 
 struct ToldTokens {
-  std::vector<prompt::TokenIds> prompts = {};
+  std::vector<tokenizer::TokenIds> prompts = {};
   // vLLM renders only with --enable-scale-out (0.30): it refused, and its /tokenize answered.
   bool render_refused = false;
 };

@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "core/published.h"
 #include "core/paged_pool.h"
-#include "scheduling/known_prompt.h"
+#include "scheduling/policy/known_prompt.h"
 #include "kvcache/index/decision_memory.h"
 #include "kvcache/index/index.h"
 #include "kvcache/view/cache.h"

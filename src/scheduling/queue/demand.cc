@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/queue/demand.h"
 
-#include "routing/forecast.h"
+#include "scheduling/policy/forecast.h"
 
 #include <algorithm>
 
@@ -70,7 +70,7 @@ double Demand::foreseen(const Newcomer& newcomer, std::size_t workers, Time now)
   const PolicyClass& its = classes_[newcomer.policy_class];
   if (!its.shortest_first) return std::max(0.0, wait - jump);
   // What it jumps over is not before it already.
-  return its.overtakers.wait_with_them(newcomer.compute_seconds - routing::kPatience * jump, wait,
+  return its.overtakers.wait_with_them(newcomer.compute_seconds - kPatience * jump, wait,
                                        per_second, now);
 }
 

@@ -30,7 +30,7 @@ Result<TokenSource::Prompts> ModelTokens::prompts(Api api, const nlohmann::json&
 std::optional<std::string> ModelTokens::text(std::span<const TokenId> ids,
                                              bool skip_special) const {
   return preprocessor_->tokenizer(rules_).decode(
-      ids, skip_special ? prompt::SkipSpecial::Yes : prompt::SkipSpecial::No);
+      ids, skip_special ? tokenizer::SkipSpecial::Yes : tokenizer::SkipSpecial::No);
 }
 
 }  // namespace baton::sim

@@ -22,8 +22,8 @@ using test::FakeEngine;
 using test::response;
 
 struct EngineTokensTest : handoff::HandoffFixture {
-  Result<std::vector<prompt::TokenIds>> tokens(Api api, const std::string& body) {
-    std::optional<Result<std::vector<prompt::TokenIds>>> told;
+  Result<std::vector<tokenizer::TokenIds>> tokens(Api api, const std::string& body) {
+    std::optional<Result<std::vector<tokenizer::TokenIds>>> told;
     run([&]() -> awaitable<void> {
       const handoff::HandoffRequest wanted = job(api, body);
       told.emplace(co_await engines.ask(wanted, said_route, cancellation));
@@ -47,7 +47,7 @@ FakeEngine::Script tells(const std::string& ids) {
 TEST_F(EngineTokensTest, TellsWhatAWorkerSays) {
   const FakeEngine one(tells("[7,8]"));
   serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
-  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<prompt::TokenIds>{{7, 8}}));
+  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<tokenizer::TokenIds>{{7, 8}}));
 }
 
 TEST_F(EngineTokensTest, AWorkerThatCouldNotAnswerIsLeftAloneForAWhile) {
@@ -67,7 +67,7 @@ TEST_F(EngineTokensTest, WhereSomebodyLeavesTheWorkerIsAskedForTheNext) {
   serve(Engine::Vllm, {{Role::Aggregated, silent.endpoint()}});
   for (std::size_t asked = 1; asked <= 2; ++asked) {
     Cancellation leaves;
-    std::optional<Result<std::vector<prompt::TokenIds>>> told;
+    std::optional<Result<std::vector<tokenizer::TokenIds>>> told;
     start([&]() -> awaitable<void> {
       const handoff::HandoffRequest wanted = job(Api::Chat, kChat);
       told.emplace(co_await engines.ask(wanted, said_route, leaves));
@@ -108,7 +108,7 @@ TEST_F(EngineTokensTest, SeveralPromptsAreSeveralLists) {
   const FakeEngine one(tells("[7]"));
   serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
   EXPECT_EQ(tokens(Api::Completions, R"({"model":"m","prompt":["a","b"]})").value(),
-            (std::vector<prompt::TokenIds>{{7}, {1}}));
+            (std::vector<tokenizer::TokenIds>{{7}, {1}}));
 }
 
 TEST_F(EngineTokensTest, AsksThoseFirstThatComputePrompts) {
@@ -138,8 +138,8 @@ TEST_F(EngineTokensTest, SaysOnceThatAWorkerDoesNotRender) {
   const FakeEngine one(test::by_path({{"/v1/chat/completions/render", response(403, "{}")},
                                       {"/tokenize", response(200, R"({"tokens":[7]})")}}));
   serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
-  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<prompt::TokenIds>{{7}}));
-  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<prompt::TokenIds>{{7}}));
+  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<tokenizer::TokenIds>{{7}}));
+  EXPECT_EQ(tokens(Api::Chat, kChat).value(), (std::vector<tokenizer::TokenIds>{{7}}));
   const auto first = lines.find("--enable-scale-out");
   ASSERT_NE(first, std::string::npos) << lines;
   EXPECT_EQ(lines.find("--enable-scale-out", first + 1), std::string::npos) << lines;

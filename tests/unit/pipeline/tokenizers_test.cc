@@ -38,7 +38,7 @@ TEST_F(TokenizersTest, ReadsWhatAModelNames) {
   const auto tokens = tokenizers.find("m");
   ASSERT_TRUE(tokens && tokens->preprocessor);
   EXPECT_EQ(tokens->preprocessor->tokenizer().encode("hi", {}).value(),
-            (prompt::TokenIds{260, 256}));
+            (tokenizer::TokenIds{260, 256}));
   EXPECT_EQ(tokenizers.find("off"), nullptr);
   EXPECT_EQ(tokenizers.find("nobody"), nullptr);
 }

@@ -30,7 +30,7 @@ TEST(ChatRequest, HasTheEnginesDefaults) {
   EXPECT_TRUE(request.kwargs.empty());
   EXPECT_TRUE(request.add_generation_prompt);
   EXPECT_FALSE(request.continue_final_message);
-  EXPECT_EQ(request.add_special, AddSpecial::No);
+  EXPECT_EQ(request.add_special, tokenizer::AddSpecial::No);
   EXPECT_FALSE(request.brings_template);
   EXPECT_EQ(request.inexact, "");
 }
@@ -42,7 +42,7 @@ TEST(ChatRequest, ReadsItsFlags) {
           .value();
   EXPECT_TRUE(request.continue_final_message);
   EXPECT_FALSE(request.add_generation_prompt);
-  EXPECT_EQ(request.add_special, AddSpecial::Yes);
+  EXPECT_EQ(request.add_special, tokenizer::AddSpecial::Yes);
 }
 
 TEST(ChatRequest, ContinuesWithoutAGenerationPromptUnlessItIsAskedForBoth) {

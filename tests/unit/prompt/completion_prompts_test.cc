@@ -22,8 +22,8 @@ TEST(CompletionPrompts, ThatAreAllIdsAreKnownWithoutATokenizer) {
   const auto given = [](const std::string& text) {
     return given_token_ids(wire::JsonObject::parse(text).value());
   };
-  EXPECT_EQ(given(R"({"prompt":[1,2]})"), (std::vector<TokenIds>{{1, 2}}));
-  EXPECT_EQ(given(R"({"prompt":[[1,2],[3]]})"), (std::vector<TokenIds>{{1, 2}, {3}}));
+  EXPECT_EQ(given(R"({"prompt":[1,2]})"), (std::vector<tokenizer::TokenIds>{{1, 2}}));
+  EXPECT_EQ(given(R"({"prompt":[[1,2],[3]]})"), (std::vector<tokenizer::TokenIds>{{1, 2}, {3}}));
   for (const std::string_view text :
        {R"({"prompt":"text"})", R"({"prompt":["text"]})", R"({"prompt":[[1],"text"]})",
         R"({"prompt":[]})", R"({"prompt":[[1],[]]})", R"({"prompt":[-1]})", R"({})",
@@ -47,11 +47,12 @@ TEST(CompletionPrompts, AreInexactWhereTheyAreNotAll) {
 TEST(CompletionPrompts, AreTextIdsOrAListOfEither) {
   EXPECT_EQ(prompts_of(R"("a\nb é")").value(), CompletionPromptList{std::string("a\nb é")});
   EXPECT_EQ(prompts_of("\"\"").value(), CompletionPromptList{std::string()});
-  EXPECT_EQ(prompts_of(" [1, 2 ,3]").value(), CompletionPromptList({TokenIds{1, 2, 3}}));
+  EXPECT_EQ(prompts_of(" [1, 2 ,3]").value(), CompletionPromptList({tokenizer::TokenIds{1, 2, 3}}));
   EXPECT_EQ(prompts_of(R"(["a","b"])").value(),
             CompletionPromptList({std::string("a"), std::string("b")}));
   EXPECT_EQ(prompts_of(R"([[1],[ ],[2,4294967295]])").value(),
-            CompletionPromptList({TokenIds{1}, TokenIds{}, TokenIds{2, 4294967295}}));
+            CompletionPromptList({tokenizer::TokenIds{1}, tokenizer::TokenIds{},
+                                  tokenizer::TokenIds{2, 4294967295}}));
 }
 
 TEST(CompletionPrompts, AreNoneWhereThereIsNoPrompt) {

@@ -18,11 +18,11 @@
 namespace baton::prompt {
 namespace {
 
-using Prompts = std::vector<TokenIds>;
+using Prompts = std::vector<tokenizer::TokenIds>;
 
-constexpr TokenId kBos = 128;
-constexpr TokenId kStart = 129;
-constexpr TokenId kEnd = 130;
+constexpr tokenizer::TokenId kBos = 128;
+constexpr tokenizer::TokenId kStart = 129;
+constexpr tokenizer::TokenId kEnd = 130;
 
 constexpr std::string_view kTemplate =
     "{{ bos_token }}{% if tools %}{{ tools | tojson }}{% endif %}"
@@ -50,7 +50,7 @@ std::string tiny_tokenizer() {
     if (name == "\"" || name == "\\") name = "\\" + name;
     vocabulary += fmt::format("{}\"{}\":{}", byte == 0 ? "" : ",", name, byte);
   }
-  const auto added = [](TokenId id, std::string_view content) {
+  const auto added = [](tokenizer::TokenId id, std::string_view content) {
     return fmt::format(R"({{"id":{},"content":"{}","single_word":false,"lstrip":false,)"
                        R"("rstrip":false,"normalized":false,"special":true}})",
                        id, content);
@@ -70,8 +70,8 @@ std::string tiny_tokenizer() {
 }
 
 // The tokens of a text whose special tokens are written out.
-TokenIds ids_of(std::string_view text) {
-  TokenIds ids;
+tokenizer::TokenIds ids_of(std::string_view text) {
+  tokenizer::TokenIds ids;
   while (!text.empty()) {
     bool special = false;
     for (const auto& [name, id] :
@@ -273,7 +273,8 @@ TEST_F(PreprocessorTest, MakesTheTokensOfCompletions) {
   EXPECT_TRUE(preprocessor->has_chat_template());
   const Prepared several = complete(*preprocessor, R"({"prompt":["a b",[5,130],""]})").value();
   EXPECT_TRUE(several.exact());
-  EXPECT_EQ(several.prompts, (Prompts{ids_of("<s>a b"), TokenIds{5, 130}, ids_of("<s>")}));
+  EXPECT_EQ(several.prompts,
+            (Prompts{ids_of("<s>a b"), tokenizer::TokenIds{5, 130}, ids_of("<s>")}));
   EXPECT_EQ(complete(*preprocessor, R"({"prompt":"a","add_special_tokens":false})").value().prompts,
             Prompts{ids_of("a")});
 }
@@ -375,6 +376,10 @@ TEST_F(PreprocessorTest, NamesTheFileThatItCannotUse) {
   folder.write("config.json", "{");
   EXPECT_NE(message({.folder = folder.path()}).find("config.json"), std::string::npos);
   EXPECT_NE(message({.folder = folder.path() / "nowhere"}).find("nowhere"), std::string::npos);
+  folder.remove("tokenizer.json");
+  folder.write("tokenizer.json/file", "");
+  EXPECT_EQ(message({.folder = folder.path()}),
+            "tokenizer.json: cannot be read: it is a directory, not a regular file");
 }
 
 TEST_F(PreprocessorTest, FollowsTheReleaseWithMessagesOfDevelopers) {
@@ -405,7 +410,7 @@ TEST_F(PreprocessorTest, FollowsTheReleaseWithSpecialTokensOfTheConfiguration) {
     return preprocessor->completion(*body, {.now = kNow, .rules = rules}).value().prompts;
   };
   EXPECT_EQ(ids({}), Prompts{ids_of("<s>a")});
-  EXPECT_EQ(ids({.transformers = Transformers::V4}), Prompts{ids_of("a<|im_end|>")});
+  EXPECT_EQ(ids({.transformers = tokenizer::Transformers::V4}), Prompts{ids_of("a<|im_end|>")});
 }
 
 TEST_F(PreprocessorTest, LeavesChatsToAWorkerThatWritesThemWithCode) {
@@ -422,8 +427,8 @@ TEST_F(PreprocessorTest, LeavesNoMessageOpenForATemplateWithoutContent) {
   const auto refused = preprocessor->rendered(*body, {.now = kNow});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().param(), "continue_final_message");
-  EXPECT_TRUE(
-      preprocessor->rendered(*body, {.now = kNow, .rules = {.transformers = Transformers::V4}}));
+  EXPECT_TRUE(preprocessor->rendered(
+      *body, {.now = kNow, .rules = {.transformers = tokenizer::Transformers::V4}}));
 }
 
 }  // namespace

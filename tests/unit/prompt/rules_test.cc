@@ -22,8 +22,8 @@ TEST(Rules, FollowTheReleaseThatBroughtThem) {
   const auto vllm = [](std::uint16_t minor, std::uint16_t patch = 0) {
     return rules_of(Engine::Vllm, Version{0, minor, patch});
   };
-  EXPECT_EQ(vllm(19).transformers, Transformers::V4);
-  EXPECT_EQ(vllm(19, 1).transformers, Transformers::V5);
+  EXPECT_EQ(vllm(19).transformers, tokenizer::Transformers::V4);
+  EXPECT_EQ(vllm(19, 1).transformers, tokenizer::Transformers::V5);
   EXPECT_EQ(vllm(21).content_search, ContentSearch::Members);
   EXPECT_EQ(vllm(22).content_search, ContentSearch::Names);
   EXPECT_EQ(vllm(29).content_search, ContentSearch::Names);
@@ -33,8 +33,8 @@ TEST(Rules, FollowTheReleaseThatBroughtThem) {
   EXPECT_FALSE(vllm(25).keeps_part_members);
   EXPECT_TRUE(vllm(26).keeps_part_members);
   EXPECT_FALSE(vllm(31).drops_billing_header);
-  EXPECT_EQ(rules_of(Engine::Sglang, Version{0, 5, 9}).transformers, Transformers::V4);
-  EXPECT_EQ(rules_of(Engine::Sglang, Version{0, 5, 10}).transformers, Transformers::V5);
+  EXPECT_EQ(rules_of(Engine::Sglang, Version{0, 5, 9}).transformers, tokenizer::Transformers::V4);
+  EXPECT_EQ(rules_of(Engine::Sglang, Version{0, 5, 10}).transformers, tokenizer::Transformers::V5);
 }
 
 TEST(Rules, OfSglangLeaveRequestsMoreAsTheyAre) {

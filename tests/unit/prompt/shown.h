@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "prompt/jinja/value.h"
+#include "libs/jinja/value.h"
 
 #include <fmt/format.h>
 

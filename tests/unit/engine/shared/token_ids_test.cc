@@ -54,16 +54,16 @@ TEST(TokenIdsOfALeg, GoToATrtllmGenerationWhateverThePolicy) {
 }
 
 TEST(TokenIdsAsJson, AreOneListOrAListOfLists) {
-  const std::vector<prompt::TokenIds> prompts = {{1, 22, 4294967295U}, {7}};
+  const std::vector<tokenizer::TokenIds> prompts = {{1, 22, 4294967295U}, {7}};
   EXPECT_EQ(token_ids_json(std::span(prompts).first(1)), "[1,22,4294967295]");
   EXPECT_EQ(token_ids_json(prompts), "[[1,22,4294967295],[7]]");
-  EXPECT_EQ(token_ids_json(std::vector<prompt::TokenIds>{{}}), "[]");
-  EXPECT_EQ(token_ids_json(std::vector<prompt::TokenIds>{{}, {}}), "[[],[]]");
+  EXPECT_EQ(token_ids_json(std::vector<tokenizer::TokenIds>{{}}), "[]");
+  EXPECT_EQ(token_ids_json(std::vector<tokenizer::TokenIds>{{}, {}}), "[[],[]]");
 }
 
 TEST(TokenIdsAsJson, HaveRoomWhereAllAreAsLongAsCanBe) {
-  const prompt::TokenIds longest(1000, 4294967295U);
-  const std::string json = token_ids_json(std::vector<prompt::TokenIds>(50, longest));
+  const tokenizer::TokenIds longest(1000, 4294967295U);
+  const std::string json = token_ids_json(std::vector<tokenizer::TokenIds>(50, longest));
   EXPECT_EQ(nlohmann::json::parse(json), nlohmann::json(std::vector(50, longest)));
 }
 

@@ -13,12 +13,12 @@ namespace {
 
 using model::Engine;
 using model::Version;
-using prompt::TokenIds;
 using test::FakeEngine;
 using test::response;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using tokenizer::TokenIds;
 
 TEST(TokenRoutes, FollowTheEngineAndItsRelease) {
   EXPECT_EQ(token_route(Engine::Vllm, Version{0, 15, 9}), TokenRoute::Tokenize);

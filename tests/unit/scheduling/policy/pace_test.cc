@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/policy/pace.h"
 
-#include "routing/prefill_backlog.h"
+#include "scheduling/policy/prefill_backlog.h"
 
 #include <gtest/gtest.h>
 

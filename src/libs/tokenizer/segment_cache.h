@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Baton authors
+#pragma once
+
+#include "libs/tokenizer/text/pre_tokenizer.h"
+#include "libs/tokenizer/token.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace baton::tokenizer {
+
+// Role. Remembers the tokens of segments: stretches of text that are cut where no token reaches
+//   across, so that what a segment gives depends on nothing but its own text, and a conversation's
+//   next turn costs what is new in it.
+// Confinement. Any thread; locks are held for a look-up or an insertion.
+// Invariants. A hit is decided by comparing the whole text, never by a hash alone, nor by what
+//   followed what. What it holds stays under the bound it was made with. It is kept in parts by
+//   hash; of a part, the longest unused goes first.
+class SegmentCache {
+ public:
+  struct Stats {
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    std::uint64_t hit_bytes = 0;  // of text that needed no tokenizing
+    std::size_t bytes = 0;        // held now, bookkeeping included
+    Stats& operator+=(const Stats& other) {
+      hits += other.hits;
+      misses += other.misses;
+      hit_bytes += other.hit_bytes;
+      bytes += other.bytes;
+      return *this;
+    }
+  };
+
+  // Names a segment, known or not.
+  struct Name {
+    std::uint64_t hash = 0;
+    std::size_t size = 0;  // of the text; 0: none
+    Place place = Place::Later;
+    bool operator==(const Name&) const = default;
+  };
+  // How one comes through a text, segment by segment: behind which one stands, and what followed it
+  // the last time.
+  struct Trail {
+    Name last = {};
+    Name next = {};
+  };
+
+  // Shorter texts are not worth the look-up.
+  static constexpr std::size_t kShortest = 64;
+
+  explicit SegmentCache(std::size_t max_bytes);
+  ~SegmentCache();
+  SegmentCache(const SegmentCache&) = delete;
+  SegmentCache& operator=(const SegmentCache&) = delete;
+
+  static Name name_of(std::string_view text, Place place);
+  // Appends the tokens where the segment is known. Requires: the text's name.
+  bool append_known(const Name& name, std::string_view text, Trail& trail, TokenIds& ids);
+  void remember(const Name& name, std::string_view text, std::span<const TokenId> ids,
+                Trail& trail);
+  // The same for a segment on its own.
+  bool append_known(std::string_view text, Place place, TokenIds& ids) {
+    Trail none;
+    return append_known(name_of(text, place), text, none, ids);
+  }
+  void remember(std::string_view text, Place place, std::span<const TokenId> ids) {
+    Trail none;
+    remember(name_of(text, place), text, ids, none);
+  }
+  // Appends the tokens of what followed the last time, where the text goes on with it: nothing else
+  // of the text needs to be looked at. Returns how long that is; 0 where it does not.
+  std::size_t append_next(std::string_view rest, Trail& trail, TokenIds& ids);
+  Stats stats() const;
+
+ private:
+  struct Shard;
+  Shard& shard_of(const Name& name) const;
+  void follow(Trail& trail, const Name& name, const Name& next);
+
+  std::size_t shard_count_;
+  std::unique_ptr<Shard[]> shards_;
+};
+
+}  // namespace baton::tokenizer
