@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "decide/fleet_model.h"
-#include "unit/scheduling/book_worker.h"
 
 #include "kvcache/index/block_hash.h"
 #include "scheduling/policy/cost.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <fmt/format.h>
 
@@ -175,10 +175,10 @@ NaiveDecider::Booked NaiveDecider::book(std::size_t tokens) {
     const std::size_t own = sequence(asked_).size() - worker.shared;
     const double cost =
         scheduling::cost_of(options_, {.tokens = tokens, .block_size = kBlockSize},
-                         {.prefill_tokens = static_cast<double>(worker.prefill_tokens),
-                          .device = static_cast<double>(worker.overlap),
-                          .decode_blocks = static_cast<double>(worker.active.size() + own)},
-                         least)
+                            {.prefill_tokens = static_cast<double>(worker.prefill_tokens),
+                             .device = static_cast<double>(worker.overlap),
+                             .decode_blocks = static_cast<double>(worker.active.size() + own)},
+                            least)
             .total;
     if (cost >= cheapest) continue;
     cheapest = cost;

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "api/advice_api.h"
 
+#include "api/request_fields.h"
 #include "config/routing.h"
 #include "fleet/pool_advice.h"
-#include "api/request_fields.h"
 #include "model/worker.h"
 
 #include <nlohmann/json.hpp>

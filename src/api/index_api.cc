@@ -25,8 +25,8 @@ namespace baton::api {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using kvcache::FeedStatus;
 using kvcache::Cache;
+using kvcache::FeedStatus;
 using kvcache::Overlap;
 using Report = kvcache::Feeds::Report;
 

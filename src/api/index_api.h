@@ -4,8 +4,8 @@
 
 #include "fleet/fleet.h"
 #include "http/routes.h"
-#include "kvcache/view/kv_cache_view.h"
 #include "kvcache/view/feeds.h"
+#include "kvcache/view/kv_cache_view.h"
 
 #include <functional>
 #include <vector>

@@ -43,13 +43,13 @@ http::Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
   return [&pipeline, api](http::Call call) -> awaitable<void> {
     auto incoming = std::make_unique<pipeline::ClientRequest>(
         pipeline::ClientRequest{.api = api,
-                           .headers = std::move(call.head.headers),
-                           .body = std::move(call.body),
-                           .request_id = std::move(call.request_id),
-                           .received = call.received,
-                           .trusted = call.trusted,
-                           .client = std::move(call.client),
-                           .memory = std::move(call.memory)});
+                                .headers = std::move(call.head.headers),
+                                .body = std::move(call.body),
+                                .request_id = std::move(call.request_id),
+                                .received = call.received,
+                                .trusted = call.trusted,
+                                .client = std::move(call.client),
+                                .memory = std::move(call.memory)});
     return pipeline.serve(std::move(incoming), call.response, call.cancellation);
   };
 }
@@ -57,7 +57,7 @@ http::Handler completions(pipeline::Pipeline& pipeline, engine::Api api) {
 }  // namespace
 
 std::vector<http::Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fleet,
-                                 std::int64_t created) {
+                                       std::int64_t created) {
   const auto list = [&fleet, created](http::Call call) {
     return http::respond_json(std::move(call), 200, all_cards(fleet, created));
   };
@@ -71,13 +71,15 @@ std::vector<http::Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Flee
           std::move(call), 200,
           card(id, created, served.adapter ? std::string_view(served.model->name()) : ""));
     }
-    return http::respond_error(std::move(call), Error(Errc::ModelNotFound,
-                                                fmt::format("the model \"{}\" does not exist", id))
-                                              .with_param("model"));
+    return http::respond_error(
+        std::move(call),
+        Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", id))
+            .with_param("model"));
   };
   return {
       {"POST", "/v1/chat/completions", http::Access::Key, completions(pipeline, engine::Api::Chat)},
-      {"POST", "/v1/completions", http::Access::Key, completions(pipeline, engine::Api::Completions)},
+      {"POST", "/v1/completions", http::Access::Key,
+       completions(pipeline, engine::Api::Completions)},
       {"GET", "/v1/models", http::Access::Key, list},
       {"GET", std::string(kModelsBelow), http::Access::Key, retrieve},
   };

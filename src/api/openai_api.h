@@ -13,6 +13,6 @@ namespace baton::api {
 
 // What clients call. `created` is the time models are listed with, in seconds since 1970.
 std::vector<http::Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fleet,
-                                 std::int64_t created);
+                                       std::int64_t created);
 
 }  // namespace baton::api

@@ -15,8 +15,10 @@ std::vector<http::Route> process_routes(std::string version) {
   const auto alive = [](http::Call call) {
     return http::respond_json(std::move(call), wire::kOk, R"({"status":"ok"})");
   };
-  const auto release = [json = fmt::format(R"({{"version":{}}})", wire::json_quote(version))](
-                           http::Call call) { return http::respond_json(std::move(call), wire::kOk, json); };
+  const auto release =
+      [json = fmt::format(R"({{"version":{}}})", wire::json_quote(version))](http::Call call) {
+        return http::respond_json(std::move(call), wire::kOk, json);
+      };
   return {
       {"GET", "/health", http::Access::Open, alive},
       {"GET", "/ping", http::Access::Open, alive},

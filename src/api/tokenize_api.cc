@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "api/tokenize_api.h"
 
-#include "engine/shared/api.h"
 #include "api/request_fields.h"
+#include "engine/shared/api.h"
 #include "pipeline/prompt_rules.h"
 #include "prompt/completion_prompts.h"
 #include "prompt/preprocessor.h"
@@ -147,7 +147,8 @@ Result<std::string> answer(const fleet::Fleet& fleet, const pipeline::Tokenizers
 }
 
 awaitable<void> serve(const fleet::Fleet& fleet, const pipeline::Tokenizers& tokenizers,
-                      net::CpuPool& cpu, pipeline::LimitRefusals& limits, Answer make, http::Call call) {
+                      net::CpuPool& cpu, pipeline::LimitRefusals& limits, Answer make,
+                      http::Call call) {
   std::stop_source stop;
   const Cancellation::Listener listener(call.cancellation, [&stop] { stop.request_stop(); });
   auto made = co_await cpu.run(
@@ -164,8 +165,8 @@ awaitable<void> serve(const fleet::Fleet& fleet, const pipeline::Tokenizers& tok
 }  // namespace
 
 std::vector<http::Route> tokenize_routes(const fleet::Fleet& fleet,
-                                   const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu,
-                                   pipeline::LimitRefusals& limits) {
+                                         const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu,
+                                         pipeline::LimitRefusals& limits) {
   const auto handler = [&fleet, &tokenizers, &cpu, &limits](Answer make) -> http::Handler {
     return [&fleet, &tokenizers, &cpu, &limits, make](http::Call call) {
       return serve(fleet, tokenizers, cpu, limits, make, std::move(call));

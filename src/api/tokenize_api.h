@@ -15,7 +15,7 @@ namespace baton::api {
 // POST /tokenize and /detokenize, in vLLM's shape, by Baton's own tokenizers.
 // `limits` counts what is refused because of one.
 std::vector<http::Route> tokenize_routes(const fleet::Fleet& fleet,
-                                   const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu,
-                                   pipeline::LimitRefusals& limits);
+                                         const pipeline::Tokenizers& tokenizers, net::CpuPool& cpu,
+                                         pipeline::LimitRefusals& limits);
 
 }  // namespace baton::api

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "api/workers_api.h"
 
-#include "config/announcement.h"
 #include "api/request_fields.h"
+#include "config/announcement.h"
 #include "wire/json_text.h"
 
 #include <fmt/format.h>

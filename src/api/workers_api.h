@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "api/cache_summary.h"
 #include "engine/shared/introspection.h"
 #include "fleet/admin_source.h"
 #include "fleet/fleet.h"
-#include "api/cache_summary.h"
 #include "http/routes.h"
 
 #include <functional>

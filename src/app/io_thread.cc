@@ -54,7 +54,7 @@ pipeline::Options pipeline_options(Services& services) {
 std::vector<http::Route> client_routes(pipeline::Pipeline& pipeline, Services& services) {
   auto routes = api::openai_routes(pipeline, services.fleet, services.started_at);
   std::ranges::move(api::tokenize_routes(services.fleet, services.tokenizers, services.cpu,
-                                           services.http_metrics.limits),
+                                         services.http_metrics.limits),
                     std::back_inserter(routes));
   std::ranges::move(api::process_routes(BATON_VERSION), std::back_inserter(routes));
   return routes;
@@ -103,17 +103,17 @@ void IoThread::listen(boost::asio::ip::tcp::acceptor acceptor) {
   listeners_.push_back(std::make_unique<http::Listener>(
       std::move(acceptor), deadlines_, tasks_,
       http::SessionContext{.routes = routes_,
-                            .keys = services_.keys,
-                            .limits = config.limits,
-                            .timeouts = config.timeouts,
-                            .trust = config.trust,
-                            .metrics = services_.http_metrics,
-                            .random = [this] { return random_(); },
-                            .clients = services_.clients.get(),
-                            .memory = &services_.memory},
+                           .keys = services_.keys,
+                           .limits = config.limits,
+                           .timeouts = config.timeouts,
+                           .trust = config.trust,
+                           .metrics = services_.http_metrics,
+                           .random = [this] { return random_(); },
+                           .clients = services_.clients.get(),
+                           .memory = &services_.memory},
       http::Listener::ConnectionLimit{.open = services_.client_connections,
-                            .limit = config.limits.connections,
-                            .descriptors = &services_.descriptors},
+                                      .limit = config.limits.connections,
+                                      .descriptors = &services_.descriptors},
       services_.tls ? &services_.tls->context() : nullptr));
   listeners_.back()->start();
 }

@@ -4,10 +4,10 @@
 
 #include "app/services.h"
 #include "core/error.h"
-#include "http_client/upstream_pool.h"
+#include "handoff/handoff.h"
 #include "http/listener.h"
 #include "http/routes.h"
-#include "handoff/handoff.h"
+#include "http_client/upstream_pool.h"
 #include "net/deadlines.h"
 #include "net/loop.h"
 #include "net/loop_lag.h"

@@ -2,14 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "app/router.h"
 
-#include "app/sd_notify.h"
-#include "fleet/etcd_source.h"
 #include "api/admin_api.h"
 #include "api/advice_api.h"
 #include "api/cache_summary.h"
 #include "api/decisions_api.h"
 #include "api/index_api.h"
 #include "api/workers_api.h"
+#include "app/sd_notify.h"
+#include "fleet/etcd_source.h"
 
 #include <fmt/format.h>
 
@@ -157,10 +157,10 @@ Result<void> Router::make_admin() {
   auto acceptor = make_admin_acceptor(*config.admin);
   if (!acceptor) return fail(std::move(acceptor.error()));
   auto routes = api::admin_routes({.fleet = services_.fleet,
-                                     .route_query = route_query_,
-                                     .metrics = services_.metrics,
-                                     .sources = [this] { return source_states(); },
-                                     .draining = [this] { return services_.draining.load(); }});
+                                   .route_query = route_query_,
+                                   .metrics = services_.metrics,
+                                   .sources = [this] { return source_states(); },
+                                   .draining = [this] { return services_.draining.load(); }});
   std::ranges::move(api::workers_routes(
                         {.fleet = services_.fleet,
                          .admin = admin_source_,
@@ -171,8 +171,8 @@ Result<void> Router::make_admin() {
                              }}),
                     std::back_inserter(routes));
   std::ranges::move(api::index_routes({.fleet = services_.fleet,
-                                         .caches = services_.caches,
-                                         .reports = [this] { return feeds_.reports(); }}),
+                                       .caches = services_.caches,
+                                       .reports = [this] { return feeds_.reports(); }}),
                     std::back_inserter(routes));
   std::ranges::move(api::decisions_routes(services_.decisions), std::back_inserter(routes));
   std::ranges::move(api::advice_routes(services_.fleet), std::back_inserter(routes));
@@ -180,13 +180,13 @@ Result<void> Router::make_admin() {
   admin_ = std::make_unique<http::Listener>(
       std::move(*acceptor), deadlines_, tasks_,
       http::SessionContext{.routes = *admin_routes_,
-                            .keys = admin_keys_,
-                            .limits = config.limits,
-                            .timeouts = config.timeouts,
-                            .trust = config.trust,
-                            .metrics = services_.http_metrics,
-                            .random = seeded_random(),
-                            .memory = &services_.memory},
+                           .keys = admin_keys_,
+                           .limits = config.limits,
+                           .timeouts = config.timeouts,
+                           .trust = config.trust,
+                           .metrics = services_.http_metrics,
+                           .random = seeded_random(),
+                           .memory = &services_.memory},
       http::Listener::ConnectionLimit{
           .open = admin_connections_,
           .limit = std::min(kAdminConnections, services_.descriptors.admin_connections()),

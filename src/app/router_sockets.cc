@@ -61,8 +61,8 @@ Result<Router::Acceptors> Router::bind_anew() {
   Acceptors acceptors;
   model::Endpoint address = config.listen;
   for (const auto& thread : threads_) {
-    auto acceptor = http::bind(
-        thread->io(), address, acceptors.empty() ? http::Sharing::First : http::Sharing::Further);
+    auto acceptor = http::bind(thread->io(), address,
+                               acceptors.empty() ? http::Sharing::First : http::Sharing::Further);
     if (!acceptor) return fail(std::move(acceptor.error()));
     address =
         local_endpoint(*acceptor, config.listen);  // port 0: the first one's choice is everybody's

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 // How a router follows another one, and is followed: see Successor and Predecessor.
-#include "app/router.h"
 #include "api/readiness.h"
+#include "app/router.h"
 
 #include <algorithm>
 #include <unistd.h>

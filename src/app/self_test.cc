@@ -109,17 +109,16 @@ awaitable<Result<void>> SelfTest::hand_over(std::shared_ptr<fleet::Worker> worke
   handoff::RequestTrace trace;
   Cancellation cancellation;
   // A worker under test may have failed an earlier one.
-  auto answer = co_await handoff_.run(
-      {{.model = model,
-        .api = engine::Api::Completions,
-        .body = std::move(*body),
-        .request_id = fmt::format("self-test-{:016x}", random_()),
-        .hints = std::move(hints),
-        .worst = fleet::EligibilityTier::Out},
-       false,
-       {},
-       services_.ledger.metrics(name).handoff},
-      trace, cancellation);
+  auto answer = co_await handoff_.run({{.model = model,
+                                        .api = engine::Api::Completions,
+                                        .body = std::move(*body),
+                                        .request_id = fmt::format("self-test-{:016x}", random_()),
+                                        .hints = std::move(hints),
+                                        .worst = fleet::EligibilityTier::Out},
+                                       false,
+                                       {},
+                                       services_.ledger.metrics(name).handoff},
+                                      trace, cancellation);
   if (!answer) co_return fail(std::move(answer.error()));
   if (answer->whole())
     co_return fail(Errc::NoHandoff,

@@ -4,9 +4,9 @@
 
 #include "app/services.h"
 #include "core/result.h"
-#include "http_client/upstream_pool.h"
 #include "fleet/fleet.h"
 #include "handoff/handoff.h"
+#include "http_client/upstream_pool.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
 

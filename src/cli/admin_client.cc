@@ -25,7 +25,7 @@ http_client::PoolOptions admin_pool_options() {
       .connect_timeout = std::chrono::seconds(3), .idle_per_worker = 0, .header_bytes = 64 * 1024};
 }
 constexpr http_client::ExchangeTimeouts kPatience{.first_byte = std::chrono::seconds(10),
-                                             .idle = std::chrono::seconds(10)};
+                                                  .idle = std::chrono::seconds(10)};
 constexpr std::size_t kLargestAnswer = 64 * 1024 * 1024;
 
 // The error of an exchange, told of a router instead of a worker.
@@ -79,8 +79,9 @@ Result<AdminClient::Answer> AdminClient::ask(std::string_view method, std::strin
   wire::Headers headers;
   headers.add("Connection", "close");
   if (!key_.empty()) headers.add("Authorization", "Bearer " + key_);
-  Question question{http_client::request_head(method, path, router_.to_string(), headers, body.size()),
-                    std::string(body)};
+  Question question{
+      http_client::request_head(method, path, router_.to_string(), headers, body.size()),
+      std::string(body)};
 
   Result<Answer> answer;
   boost::asio::io_context io(1);

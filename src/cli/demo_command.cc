@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "cli/demo_command.h"
 
-#include "cli/child_processes.h"
 #include "app/router.h"
+#include "cli/child_processes.h"
 #include "cli/serve_command.h"
 #include "config/load.h"
 #include "telemetry/log.h"

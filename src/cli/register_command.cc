@@ -9,9 +9,9 @@
 #include "config/values.h"
 #include "core/ready_file.h"
 #include "fleet/etcd_source.h"
-#include "tools/sidecar/registrar.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
+#include "tools/sidecar/registrar.h"
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>

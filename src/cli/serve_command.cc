@@ -57,7 +57,8 @@ int refuse(std::string_view what) {
   return kCannotStart;
 }
 
-void tell_addresses(const ServeOptions& options, const app::Router& router, telemetry::Logger& log) {
+void tell_addresses(const ServeOptions& options, const app::Router& router,
+                    telemetry::Logger& log) {
   log.info("serving",
            {{"address", router.address().to_string()},
             {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
@@ -121,7 +122,8 @@ int run_serve_command(const ServeOptions& options) {
   // Threads come later.
   app::Inheritance inherited = app::take_inheritance();
   std::unique_ptr<app::Predecessor> predecessor;
-  if (inherited.predecessor) predecessor = std::make_unique<app::Predecessor>(*inherited.predecessor);
+  if (inherited.predecessor)
+    predecessor = std::make_unique<app::Predecessor>(*inherited.predecessor);
   const bool follows = predecessor != nullptr;
   telemetry::Logger log = app::make_logger(config->log);
   std::optional<app::Router> router;
@@ -133,9 +135,9 @@ int run_serve_command(const ServeOptions& options) {
   router.emplace(std::move(*config),
                  app::Router::Origin{options.config_file, [options] { return load(options); }},
                  app::Router::Succession{.inherited = std::move(inherited),
-                                    .predecessor = std::move(predecessor),
-                                    .command = app::own_command(),
-                                    .serving = serving},
+                                         .predecessor = std::move(predecessor),
+                                         .command = app::own_command(),
+                                         .serving = serving},
                  log);
   if (const auto started = router->start(); !started) {
     log.flush();

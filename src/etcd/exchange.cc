@@ -96,7 +96,8 @@ std::optional<Failure> Exchange::ended(const error_code& error, std::string_view
 // ---- connecting ----
 
 awaitable<Reply<std::vector<asio::ip::tcp::endpoint>>> Exchange::resolve() {
-  const http_client::Resolver::Found found = co_await resolver_.resolve(server_.endpoint.host, lookup_);
+  const http_client::Resolver::Found found =
+      co_await resolver_.resolve(server_.endpoint.host, lookup_);
   if (auto end = ended(found.error, "its name cannot be resolved")) co_return fail(std::move(*end));
   std::vector<tcp::endpoint> endpoints;
   for (const asio::ip::address& address : found.addresses)

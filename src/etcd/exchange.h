@@ -5,8 +5,8 @@
 #include "core/cancellation.h"
 #include "etcd/failure.h"
 #include "etcd/options.h"
-#include "net/deadlines.h"
 #include "http_client/resolver.h"
+#include "net/deadlines.h"
 #include "wire/http_parser.h"
 
 #include <boost/asio/awaitable.hpp>

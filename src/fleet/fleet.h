@@ -4,9 +4,9 @@
 
 #include "config/config.h"
 #include "core/published.h"
+#include "fleet/adapter_request.h"
 #include "fleet/model.h"
 #include "fleet/roster.h"
-#include "fleet/adapter_request.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -37,7 +37,7 @@ class Fleet {
 
   // What a request asks for.
   struct Served {
-    std::shared_ptr<Model> model;             // null: nobody serves it
+    std::shared_ptr<Model> model;                // null: nobody serves it
     std::optional<AdapterRequest> adapter = {};  // of the model
   };
   // By name or alias, or by an adapter that a worker has loaded or would load.

@@ -39,11 +39,13 @@ class Members {
     }
     // What those of its kind have shown together.
     scheduling::PrefillSpeed usual_speed() const {
-      return siblings != nullptr ? siblings->speed()
-                                 : load->prefill_speed().load().value_or(scheduling::kUnmeasuredSpeed);
+      return siblings != nullptr
+                 ? siblings->speed()
+                 : load->prefill_speed().load().value_or(scheduling::kUnmeasuredSpeed);
     }
     double transfer_seconds(double tokens, scheduling::Time now) const {
-      return scheduling::TransferPace::seconds(load->transfer_speed(), usual_transfers, tokens, now);
+      return scheduling::TransferPace::seconds(load->transfer_speed(), usual_transfers, tokens,
+                                               now);
     }
   };
 

@@ -26,7 +26,8 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
  public:
   // `bell` is the model's.
   Pool(const config::Model& model, std::string name_space, telemetry::Registry& metrics,
-       telemetry::Logger& log, std::shared_ptr<LoadNotifier> load_notifier = std::make_shared<LoadNotifier>());
+       telemetry::Logger& log,
+       std::shared_ptr<LoadNotifier> load_notifier = std::make_shared<LoadNotifier>());
 
   const std::string& name() const { return name_; }
   void add(const std::shared_ptr<Worker>& worker);

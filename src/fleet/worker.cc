@@ -9,18 +9,20 @@ namespace {
 
 std::vector<std::string> taints_of(const model::WorkerSpec& spec) {
   std::vector<std::string> taints = spec.taints;
-  for (const std::string& place : spec.topology) taints.push_back(scheduling::topology_taint(place));
+  for (const std::string& place : spec.topology)
+    taints.push_back(scheduling::topology_taint(place));
   return taints;
 }
 
 }  // namespace
 
-Worker::WorkerState::WorkerState(const config::Health& options, std::uint32_t ranks, Siblings of_kind)
+Worker::WorkerState::WorkerState(const config::Health& options, std::uint32_t ranks,
+                                 Siblings of_kind)
     : health(options), siblings(std::move(of_kind)) {
   using Published = std::shared_ptr<scheduling::PublishedSpeed>;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    const auto& load = loads.emplace_back(siblings.loads ? siblings.loads->make()
-                                                         : std::make_shared<scheduling::RankLoad>());
+    const auto& load = loads.emplace_back(
+        siblings.loads ? siblings.loads->make() : std::make_shared<scheduling::RankLoad>());
     paces.push_back(
         std::make_unique<scheduling::Pace>(siblings.pace, Published(load, &load->prefill_speed())));
     transfers.push_back(std::make_unique<scheduling::TransferPace>(
@@ -98,8 +100,8 @@ void Worker::tell(const Health::News& news) const {
 
 Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank)
     : Booking(worker, rank,
-              std::make_shared<scheduling::LoadLedger>()->book({worker->id(), rank},
-                                                            worker->load(rank), {}, Clock::now()),
+              std::make_shared<scheduling::LoadLedger>()->book(
+                  {worker->id(), rank}, worker->load(rank), {}, Clock::now()),
               nullptr) {}
 
 Booking::Booking(std::shared_ptr<Worker> worker, std::uint32_t rank,
@@ -144,8 +146,9 @@ void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
 }
 
 void Booking::watch_gaps(std::chrono::milliseconds objective) {
-  gaps_ = std::make_unique<scheduling::TokenGaps>(worker_->batch_limit(rank_), *worker_->load(rank_),
-                                               std::chrono::duration<double>(objective).count());
+  gaps_ =
+      std::make_unique<scheduling::TokenGaps>(worker_->batch_limit(rank_), *worker_->load(rank_),
+                                              std::chrono::duration<double>(objective).count());
 }
 
 void Booking::sample(std::uint64_t tokens) {

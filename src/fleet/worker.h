@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "core/published.h"
 #include "core/paged_pool.h"
+#include "core/published.h"
 #include "fleet/forecasts.h"
 #include "fleet/health.h"
 #include "fleet/load_notifier.h"

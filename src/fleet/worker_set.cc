@@ -10,8 +10,8 @@
 namespace baton::fleet {
 
 WorkerSet::WorkerSet(model::Role role, model::Policy policy, config::Cost cost,
-                     std::shared_ptr<LoadNotifier> load_notifier, std::shared_ptr<Forecasts> forecasts,
-                     std::chrono::milliseconds itl)
+                     std::shared_ptr<LoadNotifier> load_notifier,
+                     std::shared_ptr<Forecasts> forecasts, std::chrono::milliseconds itl)
     : role_(role),
       policy_(policy),
       cost_(cost),

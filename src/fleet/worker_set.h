@@ -30,8 +30,8 @@ class WorkerSet {
   // `forecasts`: judged by what becomes of bookings, and believed accordingly; null: they are believed.
   // `itl`: what tokens come apart at most, for which each worker's batch is bounded; 0: it is not.
   WorkerSet(model::Role role, model::Policy policy, config::Cost cost = {},
-            std::shared_ptr<LoadNotifier> load_notifier = {}, std::shared_ptr<Forecasts> forecasts = {},
-            std::chrono::milliseconds itl = {});
+            std::shared_ptr<LoadNotifier> load_notifier = {},
+            std::shared_ptr<Forecasts> forecasts = {}, std::chrono::milliseconds itl = {});
 
   void add(std::shared_ptr<Worker> worker);
   void remove(const Worker& worker);

@@ -29,7 +29,8 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
   for (std::size_t i = 0; i < scheduling::kBypassDecisions; ++i) {
     bypasses[i] = &registry.counter(
         "baton_prefill_bypass_total", "Whether prompts were left to the decode worker to compute.",
-        {{"model", model}, {"decision", std::string(to_string(static_cast<scheduling::Bypassed>(i)))}});
+        {{"model", model},
+         {"decision", std::string(to_string(static_cast<scheduling::Bypassed>(i)))}});
   }
 }
 
@@ -46,9 +47,11 @@ Handoff::Handoff(http_client::UpstreamPool& pool, net::TaskGroup& tasks, net::Cp
       decisions_(decisions),
       peers_(pool, options.timeouts) {}
 
-awaitable<Result<UpstreamResponse>> Handoff::run(HandoffRequest request, RequestTrace& trace, Cancellation& cancellation) {
+awaitable<Result<UpstreamResponse>> Handoff::run(HandoffRequest request, RequestTrace& trace,
+                                                 Cancellation& cancellation) {
   if (cancellation.requested()) co_return fail(cancellation.reason());
-  UpstreamResponse answer(std::make_shared<HandoffSession>(*this, std::move(request), trace, cancellation));
+  UpstreamResponse answer(
+      std::make_shared<HandoffSession>(*this, std::move(request), trace, cancellation));
   if (auto begun = co_await answer.begin(); !begun) co_return fail(std::move(begun.error()));
   co_return answer;
 }
@@ -68,7 +71,11 @@ awaitable<Result<void>> UpstreamResponse::recover(Error error, const engine::Pro
   return session_->recover(std::move(error), progress);
 }
 bool UpstreamResponse::handed_off() const { return session_->handed_off(); }
-std::shared_ptr<const engine::PrefillOutcome> UpstreamResponse::prefill() const { return session_->prefill(); }
-awaitable<void> UpstreamResponse::await_prefill(bool needed) { return session_->await_prefill(needed); }
+std::shared_ptr<const engine::PrefillOutcome> UpstreamResponse::prefill() const {
+  return session_->prefill();
+}
+awaitable<void> UpstreamResponse::await_prefill(bool needed) {
+  return session_->await_prefill(needed);
+}
 
 }  // namespace baton::handoff

@@ -4,11 +4,11 @@
 
 #include "core/cancellation.h"
 #include "core/result.h"
-#include "http_client/exchange.h"
 #include "engine/shared/peer_directory.h"
-#include "handoff/upstream_response.h"
 #include "handoff/request.h"
 #include "handoff/ticket_source.h"
+#include "handoff/upstream_response.h"
+#include "http_client/exchange.h"
 #include "model/trtllm_auth.h"
 #include "net/cpu_pool.h"
 #include "net/task_group.h"
@@ -48,7 +48,8 @@ class Handoff {
           scheduling::DecisionLog& decisions, Options options);
 
   // Until a worker is about to answer, or the request has failed.
-  boost::asio::awaitable<Result<UpstreamResponse>> run(HandoffRequest request, RequestTrace& trace, Cancellation& cancellation);
+  boost::asio::awaitable<Result<UpstreamResponse>> run(HandoffRequest request, RequestTrace& trace,
+                                                       Cancellation& cancellation);
 
   // The process is about to end: what cannot be released soon is left to its lease.
   void finish() { options_.release_for = std::min(options_.release_for, kReleaseSoon); }

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "fleet/fleet.h"
+#include "handoff/suspects.h"
+#include "model/tokens.h"
 #include "scheduling/decision_log.h"
 #include "scheduling/prefill_bypass.h"
 #include "scheduling/request.h"
 #include "scheduling/scheduler.h"
-#include "handoff/suspects.h"
-#include "model/tokens.h"
 #include "telemetry/metrics.h"
 #include "wire/http_message.h"
 

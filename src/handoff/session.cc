@@ -46,16 +46,17 @@ bool is_own_fault(const Error& error) {
 Error given_up() { return Error(Errc::EngineFailed, "the leg was given up"); }
 
 // The call keeps its worker, also where the run and the fleet have let go of it.
-awaitable<void> abort_leg(http_client::UpstreamPool& pool, std::shared_ptr<const fleet::Worker> worker,
-                          engine::LegName name, std::string authorization) {
+awaitable<void> abort_leg(http_client::UpstreamPool& pool,
+                          std::shared_ptr<const fleet::Worker> worker, engine::LegName name,
+                          std::string authorization) {
   const http_client::Target target{worker->id(), worker->spec().endpoint};
   co_await engine::abort_request(pool, target, name, std::move(authorization));
 }
 
 // A leg beside the client's flow keeps the run alive until it has ended. The flow waits for it, so it is
 // told also where the leg throws; the task group reports what.
-awaitable<void> beside(std::shared_ptr<HandoffSession> run, awaitable<void> (HandoffSession::*leg)(),
-                       void (HandoffSession::*threw)()) {
+awaitable<void> beside(std::shared_ptr<HandoffSession> run,
+                       awaitable<void> (HandoffSession::*leg)(), void (HandoffSession::*threw)()) {
   std::exception_ptr thrown;
   try {
     co_await (run.get()->*leg)();
@@ -87,14 +88,16 @@ class Pointed {
 
 }  // namespace
 
-HandoffSession::HandoffSession(Handoff& handoff, HandoffRequest request, RequestTrace& trace, Cancellation& cancellation)
+HandoffSession::HandoffSession(Handoff& handoff, HandoffRequest request, RequestTrace& trace,
+                               Cancellation& cancellation)
     : handoff_(handoff),
       request_(std::move(request)),
       scheduler_(request_, handoff.random_, handoff.metrics_),
       machine_(scheduler_.permissions()),
       cancellation_(cancellation),
       trace_(&trace) {
-  trace.page = handoff.decisions_.open(request_.request_id, request_.model->name(), request_.prompt_tokens);
+  trace.page =
+      handoff.decisions_.open(request_.request_id, request_.model->name(), request_.prompt_tokens);
   scheduler_.explain_to(trace.page);
   listener_.emplace(cancellation, [this, &cancellation] {
     gone_ = cancellation.reason();
@@ -174,7 +177,8 @@ awaitable<Result<void>> HandoffSession::proceed() {
       case Action::SendPrefill:
         prefill_sent_ = false;
         if (rules_of(*mode_).order == LegOrder::Together) {
-          handoff_.tasks_.spawn(beside(shared_from_this(), &HandoffSession::prefill_leg, &HandoffSession::prefill_threw));
+          handoff_.tasks_.spawn(beside(shared_from_this(), &HandoffSession::prefill_leg,
+                                       &HandoffSession::prefill_threw));
         } else {
           co_await prefill_leg();
         }
@@ -196,7 +200,8 @@ awaitable<Result<void>> HandoffSession::proceed() {
 }
 
 awaitable<void> HandoffSession::wait_for_something_to_do() {
-  load_notifier_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
+  load_notifier_ =
+      std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
   load_notifier_->expires_at(steady_clock::time_point::max());
   co_await load_notifier_->async_wait(net::kAwait);
   load_notifier_.reset();
@@ -269,8 +274,8 @@ awaitable<void> HandoffSession::await_prefill(bool needed) {
   // The bell rings for other things, too: for the head of the prefill's answer, which may come after
   // the whole of the decode's.
   while (prefill_exchange_ && steady_clock::now() < until) {
-    load_notifier_ = std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor,
-                                                        until);
+    load_notifier_ = std::make_unique<boost::asio::steady_timer>(
+        co_await boost::asio::this_coro::executor, until);
     co_await load_notifier_->async_wait(net::kAwait);
     load_notifier_.reset();
   }
@@ -324,7 +329,7 @@ awaitable<void> HandoffSession::prefill_leg() {
   if (request_.observer) request_.observer->computing(booking);
   lease_.counted();
   http_client::Exchange exchange(handoff_.pool_, {worker.id(), worker.spec().endpoint},
-                            handoff_.options_.timeouts);
+                                 handoff_.options_.timeouts);
   exchange.on_sent([this] { prefill_sent(); });
   const Pointed pointed(prefill_exchange_, exchange);
   prefill_name_ = name_leg(worker);
@@ -333,7 +338,8 @@ awaitable<void> HandoffSession::prefill_leg() {
   const bool by_room = *mode_ == model::HandoffMode::Bootstrap;  // which implies the rank
   const auto rank = by_room ? std::nullopt : booking.rank();
   const auto sent_at = steady_clock::now();
-  const auto sent = co_await send(exchange, worker, rank, request_.headers, body, ticket_->request_id);
+  const auto sent =
+      co_await send(exchange, worker, rank, request_.headers, body, ticket_->request_id);
   Result<engine::PrefillOutcome> outcome =
       sent ? engine::PrefillOutcome() : Result<engine::PrefillOutcome>(fail(sent.error()));
   if (sent) {
@@ -356,7 +362,8 @@ awaitable<void> HandoffSession::prefill_leg() {
   final_answer_ = std::exchange(outcome->final_answer, std::nullopt);
   outcome_ = std::make_shared<const engine::PrefillOutcome>(*std::move(outcome));
   booking.prefill_completed(computed_tokens(outcome_->usage));
-  if (scheduler_.streams() && !streaming_) transfer_ = fleet::Transfer(booking, request_.prompt_tokens);
+  if (scheduler_.streams() && !streaming_)
+    transfer_ = fleet::Transfer(booking, request_.prompt_tokens);
   lease_.done();
   if (request_.observer) request_.observer->computed(outcome_->usage);
   if (outcome_->peer && rules.mode != worker.spec().mode())
@@ -368,7 +375,8 @@ awaitable<void> HandoffSession::prefill_leg() {
   if (final_answer_) {
     dispatch({.event = Event::PrefillEnded, .kept = kept});
   } else {
-    dispatch({kept || rules.order == LegOrder::Together ? Event::PrefillKept : Event::PrefillEmpty});
+    dispatch(
+        {kept || rules.order == LegOrder::Together ? Event::PrefillKept : Event::PrefillEmpty});
   }
 }
 
@@ -462,8 +470,9 @@ void HandoffSession::prefill_threw() {
   ring();
 }
 
-engine::DecodeEnd HandoffSession::end_of(const http_client::Exchange& exchange, const fleet::Worker& worker,
-                              const Error& error, std::string error_type) {
+engine::DecodeEnd HandoffSession::end_of(const http_client::Exchange& exchange,
+                                         const fleet::Worker& worker, const Error& error,
+                                         std::string error_type) {
   using How = engine::DecodeEnd::How;
   engine::DecodeEnd end{
       .how = How::Broken, .error_type = std::move(error_type), .version = worker.version()};
@@ -531,7 +540,8 @@ void HandoffSession::invalidate_peer_if_stale(const Error& error) {
   handoff_.peers_.invalidate_if_stale(prefill_worker_->id(), prefill_rank_, ticket_->peer);
 }
 
-void HandoffSession::log_failure(std::string_view leg, const fleet::Worker& worker, const Error& error) const {
+void HandoffSession::log_failure(std::string_view leg, const fleet::Worker& worker,
+                                 const Error& error) const {
   if (!handoff_.options_.log || error.info().fault != Fault::Engine) return;
   handoff_.options_.log->warning("leg_failed", {{"id", request_.request_id},
                                                 {"model", request_.model->name()},
@@ -565,7 +575,8 @@ void HandoffSession::count_waste() {
   if (!outcome_->usage) return;
   const std::int64_t computed =
       outcome_->usage->prompt_tokens - outcome_->usage->cached_tokens.value_or(0);
-  if (computed > 0) request_.counters.wasted_prefill_tokens.add(static_cast<std::uint64_t>(computed));
+  if (computed > 0)
+    request_.counters.wasted_prefill_tokens.add(static_cast<std::uint64_t>(computed));
 }
 
 }  // namespace baton::handoff

@@ -2,12 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/prefill_coalescer.h"
-#include "scheduling/scheduler.h"
 #include "core/cancellation.h"
 #include "core/result.h"
 #include "engine/shared/dialect.h"
-#include "http_client/exchange.h"
 #include "engine/shared/leg_name.h"
 #include "engine/shared/token_ids.h"
 #include "fleet/fleet.h"
@@ -15,7 +12,10 @@
 #include "handoff/request.h"
 #include "handoff/state_machine.h"
 #include "handoff/suspects.h"
+#include "http_client/exchange.h"
 #include "net/deadlines.h"
+#include "scheduling/queue/prefill_coalescer.h"
+#include "scheduling/scheduler.h"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -39,7 +39,8 @@ using boost::asio::awaitable;
 //   flow calls leave() before its Cancellation and RequestTrace end.
 class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
  public:
-  HandoffSession(Handoff& handoff, HandoffRequest request, RequestTrace& trace, Cancellation& cancellation);
+  HandoffSession(Handoff& handoff, HandoffRequest request, RequestTrace& trace,
+                 Cancellation& cancellation);
 
   // The client's flow: until an answer is there to be read, or the error is.
   awaitable<Result<void>> begin();
@@ -142,8 +143,9 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
                                const wire::SplicedBody& body, const std::string& request_id,
                                std::string_view signature = {},
                                std::string* error_type = nullptr) const;
-  static engine::DecodeEnd end_of(const http_client::Exchange& exchange, const fleet::Worker& worker,
-                                  const Error& error, std::string error_type);
+  static engine::DecodeEnd end_of(const http_client::Exchange& exchange,
+                                  const fleet::Worker& worker, const Error& error,
+                                  std::string error_type);
   bool frees_blocks(const engine::DecodeEnd& end) const;
   void prefill_failed(Error error, fleet::Worker& worker);
   void decode_failed(Error error, std::string error_type = {});
@@ -168,11 +170,11 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   HandoffRequest request_;
   scheduling::Scheduler scheduler_;
   HandoffStateMachine machine_;
-  std::vector<Action> todo_;                         // of the client's flow
+  std::vector<Action> todo_;                                  // of the client's flow
   std::unique_ptr<boost::asio::steady_timer> load_notifier_;  // while the client's flow waits
 
   Cancellation& cancellation_;  // for the client's flow only
-  RequestTrace* trace_;                // null once the client's flow has left
+  RequestTrace* trace_;         // null once the client's flow has left
   std::optional<Cancellation::Listener> listener_;
   std::optional<Error> gone_;  // why the answer is not wanted any more
   std::unique_ptr<net::Deadline> grace_;
@@ -187,8 +189,8 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   fleet::Booking decode_booking_;
   std::unique_ptr<boost::asio::steady_timer> unseen_;  // until its prompt must have been computed
   bool bypassed_ = false;                              // the decode worker was chosen to do both
-  scheduling::LeaderLease lease_;                         // others wait for this prompt
-  http_client::Exchange* prefill_exchange_ = nullptr;       // while that leg runs
+  scheduling::LeaderLease lease_;                      // others wait for this prompt
+  http_client::Exchange* prefill_exchange_ = nullptr;  // while that leg runs
   std::unique_ptr<http_client::Exchange> decode_exchange_;
   engine::LegName prefill_name_;
   engine::LegName decode_name_;

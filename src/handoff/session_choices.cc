@@ -55,7 +55,7 @@ awaitable<void> HandoffSession::choose_prefill() {
     // Why the last one failed says more than that nobody else is left.
     if (!prefill_error_ || !nobody) prefill_error_ = std::move(placed.error());
     dispatch(nobody ? Input{Event::NoPrefill}
-                : Input{.event = Event::PrefillFailed, .failure = {.retryable = false}});
+                    : Input{.event = Event::PrefillFailed, .failure = {.retryable = false}});
     co_return;
   }
   prefill_booking_ = std::move(placed->booking);

@@ -3,9 +3,9 @@
 // What a run's legs are sent, and how their answers are read. What is long is made and read by the
 // CPU threads.
 #include "engine/shared/engine_error.h"
-#include "http_client/request_head.h"
 #include "engine/trtllm/trtllm_auth.h"
 #include "handoff/session.h"
+#include "http_client/request_head.h"
 #include "wire/http_status.h"
 
 #include <fmt/format.h>
@@ -40,48 +40,49 @@ std::shared_ptr<const engine::PrefillOutcome> HandoffSession::nothing_answered()
 }
 
 std::string HandoffSession::signature(model::HandoffMode mode, const engine::HandoffTicket& ticket,
-                           const engine::PrefillOutcome& outcome) const {
+                                      const engine::PrefillOutcome& outcome) const {
   const model::TrtllmAuth& auth = handoff_.options_.trtllm_auth;
   if (auth.key.empty()) return {};
   return engine::auth_header(engine::dialect_of(mode).signed_params(ticket, outcome), auth);
 }
 
-engine::ClientCall HandoffSession::call(const fleet::Worker& worker, engine::Leg leg, const Material& material,
-                             const engine::Progress* progress, engine::LegName name) const {
+engine::ClientCall HandoffSession::call(const fleet::Worker& worker, engine::Leg leg,
+                                        const Material& material, const engine::Progress* progress,
+                                        engine::LegName name) const {
   const bool with_ids =
       material.token_ids && engine::sends_token_ids(request_.send_token_ids, worker.spec().engine,
                                                     request_.api, worker.version(), leg);
-  return {.api = request_.api,
-          .body = material.body->object(),
-          .model = request_.by_alias ? std::string_view(request_.model->name()) : std::string_view(),
-          .choice = request_.choice,
-          .prompt = request_.prompt,
-          .token_ids = with_ids ? std::string_view(*material.token_ids) : std::string_view(),
-          .progress = progress,
-          .with_token_ids = request_.continuable,
-          .cache_salt = request_.hints->tenant,
-          .name = name,
-          .stripped = handoff_.options_.stripped_fields};
+  return {
+      .api = request_.api,
+      .body = material.body->object(),
+      .model = request_.by_alias ? std::string_view(request_.model->name()) : std::string_view(),
+      .choice = request_.choice,
+      .prompt = request_.prompt,
+      .token_ids = with_ids ? std::string_view(*material.token_ids) : std::string_view(),
+      .progress = progress,
+      .with_token_ids = request_.continuable,
+      .cache_salt = request_.hints->tenant,
+      .name = name,
+      .stripped = handoff_.options_.stripped_fields};
 }
 
 awaitable<wire::SplicedBody> HandoffSession::prefill_body(const engine::Dialect& dialect,
-                                               engine::ClientCall wanted) const {
+                                                          engine::ClientCall wanted) const {
   const std::size_t size = size_of(wanted.progress);
   co_return co_await handoff_.cpu_.run_sized(
       size, [&] { return dialect.prefill_body(wanted, *ticket_); });
 }
 
 awaitable<HandoffSession::Parcel> HandoffSession::plain_parcel(engine::ClientCall wanted,
-                                         const fleet::Worker& worker) const {
+                                                               const fleet::Worker& worker) const {
   co_return co_await handoff_.cpu_.run_sized(size_of(wanted.progress), [&] {
     return Parcel{engine::plain_body(wanted, worker.spec().engine), {}};
   });
 }
 
-awaitable<HandoffSession::Parcel> HandoffSession::decode_parcel(model::HandoffMode mode, engine::ClientCall wanted,
-                                          const engine::HandoffTicket& ticket,
-                                          std::shared_ptr<const engine::PrefillOutcome> outcome,
-                                          engine::DecodePurpose purpose) const {
+awaitable<HandoffSession::Parcel> HandoffSession::decode_parcel(
+    model::HandoffMode mode, engine::ClientCall wanted, const engine::HandoffTicket& ticket,
+    std::shared_ptr<const engine::PrefillOutcome> outcome, engine::DecodePurpose purpose) const {
   const std::size_t size = size_of(wanted.progress) + size_of(*outcome);
   co_return co_await handoff_.cpu_.run_sized(size, [&] {
     return Parcel{engine::dialect_of(mode).decode_body(wanted, ticket, *outcome, purpose),
@@ -89,16 +90,16 @@ awaitable<HandoffSession::Parcel> HandoffSession::decode_parcel(model::HandoffMo
   });
 }
 
-awaitable<Result<void>> HandoffSession::send(http_client::Exchange& exchange, const fleet::Worker& worker,
-                                  std::optional<std::uint32_t> rank, const wire::Headers& headers,
-                                  const wire::SplicedBody& body, const std::string& request_id,
-                                  std::string_view signature, std::string* error_type) const {
+awaitable<Result<void>> HandoffSession::send(
+    http_client::Exchange& exchange, const fleet::Worker& worker, std::optional<std::uint32_t> rank,
+    const wire::Headers& headers, const wire::SplicedBody& body, const std::string& request_id,
+    std::string_view signature, std::string* error_type) const {
   std::string own(signature);
   own += fmt::format("X-Request-Id: {}\r\n", request_id);
   if (rank && worker.spec().engine != model::Engine::Trtllm)
     own += fmt::format("X-data-parallel-rank: {}\r\n", *rank);
   const std::string head = http_client::request_head("POST", engine::path_of(request_.api),
-                                                worker.authority(), headers, body.size(), own);
+                                                     worker.authority(), headers, body.size(), own);
   auto sent = co_await exchange.send(head, body.pieces());
   if (!sent) co_return fail(std::move(sent.error()));
   // No engine means anything by another success, and a client would take it for a whole answer.
@@ -113,9 +114,9 @@ awaitable<Result<void>> HandoffSession::send(http_client::Exchange& exchange, co
 }
 
 // The leg may be given up while its answer is read; what it kept is then released.
-awaitable<Result<engine::PrefillOutcome>> HandoffSession::read_prefill(http_client::Exchange& exchange,
-                                                            const engine::Dialect& dialect,
-                                                            const fleet::Worker& worker) const {
+awaitable<Result<engine::PrefillOutcome>> HandoffSession::read_prefill(
+    http_client::Exchange& exchange, const engine::Dialect& dialect,
+    const fleet::Worker& worker) const {
   const auto json = co_await exchange.read_all(handoff_.options_.response_bytes);
   if (!json) co_return fail(json.error());
   const bool pushes = worker.spec().mode() == model::HandoffMode::NixlPush;

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 // How a run has the blocks fetched that nobody needs any more.
 #include "engine/shared/dialect.h"
-#include "http_client/exchange.h"
 #include "handoff/session.h"
+#include "http_client/exchange.h"
 #include "net/pause.h"
 
 #include <boost/asio/this_coro.hpp>

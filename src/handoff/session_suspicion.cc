@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kWasAlive{10};
 }  // namespace
 
 awaitable<bool> HandoffSession::has_ended(const fleet::Worker& worker, const Error& error,
-                               const http_client::Exchange& exchange) const {
+                                          const http_client::Exchange& exchange) const {
   // A kept connection broke, and the fresh one was refused, or met a listener that was closing.
   if (error.code() == Errc::EngineUnreachable) {
     if (exchange.replayed_after() < kWasAlive) co_return false;
@@ -110,7 +110,8 @@ Suspects::Request HandoffSession::request_seen() const {
 void HandoffSession::clear_suspicion() {
   suspect_ = false;
   send_held_releases();
-  if (!request_.counters.suspects.none() && request_.body) request_.counters.suspects.clear(request_seen());
+  if (!request_.counters.suspects.none() && request_.body)
+    request_.counters.suspects.clear(request_seen());
 }
 
 }  // namespace baton::handoff

@@ -103,7 +103,8 @@ class HandoffStateMachine {
  public:
   using Actions = std::vector<Action>;
 
-  explicit HandoffStateMachine(HandoffPermissions policy) : policy_(policy), retries_left_(policy.retries) {}
+  explicit HandoffStateMachine(HandoffPermissions policy)
+      : policy_(policy), retries_left_(policy.retries) {}
 
   Actions begin();
   Actions on(const Input& input);

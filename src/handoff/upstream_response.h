@@ -23,9 +23,11 @@ class HandoffSession;
 //   the request up, as if the client had left.
 class UpstreamResponse {
  public:
-  explicit UpstreamResponse(std::shared_ptr<HandoffSession> session) : session_(std::move(session)) {}
+  explicit UpstreamResponse(std::shared_ptr<HandoffSession> session)
+      : session_(std::move(session)) {}
   UpstreamResponse(UpstreamResponse&&) = default;
-  UpstreamResponse& operator=(UpstreamResponse&&) = delete;  // what it had would be let go of without giving it up
+  UpstreamResponse& operator=(UpstreamResponse&&) =
+      delete;  // what it had would be let go of without giving it up
   ~UpstreamResponse();
 
   // Requires: called once, before anything else. See Handoff::run.

@@ -73,7 +73,7 @@ class Listener {
  private:
   // A client's connection, counted for as long as it is there.
   struct ActiveConnection : boost::intrusive::list_base_hook<
-                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+                                boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
     ActiveConnection(Listener& listener, boost::asio::ip::tcp::socket socket);
     ~ActiveConnection();
     Listener& listener;

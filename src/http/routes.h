@@ -28,7 +28,7 @@ struct Call {
   std::string request_id;
   std::chrono::steady_clock::time_point received;
   scheduling::Trusted trusted;  // its source may say which workers serve
-  std::string client;        // which key it came with, never the key; empty: without one
+  std::string client;           // which key it came with, never the key; empty: without one
   pipeline::ResponseSink& response;
   Cancellation& cancellation;
   MemoryShare memory = {};  // has the body

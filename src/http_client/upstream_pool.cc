@@ -158,8 +158,7 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
   co_return std::make_unique<Upstream>(std::move(socket), deadlines_, options_);
 }
 
-awaitable<error_code> UpstreamPool::connect_by_name(tcp::socket& socket,
-                                                    Resolver::Wait& lookup,
+awaitable<error_code> UpstreamPool::connect_by_name(tcp::socket& socket, Resolver::Wait& lookup,
                                                     const model::Endpoint& endpoint,
                                                     const bool& stopped) {
   // A resolver without descriptors may say that there is no such name.

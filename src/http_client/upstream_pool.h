@@ -5,11 +5,11 @@
 #include "core/cancellation.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "http_client/resolver.h"
 #include "model/worker.h"
 #include "net/connection.h"
 #include "net/deadlines.h"
 #include "net/descriptor_budget.h"
-#include "http_client/resolver.h"
 #include "wire/http_parser.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -39,8 +39,8 @@ struct PoolOptions {
   std::size_t header_bytes;
   net::DescriptorBudget* descriptors = nullptr;  // null: as many as there are
   net::DescriptorUse use = net::DescriptorUse::Control;
-  MemoryBudget* memory = nullptr;     // of whole answers; null: they are not counted
-  Resolver::Lookup lookup = {};  // of host names; empty: the system's
+  MemoryBudget* memory = nullptr;  // of whole answers; null: they are not counted
+  Resolver::Lookup lookup = {};    // of host names; empty: the system's
 };
 
 // One connection to a worker with its reading state. The buffer is there only while an answer is

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "fleet/worker_set.h"
+#include "scheduling/worker_booking.h"
 
 #include <string>
 

@@ -91,9 +91,8 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
   return best;
 }
 
-awaitable<Result<std::vector<tokenizer::TokenIds>>> EngineTokens::ask(const handoff::HandoffRequest& job,
-                                                                   std::atomic<bool>& said_route,
-                                                                   Cancellation& cancellation) {
+awaitable<Result<std::vector<tokenizer::TokenIds>>> EngineTokens::ask(
+    const handoff::HandoffRequest& job, std::atomic<bool>& said_route, Cancellation& cancellation) {
   const std::string& name = job.model->name();
   if (const auto quiet = quiet_until_.find(name);
       quiet != quiet_until_.end() && Clock::now() < quiet->second) {

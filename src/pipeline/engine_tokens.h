@@ -4,9 +4,10 @@
 
 #include "core/cancellation.h"
 #include "core/result.h"
-#include "http_client/upstream_pool.h"
 #include "fleet/model.h"
 #include "handoff/request.h"
+#include "http_client/upstream_pool.h"
+#include "libs/tokenizer/token.h"
 #include "net/cpu_pool.h"
 #include "telemetry/log.h"
 
@@ -41,8 +42,8 @@ class EngineTokens {
   // it that its workers do not render.
   // Requires: nothing makes the request inexact (prompt/exactness.h).
   awaitable<Result<std::vector<tokenizer::TokenIds>>> ask(const handoff::HandoffRequest& job,
-                                                       std::atomic<bool>& said_route,
-                                                       Cancellation& cancellation);
+                                                          std::atomic<bool>& said_route,
+                                                          Cancellation& cancellation);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/pipeline.h"
 
-#include "scheduling/queue/max_queue_wait.h"
 #include "engine/shared/client_body.h"
 #include "engine/shared/completion_json.h"
 #include "engine/shared/continuation.h"
@@ -11,6 +10,7 @@
 #include "pipeline/fan_out.h"
 #include "pipeline/interruptible_sink.h"
 #include "pipeline/route_query.h"
+#include "scheduling/queue/max_queue_wait.h"
 
 #include <fmt/format.h>
 
@@ -91,7 +91,8 @@ awaitable<void> Pipeline::serve(std::unique_ptr<ClientRequest> incoming, Respons
   if (!understood) {
     record.error = std::move(understood.error());
   } else if ((*understood)->job.hints->query_only || !(*understood)->branches.empty()) {
-    auto served = co_await serve_fanout_or_query(std::move(*understood), sink, record, cancellation);
+    auto served =
+        co_await serve_fanout_or_query(std::move(*understood), sink, record, cancellation);
     if (!served) record.error = std::move(served.error());
   } else {
     // In this frame and not in one of its own: it stays for as long as a stream runs.
@@ -164,8 +165,8 @@ Delivery Pipeline::delivery_for(ParsedRequest& understood) const {
 }
 
 awaitable<Result<void>> Pipeline::serve_fanout_or_query(std::unique_ptr<ParsedRequest> understood,
-                                                  ResponseSink& sink, RequestRecord& record,
-                                                  Cancellation& cancellation) {
+                                                        ResponseSink& sink, RequestRecord& record,
+                                                        Cancellation& cancellation) {
   if (understood->job.hints->query_only) {
     if (!understood->branches.empty()) {
       understood->job.choice = understood->branches.front().choice;
@@ -221,7 +222,8 @@ Result<void> Pipeline::check(engine::Api api, const wire::JsonObject& body,
 }
 
 Result<std::unique_ptr<Pipeline::ParsedRequest>> Pipeline::understand(
-    ClientRequest& incoming, std::shared_ptr<const engine::ClientBody> body, RequestRecord& record) {
+    ClientRequest& incoming, std::shared_ptr<const engine::ClientBody> body,
+    RequestRecord& record) {
   const wire::JsonObject& object = body->object();
   auto served = find_model(object, record);
   if (!served) return fail(std::move(served.error()));

@@ -39,8 +39,8 @@ struct ClientRequest {
   std::string request_id;
   std::chrono::steady_clock::time_point received;
   scheduling::Trusted trusted;  // whether it may say which workers serve
-  std::string client = {};   // which key it came with, never the key; empty: without one
-  MemoryShare memory = {};   // has the body
+  std::string client = {};      // which key it came with, never the key; empty: without one
+  MemoryShare memory = {};      // has the body
 };
 
 struct Options {
@@ -90,20 +90,20 @@ class Pipeline {
 
   // A body that was read, and its prompts as token ids where somebody knows them.
   awaitable<Result<std::unique_ptr<ParsedRequest>>> prepare(std::unique_ptr<ClientRequest> incoming,
-                                                         RequestRecord& record,
-                                                         RequestDeadline& deadline,
-                                                         Cancellation& cancellation);
+                                                            RequestRecord& record,
+                                                            RequestDeadline& deadline,
+                                                            Cancellation& cancellation);
   // Goes through the body: not on the I/O thread where that is long.
   Result<std::unique_ptr<ParsedRequest>> understand(ClientRequest& incoming,
-                                                 std::shared_ptr<const engine::ClientBody> body,
-                                                 RequestRecord& record);
+                                                    std::shared_ptr<const engine::ClientBody> body,
+                                                    RequestRecord& record);
   Result<fleet::Fleet::Served> find_model(const wire::JsonObject& body, RequestRecord& record);
   Result<void> check(engine::Api api, const wire::JsonObject& body, RequestRecord& record) const;
   Delivery delivery_for(ParsedRequest& understood) const;
   // A question who would serve, or a request for several choices.
   awaitable<Result<void>> serve_fanout_or_query(std::unique_ptr<ParsedRequest> understood,
-                                          ResponseSink& sink, RequestRecord& record,
-                                          Cancellation& cancellation);
+                                                ResponseSink& sink, RequestRecord& record,
+                                                Cancellation& cancellation);
   awaitable<void> deliver_error(Error& error, ResponseSink& sink, RequestRecord& record);
 
   fleet::Fleet& fleet_;

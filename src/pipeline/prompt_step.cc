@@ -211,7 +211,7 @@ std::uint64_t estimated_tokens(const RequestRecord& record) {
 }
 
 void attach_prompt(handoff::HandoffRequest& job, const PromptTokens& tokens, std::size_t prompt,
-                 kvcache::KvCacheView& caches, RequestRecord& record) {
+                   kvcache::KvCacheView& caches, RequestRecord& record) {
   job.send_token_ids = tokens.send;
   if (prompt < tokens.json.size()) job.token_ids = tokens.json[prompt];
   if (prompt >= tokens.blocks.size()) return;
@@ -230,8 +230,8 @@ awaitable<Result<SharedBody>> PromptStep::read(std::string body, MemoryShare mem
       });
 }
 
-awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::HandoffRequest& job, PerPrompt per_prompt,
-                                                   RequestRecord& record,
+awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::HandoffRequest& job,
+                                                   PerPrompt per_prompt, RequestRecord& record,
                                                    Cancellation& cancellation) {
   const auto model = tokenizers_.find(job.model->name());
   if (auto checked = co_await check_given(job, model.get()); !checked)
@@ -270,7 +270,8 @@ kvcache::HashPlan PromptStep::plan_for(const handoff::HandoffRequest& job) const
 }
 
 // An id that no worker knows may end the one that gets it.
-awaitable<Result<void>> PromptStep::check_given(const handoff::HandoffRequest& job, const ModelTokens* model) {
+awaitable<Result<void>> PromptStep::check_given(const handoff::HandoffRequest& job,
+                                                const ModelTokens* model) {
   const std::size_t bytes = given_ids_bytes(job.api, job.body->object());
   if (bytes == 0) co_return Result<void>{};
   const auto vocabulary = smallest_vocabulary(*job.model, model);
@@ -315,8 +316,8 @@ awaitable<std::invoke_result_t<Work&>> PromptStep::run(std::size_t bytes, Work w
 }
 
 awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const ModelTokens> model,
-                                                     const handoff::HandoffRequest& job, PerPrompt per_prompt,
-                                                     RequestRecord& record,
+                                                     const handoff::HandoffRequest& job,
+                                                     PerPrompt per_prompt, RequestRecord& record,
                                                      Cancellation& cancellation) {
   std::stop_source stop;
   const Cancellation::Listener listener(cancellation, [&stop] { stop.request_stop(); });
@@ -358,8 +359,9 @@ awaitable<Result<PromptTokens>> PromptStep::tokenize(std::shared_ptr<const Model
 }
 
 awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens> model,
-                                               const handoff::HandoffRequest& job, PerPrompt per_prompt,
-                                               RequestRecord& record, Cancellation& cancellation) {
+                                               const handoff::HandoffRequest& job,
+                                               PerPrompt per_prompt, RequestRecord& record,
+                                               Cancellation& cancellation) {
   const Task task{.model = model,
                   .api = job.api,
                   .body = job.body,

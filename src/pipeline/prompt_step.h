@@ -7,9 +7,9 @@
 #include "core/result.h"
 #include "engine/shared/client_body.h"
 #include "handoff/request.h"
-#include "net/cpu_pool.h"
 #include "kvcache/view/kv_cache_view.h"
 #include "kvcache/view/prompt_blocks.h"
+#include "net/cpu_pool.h"
 #include "pipeline/engine_tokens.h"
 #include "pipeline/request_record.h"
 #include "pipeline/tokenizers.h"
@@ -47,7 +47,7 @@ std::uint64_t estimated_tokens(const RequestRecord& record);
 
 // Puts into a job, and into its record, what is known of its prompt: that one of `tokens`.
 void attach_prompt(handoff::HandoffRequest& job, const PromptTokens& tokens, std::size_t prompt,
-                 kvcache::KvCacheView& caches, RequestRecord& record);
+                   kvcache::KvCacheView& caches, RequestRecord& record);
 
 // Role. The step between reading a request and choosing its workers: the body is checked, its chat
 //   template rendered and its text tokenized, off the I/O thread where that takes long.
@@ -79,8 +79,8 @@ class PromptStep {
                                            const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                            RequestRecord& record, Cancellation& cancellation);
   awaitable<Result<void>> check_given(const handoff::HandoffRequest& job, const ModelTokens* model);
-  awaitable<std::optional<PromptTokens>> take_given(const handoff::HandoffRequest& job, PerPrompt per_prompt,
-                                                    RequestRecord& record);
+  awaitable<std::optional<PromptTokens>> take_given(const handoff::HandoffRequest& job,
+                                                    PerPrompt per_prompt, RequestRecord& record);
   awaitable<PromptTokens> ask_engine(std::shared_ptr<const ModelTokens> model,
                                      const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                      RequestRecord& record, Cancellation& cancellation);

@@ -59,8 +59,8 @@ wire::Headers own_headers(bool stream) {
 // Confinement. One I/O thread.
 class StreamRelay {
  public:
-  StreamRelay(handoff::UpstreamResponse& answer, Delivery delivery, ResponseSink& sink, RequestRecord& record,
-              ModelMetrics& metrics)
+  StreamRelay(handoff::UpstreamResponse& answer, Delivery delivery, ResponseSink& sink,
+              RequestRecord& record, ModelMetrics& metrics)
       : answer_(answer),
         delivery_(std::move(delivery)),
         sink_(sink),
@@ -213,8 +213,9 @@ std::optional<engine::Usage> usage_in(std::string_view text) {
   return object ? engine::usage_of(*object) : std::nullopt;
 }
 
-awaitable<Result<void>> relay_whole(handoff::UpstreamResponse& answer, Delivery delivery, ResponseSink& sink,
-                                    RequestRecord& record, ModelMetrics& metrics) {
+awaitable<Result<void>> relay_whole(handoff::UpstreamResponse& answer, Delivery delivery,
+                                    ResponseSink& sink, RequestRecord& record,
+                                    ModelMetrics& metrics) {
   std::string text;
   wire::Headers headers;
   while (!answer.whole()) {
@@ -257,8 +258,8 @@ awaitable<Result<void>> relay_whole(handoff::UpstreamResponse& answer, Delivery 
 }  // namespace
 
 // Not a coroutine: while a stream runs, every nested one costs memory.
-awaitable<Result<void>> relay(handoff::UpstreamResponse& answer, Delivery delivery, ResponseSink& sink,
-                              RequestRecord& record, ModelMetrics& metrics) {
+awaitable<Result<void>> relay(handoff::UpstreamResponse& answer, Delivery delivery,
+                              ResponseSink& sink, RequestRecord& record, ModelMetrics& metrics) {
   if (record.stream) {
     return StreamRelay::run(
         std::make_unique<StreamRelay>(answer, std::move(delivery), sink, record, metrics));

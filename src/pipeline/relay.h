@@ -36,7 +36,7 @@ struct Delivery {
 // [DONE] came. A whole answer is held until it is complete and known to be JSON, so a cut one never
 // looks like a success. What goes through a long text, whole answer or event, is done by
 // `delivery.cpu`.
-awaitable<Result<void>> relay(handoff::UpstreamResponse& answer, Delivery delivery, ResponseSink& sink,
-                              RequestRecord& record, ModelMetrics& metrics);
+awaitable<Result<void>> relay(handoff::UpstreamResponse& answer, Delivery delivery,
+                              ResponseSink& sink, RequestRecord& record, ModelMetrics& metrics);
 
 }  // namespace baton::pipeline

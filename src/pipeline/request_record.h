@@ -80,7 +80,8 @@ struct RequestRecord {
       tokens_reason;  // why nobody has made exact ones; empty: somebody has, or none were wanted
   std::size_t prompt_length = 0;  // in tokens, where they are known before the engine says
   std::optional<Clock::duration> tokenize_time;
-  std::shared_ptr<CacheHitTracker> cache_hit_tracker;  // null where nobody knows the prompt's blocks
+  std::shared_ptr<CacheHitTracker>
+      cache_hit_tracker;  // null where nobody knows the prompt's blocks
 
   // From sending the decode leg to its first token, the transfer of the KV cache included.
   std::optional<Clock::duration> decode_wait() const;

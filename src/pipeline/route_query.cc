@@ -77,7 +77,8 @@ awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::
     co_return fail(Error(Errc::ModelNotFound, fmt::format("the model \"{}\" does not exist", name))
                        .with_param("model"));
   }
-  auto hints = scheduling::read_hints(headers, object, scheduling::Trusted::Yes, model->session_fields());
+  auto hints =
+      scheduling::read_hints(headers, object, scheduling::Trusted::Yes, model->session_fields());
   if (!hints) co_return fail(std::move(hints.error()));
   const engine::Api api = object.has("messages") ? engine::Api::Chat : engine::Api::Completions;
   std::vector<engine::Branch> branches;

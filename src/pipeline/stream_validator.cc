@@ -12,7 +12,7 @@
 namespace baton::pipeline {
 
 StreamValidator::StreamValidator(RequestRecord& record, ModelMetrics& metrics,
-                         std::unique_ptr<engine::StreamContinuity> continuity)
+                                 std::unique_ptr<engine::StreamContinuity> continuity)
     : record_(record), metrics_(metrics), continuity_(std::move(continuity)) {}
 
 void StreamValidator::restart() {

@@ -27,7 +27,7 @@ class StreamValidator {
  public:
   // `continuity` is there where the stream may be continued by another worker.
   StreamValidator(RequestRecord& record, ModelMetrics& metrics,
-              std::unique_ptr<engine::StreamContinuity> continuity);
+                  std::unique_ptr<engine::StreamContinuity> continuity);
 
   // The next sound events of what `reader` was fed, whose last piece is `piece`; empty where there
   // are no more, or waits_for_prefill().

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/worker_requirements.h"
 #include "fleet/worker.h"
+#include "scheduling/worker_requirements.h"
 
 #include <memory>
 #include <span>
@@ -21,17 +21,21 @@ class AdapterPlacement {
 
   // `able`: whoever could have the request if it were for the model itself.
   template <class Able>
-  AdapterPlacement(const fleet::AdapterRequest& requirements, Workers workers, Able able) : name_(requirements.name) {
+  AdapterPlacement(const fleet::AdapterRequest& requirements, Workers workers, Able able)
+      : name_(requirements.name) {
     const fleet::Worker* best = nullptr;
     for (const auto& worker : workers) {
       if (!able(*worker)) continue;
       loaded_ = loaded_ || has(*worker);
-      if (requirements.on_demand && (best == nullptr || draws_more(*worker, *best))) best = worker.get();
+      if (requirements.on_demand && (best == nullptr || draws_more(*worker, *best)))
+        best = worker.get();
     }
     if (!loaded_) loads_it_ = best;
   }
 
-  bool takes(const fleet::Worker& worker) const { return loaded_ ? has(worker) : &worker == loads_it_; }
+  bool takes(const fleet::Worker& worker) const {
+    return loaded_ ? has(worker) : &worker == loads_it_;
+  }
 
  private:
   bool has(const fleet::Worker& worker) const;

@@ -3,8 +3,8 @@
 #include "scheduling/admission_attempt.h"
 
 #include "engine/shared/handoff_rules.h"
-#include "scheduling/queue/classes.h"
 #include "scheduling/policy/forecast.h"
+#include "scheduling/queue/classes.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,6 @@
 
 namespace baton::scheduling {
 namespace {
-
 
 bool may_go_to(const Hints& hints, const fleet::Worker& worker) {
   const auto is_this = [&worker](const std::string& name) { return worker.is_called(name); };
@@ -52,8 +51,8 @@ std::optional<Chain> chain_of(const ScheduledRequest& request, const WorkerSelec
     return std::nullopt;
   const KnownPrompt::Shape& shape = prompt.shapes.front();
   return Chain{.hashes = *shape.chain,
-                          .cached = most_cached_tokens(request, selector) / shape.block_size,
-                          .block_tokens = shape.block_size};
+               .cached = most_cached_tokens(request, selector) / shape.block_size,
+               .block_tokens = shape.block_size};
 }
 
 std::string seat_name(model::WorkerId worker, std::uint32_t rank) {
@@ -77,8 +76,7 @@ WaitKey choice_of(const ScheduledRequest& request, const WorkerSelector& selecto
     what += fmt::format(" with {}", taint);
   if (hints.allowed) what += fmt::format(" of {}", fmt::join(*hints.allowed, ","));
   // Not every prefill worker can be followed by that one.
-  if (selector.hands_off() && hints.decode)
-    what += fmt::format(" before {}", hints.decode->worker);
+  if (selector.hands_off() && hints.decode) what += fmt::format(" before {}", hints.decode->worker);
   return {.what = std::move(what)};
 }
 
@@ -149,7 +147,8 @@ bool AdmissionAttempt::may_wait(const ScheduledRequest& request, const WorkerSel
          selector.first_workers().policy() == model::Policy::Ttft;
 }
 
-std::optional<Waits> AdmissionAttempt::foresee(const ScheduledRequest& request, WorkerSelector& selector) {
+std::optional<Waits> AdmissionAttempt::foresee(const ScheduledRequest& request,
+                                               WorkerSelector& selector) {
   if (!may_wait(request, selector)) return std::nullopt;
   const config::Queue queue =
       PoolQueue::with_defaults(request.model->routing(), selector.first_workers().policy());
@@ -179,16 +178,15 @@ std::optional<Waits> AdmissionAttempt::foresee(const ScheduledRequest& request, 
   return waits;
 }
 
-double AdmissionAttempt::prefill_seconds(const ScheduledRequest& request, const WorkerSelector& selector) {
-  return compute_seconds(selector, selector.prompt().tokens - most_cached_tokens(request, selector));
+double AdmissionAttempt::prefill_seconds(const ScheduledRequest& request,
+                                         const WorkerSelector& selector) {
+  return compute_seconds(selector,
+                         selector.prompt().tokens - most_cached_tokens(request, selector));
 }
 
-AdmissionAttempt::AdmissionAttempt(const ScheduledRequest& request, WorkerSelector& selector, std::shared_ptr<PoolQueue> queue,
-                   AdmissionQueue::Now now)
-    : request_(request),
-      selector_(selector),
-      queue_(std::move(queue)),
-      now_(std::move(now)) {}
+AdmissionAttempt::AdmissionAttempt(const ScheduledRequest& request, WorkerSelector& selector,
+                                   std::shared_ptr<PoolQueue> queue, AdmissionQueue::Now now)
+    : request_(request), selector_(selector), queue_(std::move(queue)), now_(std::move(now)) {}
 
 QueueRequest AdmissionAttempt::request() {
   selector_.look_at_prompt();
@@ -210,7 +208,7 @@ QueueRequest AdmissionAttempt::request() {
       .compute_seconds = compute_seconds(selector_, prompt.tokens - cached),
       .workers = std::max<std::size_t>(1, selector_.first_workers().size()),
       .constrained = !goes_anywhere(hints) || request_.adapter,
-      .patience = request_.max_queue_wait,
+      .max_wait = request_.max_queue_wait,
       .follows = [this] { return leader(); },
       .due = {}};
   set_due(request);
@@ -238,10 +236,10 @@ void AdmissionAttempt::set_due(QueueRequest& request) {
   // Also one that is late already has its turn once, where a worker has time.
   constexpr std::chrono::milliseconds kOneTurn{5};
   request.due = Due{.received = received,
-                               .by = std::max(received + in_time(budget - after), now + kOneTurn),
-                               .after = in_time(after),
-                               .objective = objective,
-                               .queue_late = slo_->slo().queue_late};
+                    .by = std::max(received + in_time(budget - after), now + kOneTurn),
+                    .after = in_time(after),
+                    .objective = objective,
+                    .queue_late = slo_->slo().queue_late};
 }
 
 bool AdmissionAttempt::lacks_places() const {
@@ -252,7 +250,8 @@ bool AdmissionAttempt::lacks_places() const {
   if (prefills->workers.empty()) return *places <= 0;
   std::int64_t coming = 0;
   // Those on prefill workers will need one, where they have not got it with the first leg.
-  if (engine::rules_of(prefills->workers.front()->spec().mode()).order == engine::LegOrder::PrefillFirst) {
+  if (engine::rules_of(prefills->workers.front()->spec().mode()).order ==
+      engine::LegOrder::PrefillFirst) {
     for (const fleet::Members::Candidate& one : prefills->candidates)
       coming += one.load->requests();
   }

@@ -2,17 +2,17 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/prefill_coalescer.h"
-#include "scheduling/queue/admission_queue.h"
-#include "scheduling/queue/slo_record.h"
 #include "core/result.h"
 #include "fleet/fleet.h"
 #include "scheduling/decision_log.h"
+#include "scheduling/policy/rank_load.h"
 #include "scheduling/pool_queue.h"
+#include "scheduling/queue/admission_queue.h"
+#include "scheduling/queue/prefill_coalescer.h"
+#include "scheduling/queue/slo_record.h"
 #include "scheduling/request.h"
 #include "scheduling/waits.h"
 #include "scheduling/worker_selector.h"
-#include "scheduling/policy/rank_load.h"
 
 #include <chrono>
 #include <cstddef>
@@ -38,8 +38,8 @@ class AdmissionAttempt {
   // What its prompt takes the first of its workers, without what the best cache has of it.
   static double prefill_seconds(const ScheduledRequest& request, const WorkerSelector& selector);
 
-  AdmissionAttempt(const ScheduledRequest& request, WorkerSelector& selector, std::shared_ptr<PoolQueue> queue,
-           AdmissionQueue::Now now = Clock::now);
+  AdmissionAttempt(const ScheduledRequest& request, WorkerSelector& selector,
+                   std::shared_ptr<PoolQueue> queue, AdmissionQueue::Now now = Clock::now);
 
   AdmissionQueue& queue() const { return queue_->admission(); }
   QueueRequest request();
@@ -66,7 +66,7 @@ class AdmissionAttempt {
   const std::shared_ptr<PoolQueue> queue_;
   const AdmissionQueue::Now now_;
   std::shared_ptr<SloRecord> slo_;
-  bool seen_ = false;     // the prompt has been looked at for the next try
+  bool seen_ = false;  // the prompt has been looked at for the next try
   std::optional<fleet::Booking> booked_;
   LeaderLease lease_;
   Awaiting awaiting_;

@@ -15,7 +15,8 @@ constexpr double kRequestBlocks = 8;
 constexpr double kDecodeSeconds = 1e-7;
 
 // What the leg is weighed by: the model's options, or the request's own, and what its part rules out.
-config::Cost options_for(model::Policy policy, const config::Cost& model, const WorkerRequirements& requirements) {
+config::Cost options_for(model::Policy policy, const config::Cost& model,
+                         const WorkerRequirements& requirements) {
   config::Cost options = requirements.cost.value_or(model);
   if (policy == model::Policy::LoadAware) {
     options.overlap_score_credit = 0;
@@ -45,9 +46,11 @@ std::uint64_t blocks_of(std::uint64_t tokens, std::uint32_t block_size) {
 
 }  // namespace
 
-CandidateScorer::CandidateScorer(model::Role role, model::Policy policy, const config::Cost& options,
-                   const LoadLedger& ledger, const Popularity& popularity,
-                   const fleet::Members& members, const WorkerRequirements& requirements, fleet::Time now, double trust)
+CandidateScorer::CandidateScorer(model::Role role, model::Policy policy,
+                                 const config::Cost& options, const LoadLedger& ledger,
+                                 const Popularity& popularity, const fleet::Members& members,
+                                 const WorkerRequirements& requirements, fleet::Time now,
+                                 double trust)
     : policy_(policy),
       options_(options_for(policy, options, requirements)),
       popularity_(popularity),
@@ -119,9 +122,9 @@ void CandidateScorer::note_cached() {
     if (hit != nullptr) {
       held = std::max<std::uint64_t>(held, std::uint64_t{hit->device} + hit->host + hit->disk);
       const bool on_device = hit->host == 0 && hit->disk == 0;
-      cached = std::max(cached, on_device ? static_cast<double>(hit->device) * leg.block_size
-                                          : static_cast<double>(cached_tokens(
-                                                options_, leg, overlap_of(*hit))));
+      cached = std::max(
+          cached, on_device ? static_cast<double>(hit->device) * leg.block_size
+                            : static_cast<double>(cached_tokens(options_, leg, overlap_of(*hit))));
     }
     cached_[i] = std::min(cached, facts_.tokens);
     if (held * leg.block_size <= longest) continue;
@@ -235,7 +238,7 @@ std::optional<double> CandidateScorer::expected_seconds(std::size_t candidate) c
 
 // Between equals the one with less to decode.
 double CandidateScorer::forecast_total(const Forecast& forecast, double decode_blocks,
-                                std::int64_t requests) const {
+                                       std::int64_t requests) const {
   return forecast.total +
          kDecodeSeconds * (decode_blocks + kRequestBlocks * static_cast<double>(requests));
 }
@@ -301,13 +304,13 @@ std::uint64_t CandidateScorer::cached_on(std::size_t candidate) const {
 LegLoad CandidateScorer::load_on(std::size_t candidate) const {
   const LegSize leg = leg_on(candidate);
   LegLoad load{.prefill_tokens = 0,
-                        .prefill_time = {},
-                        .step_time = {},
-                        .chain = {},
-                        .blocks = blocks_of(leg.tokens, leg.block_size),
-                        .block_size = leg.block_size,
-                        .expected_output = requirements_.expected_output,
-                        .track_output = options_.track_output_blocks};
+               .prefill_time = {},
+               .step_time = {},
+               .chain = {},
+               .blocks = blocks_of(leg.tokens, leg.block_size),
+               .block_size = leg.block_size,
+               .expected_output = requirements_.expected_output,
+               .track_output = options_.track_output_blocks};
   if (computes() && options_.track_prefill_tokens) {
     load.prefill_tokens = leg.tokens - std::min(cached_on(candidate), leg.tokens);
     // Also what is all cached takes its time.

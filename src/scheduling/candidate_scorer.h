@@ -3,13 +3,13 @@
 #pragma once
 
 #include "config/routing.h"
-#include "scheduling/policy/known_prompt.h"
 #include "fleet/members.h"
-#include "scheduling/worker_requirements.h"
 #include "scheduling/policy/cost.h"
 #include "scheduling/policy/forecast.h"
+#include "scheduling/policy/known_prompt.h"
 #include "scheduling/policy/load_ledger.h"
 #include "scheduling/policy/popularity.h"
+#include "scheduling/worker_requirements.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct CandidateScore {
   std::uint64_t cached_tokens = 0;
   CostTerms cost;                    // in blocks
   std::optional<Forecast> forecast;  // in seconds: policy ttft, where a prompt is computed
-  double total = 0;                           // the lower the better
+  double total = 0;                  // the lower the better
 };
 
 // Role. Weighs candidates for one leg of a request.
@@ -41,8 +41,9 @@ struct CandidateScore {
 class CandidateScorer {
  public:
   CandidateScorer(model::Role role, model::Policy policy, const config::Cost& options,
-           const LoadLedger& ledger, const Popularity& popularity,
-           const fleet::Members& members, const WorkerRequirements& requirements, fleet::Time now, double trust = 1);
+                  const LoadLedger& ledger, const Popularity& popularity,
+                  const fleet::Members& members, const WorkerRequirements& requirements,
+                  fleet::Time now, double trust = 1);
 
   // Among whom the choice is; to be told before they are weighed.
   void compare(std::span<const std::uint32_t> eligible);
@@ -87,14 +88,13 @@ class CandidateScorer {
   [[gnu::always_inline]] std::uint32_t block_size_on(std::size_t candidate) const;
   [[gnu::always_inline]] LegSize leg_on(std::size_t candidate) const;
   bool counts_hits(const config::Cost& of_model) const;
-  [[gnu::always_inline]] CostFacts facts_of(std::size_t candidate,
-                                                     const LegSize& leg) const;
+  [[gnu::always_inline]] CostFacts facts_of(std::size_t candidate, const LegSize& leg) const;
   [[gnu::always_inline]] double preference_of(std::size_t candidate) const;
   [[gnu::always_inline]] double decode_blocks_on(std::size_t candidate,
                                                  std::uint32_t block_size) const;
   [[gnu::always_inline]] Forecast forecast_on(std::size_t candidate) const;
-  [[gnu::always_inline]] double forecast_total(const Forecast& forecast,
-                                               double decode_blocks, std::int64_t requests) const;
+  [[gnu::always_inline]] double forecast_total(const Forecast& forecast, double decode_blocks,
+                                               std::int64_t requests) const;
   std::uint64_t cached_on(std::size_t candidate) const;
   void note_hits();
   void note_active(const LoadLedger& ledger);
@@ -112,8 +112,8 @@ class CandidateScorer {
   std::uint32_t usual_block_;   // of those of whom nobody says it
   std::uint64_t usual_blocks_;  // of the prompt, there
   double least_prefill_tokens_ = 0;
-  PromptFacts facts_;  // of the prompt, where it is forecast
-  std::vector<Found> found_;    // by candidate; empty: nobody has anything
+  PromptFacts facts_;         // of the prompt, where it is forecast
+  std::vector<Found> found_;  // by candidate; empty: nobody has anything
   // Tokens of the prompt that need not be computed when its turn comes, by candidate; where it is
   // forecast. Empty: none anywhere.
   std::vector<double> cached_;

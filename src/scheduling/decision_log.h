@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/worker_requirements.h"
 #include "scheduling/worker_booking.h"
+#include "scheduling/worker_requirements.h"
 
 #include <chrono>
 #include <cstddef>

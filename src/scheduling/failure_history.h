@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/worker_requirements.h"
 #include "model/worker.h"
+#include "scheduling/worker_requirements.h"
 
 #include <vector>
 

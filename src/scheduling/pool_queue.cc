@@ -8,16 +8,16 @@
 namespace baton::scheduling {
 
 PoolQueue::PoolQueue(const config::Queue& queue, const std::string& model,
-                   const std::string& name_space, boost::asio::any_io_executor home,
-                   telemetry::Registry& metrics)
+                     const std::string& name_space, boost::asio::any_io_executor home,
+                     telemetry::Registry& metrics)
     : admission_(std::make_shared<AdmissionQueue>(queue, std::move(home),
-                                              QueueMetrics(metrics, model, queue))),
+                                                  QueueMetrics(metrics, model, queue))),
       queue_(queue),
       classes_(queue_) {
   for (const config::QueueClass& one : queue.classes) {
-    slos_.push_back(one.slo ? std::make_shared<SloRecord>(*one.slo, metrics, model,
-                                                                     name_space, one.name)
-                            : nullptr);
+    slos_.push_back(
+        one.slo ? std::make_shared<SloRecord>(*one.slo, metrics, model, name_space, one.name)
+                : nullptr);
   }
   if (queue.follow_tokens.value_or(0) == 0) return;
   const auto wake = [queue = std::weak_ptr(admission_)] {
@@ -53,13 +53,13 @@ config::Queue PoolQueue::with_defaults(const config::Routing& routing, model::Po
 }
 
 std::shared_ptr<PoolQueue> PoolQueue::of(fleet::Pool& pool, const config::Routing& routing,
-                                       model::Policy policy, const std::string& model,
-                                       boost::asio::any_io_executor home,
-                                       telemetry::Registry& metrics) {
+                                         model::Policy policy, const std::string& model,
+                                         boost::asio::any_io_executor home,
+                                         telemetry::Registry& metrics) {
   // Nobody else listens to a pool.
   return std::static_pointer_cast<PoolQueue>(pool.listener([&] {
     return std::make_shared<PoolQueue>(with_defaults(routing, policy), model, pool.name(),
-                                      std::move(home), metrics);
+                                       std::move(home), metrics);
   }));
 }
 

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/classes.h"
-#include "scheduling/queue/prefill_coalescer.h"
-#include "scheduling/queue/admission_queue.h"
-#include "scheduling/queue/slo_record.h"
 #include "config/routing.h"
 #include "fleet/load_notifier.h"
 #include "fleet/pool.h"
+#include "scheduling/queue/admission_queue.h"
+#include "scheduling/queue/classes.h"
+#include "scheduling/queue/prefill_coalescer.h"
+#include "scheduling/queue/slo_record.h"
 #include "telemetry/metrics.h"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -29,13 +29,13 @@ class PoolQueue final : public fleet::LoadListener {
  public:
   // Requires: `queue` has a class.
   PoolQueue(const config::Queue& queue, const std::string& model, const std::string& name_space,
-           boost::asio::any_io_executor home, telemetry::Registry& metrics);
+            boost::asio::any_io_executor home, telemetry::Registry& metrics);
 
   // That of the pool; made by the first who asks.
   static std::shared_ptr<PoolQueue> of(fleet::Pool& pool, const config::Routing& routing,
-                                      model::Policy policy, const std::string& model,
-                                      boost::asio::any_io_executor home,
-                                      telemetry::Registry& metrics);
+                                       model::Policy policy, const std::string& model,
+                                       boost::asio::any_io_executor home,
+                                       telemetry::Registry& metrics);
   // The same; null where nobody has asked yet, and so nobody waits.
   static std::shared_ptr<PoolQueue> find(const fleet::Pool& pool);
   // What is configured, and what the policy that chooses prefill workers adds where nothing is.

@@ -46,8 +46,9 @@ std::string_view to_string(Bypassed decision) {
 
 bool WorkerSelector::may_bypass() {
   const ConditionalPrefill& rule = request_.model->routing().conditional;
-  const bool possible = permissions_.disaggregate && permissions_.decode_may_prefill && !permissions_.required &&
-                        alone_role_ == Role::Decode && !request_.hints->prefill &&
+  const bool possible = permissions_.disaggregate && permissions_.decode_may_prefill &&
+                        !permissions_.required && alone_role_ == Role::Decode &&
+                        !request_.hints->prefill &&
                         scores_prompts(pool_->workers(Role::Decode).policy());
   if (rule.policy == Bypass::Never || !possible) return false;
   look_at_prompt();
@@ -68,7 +69,7 @@ bool WorkerSelector::prefill_is_busy() {
 }
 
 Bypassed WorkerSelector::judge_bypass(bool prefill_busy, const fleet::Worker& worker,
-                                 const CandidateScore& weight) const {
+                                      const CandidateScore& weight) const {
   const ConditionalPrefill& rule = request_.model->routing().conditional;
   const bool by_length = rule.policy == Bypass::IslBounding || rule.policy == Bypass::IslOrLoad;
   if (!prefill_busy && !(by_length && little_is_new(rule, known_->tokens, weight.cached_tokens)))

@@ -6,8 +6,8 @@
 #include "engine/shared/client_body.h"
 #include "engine/shared/completion_json.h"
 #include "fleet/fleet.h"
-#include "scheduling/policy/known_prompt.h"
 #include "scheduling/policy/hints.h"
+#include "scheduling/policy/known_prompt.h"
 #include "scheduling/queue/max_queue_wait.h"
 
 #include <chrono>

@@ -65,8 +65,7 @@ awaitable<Result<Placement>> Scheduler::admit(Cancellation& cancellation) {
       },
       cancellation, &seen);
   if (!admitted) {
-    if (attempt.slo() && admitted.error().code() == Errc::SloUnattainable)
-      attempt.slo()->refused();
+    if (attempt.slo() && admitted.error().code() == Errc::SloUnattainable) attempt.slo()->refused();
     admission_.waited = attempt.waited(std::move(seen));
     admission_.waited.refused = admitted.error().message();
     selector_.page().waited(admission_.waited);

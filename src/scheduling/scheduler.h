@@ -33,9 +33,9 @@ struct Placement {
 
 // How a request was admitted, whether it got a place or not.
 struct Admission {
-  Waited waited;                              // in the queue of its pool
-  std::shared_ptr<SloRecord> slo = {};        // of its class; null: it has no objective
-  std::shared_ptr<fleet::Pool> pool = {};     // that it came to; null: it has not come to one yet
+  Waited waited;                           // in the queue of its pool
+  std::shared_ptr<SloRecord> slo = {};     // of its class; null: it has no objective
+  std::shared_ptr<fleet::Pool> pool = {};  // that it came to; null: it has not come to one yet
 };
 
 // Where a request would go now, and what it would wait for.
@@ -73,7 +73,8 @@ class Scheduler {
   std::optional<Placement> place_without_prefill(const BypassCounters& counters);
   // A worker that can take over what a prefill worker of that mode pinned.
   Result<fleet::Booking> place_release(fleet::Pool& pool, model::HandoffMode mode,
-                                       const Constraints& transfer, const Excluded& excluded) const {
+                                       const Constraints& transfer,
+                                       const Excluded& excluded) const {
     return selector_.releaser(pool, mode, transfer, excluded);
   }
   // The placement made last is not used, nor is its session bound to it.

@@ -21,7 +21,8 @@ namespace baton::scheduling {
 namespace {
 
 bool asks_nothing_of_workers(const WorkerRequirements& requirements) {
-  return !requirements.allowed && !requirements.mode && requirements.constraints.empty() && !requirements.adapter;
+  return !requirements.allowed && !requirements.mode && requirements.constraints.empty() &&
+         !requirements.adapter;
 }
 
 bool is_excluded(const fleet::Worker& worker, const WorkerRequirements& requirements) {
@@ -29,9 +30,9 @@ bool is_excluded(const fleet::Worker& worker, const WorkerRequirements& requirem
 }
 
 bool is_allowed(const fleet::Worker& worker, const WorkerRequirements& requirements) {
-  return !requirements.allowed || std::ranges::any_of(*requirements.allowed, [&worker](const std::string& one) {
-    return worker.is_called(one);
-  });
+  return !requirements.allowed ||
+         std::ranges::any_of(*requirements.allowed,
+                             [&worker](const std::string& one) { return worker.is_called(one); });
 }
 
 bool looks_at_load(model::Policy policy) {
@@ -57,15 +58,16 @@ SelectionPass::SelectionPass(const fleet::WorkerSet& set, const WorkerRequiremen
       requirements_(requirements),
       members_(set.members()),
       now_(fleet::Clock::now()),
-      bounds_batches_(set.itl() > std::chrono::milliseconds(0) && requirements.part != Part::Prefill) {
+      bounds_batches_(set.itl() > std::chrono::milliseconds(0) &&
+                      requirements.part != Part::Prefill) {
   if (scores_prompts(set.policy()))
     scorer_.emplace(set.role(), set.policy(), set.cost(), set.ledger(), set.popularity(), *members_,
-                      requirements, now_, set.forecasts() ? set.forecasts()->trust(now_) : 1);
+                    requirements, now_, set.forecasts() ? set.forecasts()->trust(now_) : 1);
   // Whoever names a worker means that one.
   if (requirements.adapter && !requirements.pin) {
-    placement_.emplace(*requirements.adapter, members_->workers, [this](const fleet::Worker& worker) {
-      return refusal_of_base(worker) == Refusal::None;
-    });
+    placement_.emplace(
+        *requirements.adapter, members_->workers,
+        [this](const fleet::Worker& worker) { return refusal_of_base(worker) == Refusal::None; });
   }
 }
 
@@ -102,7 +104,8 @@ std::string SelectionPass::why_not(const fleet::Worker& worker) const {
       return "it, or a hand-off of it, has failed this request";
     case Refusal::OtherMode:
       return fmt::format("it hands off by {}, and {} is needed",
-                         model::to_string(worker.spec().mode()), model::to_string(*requirements_.mode));
+                         model::to_string(worker.spec().mode()),
+                         model::to_string(*requirements_.mode));
     case Refusal::MissingTaint:
       return fmt::format("it lacks a required taint of {}",
                          fmt::join(requirements_.constraints.required, ", "));
@@ -173,7 +176,8 @@ Result<std::size_t> SelectionPass::choose(const Random& random, Turn turn) const
         asks_nothing_of_workers(requirements_)
             ? pick([this](std::size_t i) { return load(i); }, with_places([&](std::size_t i) {
                      const fleet::Worker& one = *worker(i);
-                     return one.standing(now_) <= *worst && !is_excluded(one, requirements_) && !is_busy(i);
+                     return one.standing(now_) <= *worst && !is_excluded(one, requirements_) &&
+                            !is_busy(i);
                    }))
             : choose_by_preference(pick, *worst);
     if (picked) return *picked;
@@ -186,7 +190,8 @@ bool SelectionPass::is_busy(std::size_t i) const {
   if (!requirements_.busy) return false;
   // A hand-off under way does not wait: its blocks are kept for it.
   if (requirements_.part == Part::Both && is_full(i)) return true;
-  return requirements_.busy->crossed_by(*worker(i), members_->candidates[i].load->prefill_tokens(now_));
+  return requirements_.busy->crossed_by(*worker(i),
+                                        members_->candidates[i].load->prefill_tokens(now_));
 }
 
 bool SelectionPass::has_room(std::size_t i) const {
@@ -194,10 +199,9 @@ bool SelectionPass::has_room(std::size_t i) const {
   // Where only whole answers come nobody learns how fast a rank is, and a guess holds up nobody.
   const PrefillSpeed speed = seat.speed(now_);
   if (!requirements_.observed && speed == kUnmeasuredSpeed) return true;
-  return scheduling::has_room(seat.load->prefill_seconds(now_),
-                           static_cast<double>(seat.load->prefill_tokens()),
-                           static_cast<double>(worker(i)->max_batched_tokens()), speed,
-                           scorer_ ? scorer_->trust() : 1);
+  return scheduling::has_room(
+      seat.load->prefill_seconds(now_), static_cast<double>(seat.load->prefill_tokens()),
+      static_cast<double>(worker(i)->max_batched_tokens()), speed, scorer_ ? scorer_->trust() : 1);
 }
 
 bool SelectionPass::is_crowded(std::size_t i) const {
@@ -287,7 +291,8 @@ Result<std::size_t> SelectionPass::unless_late(std::size_t chosen) const {
 }
 
 template <class Pick>
-std::optional<std::size_t> SelectionPass::choose_by_preference(Pick pick, fleet::EligibilityTier worst) const {
+std::optional<std::size_t> SelectionPass::choose_by_preference(Pick pick,
+                                                               fleet::EligibilityTier worst) const {
   const auto preference = [&](std::size_t i) {
     return requirements_.constraints.preference(worker(i)->taints());
   };
@@ -399,7 +404,8 @@ Error SelectionPass::none_eligible() const {
 std::optional<std::size_t> SelectionPass::seated(const RankId& seat) const {
   for (const auto& worker : members_->workers) {
     if (worker->id() != seat.worker) continue;
-    if (refusal(*worker) != Refusal::None || is_excluded(*worker, requirements_)) return std::nullopt;
+    if (refusal(*worker) != Refusal::None || is_excluded(*worker, requirements_))
+      return std::nullopt;
     if (!seat.rank && worker->ranks() > 1) return std::nullopt;
     const auto found = index_of(*worker, seat.rank.value_or(0));
     return found && is_left(*found) ? std::nullopt : found;
@@ -407,7 +413,8 @@ std::optional<std::size_t> SelectionPass::seated(const RankId& seat) const {
   return std::nullopt;
 }
 
-std::optional<std::size_t> SelectionPass::index_of(const fleet::Worker& worker, std::uint32_t rank) const {
+std::optional<std::size_t> SelectionPass::index_of(const fleet::Worker& worker,
+                                                   std::uint32_t rank) const {
   for (std::size_t i = 0; i < size(); ++i) {
     if (this->worker(i).get() == &worker && this->rank(i) == rank) return i;
   }

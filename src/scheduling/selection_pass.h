@@ -4,9 +4,9 @@
 
 #include "core/random.h"
 #include "core/result.h"
-#include "scheduling/adapter_placement.h"
 #include "fleet/members.h"
 #include "fleet/worker_set.h"
+#include "scheduling/adapter_placement.h"
 #include "scheduling/candidate_scorer.h"
 #include "scheduling/worker_requirements.h"
 
@@ -59,7 +59,8 @@ class SelectionPass {
   // Whoever names a worker may have one that has failed others.
   bool is_out(const fleet::Worker& worker) const {
     return worker.standing(now_) >
-           (requirements_.pin ? std::max(requirements_.worst, fleet::EligibilityTier::Doubtful) : requirements_.worst);
+           (requirements_.pin ? std::max(requirements_.worst, fleet::EligibilityTier::Doubtful)
+                              : requirements_.worst);
   }
   Refusal refusal(const fleet::Worker& worker) const;
   // The same, were it for the model itself.

@@ -26,8 +26,8 @@ LegLoad plain_load(const WorkerRequirements& requirements, const fleet::Worker& 
   return load;
 }
 
-Choice::Candidate describe(const SelectionPass& pass, std::size_t i, const WorkerRequirements& requirements,
-                           std::size_t picked) {
+Choice::Candidate describe(const SelectionPass& pass, std::size_t i,
+                           const WorkerRequirements& requirements, std::size_t picked) {
   const auto& worker = pass.worker(i);
   Choice::Candidate candidate{
       .worker = worker,
@@ -41,8 +41,7 @@ Choice::Candidate describe(const SelectionPass& pass, std::size_t i, const Worke
   candidate.score = candidate.weight
                         ? candidate.weight->total
                         : static_cast<double>(candidate.load + 1) * candidate.preference;
-  if (candidate.why_not.empty() && i != picked && pass.is_busy(i))
-    candidate.why_not = "it is busy";
+  if (candidate.why_not.empty() && i != picked && pass.is_busy(i)) candidate.why_not = "it is busy";
   if (candidate.why_not.empty() && i != picked && pass.is_full(i) && !pass.is_full(picked))
     candidate.why_not = "with more requests its tokens would come too late";
   if (candidate.why_not.empty() && requirements.pin && i != picked)
@@ -51,9 +50,11 @@ Choice::Candidate describe(const SelectionPass& pass, std::size_t i, const Worke
 }
 
 // A session's seat that could not be taken is not one that the policy could pick.
-Choice::By decided_by(const SelectionPass& pass, const WorkerRequirements& requirements, std::size_t picked) {
+Choice::By decided_by(const SelectionPass& pass, const WorkerRequirements& requirements,
+                      std::size_t picked) {
   if (requirements.pin) return Choice::By::Name;
-  const bool seated = requirements.affinity && requirements.affinity->worker == pass.worker(picked)->id() &&
+  const bool seated = requirements.affinity &&
+                      requirements.affinity->worker == pass.worker(picked)->id() &&
                       requirements.affinity->rank.value_or(0) == pass.rank(picked);
   return seated ? Choice::By::Session : Choice::By::Policy;
 }
@@ -85,7 +86,8 @@ class Cheapest {
 };
 
 // Adds the cheapest of those that were not picked; so many as somebody reads.
-void add_others(Choice& choice, const SelectionPass& pass, const WorkerRequirements& requirements, std::size_t picked) {
+void add_others(Choice& choice, const SelectionPass& pass, const WorkerRequirements& requirements,
+                std::size_t picked) {
   Cheapest<15> others;
   const CandidateScorer* const scorer = pass.scorer();
   const auto known = scorer != nullptr ? scorer->known_totals() : std::span<const double>();
@@ -97,8 +99,7 @@ void add_others(Choice& choice, const SelectionPass& pass, const WorkerRequireme
     const std::size_t step = (pass.size() + kLookedAt - 1) / kLookedAt;
     for (std::size_t i = 0; i < pass.size(); i += step)
       if (i != picked)
-        others.offer(scorer != nullptr ? scorer->total(i) : static_cast<double>(pass.load(i)),
-                     i);
+        others.offer(scorer != nullptr ? scorer->total(i) : static_cast<double>(pass.load(i)), i);
   }
   others.each(
       [&](std::size_t i) { choice.candidates.push_back(describe(pass, i, requirements, picked)); });
@@ -133,9 +134,8 @@ std::string_view to_string(Choice::By by) {
   return "policy";
 }
 
-std::expected<Booked, NotBooked> book(fleet::WorkerSet& set,
-                                      const WorkerRequirements& requirements, const Random& random,
-                                      BookingOptions options) {
+std::expected<Booked, NotBooked> book(fleet::WorkerSet& set, const WorkerRequirements& requirements,
+                                      const Random& random, BookingOptions options) {
   // A request that scores candidates sees what the one before has booked, so that no herd runs to
   // the cheapest. Turns and random draws need no lock for that.
   std::unique_lock lock(set.choosing(), std::defer_lock);
@@ -157,8 +157,8 @@ std::expected<Booked, NotBooked> book(fleet::WorkerSet& set,
   const auto& worker = pass.worker(*chosen);
   if (requirements.accept && scorer != nullptr &&
       !requirements.accept(*worker, scorer->weigh(*chosen))) {
-    return std::unexpected(NotBooked(
-        Error(Errc::NoEligibleWorker, "the worker that would be chosen is not wanted")));
+    return std::unexpected(
+        NotBooked(Error(Errc::NoEligibleWorker, "the worker that would be chosen is not wanted")));
   }
   Booked result;
   if (options.explain) {
@@ -169,8 +169,7 @@ std::expected<Booked, NotBooked> book(fleet::WorkerSet& set,
                            .policy = set.policy()};
   }
   const std::uint32_t rank = pass.rank(*chosen);
-  LegLoad load =
-      scorer != nullptr ? scorer->load_on(*chosen) : plain_load(requirements, *worker);
+  LegLoad load = scorer != nullptr ? scorer->load_on(*chosen) : plain_load(requirements, *worker);
   const std::optional<std::uint64_t> computes =
       requirements.part == Part::Decode || !requirements.observed
           ? std::nullopt

@@ -30,10 +30,10 @@ struct Choice {
   struct Candidate {
     std::shared_ptr<const fleet::Worker> worker;
     std::optional<std::uint32_t> rank;
-    std::int64_t load;             // requests running there
-    double preference;             // factor of preferred taints
-    double score;                  // the lower the better, for policies that look
-    std::string why_not;           // empty: it can
+    std::int64_t load;                     // requests running there
+    double preference;                     // factor of preferred taints
+    double score;                          // the lower the better, for policies that look
+    std::string why_not;                   // empty: it can
     std::optional<CandidateScore> weight;  // where the policy weighs prompts
   };
   // What decided.
@@ -56,7 +56,8 @@ struct Booked {
 
 // No worker was booked: the error, and what the request could wait for.
 struct NotBooked : Error {
-  NotBooked(Error error) : Error(std::move(error)) {}  // NOLINT: an error is one without more to say
+  NotBooked(Error error)
+      : Error(std::move(error)) {}  // NOLINT: an error is one without more to say
   // The rank that was best, where it has no room yet.
   std::optional<RankKey> favourite = {};
   // Counts the request among those that wait for that rank, for as long as this is kept.
@@ -72,9 +73,8 @@ struct BookingOptions {
 };
 
 // Picks a worker and counts the request on it in one step, so that what was chosen is what is used.
-std::expected<Booked, NotBooked> book(fleet::WorkerSet& set,
-                                      const WorkerRequirements& requirements, const Random& random,
-                                      BookingOptions options = {});
+std::expected<Booked, NotBooked> book(fleet::WorkerSet& set, const WorkerRequirements& requirements,
+                                      const Random& random, BookingOptions options = {});
 // The choice that book() would make, without making it: nothing is counted, no turn is used up.
 std::expected<Choice, NotBooked> peek(const fleet::WorkerSet& set,
                                       const WorkerRequirements& requirements, const Random& random);

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "config/routing.h"
-#include "scheduling/policy/known_prompt.h"
 #include "fleet/adapter_request.h"
 #include "fleet/worker.h"
 #include "model/worker.h"
 #include "scheduling/policy/affinity.h"
 #include "scheduling/policy/constraints.h"
 #include "scheduling/policy/hints.h"
+#include "scheduling/policy/known_prompt.h"
 
 #include <cstdint>
 #include <functional>
@@ -48,9 +48,9 @@ struct WorkerRequirements {
   std::optional<Pin> pin;  // this one, also if it is excluded
   std::optional<std::vector<std::string>> allowed;
   Constraints constraints;
-  std::optional<fleet::AdapterRequest> adapter;      // nothing: the model itself
-  Excluded excluded;                       // those that failed it
-  std::optional<model::HandoffMode> mode;  // that of the other leg
+  std::optional<fleet::AdapterRequest> adapter;  // nothing: the model itself
+  Excluded excluded;                             // those that failed it
+  std::optional<model::HandoffMode> mode;        // that of the other leg
   bool whatever_policy = false;  // somebody must be found, also where requests name their workers
   fleet::EligibilityTier worst = fleet::EligibilityTier::Spare;  // rather one this bad than nobody
   // Where its session has been served; taken if it can be. The booking's seat tells.
@@ -59,7 +59,7 @@ struct WorkerRequirements {
   // Whether anybody will see when its prompt has been computed: not where only a whole answer comes.
   bool observed = true;
   std::shared_ptr<const KnownPrompt> prompt;  // null: nothing is known of it
-  std::optional<BusyThreshold> busy;               // whoever has crossed it cannot have the request now
+  std::optional<BusyThreshold> busy;          // whoever has crossed it cannot have the request now
   // Asked of the one that would be chosen, where the policy weighs: false, and nobody is.
   std::function<bool(const fleet::Worker&, const CandidateScore&)> accept;
   std::optional<std::uint64_t> expected_output;  // in tokens

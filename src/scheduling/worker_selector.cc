@@ -34,8 +34,10 @@ Role usual_alone_role(const fleet::Pool& pool) {
 bool can_hand_off(const ScheduledRequest& request, const fleet::Pool& pool) {
   const auto decodes = pool.workers(Role::Decode).members();
   if (decodes->workers.empty()) return false;
-  const engine::ClientCall call{
-      .api = request.api, .body = request.body->object(), .choice = request.choice, .prompt = request.prompt};
+  const engine::ClientCall call{.api = request.api,
+                                .body = request.body->object(),
+                                .choice = request.choice,
+                                .prompt = request.prompt};
   return engine::dialect_of(decodes->workers.front()->spec().mode()).can_hand_off(call);
 }
 
@@ -86,7 +88,8 @@ WorkerSelector::WorkerSelector(const ScheduledRequest& request, const Random& ra
   const bool its_turn =
       both > 0 && !permissions_.required && !request.hints->decode && takes_it(pool, random);
   alone_role_ = pinned_to_both || its_turn || !decode_alone ? Role::Aggregated : Role::Decode;
-  const bool possible = permissions_.required || (!pool.workers(Role::Prefill).empty() && decodes > 0);
+  const bool possible =
+      permissions_.required || (!pool.workers(Role::Prefill).empty() && decodes > 0);
   const bool wanted = model.disaggregation() != Disaggregation::Off && !pinned_to_both && !its_turn;
   permissions_.disaggregate =
       wanted && possible && (can_hand_off(request, pool) || !permissions_.decode_may_prefill);
@@ -97,11 +100,9 @@ WorkerSelector::WorkerSelector(const ScheduledRequest& request, const Random& ra
 
 void WorkerSelector::look_at_prompt() {
   looked_ = true;
-  const auto weighs = [this](Role role) {
-    return scores_prompts(pool_->workers(role).policy());
-  };
-  const bool wanted =
-      permissions_.disaggregate ? weighs(Role::Prefill) || weighs(Role::Decode) : weighs(alone_role_);
+  const auto weighs = [this](Role role) { return scores_prompts(pool_->workers(role).policy()); };
+  const bool wanted = permissions_.disaggregate ? weighs(Role::Prefill) || weighs(Role::Decode)
+                                                : weighs(alone_role_);
   if (!wanted || !request_.observer) return;
   if (auto known = request_.observer->known()) known_ = std::move(known);
 }
@@ -121,8 +122,7 @@ const Pin* WorkerSelector::first_pin() const {
 
 std::optional<RankId> WorkerSelector::first_seat() const {
   const std::string& session = request_.hints->session_id;
-  AffinityTable& sessions =
-      request_.model->affinity(hands_off() ? Role::Prefill : alone_role_);
+  AffinityTable& sessions = request_.model->affinity(hands_off() ? Role::Prefill : alone_role_);
   return session.empty() || !sessions.enabled() ? std::nullopt : sessions.find(session);
 }
 
@@ -134,7 +134,8 @@ auto WorkerSelector::ask(Role role, WorkerRequirements requirements, Take take) 
   auto taken = take(requirements);
   // Somebody who failed others, or did not answer lately, may do better now; a request that has no
   // other way asks. Where prefill is required, its absence is an answer, too.
-  const bool another_way = role == Role::Prefill && permissions_.decode_may_prefill && !permissions_.required;
+  const bool another_way =
+      role == Role::Prefill && permissions_.decode_may_prefill && !permissions_.required;
   const bool absence_is_told = role == Role::Prefill && permissions_.required;
   for (const auto worse : {fleet::EligibilityTier::Doubtful, fleet::EligibilityTier::Down}) {
     if (taken || another_way || taken.error().code() != Errc::NoWorkers) break;
@@ -148,21 +149,22 @@ auto WorkerSelector::ask(Role role, WorkerRequirements requirements, Take take) 
 }
 
 WorkerSelector::Attempt WorkerSelector::book(Role role, WorkerRequirements requirements,
-                                       AffinityTable::Lease& lease) {
+                                             AffinityTable::Lease& lease) {
   fleet::WorkerSet& workers = pool_->workers(role);
   const Part part = requirements.part;
   std::optional<Choice> choice;
   unseat_ = nullptr;
-  auto booking = ask(role, std::move(requirements), [&](const WorkerRequirements& asked) -> Attempt {
-    auto booked = scheduling::book(
-        workers, asked, random_,
-        {.explain = bool(page_), .count_arrival = !asked.busy || !arrival_counted_});
-    if (asked.busy && (booked ? booked->arrival_counted : booked.error().arrival_counted))
-      arrival_counted_ = true;
-    if (!booked) return std::unexpected(std::move(booked.error()));
-    choice = std::move(booked->choice);
-    return std::move(booked->booking);
-  });
+  auto booking =
+      ask(role, std::move(requirements), [&](const WorkerRequirements& asked) -> Attempt {
+        auto booked = scheduling::book(
+            workers, asked, random_,
+            {.explain = bool(page_), .count_arrival = !asked.busy || !arrival_counted_});
+        if (asked.busy && (booked ? booked->arrival_counted : booked.error().arrival_counted))
+          arrival_counted_ = true;
+        if (!booked) return std::unexpected(std::move(booked.error()));
+        choice = std::move(booked->choice);
+        return std::move(booked->booking);
+      });
   if (booking && page_) {
     page_.chosen({.part = part,
                   .attempt = attempt_,
@@ -196,7 +198,8 @@ std::expected<Choice, NotBooked> WorkerSelector::look(Role role, WorkerRequireme
 }
 
 template <class Take>
-auto WorkerSelector::first_that_can_be_followed(const std::optional<BusyThreshold>& busy, Take take) {
+auto WorkerSelector::first_that_can_be_followed(const std::optional<BusyThreshold>& busy,
+                                                Take take) {
   WorkerRequirements requirements = prefill_requirements();
   requirements.busy = busy;
   auto taken = followed(requirements, take);
@@ -255,7 +258,8 @@ WorkerRequirements WorkerSelector::requirements_for(Role role) const {
   requirements.prompt = known_;
   requirements.worst = request_.worst;
   requirements.adapter = request_.adapter;
-  if (!request_.hints->cost.empty()) requirements.cost = request_.hints->cost.over(request_.model->routing().cost);
+  if (!request_.hints->cost.empty())
+    requirements.cost = request_.hints->cost.over(request_.model->routing().cost);
   return requirements;
 }
 
@@ -268,12 +272,13 @@ WorkerRequirements WorkerSelector::prefill_requirements() const {
                               requirements.pin->worker == request_.hints->decode->worker &&
                               !pool_->workers(Role::Prefill).find(requirements.pin->worker);
   if (only_one_named) requirements.pin.reset();
-  pass_over(requirements, pool_->workers(Role::Prefill), failures_.suspected_prefills(), failures_.prefills());
+  pass_over(requirements, pool_->workers(Role::Prefill), failures_.suspected_prefills(),
+            failures_.prefills());
   return requirements;
 }
 
 void WorkerSelector::pass_over(WorkerRequirements& requirements, const fleet::WorkerSet& workers,
-                          Excluded suspected, Excluded surely) const {
+                               Excluded suspected, Excluded surely) const {
   const bool same = suspected.size() == surely.size();
   requirements.excluded = std::move(suspected);
   if (!same && !can_serve(workers, requirements)) requirements.excluded = std::move(surely);
@@ -318,10 +323,12 @@ bool WorkerSelector::passes_by_prefill(const Error& why) const {
   return why.code() == Errc::NoWorkers && !permissions_.required && permissions_.decode_may_prefill;
 }
 
-std::expected<Choice, NotBooked> WorkerSelector::look_first(const std::optional<BusyThreshold>& busy) {
+std::expected<Choice, NotBooked> WorkerSelector::look_first(
+    const std::optional<BusyThreshold>& busy) {
   if (permissions_.disaggregate) {
-    auto prefill = first_that_can_be_followed(
-        busy, [this](const WorkerRequirements& requirements) { return look(Role::Prefill, requirements); });
+    auto prefill = first_that_can_be_followed(busy, [this](const WorkerRequirements& requirements) {
+      return look(Role::Prefill, requirements);
+    });
     if (prefill || !passes_by_prefill(prefill.error())) return prefill;
   }
   WorkerRequirements requirements = alone_requirements();
@@ -338,15 +345,17 @@ Result<WorkerSelector::Preview> WorkerSelector::preview() {
     return preview;
   }
   if (permissions_.disaggregate) {
-    auto prefill = first_that_can_be_followed(
-        {}, [this](const WorkerRequirements& requirements) { return look(Role::Prefill, requirements); });
+    auto prefill = first_that_can_be_followed({}, [this](const WorkerRequirements& requirements) {
+      return look(Role::Prefill, requirements);
+    });
     if (!prefill && !passes_by_prefill(prefill.error())) return fail(std::move(prefill.error()));
     if (prefill) {
       preview.mode = mode_;
       preview.prefill = std::move(*prefill);
     }
   }
-  auto decode = preview.mode ? look(Role::Decode, decode_requirements()) : look(alone_role_, alone_requirements());
+  auto decode = preview.mode ? look(Role::Decode, decode_requirements())
+                             : look(alone_role_, alone_requirements());
   if (!decode) return fail(std::move(decode.error()));
   preview.decode = std::move(*decode);
   return preview;
@@ -387,8 +396,8 @@ WorkerSelector::Attempt WorkerSelector::alone(const std::optional<BusyThreshold>
 }
 
 Result<fleet::Booking> WorkerSelector::releaser(fleet::Pool& pool, model::HandoffMode mode,
-                                           const Constraints& transfer,
-                                           const Excluded& excluded) const {
+                                                const Constraints& transfer,
+                                                const Excluded& excluded) const {
   fleet::WorkerSet& decodes = pool.workers(Role::Decode);
   WorkerRequirements requirements;
   requirements.whatever_policy = true;

@@ -2,18 +2,18 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "core/random.h"
 #include "core/result.h"
 #include "fleet/fleet.h"
-#include "scheduling/failure_history.h"
 #include "scheduling/decision_log.h"
-#include "core/random.h"
+#include "scheduling/failure_history.h"
 #include "scheduling/handoff_permissions.h"
+#include "scheduling/policy/affinity.h"
+#include "scheduling/policy/constraints.h"
 #include "scheduling/policy/known_prompt.h"
 #include "scheduling/prefill_bypass.h"
 #include "scheduling/request.h"
 #include "scheduling/worker_booking.h"
-#include "scheduling/policy/affinity.h"
-#include "scheduling/policy/constraints.h"
 
 #include <cstddef>
 #include <expected>
@@ -87,8 +87,7 @@ class WorkerSelector {
   // Anyone who can take over what a prefill worker of that mode pinned; rather one that has failed
   // before, or does not answer now, than nobody.
   Result<fleet::Booking> releaser(fleet::Pool& pool, model::HandoffMode mode,
-                                  const Constraints& transfer,
-                                  const Excluded& excluded) const;
+                                  const Constraints& transfer, const Excluded& excluded) const;
   // Where the worker chosen last is.
   const std::shared_ptr<fleet::Pool>& pool() const { return pool_; }
   // Of the prefill worker chosen last.
@@ -107,8 +106,8 @@ class WorkerSelector {
   WorkerRequirements prefill_requirements() const;
   WorkerRequirements alone_requirements() const;
   // Passes over the suspected, or where nobody else can serve, over those that surely failed.
-  void pass_over(WorkerRequirements& requirements, const fleet::WorkerSet& workers, Excluded suspected,
-                 Excluded surely) const;
+  void pass_over(WorkerRequirements& requirements, const fleet::WorkerSet& workers,
+                 Excluded suspected, Excluded surely) const;
   // Nobody is there to prefill, and it can be done without.
   bool passes_by_prefill(const Error& why) const;
   // What of the prompt and the fleet must be so that a decode worker may compute it itself.
@@ -121,8 +120,7 @@ class WorkerSelector {
   // Asks `take` (to book or to look) for what the wish and the session want.
   template <class Take>
   auto ask(model::Role role, WorkerRequirements requirements, Take take);
-  Attempt book(model::Role role, WorkerRequirements requirements,
-                              AffinityTable::Lease& lease);
+  Attempt book(model::Role role, WorkerRequirements requirements, AffinityTable::Lease& lease);
   std::expected<Choice, NotBooked> look(model::Role role, WorkerRequirements requirements);
   template <class Find>
   auto anywhere(Find find);
@@ -140,7 +138,7 @@ class WorkerSelector {
   HandoffPermissions permissions_;
   std::shared_ptr<const KnownPrompt> known_;
   bool arrival_counted_ = false;  // see BookingOptions; once where the request can wait
-  bool looked_ = false;  // and nobody has been chosen since
+  bool looked_ = false;           // and nobody has been chosen since
   bool alone_ = false;
   // Has the session bound where it was before the worker chosen last.
   std::function<void()> unseat_;
@@ -149,7 +147,7 @@ class WorkerSelector {
   model::Role alone_role_ = model::Role::Decode;
   std::optional<model::WorkerId> prefill_;  // chosen last
   std::optional<model::HandoffMode> mode_;  // its
-  Constraints transfer_;           // what it demands of the decode worker
+  Constraints transfer_;                    // what it demands of the decode worker
   FailureHistory failures_;
   AffinityTable::Lease prefill_lease_;
   AffinityTable::Lease decode_lease_;

@@ -45,8 +45,8 @@ Result<CanaryOutcome> read_completion(const http_client::Target& target, const s
 
 }  // namespace
 
-awaitable<Result<CanaryOutcome>> send_canary(http_client::UpstreamPool& pool, http_client::Target target,
-                                             const std::string& model,
+awaitable<Result<CanaryOutcome>> send_canary(http_client::UpstreamPool& pool,
+                                             http_client::Target target, const std::string& model,
                                              const model::WorkerSpec& spec,
                                              http_client::ExchangeTimeouts timeouts,
                                              std::string_view authorization) {
@@ -59,13 +59,14 @@ awaitable<Result<CanaryOutcome>> send_canary(http_client::UpstreamPool& pool, ht
     body = fmt::format(R"({{"model":{},"prompt":"Hi","max_tokens":1,"stream":false}})",
                        wire::json_quote(model));
   }
-  const auto answer = co_await http_client::fetch(pool, target,
-                                     {.method = by_health ? "GET" : "POST",
-                                      .path = by_health ? "/health_generate" : "/v1/completions",
-                                      .own_headers = headers,
-                                      .body = body,
-                                      .largest_answer = kLargestCanaryAnswer},
-                                     timeouts);
+  const auto answer =
+      co_await http_client::fetch(pool, target,
+                                  {.method = by_health ? "GET" : "POST",
+                                   .path = by_health ? "/health_generate" : "/v1/completions",
+                                   .own_headers = headers,
+                                   .body = body,
+                                   .largest_answer = kLargestCanaryAnswer},
+                                  timeouts);
   if (!answer) co_return fail(answer.error());
   if (answer->status == kUnauthorized || answer->status == kForbidden)
     co_return CanaryOutcome::KeyRefused;

@@ -35,8 +35,8 @@ enum class CanaryOutcome {
 //
 // `authorization` as for probe(). The arguments must stay until the answer is there.
 // Confinement. One I/O thread.
-awaitable<Result<CanaryOutcome>> send_canary(http_client::UpstreamPool& pool, http_client::Target target,
-                                             const std::string& model,
+awaitable<Result<CanaryOutcome>> send_canary(http_client::UpstreamPool& pool,
+                                             http_client::Target target, const std::string& model,
                                              const model::WorkerSpec& spec,
                                              http_client::ExchangeTimeouts timeouts,
                                              std::string_view authorization = {});

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/shared/dialect.h"
 
-#include "engine/shared/dialect_fields.h"
 #include "engine/sglang/sglang_dialect.h"
+#include "engine/shared/dialect_fields.h"
 #include "engine/trtllm/trtllm_dialect.h"
 #include "engine/vllm/vllm_dialect.h"
 

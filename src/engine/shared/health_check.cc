@@ -37,9 +37,9 @@ awaitable<HealthVerdict> check_health(http_client::UpstreamPool& pool, http_clie
                                       const model::WorkerSpec& spec,
                                       std::chrono::milliseconds timeout) {
   if (spec.engine == model::Engine::Sglang) timeout = std::max(timeout, kLeastSglangPatience);
-  const auto answer =
-      co_await http_client::fetch(pool, target, {.path = "/health", .largest_answer = kLargestHealthAnswer},
-                     {.first_byte = timeout, .idle = timeout});
+  const auto answer = co_await http_client::fetch(
+      pool, target, {.path = "/health", .largest_answer = kLargestHealthAnswer},
+      {.first_byte = timeout, .idle = timeout});
   if (!answer) {
     if (answer.error().code() == Errc::OutOfResources)
       co_return HealthVerdict{Health::NotAsked, answer.error().message()};

@@ -18,14 +18,15 @@ constexpr std::chrono::milliseconds kAbortPatience{2000};
 
 std::string LegName::text() const { return fmt::format("{:016x}{:016x}", high, low); }
 
-awaitable<void> abort_request(http_client::UpstreamPool& pool, http_client::Target target, LegName name,
-                              std::string authorization) {
+awaitable<void> abort_request(http_client::UpstreamPool& pool, http_client::Target target,
+                              LegName name, std::string authorization) {
   std::string headers;
   if (!authorization.empty()) headers += fmt::format("Authorization: {}\r\n", authorization);
   const std::string body = fmt::format(R"({{"rid":"{}"}})", name.text());
-  co_await http_client::fetch(pool, target,
-                 {.method = "POST", .path = "/abort_request", .own_headers = headers, .body = body},
-                 {.first_byte = kAbortPatience, .idle = kAbortPatience});
+  co_await http_client::fetch(
+      pool, target,
+      {.method = "POST", .path = "/abort_request", .own_headers = headers, .body = body},
+      {.first_byte = kAbortPatience, .idle = kAbortPatience});
 }
 
 }  // namespace baton::engine

@@ -29,7 +29,7 @@ struct LegName {
 // Has an SGLang server stop the leg. A closed connection does so as well, but the server looks for
 // that only every few seconds. It is no failure where this does not arrive. `authorization` may be
 // empty.
-awaitable<void> abort_request(http_client::UpstreamPool& pool, http_client::Target target, LegName name,
-                              std::string authorization);
+awaitable<void> abort_request(http_client::UpstreamPool& pool, http_client::Target target,
+                              LegName name, std::string authorization);
 
 }  // namespace baton::engine

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "engine/shared/peer_directory.h"
 
-#include "http_client/fetch.h"
 #include "engine/vllm/vllm_dialect.h"
+#include "http_client/fetch.h"
 #include "wire/http_status.h"
 #include "wire/json_object.h"
 
@@ -53,7 +53,8 @@ std::optional<model::NixlPeer> nixl_peer_in(std::string_view kv_transfer_params)
       .pipeline_parallel_size = as_size(params->find_integer("pp_size")).value_or(1)};
 }
 
-PeerDirectory::PeerDirectory(http_client::UpstreamPool& pool, http_client::ExchangeTimeouts timeouts)
+PeerDirectory::PeerDirectory(http_client::UpstreamPool& pool,
+                             http_client::ExchangeTimeouts timeouts)
     : pool_(pool), timeouts_(timeouts) {
   timeouts_.first_byte = std::min(timeouts_.first_byte, kPatience);
   timeouts_.idle = std::min(timeouts_.idle, kPatience);
@@ -91,7 +92,8 @@ void PeerDirectory::forget(model::WorkerId id) {
   pool_.forget({id.value | kBootstrapServer});
 }
 
-void PeerDirectory::invalidate_if_stale(model::WorkerId id, std::uint32_t rank, const PrefillPeer& told) {
+void PeerDirectory::invalidate_if_stale(model::WorkerId id, std::uint32_t rank,
+                                        const PrefillPeer& told) {
   const auto known = known_.find(id.value);
   if (known == known_.end() || !newer(known->second, rank, told)) forget(id);
 }
@@ -114,7 +116,8 @@ void PeerDirectory::learn(model::WorkerId id, std::uint32_t rank, model::NixlPee
   known_[id.value].nixl[rank] = std::move(peer);
 }
 
-awaitable<Result<std::string>> PeerDirectory::ask(http_client::Target target, std::string_view path) {
+awaitable<Result<std::string>> PeerDirectory::ask(http_client::Target target,
+                                                  std::string_view path) {
   auto answer = co_await http_client::fetch(pool_, target, {.path = path}, timeouts_);
   if (!answer) co_return fail(std::move(answer.error()));
   if (answer->status != kOk) {

@@ -95,8 +95,9 @@ bool lacks_nixl(const model::WorkerSpec& spec, const Facts& facts) {
 constexpr std::string_view kOutOfVocabulary =
     R"({"input_ids":[0],"sampling_params":{"max_new_tokens":1,"logit_bias":{"-1":0}}})";
 
-awaitable<void> ask_vocabulary(http_client::UpstreamPool& pool, http_client::Target target, http_client::ExchangeTimeouts timeouts,
-                               const std::string& key, Facts& facts) {
+awaitable<void> ask_vocabulary(http_client::UpstreamPool& pool, http_client::Target target,
+                               http_client::ExchangeTimeouts timeouts, const std::string& key,
+                               Facts& facts) {
   const auto answer = co_await http_client::fetch(
       pool, target,
       {.method = "POST", .path = "/generate", .own_headers = key, .body = kOutOfVocabulary},
@@ -104,8 +105,9 @@ awaitable<void> ask_vocabulary(http_client::UpstreamPool& pool, http_client::Tar
   if (answer && answer->status == kBadRequest) read_sglang_refusal(answer->body, facts);
 }
 
-awaitable<void> ask_tokenizer(http_client::UpstreamPool& pool, http_client::Target target, http_client::ExchangeTimeouts timeouts,
-                              const std::string& key, Facts& facts) {
+awaitable<void> ask_tokenizer(http_client::UpstreamPool& pool, http_client::Target target,
+                              http_client::ExchangeTimeouts timeouts, const std::string& key,
+                              Facts& facts) {
   const auto answer = co_await http_client::fetch(
       pool, target,
       {.method = "POST", .path = "/tokenize", .own_headers = key, .body = R"({"prompt":"a"})"},
@@ -115,11 +117,13 @@ awaitable<void> ask_tokenizer(http_client::UpstreamPool& pool, http_client::Targ
 
 }  // namespace
 
-awaitable<Result<Facts>> probe_models(http_client::UpstreamPool& pool, http_client::Target target, http_client::ExchangeTimeouts timeouts,
+awaitable<Result<Facts>> probe_models(http_client::UpstreamPool& pool, http_client::Target target,
+                                      http_client::ExchangeTimeouts timeouts,
                                       std::string_view authorization) {
   const std::string key = key_header(authorization);
   Facts facts;
-  auto cards = co_await http_client::fetch(pool, target, {.path = "/v1/models", .own_headers = key}, timeouts);
+  auto cards = co_await http_client::fetch(pool, target, {.path = "/v1/models", .own_headers = key},
+                                           timeouts);
   if (!cards) co_return fail(std::move(cards.error()));
   if (wants_a_key(cards->status)) {
     note_unknown(facts, "/v1/models", cards->status, !key.empty());
@@ -137,18 +141,20 @@ awaitable<Result<Facts>> probe_models(http_client::UpstreamPool& pool, http_clie
   co_return facts;
 }
 
-awaitable<Result<Facts>> probe(http_client::UpstreamPool& pool, http_client::Target target, const model::WorkerSpec& spec,
-                               http_client::ExchangeTimeouts timeouts, std::string_view authorization) {
+awaitable<Result<Facts>> probe(http_client::UpstreamPool& pool, http_client::Target target,
+                               const model::WorkerSpec& spec,
+                               http_client::ExchangeTimeouts timeouts,
+                               std::string_view authorization) {
   auto models = co_await probe_models(pool, target, timeouts, authorization);
   if (!models) co_return models;
   Facts facts = std::move(*models);
   const std::string key = key_header(authorization);
   for (const DocumentAt& document : documents_of(facts.engine.value_or(spec.engine))) {
-    auto answer =
-        co_await http_client::fetch(pool, target, {.path = document.path, .own_headers = key}, timeouts);
+    auto answer = co_await http_client::fetch(
+        pool, target, {.path = document.path, .own_headers = key}, timeouts);
     if (answer && answer->status == kNotFound && !document.older_path.empty()) {
-      answer =
-          co_await http_client::fetch(pool, target, {.path = document.older_path, .own_headers = key}, timeouts);
+      answer = co_await http_client::fetch(
+          pool, target, {.path = document.older_path, .own_headers = key}, timeouts);
     }
     if (!answer) co_return fail(std::move(answer.error()));
     if (answer->status == kNotFound) continue;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/result.h"
-#include "http_client/exchange.h"
 #include "engine/shared/introspection.h"
+#include "http_client/exchange.h"
 #include "http_client/upstream_pool.h"
 #include "model/worker.h"
 
@@ -33,11 +33,14 @@ using boost::asio::awaitable;
 // `authorization` is the value of that header, sent with every question; empty: none. It and `spec`
 // must stay until the answer is there. Each question may take what `timeouts` say (see fetch.h).
 // Confinement. One I/O thread.
-awaitable<Result<Facts>> probe(http_client::UpstreamPool& pool, http_client::Target target, const model::WorkerSpec& spec,
-                               http_client::ExchangeTimeouts timeouts, std::string_view authorization);
+awaitable<Result<Facts>> probe(http_client::UpstreamPool& pool, http_client::Target target,
+                               const model::WorkerSpec& spec,
+                               http_client::ExchangeTimeouts timeouts,
+                               std::string_view authorization);
 
 // The same of its model cards alone: adapters come and go. No models where it wants a key.
-awaitable<Result<Facts>> probe_models(http_client::UpstreamPool& pool, http_client::Target target, http_client::ExchangeTimeouts timeouts,
+awaitable<Result<Facts>> probe_models(http_client::UpstreamPool& pool, http_client::Target target,
+                                      http_client::ExchangeTimeouts timeouts,
                                       std::string_view authorization);
 
 // What the configuration says and the engine denies, and what to do about it, one sentence each;

@@ -80,8 +80,9 @@ Count sample(std::string_view line, std::string_view name) {
 
 // What `read` makes of the document; nullopt where there is none.
 template <class Read>
-awaitable<Result<Count>> ask(http_client::UpstreamPool& pool, http_client::Target target, std::string_view path,
-                             http_client::ExchangeTimeouts timeouts, Read read) {
+awaitable<Result<Count>> ask(http_client::UpstreamPool& pool, http_client::Target target,
+                             std::string_view path, http_client::ExchangeTimeouts timeouts,
+                             Read read) {
   const auto answer = co_await http_client::fetch(pool, target, {.path = path}, timeouts);
   if (!answer) co_return fail(answer.error());
   if (answer->status != kOk) co_return Count();
@@ -120,7 +121,8 @@ Count read_requests_of_loads(std::string_view json) {
 }
 
 awaitable<Result<Count>> count_requests(http_client::UpstreamPool& pool, http_client::Target target,
-                                        const model::WorkerSpec& spec, http_client::ExchangeTimeouts timeouts) {
+                                        const model::WorkerSpec& spec,
+                                        http_client::ExchangeTimeouts timeouts) {
   const model::Engine engine = spec.engine;
   if (engine == model::Engine::Trtllm) co_return Count();
   if (engine == model::Engine::Sglang) {

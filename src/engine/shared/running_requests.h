@@ -15,15 +15,17 @@
 
 namespace baton::engine {
 
+using boost::asio::awaitable;
+
 // How many requests the worker has, running and waiting, over all its ranks: vLLM says so in
 // /metrics, SGLang in /v1/loads, older ones only in /metrics. nullopt where it does not tell, as
 // TensorRT-LLM, whose figures are those of its last iteration. An error is a worker that could not
 // be asked.
 //
 // `spec` must stay until the answer is there. Confinement. One I/O thread.
-awaitable<Result<std::optional<std::uint64_t>>> count_requests(http_client::UpstreamPool& pool, http_client::Target target,
-                                                               const model::WorkerSpec& spec,
-                                                               http_client::ExchangeTimeouts timeouts);
+awaitable<Result<std::optional<std::uint64_t>>> count_requests(
+    http_client::UpstreamPool& pool, http_client::Target target, const model::WorkerSpec& spec,
+    http_client::ExchangeTimeouts timeouts);
 
 // GET /metrics of vLLM and SGLang; nullopt where no series tells.
 std::optional<std::uint64_t> read_requests_of_metrics(std::string_view text, model::Engine engine);

@@ -270,12 +270,12 @@ Result<std::vector<tokenizer::TokenIds>> read_token_ids(const std::string& answe
   return answered.take();
 }
 
-awaitable<Result<ToldTokens>> ask_tokens(http_client::UpstreamPool& pool, net::CpuPool& cpu, http_client::Target target,
-                                         const model::WorkerSpec& spec,
+awaitable<Result<ToldTokens>> ask_tokens(http_client::UpstreamPool& pool, net::CpuPool& cpu,
+                                         http_client::Target target, const model::WorkerSpec& spec,
                                          std::optional<model::Version> version,
                                          const ClientCall& call, const wire::Headers& headers,
-                                         http_client::ExchangeTimeouts timeouts, std::size_t largest_answer,
-                                         Cancellation& cancellation) {
+                                         http_client::ExchangeTimeouts timeouts,
+                                         std::size_t largest_answer, Cancellation& cancellation) {
   TokenRoute route = token_route(spec.engine, version);
   const std::size_t size = call.body.text().size();
   const auto ask_by = [&] { return token_question(call, spec.engine, route); };
@@ -292,12 +292,12 @@ awaitable<Result<ToldTokens>> ask_tokens(http_client::UpstreamPool& pool, net::C
       continue;
     }
     auto answer = co_await http_client::fetch(pool, target,
-                                 {.method = "POST",
-                                  .path = question->path,
-                                  .own_headers = lines,
-                                  .body = part.body,
-                                  .largest_answer = largest_answer},
-                                 timeouts, &cancellation);
+                                              {.method = "POST",
+                                               .path = question->path,
+                                               .own_headers = lines,
+                                               .body = part.body,
+                                               .largest_answer = largest_answer},
+                                              timeouts, &cancellation);
     if (!answer) co_return fail(std::move(answer.error()));
     const bool no_such_path = answer->status == kNotFound || answer->status == kMethodNotAllowed ||
                               answer->status == kForbidden;

@@ -69,11 +69,11 @@ struct ToldTokens {
 // reads long answers.
 // Requires: as token_question.
 // `spec`, `call` and `headers` must stay until the answer is there. Confinement. One I/O thread.
-awaitable<Result<ToldTokens>> ask_tokens(http_client::UpstreamPool& pool, net::CpuPool& cpu, http_client::Target target,
-                                         const model::WorkerSpec& spec,
+awaitable<Result<ToldTokens>> ask_tokens(http_client::UpstreamPool& pool, net::CpuPool& cpu,
+                                         http_client::Target target, const model::WorkerSpec& spec,
                                          std::optional<model::Version> version,
                                          const ClientCall& call, const wire::Headers& headers,
-                                         http_client::ExchangeTimeouts timeouts, std::size_t largest_answer,
-                                         Cancellation& cancellation);
+                                         http_client::ExchangeTimeouts timeouts,
+                                         std::size_t largest_answer, Cancellation& cancellation);
 
 }  // namespace baton::engine

@@ -251,7 +251,7 @@ awaitable<void> Watch::look(MonitoredWorker patient, Need need) {
 awaitable<bool> Watch::admit(MonitoredWorker& patient) {
   Worker& worker = *patient.worker;
   const http_client::ExchangeTimeouts patience{.first_byte = options_.health.timeout,
-                                          .idle = options_.health.timeout};
+                                               .idle = options_.health.timeout};
   auto facts = co_await engine::probe(pool_, {worker.id(), worker.spec().endpoint}, worker.spec(),
                                       patience, {});
   if (outdated(patient)) co_return false;
@@ -305,7 +305,7 @@ awaitable<bool> Watch::admit(MonitoredWorker& patient) {
 awaitable<void> Watch::ask_models(MonitoredWorker patient) {
   const Worker& worker = *patient.worker;
   const http_client::ExchangeTimeouts patience{.first_byte = options_.health.timeout,
-                                          .idle = options_.health.timeout};
+                                               .idle = options_.health.timeout};
   auto said =
       co_await engine::probe_models(pool_, {worker.id(), worker.spec().endpoint}, patience, {});
   if (outdated(patient)) co_return;

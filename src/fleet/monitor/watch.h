@@ -4,8 +4,8 @@
 
 #include "config/config.h"
 #include "engine/shared/introspection.h"
-#include "http_client/upstream_pool.h"
 #include "fleet/fleet.h"
+#include "http_client/upstream_pool.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
 
@@ -41,8 +41,8 @@ class Watch {
   using SelfTest = std::function<boost::asio::awaitable<Result<void>>(
       const std::shared_ptr<Worker>&, const std::string& model)>;
 
-  Watch(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
-        Fleet& fleet, http_client::PoolOptions pool, Options options, SelfTest self_test);
+  Watch(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks, Fleet& fleet,
+        http_client::PoolOptions pool, Options options, SelfTest self_test);
 
   void start();
   void stop();
@@ -54,14 +54,14 @@ class Watch {
   struct MonitoredWorker {
     std::shared_ptr<Worker> worker;
     std::string model;
-    Time due;           // not asked again before
-    Time asked;         // when it last answered a question of ours
+    Time due;                  // not asked again before
+    Time asked;                // when it last answered a question of ours
     bool asking = false;       // a question is under way
     bool probed = false;       // it has said what it is
     unsigned silences = 0;     // questions without any answer, in a row
     std::size_t canaries = 0;  // that failed, in a row
-    Time canary;        // when the last one was sent
-    Time cards;         // when it was last asked for its models
+    Time canary;               // when the last one was sent
+    Time cards;                // when it was last asked for its models
     engine::Facts facts;
   };
   // What a worker is due for.
@@ -92,7 +92,7 @@ class Watch {
   http_client::UpstreamPool pool_;
   boost::asio::steady_timer timer_;
   std::unordered_map<std::uint64_t, MonitoredWorker> patients_;  // by worker
-  std::uint64_t turn_ = 0;                               // where the next round begins
+  std::uint64_t turn_ = 0;                                       // where the next round begins
   std::size_t under_way_ = 0;
   double allowance_ = 0;  // questions to workers that are well
   Time last_round_ = Clock::now();

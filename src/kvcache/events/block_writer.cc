@@ -11,7 +11,6 @@
 namespace baton::kvcache {
 namespace {
 
-
 // Larger than any engine has them.
 constexpr std::uint64_t kLargestBlock = 65'536;
 // Up to here comparing each with each is the fastest way.
@@ -74,25 +73,24 @@ void hash_blocks(const Event& event, std::size_t count, std::uint64_t seed, Scra
   const bool plain = scratch.name_space.plain_tokens();
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto tokens = event.tokens.subspan(i * size, span);
-    scratch.blocks[i] = {
-        .engine = event.hashes[i],
-        .block = plain ? hash_block(tokens, seed)
-                       : hash_block(tokens, seed, scratch.name_space.multimodal(i))};
+    scratch.blocks[i] = {.engine = event.hashes[i],
+                         .block = plain
+                                      ? hash_block(tokens, seed)
+                                      : hash_block(tokens, seed, scratch.name_space.multimodal(i))};
   }
 }
 
 }  // namespace
 
-BlockWriter::BlockWriter(Index& index, Slot slot,
-                         std::optional<std::uint32_t> block_size, FeedTally& tally)
+BlockWriter::BlockWriter(Index& index, Slot slot, std::optional<std::uint32_t> block_size,
+                         FeedTally& tally)
     : index_(index), slot_(slot), configured_size_(block_size), tally_(tally) {}
 
 bool BlockWriter::adopt(const BlockWriter& other) {
   if (configured_size_ && other.shape_ && other.shape_->size != *configured_size_) return false;
   shape_ = other.shape_;
   seeds_ = other.seeds_;
-  const Applied applied =
-      restore_blocks(index_, slot_, list_blocks(index_.list(other.slot_)));
+  const Applied applied = restore_blocks(index_, slot_, list_blocks(index_.list(other.slot_)));
   tally_.stored += applied.done;
   count(Skipped::NoRoom, applied.no_room);
   return true;

@@ -23,8 +23,7 @@ namespace baton::kvcache {
 class BlockWriter {
  public:
   // `block_size`: nothing: that of the first store.
-  BlockWriter(Index& index, Slot slot, std::optional<std::uint32_t> block_size,
-              FeedTally& tally);
+  BlockWriter(Index& index, Slot slot, std::optional<std::uint32_t> block_size, FeedTally& tally);
 
   // Requires: it has written nothing yet, and nothing waits in the other. False where the other's
   // blocks are of a size that is not wanted here.

@@ -9,7 +9,6 @@
 namespace baton::kvcache {
 namespace {
 
-
 // More than a model has.
 constexpr std::size_t kMostGroups = 256;
 

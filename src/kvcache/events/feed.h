@@ -87,7 +87,7 @@ struct FeedStatus {
   std::uint64_t replayed = 0;                        // batches
   std::uint64_t duplicates = 0;                      // batches
   std::uint64_t restarts = 0;                        // of the engine, seen in its numbering
-  std::uint64_t refusals = 0;  // attempts to connect that failed before the first that did not
+  std::uint64_t refusals = 0;       // attempts to connect that failed before the first that did not
   std::optional<BlockShape> shape;  // of its blocks, as its events have them
   // The index and the position are all that has to be known to go on: no event was heard that says
   // what later ones mean, like those of salts and of a hybrid model's groups.

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvcache/events/feed_thread.h"
 
-#include "kvcache/events/feed_reader.h"
 #include "kvcache/events/event_subscriber.h"
+#include "kvcache/events/feed_reader.h"
 
 #include <csignal>
 #include <deque>
@@ -127,8 +127,7 @@ std::vector<FeedStatus> FeedThread::changed() {
   return statuses;
 }
 
-void FeedThread::while_quiet(Holder holder,
-                             const std::function<void(const FeedStatus*)>& work) {
+void FeedThread::while_quiet(Holder holder, const std::function<void(const FeedStatus*)>& work) {
   state_
       ->post([this, holder, &work] {
         const auto feed = state_->open_feeds.find(holder);
@@ -175,7 +174,8 @@ void FeedThread::State::open(FeedSpec spec, Slot slot, std::shared_ptr<StatusCel
   const Holder holder = spec.holder;
   auto& inlet = inlets[spec.events];
   if (!inlet)
-    inlet = std::make_unique<EventSubscriber>(context, spec.events, "feed-" + std::to_string(++inlets_made));
+    inlet = std::make_unique<EventSubscriber>(context, spec.events,
+                                              "feed-" + std::to_string(++inlets_made));
   auto reader = std::make_unique<FeedReader>(context, std::move(spec), slot, *cell);
   Open& feed = open_feeds[holder] = {
       .cell = std::move(cell), .reader = std::move(reader), .inlet = inlet.get()};

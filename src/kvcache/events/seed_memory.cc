@@ -9,9 +9,7 @@ namespace {
 constexpr std::size_t kEmptiest = 8;
 constexpr std::size_t kSmallest = 1024;
 
-std::uint8_t bit(Tier tier) {
-  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(tier));
-}
+std::uint8_t bit(Tier tier) { return static_cast<std::uint8_t>(1U << static_cast<unsigned>(tier)); }
 
 }  // namespace
 
@@ -22,8 +20,7 @@ std::optional<SeedMemory::Seed> SeedMemory::find(EngineHash block) const {
   return Seed{.value = found->second.seed, .ambiguous = found->second.ambiguous};
 }
 
-void SeedMemory::stored(std::span<const NewBlock> blocks, std::uint64_t seed,
-                        Tier tier) {
+void SeedMemory::stored(std::span<const NewBlock> blocks, std::uint64_t seed, Tier tier) {
   if (seed == plain_ && entries_.empty()) return;
   for (const NewBlock& block : blocks) {
     if (seed == plain_ && !entries_.contains(block.engine)) continue;

@@ -10,7 +10,6 @@
 namespace baton::kvcache {
 namespace {
 
-
 // There is about one per running request.
 constexpr std::size_t kMostPartial = 65'536;
 

@@ -70,7 +70,8 @@ std::uint32_t HolderIntervals::tiers(std::uint32_t slot, std::uint32_t offset) c
   return is_of(at, slot) && run_.stretches[at].begin <= offset ? run_.stretches[at].tiers : 0;
 }
 
-std::uint32_t HolderIntervals::free_from(std::uint32_t slot, std::uint32_t from, std::uint32_t to) const {
+std::uint32_t HolderIntervals::free_from(std::uint32_t slot, std::uint32_t from,
+                                         std::uint32_t to) const {
   const std::uint32_t at = find(slot, from);
   if (!is_of(at, slot)) return to - from;
   const std::uint32_t taken = run_.stretches[at].begin;
@@ -84,7 +85,8 @@ std::span<const Stretch> HolderIntervals::of(std::uint32_t slot) const {
   return run_.all_stretches().subspan(begin, end - begin);
 }
 
-void HolderIntervals::add(std::uint32_t slot, std::uint32_t from, std::uint32_t to, std::uint32_t tiers) {
+void HolderIntervals::add(std::uint32_t slot, std::uint32_t from, std::uint32_t to,
+                          std::uint32_t tiers) {
   const std::uint32_t at = find(slot, from);
   const bool has_before = at > 0 && run_.stretches[at - 1].slot == slot;
   const bool has_after = is_of(at, slot);
@@ -120,7 +122,8 @@ void HolderIntervals::remove_all(std::uint32_t slot) {
   replace(begin, begin + static_cast<std::uint32_t>(all.size()), {});
 }
 
-void HolderIntervals::replace(std::uint32_t begin, std::uint32_t end, std::span<const Stretch> others) {
+void HolderIntervals::replace(std::uint32_t begin, std::uint32_t end,
+                              std::span<const Stretch> others) {
   const auto count = static_cast<std::uint32_t>(others.size());
   const std::uint32_t now = run_.stretch_count - (end - begin) + count;
   if (now > run_.stretch_room) resize(now);

@@ -4,11 +4,11 @@
 
 #include "kvcache/index/array_pool.h"
 #include "kvcache/index/fair_lock.h"
+#include "kvcache/index/holder_intervals.h"
 #include "kvcache/index/index.h"
 #include "kvcache/index/run.h"
 #include "kvcache/index/run_table.h"
 #include "kvcache/index/slots.h"
-#include "kvcache/index/holder_intervals.h"
 
 #include <algorithm>
 #include <atomic>

@@ -4,8 +4,8 @@
 
 #include "config/config.h"
 #include "kvcache/index/index.h"
-#include "kvcache/view/feed_accuracy.h"
 #include "kvcache/view/cache_trust.h"
+#include "kvcache/view/feed_accuracy.h"
 
 #include <atomic>
 #include <chrono>
@@ -125,7 +125,7 @@ class Cache {
   std::atomic<bool> adapted_{false};  // and prompts for an adapter
   mutable std::mutex mutex_;
   std::string reason_;                  // under mutex_
-  FeedAccuracy meter_;                    // under mutex_
+  FeedAccuracy meter_;                  // under mutex_
   std::uint64_t predicted_tokens_ = 0;  // under mutex_
   std::uint64_t reported_tokens_ = 0;   // under mutex_
   struct Due {

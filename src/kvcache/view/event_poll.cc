@@ -33,13 +33,11 @@ EventPoll::EventPoll(boost::asio::io_context& io, http_client::UpstreamPool& poo
                      telemetry::Logger& log, Index& index)
     : pool_(pool), log_(log), index_(index), timer_(io), pause_(kPause) {}
 
-void EventPoll::join(std::shared_ptr<const fleet::Worker> worker,
-                     std::span<const Slot> slots,
+void EventPoll::join(std::shared_ptr<const fleet::Worker> worker, std::span<const Slot> slots,
                      std::optional<std::uint32_t> block_size) {
   Listener listener{.worker = std::move(worker), .ranks = {}};
   for (std::size_t rank = 0; rank < slots.size(); ++rank) {
-    Rank one{.applier = std::make_unique<Applier>(index_, slots[rank], block_size),
-             .status = {}};
+    Rank one{.applier = std::make_unique<Applier>(index_, slots[rank], block_size), .status = {}};
     if (!listeners_.empty() && rank < listeners_.front().ranks.size()) {
       const Rank& other = listeners_.front().ranks[rank];
       one.applier->adopt(*other.applier);

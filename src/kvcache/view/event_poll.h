@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/result.h"
-#include "http_client/upstream_pool.h"
 #include "fleet/worker.h"
+#include "http_client/upstream_pool.h"
 #include "kvcache/events/applier.h"
 #include "kvcache/events/feed.h"
 #include "kvcache/index/index.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "kvcache/view/kv_cache_view.h"
 #include "kvcache/view/feeds.h"
+#include "kvcache/view/kv_cache_view.h"
 #include "kvcache/view/names.h"
 
 #include <algorithm>
@@ -212,24 +212,22 @@ void Feeds::add_metrics(telemetry::Registry& metrics) {
                     }
                     emit_all(all, emit);
                   });
-  metrics.collect(
-      "baton_kv_feed_skipped", "KV events, or blocks of them, that were left out.",
-      [this](const Emit& emit) {
-        Sums all;
-        for (const Report& report : reports()) {
-          if (!report.status) continue;
-          const auto& skipped = report.status->tally.skipped;
-          for (std::size_t reason = 0; reason < skipped.size(); ++reason) {
-            if (skipped[reason] == 0) continue;
-            all[{{"model", report.cache->identity().model},
-                 {"worker", report.cache->identity().authority},
-                 {"reason",
-                  std::string(to_string(static_cast<Skipped>(reason)))}}] +=
-                static_cast<std::int64_t>(skipped[reason]);
-          }
-        }
-        emit_all(all, emit);
-      });
+  metrics.collect("baton_kv_feed_skipped", "KV events, or blocks of them, that were left out.",
+                  [this](const Emit& emit) {
+                    Sums all;
+                    for (const Report& report : reports()) {
+                      if (!report.status) continue;
+                      const auto& skipped = report.status->tally.skipped;
+                      for (std::size_t reason = 0; reason < skipped.size(); ++reason) {
+                        if (skipped[reason] == 0) continue;
+                        all[{{"model", report.cache->identity().model},
+                             {"worker", report.cache->identity().authority},
+                             {"reason", std::string(to_string(static_cast<Skipped>(reason)))}}] +=
+                            static_cast<std::int64_t>(skipped[reason]);
+                      }
+                    }
+                    emit_all(all, emit);
+                  });
 }
 
 }  // namespace baton::kvcache

@@ -4,9 +4,9 @@
 
 #include "engine/shared/introspection.h"
 #include "kvcache/index/block_hash.h"
+#include "kvcache/view/cache.h"
 #include "model/version.h"
 #include "model/worker.h"
-#include "kvcache/view/cache.h"
 
 #include <cstdint>
 #include <optional>

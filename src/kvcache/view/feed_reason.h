@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "model/worker.h"
-#include "kvcache/view/feed_plan.h"
 #include "kvcache/view/cache_trust.h"
+#include "kvcache/view/feed_plan.h"
+#include "model/worker.h"
 
 #include <string>
 

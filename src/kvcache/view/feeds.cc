@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvcache/view/feeds.h"
 
-#include "net/await.h"
 #include "kvcache/view/feed_reason.h"
+#include "net/await.h"
 
 #include <algorithm>
 #include <exception>
@@ -37,8 +37,9 @@ std::size_t thread_count() {
 }  // namespace
 
 Feeds::Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
-             net::CpuPool& cpu, fleet::Fleet& fleet, KvCacheView& caches, http_client::PoolOptions pool,
-             FactsOf facts, telemetry::Registry& metrics, telemetry::Logger& log)
+             net::CpuPool& cpu, fleet::Fleet& fleet, KvCacheView& caches,
+             http_client::PoolOptions pool, FactsOf facts, telemetry::Registry& metrics,
+             telemetry::Logger& log)
     : io_(io),
       tasks_(tasks),
       fleet_(fleet),
@@ -205,8 +206,9 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
     const Holder holder{worker.id(), rank};
     auto at = listeners_.find(holder);
     if (at == listeners_.end()) {
-      auto cache = cache_view_.make({holder, worker.name(), worker.authority(), member.model->name()},
-                                cache_view_.index().join(holder), block_shape(worker.spec(), facts));
+      auto cache =
+          cache_view_.make({holder, worker.name(), worker.authority(), member.model->name()},
+                           cache_view_.index().join(holder), block_shape(worker.spec(), facts));
       at = listeners_
                .emplace(holder, Listener{.cache = std::move(cache),
                                          .plan = {},
@@ -292,7 +294,7 @@ std::optional<Position> Feeds::take_up(Listener& listener, const FeedPlan& plan)
   set_shape(listener, saved->shape);
   listener.shape_told = true;
   return Position{.sequence = saved->position.sequence,
-                            .payload_hash = saved->position.payload_hash};
+                  .payload_hash = saved->position.payload_hash};
 }
 
 std::vector<SnapshotKeeper::Source> Feeds::to_save() const {
@@ -438,8 +440,8 @@ void Feeds::publish() {
 FeedThread& Feeds::thread_of(const std::string& endpoint) {
   if (threads_.empty()) {
     for (std::size_t i = 0; i < thread_count(); ++i) {
-      threads_.push_back(std::make_unique<FeedThread>(cache_view_.index(), log_,
-                                                                FeedThread::Options{}));
+      threads_.push_back(
+          std::make_unique<FeedThread>(cache_view_.index(), log_, FeedThread::Options{}));
     }
   }
   return *threads_[std::hash<std::string>()(endpoint) % threads_.size()];

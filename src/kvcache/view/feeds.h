@@ -3,16 +3,16 @@
 #pragma once
 
 #include "engine/shared/introspection.h"
-#include "http_client/upstream_pool.h"
 #include "fleet/fleet.h"
+#include "http_client/upstream_pool.h"
 #include "kvcache/events/feed_thread.h"
+#include "kvcache/view/event_poll.h"
+#include "kvcache/view/feed_plan.h"
+#include "kvcache/view/kv_cache_view.h"
+#include "kvcache/view/snapshot_keeper.h"
 #include "net/cpu_pool.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
-#include "kvcache/view/kv_cache_view.h"
-#include "kvcache/view/event_poll.h"
-#include "kvcache/view/feed_plan.h"
-#include "kvcache/view/snapshot_keeper.h"
 #include "telemetry/log.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -68,15 +68,15 @@ class Feeds {
     std::shared_ptr<Cache> cache;
     FeedPlan plan;
     model::Engine engine = model::Engine::Vllm;
-    std::string saved_as;                        // see SnapshotKeeper
-    FeedThread* thread = nullptr;      // Subscribe
-    std::shared_ptr<EventPoll> poll;             // Poll
-    bool shape_told = false;                     // by its events, or by what was saved of them
-    bool resumes = false;                        // what was saved of it is to be confirmed
-    std::string adapter;                         // that its model is, as the engine last said
-    bool away = false;                           // its worker cannot be reached, or has ended
-    std::optional<FeedStatus> status;  // when it was last looked at
-    std::optional<std::uint64_t> refusals;       // of it when its engine first answered
+    std::string saved_as;                   // see SnapshotKeeper
+    FeedThread* thread = nullptr;           // Subscribe
+    std::shared_ptr<EventPoll> poll;        // Poll
+    bool shape_told = false;                // by its events, or by what was saved of them
+    bool resumes = false;                   // what was saved of it is to be confirmed
+    std::string adapter;                    // that its model is, as the engine last said
+    bool away = false;                      // its worker cannot be reached, or has ended
+    std::optional<FeedStatus> status;       // when it was last looked at
+    std::optional<std::uint64_t> refusals;  // of it when its engine first answered
   };
   using Listeners = std::map<Holder, Listener>;
 
@@ -117,7 +117,7 @@ class Feeds {
   std::size_t next_member_ = 0;       // to be looked at
   bool fleet_changed_ = true;
   bool table_changed_ = true;               // so it is to be published
-  std::set<Holder> awaited_;       // events of theirs are due
+  std::set<Holder> awaited_;                // events of theirs are due
   std::optional<SnapshotKeeper> snapshot_;  // nothing: nothing is saved
   bool stopped_ = false;
 };

@@ -9,7 +9,6 @@
 namespace baton::kvcache {
 namespace {
 
-
 // A part of what events may take: a prompt that is sent is remembered for a short time only.
 constexpr std::size_t kShareOfDecisions = 4;
 
@@ -56,7 +55,7 @@ void believe(Hit& row, const Tiers& blocks) {
 }  // namespace
 
 KvCacheView::KvCacheView(const config::KvIndex& settings, telemetry::Registry& metrics,
-               telemetry::Logger& log)
+                         telemetry::Logger& log)
     : settings_(settings),
       log_(log),
       index_({.blocks = settings.blocks}),
@@ -143,7 +142,9 @@ std::vector<Overlap> KvCacheView::match(const PromptBlocks& prompt) const {
   return collect<Overlap>(prompt);
 }
 
-std::vector<Hit> KvCacheView::hits(const PromptBlocks& prompt) const { return collect<Hit>(prompt); }
+std::vector<Hit> KvCacheView::hits(const PromptBlocks& prompt) const {
+  return collect<Hit>(prompt);
+}
 
 KvCacheView::Told KvCacheView::told(const PromptBlocks& prompt, Holder holder) const {
   const auto cache = find(holder);
@@ -190,8 +191,8 @@ void KvCacheView::computed(Holder holder, const Computed& what) {
   // A feed that says nothing is not wrong: that it is silent is said elsewhere.
   if (!what.reported || cache->health() != FeedHealth::Live || cache->mixed()) return;
   const FeedAccuracy::Sample sample{.least = std::min(what.told_before, what.told_after),
-                                  .most = std::max(what.told_before, what.told_after),
-                                  .reported = *what.reported};
+                                    .most = std::max(what.told_before, what.told_after),
+                                    .reported = *what.reported};
   if (sample.reported <= sample.most || !what.blocks) return compare(*cache, sample);
   // The engine had more: of that, and of this very prompt, events may be on their way.
   const std::lock_guard lock(mutex_);

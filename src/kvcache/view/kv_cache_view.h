@@ -3,14 +3,14 @@
 #pragma once
 
 #include "config/config.h"
-#include "core/published.h"
 #include "core/paged_pool.h"
-#include "scheduling/policy/known_prompt.h"
+#include "core/published.h"
 #include "kvcache/index/decision_memory.h"
 #include "kvcache/index/index.h"
 #include "kvcache/view/cache.h"
-#include "kvcache/view/prompt_blocks.h"
 #include "kvcache/view/cache_trust.h"
+#include "kvcache/view/prompt_blocks.h"
+#include "scheduling/policy/known_prompt.h"
 #include "scheduling/policy/rank_load.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -55,7 +55,8 @@ struct Overlap {
 // Lifetime. Outlives requests and feeds.
 class KvCacheView {
  public:
-  KvCacheView(const config::KvIndex& settings, telemetry::Registry& metrics, telemetry::Logger& log);
+  KvCacheView(const config::KvIndex& settings, telemetry::Registry& metrics,
+              telemetry::Logger& log);
 
   const config::KvIndex& settings() const { return settings_; }
   // How prompts of the model are to be hashed; without shapes where that serves nobody.
@@ -99,8 +100,7 @@ class KvCacheView {
   std::shared_ptr<Cache> find(Holder holder) const;
 
   // For Feeds, on the control thread.
-  std::shared_ptr<Cache> make(Cache::Identity identity, Slot slot,
-                              BlockShape shape) {
+  std::shared_ptr<Cache> make(Cache::Identity identity, Slot slot, BlockShape shape) {
     return std::make_shared<Cache>(std::move(identity), slot, shape, verdicts_.make());
   }
   struct Table {

@@ -15,7 +15,7 @@ namespace baton::kvcache {
 
 // By tier.
 inline constexpr std::array<std::string_view, kTiers> kTierNames{"device", "host", "disk",
-                                                                          "external"};
+                                                                 "external"};
 
 constexpr std::string_view name_of(FeedPlan::Way way) {
   switch (way) {

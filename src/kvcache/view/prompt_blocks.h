@@ -15,7 +15,7 @@ namespace baton::kvcache {
 // How the workers of a model cut and tell apart blocks.
 struct HashPlan {
   std::vector<BlockShape> shapes;  // none: nobody is to hash anything
-  std::string lora;                         // the adapter that the model is; empty: none
+  std::string lora;                // the adapter that the model is; empty: none
   bool operator==(const HashPlan&) const = default;
 };
 

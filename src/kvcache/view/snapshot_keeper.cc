@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvcache/view/snapshot_keeper.h"
 
-#include "net/await.h"
 #include "kvcache/view/snapshot_file.h"
+#include "net/await.h"
 
 #include <fmt/format.h>
 
@@ -50,10 +50,9 @@ void list(const Index& index, const SnapshotKeeper::Source& source,
 
 }  // namespace
 
-SnapshotKeeper::SnapshotKeeper(boost::asio::io_context& io, net::CpuPool& cpu,
-                               const Index& index, const config::KvIndex& settings,
-                               Sources sources, telemetry::Registry& metrics,
-                               telemetry::Logger& log)
+SnapshotKeeper::SnapshotKeeper(boost::asio::io_context& io, net::CpuPool& cpu, const Index& index,
+                               const config::KvIndex& settings, Sources sources,
+                               telemetry::Registry& metrics, telemetry::Logger& log)
     : cpu_(cpu),
       index_(index),
       settings_(settings),

@@ -6,8 +6,8 @@
 #include "kvcache/events/feed_thread.h"
 #include "kvcache/index/index.h"
 #include "kvcache/index/snapshot.h"
-#include "net/cpu_pool.h"
 #include "kvcache/view/cache.h"
+#include "net/cpu_pool.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -42,8 +42,8 @@ class SnapshotKeeper {
     FeedThread* thread;
     Holder holder;
     Slot slot;
-    BlockShape shape;  // where its events have not told
-    std::string worker;         // see name_of()
+    BlockShape shape;    // where its events have not told
+    std::string worker;  // see name_of()
   };
   using Sources = std::function<std::vector<Source>()>;
 
@@ -57,8 +57,7 @@ class SnapshotKeeper {
 
   void read();
   // What was read of it, once; null where nothing was.
-  std::shared_ptr<const HolderSnapshot> claim(const std::string& worker,
-                                                       std::uint32_t rank);
+  std::shared_ptr<const HolderSnapshot> claim(const std::string& worker, std::uint32_t rank);
 
   bool has_unclaimed() const { return !unclaimed_.empty(); }
 
@@ -73,8 +72,8 @@ class SnapshotKeeper {
   void stop();
 
  private:
-  using Unclaimed = std::map<std::pair<std::string, std::uint32_t>,
-                             std::shared_ptr<const HolderSnapshot>>;
+  using Unclaimed =
+      std::map<std::pair<std::string, std::uint32_t>, std::shared_ptr<const HolderSnapshot>>;
 
   bool save(const std::vector<Source>& sources, const Unclaimed& unclaimed);
 

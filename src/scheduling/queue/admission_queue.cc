@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/queue/admission_queue.h"
 
-#include "scheduling/queue/queued_request.h"
 #include "scheduling/policy/pace.h"
+#include "scheduling/queue/queued_request.h"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -33,7 +33,7 @@ Work work_of(const QueueRequest& request) {
 
 // Whoever says how long it will wait knows, and strict priority goes before those who wait.
 bool goes_its_own_way(const QueueRequest& request) {
-  return request.patience || request.strict_priority > 0;
+  return request.max_wait || request.strict_priority > 0;
 }
 
 }  // namespace
@@ -77,7 +77,8 @@ class AdmissionQueue::Place {
   QueuedRequest& guest_;
 };
 
-AdmissionQueue::AdmissionQueue(config::Queue config, boost::asio::any_io_executor home, QueueMetrics metrics, Now now)
+AdmissionQueue::AdmissionQueue(config::Queue config, boost::asio::any_io_executor home,
+                               QueueMetrics metrics, Now now)
     : config_(with_a_class(std::move(config))),
       classes_(config_),
       home_(std::move(home)),
@@ -90,7 +91,7 @@ AdmissionQueue::AdmissionQueue(config::Queue config, boost::asio::any_io_executo
 AdmissionQueue::~AdmissionQueue() = default;
 
 awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt attempt,
-                                        Cancellation& cancellation, Admitted* seen) {
+                                                  Cancellation& cancellation, Admitted* seen) {
   const auto alive = shared_from_this();
   if (cancellation.requested()) co_return fail(cancellation.reason());
   const std::size_t index = classes_.resolve(request.policy_class, uncached_tokens(request));
@@ -100,10 +101,11 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
   const config::QueueClass& its_class = config_.classes[index];
   Admitted admitted{.policy_class = its_class.name};
   if (seen != nullptr) *seen = admitted;
-  const auto at_most = request.patience.value_or(MaxQueueWait::configured(config_.patience)).at_most;
+  const auto at_most =
+      request.max_wait.value_or(MaxQueueWait::configured(config_.patience)).at_most;
   const bool fail_fast = at_most && at_most->count() == 0;
-  const auto guest =
-      std::make_shared<QueuedRequest>(co_await boost::asio::this_coro::executor, attempt, index, fail_fast);
+  const auto guest = std::make_shared<QueuedRequest>(co_await boost::asio::this_coro::executor,
+                                                     attempt, index, fail_fast);
   guest->constrained = request.constrained;
   guest->behind = request.behind;
 
@@ -185,8 +187,8 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
 }
 
 std::expected<void, Denial> AdmissionQueue::queue_up(const std::shared_ptr<QueuedRequest>& guest,
-                                           const QueueRequest& request,
-                                           std::optional<std::uint64_t> tried_at) {
+                                                     const QueueRequest& request,
+                                                     std::optional<std::uint64_t> tried_at) {
   const Clock::time_point now = now_();
   const std::size_t index = guest->policy_class;
   const std::string& name = config_.classes[index].name;
@@ -237,8 +239,8 @@ std::expected<void, Denial> AdmissionQueue::queue_up(const std::shared_ptr<Queue
   return {};
 }
 
-std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest, const QueueRequest& request,
-                                     const Entry& entry) {
+std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest,
+                                               const QueueRequest& request, const Entry& entry) {
   if (guest.follows || guest.fail_fast || guest.behind || goes_its_own_way(request))
     return std::nullopt;
   const std::size_t index = guest.policy_class;
@@ -252,11 +254,12 @@ std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest, const
                                      entry.arrival);
   if (!wait) return std::nullopt;
   return scheduling::too_long(its_class.name, wait->seconds, wait->limit,
-                             demand_.retry_after(entry.arrival));
+                              demand_.retry_after(entry.arrival));
 }
 
-std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest& guest, const QueueRequest& request,
-                                                   const Entry& entry) const {
+std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest& guest,
+                                                             const QueueRequest& request,
+                                                             const Entry& entry) const {
   if (!request.due || guest.follows || guest.fail_fast || guest.behind || goes_its_own_way(request))
     return std::nullopt;
   const std::size_t index = guest.policy_class;
@@ -271,8 +274,8 @@ std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest
   return entry.arrival + wait <= request.due->by ? std::nullopt : std::optional(wait);
 }
 
-Denial AdmissionQueue::denial_of(const config::QueueClass& its_class, const Due& due, Clock::duration wait,
-                       Clock::time_point now) const {
+Denial AdmissionQueue::denial_of(const config::QueueClass& its_class, const Due& due,
+                                 Clock::duration wait, Clock::time_point now) const {
   const auto seconds = [](Clock::duration time) {
     return std::chrono::duration<double>(time).count();
   };

@@ -2,15 +2,15 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/classes.h"
-#include "scheduling/queue/demand.h"
-#include "scheduling/queue/denial.h"
-#include "scheduling/queue/queue_metrics.h"
-#include "scheduling/queue/max_queue_wait.h"
-#include "scheduling/queue/class_queues.h"
 #include "config/routing.h"
 #include "core/cancellation.h"
 #include "core/result.h"
+#include "scheduling/queue/class_queues.h"
+#include "scheduling/queue/classes.h"
+#include "scheduling/queue/demand.h"
+#include "scheduling/queue/denial.h"
+#include "scheduling/queue/max_queue_wait.h"
+#include "scheduling/queue/queue_metrics.h"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -63,12 +63,12 @@ struct QueueRequest {
   double priority_jump = 0;  // seconds
   std::string tenant;
   std::uint64_t prompt_tokens = 0;
-  std::uint64_t cached_tokens = 0;   // of those, what the best of its workers has
-  WaitKey awaits;                    // as far as that is known
-  double compute_seconds = 0;        // for what is not cached; 0: nobody knows
-  std::size_t workers = 1;           // what the limits are multiplied by
-  bool constrained = false;               // not every worker will do: it may find one where others wait
-  std::optional<MaxQueueWait> patience;  // absent: the configured one
+  std::uint64_t cached_tokens = 0;  // of those, what the best of its workers has
+  WaitKey awaits;                   // as far as that is known
+  double compute_seconds = 0;       // for what is not cached; 0: nobody knows
+  std::size_t workers = 1;          // what the limits are multiplied by
+  bool constrained = false;         // not every worker will do: it may find one where others wait
+  std::optional<MaxQueueWait> max_wait;  // absent: the configured one
   // Asked where others wait already: whom it follows, if anybody. Then it need not be tried.
   std::function<std::optional<Tried>()> follows;
   std::optional<Due> due;  // nothing: it has no objective
@@ -97,7 +97,7 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
   using Now = std::function<Clock::time_point()>;
 
   AdmissionQueue(config::Queue config, boost::asio::any_io_executor home, QueueMetrics metrics,
-       Now now = Clock::now);
+                 Now now = Clock::now);
   ~AdmissionQueue();
   AdmissionQueue(const AdmissionQueue&) = delete;
   AdmissionQueue& operator=(const AdmissionQueue&) = delete;
@@ -128,11 +128,14 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
 
   Error told(Denial denial) const;
 
-  std::expected<void, Denial> queue_up(const std::shared_ptr<QueuedRequest>& guest, const QueueRequest& request,
+  std::expected<void, Denial> queue_up(const std::shared_ptr<QueuedRequest>& guest,
+                                       const QueueRequest& request,
                                        std::optional<std::uint64_t> tried_at);
-  std::optional<Denial> too_long(const QueuedRequest& guest, const QueueRequest& request, const Entry& entry);
+  std::optional<Denial> too_long(const QueuedRequest& guest, const QueueRequest& request,
+                                 const Entry& entry);
   // How long it would have to wait, where its first token would come too late then.
-  std::optional<Clock::duration> foreseen_late(const QueuedRequest& guest, const QueueRequest& request,
+  std::optional<Clock::duration> foreseen_late(const QueuedRequest& guest,
+                                               const QueueRequest& request,
                                                const Entry& entry) const;
   Denial denial_of(const config::QueueClass& its_class, const Due& due, Clock::duration wait,
                    Clock::time_point now) const;
@@ -169,8 +172,8 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
   Demand demand_;
   std::unordered_map<Ticket, std::shared_ptr<QueuedRequest>> guests_;
   std::vector<FailFast> fail_fast_;  // who wants a try but not to wait
-  bool offering_ = false;     // somebody has been told that it is his turn
-  bool again_ = false;        // something changed meanwhile
+  bool offering_ = false;            // somebody has been told that it is his turn
+  bool again_ = false;               // something changed meanwhile
   bool rechecking_ = false;
   std::uint64_t round_ = 0;
   std::uint64_t round_changes_ = 0;  // what had changed when the round began

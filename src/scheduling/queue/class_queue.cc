@@ -40,7 +40,7 @@ struct ClassQueue::Line {
   Tenant* tenant = nullptr;
   Lane* bucket = nullptr;
   KineticTournament<Member> members;  // those that are not aside
-  std::size_t waiting = 0;     // those too
+  std::size_t waiting = 0;            // those too
   Member* best = nullptr;
 
   double settle(double now) {
@@ -174,7 +174,8 @@ ClassQueue::Line& ClassQueue::line_of(Tenant& owner, const WaitKey& said, double
     bucket = std::make_unique<Lane>();
     bucket->awaited = awaited;
     bucket->tried = now;
-    if (!bucket->of_newcomers()) bucket->age = lanes_by_age_.insert(lanes_by_age_.end(), bucket.get());
+    if (!bucket->of_newcomers())
+      bucket->age = lanes_by_age_.insert(lanes_by_age_.end(), bucket.get());
   }
   auto& line = bucket->by_tenant[&owner];
   if (!line) {
@@ -387,7 +388,8 @@ void ClassQueue::close(Lane& bucket, double now) {
 }
 
 void ClassQueue::bar_newcomers(double now) {
-  if (const auto found = buckets_.find(WaitKey()); found != buckets_.end()) close(*found->second, now);
+  if (const auto found = buckets_.find(WaitKey()); found != buckets_.end())
+    close(*found->second, now);
 }
 
 Work ClassQueue::before(const std::string& tenant, const Member& newcomer) const {
@@ -411,7 +413,9 @@ Work ClassQueue::before(const std::string& tenant, const Member& newcomer) const
   return own;
 }
 
-bool ClassQueue::newcomer(const Member& member) const { return member.line->bucket->of_newcomers(); }
+bool ClassQueue::newcomer(const Member& member) const {
+  return member.line->bucket->of_newcomers();
+}
 
 std::size_t ClassQueue::passes_before(const Member& member) const {
   return member.line->bucket->passes;

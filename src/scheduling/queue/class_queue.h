@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/routing.h"
 #include "scheduling/queue/kinetic_tournament.h"
 #include "scheduling/queue/work.h"
-#include "config/routing.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -139,7 +139,7 @@ class ClassQueue {
   Work waiting_;
   std::uint64_t round_ = 1;
   std::unordered_map<WaitKey, std::unique_ptr<Lane>, AwaitedHash> buckets_;
-  KineticTournament<Lane> race_;           // those with somebody to try
+  KineticTournament<Lane> race_;    // those with somebody to try
   std::list<Lane*> lanes_by_age_;   // but that of newcomers: the longest untried first
   std::list<Member*> newcomers_;    // likewise
   std::vector<Lane*> tried_lanes_;  // in this round, or closed

@@ -49,7 +49,7 @@ double ClassQueues::since_beginning(Clock::time_point time) const {
 }
 
 std::optional<Refusal> ClassQueues::refuse(const PolicyClass& wanted, const Totals& weight,
-                                     std::size_t workers) const {
+                                           std::size_t workers) const {
   const auto judge = [&](LimitKind kind, auto per_worker, std::uint64_t current,
                          std::uint64_t own) -> std::optional<Refusal> {
     if (!per_worker) return std::nullopt;
@@ -85,7 +85,7 @@ ClassQueue::Member ClassQueues::member_of(const Entry& entry) const {
 }
 
 std::expected<Ticket, Refusal> ClassQueues::add(std::size_t policy_class, const Entry& entry,
-                                          std::size_t workers, Clock::time_point now) {
+                                                std::size_t workers, Clock::time_point now) {
   PolicyClass& wanted = classes_[policy_class];
   const Totals weight{.requests = 1,
                       .prompt_tokens = entry.prompt_tokens,
@@ -205,7 +205,7 @@ void ClassQueues::taken(Ticket ticket, Clock::time_point now) {
 }
 
 void ClassQueues::pass(Ticket ticket, const WaitKey& awaited, Clock::time_point now,
-                 std::optional<Clock::time_point> until) {
+                       std::optional<Clock::time_point> until) {
   const auto found = places_.find(ticket);
   if (found == places_.end()) return;
   Place& place = found->second;

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/class_queue.h"
 #include "config/routing.h"
+#include "scheduling/queue/class_queue.h"
 
 #include <chrono>
 #include <cstddef>

@@ -24,7 +24,8 @@ std::optional<Leader> CoalescingTable::find(const Chain& chain) const {
   return found == leader_of_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::expected<Leader, Leader> CoalescingTable::lead(const Chain& chain, std::shared_ptr<FollowerGroup> pack) {
+std::expected<Leader, Leader> CoalescingTable::lead(const Chain& chain,
+                                                    std::shared_ptr<FollowerGroup> pack) {
   // Blocks before the first are nobody's decisive one as long as caches only gain.
   const auto first = decisive_block(chain);
   if (!first) return Leader{0};

@@ -60,8 +60,8 @@ class CoalescingTable {
 
  private:
   struct Named {
-    std::vector<std::uint64_t> hashes;  // which it was the first to name
-    std::shared_ptr<FollowerGroup> pack;         // null: nobody waits for it
+    std::vector<std::uint64_t> hashes;    // which it was the first to name
+    std::shared_ptr<FollowerGroup> pack;  // null: nobody waits for it
   };
 
   std::optional<std::size_t> decisive_block(const Chain& chain) const;

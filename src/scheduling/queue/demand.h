@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/routing.h"
 #include "scheduling/queue/drain_rate.h"
 #include "scheduling/queue/overtakers.h"
 #include "scheduling/queue/wait_bound.h"
 #include "scheduling/queue/work.h"
-#include "config/routing.h"
 
 #include <chrono>
 #include <cstddef>

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/queue_metrics.h"
-#include "scheduling/queue/class_queues.h"
 #include "core/error.h"
+#include "scheduling/queue/class_queues.h"
+#include "scheduling/queue/queue_metrics.h"
 
 #include <chrono>
 #include <cstddef>

@@ -27,6 +27,7 @@ struct MaxQueueWait {
 
 // wait, fail-fast, or a duration: 500ms, 2s. Anything else is InvalidRouting; `where` is the header or
 // field that said it.
-Result<MaxQueueWait> parse_max_queue_wait(std::string_view text, std::string_view where = kMaxQueueWaitHeader);
+Result<MaxQueueWait> parse_max_queue_wait(std::string_view text,
+                                          std::string_view where = kMaxQueueWaitHeader);
 
 }  // namespace baton::scheduling

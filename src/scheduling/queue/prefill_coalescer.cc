@@ -40,8 +40,8 @@ std::optional<FollowedPrefill> PrefillCoalescer::find(const Chain& chain) {
   return leader ? std::optional(follow(*leader)) : std::nullopt;
 }
 
-std::expected<LeaderLease, FollowedPrefill> PrefillCoalescer::lead(const Chain& chain,
-                                                  const std::optional<FollowedPrefill>& before) {
+std::expected<LeaderLease, FollowedPrefill> PrefillCoalescer::lead(
+    const Chain& chain, const std::optional<FollowedPrefill>& before) {
   const std::scoped_lock lock(mutex_);
   const auto led = table_.lead(chain, before && !before->over() ? before->pack : nullptr);
   if (!led) return std::unexpected(follow(led.error()));

@@ -77,8 +77,8 @@ class PrefillCoalescer : public std::enable_shared_from_this<PrefillCoalescer> {
   // For one who has been booked: it leads, unless it has too little that others could wait for. Or
   // whom it is to follow instead, where another one was booked for the same in this moment. `before`:
   // whom it followed, if it did: those who still do follow it now.
-  std::expected<LeaderLease, FollowedPrefill> lead(const Chain& chain,
-                                         const std::optional<FollowedPrefill>& before = {});
+  std::expected<LeaderLease, FollowedPrefill> lead(
+      const Chain& chain, const std::optional<FollowedPrefill>& before = {});
 
   std::size_t blocks() const;
 

@@ -7,7 +7,7 @@
 namespace baton::scheduling {
 
 QueueMetrics::QueueMetrics(telemetry::Registry& registry, const std::string& model,
-                         const config::Queue& config)
+                           const config::Queue& config)
     : refused() {
   for (const config::QueueClass& each : config.classes) {
     classes.push_back(

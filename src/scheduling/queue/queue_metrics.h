@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "scheduling/queue/class_queues.h"
 #include "config/routing.h"
+#include "scheduling/queue/class_queues.h"
 #include "telemetry/metrics.h"
 
 #include <array>
@@ -34,7 +34,8 @@ struct QueueMetrics {
   std::vector<PolicyClass> classes;            // as in the configuration
   std::array<telemetry::Counter*, 7> refused;  // by Turned
 
-  QueueMetrics(telemetry::Registry& registry, const std::string& model, const config::Queue& config);
+  QueueMetrics(telemetry::Registry& registry, const std::string& model,
+               const config::Queue& config);
 
   void came(std::size_t policy_class, const Totals& weight) const { add(policy_class, weight, 1); }
   void left(std::size_t policy_class, const Totals& weight) const { add(policy_class, weight, -1); }

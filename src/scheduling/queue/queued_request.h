@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "config/routing.h"
+#include "core/result.h"
 #include "scheduling/queue/admission_queue.h"
 #include "scheduling/queue/class_queues.h"
 #include "scheduling/queue/waiter.h"
 #include "scheduling/queue/work.h"
-#include "config/routing.h"
-#include "core/result.h"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -23,8 +23,11 @@ namespace baton::scheduling {
 class AdmissionQueue::QueuedRequest {
  public:
   QueuedRequest(boost::asio::any_io_executor home, const Attempt& attempt, std::size_t policy_class,
-        bool fail_fast)
-      : waiter(std::move(home)), policy_class(policy_class), fail_fast(fail_fast), attempt_(&attempt) {}
+                bool fail_fast)
+      : waiter(std::move(home)),
+        policy_class(policy_class),
+        fail_fast(fail_fast),
+        attempt_(&attempt) {}
 
   // Home. What came of its turn.
   Answer try_now(const config::QueueClass& its_class, Chance chance) {
@@ -64,8 +67,8 @@ class AdmissionQueue::QueuedRequest {
 
   Waiter waiter;
   const std::size_t policy_class;
-  const bool fail_fast;           // it wants a try, but not to wait
-  bool constrained = false;        // not every worker will do
+  const bool fail_fast;       // it wants a try, but not to wait
+  bool constrained = false;   // not every worker will do
   bool follows = false;       // home: it waits for another request
   bool has_followed = false;  // home: what it has to compute has become less since it came
   bool wants_worker = false;  // the gate's: it counts among those who wait for one

@@ -3,14 +3,14 @@
 #include "tools/loadgen/bench.h"
 
 #include "core/cancellation.h"
+#include "net/await.h"
+#include "net/deadlines.h"
+#include "net/task_group.h"
 #include "tools/loadgen/budget.h"
 #include "tools/loadgen/client.h"
 #include "tools/loadgen/load_thread.h"
 #include "tools/loadgen/request_body.h"
 #include "tools/loadgen/workload.h"
-#include "net/await.h"
-#include "net/deadlines.h"
-#include "net/task_group.h"
 #include "wire/json_array.h"
 #include "wire/json_object.h"
 

@@ -4,10 +4,10 @@
 
 #include "core/cancellation.h"
 #include "core/result.h"
-#include "tools/loadgen/options.h"
 #include "model/worker.h"
 #include "net/connection.h"
 #include "net/deadlines.h"
+#include "tools/loadgen/options.h"
 #include "wire/http_parser.h"
 
 #include <boost/asio/awaitable.hpp>

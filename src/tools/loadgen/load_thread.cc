@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "tools/loadgen/load_thread.h"
 
+#include "net/await.h"
 #include "tools/loadgen/answer_reader.h"
 #include "tools/loadgen/arrivals.h"
-#include "net/await.h"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>

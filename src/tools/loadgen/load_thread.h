@@ -3,14 +3,14 @@
 #pragma once
 
 #include "core/cancellation.h"
+#include "net/deadlines.h"
+#include "net/task_group.h"
 #include "tools/loadgen/budget.h"
 #include "tools/loadgen/client.h"
 #include "tools/loadgen/options.h"
 #include "tools/loadgen/request_body.h"
 #include "tools/loadgen/tally.h"
 #include "tools/loadgen/workload.h"
-#include "net/deadlines.h"
-#include "net/task_group.h"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

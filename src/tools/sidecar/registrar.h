@@ -3,15 +3,15 @@
 #pragma once
 
 #include "engine/shared/health_check.h"
-#include "http_client/upstream_pool.h"
 #include "etcd/client.h"
 #include "etcd/options.h"
-#include "tools/sidecar/introduction.h"
-#include "tools/sidecar/registration.h"
+#include "http_client/upstream_pool.h"
 #include "model/worker.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
 #include "telemetry/log.h"
+#include "tools/sidecar/introduction.h"
+#include "tools/sidecar/registration.h"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

@@ -62,10 +62,10 @@ struct AdminApiTest : test::IoFixture {
   kvcache::KvCacheView caches{config::KvIndex(), metrics, log};
   net::CpuPool cpu{1};
   http_client::UpstreamPool pool{io,
-                            deadlines,
-                            {.connect_timeout = std::chrono::seconds(5),
-                             .idle_per_worker = 1,
-                             .header_bytes = 16 * 1024}};
+                                 deadlines,
+                                 {.connect_timeout = std::chrono::seconds(5),
+                                  .idle_per_worker = 1,
+                                  .header_bytes = 16 * 1024}};
   pipeline::PromptStep prompts{tokenizers, caches, cpu, pipeline::EngineTokens(pool, cpu, 1024)};
   std::uint64_t draws = 0;
   std::optional<fleet::Fleet> fleet;

@@ -38,8 +38,8 @@ class AnswerRecorder final : public pipeline::ResponseSink {
 };
 
 // Calls the handler of a route, as a session would.
-inline awaitable<void> call_route(const http::Routes& routes, std::string method, std::string target,
-                                  std::string body, AnswerRecorder& answer,
+inline awaitable<void> call_route(const http::Routes& routes, std::string method,
+                                  std::string target, std::string body, AnswerRecorder& answer,
                                   wire::Headers headers = {}, MemoryBudget* memory = nullptr) {
   wire::RequestHead head;
   head.headers = std::move(headers);
@@ -48,14 +48,14 @@ inline awaitable<void> call_route(const http::Routes& routes, std::string method
   const http::Route* const route = routes.find(head.method, head.path()).value();
   Cancellation cancellation;
   http::Call call{.head = head,
-            .body = std::move(body),
-            .request_id = "id-1",
-            .received = std::chrono::steady_clock::now(),
-            .trusted = scheduling::Trusted::No,
-            .client = {},
-            .response = answer,
-            .cancellation = cancellation,
-            .memory = MemoryShare(memory)};
+                  .body = std::move(body),
+                  .request_id = "id-1",
+                  .received = std::chrono::steady_clock::now(),
+                  .trusted = scheduling::Trusted::No,
+                  .client = {},
+                  .response = answer,
+                  .cancellation = cancellation,
+                  .memory = MemoryShare(memory)};
   co_await route->handler(std::move(call));
 }
 

@@ -39,9 +39,9 @@ struct DecisionsApiTest : test::IoFixture {
     model::WorkerSpec spec;
     spec.name = "w";
     scheduling::Decision made{.part = part,
-                           .attempt = attempt,
-                           .at = std::chrono::sys_days{2026y / 11 / 15} + 10h + 7ms,
-                           .choice = {.picked = 0, .candidates = {}}};
+                              .attempt = attempt,
+                              .at = std::chrono::sys_days{2026y / 11 / 15} + 10h + 7ms,
+                              .choice = {.picked = 0, .candidates = {}}};
     made.choice.candidates.push_back(
         {.worker = std::make_shared<fleet::Worker>(model::WorkerId{1}, spec, config::Health{}),
          .rank = {},

@@ -17,9 +17,9 @@
 namespace baton::api {
 namespace {
 
-using kvcache::Tier;
 using kvcache::FeedHealth;
 using kvcache::FeedPlan;
+using kvcache::Tier;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -326,7 +326,8 @@ TEST_F(IndexApiOffTest, KnowsNobody) {
   const auto cache = off.add_cache(*off.add_worker("w"));
   off.store(*cache, tokens_to(4), 1);
   const auto nothing = [] { return std::vector<kvcache::Feeds::Report>(); };
-  const http::Routes routes{index_routes({.fleet = off.fleet, .caches = off.caches, .reports = nothing})};
+  const http::Routes routes{
+      index_routes({.fleet = off.fleet, .caches = off.caches, .reports = nothing})};
   AnswerRecorder answer;
   run([&]() -> awaitable<void> {
     co_await call_route(routes, "POST", "/v1/index/match", R"({"model":"m","tokens":[1,2,3,4,5]})",

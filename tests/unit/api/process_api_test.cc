@@ -40,7 +40,8 @@ TEST(ProcessApi, TellsTheRelease) {
 }
 
 TEST(ProcessApi, AsksForNoKey) {
-  for (const http::Route& route : process_routes("")) EXPECT_EQ(route.access, http::Access::Open) << route.path;
+  for (const http::Route& route : process_routes(""))
+    EXPECT_EQ(route.access, http::Access::Open) << route.path;
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 // model can do afterwards is a function of who is there, and of nothing else. prefill-router.md
 // §3.1, §3.3 and §3.7, where "build" is the probe of a worker that has joined.
 #include "fleet/fleet.h"
-#include "unit/scheduling/book_worker.h"
 #include "unit/fleet/fleet_fixture.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <array>
 #include <cstddef>

@@ -3,8 +3,8 @@
 //
 // prefill-router.md §3.1 and §3.7, row by row: what once made an outage of a restart.
 #include "fleet/fleet.h"
-#include "unit/scheduling/book_worker.h"
 #include "unit/fleet/fleet_fixture.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <atomic>
 #include <optional>
@@ -29,7 +29,8 @@ struct Races : FleetTest {
   }
   bool serves() {
     return model().why_not_ready().empty() && model().disaggregated() &&
-           test::book_worker(workers(Role::Prefill), {}, no_dice) && test::book_worker(workers(Role::Decode), {}, no_dice);
+           test::book_worker(workers(Role::Prefill), {}, no_dice) &&
+           test::book_worker(workers(Role::Decode), {}, no_dice);
   }
 };
 

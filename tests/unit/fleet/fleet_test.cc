@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
-#include "unit/scheduling/book_worker.h"
 
 #include "support/plain_model.h"
 #include "unit/fleet/fleet_fixture.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <algorithm>
 #include <set>
@@ -381,7 +381,8 @@ TEST_F(ChangingFleet, OtherOptionsOfAModelKeepItsWorkers) {
   EXPECT_EQ(joined.size(), 3U);
   const auto old_home = before->pool("default");
   ASSERT_NE(old_home, nullptr);
-  EXPECT_TRUE(test::book_worker(old_home->workers(Role::Decode), {}, no_dice)) << "so does its next attempt";
+  EXPECT_TRUE(test::book_worker(old_home->workers(Role::Decode), {}, no_dice))
+      << "so does its next attempt";
   fleet().sweep();
   EXPECT_TRUE(gone.empty());
   EXPECT_THAT(metrics.render(),

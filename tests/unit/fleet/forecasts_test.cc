@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/forecasts.h"
-#include "unit/scheduling/book_worker.h"
 
 #include "fleet/worker_set.h"
 #include "unit/fleet/fleet_fixture.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <random>
 #include <thread>

@@ -121,7 +121,8 @@ TEST(WorkerStanding, FollowsItsConditionItsLoadMarkAndItsDrain) {
          for (int i = 0; i < 3; ++i) one.failed(Failure::Broken, "broken");
        },
        EligibilityTier::Doubtful, "ejected"},
-      {[](Worker& one) { one.misconfigured("other model"); }, EligibilityTier::Out, "misconfigured"},
+      {[](Worker& one) { one.misconfigured("other model"); }, EligibilityTier::Out,
+       "misconfigured"},
       {[](Worker& one) {
          one.answered();
          one.set_draining(true);

@@ -163,7 +163,7 @@ struct HandoffFixture : test::IoFixture {
   }
 
   http_client::ExchangeTimeouts timeouts{.first_byte = std::chrono::seconds(5),
-                                    .idle = std::chrono::seconds(5)};
+                                         .idle = std::chrono::seconds(5)};
   std::chrono::milliseconds grace = std::chrono::seconds(5);
   std::chrono::milliseconds release_for = std::chrono::seconds(1);
   config::Model options = test::model_in_turn();
@@ -175,11 +175,11 @@ struct HandoffFixture : test::IoFixture {
   std::unique_ptr<fleet::Fleet> fleet;
   MemoryBudget memory{std::size_t{64} << 20U};
   http_client::UpstreamPool pool{io,
-                            deadlines,
-                            {.connect_timeout = std::chrono::seconds(5),
-                             .idle_per_worker = 8,
-                             .header_bytes = 16 * 1024,
-                             .memory = &memory}};
+                                 deadlines,
+                                 {.connect_timeout = std::chrono::seconds(5),
+                                  .idle_per_worker = 8,
+                                  .header_bytes = 16 * 1024,
+                                  .memory = &memory}};
   int expected_exceptions = 0;
   net::TaskGroup tasks{io, [this](std::exception_ptr) {
                          if (--expected_exceptions < 0) ADD_FAILURE() << "a task threw";

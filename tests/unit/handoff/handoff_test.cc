@@ -155,7 +155,8 @@ TEST_F(PrefillFirst, LeavesWhatNeedsOneWorkerToTheDecodeWorker) {
   const FakeEngine prefill(nobody_should_come());
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
   const std::string requirements = R"({"model":"m","prompt":"a","echo":true)";
-  EXPECT_EQ(ask_and_read(Api::Completions, requirements + R"(,"kv_transfer_params":{"x":1}})"), "decoded");
+  EXPECT_EQ(ask_and_read(Api::Completions, requirements + R"(,"kv_transfer_params":{"x":1}})"),
+            "decoded");
   EXPECT_FALSE((*answer)->handed_off());
   EXPECT_TRUE(prefill.requests().empty());
   EXPECT_EQ(decode.requests()[0].body, requirements + "}");

@@ -322,8 +322,8 @@ TEST_F(RunChoicesTest, AFallbackDoesNotQueueAgain) {
   auto prompt = std::make_shared<scheduling::KnownPrompt>();
   prompt->tokens = 1000;
   requirements.prompt = prompt;
-  const auto busy =
-      test::book_worker(fleet->find("m")->pool("default")->workers(Role::Decode), requirements, handoff->random());
+  const auto busy = test::book_worker(fleet->find("m")->pool("default")->workers(Role::Decode),
+                                      requirements, handoff->random());
   ASSERT_TRUE(busy);
   worker_.proceed();
   Client client;

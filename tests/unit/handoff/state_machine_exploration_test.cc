@@ -337,11 +337,12 @@ TEST_P(Exploration, HoldsEveryRuleInEveryStateUnderEveryPolicy) {
     for (const bool required : {false, true}) {
       for (const std::size_t retries : {0U, 2U}) {
         for (const std::size_t migrations : {0U, 1U}) {
-          const HandoffPermissions policy{.required = required,
-                              .decode_may_prefill = rules_of(GetParam()).decode_may_prefill,
-                              .on_prefill_failure = on_failure,
-                              .retries = retries,
-                              .migrations = migrations};
+          const HandoffPermissions policy{
+              .required = required,
+              .decode_may_prefill = rules_of(GetParam()).decode_may_prefill,
+              .on_prefill_failure = on_failure,
+              .retries = retries,
+              .migrations = migrations};
           states += explore(GetParam(), policy);
           if (HasFailure()) return;
         }

@@ -28,10 +28,10 @@ struct HttpResponseTest : test::IoFixture {
   }
   void make(bool http_1_0 = false, bool keep_alive = true, bool head_only = false) {
     response.emplace(*connection, HttpResponse::ResponseOptions{.http_1_0 = http_1_0,
-                                                       .keep_alive = keep_alive,
-                                                       .head_only = head_only,
-                                                       .request_id = "id-1",
-                                                       .write_timeout = 200ms});
+                                                                .keep_alive = keep_alive,
+                                                                .head_only = head_only,
+                                                                .request_id = "id-1",
+                                                                .write_timeout = 200ms});
   }
   Result<void> respond(int status, std::string_view body) {
     wire::Headers headers;
@@ -193,7 +193,8 @@ TEST_F(HttpResponseTest, EndsTheConnectionOfAStreamThatIsGivenUp) {
 }
 
 TEST_F(HttpResponseTest, WaitsNoLongerForAClientOfARequestThatIsGivenUp) {
-  response.emplace(*connection, HttpResponse::ResponseOptions{.request_id = {}, .write_timeout = 1h});
+  response.emplace(*connection,
+                   HttpResponse::ResponseOptions{.request_id = {}, .write_timeout = 1h});
   const std::string large(32 * 1024 * 1024, 'x');
   std::optional<Result<void>> result;
   start([&]() -> awaitable<void> { result = co_await response->respond(200, {}, large); });

@@ -87,7 +87,7 @@ struct ListenerTest : test::IoFixture {
                  {"GET", "/own", Access::Operator,
                   [](Call call) { return respond_json(std::move(call), 200, "own"); }}}};
   std::vector<scheduling::Trusted> trusted;  // what was thought of each request
-  int busy = 0;                           // requests that will not be answered
+  int busy = 0;                              // requests that will not be answered
   ApiKeys keys{{}};
   config::Limits limits;
   config::Timeouts timeouts;
@@ -237,7 +237,8 @@ TEST_F(ShortListenerTest, LeavesClientsToTheKernelBeforeDescriptorsAreGone) {
 
 struct ClosingListenerTest : ListenerTest {
   ClosingListenerTest() {
-    gate.emplace(Listener::ConnectionLimit{.open = open, .limit = 2, .when_full = WhenFull::CloseIdle});
+    gate.emplace(
+        Listener::ConnectionLimit{.open = open, .limit = 2, .when_full = WhenFull::CloseIdle});
   }
 };
 

@@ -189,8 +189,8 @@ TEST_F(NamedWorkerTest, ANameServerThatDoesNotAnswerDelaysNoError) {
 
 TEST_F(NamedWorkerTest, AnAddressThatDoesNotAnswerIsLookedUpAgain) {
   int lookups = 0;
-  UpstreamPool by_name = pool_with(
-      std::chrono::seconds(5), [&](const std::string& host, const Resolver::Done& done) {
+  UpstreamPool by_name =
+      pool_with(std::chrono::seconds(5), [&](const std::string& host, const Resolver::Done& done) {
         EXPECT_EQ(host, "worker");
         ++lookups;
         done({.error = {}, .addresses = {boost::asio::ip::make_address("127.0.0.1")}});

@@ -15,9 +15,9 @@
 namespace baton::pipeline {
 namespace {
 
-using kvcache::Holder;
 using kvcache::Cache;
 using kvcache::FeedHealth;
+using kvcache::Holder;
 
 constexpr kvcache::BlockShape kShape{.size = 4};
 constexpr std::size_t kPromptTokens = 22;  // five blocks, all of which can be used again

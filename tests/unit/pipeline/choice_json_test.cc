@@ -31,10 +31,10 @@ Json written(const scheduling::Choice& choice) { return Json::parse(choice_json(
 
 TEST(ChoiceJson, TellsWhoWasPickedOfWhomAndBecauseOfWhat) {
   scheduling::Choice choice{.picked = 1,
-                       .candidates = {candidate("a"), candidate("b \"2\"")},
-                       .of = 9,
-                       .by = scheduling::Choice::By::Session,
-                       .policy = model::Policy::LeastLoaded};
+                            .candidates = {candidate("a"), candidate("b \"2\"")},
+                            .of = 9,
+                            .by = scheduling::Choice::By::Session,
+                            .policy = model::Policy::LeastLoaded};
   choice.candidates[0].why_not = "it is busy";
   choice.candidates[1].rank = 2;
   const Json json = written(choice);
@@ -99,16 +99,17 @@ TEST(ChoiceJson, HasEachTermOfACost) {
 }
 
 TEST(ChoiceJson, HasEachTermOfAForecastInstead) {
-  scheduling::Choice choice{.picked = 0, .candidates = {candidate("a")}, .policy = model::Policy::Ttft};
+  scheduling::Choice choice{
+      .picked = 0, .candidates = {candidate("a")}, .policy = model::Policy::Ttft};
   scheduling::CandidateScore& weight = choice.candidates[0].weight.emplace();
   weight.forecast = scheduling::Forecast{.wait = 0.5,
-                                      .compute = 0.25,
-                                      .transfer = 0.125,
-                                      .stall = 0.0625,
-                                      .waste = 1,
-                                      .preference = 2,
-                                      .trust = 0.5,
-                                      .total = 3.75};
+                                         .compute = 0.25,
+                                         .transfer = 0.125,
+                                         .stall = 0.0625,
+                                         .waste = 1,
+                                         .preference = 2,
+                                         .trust = 0.5,
+                                         .total = 3.75};
   const Json json = written(choice);
   EXPECT_EQ(json["policy"], "ttft");
   const Json& one = json["candidates"][0];

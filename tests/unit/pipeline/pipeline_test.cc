@@ -44,14 +44,14 @@ struct PipelineTest : handoff::HandoffFixture {
     start([this, api, body]() -> awaitable<void> {
       wire::Headers headers = further;
       headers.add("Authorization", "Bearer k");
-      auto incoming =
-          std::make_unique<ClientRequest>(ClientRequest{.api = api,
-                                              .headers = std::move(headers),
-                                              .body = body,
-                                              .request_id = "id-1",
-                                              .received = std::chrono::steady_clock::now(),
-                                              .trusted = trusted,
-                                              .memory = MemoryShare(&memory)});
+      auto incoming = std::make_unique<ClientRequest>(
+          ClientRequest{.api = api,
+                        .headers = std::move(headers),
+                        .body = body,
+                        .request_id = "id-1",
+                        .received = std::chrono::steady_clock::now(),
+                        .trusted = trusted,
+                        .memory = MemoryShare(&memory)});
       co_await pipeline->serve(std::move(incoming), sink, cancellation);
       ended = true;
     });

@@ -3,8 +3,8 @@
 #include "pipeline/relay.h"
 
 #include "unit/handoff/handoff_fixture.h"
-#include "unit/scheduling/known_prompt_stub.h"
 #include "unit/pipeline/recording_sink.h"
+#include "unit/scheduling/known_prompt_stub.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -123,7 +123,7 @@ TEST_F(RelayTest, SaysThatTheDecodeWorkerComputedThePromptItself) {
   options.policy = model::Policy::Kv;
   options.routing.conditional.policy = config::Bypass::IslBounding;
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
-  const auto prompt = std::make_shared<handoff::KnownPromptStub>(1600);
+  const auto prompt = std::make_shared<scheduling::KnownPromptStub>(1600);
   prompt->cached(worker(decode.endpoint()), 1584);
   observer = prompt;
   begin_relay(true);

@@ -3,10 +3,10 @@
 //
 // prefill-router.md §2.11.
 #include "pipeline/route_query.h"
-#include "unit/scheduling/book_worker.h"
 
 #include "unit/handoff/handoff_fixture.h"
 #include "unit/pipeline/recording_sink.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -99,8 +99,10 @@ TEST_F(RouteQueryTest, BooksNothingAndUsesUpNobodysTurn) {
   const std::string first = describe(kBody).value();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(describe(kBody).value(), first);
   EXPECT_EQ(in_flight(), 0);
-  const auto chosen = test::book_worker(fleet->find("m")->pool("default")->workers(Role::Prefill), {}, random);
-  EXPECT_EQ(chosen.value().worker().name(), "10.0.0.1:80");
+  const auto chosen =
+      test::book_worker(fleet->find("m")->pool("default")->workers(Role::Prefill), {}, random);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->worker().name(), "10.0.0.1:80");
   EXPECT_EQ(json(describe(kBody).value())["prefill"]["worker"], "p2") << "now it is their turn";
 }
 

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 // Who gets a request for an adapter, asked of WorkerSet: that is where it is chosen.
 #include "scheduling/adapter_placement.h"
-#include "unit/scheduling/book_worker.h"
 
 #include "fleet/worker_set.h"
 #include "unit/fleet/fleet_fixture.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <map>
 #include <random>

@@ -38,9 +38,7 @@ struct AdmissionAttemptTest : HandoffFixture {
             return ++test.draws;
           }),
           selector(job, dice),
-          attempt(
-              job, selector, test.queue(selector),
-              [&test] { return test.now; }) {
+          attempt(job, selector, test.queue(selector), [&test] { return test.now; }) {
       selector.explain_to(test.decisions.open(job.request_id, "m", job.prompt_tokens));
     }
     Tried try_once(Chance chance = Chance::Usual) {
@@ -68,7 +66,7 @@ struct AdmissionAttemptTest : HandoffFixture {
 
   std::shared_ptr<PoolQueue> queue(const WorkerSelector& selector) {
     return PoolQueue::of(*selector.pool(), options.routing, selector.first_workers().policy(), "m",
-                        io.get_executor(), metrics);
+                         io.get_executor(), metrics);
   }
   std::unique_ptr<Visitor> visitor(const std::string& id = "id-1", std::uint64_t tokens = 4096) {
     HandoffRequest wanted = job(engine::Api::Completions, kUnlimitedRequest);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/candidate_scorer.h"
-#include "unit/scheduling/book_worker.h"
 
 #include "fleet/worker_set.h"
 #include "unit/fleet/fleet_fixture.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <map>
 #include <random>
@@ -62,7 +62,8 @@ struct WeighingTest : testing::Test {
     EXPECT_TRUE(booking) << (booking ? "" : booking.error().message());
     return booking ? std::move(*booking) : fleet::Booking();
   }
-  WorkerRequirements wish_with(std::shared_ptr<const KnownPrompt> prompt, Part part = Part::Prefill) {
+  WorkerRequirements wish_with(std::shared_ptr<const KnownPrompt> prompt,
+                               Part part = Part::Prefill) {
     WorkerRequirements requirements;
     requirements.prompt = std::move(prompt);
     requirements.part = part;
@@ -438,8 +439,8 @@ TEST_F(WeighingTest, TotalsAreThoseOfTheWeights) {
     prompt->hits.push_back({.seat = {{99}, 0}, .block_size = kBlock, .device = 60});
     const WorkerRequirements requirements = wish_with(prompt);
     const Popularity popularity;
-    CandidateScorer scorer(Role::Prefill, policy, {}, set->ledger(), popularity, *set->members(), requirements,
-                      fleet::Clock::now());
+    CandidateScorer scorer(Role::Prefill, policy, {}, set->ledger(), popularity, *set->members(),
+                           requirements, fleet::Clock::now());
     const std::vector<std::uint32_t> all{0, 1, 2, 3};
     scorer.compare(all);
     for (const std::uint32_t i : all) EXPECT_EQ(scorer.total(i), scorer.weigh(i).total);

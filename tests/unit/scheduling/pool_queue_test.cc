@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/pool_queue.h"
-#include "unit/scheduling/book_worker.h"
 
 #include "fleet/fleet.h"
 #include "telemetry/log.h"
+#include "unit/scheduling/book_worker.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -59,9 +59,8 @@ TEST_F(PoolQueueTest, ThoseWhoFollowAreTriedAgainWhenTheirLeaderEnds) {
   Cancellation cancellation;
   const auto attempt = [&](const config::QueueClass&, Chance) {
     const auto leader = made->coalescer()->find(chain);
-    return Result<Tried>(
-        leader ? Tried(Attempted::Follows, leader->awaits())
-               : Tried(Attempted::Taken));
+    return Result<Tried>(leader ? Tried(Attempted::Follows, leader->awaits())
+                                : Tried(Attempted::Taken));
   };
   boost::asio::co_spawn(
       io,
@@ -102,7 +101,7 @@ TEST_F(PoolQueueTest, WhoWaitsAtAReloadHearsOfWhatIsServedAfterIt) {
   const auto before = fleet.find("m")->choose({}, dice);
   boost::asio::io_context never_run;  // so that nobody is rescued by the recheck timer
   const auto old_queue = PoolQueue::of(*before, options.routing, options.policy, "m",
-                                     never_run.get_executor(), metrics);
+                                       never_run.get_executor(), metrics);
   config.models[0].routing.queue.classes[0].order = config::QueueOrder::Lcfs;
   fleet.configure(config.models);
   const auto after = fleet.find("m")->choose({}, dice);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "scheduling/worker_selector.h"
-
 #include "handoff/request.h"
+#include "scheduling/worker_selector.h"
 #include "telemetry/log.h"
 #include "unit/scheduling/known_prompt_stub.h"
 
@@ -54,7 +53,12 @@ struct BypassTest : testing::Test {
   WorkerSelector& begin() {
     selector.reset();
     job.reset();
-    job.emplace(ScheduledRequest{.model = model(), .api = engine::Api::Completions, .body = engine::ClientBody::parse(R"({"model":"m","prompt":"p"})").value(), .request_id = "id-1", .hints = std::make_shared<const Hints>(hints)});
+    job.emplace(
+        ScheduledRequest{.model = model(),
+                         .api = engine::Api::Completions,
+                         .body = engine::ClientBody::parse(R"({"model":"m","prompt":"p"})").value(),
+                         .request_id = "id-1",
+                         .hints = std::make_shared<const Hints>(hints)});
     job->observer = observer;
     selector.emplace(*job, random);
     selector->explain_to(decisions.open("id-1", "m", 0));
@@ -163,12 +167,13 @@ TEST_F(BypassTest, TwoAtOnceNeverTakeTheSamePlace) {
     for (std::size_t i = 0; i < kThreads; ++i) {
       threads.emplace_back([&, i] {
         const Random dice = [i] { return static_cast<std::uint64_t>(i) << 62; };
-        const ScheduledRequest mine{.model = fleet->find("m"),
-                       .api = engine::Api::Completions,
-                       .body = engine::ClientBody::parse(R"({"model":"m","prompt":"p"})").value(),
-                       .request_id = "id",
-                       .hints = std::make_shared<const Hints>(),
-                       .observer = observer};
+        const ScheduledRequest mine{
+            .model = fleet->find("m"),
+            .api = engine::Api::Completions,
+            .body = engine::ClientBody::parse(R"({"model":"m","prompt":"p"})").value(),
+            .request_id = "id",
+            .hints = std::make_shared<const Hints>(),
+            .observer = observer};
         for (int n = 0; n < 50; ++n) {
           WorkerSelector one(mine, dice);
           if (auto booking = one.bypass(counters.bypasses)) kept[i].push_back(std::move(*booking));

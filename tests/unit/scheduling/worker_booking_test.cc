@@ -32,7 +32,8 @@ constexpr Policy kPolicies[] = {Policy::RoundRobin, Policy::Random, Policy::Powe
 // Decode workers a, b, c, … with the ports 1, 2, 3, …
 struct Workers {
   explicit Workers(Policy policy = Policy::RoundRobin, Role role = Role::Decode,
-                   std::chrono::milliseconds itl = {}, std::shared_ptr<LoadNotifier> load_notifier = {})
+                   std::chrono::milliseconds itl = {},
+                   std::shared_ptr<LoadNotifier> load_notifier = {})
       : role_(role), set(role, policy, {}, std::move(load_notifier), {}, itl) {}
 
   Worker& add(std::uint32_t ranks = 1, std::vector<std::string> taints = {},
@@ -111,7 +112,8 @@ TEST(WorkerSet, LoadIsCountedByRank) {
   Workers workers(Policy::LeastLoaded);
   const Worker& worker = workers.add(4);
   std::vector<Booking> held;
-  for (int i = 0; i < 4; ++i) held.push_back(test::book_worker(workers.set, {}, fleet::no_dice).value());
+  for (int i = 0; i < 4; ++i)
+    held.push_back(test::book_worker(workers.set, {}, fleet::no_dice).value());
   for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(worker.in_flight(rank), 1) << rank;
   EXPECT_EQ(worker.in_flight(), 4);
   held.erase(held.begin() + 1);  // the second candidate: rank 1
@@ -143,7 +145,8 @@ TEST(WorkerSet, NeverBooksWhoIsDownOrExcluded) {
     down.unreachable(fleet::Failure::Unreachable, "gone");
     WorkerRequirements requirements;
     requirements.excluded = {failed.id()};
-    for (int i = 0; i < 50; ++i) EXPECT_EQ(workers.booked(requirements), "c") << model::to_string(policy);
+    for (int i = 0; i < 50; ++i)
+      EXPECT_EQ(workers.booked(requirements), "c") << model::to_string(policy);
     EXPECT_TRUE(scheduling::can_serve(workers.set, requirements));
   }
 }
@@ -155,7 +158,8 @@ TEST(WorkerSet, WithAllDownOrExcludedHasNoWorkers) {
   a.unreachable(fleet::Failure::Unreachable, "gone");
   WorkerRequirements requirements;
   requirements.excluded = {b.id()};
-  EXPECT_THAT(workers.refused(requirements), is_error(Errc::NoWorkers, "every decode worker has failed"));
+  EXPECT_THAT(workers.refused(requirements),
+              is_error(Errc::NoWorkers, "every decode worker has failed"));
   b.unreachable(fleet::Failure::Unreachable, "gone");
   EXPECT_THAT(workers.refused({}), is_error(Errc::NoWorkers, "no decode worker is available"));
   EXPECT_FALSE(workers.set.any_available());
@@ -195,7 +199,8 @@ TEST(Standings, TheBestOnesWhoMayHaveItGetTheRequest) {
     requirements.excluded = {{1}, {2}, {3}};
     EXPECT_EQ(counts(requirements), "d") << "rather this one than nobody";
     requirements.worst = fleet::EligibilityTier::Spare;
-    EXPECT_THAT(workers.refused(requirements), is_error(Errc::NoWorkers, "every decode worker has failed"));
+    EXPECT_THAT(workers.refused(requirements),
+                is_error(Errc::NoWorkers, "every decode worker has failed"));
     requirements.excluded = {{1}, {2}, {3}, {4}};
     requirements.worst = fleet::EligibilityTier::Down;
     EXPECT_THAT(workers.refused(requirements), is_error(Errc::NoWorkers, "failed"));
@@ -211,7 +216,8 @@ TEST(Standings, OfThoseWhoMayNotHaveItDoNotMatter) {
   good.answered();
   WorkerRequirements requirements;
   requirements.constraints.required = {"h200"};
-  EXPECT_EQ(workers.booked(requirements), "b") << "the only one that may, though nobody has heard of it";
+  EXPECT_EQ(workers.booked(requirements), "b")
+      << "the only one that may, though nobody has heard of it";
 }
 
 TEST(Standings, OneWhoseTimeOutIsOverGetsOneRequest) {
@@ -229,10 +235,12 @@ TEST(Standings, OneWhoseTimeOutIsOverGetsOneRequest) {
   ASSERT_EQ(returning->condition(), fleet::Condition::HalfOpen);
   const Booking trial = test::book_worker(set, {}, fleet::no_dice).value();
   EXPECT_EQ(&trial.worker(), returning.get());
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(test::book_worker(set, {}, fleet::no_dice)->worker().id().value, 2U);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(test::book_worker(set, {}, fleet::no_dice)->worker().id().value, 2U);
   returning->succeeded();
   test::book_worker(set, {}, fleet::no_dice).value();
-  EXPECT_EQ(test::book_worker(set, {}, fleet::no_dice)->worker().id().value + test::book_worker(set, {}, fleet::no_dice)->worker().id().value,
+  EXPECT_EQ(test::book_worker(set, {}, fleet::no_dice)->worker().id().value +
+                test::book_worker(set, {}, fleet::no_dice)->worker().id().value,
             3U)
       << "both have their turn";
 }
@@ -296,10 +304,12 @@ TEST(Pins, EachImpossibleOneHasItsOwnWords) {
 
   WorkerRequirements requirements = pin("a");
   requirements.allowed = {{"b"}};
-  EXPECT_THAT(workers.refused(requirements), is_error(Errc::InvalidRouting, "not one of the allowed"));
+  EXPECT_THAT(workers.refused(requirements),
+              is_error(Errc::InvalidRouting, "not one of the allowed"));
   requirements = pin("a");
   requirements.constraints.required = {"h200"};
-  EXPECT_THAT(workers.refused(requirements), is_error(Errc::InvalidRouting, "required taint of h200"));
+  EXPECT_THAT(workers.refused(requirements),
+              is_error(Errc::InvalidRouting, "required taint of h200"));
   requirements = pin("d");
   requirements.mode = model::HandoffMode::NixlPull;
   EXPECT_THAT(workers.refused(requirements),
@@ -369,7 +379,8 @@ TEST(AllowLists, ThatAdmitNobodyHaveTheirOwnWords) {
   workers.add();
   WorkerRequirements requirements;
   requirements.allowed.emplace();
-  EXPECT_THAT(workers.refused(requirements), is_error(Errc::NoEligibleWorker, "allows no worker at all"));
+  EXPECT_THAT(workers.refused(requirements),
+              is_error(Errc::NoEligibleWorker, "allows no worker at all"));
   requirements.allowed = {{"z"}};
   EXPECT_THAT(workers.refused(requirements),
               is_error(Errc::NoEligibleWorker, "none of the workers the request allows"));
@@ -391,7 +402,8 @@ TEST(Modes, AreThoseOfTheOtherLeg) {
   requirements.mode = model::HandoffMode::Mooncake;
   EXPECT_EQ(workers.booked(requirements) + workers.booked(requirements), "bb");
   requirements.mode = model::HandoffMode::NixlPush;
-  EXPECT_THAT(workers.refused(requirements), is_error(Errc::NoEligibleWorker, "hands off by nixl_push"));
+  EXPECT_THAT(workers.refused(requirements),
+              is_error(Errc::NoEligibleWorker, "hands off by nixl_push"));
 }
 
 TEST(Taints, RequiredAreACondition) {
@@ -402,7 +414,8 @@ TEST(Taints, RequiredAreACondition) {
   requirements.constraints.required = {"fast", "h200"};
   EXPECT_EQ(workers.booked(requirements) + workers.booked(requirements), "bb");
   requirements.constraints.required = {"fast", "b200"};
-  EXPECT_THAT(workers.refused(requirements), is_error(Errc::NoEligibleWorker, "taints: fast, b200"));
+  EXPECT_THAT(workers.refused(requirements),
+              is_error(Errc::NoEligibleWorker, "taints: fast, b200"));
 }
 
 TEST(Taints, ThePlaceOfAWorkerIsOne) {
@@ -416,7 +429,8 @@ TEST(Taints, ThePlaceOfAWorkerIsOne) {
   prefill.transfer_domain = {"rack", "r2", model::Enforcement::Required, 0};
   WorkerRequirements requirements;
   requirements.constraints.merge(scheduling::transfer_constraints(prefill).value());
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(test::book_worker(set, requirements, fleet::no_dice)->worker().id().value, 2U);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(test::book_worker(set, requirements, fleet::no_dice)->worker().id().value, 2U);
   prefill.transfer_domain->value = "r9";
   requirements.constraints = scheduling::transfer_constraints(prefill).value();
   EXPECT_FALSE(scheduling::can_serve(set, requirements));
@@ -488,7 +502,8 @@ TEST(Affinity, IsLeftWhereItCannotBe) {
   WorkerRequirements not_allowed = requirements;
   not_allowed.allowed = {{"a"}};
   EXPECT_TRUE(leaves(not_allowed));
-  for (const RankId gone : {RankId{{99}, std::nullopt}, RankId{seat.id(), 2}, RankId{seat.id(), {}}}) {
+  for (const RankId gone :
+       {RankId{{99}, std::nullopt}, RankId{seat.id(), 2}, RankId{seat.id(), {}}}) {
     WorkerRequirements elsewhere = requirements;
     elsewhere.affinity = gone;
     EXPECT_TRUE(leaves(elsewhere));
@@ -677,12 +692,14 @@ TEST(FullWorkers, AreWaitedForByWhoeverMayWaitAndHasNotBegun) {
     EXPECT_TRUE(test::book_worker(workers.set, {}, fleet::no_dice)) << "nobody else waits";
     WorkerRequirements pinned = waiting();
     pinned.pin = Pin{"a", {}};
-    EXPECT_THAT(test::book_worker(workers.set, pinned, fleet::no_dice).error(), is_error(Errc::WorkersBusy, "busy"));
+    EXPECT_THAT(test::book_worker(workers.set, pinned, fleet::no_dice).error(),
+                is_error(Errc::WorkersBusy, "busy"));
     pinned.busy.reset();
     EXPECT_TRUE(test::book_worker(workers.set, pinned, fleet::no_dice));
     WorkerRequirements decode = waiting();
     decode.part = Part::Decode;
-    EXPECT_TRUE(test::book_worker(workers.set, decode, fleet::no_dice)) << "a hand-off under way is not given up";
+    EXPECT_TRUE(test::book_worker(workers.set, decode, fleet::no_dice))
+        << "a hand-off under way is not given up";
     running.pop_back();
     EXPECT_EQ(workers.booked(waiting()), "b");
   }
@@ -709,7 +726,9 @@ TEST(FullWorkers, AreNoneWithoutAnObjectiveAndNoneForAPrefill) {
     const Booking running(workers.named("a"));
     WorkerRequirements requirements = waiting();
     if (itl > std::chrono::milliseconds(0)) requirements.part = Part::Prefill;
-    EXPECT_EQ(workers.booked(requirements) + workers.booked(requirements) + workers.booked(requirements), "aba");
+    EXPECT_EQ(
+        workers.booked(requirements) + workers.booked(requirements) + workers.booked(requirements),
+        "aba");
   }
 }
 
@@ -721,7 +740,8 @@ TEST(FullWorkers, ArePassedOverWhateverIsPreferred) {
     const Booking running(workers.named("a"));
     WorkerRequirements requirements = part(Part::Decode);
     requirements.constraints.preferred = {{"near", 1}};
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(workers.booked(requirements), "b") << model::to_string(policy);
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ(workers.booked(requirements), "b") << model::to_string(policy);
     // One that may not have the request does not matter.
     requirements.excluded = {{2}};
     EXPECT_EQ(workers.booked(requirements), "a") << model::to_string(policy);

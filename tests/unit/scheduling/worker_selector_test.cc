@@ -3,7 +3,6 @@
 #include "scheduling/worker_selector.h"
 
 #include "handoff/request.h"
-
 #include "support/plain_model.h"
 #include "telemetry/log.h"
 
@@ -54,7 +53,11 @@ struct WorkerSelectorTest : testing::Test {
   WorkerSelector& begin(const std::string& body = R"({"model":"m","prompt":"p"})") {
     selector.reset();
     job.reset();
-    job.emplace(ScheduledRequest{.model = model(), .api = engine::Api::Completions, .body = engine::ClientBody::parse(body).value(), .request_id = "id-1", .hints = std::make_shared<const Hints>(hints)});
+    job.emplace(ScheduledRequest{.model = model(),
+                                 .api = engine::Api::Completions,
+                                 .body = engine::ClientBody::parse(body).value(),
+                                 .request_id = "id-1",
+                                 .hints = std::make_shared<const Hints>(hints)});
     return selector.emplace(*job, random);
   }
   static std::string name(const WorkerSelector::Attempt& booking) {

@@ -24,7 +24,7 @@ using testing::StartsWith;
 constexpr const char* kCompletion =
     R"({"id":"cmpl-1","object":"text_completion","choices":[{"index":0,"text":" a","finish_reason":"length"}]})";
 
-struct CanaryTest : ExchangeFixture {
+struct CanaryTest : http_client::ExchangeFixture {
   Result<CanaryOutcome> send(const model::Endpoint& endpoint, Engine engine = Engine::Vllm,
                              Role role = Role::Aggregated, std::string_view authorization = {}) {
     model::WorkerSpec spec;

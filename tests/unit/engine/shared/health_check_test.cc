@@ -20,7 +20,7 @@ using test::response;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-struct HealthCheckTest : ExchangeFixture {
+struct HealthCheckTest : http_client::ExchangeFixture {
   HealthVerdict check(const model::Endpoint& endpoint, Engine engine = Engine::Vllm,
                       std::chrono::milliseconds timeout = 5s) {
     model::WorkerSpec spec;

@@ -24,7 +24,7 @@ TEST(LegName, IsOfOneLengthSoThatNoneBeginsAnother) {
   EXPECT_TRUE((LegName{.high = 0, .low = 1}));
 }
 
-struct AbortTest : ExchangeFixture {
+struct AbortTest : http_client::ExchangeFixture {
   void abort(const model::Endpoint& endpoint, std::string authorization) {
     run([&]() -> awaitable<void> {
       co_await abort_request(pool, {{1}, endpoint}, {.high = 0, .low = 5}, authorization);

@@ -21,7 +21,7 @@ using test::response;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-struct PeerDirectoryTest : ExchangeFixture {
+struct PeerDirectoryTest : http_client::ExchangeFixture {
   static model::WorkerSpec worker(HandoffMode mode, const model::Endpoint& endpoint) {
     model::WorkerSpec spec;
     spec.endpoint = endpoint;

@@ -27,7 +27,7 @@ std::string cards(const char* owner) {
   return response(200, std::string(R"({"data":[{"id":"llama","owned_by":")") + owner + R"("}]})");
 }
 
-struct ProbeTest : ExchangeFixture {
+struct ProbeTest : http_client::ExchangeFixture {
   Result<Facts> ask(const FakeEngine& engine, Engine configured = Engine::Vllm,
                     std::string_view authorization = {}) {
     return ask(engine.endpoint(), configured, authorization);

@@ -18,7 +18,7 @@ using test::FakeEngine;
 using test::response;
 using Count = std::optional<std::uint64_t>;
 
-struct RunningRequestsTest : ExchangeFixture {
+struct RunningRequestsTest : http_client::ExchangeFixture {
   Result<Count> ask(const model::Endpoint& endpoint, Engine engine) {
     model::WorkerSpec spec;
     spec.engine = engine;

@@ -192,7 +192,7 @@ TEST(TokenAnswer, OfMoreThanTextDoesNotHold) {
   EXPECT_EQ(read.error().code(), Errc::EngineRejected);
 }
 
-struct AskTokens : ExchangeFixture {
+struct AskTokens : http_client::ExchangeFixture {
   Result<std::vector<TokenIds>> ask(const FakeEngine& server, Api api, const char* body,
                                     Engine engine = Engine::Vllm,
                                     std::optional<Version> version = {}) {

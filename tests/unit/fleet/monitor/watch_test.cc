@@ -76,9 +76,9 @@ struct WatchTest : test::IoFixture {
   Watch& begin(Watch::SelfTest self_test = nullptr) {
     watch = std::make_unique<Watch>(io, deadlines, tasks, fleet,
                                     http_client::PoolOptions{.connect_timeout = milliseconds(2000),
-                                                        .idle_per_worker = 1,
-                                                        .header_bytes = 65536,
-                                                        .descriptors = descriptors},
+                                                             .idle_per_worker = 1,
+                                                             .header_bytes = 65536,
+                                                             .descriptors = descriptors},
                                     options, std::move(self_test));
     watch->start();
     return *watch;

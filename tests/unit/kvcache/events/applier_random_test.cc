@@ -131,8 +131,8 @@ class RandomEngine {
         block.image = fmt::format("{:016x}", number) + std::string(48, 'e');
       }
       const auto own = hash_block(block.tokens, seed, images);
-      block.sequence = before == nullptr ? first_sequence(own)
-                                         : next_sequence(before->sequence, own);
+      block.sequence =
+          before == nullptr ? first_sequence(own) : next_sequence(before->sequence, own);
       prompt.blocks.push_back(blocks_.size());
       blocks_.push_back(std::move(block));
     }

@@ -448,10 +448,7 @@ TEST_F(ApplierTest, ASaltIsToldFromAdaptersAndImages) {
   EXPECT_TRUE(apply({array}));
   const Tokens one = {1};
   const std::uint64_t image = 0xaaaaaaaaaaaaaaaa;
-  EXPECT_EQ(
-      overlap_of({hash_block(one, seed_of({.salt = "tenant"}), {&image, 1})})
-          .front(),
-      1U);
+  EXPECT_EQ(overlap_of({hash_block(one, seed_of({.salt = "tenant"}), {&image, 1})}).front(), 1U);
 }
 
 TEST_F(ApplierTest, BlocksOfImagesAreNeverThoseOfText) {

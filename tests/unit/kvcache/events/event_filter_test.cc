@@ -7,7 +7,6 @@
 namespace baton::kvcache {
 namespace {
 
-
 std::optional<Skipped> reason(EventFilter& filter, const Event& event) {
   const auto judged = filter.judge(event);
   return judged ? std::nullopt : std::optional(judged.error());

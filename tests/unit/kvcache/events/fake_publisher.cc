@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <tuple>
 
-namespace baton::kvcache::test {
+namespace baton::test {
 namespace {
 
 constexpr std::chrono::seconds kDeadline{10};
@@ -199,4 +199,4 @@ void FakePublisher::answer(zmq::socket_t& socket, const std::string& identity, s
   send(~std::uint64_t{0}, "");
 }
 
-}  // namespace baton::kvcache::test
+}  // namespace baton::test

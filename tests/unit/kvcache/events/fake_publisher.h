@@ -16,7 +16,7 @@
 #include <vector>
 #include <zmq.hpp>
 
-namespace baton::kvcache::test {
+namespace baton::test {
 
 // A batch as vLLM encodes it: blocks of one token each, each the first of a prompt.
 struct Batch {
@@ -92,4 +92,4 @@ class FakePublisher {
   std::thread thread_;
 };
 
-}  // namespace baton::kvcache::test
+}  // namespace baton::test

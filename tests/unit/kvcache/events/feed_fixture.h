@@ -17,7 +17,9 @@
 #include <string_view>
 #include <vector>
 
-namespace baton::kvcache::test {
+namespace baton::test {
+
+using namespace kvcache;
 
 using Tokens = std::vector<TokenId>;
 using Overlap = std::array<std::uint32_t, kTiers>;
@@ -48,8 +50,7 @@ class FeedFixture : public testing::Test {
   }
 
   // How many blocks of a prompt the feed's worker has, per tier.
-  Overlap overlap(const Tokens& prompt, BlockShape shape,
-                  Namespace name_space = {}) const {
+  Overlap overlap(const Tokens& prompt, BlockShape shape, Namespace name_space = {}) const {
     return overlap_of(sequence_hashes(prompt, shape, seed_of(name_space)));
   }
   Overlap overlap_of(const std::vector<SequenceHash>& hashes) const {
@@ -60,8 +61,7 @@ class FeedFixture : public testing::Test {
     return matches.front().blocks;
   }
   // In whichever tier.
-  std::uint32_t held(const Tokens& prompt, std::uint32_t size,
-                     Namespace name_space = {}) const {
+  std::uint32_t held(const Tokens& prompt, std::uint32_t size, Namespace name_space = {}) const {
     return overlap(prompt, {.size = size}, name_space).back();
   }
   std::size_t blocks() const {
@@ -169,4 +169,4 @@ inline baton::test::MsgpackEncoder cleared() {
   return event.array(1).text("AllBlocksCleared");
 }
 
-}  // namespace baton::kvcache::test
+}  // namespace baton::test

@@ -67,8 +67,7 @@ class FeedThreadTest : public testing::Test {
   Blocks blocks(Holder holder) {
     Blocks blocks;
     feeds->while_quiet({}, [&](const auto*) {
-      index.visit(slots.at(holder),
-                  [&](const Index::Held& held) { blocks.insert(held.engine); });
+      index.visit(slots.at(holder), [&](const Index::Held& held) { blocks.insert(held.engine); });
     });
     return blocks;
   }

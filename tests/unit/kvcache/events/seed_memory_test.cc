@@ -9,7 +9,6 @@
 namespace baton::kvcache {
 namespace {
 
-
 const std::uint64_t kPlain = seed_of({});
 
 std::optional<std::uint64_t> seed_of(const SeedMemory& memory, EngineHash block) {

@@ -181,7 +181,7 @@ TEST_F(TrtllmApplierTest, AdaptersSaltsAndImagesAreApart) {
   EXPECT_EQ(held(counting(31, 4), 4), 0U);
   const std::uint64_t image = 0xff;
   EXPECT_EQ(
-      overlap_of({hash_block(counting(31, 4), seed_of({}), {&image, 1})}).front(),
+      overlap_of({kvcache::hash_block(counting(31, 4), kvcache::seed_of({}), {&image, 1})}).front(),
       1U);
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace baton::kvcache::test {
+namespace baton::test {
 
 // Messages as engines send them, made by hand with no code of Baton's, and what is in them.
 
@@ -432,4 +432,4 @@ inline const std::vector<Vector>& vectors() {
   return kVectors;
 }
 
-}  // namespace baton::kvcache::test
+}  // namespace baton::test

@@ -36,7 +36,7 @@ std::vector<Stretch> list_of(const Model& model) {
 TEST(HolderIntervals, SayWhoHoldsWhichBlocks) {
   PageArena arena;
   ArrayPool pool(arena);
-  Run run{};  // a test has a Run() of its own
+  kvcache::Run run{};  // a test has a Run() of its own
   HolderIntervals stretches(run, pool);
   stretches.open();
   std::mt19937 chance(4);
@@ -80,7 +80,7 @@ TEST(HolderIntervals, SayWhoHoldsWhichBlocks) {
 TEST(HolderIntervals, AreFreeUpToWhatIsTaken) {
   PageArena arena;
   ArrayPool pool(arena);
-  Run run{};  // a test has a Run() of its own
+  kvcache::Run run{};  // a test has a Run() of its own
   HolderIntervals stretches(run, pool);
   stretches.open();
   stretches.add(5, 10, 20, 1);

@@ -44,7 +44,7 @@ std::string removed(int id, int block) {
                      block);
 }
 
-class EventPollTest : public test::IoFixture {
+class EventPollTest : public baton::test::IoFixture {
  protected:
   ~EventPollTest() override {
     if (poll) poll->close();
@@ -115,7 +115,7 @@ class EventPollTest : public test::IoFixture {
   telemetry::Logger log{telemetry::Format::Json, telemetry::Level::Info, lines};
   Index index{{}};
   std::map<std::uint64_t, std::vector<Slot>> slots;  // by worker, then rank
-  std::optional<model::Endpoint> endpoint;                    // instead of the engine's
+  std::optional<model::Endpoint> endpoint;           // instead of the engine's
   http_client::UpstreamPool pool{
       io, deadlines, {.connect_timeout = 2'000ms, .idle_per_worker = 1, .header_bytes = 65'536}};
   std::shared_ptr<EventPoll> poll;

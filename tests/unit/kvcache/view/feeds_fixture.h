@@ -46,8 +46,7 @@ struct World {
   }
   FeedStatus status(std::size_t which = 0) const {
     const auto reports = feeds.reports();
-    return which < reports.size() ? reports[which].status.value_or(FeedStatus())
-                                  : FeedStatus();
+    return which < reports.size() ? reports[which].status.value_or(FeedStatus()) : FeedStatus();
   }
   std::set<std::uint64_t> blocks(std::uint32_t rank = 0) const {
     std::set<std::uint64_t> names;
@@ -73,7 +72,7 @@ struct World {
   Feeds feeds;
 };
 
-class FeedsFixture : public test::IoFixture {
+class FeedsFixture : public baton::test::IoFixture {
  protected:
   ~FeedsFixture() override {
     if (world) end();
@@ -92,8 +91,7 @@ class FeedsFixture : public test::IoFixture {
     world.reset();
     return lines;
   }
-  static model::WorkerSpec spec_of(const test::FakePublisher& publisher,
-                                   bool with_replay = true) {
+  static model::WorkerSpec spec_of(const test::FakePublisher& publisher, bool with_replay = true) {
     model::WorkerSpec spec;
     spec.endpoint = {"10.0.0.1", 8000};
     spec.kv_feed = {.events = publisher.events(),

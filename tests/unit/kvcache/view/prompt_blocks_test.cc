@@ -11,7 +11,6 @@
 namespace baton::kvcache {
 namespace {
 
-
 TEST(PromptBlocksTest, CutsAPromptOnceForEachShape) {
   const HashPlan plan{.shapes = {{.size = 4}, {.size = 3}, {.size = 3, .bigram = true}},
                       .lora = {}};

@@ -26,7 +26,7 @@ TEST(Constraints, RequireEveryTaintTheyName) {
 
 TEST(Constraints, PreferBySumOfWeights) {
   const Constraints requirements{.required = {},
-                         .preferred = {{"near", 0.75}, {"fast", 0.25}, {"old", -0.5}}};
+                                 .preferred = {{"near", 0.75}, {"fast", 0.25}, {"old", -0.5}}};
   EXPECT_NEAR(requirements.preference(Taints{"near", "fast"}), 0.466921, 1e-6);
   EXPECT_NEAR(requirements.preference(Taints{"old", "other"}), 1.587431, 1e-6);
   EXPECT_EQ(requirements.preference(Taints{"other"}), 1);

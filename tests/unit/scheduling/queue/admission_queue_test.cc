@@ -41,7 +41,8 @@ class AdmissionQueueTest : public test::IoFixture {
  protected:
   void open(std::vector<config::QueueClass> classes = {queue_class("all")}) {
     config.classes = std::move(classes);
-    gate = std::make_shared<AdmissionQueue>(config, home.get_executor(), QueueMetrics(registry, "m", config));
+    gate = std::make_shared<AdmissionQueue>(config, home.get_executor(),
+                                            QueueMetrics(registry, "m", config));
   }
 
   // Comes to the gate, and goes to the worker that its lane names, or to any.
@@ -74,7 +75,7 @@ class AdmissionQueueTest : public test::IoFixture {
   }
   static QueueRequest patient(milliseconds at_most) {
     QueueRequest made;
-    made.max_queue_wait = MaxQueueWait{.at_most = at_most};
+    made.max_wait = MaxQueueWait{.at_most = at_most};
     return made;
   }
 
@@ -259,7 +260,7 @@ TEST_F(AdmissionQueueTest, WhoMayNotWaitHasOneTryWhereOthersWait) {
   EXPECT_EQ(late.tries, 1);
   // Where it is known already it is not even tried.
   QueueRequest same = pinned("1");
-  same.max_queue_wait = MaxQueueWait::none();
+  same.max_wait = MaxQueueWait::none();
   const Visit& hopeless = come(same, "hopeless");
   EXPECT_EQ(why(hopeless), Errc::WorkersBusy);
   EXPECT_EQ(hopeless.tries, 0);
@@ -280,12 +281,12 @@ TEST_F(AdmissionQueueTest, AClassWithoutThresholdsDoesNotQueue) {
 }
 
 TEST_F(AdmissionQueueTest, PatienceEnds) {
-  config.max_queue_wait = milliseconds(20);
+  config.patience = milliseconds(20);
   open();
   const Visit& configured = come("configured");
   const Visit& own = come(patient(milliseconds(1)), "own");
   QueueRequest endless;
-  endless.max_queue_wait = MaxQueueWait::without_end();
+  endless.max_wait = MaxQueueWait::without_end();
   const Visit& waiting = come(endless, "endless");
   run_until([&] { return configured.outcome && own.outcome; });
   EXPECT_EQ(why(configured), Errc::QueueTimeout);
@@ -598,7 +599,7 @@ TEST_F(AdmissionQueueTest, WhatNobodyCouldServeInTimeWaitsBehindAllOthers) {
 TEST_F(AdmissionQueueTest, WhoSaysHowLongItWaitsHasNoObjective) {
   open();
   QueueRequest own = due_in(milliseconds(1), milliseconds(5));
-  own.max_queue_wait = MaxQueueWait::without_end();
+  own.max_wait = MaxQueueWait::without_end();
   const Visit& visit = come(own, "own");
   EXPECT_FALSE(visit.outcome);
   now_free("w");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "scheduling/queue/admission_queue.h"
 #include "allocations.h"
 #include "io_threads.h"
+#include "scheduling/queue/admission_queue.h"
 
 #include <boost/asio/detached.hpp>
 #include <gtest/gtest.h>
@@ -77,8 +77,8 @@ TEST(GateThreads, NoWakeUpIsLost) {
   telemetry::Registry registry;
   boost::asio::io_context never_run;  // so that nobody is rescued by the recheck timer
   const config::Queue config = two_classes();
-  const auto gate =
-      std::make_shared<AdmissionQueue>(config, never_run.get_executor(), QueueMetrics(registry, "m", config));
+  const auto gate = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
+                                                     QueueMetrics(registry, "m", config));
   Workers workers;
   std::atomic<int> admitted{0};
   IoThreads threads(4);
@@ -100,8 +100,8 @@ TEST(GateThreads, WhoGoesLeavesNothingBehind) {
   telemetry::Registry registry;
   boost::asio::io_context never_run;
   const config::Queue config = two_classes();
-  const auto gate =
-      std::make_shared<AdmissionQueue>(config, never_run.get_executor(), QueueMetrics(registry, "m", config));
+  const auto gate = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
+                                                     QueueMetrics(registry, "m", config));
   std::atomic<int> places{2};
   std::atomic<int> ended{0};
   IoThreads threads(4);
@@ -113,9 +113,10 @@ TEST(GateThreads, WhoGoesLeavesNothingBehind) {
         const auto cancellation = std::make_shared<Cancellation>();
         QueueRequest request;
         request.prompt_tokens = 10;
-        request.max_queue_wait = random() % 4 == 0   ? MaxQueueWait::none()
-                           : random() % 2 == 0 ? MaxQueueWait{.at_most = std::chrono::milliseconds(1)}
-                                               : MaxQueueWait::without_end();
+        request.max_wait = random() % 4 == 0 ? MaxQueueWait::none()
+                           : random() % 2 == 0
+                               ? MaxQueueWait{.at_most = std::chrono::milliseconds(1)}
+                               : MaxQueueWait::without_end();
         // Half of them are cancelled, some before they have come.
         if (random() % 2 == 0) {
           boost::asio::co_spawn(
@@ -154,8 +155,8 @@ TEST(GateThreads, ACrowdTakesLittleMemoryAndGivesItBack) {
   telemetry::Registry registry;
   boost::asio::io_context never_run;
   const config::Queue config = two_classes();
-  const auto gate =
-      std::make_shared<AdmissionQueue>(config, never_run.get_executor(), QueueMetrics(registry, "m", config));
+  const auto gate = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
+                                                     QueueMetrics(registry, "m", config));
   const std::size_t before = allocated_bytes();
   {
     std::deque<Cancellation> cancellations(kCrowd);

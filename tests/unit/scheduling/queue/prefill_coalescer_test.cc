@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/queue/prefill_coalescer.h"
 
-#include "scheduling/queue/admission_queue.h"
 #include "io_threads.h"
+#include "scheduling/queue/admission_queue.h"
 #include "support/io_fixture.h"
 
 #include <boost/asio/detached.hpp>
@@ -34,7 +34,8 @@ Chain uncached_chain(const std::vector<std::uint64_t>& hashes) {
 
 struct FollowersTest : testing::Test {
   int changes = 0;
-  std::shared_ptr<PrefillCoalescer> followers = std::make_shared<PrefillCoalescer>(100, [this] { ++changes; });
+  std::shared_ptr<PrefillCoalescer> followers =
+      std::make_shared<PrefillCoalescer>(100, [this] { ++changes; });
 };
 
 TEST_F(FollowersTest, WhoIsBookedLeads) {
@@ -102,8 +103,8 @@ class FollowingTest : public test::IoFixture {
   }
   void open(config::QueueClass only) {
     config.classes = {std::move(only)};
-    gate = std::make_shared<AdmissionQueue>(config, home.get_executor(), QueueMetrics(registry, "m", config),
-                                  [this] { return now; });
+    gate = std::make_shared<AdmissionQueue>(
+        config, home.get_executor(), QueueMetrics(registry, "m", config), [this] { return now; });
   }
   static config::QueueClass queueing() {
     config::QueueClass made;
@@ -291,7 +292,7 @@ TEST_F(FollowingTest, WhoMayNotWaitDoesNotFollow) {
   open(queueing());
   const Visit& leader = come(1);
   QueueRequest fail_fast;
-  fail_fast.max_queue_wait = MaxQueueWait::none();
+  fail_fast.max_wait = MaxQueueWait::none();
   EXPECT_TRUE(come(1, fail_fast).served());
   EXPECT_TRUE(leader.served());
 }
@@ -300,7 +301,7 @@ TEST_F(FollowingTest, WhenPatienceEndsItGoesAlone) {
   open(queueing());
   const Visit& leader = come(1);
   QueueRequest impatient;
-  impatient.max_queue_wait = MaxQueueWait{.at_most = std::chrono::milliseconds(300)};
+  impatient.max_wait = MaxQueueWait{.at_most = std::chrono::milliseconds(300)};
   Visit& follower = come(1, impatient);
   EXPECT_FALSE(follower.outcome);
   run_until([&] { return follower.outcome.has_value(); });
@@ -333,8 +334,8 @@ TEST(FollowersThreads, OneLeadsAtATimeAndAllGoOn) {
   boost::asio::io_context never_run;  // so that nobody is rescued by the recheck timer
   config::Queue config;
   config.classes.emplace_back().name = "all";
-  const auto gate =
-      std::make_shared<AdmissionQueue>(config, never_run.get_executor(), QueueMetrics(registry, "m", config));
+  const auto gate = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
+                                                     QueueMetrics(registry, "m", config));
   const auto followers = std::make_shared<PrefillCoalescer>(100, [gate] { gate->changed(); });
   std::array<std::atomic<int>, 3> leaders{};
   std::atomic<int> ended{0};

@@ -56,7 +56,8 @@ class QueueModel {
   void begin_round() {
     trial_ = committed_;
     aside_.clear();
-    for (auto& [key, bucket] : buckets_) bucket = {.tried = bucket.tried, .passes = 0, .in_round = false};
+    for (auto& [key, bucket] : buckets_)
+      bucket = {.tried = bucket.tried, .passes = 0, .in_round = false};
     in_order_ = by_age_ = {};
   }
 
@@ -259,7 +260,7 @@ class QueueModel {
   Turn trial_;
   std::vector<std::uint64_t> passed_cost_;
   std::set<Ticket> aside_;
-  std::map<Lane, LaneState> buckets_;               // where somebody is
+  std::map<Lane, LaneState> buckets_;             // where somebody is
   std::pair<std::size_t, std::size_t> in_order_;  // passes, and those of newcomers
   std::pair<std::size_t, std::size_t> by_age_;
   bool aged_ = false;

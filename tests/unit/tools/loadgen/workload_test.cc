@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "tools/loadgen/workload.h"
 
+#include "support/temporary_directory.h"
 #include "tools/loadgen/arrivals.h"
 #include "tools/loadgen/budget.h"
 #include "tools/loadgen/trace.h"
-#include "support/temporary_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
