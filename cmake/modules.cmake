@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# Templates of libraries that all modules need.
+add_library(baton_compiled_once STATIC ${PROJECT_SOURCE_DIR}/cmake/compiled_once.cc)
+target_link_libraries(baton_compiled_once PUBLIC fmt::fmt PRIVATE baton_flags)
+
 # baton_module(NAME SOURCES a.cc … LINK other_module …): one static library per folder of src/.
 # ASIO: the module uses Asio.
 function(baton_module name)
@@ -36,6 +40,7 @@ endfunction()
 # for each kind of target and shared. Never our own: a change of one would compile everything again.
 # TEST: the target is a test, which nobody waits for; to optimise tests, and what sanitizers add to them, took most of a build.
 # EXHAUSTIVE: one that tries so much that it is optimised nevertheless.
+# compiled_once.h comes last, and what it declares is in baton_compiled_once.
 # Every file still includes what it uses; -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON shows whether it does.
 function(baton_precompile_headers target)
   cmake_parse_arguments(ARG "ASIO;TEST;EXHAUSTIVE" "" "" ${ARGN})
@@ -68,9 +73,10 @@ function(baton_precompile_headers target)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${kind}.cc CONTENT "")
     add_library(${kind} STATIC ${PROJECT_BINARY_DIR}/${kind}.cc)
     target_link_libraries(${kind} PUBLIC ${libraries} PRIVATE baton_flags)
-    target_precompile_headers(${kind} PRIVATE ${headers})
+    target_precompile_headers(${kind} PRIVATE ${headers} ${PROJECT_SOURCE_DIR}/cmake/compiled_once.h)
     target_compile_options(${kind} PRIVATE ${options})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${kind})
+  target_link_libraries(${target} PRIVATE baton_compiled_once)
   target_compile_options(${target} PRIVATE ${options})
 endfunction()

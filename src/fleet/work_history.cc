@@ -11,7 +11,7 @@ namespace {
 constexpr double kMostSeconds = 24 * 3600;
 
 // NaN is 0, too.
-double sound(double seconds) { return seconds > 0 ? std::min(seconds, kMostSeconds) : 0; }
+double sound_seconds(double seconds) { return seconds > 0 ? std::min(seconds, kMostSeconds) : 0; }
 
 }  // namespace
 
@@ -34,14 +34,14 @@ void WorkHistory::came(double prefill_seconds, Time now) {
   const std::lock_guard lock(mutex_);
   Bucket& bucket = bucket_at(now);
   ++bucket.requests;
-  bucket.prefill_seconds += sound(prefill_seconds);
+  bucket.prefill_seconds += sound_seconds(prefill_seconds);
 }
 
 void WorkHistory::decoded(double seconds, Time now) {
   const std::lock_guard lock(mutex_);
   Bucket& bucket = bucket_at(now);
   ++bucket.answers;
-  bucket.decode_seconds += sound(seconds);
+  bucket.decode_seconds += sound_seconds(seconds);
 }
 
 WorkHistory::Buckets WorkHistory::last_buckets(Time now) const {

@@ -30,7 +30,7 @@ std::string name_of(const TokenLogprob& token, TokenNames names) {
   return names == TokenNames::Ids ? fmt::format("token_id:{}", token.token) : token.text;
 }
 
-ordered_json bytes_of(std::string_view text) {
+ordered_json json_bytes_of(std::string_view text) {
   ordered_json bytes = ordered_json::array();
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
   return bytes;
@@ -77,11 +77,11 @@ ordered_json chat_logprob(std::span<const TokenLogprob> tokens, std::uint32_t to
   ordered_json best = ordered_json::array();
   for (const TokenLogprob& one : tokens.first(std::min<std::size_t>(top, tokens.size()))) {
     const std::string name = name_of(one, names);
-    best.push_back({{"token", name}, {"logprob", one.logprob}, {"bytes", bytes_of(name)}});
+    best.push_back({{"token", name}, {"logprob", one.logprob}, {"bytes", json_bytes_of(name)}});
   }
   return {{"token", name_of(sampled, names)},
           {"logprob", sampled.logprob},
-          {"bytes", bytes_of(sampled.text)},
+          {"bytes", json_bytes_of(sampled.text)},
           {"top_logprobs", std::move(best)}};
 }
 

@@ -5,7 +5,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import OpenAI from 'openai';
 
 import { fetchText, request } from './http.mjs';
-import { BATON, Process, until } from './process.mjs';
+import { BATON, Process, SIM, until } from './process.mjs';
 
 const flagsOf = (options) =>
   Object.entries(options).flatMap(([name, value]) => [
@@ -27,7 +27,7 @@ export class Sim {
     const controlReady = scenario.file(`${name}.control`);
     const all = { engine, role, port: 0, readyFile: ready, controlPort: 0, controlReadyFile: controlReady };
     const defaults = { decodeMs: 0.5, transferMs: 0 };
-    const process = new Process(name, ['sim', ...flagsOf({ ...all, ...defaults, ...flags })]);
+    const process = new Process(name, ['sim', ...flagsOf({ ...all, ...defaults, ...flags })], {}, SIM);
     const sim = new Sim(scenario.adopt(process), engine, role);
     sim.address = await process.address(ready);
     sim.control = await process.address(controlReady);
