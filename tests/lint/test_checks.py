@@ -124,7 +124,7 @@ class LayersTest(TreeTest):
         self.assert_refused(check_layers, "tools/sim must not include engine")
 
     def test_only_the_command_line_sees_the_simulator(self):
-        self.write("docs/architecture.md", LAYER_TABLE + "| 11 | `cli/` | commands |\n")
+        self.write("docs/architecture.md", LAYER_TABLE + "| 12 | `cli/` | commands |\n")
         self.include("src/cli/demo.cc", '"tools/sim/engine.h"')
         self.assert_accepted(check_layers)
         self.include("src/scheduling/policy/cost.h", '"tools/sim/engine.h"')
