@@ -103,13 +103,13 @@ void render(const char* folder, double milliseconds, const char* input) {
   const auto preprocessor = need(Preprocessor::load({.folder = folder}));
   const std::string text = read_file(input);
   const wire::JsonObject body = need(wire::JsonObject::parse(text));
-  const Occasion occasion{.now = std::chrono::system_clock::now()};
-  const std::size_t size = need(preprocessor->rendered(body, occasion)).size();
+  const RenderContext context{.now = std::chrono::system_clock::now()};
+  const std::size_t size = need(preprocessor->rendered(body, context)).size();
   const Clocks before = clocks();
   Clocks after = before;
   std::uint64_t times = 0;
   while ((after.cpu_s - before.cpu_s) * 1e3 < milliseconds) {
-    if (need(preprocessor->rendered(body, occasion)).size() != size) give_up("rendered otherwise");
+    if (need(preprocessor->rendered(body, context)).size() != size) give_up("rendered otherwise");
     ++times;
     after = clocks();
   }
@@ -144,13 +144,13 @@ double cpu_us() { return seconds(CLOCK_PROCESS_CPUTIME_ID) * 1e6; }
 
 Turns ask_all(const Preprocessor& preprocessor, tokenizer::SegmentCache* cache,
               const std::vector<std::string>& bodies) {
-  const Occasion occasion{.now = std::chrono::system_clock::now()};
+  const RenderContext context{.now = std::chrono::system_clock::now()};
   Turns turns;
   for (const std::string& body : bodies) {
     const std::string received = body;
     const double start = cpu_us();
     const std::string text =
-        need(preprocessor.rendered(need(wire::JsonObject::parse(received)), occasion));
+        need(preprocessor.rendered(need(wire::JsonObject::parse(received)), context));
     const double rendered = cpu_us();
     const tokenizer::TokenIds ids = need(preprocessor.tokenizer().encode(
         text, {.add_special = tokenizer::AddSpecial::No, .cache = cache}));

@@ -69,14 +69,14 @@ Result<std::string> tokenize(const Asked& asked, const wire::JsonObject& body, M
   if (!memory.cover_work(body.text().size(), wants_token_strs(body) ? kToTellTokens : kToTellIds))
     return fail(no_memory_for("tokenizing"));
   const prompt::Preprocessor& preprocessor = *asked.preprocessor;
-  const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .stop = stop};
+  const prompt::RenderContext context{.now = std::chrono::system_clock::now(), .stop = stop};
   if (!body.has("messages") && !body.has("prompt")) {
     return fail(
         Error(Errc::InvalidRequest, "the request body has neither \"prompt\" nor \"messages\"")
             .with_param("prompt"));
   }
   const engine::Api api = body.has("messages") ? engine::Api::Chat : engine::Api::Completions;
-  auto prepared = pipeline::prepare(preprocessor, api, body, occasion, asked.rules);
+  auto prepared = pipeline::prepare(preprocessor, api, body, context, asked.rules);
   if (!prepared) return fail(std::move(prepared.error()));
   if (!prepared->exact()) {
     return fail(Errc::InvalidRequest,

@@ -72,8 +72,8 @@ struct Tokens {
 };
 
 Result<Tokens> tokens_of_chat(const prompt::Preprocessor& preprocessor,
-                              const wire::JsonObject& body, const prompt::Occasion& occasion) {
-  auto prepared = preprocessor.chat(body, occasion);
+                              const wire::JsonObject& body, const prompt::RenderContext& context) {
+  auto prepared = preprocessor.chat(body, context);
   if (!prepared) return fail(std::move(prepared.error()));
   if (prepared->prompts.empty())
     return fail(Errc::InvalidRequest, "only the engine can tokenize this: " + prepared->inexact);
@@ -114,14 +114,14 @@ Result<void> tokenize(const TokenizeOptions& options) {
     if (!text) return fail(text.error());
     const auto body = wire::JsonObject::parse(*text);
     if (!body) return fail(body.error());
-    const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .rules = *rules};
+    const prompt::RenderContext context{.now = std::chrono::system_clock::now(), .rules = *rules};
     if (options.render) {
-      const auto rendered = (*preprocessor)->rendered(*body, occasion);
+      const auto rendered = (*preprocessor)->rendered(*body, context);
       if (!rendered) return fail(rendered.error());
       std::fwrite(rendered->data(), 1, rendered->size(), stdout);
       return {};
     }
-    tokens = tokens_of_chat(**preprocessor, *body, occasion);
+    tokens = tokens_of_chat(**preprocessor, *body, context);
   }
   if (!tokens) return fail(tokens.error());
   if (!tokens->inexact.empty())

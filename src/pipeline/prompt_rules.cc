@@ -31,9 +31,9 @@ prompt::Rules rules_of_worker(const fleet::Worker& worker) {
 
 Result<prompt::Prepared> prepare_one(const prompt::Preprocessor& preprocessor, engine::Api api,
                                      const wire::JsonObject& body,
-                                     const prompt::Occasion& occasion) {
-  return api == engine::Api::Chat ? preprocessor.chat(body, occasion)
-                                  : preprocessor.completion(body, occasion);
+                                     const prompt::RenderContext& context) {
+  return api == engine::Api::Chat ? preprocessor.chat(body, context)
+                                  : preprocessor.completion(body, context);
 }
 
 }  // namespace
@@ -49,15 +49,15 @@ std::vector<prompt::Rules> rules_in(const fleet::Model& model) {
 }
 
 Result<prompt::Prepared> prepare(const prompt::Preprocessor& preprocessor, engine::Api api,
-                                 const wire::JsonObject& body, prompt::Occasion occasion,
+                                 const wire::JsonObject& body, prompt::RenderContext context,
                                  std::span<const prompt::Rules> rules) {
-  occasion.rules = rules.front();
-  auto made = prepare_one(preprocessor, api, body, occasion);
+  context.rules = rules.front();
+  auto made = prepare_one(preprocessor, api, body, context);
   for (const prompt::Rules& others : rules.subspan(1)) {
     if (made && (made->too_much || !made->exact())) break;
     if (!made && made.error().code() == Errc::ClientGone) break;
-    occasion.rules = others;
-    auto other = prepare_one(preprocessor, api, body, occasion);
+    context.rules = others;
+    auto other = prepare_one(preprocessor, api, body, context);
     if (other && other->too_much) return other;
     if (!made && !other) continue;
     if (made && other && other->exact() && made->prompts == other->prompts) continue;

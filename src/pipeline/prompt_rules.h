@@ -24,7 +24,7 @@ std::vector<prompt::Rules> rules_in(const fleet::Model& model);
 // something else of it: while engines are upgraded, nobody knows which worker will get it.
 // Requires: `rules` is not empty.
 Result<prompt::Prepared> prepare(const prompt::Preprocessor& preprocessor, engine::Api api,
-                                 const wire::JsonObject& body, prompt::Occasion occasion,
+                                 const wire::JsonObject& body, prompt::RenderContext context,
                                  std::span<const prompt::Rules> rules);
 
 // The longest context that every worker of the model takes, as far as they have said; nullopt where

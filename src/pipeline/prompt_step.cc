@@ -147,10 +147,10 @@ struct Task {
 };
 
 Result<Made> make(const Task& task) {
-  const prompt::Occasion occasion{
+  const prompt::RenderContext context{
       .now = std::chrono::system_clock::now(), .stop = task.stop, .effort = task.effort};
   auto prepared =
-      prepare(*task.model->preprocessor, task.api, task.body->object(), occasion, task.rules);
+      prepare(*task.model->preprocessor, task.api, task.body->object(), context, task.rules);
   if (!prepared) return fail(std::move(prepared.error()));
   if (prepared->too_much) return Made{.too_much = true};
   Made made{.tokens = {.json = {}, .send = task.model->settings.send, .blocks = {}},

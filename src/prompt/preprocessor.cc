@@ -97,16 +97,16 @@ struct Preprocessor::Parts {
                                                                                   : current;
   }
   Result<Rendered> render(const ChatRequest& request, const wire::JsonObject& body,
-                          const Occasion& occasion) const;
+                          const RenderContext& context) const;
   Result<tokenizer::TokenIds> encode(std::string_view text, tokenizer::AddSpecial add_special,
-                                     const Occasion& occasion) const {
-    const Reading& as = reading(occasion.rules);
+                                     const RenderContext& context) const {
+    const Reading& as = reading(context.rules);
     return as_result(as.tokenizer->encode(
         text, {.add_special = add_special,
                .cache = as.cache.get(),
-               .stop = occasion.stop,
-               .give_way = occasion.effort == Effort::Full ? tokenizer::GiveWay::Yes
-                                                           : tokenizer::GiveWay::No}));
+               .stop = context.stop,
+               .give_way = context.effort == Effort::Full ? tokenizer::GiveWay::Yes
+                                                          : tokenizer::GiveWay::No}));
   }
   bool knows(tokenizer::TokenId id) const {
     return id < facts.vocabulary_size.value_or(0) || current.tokenizer->token(id).has_value();
@@ -122,7 +122,7 @@ struct Preprocessor::Parts {
 
 Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
                                              const wire::JsonObject& body,
-                                             const Occasion& occasion) const {
+                                             const RenderContext& context) const {
   const bool tools = !request.tools.is_none();
   const ChatTemplate* const chosen = templates.choose(tools ? WithTools::Yes : WithTools::No);
   if (!chosen) {
@@ -134,15 +134,15 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
                                                kNone)),
         {.inexact = request.inexact.empty() ? std::string(kNone) : request.inexact}};
   }
-  auto conversation = conversation_of(
-      request.messages, chosen->format(occasion.rules.content_search), occasion.rules);
+  auto conversation = conversation_of(request.messages,
+                                      chosen->format(context.rules.content_search), context.rules);
   if (!conversation) return fail(conversation.error());
   Exactness exactness = exactness_of(request, *conversation, body);
-  if (occasion.rules.developer_as_system && !chosen->names_developers)
+  if (context.rules.developer_as_system && !chosen->names_developers)
     developers_to_system(conversation->messages);
   std::string final_text;
   if (request.continue_final_message) {
-    if (occasion.rules.transformers == tokenizer::Transformers::V5 && !chosen->names_content)
+    if (context.rules.transformers == tokenizer::Transformers::V5 && !chosen->names_content)
       return refuse("continue_final_message", "cannot be kept: the chat template has no content");
     auto text = tag_final_message(conversation->messages);
     if (!text) return fail(text.error());
@@ -151,14 +151,14 @@ Result<Rendered> Preprocessor::Parts::render(const ChatRequest& request,
   bool crossed = false;
   auto text = as_result(chosen->program->render(
       template_variables(special_tokens, request, std::move(conversation->messages)),
-      {.now = occasion.now,
-       .stop = occasion.stop,
+      {.now = context.now,
+       .stop = context.stop,
        .expected_bytes = expected_bytes(request),
-       .limits = limits_of(occasion.effort),
+       .limits = limits_of(context.effort),
        .crossed = &crossed}));
   if (text && request.continue_final_message) text = cut_at_tag(std::move(*text), final_text);
   return Rendered{std::move(text), std::move(exactness),
-                  crossed && occasion.effort == Effort::Little};
+                  crossed && context.effort == Effort::Little};
 }
 
 Preprocessor::Preprocessor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -190,18 +190,19 @@ Result<std::shared_ptr<const Preprocessor>> Preprocessor::load(const Sources& so
   return std::shared_ptr<const Preprocessor>(new Preprocessor(std::move(parts)));
 }
 
-Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion& occasion) const {
-  auto request = chat_request(body, occasion.rules);
+Result<Prepared> Preprocessor::chat(const wire::JsonObject& body,
+                                    const RenderContext& context) const {
+  auto request = chat_request(body, context.rules);
   if (!request) return fail(request.error());
   if (request->inexact.empty()) {
     if (parts_->facts.coded_renderer) {
       request->inexact = fmt::format("engines do not use the chat template of a {} model",
                                      *parts_->facts.coded_renderer);
-    } else if (occasion.rules.chats_in_code) {
+    } else if (context.rules.chats_in_code) {
       request->inexact = "a worker was started with a chat format of its own";
     }
   }
-  auto rendered = parts_->render(*request, body, occasion);
+  auto rendered = parts_->render(*request, body, context);
   if (!rendered) return fail(rendered.error());
   if (rendered->too_much) return Prepared{.prompts = {}, .too_much = true};
   Exactness& exactness = rendered->exactness;
@@ -212,7 +213,7 @@ Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion
     }
     return fail(rendered->text.error());
   }
-  auto ids = parts_->encode(*rendered->text, request->add_special, occasion);
+  auto ids = parts_->encode(*rendered->text, request->add_special, context);
   if (!ids) return failed(std::move(ids.error()));
   Prepared prepared{.prompts = {},
                     .inexact = std::move(exactness.inexact),
@@ -222,17 +223,17 @@ Result<Prepared> Preprocessor::chat(const wire::JsonObject& body, const Occasion
 }
 
 Result<std::string> Preprocessor::rendered(const wire::JsonObject& body,
-                                           const Occasion& occasion) const {
-  const auto request = chat_request(body, occasion.rules);
+                                           const RenderContext& context) const {
+  const auto request = chat_request(body, context.rules);
   if (!request) return fail(request.error());
   if (request->brings_template) return refuse("chat_template", "of a request is not rendered");
-  auto rendered = parts_->render(*request, body, occasion);
+  auto rendered = parts_->render(*request, body, context);
   if (!rendered) return fail(rendered.error());
   return std::move(rendered->text);
 }
 
 Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
-                                          const Occasion& occasion) const {
+                                          const RenderContext& context) const {
   Exactness exactness = completion_exactness(body);
   Prepared prepared{.prompts = {},
                     .inexact = std::move(exactness.inexact),
@@ -246,13 +247,13 @@ Result<Prepared> Preprocessor::completion(const wire::JsonObject& body,
   const tokenizer::AddSpecial add_special =
       *special ? tokenizer::AddSpecial::Yes : tokenizer::AddSpecial::No;
   for (CompletionPrompt& prompt : *prompts) {
-    if (occasion.stop.stop_requested()) return fail(Errc::ClientGone, "the request was cancelled");
+    if (context.stop.stop_requested()) return fail(Errc::ClientGone, "the request was cancelled");
     if (auto* const given = std::get_if<tokenizer::TokenIds>(&prompt)) {
       if (auto checked = parts_->check(*given); !checked) return fail(checked.error());
       prepared.prompts.push_back(std::move(*given));
       continue;
     }
-    auto ids = parts_->encode(std::get<std::string>(prompt), add_special, occasion);
+    auto ids = parts_->encode(std::get<std::string>(prompt), add_special, context);
     if (!ids) return failed(std::move(ids.error()));
     prepared.prompts.push_back(std::move(*ids));
   }

@@ -33,7 +33,7 @@ struct Sources {
 enum class Effort { Little, Full };
 
 // What a preparation is given besides the request.
-struct Occasion {
+struct RenderContext {
   std::chrono::system_clock::time_point now;
   std::stop_token stop = {};
   Effort effort = Effort::Full;
@@ -65,11 +65,11 @@ class Preprocessor {
   Preprocessor& operator=(const Preprocessor&) = delete;
 
   // A body of /v1/chat/completions, or vLLM's /tokenize with messages.
-  Result<Prepared> chat(const wire::JsonObject& body, const Occasion& occasion) const;
+  Result<Prepared> chat(const wire::JsonObject& body, const RenderContext& context) const;
   // A body of /v1/completions, or vLLM's /tokenize with a prompt.
-  Result<Prepared> completion(const wire::JsonObject& body, const Occasion& occasion) const;
+  Result<Prepared> completion(const wire::JsonObject& body, const RenderContext& context) const;
   // What the chat template makes of a body, before tokenizing.
-  Result<std::string> rendered(const wire::JsonObject& body, const Occasion& occasion) const;
+  Result<std::string> rendered(const wire::JsonObject& body, const RenderContext& context) const;
 
   const tokenizer::Tokenizer& tokenizer(const Rules& rules = {}) const;
   bool has_chat_template() const;

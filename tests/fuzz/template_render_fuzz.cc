@@ -21,12 +21,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!given || !given->is_dict()) return 0;
     variables = given->as_dict();
   }
-  const Circumstances circumstances = {
+  const RenderContext context = {
       .now = std::chrono::system_clock::from_time_t(1'700'000'000),
       .limits = {.steps = 20'000, .depth = 20, .output_bytes = 64 << 10}};
-  const auto first = (*read)->render(variables, circumstances);
+  const auto first = (*read)->render(variables, context);
   if (first) fuzz::require(first->size() <= (64 << 10), "the output keeps to its limit");
-  const auto second = (*read)->render(variables, circumstances);
+  const auto second = (*read)->render(variables, context);
   fuzz::require(first.has_value() == second.has_value(), "rendering again ends the same way");
   if (first) fuzz::require(*first == *second, "rendering again gives the same text");
   return 0;

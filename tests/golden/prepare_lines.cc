@@ -27,16 +27,16 @@ json answer(const Preprocessor& preprocessor, const Rules& rules, const json& re
   const std::string text = request.at("body").get<std::string>();
   const auto body = wire::JsonObject::parse(text);
   if (!body) return {{"error", body.error().message()}};
-  const Occasion occasion{.now = std::chrono::system_clock::now(), .rules = rules};
+  const RenderContext context{.now = std::chrono::system_clock::now(), .rules = rules};
   const bool chat = request.at("api") == "chat";
   const auto prepared =
-      chat ? preprocessor.chat(*body, occasion) : preprocessor.completion(*body, occasion);
+      chat ? preprocessor.chat(*body, context) : preprocessor.completion(*body, context);
   if (!prepared) return {{"error", prepared.error().message()}};
   json made;
   if (!prepared->exact()) made["inexact"] = prepared->inexact;
   if (!prepared->prompts.empty()) made["ids"] = prepared->prompts.front();
   if (chat && prepared->exact()) {
-    if (const auto rendered = preprocessor.rendered(*body, occasion)) made["text"] = *rendered;
+    if (const auto rendered = preprocessor.rendered(*body, context)) made["text"] = *rendered;
   }
   return made;
 }

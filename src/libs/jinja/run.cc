@@ -25,13 +25,13 @@ const Value kUnset;
 
 }  // namespace
 
-Run::Run(const Dict& variables, const Circumstances& circumstances)
+Run::Run(const Dict& variables, const RenderContext& context)
     : variables_(variables),
-      limits_(circumstances.limits),
-      now_(circumstances.now),
-      stop_(circumstances.stop),
+      limits_(context.limits),
+      now_(context.now),
+      stop_(context.stop),
       stack_base_(static_cast<const char*>(__builtin_frame_address(0))) {
-  whole_.reserve(std::min(circumstances.expected_bytes, limits_.output_bytes));
+  whole_.reserve(std::min(context.expected_bytes, limits_.output_bytes));
 }
 
 Run::~Run() {

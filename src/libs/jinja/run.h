@@ -35,7 +35,7 @@ struct SlotRef {
 //   itself (namespaces, the variables that macros keep) is emptied at the end.
 class Run {
  public:
-  Run(const Dict& variables, const Circumstances& circumstances);
+  Run(const Dict& variables, const RenderContext& context);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;

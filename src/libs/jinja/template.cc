@@ -38,10 +38,9 @@ Result<std::shared_ptr<const Template>> Template::parse(std::string source) {
   }
 }
 
-Result<std::string> Template::render(const Dict& variables,
-                                     const Circumstances& circumstances) const {
+Result<std::string> Template::render(const Dict& variables, const RenderContext& context) const {
   try {
-    Run run(variables, circumstances);
+    Run run(variables, context);
     {
       const Run::Call whole(run, program_->slots, {});
       program_->scope.enter(run);
@@ -49,7 +48,7 @@ Result<std::string> Template::render(const Dict& variables,
     }
     return std::move(run).take_output();
   } catch (const Failure& failure) {
-    if (circumstances.crossed) *circumstances.crossed = failure.limit;
+    if (context.crossed) *context.crossed = failure.limit;
     if (failure.stopped) return fail(ErrorCode::Stopped, failure.message);
     return fail(ErrorCode::RenderFailed, "The chat template failed: " + failure.message);
   }

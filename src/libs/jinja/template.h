@@ -22,7 +22,7 @@ struct Limits {
 };
 
 // What a rendering is given besides its variables.
-struct Circumstances {
+struct RenderContext {
   std::chrono::system_clock::time_point now;  // for strftime_now, in the process's time zone
   std::stop_token stop = {};                  // the error is then Stopped
   std::size_t expected_bytes = 0;             // of output, as far as that is known
@@ -44,7 +44,7 @@ class Template {
 
   // What went wrong while rendering (raise_exception, a limit, a wrong type) is a RenderFailed
   // whose message quotes the template's own.
-  Result<std::string> render(const Dict& variables, const Circumstances& circumstances) const;
+  Result<std::string> render(const Dict& variables, const RenderContext& context) const;
 
  private:
   struct Program;

@@ -19,9 +19,9 @@ Result<TokenSource::Prompts> ModelTokens::prompts(Api api, const nlohmann::json&
                                                   std::string_view raw) const {
   const auto body = wire::JsonObject::parse(raw);
   if (!body) return fail(body.error());
-  const prompt::Occasion occasion{.now = std::chrono::system_clock::now(), .rules = rules_};
-  auto prepared = api == Api::Chat ? preprocessor_->chat(*body, occasion)
-                                   : preprocessor_->completion(*body, occasion);
+  const prompt::RenderContext context{.now = std::chrono::system_clock::now(), .rules = rules_};
+  auto prepared = api == Api::Chat ? preprocessor_->chat(*body, context)
+                                   : preprocessor_->completion(*body, context);
   if (!prepared) return fail(std::move(prepared.error()));
   if (prepared->prompts.empty()) return fail(Errc::InvalidRequest, prepared->inexact);
   return std::move(prepared->prompts);

@@ -13,17 +13,17 @@
 namespace baton::jinja {
 
 // 14 November 2023, 22:13:20 UTC.
-inline Circumstances usual() {
+inline RenderContext usual() {
   return {.now = std::chrono::system_clock::from_time_t(1'700'000'000)};
 }
 
 inline Result<std::string> render(std::string_view source, std::string_view variables = "{}",
-                                  const Circumstances& circumstances = usual()) {
+                                  const RenderContext& context = usual()) {
   const auto read = Template::parse(std::string(source));
   if (!read) return fail(read.error());
   const auto values = value_from_json(variables);
   if (!values) return fail(values.error());
-  return (*read)->render(values->as_dict(), circumstances);
+  return (*read)->render(values->as_dict(), context);
 }
 
 // What a template makes of variables given as JSON.
