@@ -124,7 +124,7 @@ void HandoffSession::perform(Action action) {
         decode_exchange_->drop();
         abort(decode_booking_.shared_worker(), decode_name_);
       }
-      return ring();
+      return wake();
     case Action::SendRelease:
       release();
       return;
@@ -135,7 +135,7 @@ void HandoffSession::perform(Action action) {
       return;
     default:
       todo_.push_back(action);
-      ring();
+      wake();
   }
 }
 
@@ -200,15 +200,15 @@ awaitable<Result<void>> HandoffSession::proceed() {
 }
 
 awaitable<void> HandoffSession::wait_for_something_to_do() {
-  load_notifier_ =
+  wake_timer_ =
       std::make_unique<boost::asio::steady_timer>(co_await boost::asio::this_coro::executor);
-  load_notifier_->expires_at(steady_clock::time_point::max());
-  co_await load_notifier_->async_wait(net::kAwait);
-  load_notifier_.reset();
+  wake_timer_->expires_at(steady_clock::time_point::max());
+  co_await wake_timer_->async_wait(net::kAwait);
+  wake_timer_.reset();
 }
 
-void HandoffSession::ring() {
-  if (load_notifier_) load_notifier_->cancel();
+void HandoffSession::wake() {
+  if (wake_timer_) wake_timer_->cancel();
 }
 
 void HandoffSession::leave() {
@@ -271,13 +271,13 @@ awaitable<Result<void>> HandoffSession::recover(Error error, const engine::Progr
 awaitable<void> HandoffSession::await_prefill(bool needed) {
   const auto until =
       steady_clock::now() + (needed ? handoff_.options_.timeouts.first_byte : kPrefillPatience);
-  // The bell rings for other things, too: for the head of the prefill's answer, which may come after
+  // The flow is woken for other things, too: for the head of the prefill's answer, which may come after
   // the whole of the decode's.
   while (prefill_exchange_ && steady_clock::now() < until) {
-    load_notifier_ = std::make_unique<boost::asio::steady_timer>(
+    wake_timer_ = std::make_unique<boost::asio::steady_timer>(
         co_await boost::asio::this_coro::executor, until);
-    co_await load_notifier_->async_wait(net::kAwait);
-    load_notifier_.reset();
+    co_await wake_timer_->async_wait(net::kAwait);
+    wake_timer_.reset();
   }
 }
 
@@ -349,7 +349,7 @@ awaitable<void> HandoffSession::prefill_leg() {
     if (outcome) outcome_memory_ = exchange.take_memory();
   }
   prefill_exchange_ = nullptr;
-  ring();  // for await_prefill()
+  wake();  // for await_prefill()
   if (!outcome) {
     const Error& error = outcome.error();
     if (!prefill_dropped_ && co_await has_ended(worker, error, exchange))
@@ -382,7 +382,7 @@ awaitable<void> HandoffSession::prefill_leg() {
 
 void HandoffSession::prefill_sent() {
   prefill_sent_ = true;
-  ring();
+  wake();
 }
 
 // A decode worker that waits for one who is not there any more may keep its own blocks for ever, as
@@ -467,7 +467,7 @@ void HandoffSession::prefill_threw() {
   lease_ = {};
   prefill_error_.emplace(Errc::Internal, "the prefill leg failed inside the router");
   dispatch({.event = Event::PrefillFailed, .failure = {.retryable = false}});
-  ring();
+  wake();
 }
 
 engine::DecodeEnd HandoffSession::end_of(const http_client::Exchange& exchange,

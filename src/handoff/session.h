@@ -92,7 +92,7 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   void perform(Action action);
   awaitable<Result<void>> proceed();
   awaitable<void> wait_for_something_to_do();
-  void ring();
+  void wake();
   std::chrono::milliseconds grace() const;
   Error error_of(Cause cause) const;
   Material material() const { return {request_.body, request_.token_ids}; }
@@ -170,8 +170,8 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   HandoffRequest request_;
   scheduling::Scheduler scheduler_;
   HandoffStateMachine machine_;
-  std::vector<Action> todo_;                                  // of the client's flow
-  std::unique_ptr<boost::asio::steady_timer> load_notifier_;  // while the client's flow waits
+  std::vector<Action> todo_;                               // of the client's flow
+  std::unique_ptr<boost::asio::steady_timer> wake_timer_;  // while the client's flow waits
 
   Cancellation& cancellation_;  // for the client's flow only
   RequestTrace* trace_;         // null once the client's flow has left

@@ -58,14 +58,14 @@ awaitable<void> InterruptibleSink::tell() {
     co_await response_.respond(status_, error_headers(reason), body);
   }
   told_ = true;
-  if (load_notifier_) load_notifier_->cancel();
+  if (wake_timer_) wake_timer_->cancel();
 }
 
 awaitable<void> InterruptibleSink::settled() {
   if (told_) co_return;
-  load_notifier_.emplace(co_await boost::asio::this_coro::executor);
-  load_notifier_->expires_at(std::chrono::steady_clock::time_point::max());
-  co_await load_notifier_->async_wait(net::kAwait);
+  wake_timer_.emplace(co_await boost::asio::this_coro::executor);
+  wake_timer_->expires_at(std::chrono::steady_clock::time_point::max());
+  co_await wake_timer_->async_wait(net::kAwait);
 }
 
 awaitable<Result<void>> InterruptibleSink::refuse() const {

@@ -45,7 +45,7 @@ class InterruptibleSink final : public ResponseSink {
   ResponseSink& response_;
   net::TaskGroup& tasks_;
   Cancellation& cancellation_;
-  std::optional<boost::asio::steady_timer> load_notifier_;  // while settled() waits
+  std::optional<boost::asio::steady_timer> wake_timer_;  // while settled() waits
   int status_ = 0;
   bool begun_ = false;
   bool told_ = false;
