@@ -13,7 +13,7 @@
 
 namespace baton::api {
 
-// What the admin API tells of.
+// Data sources of the admin API.
 struct AdminContext {
   fleet::Fleet& fleet;
   pipeline::RouteQuery& route_query;
@@ -22,7 +22,7 @@ struct AdminContext {
   std::function<bool()> draining;  // the process is about to end
 };
 
-// What operators and their machines call.
+// Routes for operators and their tools.
 std::vector<http::Route> admin_routes(AdminContext context);
 
 }  // namespace baton::api

@@ -12,7 +12,7 @@ namespace {
 using kvcache::FeedHealth;
 using kvcache::Trusted;
 
-// How bad it is, the feed before what is made of it.
+// Severity: the feed counts before the source used.
 std::pair<int, int> badness(FeedHealth feed, Trusted source) {
   const auto of_feed = [feed] {
     switch (feed) {

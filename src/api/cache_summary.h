@@ -12,7 +12,7 @@
 
 namespace baton::api {
 
-// What there is to say of a worker's KV cache in a few words.
+// Summary of a worker's KV cache.
 struct CacheSummary {
   kvcache::Trusted source = kvcache::Trusted::Nothing;  // of the rank that is worst off
   kvcache::FeedHealth feed = kvcache::FeedHealth::None;
@@ -22,8 +22,8 @@ struct CacheSummary {
   bool operator==(const CacheSummary&) const = default;
 };
 
-// Nothing where nobody keeps book of it: the index is off, or the worker has come this moment. For
-// the control thread.
+// nullopt if the cache is not tracked: the index is off, or the worker was added just now. For the
+// control thread.
 std::optional<CacheSummary> summarize_cache(const kvcache::KvCacheView& caches,
                                             const fleet::Worker& worker);
 

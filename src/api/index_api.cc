@@ -150,7 +150,7 @@ Result<std::string> describe(const IndexContext& context, std::string_view targe
                      {"caches", std::move(caches)}});
 }
 
-// Who holds how much of a prompt.
+// A cache and the part of a prompt that it holds.
 struct Holding {
   std::shared_ptr<Cache> cache;
   Overlap overlap;

@@ -12,14 +12,15 @@
 
 namespace baton::api {
 
-// What the index's API tells of. For the control thread.
+// Data sources of the index's API. For the control thread.
 struct IndexContext {
   const fleet::Fleet& fleet;
   const kvcache::KvCacheView& caches;
   std::function<std::vector<kvcache::Feeds::Report>()> reports;
 };
 
-// What is known of the workers' KV caches: GET /v1/index, and of one prompt: POST /v1/index/match.
+// GET /v1/index: the tracked contents of the workers' KV caches. POST /v1/index/match: the same for
+// one prompt.
 std::vector<http::Route> index_routes(IndexContext context);
 
 }  // namespace baton::api

@@ -11,7 +11,7 @@
 
 namespace baton::api {
 
-// What clients call. `created` is the time models are listed with, in seconds since 1970.
+// Routes for clients. `created` is the time models are listed with, in seconds since 1970.
 std::vector<http::Route> openai_routes(pipeline::Pipeline& pipeline, fleet::Fleet& fleet,
                                        std::int64_t created);
 

@@ -9,9 +9,9 @@
 
 namespace baton::api {
 
-// What programs ask an OpenAI-compatible server before they use it: GET /health and /ping, which
-// tell that the process serves and nothing of its models or workers, and GET /version. None of them
-// needs a key.
+// Routes that programs call before they use an OpenAI-compatible server: GET /health and /ping,
+// which tell that the process serves and nothing of its models or workers, and GET /version. None
+// of them needs a key.
 std::vector<http::Route> process_routes(std::string version);
 
 }  // namespace baton::api

@@ -17,14 +17,14 @@ struct Readiness {
   std::string json;
 };
 
-// Whether one model can serve, and by namespace and role who is there and what is missing.
+// Whether one model can serve, with the workers present and missing by namespace and role.
 Readiness readiness_of(const fleet::Model& model);
 
 // The path of one model, up to its name.
 inline constexpr std::string_view kModelsBelow = "/v1/models/";
 
-// What `MODEL/ready` below /v1/models/ asks for; nothing where it is no such question, or there is no
-// such model. A model may be called `something/ready` itself: its own name wins.
+// The answer to `MODEL/ready` below /v1/models/; nullopt if the path is no such question or the
+// model is unknown. A model may be called `something/ready` itself: its own name wins.
 std::optional<Readiness> find_readiness(const fleet::Fleet& fleet, std::string_view below_models);
 
 // The same of all models: ready where some model is, and the process is not about to end.

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-// What several handlers read out of a request alike.
+// Request fields that several handlers read.
 namespace baton::api {
 
 // One of the filters that a path takes behind its '?'.
@@ -23,8 +23,8 @@ struct Filter {
 // An error where the request names anything else.
 Result<void> read_filters(std::string_view target, std::span<const Filter> filters);
 
-// The model that `model` of a body names. Like vLLM's servers, a router with one model need not be
-// told.
+// The model that `model` of a body names. With a single model it may be absent, as with vLLM's
+// servers.
 Result<fleet::Fleet::Served> find_model(const fleet::Fleet& fleet, const wire::JsonObject& body);
 
 }  // namespace baton::api

@@ -27,8 +27,9 @@ namespace {
 
 using boost::asio::awaitable;
 
-// What a body takes while it is answered, in sizes of its own, where each byte of it is a token: the
-// ids as text, and the text of each. Of a detokenized text: itself, escaped, and both as they grow.
+// Memory that an answer takes, in multiples of the body's size, if each byte of the body is a
+// token: the ids as text, and the text of each. For a detokenized text: the text, its escaped form,
+// and both as they grow.
 constexpr std::size_t kToTellIds = 17;
 constexpr std::size_t kToTellTokens = 30;
 constexpr std::size_t kToTellText = 8;

@@ -99,7 +99,7 @@ Json known(const std::optional<T>& value) {
 
 Json known(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-// What the worker said when it was asked what it is.
+// The worker's answers to introspection.
 Json facts_json(const engine::Facts* facts) {
   if (facts == nullptr) return Json();
   Json models = Json::array();
@@ -129,11 +129,11 @@ Json facts_json(const engine::Facts* facts) {
 }
 
 std::string listing_text(const Json& json) {
-  // What an engine said of its failure need not be UTF-8.
+  // An engine's error text need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// What GET /workers?… asks for.
+// Filters of GET /workers?….
 struct Wanted {
   std::optional<std::string> model;
   std::optional<std::string> role;
@@ -234,7 +234,7 @@ std::vector<http::Route> workers_routes(WorkersContext context) {
     json["engine_facts"] = facts_json(context.facts(member->worker->id()));
     return http::respond_json(std::move(call), 200, listing_text(json));
   };
-  // A handler for what is below /workers/, with and without /drain at its end.
+  // A handler for paths below /workers/, with and without /drain at their end.
   using Act = std::function<Result<Member>(const std::string& worker, std::string_view body)>;
   const auto acts = [respond](Act plain, Act drain) {
     return [respond, plain, drain](http::Call call) {

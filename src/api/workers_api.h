@@ -14,13 +14,13 @@
 
 namespace baton::api {
 
-// What the workers' API tells of and changes. For the control thread.
+// Data that the workers' API shows and changes. For the control thread.
 struct WorkersContext {
   fleet::Fleet& fleet;
   fleet::AdminSource& admin;
-  // What a worker said of itself; null where it has not said anything yet.
+  // A worker's description of itself; null until it has given one.
   std::function<const engine::Facts*(model::WorkerId)> facts;
-  // What is known of its KV cache; nothing where nobody keeps book of it.
+  // Summary of its KV cache; nullopt if the cache is not tracked.
   std::function<std::optional<CacheSummary>(const fleet::Worker&)> cache;
 };
 

@@ -6,10 +6,10 @@
 
 namespace baton::app {
 
-// As many descriptors as this process may have: every stream needs one or two, and the usual soft
-// limit is 1,024.
+// Raises the process's soft limit of descriptors to its hard limit: every stream needs one or two,
+// and the usual soft limit is 1,024.
 void raise_descriptor_limit();
-// And so many it may have.
+// The limit in force.
 std::size_t descriptor_limit();
 
 }  // namespace baton::app

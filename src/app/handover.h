@@ -9,11 +9,11 @@
 
 namespace baton::app {
 
-// Role. Decides how a process hands its work over to the next one. No I/O: it is told what has
-//   happened, and says what is to be done.
+// Role. Decides how a process hands its work over to the next one. No I/O: events come in, steps to
+//   take come out.
 // Confinement. The control thread.
-// Invariants. At most one successor at a time. Nothing is given away before the successor has said
-//   that it is ready, and never twice.
+// Invariants. At most one successor at a time. The work is handed over only after the successor has
+//   said that it is ready, and never twice.
 class Handover {
  public:
   using Clock = std::chrono::steady_clock;
@@ -43,15 +43,15 @@ class Handover {
   void heard(std::string_view line);
   // The channel to the successor is closed.
   Step lost();
-  // It was told to begin, and this process leaves.
+  // The successor was told to begin, and this process leaves.
   void handed_over() { phase_ = Phase::Over; }
-  // To be called now and then; `ready`: whether this process itself could serve. If it could not, a
+  // Call periodically; `ready`: whether this process itself could serve. If it could not, a
   // successor that cannot either is no worse.
   Step looked(Clock::time_point now, bool ready);
   // This process is about to end.
   Step stopped();
 
-  // Of the successor, as it says itself.
+  // The successor's process id, as it reports it.
   std::optional<pid_t> pid() const { return pid_; }
   bool under_way() const { return phase_ == Phase::Saving || phase_ == Phase::Starting; }
 

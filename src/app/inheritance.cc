@@ -43,7 +43,7 @@ std::vector<std::string> split(std::string_view text) {
   }
 }
 
-// Where it listens; nullopt: it does not, or not for TCP.
+// The address it listens at; nullopt: it is no listening TCP socket.
 std::optional<tcp::endpoint> listens_at(int descriptor) {
   int listening = 0;
   int type = 0;

@@ -15,16 +15,16 @@ namespace baton::app {
 
 // Descriptors are handed down from this one on, as systemd does it.
 inline constexpr int kFirstHandedDown = 3;
-// From one Baton to the next: their names, with colons between. The environment of systemd has a
-// process id in it, which nobody knows before the process is there.
+// Passes the descriptors' names, with colons between, from one Baton to the next. systemd's own
+// variables contain a process id, which is unknown before the process exists.
 inline constexpr const char* kTakeoverVariable = "BATON_TAKEOVER";
 inline constexpr std::string_view kChannelName = "predecessor";
 inline constexpr std::string_view kClientSocket = "listen";
 inline constexpr std::string_view kAdminSocket = "admin";
 
-// What the environment says of descriptors handed down to this process.
+// Descriptors handed down to this process, as its environment describes them.
 struct HandedDown {
-  bool takeover = false;           // by another Baton, that is to be followed
+  bool takeover = false;           // by another Baton that this process replaces
   std::vector<std::string> names;  // from kFirstHandedDown on; empty where it has none
 };
 using Environment = std::function<const char*(const char*)>;
@@ -43,17 +43,18 @@ struct InheritedSocket {
 bool fits(const InheritedSocket& socket, std::string_view key,
           const boost::asio::ip::tcp::endpoint& asked);
 
-// What came with the process.
+// Sockets and channels that this process inherited.
 struct Inheritance {
   std::vector<InheritedSocket> sockets;
-  std::vector<std::string> unusable;  // names of what was handed down and is no listening socket
-  std::optional<int> predecessor;     // a channel to the process that is to be followed
+  std::vector<std::string> unusable;  // names of descriptors that are no listening sockets
+  std::optional<int> predecessor;     // a channel to the process that this one replaces
 
   // Those that fit; they belong to the caller from now on.
   std::vector<InheritedSocket> take(std::string_view key,
                                     const boost::asio::ip::tcp::endpoint& asked);
 };
-// Once, before there are other threads: takes what it says out of the environment.
+// Call once, before there are other threads: it removes the variables it reads from the
+// environment.
 Inheritance take_inheritance();
 
 }  // namespace baton::app

@@ -38,8 +38,7 @@ handoff::Options handoff_options(const config::Config& config, telemetry::Logger
 
 pipeline::Options pipeline_options(Services& services) {
   const config::Config& config = services.config;
-  // With keys of our own, what the client sends as Authorization is ours and not the engines'
-  // business.
+  // With keys of Baton's own, the client's Authorization is for Baton and is not sent to engines.
   return {.forward_authorization = config.api_keys.empty() ? pipeline::ForwardAuthorization::Yes
                                                            : pipeline::ForwardAuthorization::No,
           .response_bytes = config.limits.response_bytes,

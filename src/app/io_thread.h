@@ -36,7 +36,7 @@ class IoThread {
   ~IoThread();
 
   boost::asio::io_context& io() { return io_; }
-  // Accepts on each of them. None: it serves nobody.
+  // Accepts on each of them. An empty list: it serves no clients.
   void start(std::vector<boost::asio::ip::tcp::acceptor> acceptors);
   // Any thread. See Listener.
   void finish();
@@ -44,7 +44,7 @@ class IoThread {
   void stop(const Error& reason);
   // Lets go of everything that still waits for a worker or for a client.
   void drop_everything();
-  // The worker has gone for good: so may what was kept of it.
+  // The worker has gone for good: drops the state kept for it.
   void forget(model::WorkerId worker);
   std::size_t tasks() const { return tasks_.running(); }
   void join();

@@ -24,7 +24,7 @@ class LineChannel {
   bool send(std::string_view line);
   // The whole lines that have come since the last call.
   std::vector<std::string> receive();
-  // The other end is closed, or sends what is no line; found by receive().
+  // The other end is closed, or sent something that is no line; found by receive().
   bool ended() const { return ended_; }
 
  private:

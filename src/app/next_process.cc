@@ -108,7 +108,8 @@ Result<pid_t> start_process(const std::vector<std::string>& command,
   int error = 0;
   for (const int copy : copies.descriptors())
     if (error == 0) error = actions.put(copy, place++);
-  // Asio's sockets are inherited, and a connection ends only when all who have it close it.
+  // Asio's sockets are inherited, and a connection ends only when all processes that have it close
+  // it.
   if (error == 0) error = actions.close_from(behind);
 
   std::vector<std::string> arguments = command;

@@ -11,8 +11,8 @@
 
 namespace baton::app {
 
-// How this process was started: the path of its program, as it was given, and its arguments. What
-// stands at that path later is the next version, if there is one; a link is not followed before.
+// The command of this process: the path of its program, as it was given, and its arguments. A newer
+// program at that path is the next version; a link is not resolved before.
 std::vector<std::string> own_command();
 
 struct Handed {
@@ -25,8 +25,8 @@ struct Handed {
 Result<pid_t> start_process(const std::vector<std::string>& command,
                             std::span<const Handed> handed);
 
-// Leaves the parent: a copy of this process goes on, and whoever collects orphans is its parent,
-// which is the service manager. Before there are other threads.
+// Detaches from the parent: a copy of this process goes on, and the collector of orphans, which is
+// the service manager, becomes its parent. Call before there are other threads.
 void become_orphan();
 
 }  // namespace baton::app

@@ -25,7 +25,7 @@ Predecessor::Predecessor(int channel) : channel_(channel) {
 boost::asio::awaitable<void> Predecessor::wait(std::function<Progress()> progress) {
   auto told = Progress::Starting;
   while (true) {
-    // A word from it, or its end: nobody but this process is there to serve from now on.
+    // A message or the channel's end: from now on only this process serves.
     if (!channel_.receive().empty() || channel_.ended()) co_return;
     const Progress now = progress();
     if (now == Progress::Ended) co_return;

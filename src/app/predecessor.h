@@ -11,15 +11,15 @@
 
 namespace baton::app {
 
-// Role. The process that this one follows, as far as this one knows it: it serves until it is told
-//   that this one is ready. See Successor, which is the other end.
+// Role. This process's view of its predecessor, which serves until it is told that this process is
+//   ready. Successor is the other end.
 // Confinement. The control thread.
 class Predecessor {
  public:
   // How far this process has come.
   enum class Progress { Starting, Checked, Ready, Ended };
 
-  // Leaves the parent and says who this process is. Before there are other threads.
+  // Detaches from the parent and sends this process's id. Call before there are other threads.
   explicit Predecessor(int channel);
 
   // Tells it how far this process has come, until it has left or is gone, or `progress` is Ended.

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kPart = 2;
 constexpr int kLongBlock = 1024 * 1024;
-// As glibc itself relates the two.
+// The same ratio as in glibc.
 constexpr int kTrimmedTop = 2 * kLongBlock;
 constexpr std::chrono::seconds kTrimAfter{1};
 
@@ -31,14 +31,14 @@ std::size_t machine_memory() {
   return static_cast<std::size_t>(pages) * static_cast<std::size_t>(size);
 }
 
-// A number; "max" and what cannot be read is no limit.
+// Reads a number; "max" and unreadable text mean no limit.
 std::size_t limit_in(const std::string& file) {
   std::ifstream in(file);
   std::size_t limit = 0;
   return in >> limit ? limit : kNoLimit;
 }
 
-// Of a group and of all above it. A container may see its own group as the root of all.
+// The smallest limit of a group and its ancestors. A container may see its own group as the root.
 std::size_t smallest_limit(const std::string& tree, std::string group, std::string_view file) {
   std::size_t smallest = limit_in(fmt::format("{}/{}", tree, file));
   while (!group.empty() && group != "/") {
@@ -48,7 +48,7 @@ std::size_t smallest_limit(const std::string& tree, std::string group, std::stri
   return smallest;
 }
 
-// Of lines like "4:memory:/group" and, in version 2, "0::/group".
+// Reads lines like "4:memory:/group" and, in version 2, "0::/group".
 std::size_t control_group_limit(const std::string& root) {
   std::size_t smallest = kNoLimit;
   std::ifstream groups(root + "/proc/self/cgroup");

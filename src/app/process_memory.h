@@ -11,8 +11,8 @@
 
 namespace baton::app {
 
-// Half of what the process may have: of the smallest limit of its control groups (version 1 or 2),
-// or else of the machine's memory. The other half is for what is not counted: connections, short
+// Half of the process's memory limit: of the smallest limit of its control groups (version 1 or 2),
+// or else of the machine's memory. The other half is for uncounted memory: connections, short
 // requests, the KV index, tokenizers and their caches. `root` is where /proc and /sys are.
 std::size_t automatic_memory_limit(const std::string& root);
 
@@ -20,9 +20,9 @@ std::size_t automatic_memory_limit(const std::string& root);
 // stops doing that once it has seen a large one freed, and a burst of long bodies stays for ever.
 void give_long_blocks_back();
 
-// Role. Gives short blocks back to the kernel, too, after much was freed.
+// Role. Returns freed memory to the kernel, short blocks included, after much was freed.
 // Confinement. The control thread, but for soon().
-// Lifetime. Outlives those who call soon().
+// Lifetime. Outlives the callers of soon().
 class MemoryTrim {
  public:
   explicit MemoryTrim(boost::asio::io_context& control) : control_(control), timer_(control) {}

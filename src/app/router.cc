@@ -100,7 +100,7 @@ Router::Router(config::Config config, Origin origin, Succession succession, tele
   feeds_.own_snapshot(!predecessor_);
 }
 
-// What the CPU threads still do comes back to I/O threads.
+// Joins the CPU threads first: their results return to I/O threads.
 Router::~Router() { services_.cpu.join(); }
 
 // A file whose tokenizers cannot be read cannot be used.
@@ -274,7 +274,7 @@ void Router::look_for_tasks() {
   });
 }
 
-// A predecessor answers also what operators ask on connections that they keep.
+// A predecessor also answers operators' requests on connections that they keep.
 bool Router::is_idle() const {
   if (handed_over_ && !services_.draining && admin_connections_ != 0) return false;
   return std::ranges::all_of(threads_, [](const auto& thread) { return thread->tasks() == 0; });

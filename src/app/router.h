@@ -49,12 +49,12 @@ namespace baton::app {
 // Lifetime. One per process.
 class Router {
  public:
-  // Where the configuration came from, so that it can be read again.
+  // Source of the configuration, to read it again.
   struct Origin {
     std::string file;  // empty: from nowhere
     fleet::FileSource::Load load;
   };
-  // What was there before this process, and what comes after it.
+  // State inherited from the process before this one, and the command that starts the next one.
   struct Succession {
     Inheritance inherited;
     std::unique_ptr<Predecessor> predecessor;  // null: none, or none that is to be waited for
@@ -126,7 +126,7 @@ class Router {
   boost::asio::steady_timer timer_;
   fleet::AdminSource admin_source_;
   http::ApiKeys admin_keys_;
-  // For those who ask who would serve a request: it is tokenized as if it were to be served.
+  // For route queries: the prompt is tokenized as if the request were to be served.
   http_client::UpstreamPool admin_pool_;
   pipeline::PromptStep admin_prompts_;
   pipeline::RouteQuery route_query_;
@@ -143,7 +143,7 @@ class Router {
   std::unique_ptr<Successor> successor_;  // null: there will be none
   model::Endpoint address_;
   std::optional<model::Endpoint> admin_address_;
-  // What tasks are waited for: until when, and what follows then.
+  // Deadline of the current wait for tasks, and the step that follows it.
   std::chrono::steady_clock::time_point patience_;
   void (Router::*after_patience_)() = nullptr;
   bool open_ = false;

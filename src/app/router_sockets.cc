@@ -72,8 +72,9 @@ Result<Router::Acceptors> Router::bind_anew() {
   return acceptors;
 }
 
-// A socket that nobody accepted from would lose the connections that the kernel gives it; a further
-// one would have some at once, and lose them if this process did not take over.
+// Every inherited socket needs an acceptor, or it loses the connections that the kernel gives it.
+// No further socket is bound: it would get connections at once, and lose them if this process did
+// not take over.
 Result<Router::Acceptors> Router::adopt(std::vector<InheritedSocket> sockets) {
   Acceptors acceptors;
   for (const InheritedSocket& socket : sockets)

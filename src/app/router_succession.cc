@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// For engines to confirm what was known of their caches, once all else is ready.
+// Time for engines to confirm the known contents of their caches, once all else is ready.
 constexpr std::chrono::seconds kIndexPatience{2};
 
 }  // namespace

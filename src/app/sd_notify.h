@@ -6,8 +6,8 @@
 
 namespace baton::app {
 
-// Tells the service manager (NOTIFY_SOCKET, as sd_notify(3) does) what becomes of this process:
-// lines as "READY=1". Nothing where there is none that listens; never waits.
+// Reports this process's state to the service manager (NOTIFY_SOCKET, as sd_notify(3) does), in
+// lines like "READY=1". Does nothing without a listener; never waits.
 void notify_service_manager(std::string_view state);
 
 }  // namespace baton::app

@@ -37,7 +37,7 @@ std::string tiny_request(const std::string& model) {
       wire::json_quote(model), wire::json_quote(prompt));
 }
 
-// Of the other role, in the same namespace and mode, and well.
+// A healthy worker of the other role, in the same namespace and mode.
 std::shared_ptr<fleet::Worker> partner_of(const fleet::Worker& worker, const fleet::Pool& pool) {
   const Role other = worker.spec().role == Role::Prefill ? Role::Decode : Role::Prefill;
   const auto members = pool.workers(other).members();

@@ -19,7 +19,7 @@
 
 namespace baton::app {
 
-// Role. Puts one tiny hand-off through a worker and a partner of it, as a client's request would go.
+// Role. Runs one tiny hand-off between a worker and a partner, like a client's request.
 // Confinement. The control thread.
 // Lifetime. Owned by Router; stop() and an empty TaskGroup before it ends.
 class SelfTest {
@@ -27,8 +27,7 @@ class SelfTest {
   SelfTest(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
            Services& services);
 
-  // A worker that serves alone, or has nobody yet to hand over to or from, passes: whoever comes
-  // next is tested with it.
+  // A worker that serves alone, or has no partner yet, passes: a later partner is tested with it.
   boost::asio::awaitable<Result<void>> run(std::shared_ptr<fleet::Worker> worker,
                                            std::string model);
   void forget(model::WorkerId worker) { handoff_.forget(worker); }

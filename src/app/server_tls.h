@@ -15,12 +15,12 @@
 
 namespace baton::app {
 
-// Role. The client listener's TLS. Its certificate follows its files: who connects after they were
-//   replaced is shown the new one; connections that are open stay as they are.
+// Role. The client listener's TLS. Its certificate follows its files: connections opened after a
+//   replacement get the new one; open connections keep theirs.
 // Confinement. The control thread, whose io_context it is given; context() is for handshakes of any
 //   thread.
 // Lifetime. Outlives the listeners.
-// Invariants. A certificate that cannot be used, or whose key is another's, replaces none.
+// Invariants. An unusable certificate, or one whose key does not match, replaces none.
 class ServerTls {
  public:
   static Result<std::unique_ptr<ServerTls>> load(boost::asio::io_context& io,

@@ -21,7 +21,7 @@ std::chrono::milliseconds unix_time() {
       std::chrono::system_clock::now().time_since_epoch());
 }
 
-// From what nobody notices to what everybody does.
+// Seconds, from unnoticeable to severe.
 constexpr std::array<double, 12> kLagBounds{0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005,
                                             0.01,   0.025,   0.05,   0.1,   0.5,   1};
 

@@ -27,13 +27,13 @@
 
 namespace baton::app {
 
-// Role. What all threads share.
+// Role. The objects that all threads share.
 // Confinement. Each member says for itself; all of them can be used from any thread.
 // Lifetime. Owned by Router; outlives the threads.
 struct Services {
   Services(config::Config settings, telemetry::Logger& logger, MemoryBudget::Ebb ebb);
 
-  // For TaskGroups: an exception nobody caught is a bug, but not a reason to end the process.
+  // For TaskGroups: an uncaught exception is a bug, but no reason to end the process.
   void report(std::exception_ptr thrown);
 
   config::Config config;

@@ -36,7 +36,7 @@ telemetry::Counter& failures(telemetry::Registry& metrics, std::string_view kind
                          {{"reason", std::string(kind)}});
 }
 
-// As systemd wants it with RELOADING=1.
+// The timestamp that systemd requires with RELOADING=1.
 std::int64_t monotonic_usec() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -165,7 +165,7 @@ void Successor::hand_over() {
 void Successor::end_process(const Handover::Step& step) {
   std::string how;
   const auto successor = handover_.pid();
-  // Whose channel is closed has ended, and its number may be another's by now.
+  // A successor whose channel is closed has ended, and its process id may be reused.
   if (successor && channel_ && !channel_->ended()) ::kill(*successor, SIGKILL);
   if (child_ != 0) {
     int status = 0;

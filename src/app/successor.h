@@ -24,8 +24,8 @@
 
 namespace baton::app {
 
-// Role. On SIGUSR2: starts the process that follows this one, and hands over to it once it is ready.
-//   Does what Handover decides.
+// Role. On SIGUSR2: starts the next process, and hands over to it once it is ready. Executes
+//   Handover's decisions.
 // Confinement. The control thread.
 // Lifetime. Owned by Router; stop() and an empty TaskGroup before it ends.
 class Successor {

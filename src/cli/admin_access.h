@@ -21,7 +21,7 @@ struct AdminAccess {
 };
 void add_admin_flags(CLI::App& command, AdminAccess& access);
 
-// An error says what is wrong with the flags; nobody is called yet.
+// An error describes wrong flags; this makes no request.
 Result<AdminClient> client_of(const AdminAccess& access);
 
 // The body of the answer; an error where the router refused, in its own words.

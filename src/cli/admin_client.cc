@@ -28,7 +28,7 @@ constexpr http_client::ExchangeTimeouts kPatience{.first_byte = std::chrono::sec
                                                   .idle = std::chrono::seconds(10)};
 constexpr std::size_t kLargestAnswer = 64 * 1024 * 1024;
 
-// The error of an exchange, told of a router instead of a worker.
+// The error of an exchange, reworded for a router instead of a worker.
 Error explain(const Error& error, const model::Endpoint& router) {
   const std::string url = "http://" + router.to_string();
   if (error.code() == Errc::EngineUnreachable) {

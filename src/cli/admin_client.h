@@ -22,7 +22,7 @@ class AdminClient {
   // An empty key is not sent.
   AdminClient(model::Endpoint router, std::string key);
 
-  // An error says what to do: nobody is there, or it is no router.
+  // An error says what to do: nothing answers at the address, or it is no router.
   Result<Answer> ask(std::string_view method, std::string_view path, std::string_view body = {});
 
  private:

@@ -183,7 +183,7 @@ int compare(const BenchOptions& options) {
   for (const std::string& path : options.results) {
     auto result = loadgen::read_result(path);
     if (!result) return refuse_bench(result.error().message());
-    // Runs of one label are told apart by their files.
+    // Runs with the same label are distinguished by their files.
     std::string label = result->value("label", "");
     if (!labels.insert(label).second)
       label += fmt::format(" ({})", std::filesystem::path(path).stem().string());

@@ -10,7 +10,7 @@
 
 namespace baton::cli {
 
-// Role. Runs copies of this program as children, and ends them when it goes.
+// Role. Runs copies of this program as children, and ends them with itself.
 // Invariants. No child outlives this object; with --die-with-parent none outlives this process
 //   either, however it ends.
 class ChildProcesses {

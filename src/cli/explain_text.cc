@@ -34,7 +34,7 @@ constexpr std::string_view kForecastLegend =
 STALL is what it costs those that decode there meanwhile; WASTE what it costs others to compute anew what another worker has.
 )";
 
-// To so many places, and no more of them than say something.
+// At most so many decimals, without zeros at their end.
 std::string number(const Json& value, int places = 3) {
   if (!value.is_number()) return "-";
   if (value.is_number_integer()) return fmt::format("{}", value.get<std::int64_t>());
@@ -199,7 +199,7 @@ std::string role_of(const std::string& part) {
   return "Prefill and decode";
 }
 
-// Where forecasts have missed, load decides beside them.
+// A note for forecasts that missed lately: load then decides beside them.
 std::string distrust_text(const Json& choice) {
   for (const Json& one : choice.at("candidates")) {
     const Json& forecast = one.at("forecast");
@@ -224,7 +224,7 @@ std::string decision_text(const Json& decision) {
                      distrust_text(choice), table_of(choice, terms_of(choice)));
 }
 
-// What the titles of the tables mean, of those that are there.
+// Explains the column titles that occur in the tables.
 std::string legend_of(const Json& decisions) {
   std::string legend;
   for (const Terms* terms : {&forecast_terms(), &cost_terms()}) {

@@ -9,8 +9,8 @@
 
 namespace baton::cli {
 
-// The answer to GET /v1/decisions/{id} for people: what was chosen, what each candidate would have
-// cost and why it was not taken, and what became of the request. An error where it is no such answer.
+// The answer to GET /v1/decisions/{id} as text: the choice, each candidate's cost and the reason it
+// was not taken, and the request's outcome. An error if it is no such answer.
 Result<std::string> explanation(std::string_view json);
 
 // The same of GET /v1/decisions: the ids, one on a line.

@@ -124,7 +124,7 @@ void put(json& document, std::string_view key, std::string_view value) {
   for (const auto part : std::views::split(value, ',')) target.push_back(std::string_view(part));
 }
 
-// What the flags say of the worker, in the form in which workers are announced.
+// The worker that the flags describe, in the form in which workers are announced.
 json worker_document(const RegisterOptions& options, Problems& problems) {
   json document = json::object();
   document["url"] = options.advertise_url.empty() ? options.engine_url : options.advertise_url;
@@ -244,7 +244,7 @@ class Sidecar {
     } catch (const std::exception& problem) {
       log_.error("task_failed", {{"error", problem.what()}});
     }
-    // Whoever supervises the process starts another one; the lease ends by itself.
+    // The supervisor starts another process; the lease expires by itself.
     io_.stop();
   }
 

@@ -25,8 +25,7 @@ struct RegisterOptions {
 };
 
 CLI::App* add_register_command(CLI::App& root, RegisterOptions& options);
-// The process' exit code: 0 after a signal, or 2 where it was told nonsense or the engine is not
-// what is said of it.
+// The process' exit code: 0 after a signal, or 2 if the options are wrong or contradict the engine.
 int run_register_command(const RegisterOptions& options);
 
 }  // namespace baton::cli

@@ -67,7 +67,7 @@ void tell_addresses(const ServeOptions& options, const app::Router& router,
     if (const auto written = write_ready_file(file, address.to_string()); !written)
       log.error("ready_file", {{"error", written.error().message()}});
   };
-  // Whoever waits for the first of its files finds the other.
+  // The ready file is written last: a script that waits for it finds the admin file, too.
   if (router.admin_address()) tell(options.admin_ready_file, *router.admin_address());
   tell(options.ready_file, router.address());
 }

@@ -12,7 +12,7 @@ class App;
 
 namespace baton::cli {
 
-// The exit code of a process that was told nonsense, or could not start.
+// The exit code of a process with wrong options, or one that could not start.
 inline constexpr int kCannotStart = 2;
 
 struct ServeOptions {

@@ -8,7 +8,7 @@
 
 namespace baton::cli {
 
-// What others wrote, without what could move the cursor.
+// Foreign text without the characters that could move the cursor.
 std::string plain(std::string text);
 
 struct Column {

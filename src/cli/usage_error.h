@@ -11,8 +11,8 @@ class ParseError;
 
 namespace baton::cli {
 
-// What is wrong with the command line that `root` could not parse, with the nearest command or
-// option where one is mistyped, and where the help is.
+// Explains why `root` could not parse the command line, names the nearest command or option if one
+// is mistyped, and points to the help.
 std::string usage_error(const CLI::App& root, const CLI::ParseError& problem);
 
 }  // namespace baton::cli

@@ -95,7 +95,7 @@ Result<AdminClient::Answer> ask(AdminClient& client, const WorkersOptions& optio
   return client.ask("GET", "/workers");
 }
 
-// What became of the one worker that something was done to.
+// The worker's state after an action on it.
 std::string outcome_of(const std::string& answer) {
   const OrderedJson worker = OrderedJson::parse(answer, nullptr, false);
   if (!worker.is_object()) return answer;
@@ -109,7 +109,7 @@ std::string outcome_of(const std::string& answer) {
   }
 }
 
-// What to print.
+// The text to print.
 Result<std::string> look(AdminClient& client, const WorkersOptions& options) {
   const auto answer = body_of(ask(client, options));
   if (!answer) return fail(answer.error());
@@ -118,7 +118,7 @@ Result<std::string> look(AdminClient& client, const WorkersOptions& options) {
   return outcome_of(*answer);
 }
 
-// Until somebody ends the process.
+// Runs until the process is ended or standard output fails.
 void watch(AdminClient& client, const WorkersOptions& options) {
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   while (true) {

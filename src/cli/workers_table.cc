@@ -45,13 +45,13 @@ std::string short_count(std::uint64_t count) {
   constexpr std::uint64_t kTenths = 10;
   if (count < kThousand) return std::to_string(count);
   const auto [unit, sign] = count < kMillion ? std::pair(kThousand, 'k') : std::pair(kMillion, 'M');
-  // Rounded down: what is shown is there.
+  // Rounded down, so that the count is never exaggerated.
   const std::uint64_t whole = count / unit;
   if (whole >= kTenths) return fmt::format("{}{}", whole, sign);
   return fmt::format("{}.{}{}", whole, count % unit * kTenths / unit, sign);
 }
 
-// By whose word its KV cache is known; with a mark where that is not as it should be.
+// The source of its KV cache's contents, with a mark if something is wrong.
 std::string cache_of(const Json& cache) {
   if (!cache.is_object()) return "off";
   const std::string source = cache.at("source");
@@ -61,11 +61,11 @@ std::string cache_of(const Json& cache) {
   if (source == "events")
     return fmt::format("events {}", short_count(cache.at("blocks").get<std::uint64_t>()));
   if (source == "decisions") return source;
-  // Nobody's word counts: what comes is wrong, or has not come yet.
+  // No source is trusted: the events are wrong, or have not come yet.
   return feed == "live" ? "wrong!" : plain(feed);
 }
 
-// Why it is in its state or, of one whose state needs no reason, why its KV events do not count.
+// The reason of its state or, if the state needs none, the reason why its KV events do not count.
 std::string reason_of(const Json& worker, const Json& cache) {
   const Json& state = worker.at("reason");
   if (state.is_string()) return plain(state);

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> kOwnKeys{"model", "draining"};
-// Our deepest key is at 2. What is written is written recursively.
+// Our deepest key is at 2. Writing is recursive.
 constexpr int kMaxPatchDepth = 16;
 
 void add_transfer_domain(const model::TransferDomain& domain, Json& json) {
@@ -41,8 +41,8 @@ void add_kv_feed(const model::KvFeed& feed, Json& json) {
   if (!feed.topic.empty()) json["kv_topic"] = feed.topic;
 }
 
-// What is no JSON, or holds a number that no type of ours does, is told of by the key it stands
-// under.
+// Text that is no JSON, or has a number that fits none of our types, is reported with the key it
+// stands under.
 std::expected<Json, Problem> read_patch(std::string_view text, std::string_view origin) {
   std::string key;
   bool deep = false;
@@ -119,7 +119,7 @@ std::string to_json(const model::Announcement& announcement) {
   if (spec.kv_blocks) json["kv_blocks"] = *spec.kv_blocks;
   if (spec.max_batched_tokens) json["max_batched_tokens"] = *spec.max_batched_tokens;
   json["draining"] = announcement.draining;
-  // What came from a command line need not be UTF-8.
+  // Text from a command line need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

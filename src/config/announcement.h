@@ -26,7 +26,7 @@ std::expected<model::Announcement, std::vector<Problem>> parse_announcement(
 std::expected<model::Announcement, std::vector<Problem>> amend_announcement(
     const model::Announcement& before, std::string_view patch, std::string_view origin);
 
-// The same keys as JSON; parse_announcement gives back what went in.
+// The same keys as JSON; parse_announcement reads it back unchanged.
 std::string to_json(const model::Announcement& announcement);
 
 }  // namespace baton::config

@@ -11,7 +11,7 @@
 namespace baton::config {
 namespace {
 
-// What a client can send after "Bearer ": visible ASCII without blanks.
+// True for keys that a client can send after "Bearer ": visible ASCII without blanks.
 bool is_sendable(std::string_view key) {
   return !key.empty() && std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; });
 }
@@ -23,7 +23,7 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kBlank) - begin + 1);
 }
 
-// Where the keys may stand, and what is said where there is none.
+// The settings that hold the keys, and the message if neither is given.
 struct Source {
   std::string list;
   std::string file;

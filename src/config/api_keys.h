@@ -10,8 +10,8 @@
 
 namespace baton::config {
 
-// The keys of the list `name` and of the file that `name`_file names. `without` says what follows
-// where there is none: "to …". No problem ever shows a key, or a part of one.
+// The keys of the list `name` and of the file that `name`_file names. `without` completes the
+// message for a source without a key: "to …". No problem ever shows a key, or a part of one.
 std::vector<std::string> read_key_list(const Section& root, const std::string& name,
                                        std::string_view without, Problems& problems);
 

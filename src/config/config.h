@@ -47,13 +47,14 @@ struct Limits {
   std::size_t response_bytes = 64 * 1024 * 1024;  // a non-streamed answer, held to be checked
   std::size_t connections = 10'000;               // client connections of the whole process
   std::size_t idle_upstreams = 256;               // kept-alive connections per worker and thread
-  // Of bodies and whole answers in all; 0: no limit; absent: half of what the process may have.
+  // Memory for all bodies and whole answers; 0: no limit; absent: half of the process's limit.
   std::optional<std::size_t> memory;
   std::size_t token_cache_bytes = 64 * 1024 * 1024;  // of tokens remembered, for each model
   bool operator==(const Limits&) const = default;
 };
 
-// Of each client of the listener: by its API key, or else by its address. 0: no limit.
+// Limits for each client of the listener, identified by its API key or else by its address. 0: no
+// limit.
 struct ClientLimits {
   std::size_t connections = 0;  // by address only: the key comes later
   std::size_t requests = 0;     // at a time
@@ -81,10 +82,10 @@ struct Affinity {
   bool operator==(const Affinity&) const = default;
 };
 
-// What becomes of hand-off fields in a client's body, which could name another request's KV cache.
+// Treatment of hand-off fields in a client's body, which could name another request's KV cache.
 enum class ClientHandoffFields { Strip, Refuse };
 
-// Whose word counts on which worker serves.
+// The sources whose routing headers are obeyed.
 struct Trust {
   bool routing_headers = false;
   std::vector<model::Network> sources;  // none: every source
@@ -97,11 +98,11 @@ struct EtcdServer {
   bool operator==(const EtcdServer&) const = default;
 };
 
-// Where workers announce themselves under a lease.
+// The etcd cluster in which workers announce themselves under a lease.
 struct Etcd {
   std::vector<EtcdServer> endpoints;  // never empty
   std::string prefix = "/baton/workers/";
-  std::string user;  // empty: nobody logs in
+  std::string user;  // empty: no login
   std::string password;
   std::string ca;           // PEM file; empty: the authorities of the system
   std::string certificate;  // PEM file with the chain of the client; empty: none
@@ -111,7 +112,7 @@ struct Etcd {
   bool operator==(const Etcd&) const = default;
 };
 
-// How it is found out who can serve.
+// Health checks of workers.
 struct Health {
   std::chrono::milliseconds interval{10'000};  // between two questions to a worker without requests
   std::chrono::milliseconds timeout{20'000};   // for its answer
@@ -129,14 +130,14 @@ struct Canary {
   bool operator==(const Canary&) const = default;
 };
 
-// What is asked of a worker before it serves.
+// Checks of a worker before it serves.
 struct Probe {
   bool enabled = true;
   bool self_test = false;  // one tiny hand-off
   bool operator==(const Probe&) const = default;
 };
 
-// Where knowledge of what workers' KV caches hold comes from.
+// Source of the knowledge about workers' KV caches.
 enum class IndexSource {
   Auto,       // events where they come, else decisions
   Events,     // what engines say
@@ -147,13 +148,13 @@ enum class IndexSource {
 struct KvIndex {
   IndexSource source = IndexSource::Auto;
   std::size_t blocks = 16'000'000;  // remembered at once
-  // Without events: how long a worker is believed to keep what it was sent.
+  // Without events: assumed lifetime of a prompt in a worker's cache after it was sent there.
   std::chrono::milliseconds decision_ttl{120'000};
-  // With events: how long it is believed to be about to store what it was sent; 0: it is not.
+  // With events: how long a sent prompt counts as about to be stored; 0: not at all.
   std::chrono::milliseconds prediction_ttl{5'000};
   // How long a worker's feed may bring nothing although requests ended there.
   std::chrono::milliseconds silence{30'000};
-  std::string snapshot;  // file that what is known is kept in; empty: none
+  std::string snapshot;  // file that keeps the index; empty: none
   std::chrono::milliseconds snapshot_interval{60'000};
   bool operator==(const KvIndex&) const = default;
 };
@@ -191,7 +192,7 @@ struct Config {
   std::optional<model::Endpoint> admin;
   std::optional<Tls> tls;
   std::vector<std::string>
-      api_keys;  // from api_keys and api_keys_file; none: everybody may come in
+      api_keys;  // from api_keys and api_keys_file; none: every client is admitted
   // From admin_keys and admin_keys_file; none: workers are shown and changed from loopback only.
   std::vector<std::string> admin_keys;
   std::size_t threads = 0;      // I/O threads; 0: one per core
@@ -204,8 +205,8 @@ struct Config {
   std::vector<std::string> strip_client_headers;  // lower case; NAME* is a beginning
   model::TrtllmAuth trtllm_auth;
   bool response_headers = true;   // x-baton-… on answers
-  std::size_t decisions = 1'000;  // of so many requests it is remembered why they went where
-  int overload_status = 0;        // 429 or 503 instead of what the engine said; 0: as it said
+  std::size_t decisions = 1'000;  // number of requests whose routing decision is kept
+  int overload_status = 0;        // 429 or 503 instead of the engine's status; 0: unchanged
   Timeouts timeouts;
   Limits limits;
   ClientLimits client_limits;

@@ -100,7 +100,7 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<Open> open_;
 };
 
-// Role. Gives what a JSON parser finds to a TreeBuilder.
+// Role. Passes a JSON parser's events to a TreeBuilder.
 // Confinement. One call of read_json_or_yaml.
 // Lifetime. The same.
 class JsonEvents final : public nlohmann::json_sax<nlohmann::json> {

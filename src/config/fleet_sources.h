@@ -8,8 +8,8 @@
 
 namespace baton::config {
 
-// Reads what says where workers come from and how they are looked after: `etcd`, `health`,
-// `canary` and `probe`. `root` is the node of `section`. No problem ever shows the password.
+// Reads the sources of workers and their checks: `etcd`, `health`, `canary` and `probe`. `root` is
+// the node of `section`. No problem ever shows the password.
 void read_fleet_sources(const Node& root, const Section& section, Config& config,
                         Problems& problems);
 

@@ -84,7 +84,7 @@ void read_trust(const Node& root, const Section& section, Trust& trust, Problems
     }
   }
   if (const Node* const list = root.find("trusted_sources")) {
-    // An empty list would trust every source, which nobody means who writes one.
+    // An empty list would trust every source, which its author cannot mean.
     if (list->kind == Node::Kind::List && list->items.empty()) {
       problems.add(*list, "trusted_sources",
                    "is empty; name the sources, or remove it to trust every source");
@@ -163,7 +163,7 @@ void check_admin(const Node& root, const Config& config, Problems& problems) {
                            config.listen.to_string()));
 }
 
-// Whoever names a source of workers, even one that is wrong, is told of that instead.
+// Requires one source of workers. A source that is given but wrong is reported elsewhere.
 void check_sources(const Node& root, Problems& problems) {
   const auto given = [&](std::string_view key) {
     const Node* const node = root.find(key);

@@ -12,7 +12,7 @@
 
 namespace baton::config {
 
-// One thing wrong with a configuration, for the person who wrote it.
+// One error in a configuration, for the person who wrote it.
 struct Problem {
   std::string file;               // or "command line"
   int line = 0;                   // from 1; 0 where there is none

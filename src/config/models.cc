@@ -117,7 +117,7 @@ std::vector<std::string> read_names(std::string_view key, const Section& section
   return names;
 }
 
-// Without forecasts nobody knows when a request would be late, unless it waits in a queue.
+// Without forecasts, only a queue can tell that a request would be late.
 void check_slo(const Node& node, const Section& section, const Model& model, Problems& problems) {
   if (model.prefill_policy.value_or(model.policy) == model::Policy::Ttft) return;
   const auto& classes = model.routing.queue.classes;
@@ -229,7 +229,7 @@ void check_duplicates(const std::vector<Draft>& drafts, Problems& problems) {
   }
 }
 
-// What requests call a worker must mean one worker of the model.
+// A name in requests must mean one worker of the model.
 void check_worker_ids(const Draft& draft, Problems& problems) {
   std::map<std::string, const Placed*> owners;
   for (const Placed& worker : draft.workers)
@@ -244,7 +244,7 @@ void check_worker_ids(const Draft& draft, Problems& problems) {
   }
 }
 
-// Whether a fleet can answer is not asked here: its workers come and go, and it says itself what is
+// Does not check whether a fleet can serve: its workers come and go, and it reports itself what is
 // missing. But workers that can never hand over to each other are a mistake.
 void check_engines(const Draft& draft, Problems& problems) {
   std::map<std::string_view, const Placed*> first_of;  // by namespace

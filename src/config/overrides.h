@@ -10,8 +10,8 @@
 
 namespace baton::config {
 
-// Writes what the command line says into the document, before anything is read from it: so a flag
-// is checked by the same rules as the file, and a key it replaces is not checked at all.
+// Writes the command line's values into the document before it is read: a flag is checked by the
+// same rules as the file, and a key it replaces is not checked at all.
 void apply_overrides(Node& root, std::span<const Override> overrides, Problems& problems);
 
 }  // namespace baton::config

@@ -28,7 +28,7 @@ std::vector<std::string_view> known_keys(const std::string& pattern) {
   return known;
 }
 
-// A key that exists, in another place: somebody forgot the section.
+// A key of that name in another place: its section was forgotten.
 std::string_view elsewhere(std::string_view name) {
   for (const Key& key : keys()) {
     if (key.path.substr(key.path.rfind('.') + 1) == name) return key.path;

@@ -15,11 +15,10 @@
 
 namespace baton::config {
 
-// Role. Gathers problems while reading goes on, so that a person sees all of them at once.
-// Confinement. One call of parse().
+// Role. Collects all problems of one reading, so that the user sees them at once.
 // Lifetime. The same.
-// Invariants. What came from a flag is reported at the flag, everything else at its line and path.
-//   In order of line.
+// Invariants. A problem of a flag is reported at the flag, every other at its line and path. In
+//   order of line.
 class Problems {
  public:
   explicit Problems(std::string_view file) : file_(file) {}
@@ -44,7 +43,7 @@ class Problems {
 //   made; a value that cannot be read is reported and leaves its target as it was.
 class Section {
  public:
-  // `path` is what a person calls the map (models[0]), `pattern` what keys() calls it (models[]).
+  // `path` is the map's name in messages (models[0]), `pattern` its name in keys() (models[]).
   // `also`: further keys that may stand in the map, where it is a document of its own.
   Section(const Node& node, std::string path, std::string_view pattern, Problems& problems,
           std::span<const std::string_view> also = {});

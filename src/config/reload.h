@@ -9,8 +9,8 @@
 
 namespace baton::config {
 
-// The paths of the keys that differ and count only from the next start on: all but `models`. What a
-// file gave is named by the key it belongs to: api_keys, admin_keys, etcd.password_file.
+// The paths of the changed keys that apply only after a restart: all but `models`. A file's
+// contents are named by their key: api_keys, admin_keys, etcd.password_file.
 std::vector<std::string> needs_restart(const Config& before, const Config& after);
 
 }  // namespace baton::config

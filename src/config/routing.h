@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-// How a model's requests find their workers: what a worker costs, when prefill is left to the decode
-// worker, and who waits. Where a value is not given, the defaults below are those of the reference.
+// How a model's requests find their workers: the cost of a worker, the bypass of prefill, and the
+// queue. The defaults below are those of the reference.
 namespace baton::config {
 
 // How prompts that are being computed become less to do.
@@ -19,7 +19,7 @@ enum class PrefillLoadModel : std::uint8_t {
   Measured,  // as time goes by, at the speed that the worker has shown
 };
 
-// What the policies kv and load_aware weigh. In KV blocks.
+// Weights of the policies kv and load_aware, in KV blocks.
 struct Cost {
   double overlap_score_credit = 1.0;  // for a block on the device; 0: caches do not count
   double overlap_score_credit_decay = 0.0;
@@ -58,7 +58,7 @@ struct Slo {
   std::optional<std::chrono::milliseconds> ttft =
       {};                                             // from a request's arrival to its first token
   std::optional<std::chrono::milliseconds> itl = {};  // mean time between the tokens of a stream
-  // What cannot have its first token in time waits behind all that can; false: it is refused at once.
+  // A request that cannot meet its TTFT waits behind all that can; false: it is refused at once.
   bool queue_late = false;
   bool operator==(const Slo&) const = default;
 };
@@ -68,41 +68,41 @@ enum class QueueOrder : std::uint8_t { Fcfs, Lcfs, Wspt, Shortest };
 // One class of waiting requests.
 struct QueueClass {
   std::string name;
-  std::string family;  // with `bucket`: what it is chosen by; both empty: only by its name
+  std::string family;  // with `bucket`: the key that selects it; both empty: only by its name
   std::string bucket;
   QueueOrder order = QueueOrder::Fcfs;
   std::uint64_t quantum = 1;  // tokens, each time it is its turn
   // A worker with more prefill tokens than this is busy: so many, or so many times what it batches.
-  // Neither: nobody of this class waits.
+  // Neither: no request of this class waits.
   std::optional<std::uint64_t> busy_tokens;
   std::optional<double> busy_share;
   // For each worker; a request that would cross one is refused. Absent: none.
   std::optional<std::size_t> requests_per_worker;
   std::optional<std::uint64_t> tokens_per_worker;         // of the prompts
   std::optional<std::uint64_t> cached_tokens_per_worker;  // of those, what caches have
-  // Also where its best worker has more than a moment to do: rather it waits here, where it can still
-  // go elsewhere.
+  // Also queue a request if its best worker has more than a moment of work left: in the queue it
+  // can still go elsewhere.
   bool late = false;
   std::optional<Slo> slo;  // instead of the model's
   bool queues() const { return busy_tokens || busy_share || late; }
   bool operator==(const QueueClass&) const = default;
 };
 
-// From so many new tokens on, a prompt is in this bucket.
+// A prompt with at least `min_tokens` new tokens is in this bucket.
 struct QueueBucket {
   std::uint64_t min_tokens = 0;
   std::string name;
   bool operator==(const QueueBucket&) const = default;
 };
 
-// Who waits when every worker is busy, and how long.
+// The queue of requests while every worker is busy.
 struct Queue {
   std::string default_family;  // empty: there are no families, and the first class is for all
   std::vector<QueueBucket> buckets;
-  std::vector<QueueClass> classes;        // none: nobody waits
+  std::vector<QueueClass> classes;        // none: no request waits
   std::chrono::milliseconds patience{0};  // 0: as long as it takes
-  // Who would have to wait longer than this, as the queue is served now, is refused at once; 0: nobody.
-  // Absent: as the policy wants it.
+  // A request whose predicted wait at the current service rate is longer is refused at once; 0:
+  // none is. Absent: the policy's default.
   std::optional<std::chrono::milliseconds> longest_wait;
   bool fair_tenants = true;  // tenants share by tokens within a class
   // A prompt whose first this many new tokens are being computed for another request waits for them;
@@ -116,8 +116,8 @@ struct Routing {
   ConditionalPrefill conditional;
   Queue queue;
   std::optional<Slo> slo;  // of requests whose class has none
-  // The shortest time between tokens that anybody is promised: a worker decodes for all of them in the
-  // same steps. 0: none is.
+  // The shortest ITL promised to any class: a worker decodes for all of them in the same steps. 0:
+  // none is promised.
   std::chrono::milliseconds least_itl() const;
   bool operator==(const Routing&) const = default;
 };

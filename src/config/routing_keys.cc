@@ -51,7 +51,7 @@ Parsed<QueueOrder> parse_order(std::string_view text) {
   return parse_choice<QueueOrder>(text, named<QueueOrder, kOrders>, kOrders);
 }
 
-// Whether what is late waits.
+// Whether late requests wait.
 Parsed<bool> parse_when_late(std::string_view text) {
   return parse_choice<bool>(text, named<bool, kWhenLate>, kWhenLate);
 }
@@ -98,7 +98,7 @@ ConditionalPrefill read_conditional(const Section& model) {
   return conditional;
 }
 
-// What a class says, or the queue itself where it is one class.
+// Reads the keys of a class, or of the queue itself if it is a single class.
 void read_class(const Section& section, QueueClass& result) {
   section.read("order", result.order, parse_order);
   section.read("busy_threshold", result.busy_share, parse_scale);
@@ -157,7 +157,7 @@ std::vector<QueueClass> read_classes(const Section& queue, Problems& problems) {
   return classes;
 }
 
-// Every family must say what becomes of every bucket.
+// Every family must have a class for every bucket.
 void check_families(const Node& at, const Section& section, const Queue& queue,
                     Problems& problems) {
   const std::string path = section.path();

@@ -8,8 +8,8 @@
 
 namespace baton::config {
 
-// The text of a file that holds keys or a password: a regular one of at most 1 MiB. What is wrong
-// with it never shows a part of it.
+// The text of a file with keys or a password: a regular one of at most 1 MiB. Errors never show a
+// part of it.
 Parsed<std::string> read_secret_file(const std::string& path);
 
 }  // namespace baton::config

@@ -126,7 +126,7 @@ Parsed<model::Endpoint> parse_endpoint(std::string_view text, std::size_t least_
   return endpoint;
 }
 
-// What follows the scheme of `url`.
+// Parses `rest`, the part of `url` after its scheme.
 Parsed<model::Endpoint> parse_authority(std::string_view url, std::string_view rest) {
   if (rest.find('@') != rest.npos) return wrong("must not hold a user or password");
   if (rest.ends_with('/')) rest.remove_suffix(1);

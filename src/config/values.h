@@ -16,7 +16,7 @@
 
 namespace baton::config {
 
-// A value read from its text, or what is wrong with the text and what to write instead.
+// A value read from its text, or the fault in the text and the remedy.
 template <class T>
 using Parsed = std::expected<T, std::string>;
 

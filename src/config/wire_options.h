@@ -10,7 +10,8 @@
 
 namespace baton::config {
 
-// What workers do not get of a client's request, and how requests to them are signed.
+// Reads which parts of a client's request are withheld from workers, and how requests to them are
+// signed.
 
 std::vector<std::string> read_stripped_fields(const Section& root, Problems& problems);
 // In lower case.

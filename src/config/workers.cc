@@ -17,7 +17,8 @@ using model::HandoffMode;
 using model::Role;
 using model::WorkerSpec;
 
-// What is derived from `topology`; a taint of that name would contradict it.
+// Prefix of the taints derived from `topology`; a configured taint of that name would contradict
+// it.
 constexpr std::string_view kTopologyTaint = "baton.topology/";
 
 Parsed<Engine> parse_engine(std::string_view text) {

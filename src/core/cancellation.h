@@ -12,9 +12,9 @@
 
 namespace baton {
 
-// Role. Tells everything that works for one request that its result is no longer wanted, and why.
+// Role. Notifies all parts that work for one request that its result is not wanted, and why.
 // Confinement. The request's I/O thread.
-// Lifetime. Owned by whoever serves the request; outlives its listeners.
+// Lifetime. Owned by the code that serves the request; outlives its listeners.
 // Invariants. The first reason stays; each listener is told at most once.
 class Cancellation {
  public:

@@ -14,8 +14,7 @@
 
 namespace baton {
 
-// Every way a request can fail. What each one means to the outside is one row of the table in
-// error.cc.
+// Every way a request can fail. A table in error.cc maps each to its status and texts.
 enum class Errc {
   InvalidRequest,
   InvalidJson,
@@ -79,8 +78,8 @@ struct Reply {
   std::string body;
 };
 
-// A failure: what kind, and a sentence for the person who meets it. Two words wide, because every
-// result of every coroutine has room for one.
+// A failure: its kind, and a sentence for the user. Two words wide, because every result of every
+// coroutine has room for one.
 class Error {
  public:
   Error(Errc code, std::string message)
@@ -111,14 +110,14 @@ class Error {
   // Set where waiting helps; the client gets it as Retry-After.
   std::optional<std::chrono::seconds> retry_after() const { return details_->retry_after; }
 
-  // A JSON object with what a program can make use of; the client gets it as `error.details`.
+  // A JSON object for programs; the client gets it as `error.details`.
   const std::optional<std::string>& figures() const { return details_->figures; }
 
   // Set where the engine refused the request in its own words; the client gets these.
   const std::optional<Reply>& reply() const { return details_->reply; }
 
-  // What the operating system said, where it tells more than the code does. For Baton's own
-  // judgement: clients never see it.
+  // The operating system's error, if it tells more than the code does. For Baton's own decisions:
+  // clients never see it.
   std::optional<std::errc> cause() const { return details_->cause; }
 
   // Set where a limit was met; metrics count it, clients never see it.

@@ -31,7 +31,7 @@ enum class Limit {
 
 inline constexpr std::size_t kLimits = static_cast<std::size_t>(Limit::Memory) + 1;
 
-// As metrics name them.
+// The names used in metrics.
 constexpr std::string_view to_string(Limit limit) {
   constexpr std::array<std::string_view, kLimits> kNames{
       "connections",   "client_connections", "client_requests", "client_rate",  "header_bytes",

@@ -9,7 +9,7 @@
 namespace baton {
 namespace {
 
-// Shares grow by so much at a time, so that a body touches the budget once for each piece read.
+// Shares grow in steps of this size, so that a body touches the budget once for each piece read.
 constexpr std::size_t kStep = std::size_t{64} * 1024;
 constexpr std::size_t kMuch = std::size_t{16} * 1024 * 1024;
 

@@ -12,7 +12,7 @@
 
 namespace baton {
 
-// Role. The memory that request bodies, what is made of them, and whole answers may take in the
+// Role. The memory that request bodies, data made from them, and whole answers may take in the
 //   process together.
 // Confinement. Any thread.
 // Lifetime. Outlives its shares.
@@ -22,10 +22,10 @@ namespace baton {
 //   are never refused.
 class MemoryBudget {
  public:
-  // Of one body or answer.
+  // Uncounted bytes of one body or answer.
   static constexpr std::size_t kUncounted = std::size_t{64} * 1024;
-  // What a body takes while it is checked and read, itself included, in sizes of its own: a list of
-  // token ids, or many brackets, takes that much.
+  // Peak memory of checking and reading a body, itself included, in multiples of its size. A list
+  // of token ids, or many brackets, takes that much.
   static constexpr std::size_t kToRead = 5;
 
   // Called when much was given back since the last call or the last peak. Any thread.
@@ -55,7 +55,7 @@ class MemoryBudget {
   std::atomic<std::size_t> peak_{0};  // of used_, since the last ebb
 };
 
-// Role. What one request or answer has of a budget.
+// Role. The share of one request or answer in a budget.
 // Confinement. One thread at a time.
 // Invariants. Gives everything back when it ends.
 class MemoryShare {
@@ -71,7 +71,7 @@ class MemoryShare {
   }
   ~MemoryShare() { shrink(0); }
 
-  // Has so much from now on, or more; false where that does not fit, and then as much as before.
+  // Raises the share to cover `bytes`; false if that does not fit: the share is then unchanged.
   bool cover(std::size_t bytes) {
     return bytes <= MemoryBudget::kUncounted || bytes <= held_ || grow(bytes);
   }
@@ -79,7 +79,7 @@ class MemoryShare {
   bool cover_work(std::size_t text, std::size_t factor) {
     return text <= MemoryBudget::kUncounted || cover(text * factor);
   }
-  // Has no more than that from now on.
+  // Lowers the share to at most `bytes`.
   void shrink(std::size_t bytes);
   std::size_t held() const { return held_; }
 
@@ -90,7 +90,7 @@ class MemoryShare {
   std::size_t held_ = 0;
 };
 
-// There is no room for `what`: a 503 that names no worker.
+// The error if there is no room for `what`: a 503 that names no worker.
 Error no_memory_for(std::string_view what);
 
 }  // namespace baton

@@ -10,8 +10,8 @@
 
 namespace baton {
 
-// Role. Makes objects that lie next to each other: for what is read of thousands, one after the other.
-//   Scattered over the memory, finding them would take longer than reading them.
+// Role. Allocates objects next to each other, for scans over thousands of them. Scattered over the
+//   memory, finding them would take longer than reading them.
 // Confinement. One thread at a time.
 // Lifetime. The objects outlive it. Memory is given back in pages, each with the last of its objects.
 template <class T>

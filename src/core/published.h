@@ -8,7 +8,7 @@
 
 namespace baton {
 
-// Role. A value that few change and many read: a reader keeps what it saw, whatever comes after.
+// Role. A value with few writers and many readers: a reader keeps the version it saw.
 // Confinement. Any thread; the lock is held to copy a pointer. (Not std::atomic<std::shared_ptr>:
 //   libstdc++ 12's locks in a way ThreadSanitizer takes for a race.)
 template <class T>

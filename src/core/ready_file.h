@@ -9,7 +9,7 @@
 
 namespace baton {
 
-// Writes an address and a line end to `path`, all at once: whoever finds the file can read all of
+// Writes an address and a line end to `path` atomically: a reader that finds the file finds all of
 // it.
 Result<void> write_ready_file(const std::string& path, std::string_view address);
 

@@ -19,7 +19,7 @@ constexpr std::size_t kMore = std::size_t{64} << 10;
 
 class Descriptor {
  public:
-  // Without O_NONBLOCK a pipe would be waited for until somebody writes to it.
+  // Without O_NONBLOCK, opening a pipe would block until a writer opens it.
   explicit Descriptor(const std::string& path)
       : number_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) {}
   ~Descriptor() {

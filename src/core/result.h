@@ -10,7 +10,7 @@
 
 namespace baton {
 
-// What every operation that can fail returns.
+// Return type of every operation that can fail.
 template <class T>
 using Result = std::expected<T, Error>;
 

@@ -15,7 +15,7 @@ namespace baton::etcd {
 namespace {
 
 using wire::kOk;
-// So that no page keeps the thread busy for long.
+// Bounds the time that one page keeps the thread busy.
 constexpr std::int64_t kPageEntries = 500;
 
 // Another endpoint of the cluster may do better.
@@ -28,7 +28,7 @@ bool is_of_the_endpoint(Reason reason) {
 Client::Client(boost::asio::io_context& io, net::Deadlines& deadlines, Options options)
     : io_(io), deadlines_(deadlines), options_(std::move(options)) {}
 
-// Zero where the time is over: then the next tick of the deadlines ends what was begun.
+// Zero if the time is over: the next tick of the deadlines then ends the attempt.
 std::chrono::milliseconds Client::Try::left() const {
   const auto time = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
   return std::max(time, std::chrono::milliseconds(0));
@@ -67,7 +67,7 @@ awaitable<Reply<void>> Client::authenticate(Try attempt, std::string refused) {
   const auto answer =
       co_await post(attempt, "/v3/auth/authenticate",
                     encode_authenticate(options_.user, options_.password), "", &refusal);
-  // Whoever has set a user here wants to be ready for the day etcd's users are switched on.
+  // Accepted: the operator has set a user before etcd's users are switched on.
   if (refusal && knows_no_users(*refusal)) co_return Reply<void>();
   if (refusal && reason_of(*refusal) != Reason::Unreachable) {
     co_return fail(Reason::Unauthorized,

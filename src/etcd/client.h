@@ -27,8 +27,8 @@ using boost::asio::awaitable;
 
 class Exchange;
 
-// Role. One etcd cluster, spoken to through its JSON gateway: HTTP/1.1, one connection per call.
-//   A call goes to the endpoint that worked last, then to the others in turn.
+// Role. A client of one etcd cluster's JSON gateway: HTTP/1.1, one connection per call. A call goes
+//   to the endpoint that worked last, then to the others in turn.
 // Confinement. One I/O thread.
 // Lifetime. Outlives its calls: stop(), wait for them, destroy.
 // Invariants. A call ends within Options::timeout (list: each of its pages). A watch whose server
@@ -48,19 +48,20 @@ class Client {
   awaitable<Reply<void>> erase(std::string key);
 
   awaitable<Reply<Lease>> grant(std::chrono::seconds ttl);
-  // What is left of it now; 0: it is gone.
+  // The lease's remaining time; 0: it is gone.
   awaitable<Reply<std::chrono::seconds>> keep_alive(std::int64_t lease);
   // 0 or less: it is gone.
   awaitable<Reply<std::chrono::seconds>> time_to_live(std::int64_t lease);
   // Its keys go with it. No failure where it is gone already.
   awaitable<Reply<void>> revoke(std::int64_t lease);
 
-  // Everything up to `revision` has been told: a next watch begins behind it.
+  // All events up to `revision` were reported: a next watch begins behind it.
   using OnEvents = std::function<void(std::vector<Event> events, std::int64_t revision)>;
-  // Tells what happens to keys that begin with `prefix`, from revision `from` on: once without
-  // events as soon as the watch stands, then for each message of etcd, which may be a sign of
-  // progress without events. Returns only when it is over, with the reason: Compacted (also where
-  // etcd's data was replaced by older data), Stopped, or a connection or server that was lost. Requires: from > 0.
+  // Reports changes of keys that begin with `prefix`, from revision `from` on: once without events
+  // as soon as the watch stands, then for each message of etcd, which may be a sign of progress
+  // without events. Returns only when it is over, with the reason: Compacted (also where etcd's
+  // data was replaced by older data), Stopped, or a connection or server that was lost. Requires:
+  // from > 0.
   awaitable<Failure> watch(std::string prefix, std::int64_t from, OnEvents on_events);
 
   // Everything under way ends soon, and every later call at once.
@@ -68,7 +69,7 @@ class Client {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Where and until when one try goes on, and what ends it early.
+  // One attempt: its server, its deadline, and the cancellation that ends it early.
   struct Try {
     const Server& server;
     Clock::time_point until;

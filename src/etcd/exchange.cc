@@ -165,7 +165,7 @@ awaitable<Reply<void>> Exchange::secure() {
   if (auto loaded = load_certificates(*tls_context_); !loaded) co_return loaded;
   tls_ = std::make_unique<TlsStream>(socket_, *tls_context_);
   tls_->set_verify_mode(asio::ssl::verify_peer);
-  // By OpenSSL itself and not by Asio's callback: then a wrong name is told as such.
+  // Checked by OpenSSL itself and not by Asio's callback: a wrong name is then reported as such.
   SSL* const ssl = tls_->native_handle();
   const std::string& host = server_.endpoint.host;
   if (is_address(host)) {
@@ -244,7 +244,7 @@ awaitable<Reply<std::span<char>>> Exchange::receive() {
 
 awaitable<Reply<std::string_view>> Exchange::read() {
   while (!done_) {
-    // Also between two pieces that came together: whoever stopped us wants no more of them.
+    // Checked also between two pieces that came together: after give_up() the caller wants no more.
     if (given_up_) co_return fail(*given_up_);
     const auto progress = parser_.feed(unread_);
     unread_ = unread_.subspan(progress.consumed);

@@ -39,7 +39,7 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // From now on everything must be over within `time`.
+  // Everything must end within `time` from now.
   void set_deadline(std::chrono::milliseconds time);
 
   // Resolves, connects, sends, and waits for the head of the answer. `token` empty: none.
@@ -58,7 +58,7 @@ class Exchange {
   using TlsStream = boost::asio::ssl::stream<tcp::socket&>;
 
   void give_up(Failure why);
-  // What ended the wait, if it was us.
+  // The failure that ended the wait, if Baton ended it.
   std::optional<Failure> ended(const boost::system::error_code& error, std::string_view when) const;
 
   awaitable<Reply<void>> connect();

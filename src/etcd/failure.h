@@ -9,7 +9,7 @@
 
 namespace baton::etcd {
 
-// What a caller may want to do about it differs; the words are for people.
+// The caller's reaction depends on the reason; the words are for people.
 enum class Reason {
   Unreachable,   // no connection, no answer in time, cut off, no leader: try again later
   Protocol,      // what came back is not etcd's JSON

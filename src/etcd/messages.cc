@@ -20,7 +20,7 @@ using wire::JsonObject;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 constexpr std::string_view kLowestKey("\0", 1);
 constexpr std::size_t kLongestMessage = 500;  // of what etcd says; for people, so not all of it
-constexpr std::size_t kLongestLine = 200;     // of what somebody else says
+constexpr std::size_t kLongestLine = 200;     // of an answer that is not etcd's
 
 // google.golang.org/grpc/codes
 enum GrpcCode : int {
@@ -91,14 +91,14 @@ Decoded<JsonObject> parse(std::string_view body) {
   return std::move(*object);
 }
 
-// Every answer has a header; without one it is the answer of somebody else.
+// Every answer of etcd has a header; without one it is another server's answer.
 Decoded<std::int64_t> revision(const JsonObject& object) {
   const auto header = object.find_object("header");
   if (!header) return wrong("`header` is missing");
   return integer(*header, "revision");
 }
 
-// What stands in each message of a stream.
+// The `result` of one message of a stream.
 Decoded<JsonObject> result(const JsonObject& message) {
   auto found = message.find_object("result");
   if (!found) return wrong("`result` is missing");

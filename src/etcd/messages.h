@@ -16,8 +16,8 @@
 
 namespace baton::etcd {
 
-// The JSON of etcd's gateway: 64-bit numbers are strings, keys and values base64, and what has its
-// default value is left out. No I/O here.
+// The JSON of etcd's gateway: 64-bit numbers are strings, keys and values base64, and members with
+// their default value are omitted. No I/O here.
 
 // ---- requests ----
 
@@ -41,14 +41,14 @@ std::string encode(const RangeRequest& request);
 std::string encode_put(std::string_view key, std::string_view value, std::int64_t lease);
 std::string encode_erase(std::string_view key);
 std::string encode_grant(std::chrono::seconds ttl);
-// Of all requests that name a lease and nothing else.
+// For all requests that name a lease and nothing else.
 std::string encode_lease(std::int64_t lease);
 std::string encode_authenticate(std::string_view user, std::string_view password);
 std::string encode_watch(const KeyRange& keys, std::int64_t from);
 
 // ---- answers ----
 
-// What was decoded, or what is wrong with it, as words.
+// The decoded value, or a description of the fault.
 template <class T>
 using Decoded = std::expected<T, std::string>;
 
@@ -87,12 +87,12 @@ struct Refusal {
 };
 // The refusal in an answer or a line of a stream; nullopt where it is none.
 std::optional<Refusal> find_refusal(std::string_view body);
-// Words for an answer without success whose body is no refusal: one of a proxy, or of etcd's front.
+// Describes an unsuccessful answer whose body is no refusal: one of a proxy, or of etcd's front.
 std::string foreign_answer(std::string_view path, int status, std::string_view body);
 Reason reason_of(const Refusal& refusal);
 // A new token would help.
 bool asks_for_token(const Refusal& refusal);
-// etcd has no users, so nobody can authenticate.
+// etcd has no users, so authentication is impossible.
 bool knows_no_users(const Refusal& refusal);
 
 }  // namespace baton::etcd

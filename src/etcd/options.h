@@ -29,7 +29,7 @@ struct Options {
   std::chrono::milliseconds timeout{5000};
   // While watching, the server is asked something cheap this often.
   std::chrono::milliseconds probe_every{3000};
-  // Of one answer, of one message of a watch, and of all a listing holds.
+  // Limit of one answer, of one message of a watch, and of a whole listing.
   std::size_t message_bytes = 64 * 1024 * 1024;
 };
 

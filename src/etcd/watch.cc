@@ -19,18 +19,18 @@ namespace {
 namespace asio = boost::asio;
 using asio::experimental::awaitable_operators::operator&&;
 
-// A watched server that leaves so many probes in a row without an answer is lost.
+// Number of successive unanswered probes after which a watched server counts as lost.
 constexpr int kLostAfter = 2;
 // etcd sends a sign of progress every ten minutes or so, by default. A watch without any is deaf,
 // however well its server answers otherwise.
 constexpr std::chrono::minutes kLongestSilence{30};
 using wire::kOk;
-// What is kept of a buffer after a large message.
+// Capacity that a buffer keeps after a large message.
 constexpr std::size_t kKeptLine = 64 * 1024;
 
 }  // namespace
 
-// What the two halves of a watch share: the one that reads, and the one that probes.
+// State shared by the two halves of a watch: the reader and the prober.
 struct Client::Watch {
   std::string prefix;
   std::int64_t from;
@@ -38,7 +38,7 @@ struct Client::Watch {
   OnEvents on_events;
   Server server;
   Cancellation over;            // ends both halves
-  std::optional<Failure> lost;  // what the probe found out
+  std::optional<Failure> lost;  // the probe's finding
 };
 
 awaitable<Failure> Client::watch(std::string prefix, std::int64_t from, OnEvents on_events) {
@@ -147,7 +147,7 @@ std::optional<Failure> Client::take_message(Watch& watch, Exchange& stream, std:
     watch.on_events({}, watch.told);
     if (message->events.empty()) return std::nullopt;
   }
-  // A message with events may tell of a part only of what happened up to its header's revision.
+  // A message may hold only some of the events up to its header's revision.
   const std::int64_t revision =
       message->events.empty() ? message->revision : message->events.back().entry.mod_revision;
   watch.told = std::max(watch.told, revision);

@@ -13,18 +13,18 @@
 
 namespace baton::http {
 
-// Role. Says who may come in. Holds digests only, and compares every one of them in constant time,
-//   so the time an answer takes says nothing about a key.
+// Role. Admits clients by API key. Holds digests only, and compares every one of them in constant
+//   time, so the time an answer takes says nothing about a key.
 // Confinement. Immutable, any thread.
 class ApiKeys {
  public:
   explicit ApiKeys(const std::vector<std::string>& keys);
 
   bool empty() const { return digests_.empty(); }
-  // Everybody, where there are no keys. Otherwise `Authorization: Bearer KEY` must name one, and it
-  // is told which, from 1. 0 where there are none.
+  // Admits every client if there are no keys (0). Otherwise `Authorization: Bearer KEY` must name
+  // one; returns its number, from 1.
   Result<std::size_t> admit(const wire::Headers& headers) const;
-  // What it is called without telling it: "key 2". Empty for 0.
+  // A name that does not reveal the key: "key 2". Empty for 0.
   static std::string name_of(std::size_t key);
 
  private:

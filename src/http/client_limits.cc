@@ -14,10 +14,10 @@
 namespace baton::http {
 namespace {
 
-// The first half of no address that a peer has: those are for groups.
+// No peer's address has this first half: such addresses are for multicast groups.
 constexpr std::uint64_t kKeyMark = std::numeric_limits<std::uint64_t>::max();
 
-// How many clients whose rate is whole again are forgotten for each one that comes.
+// Number of clients with a restored rate that are forgotten for each new one.
 constexpr int kForgottenAtOnce = 2;
 
 constexpr std::chrono::seconds kTryAgain{1};
@@ -80,7 +80,7 @@ ClientId ClientId::of_address(const model::Address& address) {
 
 bool ClientId::is_key() const { return high == kKeyMark; }
 
-// What is in the list rests: it has nothing open, and is remembered for its rate only.
+// A client in the list has nothing open and is remembered for its rate only.
 struct ClientLimits::Client : boost::intrusive::list_base_hook<> {
   Shard* shard = nullptr;
   ClientId id;
@@ -97,7 +97,7 @@ struct alignas(64) ClientLimits::Shard {
     if (!made) return client;
     client.shard = this;
     client.id = id;
-    // A client whose rate is whole again is as good as a new one.
+    // A client with a restored rate equals a new one.
     for (int i = 0; i < kForgottenAtOnce && !resting.empty(); ++i) {
       if (!resting.front().bucket.full(now)) break;
       forget_first();

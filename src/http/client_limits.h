@@ -15,7 +15,7 @@
 
 namespace baton::http {
 
-// What a limit per client counts for: one of the listener's keys, or an address.
+// Identity that a per-client limit applies to: one of the listener's keys, or an address.
 struct ClientId {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -27,14 +27,14 @@ struct ClientId {
   bool operator==(const ClientId&) const = default;
 };
 
-// Role. The limits per client of the whole process: connections, requests at a time, requests a
-//   second. A table has the clients that there are.
+// Role. The process's limits per client: connections, concurrent requests, requests a second. One
+//   table holds the current clients.
 // Confinement. Any thread: the table has parts with a lock each, held for one look-up.
-// Lifetime. Outlives what it has given out.
-// Invariants. A client with a connection or a request that counts is always in the table, so it
-//   cannot lose its count; of the others, the table remembers no more than it is told to, and
-//   forgets first the one that has been silent longest. So a client cannot be kept out by others,
-//   and its exhausted rate is forgotten only if it is silent while so many others come.
+// Lifetime. Outlives the handles it has given out.
+// Invariants. A client with a counted connection or request is always in the table, so it cannot
+//   lose its count. Of the others the table keeps a bounded number and forgets the longest silent
+//   one first. So other clients cannot lock a client out, and its exhausted rate is forgotten only
+//   if it is silent while that many others come.
 class ClientLimits {
  public:
   using Clock = TokenBucket::Clock;
@@ -54,7 +54,7 @@ class ClientLimits {
   struct RequestEnd {
     void operator()(Client* client) const;
   };
-  // What counts until it ends. Null where no limit is set for it.
+  // Handles that count until they are destroyed. Null if no limit is set.
   using Connection = std::unique_ptr<Client, ConnectionEnd>;
   using Request = std::unique_ptr<Client, RequestEnd>;
 

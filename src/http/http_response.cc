@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kChunkEnd = "\r\n";
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
-// For what is still written of a request that was given up.
+// Time limit for writes after the request was given up.
 constexpr std::chrono::milliseconds kLastPatience{1'000};
 
 }  // namespace

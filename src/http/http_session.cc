@@ -23,10 +23,10 @@ constexpr std::size_t kBodyBuffer = 64 * 1024;
 // trickle does not.
 constexpr std::size_t kSlowestBodyRate = 64 * 1024;
 constexpr std::size_t kLongestRequestId = 128;
-// What is read and thrown away after a refusal, so that the client gets to read it.
+// Bytes drained after a refusal, so that the client gets to read it.
 constexpr std::size_t kMostSwallowed = 8 * 1024 * 1024;
 constexpr milliseconds kSwallowTime{1'000};
-// For what was sent before its client could know that the process is to end.
+// For requests sent before their client could know that the process is to end.
 constexpr milliseconds kLastChance{1'000};
 
 milliseconds until(steady_clock::time_point deadline) {
@@ -40,7 +40,7 @@ bool is_safe_id(std::string_view id) {
   });
 }
 
-// Whether a Host names this machine whatever a name server says.
+// Whether a Host names this machine independently of name servers.
 bool is_own_name(std::string_view host) {
   const std::size_t colon = host.rfind(':');
   const bool bracketed = host.starts_with('[');
@@ -80,7 +80,7 @@ awaitable<void> HttpSession::run() {
       co_await connection_.handshake(at_most(context_.timeouts.client_header));
   bool more = shaken.status == net::IoStatus::Ok;
   while (more) {
-    // Apart from dispatch(), so that what reading needs is given back before a long answer begins.
+    // Apart from dispatch(), so that memory for reading is freed before a long answer begins.
     const Next next = co_await read_request();
     more = next.route ? co_await dispatch(*next.route) : next.keep_alive;
     counted_.reset();
@@ -132,7 +132,7 @@ awaitable<HttpSession::Next> HttpSession::read_request() {
   fresh_ = false;
   received_ = steady_clock::now();
   request_id_ = choose_request_id();
-  // Decided by the head alone, so that nobody uploads megabytes to be told no.
+  // Decided by the head alone: a client need not upload megabytes to be refused.
   auto route = admit();
   if (!route) co_return co_await refuse(std::move(route.error()));
   if (parser_->head().expect_continue && ahead_.empty()) {
@@ -150,7 +150,7 @@ awaitable<HttpSession::Next> HttpSession::read_request() {
 Result<const Route*> HttpSession::admit() {
   const wire::RequestHead& head = parser_->head();
   auto route = context_.routes.find(head.method, head.path());
-  // A stranger learns nothing of what there is.
+  // A client without access does not learn which routes exist.
   const Access access = route ? (*route)->access : Access::Key;
   const auto key = admit(access);
   if (!key) return fail(key.error());
@@ -197,8 +197,8 @@ Result<std::size_t> HttpSession::admit(Access access) const {
                 "without keys this is not answered to web pages: set admin_keys_file in the "
                 "configuration, and send a key of it as \"Authorization: Bearer KEY\"");
   }
-  // A page whose name was made to point here says nothing of where it is from, but by which name it
-  // calls.
+  // A page whose name was made to point here (DNS rebinding) gives no origin, but its Host is that
+  // name.
   if (const auto host = headers.find("host"); host && !is_own_name(*host)) {
     return fail(Errc::Forbidden,
                 "without keys this is answered only where it is called by an IP address or as "

@@ -48,7 +48,7 @@ struct HttpMetrics {
   pipeline::LimitRefusals limits;
 };
 
-// What every session of a listener shares.
+// State shared by all sessions of a listener.
 struct SessionContext {
   const Routes& routes;
   const ApiKeys& keys;
@@ -61,20 +61,20 @@ struct SessionContext {
   MemoryBudget* memory = nullptr;   // null: bodies are not counted
 };
 
-// Who is at the other end of a connection, as far as its address tells.
+// The client of a connection, as far as its address tells.
 struct Peer {
   scheduling::Trusted trusted = scheduling::Trusted::No;
   bool loopback = false;   // this machine
-  ClientId client = {};    // for limits of those who have no key
-  bool only_open = false;  // there are too many: it may ask only what everybody may
+  ClientId client = {};    // for limits of clients without a key
+  bool only_open = false;  // over the limit: it may use open routes only
 };
 
 // Role. One client connection: reads requests one after the other, has each answered, keeps the
 //   connection or ends it.
 // Confinement. One I/O thread.
 // Lifetime. Lives in its listener's task; linked into the listener's list meanwhile.
-// Invariants. At most one request at a time is being served; what a client sends ahead waits in the
-//   kernel.
+// Invariants. At most one request at a time is served; requests that a client sends ahead wait in
+//   the kernel.
 class HttpSession : public boost::intrusive::list_base_hook<
                         boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
@@ -86,14 +86,15 @@ class HttpSession : public boost::intrusive::list_base_hook<
   // No request after the current one; an idle connection ends now. One whose request is arriving,
   // or may be on its way because it is the first, has kLastChance for all of it.
   void finish();
-  // No request after the current or else the next one, whose answer says so. Nothing is closed that
-  // its client may just be using.
+  // No request after the current one, or else after the next one, whose answer says so. A
+  // connection that its client may be using is not closed.
   void retire() { closing_ = true; }
   // The current request ends as an error, too.
   void stop(const Error& reason);
 
-  // How dear the session is to its client, least first: one that waits for a request before one
-  // whose request is arriving, and by when each last began one. Nullopt: it is answering.
+  // How much the client would lose, least first: a session that waits for a request before one
+  // whose request is arriving, then by the time at which each last began one. Nullopt: it is
+  // answering.
   struct Expendable {
     bool arriving;
     std::chrono::steady_clock::time_point since;
@@ -105,7 +106,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   void give_way();
 
  private:
-  // What follows a request that was read: a handler, or (it was answered already) the next request.
+  // Next step after a request was read: a handler, or the next request if it was answered already.
   struct Next {
     const Route* route = nullptr;
     bool keep_alive = false;
@@ -118,9 +119,9 @@ class HttpSession : public boost::intrusive::list_base_hook<
   void give_up_body();
   // Null where the answer is a list of methods.
   Result<const Route*> admit();
-  // By which key; see ApiKeys::admit.
+  // The number of the key; see ApiKeys::admit.
   Result<std::size_t> admit(Access access) const;
-  // So long, or for as long as there is where the session is about to end.
+  // `patience`, or the time left if the session is about to end.
   std::chrono::milliseconds at_most(std::chrono::milliseconds patience) const;
   bool is_hurried() const { return last_chance_ != std::chrono::steady_clock::time_point::max(); }
   wire::HttpLimits http_limits() const;

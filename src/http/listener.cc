@@ -19,14 +19,14 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
-// So long nobody is accepted where there is no room.
+// Pause between attempts to accept while there is no room.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-// For so long one that is turned away may take to read why.
+// Time for a refused client to read the reason.
 constexpr std::chrono::milliseconds kLastRead{100};
-// So many connections above the limit are answered at a time.
+// Number of connections above the limit that are answered at a time.
 constexpr std::size_t kTurnedAway = 64;
-// Where connections are closed for others but all are busy: so many more, for those who ask how the
-// process is.
+// Extra connections for health probes, if idle connections are closed for new ones but all are
+// busy.
 constexpr std::size_t kProbeReserve = 16;
 
 Error cannot_listen(const model::Endpoint& address, const boost::system::error_code& error) {
@@ -75,7 +75,8 @@ Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address,
   const tcp::endpoint& endpoint = *resolved;
   boost::system::error_code error;
   if (sharing == Sharing::First && address.port != 0) {
-    // A socket that shares its port may join anybody's. One that does not tells whether it is free.
+    // A socket that shares its port may join any other's. One that does not tells whether it is
+    // free.
     tcp::acceptor alone(io);
     alone.open(endpoint.protocol(), error);
     if (!error) alone.set_option(tcp::acceptor::reuse_address(true), error);
@@ -240,8 +241,8 @@ std::optional<Error> Listener::find_objection(ActiveConnection& guest, int descr
         .with_retry_after(std::chrono::seconds(1))
         .with_limit(Limit::Connections);
   }
-  // It was accepted by what was free when the accepting began. One above the clients' share is served,
-  // before the next look at it; one that has a descriptor of the admin address's is not.
+  // It was accepted by the descriptors free when accepting began. One above the clients' share is
+  // served, before the next check; one that has a descriptor of the admin address's is not.
   if (!closes_idle && gate_.descriptors &&
       !gate_.descriptors->allows(net::DescriptorUse::Control, descriptor)) {
     return Error(Errc::OutOfResources, "the router has no descriptors for more connections")

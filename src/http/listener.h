@@ -21,7 +21,7 @@
 
 namespace baton::http {
 
-// What an address stands for: the first that its name leads to.
+// Resolves an address to the first endpoint of its name.
 Result<boost::asio::ip::tcp::endpoint> resolve(boost::asio::io_context& io,
                                                const model::Endpoint& address);
 
@@ -31,10 +31,10 @@ enum class Sharing { First, Further };
 Result<boost::asio::ip::tcp::acceptor> bind(boost::asio::io_context& io,
                                             const model::Endpoint& address, Sharing sharing);
 
-// What becomes of a connection where there are as many as there may be.
+// Treatment of a new connection at the limit.
 enum class WhenFull {
   TurnAway,
-  CloseIdle,  // another one, that waits for a request or for the rest of one, is closed for it
+  CloseIdle,  // closes another one that waits for a request or for the rest of one
 };
 
 // Role. Accepts connections for one I/O thread and runs a session on each.
@@ -59,15 +59,15 @@ class Listener {
            boost::asio::ssl::context* tls);
 
   void start();
-  // No new connections but those that the kernel has accepted already; sessions end after their
-  // current request.
+  // Accepts only connections that the kernel has accepted already; sessions end after their current
+  // request.
   void finish();
   // The same, but a session that waits for a request is left to wait for it: see
   // HttpSession::retire(). The socket itself stays open where another process has it as well.
   void retire();
   // Sessions end now, their requests as errors.
   void stop(const Error& reason);
-  // Connections end now, whatever is being said on them.
+  // Closes all connections now, also in the middle of an answer.
   void abort();
 
  private:
@@ -84,14 +84,14 @@ class Listener {
 
   awaitable<void> accept_loop();
   awaitable<void> run_session(boost::asio::ip::tcp::socket socket);
-  // Why nobody is to be accepted now.
+  // The limit that forbids accepting now.
   std::optional<Limit> find_shortage();
-  // For a moment, or until a connection of this listener ends.
+  // Waits for a moment, or until a connection of this listener ends.
   awaitable<void> pause(std::optional<Limit> shortage);
   std::size_t room() const;
   // Why a connection is not served; nullopt: it is, and counts.
   std::optional<Error> find_objection(ActiveConnection& guest, int descriptor, Peer& peer);
-  // Connections above the limit that may ask only what everybody may.
+  // Connections above the limit that may use open routes only.
   std::size_t probes() const;
   enum class Among { Usual, Probes };
   // The one of them that has waited longest for a request; false: none waits.
@@ -100,7 +100,7 @@ class Listener {
   void take_waiting();
   void close_socket();
 
-  // What becomes of sessions.
+  // Command to the sessions.
   enum class Ending { No, Retire, Finish };
 
   boost::asio::ip::tcp::acceptor acceptor_;

@@ -39,7 +39,7 @@ using Handler = std::function<awaitable<void>(Call)>;
 
 enum class Access {
   Open,
-  Key,       // whoever has one of the listener's keys; everybody where it has none
+  Key,       // clients with one of the listener's keys; all clients if it has none
   Operator,  // the same, but only from this machine where the listener has no keys
 };
 
@@ -50,7 +50,7 @@ struct Route {
   Handler handler;
 };
 
-// Role. Which handler answers what; the whole API of a listener as data.
+// Role. Maps requests to handlers: the whole API of a listener as data.
 // Confinement. Immutable once the listener runs.
 class Routes {
  public:
@@ -68,7 +68,7 @@ class Routes {
 // Answers with JSON.
 awaitable<void> respond_json(Call call, int status, std::string json);
 awaitable<void> respond_error(Call call, Error error);
-// That JSON with status 200, or the error.
+// Responds with the JSON and status 200, or with the error.
 awaitable<void> respond(Call call, Result<std::string> json);
 
 }  // namespace baton::http

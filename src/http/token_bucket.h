@@ -19,8 +19,8 @@ struct Rate {
   bool limited() const { return interval.count() > 0; }
 };
 
-// Role. A token bucket, kept as one point in time: when it will be full again. Taking a token puts
-//   that off by the rate's interval.
+// Role. A token bucket, stored as the time at which it will be full again. Taking a token moves
+//   that time by the rate's interval.
 // Confinement. Its owner's. Time is an argument.
 class TokenBucket {
  public:

@@ -17,7 +17,7 @@ constexpr std::size_t kHeadBuffer = 2048;
 constexpr std::size_t kSmallestBuffer = 512;
 constexpr std::size_t kLargestBuffer = 32 * 1024;
 constexpr std::size_t kBufferStep = 4;
-// A whole answer is checked, and what the prefill knows is put into a copy.
+// A whole answer is checked, and the prefill's data is put into a copy.
 constexpr std::size_t kAnswerMemory = 4;
 
 }  // namespace
@@ -40,7 +40,7 @@ void Exchange::drop() {
   if (connecting_) connecting_->request(given_up("before it was connected"));
   if (!upstream_) return;
   upstream_->connection.abort();
-  // The worker need not wait until whoever reads here has noticed.
+  // Tells the worker at once, before the reading coroutine has noticed.
   upstream_->connection.end_writing();
 }
 
@@ -89,15 +89,15 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
   sent_whole_ = written.status == net::IoStatus::Ok;
   if (sent_whole_ && on_sent_) std::exchange(on_sent_, nullptr)();
   while (true) {
-    // Interim heads and parts of a head are not what it is waited for.
+    // Interim heads and parts of a head do not end the wait.
     net::IoResult read{net::IoStatus::Timeout, 0};
     if (!patience_.over()) {
       const auto since = pool_.deadlines().lived();
       read = received(co_await upstream_->connection.read_some(room(), patience_.left()), since);
     }
     if (read.status != net::IoStatus::Ok) co_return fail(explain(read, "before it answered"));
-    // Whoever has not got a byte of the request does not answer it. A fresh connection may be
-    // refused with an answer to no request, and nothing else can be under way on it.
+    // A worker that has not received a byte of the request cannot answer it. A fresh connection may
+    // be refused with an answer to no request, and carries no other request.
     if (!answered && origin == Origin::Kept &&
         upstream_->connection.unacknowledged() >= written.size) {
       co_return fail(Errc::EngineProtocol,

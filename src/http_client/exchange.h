@@ -61,18 +61,18 @@ class Exchange final : private UpstreamPool::Holder {
   wire::Headers take_headers() { return std::move(upstream_->parser.head().headers); }
   // The next piece of the body, valid until the next call; empty at its end.
   awaitable<Result<std::string_view>> read();
-  // What was read is what the worker was asked for: timeouts.idle begins anew.
+  // The worker has sent requested data: timeouts.idle begins anew.
   void progress() { patience_ = net::PeerPatience(timeouts_.idle); }
   // The whole body: timeouts.first_byte for its beginning, then timeouts.idle and a second more for
   // each PeerPatience::kSlowestRate bytes.
   // The exchange has the memory for it, and for what is made of it, until it ends.
   awaitable<Result<std::string>> read_all(std::size_t limit);
-  // For who keeps the answer longer.
+  // For a caller that keeps the answer longer.
   MemoryShare take_memory() { return std::move(memory_); }
   // The request went to a kept connection first, which proved unusable: the worker may have begun
   // there.
   bool replayed() const { return replayed_after_.has_value(); }
-  // And so long it took until it did.
+  // Time until it proved unusable.
   std::chrono::steady_clock::duration replayed_after() const {
     return replayed_after_.value_or(std::chrono::steady_clock::duration(0));
   }
@@ -83,14 +83,14 @@ class Exchange final : private UpstreamPool::Holder {
   bool done() const { return done_; }
   // Reads on to the end of an answer whose content is complete, for a short while.
   awaitable<void> await_end(std::chrono::milliseconds patience);
-  // Stops here, whatever it is doing: the connection is closed, and who waits for it is told.
+  // Closes the connection; a pending wait ends with an error.
   void drop() override;
 
  private:
   enum class Origin { Fresh, Kept };
   awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, Origin origin,
                                    bool& answered);
-  // Where the next bytes go: all that was there has been consumed.
+  // Space for the next bytes. Requires: all bytes read before were consumed.
   std::span<char> room();
   net::IoResult received(net::IoResult result, std::chrono::steady_clock::time_point since);
   Error given_up(std::string_view when) const;

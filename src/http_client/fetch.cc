@@ -13,7 +13,7 @@
 namespace baton::http_client {
 namespace {
 
-// An answer is parsed, and what it says kept beside it.
+// An answer is parsed, and its contents are kept beside it.
 constexpr std::size_t kFetchedMemory = 4;
 
 }  // namespace

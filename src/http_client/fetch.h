@@ -34,10 +34,10 @@ struct Question {
   std::size_t largest_answer = std::size_t{4} * 1024 * 1024;
 };
 
-// Asks, and reads the answer to its end. Connecting and the head together may take first_byte, the
-// body idle: unlike a stream of tokens, a worker that dribbles gets no more time (EngineTimeout).
-// Where a cancellation is given it ends the exchange, with its reason. What is referred to must stay
-// until the answer is there.
+// Sends the question and reads the whole answer. Connecting and the head together may take
+// first_byte, the body idle: unlike a stream of tokens, a slow body gets no more time
+// (EngineTimeout). The cancellation, if given, ends the exchange with its reason. Referenced
+// arguments must stay until the answer is there.
 awaitable<Result<Answer>> fetch(UpstreamPool& pool, Target target, Question question,
                                 ExchangeTimeouts timeouts, Cancellation* cancellation = nullptr);
 

@@ -35,7 +35,7 @@ UpstreamPool::UpstreamPool(asio::io_context& io, net::Deadlines& deadlines, Pool
   sweep_.arm(kSweepEvery);
 }
 
-// Workers close what they find idle for long; half-closed connections are descriptors for nothing.
+// Workers close long idle connections; half-closed connections would waste descriptors.
 void UpstreamPool::sweep() {
   for (auto& [worker, idle] : idle_) {
     std::erase_if(idle, [](const auto& upstream) { return upstream->connection.stale(); });
@@ -131,8 +131,8 @@ awaitable<Result<std::unique_ptr<Upstream>>> UpstreamPool::connect(Target target
                   : error.message();
     Error unreachable(Errc::EngineUnreachable, fmt::format("worker {} cannot be reached: {}",
                                                            target.endpoint.to_string(), why));
-    // The host is there, and nobody listens or the listener is being closed: worth knowing to who
-    // watches workers come and go.
+    // The host is there, but nothing listens on the port or the listener is being closed. Watchers
+    // of workers need to know.
     if (!timed_out && error == asio::error::connection_refused)
       unreachable.with_cause(std::errc::connection_refused);
     if (!timed_out && error == asio::error::connection_reset)

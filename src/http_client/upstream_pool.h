@@ -69,8 +69,9 @@ class UpstreamPool {
 
   // A kept-alive connection that is alive and has nothing to say; null where there is none.
   std::unique_ptr<Upstream> take_idle(const Target& target);
-  // EngineUnreachable where it fails, with the cause connection_refused where nobody listens;
-  // OutOfResources where this machine lacks what a connection needs: the worker was not asked.
+  // EngineUnreachable if it fails, with the cause connection_refused if nothing listens on the
+  // port, or connection_reset if the listener is being closed; OutOfResources if this machine lacks
+  // what a connection needs: the worker was not asked.
   awaitable<Result<std::unique_ptr<Upstream>>> connect(Target target, Cancellation* cancellation);
   void give_back(model::WorkerId worker, std::unique_ptr<Upstream> upstream);
 
@@ -79,7 +80,7 @@ class UpstreamPool {
 
   // The process ends: every exchange under way fails, and so does every later one.
   void shut_down();
-  // Something that holds a connection, and can be told to let go.
+  // A user of a connection that can be told to close it.
   class Holder : public boost::intrusive::list_base_hook<
                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
    public:
@@ -98,7 +99,7 @@ class UpstreamPool {
   std::size_t idle_count() const;
 
  private:
-  // A socket within what the pool may have. Idle connections make room for it.
+  // Opens a socket within the pool's descriptor bound. Idle connections make room for it.
   boost::system::error_code open(boost::asio::ip::tcp::socket& socket,
                                  const boost::asio::ip::tcp& protocol);
   awaitable<boost::system::error_code> connect_by_name(boost::asio::ip::tcp::socket& socket,

@@ -23,8 +23,8 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
-// An address, or address/bits. Bits set after the prefix (10.0.0.1/8) are an error: it is not clear
-// what was meant.
+// Parses an address, or address/bits. Bits set after the prefix (10.0.0.1/8) are an error: the
+// meaning is unclear.
 std::optional<Network> parse_network(std::string_view text);
 
 }  // namespace baton::model

@@ -8,7 +8,7 @@
 
 namespace baton::model {
 
-// Who turns a model's prompts into token ids for routing: Baton, one of its workers, or nobody.
+// The component that turns a model's prompts into token ids for routing: Baton, a worker, or none.
 enum class Tokenize : std::uint8_t { Local, Engine, Off };
 // Whether workers get the ids instead of the text: where they are known to take them, or always.
 enum class SendTokenIds : std::uint8_t { Auto, Always, Never };

@@ -7,7 +7,8 @@
 
 namespace baton::model {
 
-// What of a request's disaggregated_params a TensorRT-LLM server wants signed; it differs by release.
+// Part of a request's disaggregated_params that TensorRT-LLM servers require signed; it differs by
+// release.
 enum class SignedPart : std::uint8_t {
   Fields,  // ctx_info_endpoint and encoded_opaque_state
   Params,  // all of it

@@ -17,9 +17,9 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-// As engines write theirs: 0.27.1, 0.27, v1.3.0rc2, 0.5.10.post1, 0.27.1.dev3+g0123abc. What follows
-// the numbers is left out: a release candidate counts as its release. nullopt for what has no major
-// and minor number, or one past 65535.
+// Parses versions as engines write them: 0.27.1, 0.27, v1.3.0rc2, 0.5.10.post1,
+// 0.27.1.dev3+g0123abc. Everything after the numbers is ignored: a release candidate counts as its
+// release. nullopt if there is no major and minor number, or one is past 65535.
 std::optional<Version> parse_version(std::string_view text);
 
 }  // namespace baton::model

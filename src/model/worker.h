@@ -13,9 +13,8 @@ namespace baton::model {
 
 enum class Engine { Vllm, Sglang, Trtllm };
 enum class Role { Prefill, Decode, Aggregated };
-// Direct: whoever sent the request names the workers. The last three weigh what is known of the
-// prompt: Kv by the reference's formula, LoadAware by the same without caches, Ttft by the time to
-// the first token.
+// Direct: the client names the workers. The last three weigh the prompt: Kv by the reference's
+// formula, LoadAware by the same without caches, Ttft by the time to the first token.
 enum class Policy { RoundRobin, Random, PowerOfTwo, LeastLoaded, Direct, Kv, LoadAware, Ttft };
 // How a prompt's KV cache gets from a prefill to a decode worker.
 enum class HandoffMode {
@@ -28,7 +27,7 @@ enum class HandoffMode {
 };
 // Whether a model's prefill runs on workers of its own.
 enum class Disaggregation { Auto, Required, Off };
-// What follows when no further prefill worker is to be tried (Fail: the first failure is final).
+// Reaction when no further prefill worker is to be tried (Fail: the first failure is final).
 enum class OnPrefillFailure { Retry, Fallback, Fail };
 // Whether a transfer domain is a condition or a wish.
 enum class Enforcement { Required, Preferred };
@@ -47,7 +46,7 @@ std::optional<OnPrefillFailure> parse_on_prefill_failure(std::string_view text);
 std::optional<Enforcement> parse_enforcement(std::string_view text);
 
 Engine engine_of(HandoffMode mode);
-// What an engine does where nothing else is said.
+// The engine's hand-off mode if none is configured.
 HandoffMode default_mode(Engine engine);
 
 struct Endpoint {
@@ -83,29 +82,28 @@ struct NixlPeer {
   bool operator==(const NixlPeer&) const = default;
 };
 
-// Where an engine tells what its KV cache holds.
+// Where an engine publishes the events of its KV cache.
 struct KvFeed {
   // ZeroMQ endpoint of the first rank; each further rank has the next port. With a wildcard for
   // host Baton binds and the engine connects. Empty: the engine is not to be listened to.
   std::string events;
-  std::string replay;  // what was missed is asked for here; empty: nowhere
+  std::string replay;  // missed events are requested here; empty: nowhere
   std::string topic;   // what its messages begin with; empty: all of them
   bool operator==(const KvFeed&) const = default;
 };
 
 inline constexpr std::string_view kDefaultNamespace = "default";
 
-// What an operator says of one engine server.
+// The configuration of one engine server.
 struct WorkerSpec {
   Endpoint endpoint;
   Engine engine = Engine::Vllm;
   Role role = Role::Aggregated;
-  // What pins, allow lists and answers call it; empty: host:port.
+  // The name in pins, allow lists and answers; empty: host:port.
   std::string name;
   // Prefill and decode workers hand over only within one.
   std::string name_space{kDefaultNamespace};
-  // Which run of the engine it is: another one at the same address is another worker. Empty: nobody
-  // said.
+  // Identifies the engine's run: another run at the same address is another worker. Empty: unknown.
   std::string instance;
   std::optional<HandoffMode> handoff;  // absent: default_mode(engine)
   // SGLang and Mooncake prefill workers: where decode workers meet them. Asked of the engine where
@@ -126,7 +124,7 @@ struct WorkerSpec {
   bool operator==(const WorkerSpec&) const = default;
 };
 
-// A server that offers itself for a model, whoever says so.
+// A server that is offered for a model, whatever the source.
 struct Announcement {
   std::string model;
   WorkerSpec spec;

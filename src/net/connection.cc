@@ -45,7 +45,7 @@ Buffers remaining(std::span<const std::string_view> pieces, std::size_t skip) {
   return buffers;
 }
 
-// One wait of a write, and what it costs of the patience there is; null: there is no end to it.
+// One wait of a write, charged to the patience; null: no bound.
 class WriteWait {
  public:
   WriteWait(const Deadlines& deadlines, Deadline& deadline, std::chrono::milliseconds timeout,

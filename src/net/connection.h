@@ -62,11 +62,11 @@ class Connection {
   using ReadEnd = std::tuple<boost::system::error_code, std::size_t>;
   awaitable<ReadEnd> begin_read(std::span<char> into, std::chrono::milliseconds timeout);
   IoResult end_read(ReadEnd end) { return settle(std::get<0>(end), std::get<1>(end)); }
-  // What is there to be read now; Ok and 0 where nothing is, or it cannot be known without waiting.
+  // Reads without waiting; Ok and 0 if nothing is there, or if only waiting can tell.
   IoResult try_read(std::span<char> into);
   // Waits until there is something to read, so that an idle connection needs no buffer.
   awaitable<IoResult> wait_readable(std::chrono::milliseconds timeout);
-  // What the kernel takes at once: all of it (Ok), or some of it (Ok, and a smaller size).
+  // Writes without waiting: everything (Ok), or a part (Ok, and a smaller size).
   IoResult try_write(std::span<const std::string_view> pieces);
   // Writes everything from byte `written` on. `timeout` begins again with each byte that the peer
   // takes; `patience`, where there is one, bounds all waiting together.
@@ -81,8 +81,8 @@ class Connection {
   void hasten(std::chrono::milliseconds timeout) { deadline_.hasten(timeout); }
   // Ends every wait, now and later. Safe at any time.
   void abort();
-  // Runs `on_gone` once if the peer closes while nobody reads. Starts looking only after a short
-  // while: most answers are faster, and cost nothing then.
+  // Runs `on_gone` once if the peer closes while no read is under way. The check starts after a
+  // short delay: most answers are faster, and pay nothing for it.
   void watch_peer(std::function<void()> on_gone);
   void unwatch_peer();
   // After a Timeout: the connection is still whole, so an error can be written.
@@ -97,10 +97,9 @@ class Connection {
   std::string error() const { return error_.message(); }
   // The last failure was this machine's, not the peer's.
   bool failed_locally() const { return is_local_fault(error_); }
-  // True where the peer has closed or sent bytes nobody asked for: such a connection cannot be used
-  // again.
+  // True if the peer has closed or sent unrequested bytes: the connection cannot be reused.
   bool stale();
-  // Bytes written, of those last written first, that the peer's machine has not acknowledged.
+  // Number of bytes written that the peer's machine has not acknowledged yet.
   std::size_t unacknowledged();
 
  private:

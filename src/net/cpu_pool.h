@@ -23,14 +23,14 @@
 
 namespace baton::net {
 
-// Role. Threads for work that would keep an I/O thread from its sockets. They are nicer than those,
-//   but not so nice that they starve where cores are never idle. Work that takes longer than a
-//   fraction of a millisecond should give way by itself now and then (std::this_thread::yield):
-//   Linux may let a thread that has just been woken run to its next tick before it looks who waits.
-// Confinement. Any thread; work that is waited for comes back to the waiting coroutine's own.
-// Lifetime. join() before the io_contexts go whose coroutines wait here.
-// Invariants. First come, first served. Work that was taken in is always done, and its coroutine
-//   always resumed; what is not wanted any more must notice that by itself.
+// Role. Threads for work that would block an I/O thread. Their priority is lower, but not so low
+//   that they starve where cores are never idle. Work longer than a fraction of a millisecond
+//   should yield now and then (std::this_thread::yield): Linux may let a thread that has just been
+//   woken run to its next tick before it schedules a waiting one.
+// Confinement. Any thread; the result comes back on the waiting coroutine's own thread.
+// Lifetime. Call join() before the io_contexts of the waiting coroutines are destroyed.
+// Invariants. First come, first served. Accepted work is always done, and its coroutine always
+//   resumed; cancelled work must notice that by itself.
 class CpuPool {
  public:
   explicit CpuPool(std::size_t threads);
@@ -41,16 +41,16 @@ class CpuPool {
   // Going through a text of up to this size takes no longer than the way to another thread and back.
   static constexpr std::size_t kInPlace = std::size_t{64} * 1024;
 
-  // What `work` returns, made on one of the pool's threads. An exception comes through.
+  // Runs `work` on one of the pool's threads and returns its result. Rethrows its exception.
   template <class Work>
   boost::asio::awaitable<std::invoke_result_t<Work&>> run(Work work);
 
-  // The same for work that goes through so many bytes of text: where they are few, in place.
+  // The same for work over `bytes` of text: runs in place if they are few.
   template <class Work>
   boost::asio::awaitable<std::invoke_result_t<Work&>> run_sized(std::size_t bytes, Work work);
 
   std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
-  // Does what was taken in, then ends the threads.
+  // Completes the accepted work, then ends the threads.
   void join();
 
  private:

@@ -38,11 +38,11 @@ class Deadline : public boost::intrusive::list_base_hook<
   Clock::time_point expiry_ = kNever;
 };
 
-// Role. The armed deadlines of one I/O thread, looked at every kTick. A stream re-arms its timeout at
-//   every token; a timer queue would pay a heap operation for each of them, this pays nothing.
+// Role. The armed deadlines of one I/O thread, checked every kTick. A stream re-arms its timeout at
+//   every token; a timer queue would pay a heap operation for each, this pays nothing.
 // Confinement. One I/O thread.
-// Permitted imprecision. A deadline fires up to three ticks late, never early. While the loop stands
-//   still, as where the machine is paused, no time goes by: nobody could have been heard in time.
+// Permitted imprecision. A deadline fires up to three ticks late, never early. While the loop
+//   stands still, as on a paused machine, no time goes by: no peer could have been heard in time.
 class Deadlines {
  public:
   static constexpr std::chrono::milliseconds kTick{50};
@@ -52,7 +52,7 @@ class Deadlines {
   explicit Deadlines(boost::asio::io_context& io);
   void stop();
   std::chrono::steady_clock::time_point now() const { return now_; }
-  // The same of a clock that stands while the loop does: what a peer can be blamed for.
+  // The same on a clock that stands while the loop does: only this time can be blamed on a peer.
   std::chrono::steady_clock::time_point lived() const { return now_ - stood_still_; }
 
  private:
@@ -63,7 +63,7 @@ class Deadlines {
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point now_;
   std::chrono::steady_clock::duration stood_still_{0};
-  // And some that were disarmed since the last tick.
+  // Also holds deadlines disarmed since the last tick.
   boost::intrusive::list<Deadline, boost::intrusive::constant_time_size<false>> armed_;
 };
 

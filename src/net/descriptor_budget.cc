@@ -16,7 +16,7 @@ namespace errc = boost::system::errc;
 constexpr std::size_t kSmallestReserve = 8;
 constexpr std::size_t kLargestReserve = 320;
 constexpr std::size_t kReserves = 8;  // of the limit: one part in so many
-// The rest of the reserve is for files, logs and what is inherited.
+// The rest of the reserve is for files, logs and inherited descriptors.
 constexpr std::size_t kAdminPart = 4;
 constexpr std::size_t kReserveParts = 5;
 // A prefill and a decode worker.
@@ -63,7 +63,7 @@ bool DescriptorBudget::allows(DescriptorUse use, int descriptor) const {
 
 bool DescriptorBudget::has_room_for_client(std::size_t lowest_free, std::size_t clients) const {
   const std::size_t to_workers = to_workers_.load(std::memory_order_relaxed);
-  // Holes below hide what is in use above them; these are known to be there.
+  // Holes below hide descriptors in use above them; these are known to exist.
   const std::size_t used = std::max(lowest_free, clients + to_workers);
   const std::size_t wanted = kPerClient * (clients + 1);
   const std::size_t missing = wanted > to_workers ? wanted - to_workers : 0;

@@ -18,14 +18,14 @@ namespace baton::net {
 // This machine or process lacks something that a socket needs: descriptors, local ports, memory of
 // the kernel. It says nothing of the peer.
 bool is_local_fault(const boost::system::error_code& error);
-// Of these, the faults that a higher limit of descriptors mends.
+// The local faults that a higher limit of descriptors removes.
 bool is_lack_of_descriptors(const boost::system::error_code& error);
 
 // The number that the next descriptor will have; nullopt where there is none. `open` is any
 // descriptor that is open. Two system calls.
 std::optional<int> lowest_free_descriptor(int open);
 
-// Who connects to workers. Requests go without first.
+// The users of connections to workers. Under shortage, Requests lose first.
 enum class DescriptorUse : std::uint8_t { Requests, Control };
 
 // Role. Shares the descriptors of the process: clients leave room for the connections to workers
@@ -33,13 +33,13 @@ enum class DescriptorUse : std::uint8_t { Requests, Control };
 //   leave room for the admin address, files and logs.
 // Confinement. Any thread.
 // Invariants. The kernel gives the lowest free number, so a descriptor at or above a bound proves
-//   that everything below the bound is in use. Each use has a bound and keeps no descriptor above it:
-//   what lies above belongs to the others, whoever has the rest.
+//   that everything below the bound is in use. Each use has a bound and keeps no descriptor above
+//   it, whichever use holds those below.
 // Permitted imprecision. Between the look at a number and its use other threads may take
 //   descriptors: each thread may exceed a bound by one.
 class DescriptorBudget {
  public:
-  // Told what went short, at most once in ten seconds.
+  // Called with the use that ran short, at most once in ten seconds.
   using Warn = std::function<void(std::string_view what)>;
 
   explicit DescriptorBudget(std::size_t limit, Warn warn = {});
@@ -58,7 +58,7 @@ class DescriptorBudget {
   std::size_t admin_connections() const;
 
   void went_short(std::string_view what);
-  // Within the last seconds: what is kept only to be faster is better let go.
+  // True for some seconds after a shortage: callers then drop what only saves time.
   bool short_lately() const;
 
   // A connection to a worker, for as long as it is there.

@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What tells one state of a file from another; all zero where there is none.
+// Identifies one state of a file; all zero if the file does not exist.
 struct Stamp {
   dev_t device = 0;
   ino_t inode = 0;
@@ -54,7 +54,7 @@ constexpr std::uint32_t kContent = IN_MODIFY | IN_ATTRIB;
 
 }  // namespace
 
-// Role. What handlers that are under way hold on to, so that the watch may go before them.
+// Role. State kept alive by pending handlers, so that the watch may be destroyed before them.
 // Invariants. `watched_` says of each watch which names count in that directory; none: it is the
 //   file itself.
 class FileWatch::State : public std::enable_shared_from_this<State> {
@@ -99,7 +99,7 @@ class FileWatch::State : public std::enable_shared_from_this<State> {
 
   void read_notices() {
     alignas(inotify_event) std::array<char, 16 * 1024> buffer;
-    // A directory that never rests must not keep the thread: what is left is read next time.
+    // A busy directory must not block the thread: the rest is read next time.
     const ssize_t size = ::read(notices_.native_handle(), buffer.data(), buffer.size());
     for (ssize_t at = 0; at < size;) {
       inotify_event event{};
@@ -136,7 +136,7 @@ class FileWatch::State : public std::enable_shared_from_this<State> {
     first_.reset();
     const bool surely = std::exchange(surely_, false);
     watch();
-    // After the watches are set: what changes from here on gives a notice.
+    // After the watches are set: later changes give a notice.
     const Stamp stamp = stamp_of(path_);
     const bool differs = std::exchange(stamp_, stamp) != stamp;
     if (surely || differs) changed_();

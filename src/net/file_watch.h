@@ -13,12 +13,12 @@
 
 namespace baton::net {
 
-// Role. Tells when a file may have changed: written in place, replaced by rename, or (Kubernetes)
-//   reached through symbolic links that were swapped. Also when it comes or goes.
+// Role. Reports that a file may have changed: written in place, replaced by rename, reached through
+//   swapped symbolic links (Kubernetes), created or removed.
 // Confinement. One I/O thread.
 // Lifetime. Nothing is called after stop() or the destructor; the callback may do either.
-// Invariants. Every directory on the way to the file is watched, so that any part of the way may be
-//   removed and made again. Where a watch cannot be had, the file is looked at every kPoll.
+// Invariants. Every directory on the path is watched, so that any part of it may be removed and
+//   made again. If a watch cannot be had, the file is checked every kPoll.
 // Permitted imprecision. A burst of changes is one call, kQuiet after its last and at most kLongest
 //   after its first. A call may come without a change, never the other way round.
 class FileWatch {
@@ -32,9 +32,9 @@ class FileWatch {
   FileWatch& operator=(const FileWatch&) = delete;
   ~FileWatch();
 
-  // Once, and before the file is first read: only what changes from here on is told. The file need
-  // not exist. An error says that the system gives no notice of changes: the
-  // file is then looked at every kPoll instead.
+  // Call once, before the file is first read: only later changes are reported. The file need not
+  // exist. An error says that the system gives no notice of changes: the file is then checked every
+  // kPoll instead.
   Result<void> start();
   void stop();
 

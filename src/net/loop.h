@@ -14,7 +14,7 @@ class Loop : public boost::asio::io_context {
  public:
   using boost::asio::io_context::io_context;
 
-  // From now on nothing runs here.
+  // Nothing runs here afterwards.
   void destroy_handlers() {
     stop();
     shutdown();

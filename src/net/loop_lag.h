@@ -11,8 +11,8 @@
 
 namespace baton::net {
 
-// Role. Measures how late an I/O thread comes to what is due: a timer every 100 ms, and the time
-//   between its expiry and its turn.
+// Role. Measures the lag of an I/O thread: the time between the expiry of a timer, every 100 ms,
+//   and its handler's turn.
 // Confinement. The thread of its io_context.
 class LoopLag {
  public:

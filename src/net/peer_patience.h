@@ -9,10 +9,9 @@
 
 namespace baton::net {
 
-// Role. How long a peer is waited for, in all, while it takes a message or sends one: a time to begin
-//   with, and a second more for each kSlowestRate bytes that pass meanwhile and count. So a slow
-//   network passes, and a peer that takes or sends a byte now and then does not hold a message for
-//   ever.
+// Role. The total time to wait for a peer while it takes or sends one message: an initial time, and
+//   a second more for each kSlowestRate bytes that pass meanwhile and count. So a slow network
+//   passes, but a peer that moves a byte now and then cannot hold a message for ever.
 // Confinement. One I/O thread.
 // Lifetime. One message, or the part of one between two tokens.
 class PeerPatience {

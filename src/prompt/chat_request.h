@@ -13,7 +13,7 @@
 
 namespace baton::prompt {
 
-// Role. What the body of a chat request asks of its template and tokenizer.
+// Role. The inputs of template and tokenizer in the body of a chat request.
 // Confinement. One thread.
 // Lifetime. The body's text outlives it.
 struct ChatRequest {
@@ -30,10 +30,10 @@ struct ChatRequest {
   std::string inexact = {};  // why the engine will see other tokens
 };
 
-// Reads a body as vLLM does, with vLLM's defaults, but for what the rules of an engine change.
+// Reads a body like vLLM, with vLLM's defaults, except where the rules of an engine differ.
 Result<ChatRequest> chat_request(const wire::JsonObject& body, const Rules& rules);
 
-// All that a template is given: `base` (the model's special tokens), what the request adds or
+// All variables of a template: `base` (the model's special tokens), the request's additions and
 // changes, and the messages.
 jinja::Dict template_variables(const jinja::Dict& base, const ChatRequest& request,
                                jinja::List messages);

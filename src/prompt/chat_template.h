@@ -26,14 +26,15 @@ struct ChatTemplate {
 
 enum class WithTools { No, Yes };
 
-// Role. The chat templates of one model, of which a request gets one.
+// Role. The chat templates of one model; each request uses one.
 // Confinement. Immutable; any thread.
 class ChatTemplates {
  public:
-  // Those of a folder as transformers finds them: chat_template.jinja and additional_chat_templates/,
-  // else chat_template in tokenizer_config.json (a text, or a list of named ones); for requests
-  // without tools a processor's chat_template.json goes before the latter. A `file` that is not empty
-  // replaces them all. None at all is no error; one that cannot be read or parsed is, by name.
+  // Loads a folder's templates like transformers: chat_template.jinja and
+  // additional_chat_templates/, else chat_template in tokenizer_config.json (a text, or a list of
+  // named ones); for requests without tools a processor's chat_template.json goes before the
+  // latter. A `file` that is not empty replaces them all. None at all is no error; one that cannot
+  // be read or parsed is, by name.
   static Result<ChatTemplates> load(const std::filesystem::path& folder,
                                     const std::filesystem::path& file);
 

@@ -14,15 +14,15 @@
 
 namespace baton::prompt {
 
-// As many as the pipeline sends on as branches of one request; engines take more.
+// The most prompts that the pipeline sends on as branches of one request; engines take more.
 inline constexpr std::size_t kMostPrompts = 256;
 
 // One prompt of a completion: text that is to be encoded, or ids taken as they are.
 using CompletionPrompt = std::variant<std::string, tokenizer::TokenIds>;
 
-// What `prompt` of a completion names: a text, ids, or a list of either. Ids are integers that fit;
-// whether the model knows them is for the caller to say. None where `prompt` is absent or null.
-// Requires: not too many of them.
+// Reads `prompt` of a completion: a text, ids, or a list of either. Ids are integers that fit; the
+// caller checks whether the model knows them. None if `prompt` is absent or null. Requires: not too
+// many of them.
 Result<std::vector<CompletionPrompt>> completion_prompts(const wire::JsonObject& body);
 
 // Why that is not all that the engine will see, or too much to look at; empty: neither.
@@ -34,8 +34,8 @@ std::vector<tokenizer::TokenIds> given_token_ids(const wire::JsonObject& body);
 // It names more than kMostPrompts.
 bool has_too_many_prompts(const wire::JsonObject& body);
 
-// A JSON array of token ids; `place` is what an error calls it.
-// Requires: `array` is valid JSON and begins with '['.
+// Reads a JSON array of token ids; `place` names it in errors. Requires: `array` is valid JSON and
+// begins with '['.
 Result<tokenizer::TokenIds> token_ids_of(std::string_view array, const std::string& place);
 
 }  // namespace baton::prompt

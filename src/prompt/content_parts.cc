@@ -34,7 +34,7 @@ constexpr TextKind kTextKinds[] = {{"text", "text", true},
                                    {"refusal", "refusal", true},
                                    {"thinking", "thinking", false}};
 
-// What the template is told of a part that is not text, and how it is called in a sentence.
+// A part that is not text: its type, the name the template gets, and the phrase for messages.
 struct MediaKind {
   std::string_view type;
   std::string_view modality;

@@ -22,8 +22,8 @@ struct Content {
 
 // A text as a list of one part.
 jinja::Value in_parts(jinja::Value text);
-// What is left of a system message's text or text part without the attribution line that some
-// clients put before it (Rules::drops_billing_header). nullopt where the text has none.
+// A system message's text or text part without the attribution line that some clients put before it
+// (Rules::drops_billing_header). nullopt if the text has none.
 std::optional<std::string_view> without_billing_header(std::string_view text);
 // Which content is reshaped, and how.
 struct ContentShape {

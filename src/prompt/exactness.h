@@ -10,12 +10,13 @@
 
 namespace baton::prompt {
 
-// For whom the tokens of a request are the ones that the engine will see, whoever made them: Baton
-// or an engine that was asked.
+// Which engines will see exactly the tokens of a request, whether Baton made them or an engine that
+// was asked.
 struct Exactness {
-  // Why they tell the prompt of nobody (images, truncation that was asked for …); empty: they do.
+  // Reason why no engine will see them (images, a requested truncation …); empty: engines will.
   std::string inexact = {};
-  // Why they are those of one engine only: others shape the request differently before they render it.
+  // Reason why one engine only will see them: others shape the request differently before
+  // rendering.
   std::string engines_differ = {};
 };
 
@@ -25,7 +26,8 @@ Exactness exactness_of(const ChatRequest& request, const Conversation& conversat
 
 Exactness completion_exactness(const wire::JsonObject& body);
 
-// Of a chat that Baton does not render. What it cannot read is inexact: the engine may read it.
+// For a chat that Baton does not render. Unreadable members make it inexact: the engine may read
+// them.
 Exactness chat_exactness(const wire::JsonObject& body);
 
 }  // namespace baton::prompt

@@ -12,9 +12,10 @@ namespace baton::prompt {
 
 // transformers 5 refuses to leave a message open for a template without the word "content" in it.
 
-// continue_final_message as transformers 5 does it: a tag is put behind the text of the last message,
-// and what is rendered ends where the tag is found. Templates know the tag. Differs in SGLang, which
-// takes the last message off, renders with a generation prompt, and appends the message's text.
+// continue_final_message as transformers 5 does it: a tag is put behind the text of the last
+// message, and the rendered text ends where the tag is found. Templates know the tag. Differs in
+// SGLang, which takes the last message off, renders with a generation prompt, and appends the
+// message's text.
 
 // Tags the last message; the text it had.
 Result<std::string> tag_final_message(jinja::List& messages);

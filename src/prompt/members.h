@@ -13,7 +13,7 @@ namespace baton::prompt {
 // Members that are absent and members that are null mean the same in requests.
 
 bool is_given(const wire::JsonObject& body, std::string_view key);
-// What is neither true nor false is the client's fault.
+// A boolean member; any other value is the client's error.
 Result<bool> flag(const wire::JsonObject& body, std::string_view key, bool otherwise);
 // Null where it is not given.
 const jinja::Value* find_present(const jinja::Dict& dict, std::string_view key);

@@ -91,7 +91,7 @@ Result<void> with_object(const std::filesystem::path& path, Use use) {
 Result<ModelFacts> model_facts(const std::filesystem::path& folder) {
   ModelFacts facts;
   auto read = with_object(folder / "config.json", [&](const wire::JsonObject& config) {
-    // Multimodal models keep what concerns text in an object of its own.
+    // Multimodal models keep the text model's members in an object of its own.
     const auto text = config.find_object("text_config");
     auto context = context_of(config);
     auto vocabulary = sensible(config, "vocab_size");

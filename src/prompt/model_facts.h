@@ -11,12 +11,12 @@
 
 namespace baton::prompt {
 
-// What a model's files say beside its tokenizer.
+// Facts from a model's files beside its tokenizer.
 struct ModelFacts {
   // The longest context, as vLLM derives it: config.json with its rope scaling, and
   // tokenizer_config.json where that says less.
   std::optional<std::size_t> max_model_length;
-  // Of the weights, which may have more rows than the tokenizer has tokens.
+  // Rows of the weights; they may exceed the tokenizer's tokens.
   std::optional<std::size_t> vocabulary_size;
   // Set for a model whose chats the engines write with code of their own, whatever its template
   // says: the `model_type` of config.json.

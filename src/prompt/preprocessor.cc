@@ -30,13 +30,13 @@
 namespace baton::prompt {
 namespace {
 
-// What is too much for Baton's tokenizer need not be for the engine's.
+// A prompt that is too long for Baton's tokenizer may still suit the engine's.
 Result<Prepared> failed(Error error) {
   if (error.code() != Errc::PayloadTooLarge) return fail(std::move(error));
   return Prepared{.prompts = {}, .inexact = error.message()};
 }
 
-// What a template made of a request, and for whom.
+// A rendered request, and the engines it is exact for.
 struct Rendered {
   Result<std::string> text;
   Exactness exactness;
@@ -47,7 +47,7 @@ struct Rendered {
 constexpr std::size_t kLittleSteps = 4096;
 constexpr std::size_t kLittleOutput = 24UZ << 10;
 
-// What templates put around a message and around all of them is rarely longer than this and its JSON.
+// Templates rarely add more around a message and around the whole chat than these and their JSON.
 constexpr std::size_t kAroundMessage = 64;
 constexpr std::size_t kAroundAll = 1024;
 
@@ -81,7 +81,7 @@ jinja::Limits limits_of(Effort effort) {
 }  // namespace
 
 struct Preprocessor::Parts {
-  // As one release of transformers reads the files, and what is remembered of its work.
+  // A tokenizer as one release of transformers reads the files, and the cache of its work.
   struct Reading {
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
     std::unique_ptr<tokenizer::SegmentCache> cache = nullptr;
@@ -207,7 +207,7 @@ Result<Prepared> Preprocessor::chat(const wire::JsonObject& body,
   if (rendered->too_much) return Prepared{.prompts = {}, .too_much = true};
   Exactness& exactness = rendered->exactness;
   if (!rendered->text) {
-    // The engine will render something else: what the template says here need not hold there.
+    // The engine will render something else: the template's error need not occur there.
     if (!exactness.inexact.empty() && rendered->text.error().code() != Errc::ClientGone) {
       return Prepared{.prompts = {}, .inexact = std::move(exactness.inexact)};
     }

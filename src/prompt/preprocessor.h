@@ -20,19 +20,19 @@
 
 namespace baton::prompt {
 
-// Where a model's tokenizer and template are.
+// Location of a model's tokenizer and template.
 struct Sources {
   std::filesystem::path folder;
   std::filesystem::path chat_template = {};  // instead of the folder's own
   std::size_t cache_bytes = 64UZ << 20;
 };
 
-// What rendering may cost. Little: with tokenizing what it made less than a millisecond, which is enough
-// for short requests; where it is not, nothing is made. Full: what a template may cost at all, on a
-// thread that gives way to others.
+// Bound on the cost of rendering. Little: less than a millisecond with tokenizing, enough for short
+// requests; past it nothing is produced. Full: the most a template may cost at all, on a thread
+// that yields to others.
 enum class Effort { Little, Full };
 
-// What a preparation is given besides the request.
+// Inputs of a preparation besides the request.
 struct RenderContext {
   std::chrono::system_clock::time_point now;
   std::stop_token stop = {};
@@ -43,18 +43,19 @@ struct RenderContext {
 // A request's prompts as the engine will see them; several where a completion names several.
 struct Prepared {
   std::vector<tokenizer::TokenIds> prompts;
-  // Why these are not the tokens the engine will see (images, audio, truncation it was asked for …);
-  // empty: they are.
+  // Reason why these are not the tokens the engine will see (images, audio, a requested truncation
+  // …); empty: they are.
   std::string inexact = {};
-  // Why only vLLM will see these, where they are exact (exactness.h): Baton does it vLLM's way.
+  // Reason why, if exact, only vLLM will see these (exactness.h): Baton shapes the request vLLM's
+  // way.
   std::string engines_differ = {};
-  // It takes more than Effort::Little: nobody knows anything yet.
+  // It takes more than Effort::Little: nothing is known yet.
   bool too_much = false;
   bool exact() const { return inexact.empty(); }
 };
 
-// Role. Makes token ids of requests for one model: chat template, tokenizer, and the memory of what
-//   was tokenized before.
+// Role. Turns requests for one model into token ids: chat template, tokenizer, and a cache of text
+//   that was tokenized before.
 // Confinement. Any thread.
 class Preprocessor {
  public:
@@ -68,7 +69,7 @@ class Preprocessor {
   Result<Prepared> chat(const wire::JsonObject& body, const RenderContext& context) const;
   // A body of /v1/completions, or vLLM's /tokenize with a prompt.
   Result<Prepared> completion(const wire::JsonObject& body, const RenderContext& context) const;
-  // What the chat template makes of a body, before tokenizing.
+  // The body after the chat template, before tokenizing.
   Result<std::string> rendered(const wire::JsonObject& body, const RenderContext& context) const;
 
   const tokenizer::Tokenizer& tokenizer(const Rules& rules = {}) const;

@@ -12,7 +12,7 @@
 
 namespace baton::prompt {
 
-// What engines and their releases do differently when they make a prompt of the same request. The
+// Differences between engines and their releases in making a prompt from the same request. The
 // defaults are those of the newest vLLM that was compared (0.32).
 struct Rules {
   // Which major release of transformers reads the tokenizer's files.
@@ -35,8 +35,8 @@ struct Rules {
   bool operator==(const Rules&) const = default;
 };
 
-// Those of an engine's release; of the newest where nobody knows which it is. TensorRT-LLM's were not
-// compared with its sources.
+// The rules of an engine's release; of the newest if the release is unknown. TensorRT-LLM's were
+// not compared with its sources.
 Rules rules_of(model::Engine engine, std::optional<model::Version> release);
 
 // The rules that decide between releases, in a few words for people.

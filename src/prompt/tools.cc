@@ -20,7 +20,7 @@ using jinja::Dict;
 using jinja::List;
 using jinja::Value;
 
-// What `defer_loading` says of a tool holds for its function, unless that says so itself.
+// A tool's `defer_loading` applies to its function, unless the function sets its own.
 Dict function_of(const Dict& function, const Value* deferred) {
   Dict out;
   out.reserve(5);

@@ -28,8 +28,8 @@ struct Field {
 
 // Role. Structured log lines: `event` says what happened, fields say to whom. JSON for machines,
 //   aligned text for people.
-// Confinement. Any thread; a line is written whole. Nobody who logs waits for whoever reads: what
-//   does not fit the queue is dropped, counted, and told of in a later line.
+// Confinement. Any thread; a line is written whole. Logging never waits for the reader of the log:
+//   lines that do not fit the queue are dropped, counted, and reported in a later line.
 // Lifetime. Owned by the command, and outlives all that logs. Its end writes what is left, and
 //   waits a second at most for it.
 // Invariants. Control characters and quotes in values are escaped, so a value can never forge a
@@ -56,7 +56,7 @@ class Logger {
   // Before something else is written to standard error: waits like the end does.
   void flush();
 
-  // Lines nobody will read.
+  // Lines that were dropped.
   const Counter& dropped() const { return *dropped_; }
 
  private:

@@ -16,7 +16,7 @@
 namespace baton::telemetry {
 namespace {
 
-// As many whole lines as go into a pipe in one piece; one that is longer goes alone.
+// The most whole lines that a pipe takes in one piece; a longer line goes alone.
 std::string_view first_piece(std::string_view text) {
   if (text.size() <= PIPE_BUF) return text;
   std::size_t end = text.rfind('\n', PIPE_BUF - 1);
@@ -31,7 +31,7 @@ bool write_whole(int descriptor, std::string_view text) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       pollfd room{.fd = descriptor, .events = POLLOUT, .revents = 0};
-      ::poll(&room, 1, -1);  // whoever shares the descriptor made it non-blocking
+      ::poll(&room, 1, -1);  // another user of the descriptor made it non-blocking
     } else if (errno != EINTR) {
       return false;
     }
@@ -129,7 +129,8 @@ void LogQueue::write_until_closed(State& state) {
     const std::uint64_t lost = write_lines(state.options.descriptor, lines);
     if (lost > 0) state.dropped->add(lost);
     untold += lost;
-    // What was dropped came after what was there. Where nobody can be told now, the next lines try.
+    // The notice follows the lines that were queued before the loss. If it fails, a later one
+    // tries.
     if (untold > 0 && write_whole(state.options.descriptor, state.notice(untold))) untold = 0;
     lock.lock();
     state.writing = false;

@@ -16,8 +16,8 @@
 namespace baton::telemetry {
 
 // Role. Takes log lines from any thread and writes them to a descriptor from a thread of its own,
-//   so that a pipe whose reader stalls, or a slow disk, holds up nobody who logs. The descriptor is
-//   left in its mode: others may share it.
+//   so that a pipe whose reader stalls, or a slow disk, delays no thread that logs. The descriptor
+//   keeps its mode: other processes may share it.
 // Confinement. Any thread; `push` holds a lock for the copy of a line.
 // Lifetime. The descriptor outlives it. At its end it waits a bounded time for what is left to be
 //   written; a writer that is still held up then goes on alone until the process ends.

@@ -92,14 +92,14 @@ class Registry {
   Registry();
   ~Registry();
   Counter& counter(std::string_view name, std::string_view help, Labels labels = {});
-  // One that belongs to somebody who outlives the registry, and counts there.
+  // A counter that its owner counts and that outlives the registry.
   void counter(std::string_view name, std::string_view help, const Counter& counted);
   Gauge& gauge(std::string_view name, std::string_view help, Labels labels = {});
   Share& share(std::string_view name, std::string_view help, Labels labels = {});
   Histogram& histogram(std::string_view name, std::string_view help, Labels labels = {},
                        std::span<const double> bounds = duration_bounds());
-  // A gauge whose series come and go: `collect` tells at each render what there is then. It must
-  // not use the registry.
+  // A gauge whose series come and go: each render calls `collect` for the present ones. It must not
+  // use the registry.
   using Emit = std::function<void(const Labels& labels, std::int64_t value)>;
   void collect(std::string_view name, std::string_view help,
                std::function<void(const Emit&)> collect);

@@ -35,7 +35,7 @@ class ChunkedDecoder {
   // Goes on until there is a run of data to hand out, or the bytes or the body end.
   Step next(std::string_view bytes);
 
-  // What is malformed; only after Malformed.
+  // Describes the fault; only after Malformed.
   std::string_view problem() const { return problem_; }
 
  private:

@@ -14,12 +14,12 @@ namespace baton::wire {
 namespace {
 
 constexpr std::size_t kUsualFields = 16;
-// Several times what any client or proxy sends. Each field is compared with dozens of names, and with
-// those that Connection names.
+// Several times the fields of any client or proxy. Each field is compared with dozens of names, and
+// with those that Connection names.
 constexpr std::size_t kMostFields = 512;
 constexpr std::size_t kLongestConnection = 1024;
 
-// What llhttp calls back with. The head is one piece of memory, so a name or a value that comes in
+// Collects llhttp's callbacks. The head is one piece of memory, so a name or a value that comes in
 // several calls is still one range.
 struct Collector {
   std::string_view target;
@@ -90,7 +90,7 @@ const llhttp_settings_t& settings() {
   return instance;
 }
 
-// Runs llhttp over the head and takes from it what requests and responses share.
+// Runs llhttp over the head and takes the parts common to requests and responses.
 template <class Head>
 Result<void> read_fields(llhttp_type_t type, Errc code, Errc too_much, std::string_view text,
                          Collector& found, llhttp_t& parser, Head& head) {

@@ -9,8 +9,8 @@
 
 namespace baton::wire {
 
-// One complete head, from its first line to its blank line, that a LineScanner let pass. llhttp
-// reads it; what llhttp tolerates and a proxy must not is refused here.
+// Parses one complete head, from its first line to its blank line, that a LineScanner accepted.
+// llhttp reads it; input that llhttp tolerates but a proxy must not is refused here.
 Result<RequestHead> parse_request_head(std::string_view text);    // InvalidRequest
 Result<ResponseHead> parse_response_head(std::string_view text);  // EngineProtocol
 

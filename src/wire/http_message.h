@@ -54,7 +54,7 @@ class Headers {
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 bool less_ignoring_case(std::string_view a, std::string_view b);
 
-// A part of a path with its %XX resolved; what is no such pair stays.
+// A part of a path with its %XX decoded; malformed ones stay.
 std::string percent_decoded(std::string_view text);
 
 struct RequestHead {

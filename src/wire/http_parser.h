@@ -81,7 +81,7 @@ class ResponseParser {
     std::string_view body;  // decoded body bytes, contiguous, inside the bytes given
   };
   // 1xx responses are skipped. After HeadDone call again with the rest. A call may return body
-  // together with Done, and with Failed what came before the fault.
+  // together with Done, and with Failed the bytes before the fault.
   Progress feed(std::span<char> bytes);
   // The peer closed. Done where the message ends by that (no length, not chunked), Failed where it
   // was cut off.

@@ -26,7 +26,7 @@ std::size_t past_value(std::string_view text, Structure structure, std::size_t a
   return at;
 }
 
-// Past what stands before a part of the structure and the white space in front of it.
+// End of the text before a part of the structure, without the white space in front of it.
 std::size_t end_before(std::string_view text, std::size_t place) {
   return text.find_last_not_of(" \t\r\n", place - 1) + 1;
 }

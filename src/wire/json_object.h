@@ -27,7 +27,7 @@ namespace baton::wire {
 //   cheap whatever was sent.
 class JsonObject {
  public:
-  // Ten times what the largest of engines' own documents has.
+  // Ten times the members of the largest document of an engine.
   static constexpr std::size_t kMostMembers = 4096;
 
   // An error where there are more members. `memory` has what parsing takes of a text that is not sure
@@ -77,8 +77,8 @@ class JsonObject {
   std::shared_ptr<const char[]> unescaped_;  // names that were escaped; most objects have none
 };
 
-// Role. A body made of pieces of the client's text, of long texts of ours and of a few bytes more,
-//   to be written without joining them.
+// Role. A body made of pieces of the client's text, of long texts of ours, and of a few more bytes,
+//   written without joining them.
 // Confinement. One thread at a time.
 // Lifetime. The client's text and the long ones must outlive it.
 // Invariants. Pieces that lie in added_ would dangle after a copy, and after a plain move of a short
@@ -103,8 +103,8 @@ class SplicedBody {
   std::vector<std::string_view> pieces_;
 };
 
-// Role. Takes members out of an object and puts members in, behind the last one kept; every other
-//   byte stays as it was.
+// Role. Removes members of an object and adds members behind the last one kept; every other byte
+//   stays as it was.
 // Confinement. One thread.
 // Lifetime. The object must outlive it; what it builds needs the object's text and the long texts.
 class JsonSplice {

@@ -36,7 +36,7 @@ SplicedBody& SplicedBody::operator=(SplicedBody&& other) noexcept {
   return *this;
 }
 
-// What follows the last piece in the same text becomes part of it.
+// Extends the last piece if the range follows it in the same text.
 void SplicedBody::append(std::string_view source, std::size_t from, std::size_t to) {
   if (from == to) return;
   const char* const begin = source.data() + from;
@@ -86,7 +86,7 @@ SplicedBody JsonSplice::build() const {
     last_kept = &member;
   }
 
-  // What is added follows the last member kept; members removed behind that one take the separator
+  // Added members follow the last member kept; members removed behind that one take the separator
   // in front of them along.
   const std::size_t inside = text.find('{') + 1;
   const std::size_t tail = members.empty() ? inside : members.back().end;

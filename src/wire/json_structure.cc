@@ -57,7 +57,7 @@ std::uint64_t backslashes(const char* at) {
   return found;
 }
 
-// Of what stands between quotes. Up to `readable` there is more text.
+// Checks a string's contents. The text continues up to `readable`.
 bool has_sound_escapes(const char* at, const char* end, const char* readable) {
   const char* done = at;  // behind the last escape
   for (;; at += kStringWindow) {
@@ -107,7 +107,7 @@ class Walk {
     return true;
   }
 
-  // What follows a value in an object or array that is open: its end, or a comma and a value.
+  // Parses after a value in an open object or array: its end, or a comma and a value.
   bool member() {
     const bool object = in_object_[depth_ - 1];
     if (take(object ? '}' : ']')) {
@@ -119,7 +119,7 @@ class Walk {
 
   bool key_and_value() { return peek() == '"' && string() && take(':') && value(); }
 
-  // A value as far as its opening bracket, and what is first in there.
+  // Parses a scalar, or an opening bracket and the first element inside.
   bool value() {
     while (true) {
       switch (peek()) {

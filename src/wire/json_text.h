@@ -17,9 +17,9 @@ namespace baton::wire {
 // Checks that `text` is one JSON object, all of it, and says what is wrong where it is not
 // (InvalidJson). Numbers of any size are fine: they are passed on, not computed with.
 Result<void> validate_json_object(std::string_view text);
-// The same, and gives `use` what the check found out, for as long as the call takes: where the
-// object's structure is, in order. That is each bracket, comma and colon outside of strings, and the
-// first byte of each string, number and literal.
+// The same, and passes to `use`, for the duration of the call, the object's structure that the
+// check found, in order: each bracket, comma and colon outside of strings, and the first byte of
+// each string, number and literal.
 using Structure = std::span<const std::uint32_t>;
 Result<void> validate_json_object(std::string_view text, const std::function<void(Structure)>& use,
                                   MemoryShare* memory = nullptr);

@@ -110,7 +110,7 @@ std::optional<std::size_t> locate_fault(std::string_view text) {
   return locator.offset;
 }
 
-// What a client should read; simdjson's own sentences speak of its insides.
+// An explanation for clients; simdjson's own sentences describe its internals.
 std::string_view explain(simdjson::error_code error) {
   switch (error) {
     case simdjson::DEPTH_ERROR:

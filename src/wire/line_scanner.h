@@ -28,7 +28,7 @@ class LineScanner {
 
   // A line began. Blank lines in front of a head are no part of it.
   bool started() const { return started_; }
-  // What is malformed; only after Malformed.
+  // Describes the fault; only after Malformed.
   std::string_view problem() const { return problem_; }
 
  private:

@@ -29,7 +29,7 @@ constexpr auto kLayouts = [] {
   return layouts;
 }();
 
-// Bytes whose lengths are told at once, as if a value began at each of them.
+// Number of bytes whose lengths are computed at once, as if a value began at each of them.
 constexpr std::size_t kTagWindow = 64;
 
 #if defined(__SSE2__)
@@ -166,7 +166,7 @@ std::optional<std::span<const std::byte>> MsgpackReader::read_bytes() {
   return take_block(0, size);
 }
 
-// Of elements, each of which takes a byte at least. Width 0: in the tag.
+// Reads a number of elements, each of which takes a byte at least. Width 0: it is in the tag.
 std::optional<std::uint32_t> MsgpackReader::take_count(std::size_t width, std::size_t values_each) {
   std::uint64_t count = tag() & 0x0fU;
   if (width == 0) {
@@ -211,7 +211,7 @@ bool MsgpackReader::skip_flat(std::uint64_t& nested) {
     case Kind::Extension:
       break;
   }
-  // A byte says of what type it is.
+  // A byte holds the extension's type.
   if (tag() >= msgpack::kFixedExtension1)
     return take_block(2, msgpack::width_of(tag(), msgpack::kFixedExtension1)).has_value();
   std::uint64_t size = 0;
@@ -219,7 +219,7 @@ bool MsgpackReader::skip_flat(std::uint64_t& nested) {
   return take_block(1, size).has_value();
 }
 
-// Containers say how many values are in them, so counting those to come is enough: no stack.
+// Containers hold the number of their values, so counting those to come is enough: no stack.
 bool MsgpackReader::skip() {
   for (std::uint64_t to_come = 1; to_come > 0; --to_come) {
     if (to_come > left()) return fail();
@@ -232,8 +232,8 @@ bool MsgpackReader::skip() {
 
 std::uint32_t MsgpackReader::read_u32s(std::uint32_t* out, std::uint32_t count) {
   std::uint32_t done = 0;
-  // Without branches on the width, which nobody can foresee; and what is waited for from one number
-  // to the next is the length alone.
+  // No branch on the width, which is unpredictable; each number depends on the previous one's
+  // length alone.
   std::array<std::uint8_t, kTagWindow> lengths;
   while (count - done >= kTagWindow / 2 && left() >= kTagWindow + sizeof(std::uint64_t)) {
     tell_lengths(at_, lengths);

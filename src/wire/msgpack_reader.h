@@ -26,7 +26,7 @@ class MsgpackReader {
   explicit MsgpackReader(std::span<const std::byte> bytes)
       : begin_(bytes.data()), at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  // Of the next value; None where there is none.
+  // Kind of the next value; None at the end.
   Kind kind() const { return at_ == end_ ? Kind::None : msgpack::kKinds[tag()]; }
   // The encoding is broken: cut off, or no msgpack.
   bool broken() const { return broken_; }

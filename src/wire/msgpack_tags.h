@@ -69,7 +69,7 @@ constexpr Kind kind_of(std::size_t tag) {
 }
 static_assert(kFalse + 1 == kTrue && kMap32 + 1 == kNegative);
 
-// By tag: a look-up where a row of comparisons would have to be foreseen.
+// Indexed by tag: a look-up instead of branches that the processor would have to predict.
 inline constexpr std::array<Kind, 256> kKinds = [] {
   std::array<Kind, 256> kinds{};
   for (std::size_t tag = 0; tag < kinds.size(); ++tag) kinds[tag] = kind_of(tag);

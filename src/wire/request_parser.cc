@@ -14,9 +14,9 @@
 namespace baton::wire {
 namespace {
 
-// What a Content-Length may make us allocate before any byte of the body came, and how much more
-// than what came it may at any time. Memory that was not written yet is none: the kernel gives it
-// when it is, so a length that is a lie costs nothing, and a long body is copied twice at most.
+// Bounds of the memory reserved for a Content-Length: before the first byte of the body, and later
+// as a multiple of the bytes received. The kernel provides memory only when it is written, so a
+// false length costs nothing, and a long body is copied twice at most.
 constexpr std::uint64_t kFirstReserve = 1024 * 1024;
 constexpr std::uint64_t kReserveFactor = 16;
 

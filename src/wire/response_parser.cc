@@ -179,7 +179,7 @@ ResponseParser::Progress ResponseParser::Impl::read_chunked(std::span<char> byte
         return {consumed, ParseStatus::Done, {body, body_size}};
       case ChunkedDecoder::Status::TooLarge:  // cannot be: there is no limit
       case ChunkedDecoder::Status::Malformed: {
-        // What came before the fault is still good.
+        // The bytes before the fault are still good.
         Progress failed =
             refuse(consumed, fmt::format("malformed chunked body: {}", decoder.problem()));
         failed.body = {body, body_size};

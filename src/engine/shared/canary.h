@@ -22,8 +22,8 @@ enum class CanaryOutcome {
   KeyRefused,  // 401 or 403: it is there, and does not serve without a key that was not given
 };
 
-// A tiny real request: what /health may not notice, a model that no longer answers, this does. An
-// error is a worker that failed it.
+// Sends a tiny real request: it notices a model that no longer answers, which /health may miss. An
+// error means that the worker failed it.
 //
 // Mostly POST /v1/completions for one token of a two-letter prompt. vLLM serves it in any role, and
 // so does TensorRT-LLM: without disaggregated_params, context and generation servers do both
@@ -31,7 +31,7 @@ enum class CanaryOutcome {
 // /health_generate, for which the engine makes a request of its own that waits for no peer. Its 503
 // is no push-back: no token came for 20 s, or the worker starts or drains.
 //
-// Of several data-parallel ranks one is tried, the engine says which.
+// The engine chooses the data-parallel rank: only one is tried.
 //
 // `authorization` as for probe(). The arguments must stay until the answer is there.
 // Confinement. One I/O thread.

@@ -41,8 +41,8 @@ struct MergedChunk {
 };
 Result<MergedChunk> renumber(std::string_view chunk, std::uint32_t index, std::string_view id);
 
-// One completion with the choices of all, which are in the order of branches_of. Usage is that of
-// all (see total_usage); its other members are those of the first.
+// One completion with the choices of all completions, which are in the order of branches_of. Usage
+// is the total (see total_usage); the other members are those of the first.
 Result<std::string> merge_whole(const std::vector<std::string>& completions,
                                 std::size_t choices_per_prompt);
 

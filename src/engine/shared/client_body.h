@@ -12,10 +12,10 @@
 
 namespace baton::engine {
 
-// Role. A client's request body and where its members are. Legs of one request share it; none
-//   changes it.
-// Lifetime. Shared by the legs (a prefill leg may outlive the request), freed as soon as the last
-//   has sent it.
+// Role. A client's request body and the positions of its members. The legs of one request share it;
+//   none changes it.
+// Lifetime. Shared by the legs (a prefill leg may outlive the request), freed when the last leg has
+//   sent it.
 class ClientBody {
  public:
   // `memory` covers the text and the reading of it.
@@ -31,8 +31,8 @@ class ClientBody {
   ClientBody& operator=(const ClientBody&) = delete;
 
   const wire::JsonObject& object() const { return object_; }
-  // What the text, and what was made of it for the legs, has of the memory there is. Only for the
-  // thread that reads the request.
+  // The memory charged for the text and for the leg bodies made from it. Only for the thread that
+  // reads the request.
   MemoryShare& memory() const { return memory_; }
 
  private:

@@ -14,8 +14,8 @@
 
 namespace baton::engine {
 
-// Several times what any engine writes. A longer `usage` is not looked into for its details, so that
-// what is done with them may go over them again and again.
+// Several times the longest `usage` of any engine. Details of a longer one are not read, which
+// bounds the cost of repeated passes over them.
 inline constexpr std::size_t kLongestUsage = 2048;
 
 // Token counts as an engine reports them.

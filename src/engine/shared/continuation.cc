@@ -100,7 +100,7 @@ std::optional<std::string> why_not_continuable(model::Engine engine, const Clien
     const auto value = body.find(field);
     if (says_something(value) && *value != "false") return std::string(reason);
   }
-  // Of a completion, 0 asks for those of the tokens themselves.
+  // In a completion, `logprobs: 0` requests those of the sampled tokens.
   const auto logprobs = body.find("logprobs");
   if (says_something(logprobs) && *logprobs != "false") return std::string(kLogprobs);
   if (body.find_integer("best_of") > 1) return "best_of";

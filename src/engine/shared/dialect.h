@@ -18,18 +18,18 @@
 
 namespace baton::engine {
 
-// What an answer had reached when its worker failed, for another worker to go on from.
+// The part of an answer that was produced before its worker failed; another worker continues it.
 struct Progress {
   std::string prompt_token_ids;  // the original prompt's, as raw JSON: [1,2,3]
   std::string token_ids;         // all produced since, without brackets: 7,8,9
   std::int64_t produced = 0;     // how many those are
 };
 
-// One leg's share of a client's request: what dialects look at.
+// One leg's part of a client's request: the input of dialects.
 struct ClientCall {
   Api api;
   const wire::JsonObject& body;
-  // What the workers call the model, where the client used another name for it.
+  // The workers' name for the model, if the client used another one.
   std::string_view model = {};
   // A request for several choices or prompts is fanned out; this is one branch of it. `choice` is
   // its place among the n of its prompt (n becomes 1, a seed is counted up by it); `prompt` is the
@@ -39,19 +39,19 @@ struct ClientCall {
   // The prompt as token ids, raw JSON: [1,2,3]; of a list of prompts that is not fanned out
   // [[1,2],[3]]. The leg carries them where its engine takes them. Empty: none.
   std::string_view token_ids = {};
-  // Where an answer is continued: the tokens so far become part of the prompt.
+  // Set when an answer is continued: the tokens so far become part of the prompt.
   const Progress* progress = nullptr;
   // Ask for token ids on Baton's own account, so that the answer can be continued elsewhere.
   bool with_token_ids = false;
   // Keeps the prompt's cache apart from that of others; the client's own word comes first.
   std::string_view cache_salt = {};
-  // What SGLang calls the leg; without one it draws its own.
+  // SGLang's `rid` for the leg; SGLang draws one if this is empty.
   LegName name = {};
   // Further members of the body that no worker gets.
   std::span<const std::string> stripped = {};
 };
 
-// What a decode worker must know of a prefill worker before that one has answered.
+// Data a decode worker needs about a prefill worker before the prefill worker has answered.
 struct PrefillPeer {
   std::string host;
   std::optional<std::uint16_t> bootstrap_port;  // SGLang (unknown: null is sent), Mooncake
@@ -61,7 +61,7 @@ struct PrefillPeer {
   bool remembered = false;  // from an earlier request: the worker may have begun anew since
 };
 
-// What identifies one hand-off; each dialect uses its part.
+// Identifies one hand-off; each dialect uses its part.
 struct HandoffTicket {
   std::string request_id;  // X-Request-Id of both legs (NIXL push); Mooncake's transfer_id
   std::uint64_t disagg_request_id = 0;  // TensorRT-LLM: at least 2^40, unique
@@ -69,22 +69,23 @@ struct HandoffTicket {
   PrefillPeer peer;
 };
 
-// What a prefill worker's answer means for the request.
+// Meaning of a prefill worker's answer for the request.
 struct PrefillOutcome {
   // The request ended in the prefill already (end of text as first token, stop string …): this is
   // the client's answer, without hand-off fields.
   std::optional<std::string> final_answer;
-  // What the decode leg gets, as raw JSON exactly as the prefill worker wrote it; with a final answer,
-  // what a release gets. Empty: nothing was kept, the decode worker computes the prompt itself (with
-  // a final answer only, in the modes where both legs run together: their decode legs need nothing
-  // from here).
+  // Input of the decode leg: raw JSON exactly as the prefill worker wrote it. With a final answer,
+  // input of a release. Empty: the prefill worker kept nothing and the decode worker computes the
+  // prompt itself (with a final answer only, in the modes where both legs run together: their
+  // decode legs need nothing from here).
   std::string handoff;
-  // The worker was asked to keep the prompt's cache, computed the prompt, and wrote nothing about it.
+  // The worker was asked to keep the prompt's cache and computed the prompt, but wrote nothing
+  // about it.
   bool unkept = false;
   std::string prompt_token_ids;
   std::optional<Usage> usage;  // what the prefill really reused
   std::string input_logprobs;  // SGLang: raw JSON, where the answer has them
-  // NIXL push: who the worker is, where it says so.
+  // NIXL push: the worker's identity, if the answer has it.
   std::optional<model::NixlPeer> peer = {};
 };
 
@@ -106,8 +107,8 @@ struct DecodeEnd {
   std::optional<model::Version> version = std::nullopt;  // of the worker
 };
 
-// Role. How one hand-off mode is spoken: which fields each leg gets, what its prefill answer means.
-//   In which order, and what follows from it, is handoff's to decide.
+// Role. The wire format of one hand-off mode: the fields of each leg and the meaning of its prefill
+//   answer. The order of the legs and the reaction are handoff's to decide.
 // Confinement. Immutable, any thread.
 class Dialect {
  public:
@@ -139,8 +140,8 @@ const Dialect& dialect_of(model::HandoffMode mode);
 // put in.
 wire::SplicedBody plain_body(const ClientCall& call, model::Engine engine);
 
-// The first hand-off field a client has put in, for those who refuse such requests. A null says
-// nothing and does not count, but hides no other member of the same name.
+// The first hand-off field in a client's body, for configurations that refuse such requests. A null
+// value does not count, and does not hide another member of the same name.
 std::optional<std::string_view> handoff_field_in(const wire::JsonObject& body);
 
 }  // namespace baton::engine

@@ -14,12 +14,12 @@
 namespace baton::engine {
 namespace {
 
-// What a completion may produce where the client says nothing.
+// The engines' limit for a completion whose client sets none.
 constexpr std::int64_t kDefaultMaxTokens = 16;
 
-// Not for clients: the routing of another router, which also names workers and which TensorRT-LLM
-// would refuse; SGLang's name of a request, by whose beginning others are aborted; and what
-// TensorRT-LLM's own router says of the prompt, which would contradict Baton.
+// Fields of a client's body that no worker gets: another router's routing, which also names workers
+// and which TensorRT-LLM would refuse; SGLang's name of a request, which is a prefix that aborts
+// others; and data of TensorRT-LLM's own router about the prompt, which would contradict Baton.
 constexpr std::array<std::string_view, 5> kRouterFields{
     "nvext", "rid", "prompt_token_ids_b64", "injected_chat_template_kwargs", "conversation_params"};
 
@@ -32,7 +32,7 @@ void select_choice(wire::JsonSplice& splice, const wire::JsonObject& body, std::
                                                                  choice)));
 }
 
-// What a chat's prompt goes in beside its messages; vLLM has it in kv_transfer_params.
+// Field that carries a chat's prompt ids beside its messages; in vLLM it is in kv_transfer_params.
 std::string_view chat_ids_field(model::Engine engine) {
   return engine == model::Engine::Sglang ? "input_ids" : "prompt_token_ids";
 }
@@ -60,7 +60,7 @@ void continue_from(wire::JsonSplice& splice, const ClientCall& call, model::Engi
   lower(splice, call.body, "min_tokens", progress.produced, 0);
   if (call.api == Api::Completions) {
     set_prompt_ids(splice, call, engine, prompt_so_far(progress));
-    // Where the client set no limit there is one all the same.
+    // Engines apply a limit even if the client set none.
     if (!call.body.find_integer("max_tokens")) {
       const std::int64_t rest = *token_limit(call) - progress.produced;
       splice.set("max_tokens", fmt::format("{}", std::max<std::int64_t>(1, rest)));
@@ -71,7 +71,8 @@ void continue_from(wire::JsonSplice& splice, const ClientCall& call, model::Engi
 }
 
 // Whether the answer is the same for the text and for its token ids. An engine repeats the prompt,
-// puts a suffix behind it and cuts it to length as text; and what a client gave as ids stays that.
+// appends a suffix and cuts it to length as text; a prompt that the client gave as ids stays as it
+// is.
 bool ids_stand_for_text(const ClientCall& call, model::Engine engine) {
   const wire::JsonObject& body = call.body;
   if (body.find_bool("echo") == true || body.find_bool("use_beam_search") == true) return false;
@@ -230,7 +231,7 @@ bool says_something(std::optional<std::string_view> raw) {
 }
 
 bool is_token_ids(std::string_view prompt) {
-  // Behind more blanks than anybody writes nothing is looked for: each leg asks.
+  // Looks behind a bounded number of blanks only: each leg calls this.
   constexpr std::size_t kMostBlanks = 4096;
   if (!prompt.starts_with('[')) return false;
   const std::string_view begin = prompt.substr(0, kMostBlanks);

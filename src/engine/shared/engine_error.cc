@@ -42,7 +42,7 @@ Said what_it_said(std::string_view body) {
   return {std::string(body), std::nullopt};
 }
 
-// Where a worker's KV blocks are, by the names of the members that say so.
+// Members that reveal where a worker keeps its KV blocks.
 constexpr std::array<std::string_view, 6> kWhereBlocksAre{"remote_block_ids", "remote_engine_id",
                                                           "remote_host",      "bootstrap_host",
                                                           "remote_port",      "opaque_state"};
@@ -101,7 +101,7 @@ Error read_engine_error(int status, std::string_view body,
         .with_retry_after(parse_retry_after(retry_after));
   }
   if (status == 401 || status == 403 || status == 407) {
-    // Whose key was wrong is not for the client to know: ours may be.
+    // The client is not told whose key was wrong: it may be Baton's own.
     return Error(Errc::EngineUnauthorized,
                  fmt::format("the engine refused the key it was given (status {})", status));
   }

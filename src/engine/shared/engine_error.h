@@ -12,8 +12,8 @@
 
 namespace baton::engine {
 
-// What an engine's refusal means to our client. Engines write their errors in four shapes; this
-// reads them all.
+// Translates an engine's refusal into an error for the client. Engines write their errors in four
+// shapes; this reads all of them.
 Error read_engine_error(int status, std::string_view body,
                         std::optional<std::string_view> retry_after);
 
@@ -26,9 +26,9 @@ std::string error_type_of(std::string_view body);
 Error read_refusal(const wire::ResponseHead& head, Result<std::string> body);
 
 // The error inside a stream's event `{"error": …}`. Before the first piece of the answer its code
-// tells whose fault it was: SGLang refuses a grammar or a prompt that does not fit its cache only
-// once its scheduler has seen them, when 200 has been said. After that the worker has failed,
-// whatever the code: engines say 400 of any exception then.
+// tells whose fault it was: SGLang refuses a grammar, or a prompt that does not fit its cache, only
+// in its scheduler, after status 200. Later errors are the worker's fault, whatever the code:
+// engines then use 400 for any exception.
 enum class StreamBegun { No, Yes };
 Error read_stream_error(std::string_view event_data, StreamBegun begun);
 

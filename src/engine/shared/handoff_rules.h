@@ -11,7 +11,7 @@ namespace baton::engine {
 
 enum class LegOrder : std::uint8_t { PrefillFirst, Together };
 
-// What to do with a hand-off under way when its client leaves before the first token.
+// Treatment of a hand-off whose client leaves before the first token.
 enum class WhenAbandoned : std::uint8_t {
   Complete,  // let the cache arrive or release it, then stop: cutting it would leave blocks pinned
   AwaitPrefill,  // the same, and the grace begins anew with the prefill's answer: without one, the
@@ -27,7 +27,7 @@ struct ModeRules {
   bool keeps_blocks;        // after its answer, a prefill worker holds them until they are fetched
   bool prefill_may_answer;  // a prefill that ends the request has the client's whole answer
   bool decode_may_prefill;  // a decode worker can serve a request without any hand-off
-  bool release_in_doubt;    // a release that finds nothing to take harms nobody
+  bool release_in_doubt;    // a release that finds nothing to take does no harm
   WhenAbandoned when_abandoned;
 };
 std::span<const ModeRules> mode_table();

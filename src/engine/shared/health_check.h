@@ -16,9 +16,9 @@ namespace baton::engine {
 using boost::asio::awaitable;
 
 enum class Health {
-  Answers,      // somebody is there who does not say "not yet"
+  Answers,      // a server responds and does not say "not yet"
   NotYet,       // 5xx: it starts, drains, or its engine is dead
-  Refused,      // the host is there, and nobody listens
+  Refused,      // the host is there, but nothing listens on the port
   Unreachable,  // no connection, no answer in time, or a broken one
   NotAsked,     // this machine lacks what a connection needs; it tells nothing of the worker
 };
@@ -29,8 +29,8 @@ struct HealthVerdict {
   std::string text;  // for people: what was seen
 };
 
-// SGLang answers by generating a token and looks for it once a second: who asks with less patience
-// than this would call every busy worker dead.
+// SGLang answers by generating a token and checks for it once a second: a shorter timeout would
+// make every busy worker look dead.
 inline constexpr std::chrono::milliseconds kLeastSglangPatience{2'000};
 
 // GET /health. vLLM and TensorRT-LLM answer at once, SGLang within 20 s; `timeout` is raised to

@@ -103,12 +103,12 @@ std::optional<std::uint32_t> sglang_ranks(const Document& document) {
   return static_cast<std::uint32_t>(ranks);
 }
 
-// Parsers of models for which SGLang writes chats with code, whatever their template says.
+// Parsers of models whose chats SGLang writes with code, whatever their template.
 constexpr std::string_view kCodedParsers[] = {"deepseekv32", "deepseekv4", "deepseekv41",
                                               "kimi_k3"};
 
-// Paths of models for which SGLang has a template of its own, unless it is given one. Some newer models of these families use
-// their own after all: for those nothing is lost but ids made by Baton.
+// Paths of models for which SGLang has its own template, unless it is given one. Some newer models
+// of these families use theirs after all: for those only Baton's ids are lost.
 constexpr std::string_view kTemplatesByPath[] = {
     "points",       "moss",      "internvl",  "janus",     "vicuna",
     "llava",        "vl2",       "minicpm-v", "minicpm-o", "phi-4-multimodal",
@@ -132,7 +132,7 @@ bool renders_in_code(std::string_view chat_template, std::string_view tool_call_
 constexpr std::string_view kMetrics = "GET /metrics";
 constexpr std::size_t kMostRanks = 4096;
 
-// What stands in a label's quotes at the start of `rest`, which is moved past them.
+// Reads a quoted label value at the start of `rest` and moves `rest` past it.
 std::optional<std::string> take_quoted(std::string_view& rest) {
   if (!rest.starts_with('"')) return std::nullopt;
   std::string value;
@@ -271,7 +271,7 @@ Result<void> read_sglang_server_info(std::string_view json, Facts& facts) {
     const std::string mode = document.text("disaggregation_mode");
     facts.role = mode == "null" ? model::Role::Aggregated : model::parse_role(mode);
   }
-  // Where the cards need a key that the rest does not.
+  // Fallback if the model cards need a key that this document does not.
   if (std::string name = document.text("served_model_name"); facts.models.empty() && !name.empty())
     facts.models.push_back({.id = std::move(name), .parent = {}, .max_model_len = {}});
   if (auto kept = document.result(); !kept) return kept;

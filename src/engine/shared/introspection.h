@@ -13,7 +13,7 @@
 
 namespace baton::engine {
 
-// What an engine says of itself. Absent: it does not say.
+// An engine's description of itself. Absent: the engine does not say.
 struct Facts {
   // A name that requests may ask for.
   struct Card {
@@ -22,7 +22,7 @@ struct Facts {
     std::optional<std::int64_t> max_model_len;
     bool operator==(const Card&) const = default;
   };
-  // Where KV-cache events are published; the ranks count up from the port.
+  // Endpoint of the KV-cache events; the ranks count up from the port.
   struct KvEvents {
     std::string publisher;
     model::Endpoint endpoint;  // host empty: the worker's own
@@ -49,24 +49,24 @@ struct Facts {
   // SGLang: it was started with a chat template of its own by name, or with a parser whose models
   // have their chats written by code, or with a model for which it has a template itself.
   bool chats_in_code = false;
-  // Why something above is missing that the engine would have told somebody else: a key is asked
-  // for, or a document could not be had. Empty: nothing was withheld.
+  // Reason why a field above is missing although the engine knows it: a key is required, or a
+  // document could not be read. Empty: nothing was withheld.
   std::string unknown_because;
   bool operator==(const Facts&) const = default;
 };
 
-// What requests ask for a card by: its id, but for SGLang's adapters, which are MODEL:ADAPTER.
+// The model name that requests use for a card: its id, but MODEL:ADAPTER for SGLang's adapters.
 std::string asked_for_as(const Facts& facts, const Facts::Card& card);
 // The card that requests for `model` mean, by that name or by its bare id; null where there is none.
 const Facts::Card* find_card(const Facts& facts, std::string_view model);
-// What requests ask for the adapters (LoRA) of a model by that the engine has loaded. None where
-// `model` is an adapter itself.
+// The names that requests use for the adapters (LoRA) of a model that the engine has loaded. None
+// if `model` is an adapter itself.
 std::vector<std::string> adapter_names(const Facts& facts, std::string_view model);
 
-// Each reads one document an engine answers with into what is known of it. What contradicts the
-// document's form is EngineProtocol, and the message names the document; `facts` may then hold a
-// part of it. Of a document only what Facts names is kept and told: SGLang's /server_info has
-// been seen with keys in it.
+// Each reads one document of an engine into `facts`. A document of the wrong form is
+// EngineProtocol, and the message names the document; `facts` may then hold a part of it. Only the
+// members that Facts names are kept and reported: SGLang's /server_info has been seen with keys in
+// it.
 
 // GET /v1/models of every engine.
 Result<void> read_model_cards(std::string_view json, Facts& facts);
@@ -76,8 +76,8 @@ Result<void> read_version(std::string_view json, Facts& facts);
 Result<void> read_sglang_server_info(std::string_view json, Facts& facts);
 // GET /server_info of TensorRT-LLM.
 Result<void> read_trtllm_server_info(std::string_view json, Facts& facts);
-// What SGLang answers to a request for a token that no model has: its refusal is the only place that
-// tells the size of the vocabulary. Nothing is learned of any other answer.
+// Reads SGLang's refusal of a request for a token that no model has: only there does SGLang tell
+// the size of the vocabulary. Any other answer changes nothing.
 void read_sglang_refusal(std::string_view json, Facts& facts);
 // The refusal (400) of POST /tokenize by vLLM: a server without its tokenizer says so in it.
 void read_vllm_tokenize_refusal(std::string_view json, Facts& facts);

@@ -14,9 +14,9 @@ namespace baton::engine {
 
 using boost::asio::awaitable;
 
-// What one leg is called at an SGLang server: its `rid`. SGLang aborts every request whose rid
-// begins with the one that is aborted, also when a connection closes, and refuses one that it has
-// already. So names are drawn at random and of one length: none begins another.
+// Name of one leg at an SGLang server: its `rid`. SGLang aborts every request whose rid begins with
+// the aborted one, also when a connection closes, and refuses a rid it already has. So names are
+// random and of one length: no name is a prefix of another.
 struct LegName {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -26,9 +26,8 @@ struct LegName {
   std::string text() const;
 };
 
-// Has an SGLang server stop the leg. A closed connection does so as well, but the server looks for
-// that only every few seconds. It is no failure where this does not arrive. `authorization` may be
-// empty.
+// Makes an SGLang server stop the leg. A closed connection does so as well, but the server checks
+// for that only every few seconds. A lost abort is no failure. `authorization` may be empty.
 awaitable<void> abort_request(http_client::UpstreamPool& pool, http_client::Target target,
                               LegName name, std::string authorization);
 

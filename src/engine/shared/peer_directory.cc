@@ -19,7 +19,7 @@ namespace {
 // A request waits for this, so it must not take as long as an answer may.
 constexpr std::chrono::milliseconds kPatience{3'000};
 using wire::kOk;
-// Where vLLM's first rank has its side channel; the others count up.
+// Default port of the side channel of vLLM's first rank; the other ranks count up.
 constexpr std::uint16_t kNixlSideChannelPort = 5600;
 // A worker's bootstrap server is another server: its connections must not be taken for the
 // worker's. Ids of workers are counted from the bottom, and never get here.
@@ -98,7 +98,7 @@ void PeerDirectory::invalidate_if_stale(model::WorkerId id, std::uint32_t rank,
   if (known == known_.end() || !newer(known->second, rank, told)) forget(id);
 }
 
-// Of what was not told at all, as in another mode, nothing is known to be newer.
+// Compares only what `told` contains: a value it lacks, as in another mode, is never newer.
 bool PeerDirectory::newer(const Known& known, std::uint32_t rank, const PrefillPeer& told) {
   if (!told.nixl.engine_id.empty()) {
     const auto now = known.nixl.find(rank);

@@ -20,30 +20,30 @@ namespace baton::engine {
 
 using boost::asio::awaitable;
 
-// NIXL push: what `kv_transfer_params` of a prefill answer tell about the rank that wrote them.
+// NIXL push: the rank that wrote a prefill answer, from its `kv_transfer_params`.
 std::optional<model::NixlPeer> nixl_peer_in(std::string_view kv_transfer_params);
 
-// Role. Knows of each prefill worker what a decode worker must be told before the prefill has
+// Role. Holds the data that a decode worker needs about each prefill worker before the prefill has
 //   answered: from the configuration, or asked of the worker once.
 // Confinement. One I/O thread.
-// Invariants. What a worker said is kept until forget() or doubt(); what it failed to say is asked
-//   again.
+// Invariants. A worker's answer is kept until forget() or invalidate_if_stale(); a fact that it did
+//   not tell is asked again.
 class PeerDirectory {
  public:
   PeerDirectory(http_client::UpstreamPool& pool, http_client::ExchangeTimeouts timeouts);
 
-  // What the worker's mode needs, for one of its ranks. `spec` must stay until the answer is there.
-  // EngineUnreachable where the worker had to be asked and is not there; NoHandoff where neither
-  // the configuration nor the worker says it. Only SGLang's port may stay open: the engine then
-  // uses its own default.
+  // The peer data that the worker's mode needs, for one of its ranks. `spec` must stay until the
+  // answer is there. EngineUnreachable: the worker had to be asked and is not there. NoHandoff:
+  // neither the configuration nor the worker says it. Only SGLang's port may stay open: the engine
+  // then uses its own default.
   awaitable<Result<PrefillPeer>> find(model::WorkerId id, const model::WorkerSpec& spec,
                                       std::uint32_t rank);
-  // NIXL push: who a rank is, where the configuration does not say so.
+  // NIXL push: the identity of a rank, if the configuration does not give it.
   void learn(model::WorkerId id, std::uint32_t rank, model::NixlPeer peer);
-  // The worker could not be reached: what it said may no longer be true.
+  // The worker could not be reached: its answers may be outdated.
   void forget(model::WorkerId id);
-  // A hand-off failed of which the decode worker was told `told`, which may no longer be true: the
-  // worker is asked again, unless it has said something else since.
+  // A hand-off failed whose decode worker was given `told`. The worker is asked again, unless its
+  // data has changed since.
   void invalidate_if_stale(model::WorkerId id, std::uint32_t rank, const PrefillPeer& told);
 
  private:

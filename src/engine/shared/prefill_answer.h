@@ -11,10 +11,10 @@
 
 namespace baton::engine {
 
-// The hand-off of modes whose decode leg takes nothing from the prefill's answer.
+// The hand-off in modes whose decode leg needs nothing from the prefill's answer.
 inline constexpr std::string_view kNothingToHandOver = "{}";
 
-// Role. A prefill worker's answer as every dialect begins to read it.
+// Role. The part of a prefill worker's answer that all dialects read first.
 // Lifetime. The answer's text must outlive it.
 struct PrefillAnswer {
   wire::JsonObject completion;

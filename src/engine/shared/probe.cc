@@ -30,7 +30,7 @@ using Reader = Result<void> (*)(std::string_view, Facts&);
 
 struct DocumentAt {
   std::string_view path;
-  std::string_view older_path;  // what earlier releases call it, where that differs
+  std::string_view older_path;  // its path in earlier releases, if different
   Reader read;
 };
 

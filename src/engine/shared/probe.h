@@ -18,17 +18,17 @@ namespace baton::engine {
 
 using boost::asio::awaitable;
 
-// Asks one worker what it is. First its model cards, which it must have; they tell which engine it
-// is, and that one's own documents follow (where they do not tell, those of the configured
-// engine): vLLM /version and /metrics, SGLang /server_info, TensorRT-LLM /version and /server_info.
-// SGLang is also asked for a token that no model has, for its refusal tells how many its own has;
-// vLLM for the tokens of a letter, which it refuses where it was started without its tokenizer.
-// A worker may lack those. What it keeps to itself, because it wants a key or fails to answer, is
-// no error but told in Facts::unknown_because.
+// Asks one worker for its description. It must have model cards, which tell the engine; that
+// engine's own documents follow (if the cards do not tell, those of the configured engine): vLLM
+// /version and /metrics, SGLang /server_info, TensorRT-LLM /version and /server_info. SGLang is
+// also asked for a token that no model has, because the refusal tells the size of its vocabulary;
+// vLLM for the tokens of a letter, which it refuses if it was started without its tokenizer. A
+// worker may lack those. Facts withheld for want of a key, or by a failed answer, are no error: see
+// Facts::unknown_because.
 //
-// EngineUnreachable where it is not there, EngineTimeout where it is silent, EngineOverloaded where
-// it is not ready (503), EngineFailed for other statuses of the model cards, EngineProtocol for
-// answers that are no such documents.
+// EngineUnreachable: it is not there; EngineTimeout: it is silent; EngineOverloaded: it is not
+// ready (503); EngineFailed: another status of the model cards; EngineProtocol: answers that are no
+// such documents.
 //
 // `authorization` is the value of that header, sent with every question; empty: none. It and `spec`
 // must stay until the answer is there. Each question may take what `timeouts` say (see fetch.h).
@@ -43,10 +43,10 @@ awaitable<Result<Facts>> probe_models(http_client::UpstreamPool& pool, http_clie
                                       http_client::ExchangeTimeouts timeouts,
                                       std::string_view authorization);
 
-// What the configuration says and the engine denies, and what to do about it, one sentence each;
-// empty: they agree. `model` is the name that the worker is sent. What the engine does not tell
-// contradicts nothing, and neither does data_parallel_size 1: the engine then spreads requests over
-// its ranks itself.
+// Contradictions between the configuration and the engine, each with its remedy in one sentence;
+// empty: they agree. `model` is the name that the worker is sent. A fact that the engine does not
+// tell contradicts nothing, and neither does data_parallel_size 1: the engine then spreads requests
+// over its ranks itself.
 std::vector<std::string> contradictions(const std::string& model, const model::WorkerSpec& spec,
                                         const Facts& facts);
 

@@ -49,8 +49,8 @@ std::uint64_t bounded(std::int64_t requests) {
   return static_cast<std::uint64_t>(std::clamp<std::int64_t>(requests, 0, kMostRequests));
 }
 
-// Requests of a rank that are neither running nor waiting to SGLang: a prefill worker's whose cache
-// is still being sent, and those whose grammar is being compiled.
+// Requests of a rank that SGLang counts as neither running nor waiting: those of a prefill worker
+// whose cache is still being sent, and those whose grammar is being compiled.
 std::uint64_t uncounted(const wire::JsonObject& rank) {
   const auto count = [&rank](std::string_view section, std::string_view name) {
     const auto object = rank.find_object(section);
@@ -78,7 +78,7 @@ Count sample(std::string_view line, std::string_view name) {
   return static_cast<std::uint64_t>(std::ceil(value));
 }
 
-// What `read` makes of the document; nullopt where there is none.
+// Fetches the document and applies `read` to it; nullopt if there is none.
 template <class Read>
 awaitable<Result<Count>> ask(http_client::UpstreamPool& pool, http_client::Target target,
                              std::string_view path, http_client::ExchangeTimeouts timeouts,

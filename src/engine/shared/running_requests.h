@@ -17,10 +17,10 @@ namespace baton::engine {
 
 using boost::asio::awaitable;
 
-// How many requests the worker has, running and waiting, over all its ranks: vLLM says so in
-// /metrics, SGLang in /v1/loads, older ones only in /metrics. nullopt where it does not tell, as
-// TensorRT-LLM, whose figures are those of its last iteration. An error is a worker that could not
-// be asked.
+// The number of requests on the worker, running and waiting, over all its ranks: from /metrics of
+// vLLM, /v1/loads of SGLang, and /metrics of older ones. nullopt if it does not tell, like
+// TensorRT-LLM, whose figures are those of its last iteration. An error means that the worker could
+// not be asked.
 //
 // `spec` must stay until the answer is there. Confinement. One I/O thread.
 awaitable<Result<std::optional<std::uint64_t>>> count_requests(
@@ -29,7 +29,7 @@ awaitable<Result<std::optional<std::uint64_t>>> count_requests(
 
 // GET /metrics of vLLM and SGLang; nullopt where no series tells.
 std::optional<std::uint64_t> read_requests_of_metrics(std::string_view text, model::Engine engine);
-// GET /v1/loads of SGLang; nullopt for what is no such document.
+// Reads GET /v1/loads of SGLang; nullopt for any other document.
 std::optional<std::uint64_t> read_requests_of_loads(std::string_view json);
 
 }  // namespace baton::engine

@@ -174,7 +174,7 @@ StreamContinuity::Passage StreamContinuity::rewrite(const wire::JsonObject& chun
     if (id && !id_.empty() && *id != id_) patch.replace(*id, id_);
     const auto created = chunk.find("created");
     if (created && !created_.empty() && *created != created_) patch.replace(*created, created_);
-    // To the later worker, what the earlier ones produced is part of the prompt.
+    // The later worker counts the earlier workers' output as part of the prompt.
     if (const auto usage = chunk.find_object("usage"); usage && before_ > 0) {
       const auto shift = [&](std::string_view key, std::int64_t by) {
         const auto tokens = usage->find_integer(key);
@@ -210,7 +210,7 @@ std::optional<std::string> StreamContinuity::rewrite_choice(const wire::JsonObje
   if (!client_wants_ids_ || resumed_) splice.remove("prompt_token_ids");
   const auto delta = choice.find_object("delta");
   if (resumed_ && delta && delta->has("role")) {
-    // The client has been told who speaks.
+    // The client already has the role.
     const bool only_role = !blocked_ && !has_text(choice) &&
                            !says_something(choice.find("finish_reason")) &&
                            !(client_wants_ids_ && says_something(choice.find("token_ids")));

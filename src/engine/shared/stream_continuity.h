@@ -13,11 +13,11 @@
 
 namespace baton::engine {
 
-// Role. Makes one stream of what several workers sent of the same answer, and remembers what the
-//   next one would have to know. Sees each event on its way to the client.
+// Role. Joins the streams of several workers for one answer, and records the state that the next
+//   worker needs. Sees each event on its way to the client.
 // Confinement. One thread.
 // Lifetime. That of the client's request, whose body it does not keep.
-// Invariants. Tokens count as produced once the client has seen text of them or after them; the
+// Invariants. A token counts as produced once the client has seen its text or later text; the
 //   others are produced again. Holds at most kMostIds bytes of ids.
 class StreamContinuity {
  public:
@@ -26,7 +26,7 @@ class StreamContinuity {
   // Requires: the worker was asked for token ids (ClientCall::with_token_ids).
   explicit StreamContinuity(const ClientCall& call);
 
-  // What the client gets in place of an event.
+  // The event to send to the client.
   struct Passage {
     enum class Kind { AsItIs, Changed, Dropped };
     Kind kind;
@@ -37,8 +37,8 @@ class StreamContinuity {
 
   // Why the stream cannot be continued from here; nullopt: it can.
   std::optional<std::string> why_not() const;
-  // What ClientCall::progress should be. Null where no token has reached the client: the request
-  // is sent again as it was. It grows while the stream goes on. Requires: !why_not().
+  // Value for ClientCall::progress. Null if no token has reached the client: the request is then
+  // sent again unchanged. It grows while the stream goes on. Requires: !why_not().
   const Progress* progress() const;
   // The events that follow are those of a worker that continues from progress().
   void resume();
@@ -47,8 +47,8 @@ class StreamContinuity {
   std::int64_t before() const { return before_; }
   // The last token has been passed on.
   bool finished() const { return finished_; }
-  // What a client still waits for after that: usage, where it asked for it, and [DONE]. nullopt
-  // where the stream has not got so far.
+  // Events that the client still expects after the last token: usage, if the client asked for it,
+  // and [DONE]. nullopt if the stream has not come that far.
   std::optional<std::string> closing_events() const;
 
  private:
@@ -73,7 +73,7 @@ class StreamContinuity {
   bool finished_ = false;
   bool usage_passed_ = false;
   std::int64_t before_ = 0;  // tokens of earlier workers
-  // As the first worker wrote them.
+  // Copied from the first worker's stream.
   std::string id_;
   std::string created_;
   std::string frame_;  // the members that all chunks share, a comma behind each

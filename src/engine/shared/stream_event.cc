@@ -32,7 +32,8 @@ simdjson::error_code parse(std::string_view data, dom::element& document) {
   return parser.parse(scratch.get(), data.size(), false).get(document);
 }
 
-// Of constant length, so that it is compared in place: every member of every event comes here.
+// The length is constant, so that the compiler compares in place: this runs for every member of
+// every event.
 template <std::size_t kSize>
 bool is(std::string_view key, const char (&name)[kSize]) {
   return key.size() == kSize - 1 && std::memcmp(key.data(), name, kSize - 1) == 0;
@@ -53,7 +54,7 @@ bool is_empty(const dom::element& value) {
   }
 }
 
-// A delta that says only who speaks, or nothing, is no token: engines send one before the first.
+// An empty delta, or one with only a role, is no token: engines send one before the first.
 bool is_token(const dom::element& delta) {
   dom::object members;
   if (delta.get(members) != simdjson::SUCCESS) return false;

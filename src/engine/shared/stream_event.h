@@ -9,7 +9,7 @@
 
 namespace baton::engine {
 
-// What the data of one streamed event is.
+// Parsed data of one streamed event.
 struct StreamEvent {
   enum class Kind {
     Chunk,      // a piece of the answer

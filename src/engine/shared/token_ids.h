@@ -14,7 +14,7 @@
 
 namespace baton::engine {
 
-// What a leg does with the prompt.
+// Use that a leg makes of the prompt.
 enum class Leg {
   Compute,   // computes it: a prefill leg, or a worker that does both phases
   Continue,  // a decode leg: its KV cache comes from a prefill worker
@@ -22,11 +22,11 @@ enum class Leg {
 
 // Whether a release of an engine takes a prompt as token ids: in place of a completion's text all
 // do; beside a chat's messages vLLM from 0.27 on, SGLang from 0.5.16 on, TensorRT-LLM from 1.0 on.
-// nullopt: nobody knows which release it is.
+// nullopt: the release is unknown.
 bool takes_token_ids(model::Engine engine, Api api, std::optional<model::Version> version);
 
-// Whether a leg gets them. A TensorRT-LLM decode leg does whatever the policy: it is given token ids
-// where the context worker told them, too.
+// Whether a leg gets token ids. A TensorRT-LLM decode leg gets them under every policy, also if the
+// context worker told them.
 bool sends_token_ids(model::SendTokenIds policy, model::Engine engine, Api api,
                      std::optional<model::Version> version, Leg leg);
 

@@ -35,7 +35,7 @@ constexpr std::size_t kMostQuestions = 32;
 // A longer list is not looked at to its end; its answer would be of another number of prompts.
 constexpr std::size_t kMostChecked = 1024;
 
-// What vLLM's /tokenize takes of a chat and of a completion.
+// Fields of a chat and of a completion that vLLM's /tokenize accepts.
 constexpr std::array<std::string_view, 6> kTokenizedChat{"messages",
                                                          "tools",
                                                          "add_generation_prompt",
@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, 6> kTokenizedChat{"messages",
                                                          "add_special_tokens",
                                                          "chat_template_kwargs"};
 constexpr std::array<std::string_view, 1> kTokenizedCompletion{"add_special_tokens"};
-// What makes another prompt of a request, and /tokenize does not know.
+// Fields that change the prompt and that /tokenize ignores.
 constexpr std::array<std::string_view, 3> kUntokenized{"documents", "reasoning_effort",
                                                        "mm_processor_kwargs"};
 
@@ -72,7 +72,7 @@ Result<tokenizer::TokenIds> ids_of(std::string_view raw) {
   return ids;
 }
 
-// Role. Collects what an answer says, and holds it to its bounds.
+// Role. Collects an answer's contents, within its bounds.
 class Answered {
  public:
   Result<void> add(std::string_view raw) {
@@ -111,7 +111,7 @@ Result<void> add_tokenized(std::string_view raw, Answered& answered) {
   return {};
 }
 
-// The request without what belongs to workers, under their name for the model.
+// The request without fields meant for workers, under their name for the model.
 wire::JsonSplice request_of(const ClientCall& call) {
   wire::JsonSplice splice(call.body);
   for (const std::string_view field : kHandoffFields) splice.remove(field);
@@ -225,7 +225,7 @@ TokenRoute token_route(model::Engine engine, std::optional<model::Version> versi
 std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engine engine,
                                             TokenRoute route) {
   if (route == TokenRoute::None) return std::nullopt;
-  // SGLang looks at it when it is asked for tokens, but not when it completes.
+  // SGLang uses it for tokenizing, but not for completing.
   const bool ignored = engine == model::Engine::Sglang && call.api != Api::Chat &&
                        says_something(call.body.find("add_special_tokens"));
   if (ignored) return std::nullopt;
@@ -249,7 +249,7 @@ std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engin
 }
 
 Result<std::vector<tokenizer::TokenIds>> read_token_ids(const std::string& answer) {
-  // A list is read as a member. What ends the object itself is no document.
+  // A list is read as a member. Text that ends the object itself is no document.
   const std::string text = fmt::format("{{\"answer\":{}}}", answer);
   const auto outer = wire::JsonObject::parse(text);
   const auto document = outer ? outer->find("answer") : std::nullopt;

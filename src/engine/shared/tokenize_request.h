@@ -25,12 +25,14 @@ namespace baton::engine {
 
 using boost::asio::awaitable;
 
-// Where no tokenizer is at hand, the engine that will serve a request can be asked for its tokens.
+// Without a tokenizer of its own, Baton can ask the engine that will serve a request for its
+// tokens.
 
-// How. Render takes the request itself; Tokenize takes its prompt, and on SGLang the request.
+// The engine's endpoint. Render takes the request itself; Tokenize takes its prompt, and on SGLang
+// the request.
 enum class TokenRoute { None, Render, Tokenize };
 
-// vLLM renders from 0.16 on; a release nobody knows is tried. TensorRT-LLM cannot be asked.
+// vLLM renders from 0.16 on; an unknown release is tried. TensorRT-LLM cannot be asked.
 TokenRoute token_route(model::Engine engine, std::optional<model::Version> version);
 
 struct TokenQuestion {
@@ -44,9 +46,9 @@ struct TokenQuestion {
   std::vector<Part> parts;
 };
 
-// What to ask. nullopt where the engine cannot be asked so that its answer would hold: no such
-// route, a prompt that is none, or one that takes fields which the route does not know.
-// Requires: nothing makes the request inexact (prompt/exactness.h).
+// The question to send. nullopt if the engine's answer would not be exact: it has no such route,
+// the prompt is malformed, or the request has fields that the route does not know. Requires:
+// nothing makes the request inexact (prompt/exactness.h).
 std::optional<TokenQuestion> token_question(const ClientCall& call, model::Engine engine,
                                             TokenRoute route);
 

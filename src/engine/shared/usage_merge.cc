@@ -20,11 +20,12 @@ namespace {
 constexpr std::string_view kInputLogprobs = "input_token_logprobs";
 constexpr std::string_view kPromptDetails = "prompt_tokens_details";
 constexpr std::string_view kNoDetails = "{}";
-// What a worker says there of its own cache. The rest is true of the prompt wherever it is computed.
+// Members about the worker's own cache. The others describe the prompt, on whichever worker it is
+// computed.
 constexpr std::array<const char*, 2> kCacheClaims{"cached_tokens", "created_cache_tokens"};
 
-// Where the decode worker's details have every member that the prefill worker's have, as those of one release do, only values are
-// replaced where they stand. False: that is not enough.
+// Replaces values in place, if the decode worker's details have every member of the prefill
+// worker's, as they do within one release. False: replacing in place is not enough.
 bool replace_values(const wire::JsonObject& decode, const wire::JsonObject& prefill,
                     TextPatch& patch) {
   for (const char* claim : kCacheClaims) {

@@ -11,16 +11,16 @@
 
 namespace baton::engine {
 
-// What a decode worker's completion or chunk says about the prompt is only half true: to it, all
-// that came over from the prefill worker looks cached, and it has no log-probabilities of the
-// prompt. These put the prefill worker's word in its place; all other bytes stay.
+// A decode worker's completion or chunk describes the prompt wrongly: blocks received from the
+// prefill worker count as cached there, and log-probabilities of the prompt are missing. These
+// functions insert the prefill worker's values; all other bytes stay.
 
-// Engines that have nothing to say of a prompt write null into a whole answer and leave the member out of a stream.
+// An engine with nothing to say about a prompt writes null into a whole answer and omits the member
+// in a stream.
 enum class AnswerForm { Whole, Streamed };
 
-// The text with all that the prefill worker's `prompt_tokens_details` say, and without what the decode
-// worker says there of its own cache. nullopt where there is nothing to change, or a usage that is
-// too long.
+// The text with the prefill worker's `prompt_tokens_details`, and without the decode worker's
+// members about its own cache. nullopt if nothing changes, or if the usage is too long.
 std::optional<std::string> rewrite_usage(std::string_view json, const Usage& prefill,
                                          AnswerForm form);
 

@@ -12,7 +12,7 @@ namespace baton::engine {
 namespace {
 
 constexpr model::Engine kTrtllm = model::Engine::Trtllm;
-// What `schedule_style` says of the order of the legs.
+// Values of `schedule_style`: the order of the legs.
 constexpr int kContextFirst = 0;
 constexpr int kGenerationFirst = 1;
 
@@ -59,7 +59,7 @@ wire::SplicedBody ContextFirstDialect::decode_body(const ClientCall& call, const
                                                    DecodePurpose purpose) const {
   wire::JsonSplice splice = answer_leg(call, kTrtllm, purpose);
   if (!outcome.handoff.empty()) splice.set("disaggregated_params", outcome.handoff);
-  // What the context worker computed, whatever the leg would carry otherwise.
+  // The context worker's ids replace whatever the leg would carry otherwise.
   if (!outcome.prompt_token_ids.empty())
     set_prompt_ids(splice, call, kTrtllm, outcome.prompt_token_ids);
   return splice.build();

@@ -27,8 +27,8 @@ class ContextFirstDialect final : public TrtllmDialect {
   Result<PrefillOutcome> read_prefill_answer(const std::string& json) const override;
 };
 
-// Generation first: the generation worker is told where the context worker is and which of its
-// requests to wait for; both run together.
+// Generation first: the generation worker is given the context worker's address and the request to
+// wait for; both run together.
 class GenerationFirstDialect final : public TrtllmDialect {
  public:
   wire::SplicedBody prefill_body(const ClientCall& call,

@@ -31,7 +31,7 @@ wire::SplicedBody nixl_prefill_body(const ClientCall& call) {
       .build();
 }
 
-// What the answer of a prefill that was not given up means. Only the parameters tell whether blocks
+// Interprets the answer of a prefill that was not given up. Only the parameters tell whether blocks
 // are held: vLLM also keeps those of a request that has ended.
 Result<PrefillOutcome> read_outcome(const PrefillAnswer& answer) {
   PrefillOutcome outcome;
@@ -61,7 +61,7 @@ Result<PrefillOutcome> read_outcome(const PrefillAnswer& answer) {
 }  // namespace
 
 bool VllmDialect::can_hand_off(const ClientCall& call) const {
-  // What it refuses as a whole goes to it as a whole.
+  // Requests that an engine refuses as a whole are sent to one worker unchanged.
   return !needs_one_worker(call.body) && (call.choice || !wants_greedy_choices(call.body));
 }
 
@@ -79,7 +79,8 @@ wire::SplicedBody NixlPullDialect::decode_body(const ClientCall& call, const Han
   } else {
     set_kv_transfer_params(splice, call, outcome.handoff);
   }
-  // Where the blocks were freed already, it reads another request's. No other request may find in its cache what it has read.
+  // The salt keeps the release out of the prefix cache: if its blocks were freed already, it has
+  // read another request's data.
   if (purpose == DecodePurpose::Release)
     splice.set("cache_salt", wire::json_quote("release-" + ticket.request_id));
   return splice.build();
@@ -100,7 +101,7 @@ Result<PrefillOutcome> NixlPullDialect::read_prefill_answer(const std::string& j
 bool NixlPullDialect::frees_blocks(const DecodeEnd& end) const {
   using How = DecodeEnd::How;
   if (end.how == How::Closed || end.how == How::Answered) return true;
-  // What the web framework refuses has no such type.
+  // A refusal by the web framework has no such type.
   const bool by_server = end.error_type.ends_with("Error");
   return by_server && end.how != How::Unsent &&
          end.version.value_or(kFirstTellingOfRefusals) >= kFirstTellingOfRefusals;

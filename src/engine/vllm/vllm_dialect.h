@@ -9,11 +9,11 @@
 
 namespace baton::engine {
 
-// Where a Mooncake prefill worker's bootstrap server listens unless told otherwise.
+// Default port of a Mooncake prefill worker's bootstrap server.
 inline constexpr std::uint16_t kMooncakeBootstrapPort = 8998;
 
-// Of a prefill worker that answers without `kv_transfer_params`. With a NIXL connector vLLM writes
-// them whenever a prompt was computed, however short it is.
+// Error text for a prefill answer without `kv_transfer_params`. With a NIXL connector vLLM writes
+// them whenever it computed a prompt, however short.
 inline constexpr std::string_view kNoConnector =
     "the prefill worker computed the prompt but keeps nothing for a decode worker (no "
     "kv_transfer_params in its answer): start it with a NIXL connector in --kv-transfer-config, or "
@@ -42,7 +42,7 @@ class NixlPullDialect final : public VllmDialect {
   bool frees_blocks(const DecodeEnd& end) const override;
 };
 
-// NixlPushConnector: the decode worker is told where the prefill worker is, and waits for it to
+// NixlPushConnector: the decode worker is given the prefill worker's address, and waits for it to
 // write the blocks. The two are matched by X-Request-Id.
 class NixlPushDialect final : public VllmDialect {
  public:
@@ -53,9 +53,9 @@ class NixlPushDialect final : public VllmDialect {
                                 DecodePurpose purpose) const override;
   // The hand-off is the object the worker answered with: a directory can learn from it.
   Result<PrefillOutcome> read_prefill_answer(const std::string& json) const override;
-  // A scheduled decode request has told the prefill worker where to write, and that happens whatever
-  // becomes of the request, unless the decode worker itself gave an error. A release would then wait for a second write, and hold its own blocks
-  // for as long as the server runs.
+  // A scheduled decode request has told the prefill worker where to write, and that write happens
+  // whatever becomes of the request, unless the decode worker itself gave an error. A release would
+  // then wait for a second write, and hold its own blocks for as long as the server runs.
   bool frees_blocks(const DecodeEnd& end) const override;
 };
 

@@ -51,7 +51,7 @@ double float_modulo(double a, double b) {
 }
 
 double float_floor_divide(double a, double b) {
-  // As Python: the quotient that goes with the remainder above, not floor(a / b).
+  // Like Python: the quotient that matches the remainder above, not floor(a / b).
   const double rest = float_modulo(a, b);
   const double quotient = (a - rest) / b;
   const double floored = std::floor(quotient);

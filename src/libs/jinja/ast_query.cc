@@ -17,7 +17,7 @@
 namespace baton::jinja {
 namespace {
 
-// What a template assigns, loops over, defines and calls, in the order of its text.
+// Assignments, loops, definitions and calls of a template, in the order of its text.
 struct Findings {
   struct Loop {
     const ForStatement* statement;
@@ -103,8 +103,7 @@ bool is_member(const Expression& expression, std::string_view variable, std::str
   return attribute && is_text(attribute->name, member) && is_name(*attribute->object, variable);
 }
 
-// What is left of an expression once filters, tests and slices are taken off; null where a filter
-// has nothing to filter.
+// Strips filters, tests and slices off an expression; null if a filter has no operand.
 const Expression* bare(const Expression* expression) {
   while (expression) {
     if (const auto* const filter = dynamic_cast<const FilterExpression*>(expression)) {

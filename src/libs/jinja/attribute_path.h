@@ -10,7 +10,7 @@ namespace baton::jinja {
 
 class Run;
 
-// Role. What `attribute=` of a filter names: "a.b.0" goes into attributes, items and positions.
+// Role. The path in a filter's `attribute=`: "a.b.0" goes into attributes, items and positions.
 // Confinement. One call of a filter.
 class AttributePath {
  public:

@@ -23,9 +23,9 @@ struct FunctionLayout {
   std::map<std::pair<int, std::string>, std::uint16_t> slots;
 };
 
-// Role. The names of one scope, by jinja2's rules: what it reads comes from around it or from the
-//   caller, what it assigns is its own and starts as what is around it.
-// Lifetime. Of binding; the scope around it outlives it.
+// Role. The names of one scope, by jinja2's rules: names it reads come from the outer scope or the
+//   caller; names it assigns are its own and start with the outer value.
+// Lifetime. During binding; the outer scope outlives it.
 class Symbols {
  public:
   struct Place {

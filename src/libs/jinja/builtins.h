@@ -17,8 +17,8 @@ namespace baton::jinja {
 class Run;
 struct Builtin;
 
-// Role. What a call passes. A builtin first binds them to its parameters; then argument i is
-//   parameter i, unset where it was not given.
+// Role. The arguments of a call. A builtin first binds them to its parameters; then argument i is
+//   parameter i, unset if it was not given.
 // Confinement. One call.
 class Arguments {
  public:

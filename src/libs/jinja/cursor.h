@@ -11,7 +11,7 @@ namespace baton::jinja {
 
 class Run;
 
-// Role. Walks over whatever Python can iterate.
+// Role. Iterates over any value that is iterable in Python.
 // Confinement. One rendering.
 class Cursor {
  public:

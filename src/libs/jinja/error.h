@@ -16,7 +16,7 @@ enum class ErrorCode : std::uint8_t {
   Stopped,          // the caller's stop token was set
 };
 
-// Role. What went wrong, and a sentence that says so to a person.
+// Role. An error: its kind, and a sentence for the user.
 // Confinement. A value.
 class Error {
  public:

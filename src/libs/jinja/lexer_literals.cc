@@ -46,7 +46,7 @@ Value integer(std::string_view digits, int base) {
   return base == 10 ? Value::big_integer(text) : Value::missing_because("an integer too long");
 }
 
-// What stands behind the whole digits of a float: a fraction, an exponent, or both.
+// Size of the part of a float after its whole digits: a fraction, an exponent, or both.
 std::size_t fraction_size(std::string_view text) {
   std::size_t size = 0;
   if (text.starts_with('.')) {

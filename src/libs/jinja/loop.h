@@ -16,8 +16,8 @@ namespace baton::jinja {
 
 struct ForStatement;
 
-// Role. A loop under way: the `loop` of templates. It looks ahead only when it is asked something
-//   that needs it, because the loop's condition may depend on what its body does.
+// Role. A running loop: the `loop` of templates. It looks ahead only for members that need it,
+//   because the loop's condition may depend on effects of its body.
 // Confinement. One rendering.
 class LoopObject final : public Object {
  public:

@@ -34,7 +34,7 @@ class Budget {
   std::size_t left_ = 1'000'000;
 };
 
-// Of a nested tuple, only so much goes into its hash.
+// Bounds of the part of a nested tuple that is hashed.
 constexpr int kHashedDepth = 4;
 constexpr std::size_t kHashedItems = 8;
 

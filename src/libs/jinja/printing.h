@@ -14,7 +14,7 @@ namespace baton::jinja {
 inline constexpr std::size_t kMaxPrintedBytes = 64UZ << 20;
 void check_printed(const std::string& out);
 
-// What Python's str() and repr() give.
+// Append what Python's str() and repr() return.
 void append_str(std::string& out, const Value& value);
 void append_repr(std::string& out, const Value& value);
 std::string str(const Value& value);
@@ -34,7 +34,7 @@ struct JsonStyle {
   std::string item_separator = ", ";
   std::string key_separator = ": ";
 };
-// What Python's json.dumps gives.
+// Equal to Python's json.dumps.
 std::string json_dumps(const Value& value, const JsonStyle& style);
 
 // & < > ' " as HTML's entities.

@@ -18,7 +18,7 @@ constexpr std::size_t kCheckEvery = 4096;
 constexpr std::size_t kBytesPerStep = 64;
 // All values that a rendering makes on its way may be so many times larger than its output.
 constexpr std::size_t kIntermediateFactor = 8;
-// What recursion may use of the thread's stack, whatever the limit on calls says.
+// Stack that recursion may use, whatever the limit on calls.
 constexpr std::size_t kStackBytes = 2UZ << 20;
 
 const Value kUnset;

@@ -23,7 +23,7 @@ struct Activation final : Object {
   const Ref<Activation> outer;
 };
 
-// Where a variable lives: so many functions further out, at this place.
+// Place of a variable: `hops` functions further out, at `index`.
 struct SlotRef {
   std::uint16_t hops = 0;
   std::uint16_t index = 0;

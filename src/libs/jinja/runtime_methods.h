@@ -6,7 +6,7 @@
 
 namespace baton::jinja {
 
-// What the objects of Jinja itself can do: loop, cycler(), joiner(), macros.
+// Methods of Jinja's own objects: loop, cycler(), joiner(), macros.
 const Builtin* find_loop_method(std::string_view name);
 const Builtin* find_cycler_method(std::string_view name);
 Value function_attribute(const Value& function, std::string_view name);

@@ -18,9 +18,9 @@ inline bool same_text(std::string_view a, std::string_view b) {
 }
 
 // Role. A payload that values share.
-// Confinement. The count is atomic; what is in the object is up to its kind.
-// Lifetime. Ends with the last reference. It is made with one, which Ref adopts. What is kept for
-//   ever is not counted, so that threads which share it do not wait for each other.
+// Confinement. The count is atomic; access to the payload depends on its kind.
+// Lifetime. Ends with the last reference. It is made with one, which Ref adopts. Objects kept for
+//   ever are not counted, so that threads which share them do not contend.
 class Object {
  public:
   explicit Object(std::uint32_t nesting = 0) : nesting_(nesting) {}
@@ -35,7 +35,7 @@ class Object {
     references_.fetch_add(1, std::memory_order_relaxed);
   }
   void release() const noexcept {
-    // Nobody else can get hold of what has a single reference.
+    // No other thread can obtain an object with a single reference.
     const std::uint32_t references = references_.load(std::memory_order_acquire);
     if (references == kForEver) return;
     if (references == 1 || references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -102,7 +102,7 @@ class TextMemory final : public Object {
   std::unique_ptr<char[]> memory_;
 };
 
-// Role. Immutable UTF-8 text: its own, a piece of another's, or somebody's who outlives it.
+// Role. Immutable UTF-8 text: owned, a part of another Text, or a view of text that outlives it.
 // Confinement. Any thread.
 // Invariants. Positions and lengths that templates see are code points, not bytes.
 class Text final : public Object {
@@ -114,7 +114,7 @@ class Text final : public Object {
   std::string_view view() const { return view_; }
   std::size_t length() const;  // in code points, counted once
   bool ascii() const { return length() == view_.size(); }
-  // Where the code point at `index` begins; the end where there are fewer.
+  // Offset of the code point at `index`; the end if there are fewer.
   std::size_t offset(std::size_t index) const;
   // Points into this text rather than copying it, where that is worth it.
   Ref<Text> piece(std::size_t begin, std::size_t size) const;

@@ -39,7 +39,7 @@ struct Statement {
 
 Flow run_block(const Block& block, Run& run);
 
-// What happens to variables where a scope begins.
+// Loads of variables at the start of a scope.
 struct ScopeEntry {
   enum class Action : std::uint8_t { Resolve, Copy, Unset };
   struct Load {
@@ -52,7 +52,7 @@ struct ScopeEntry {
   void enter(Run& run) const;
 };
 
-// What a value is assigned to: a name, names to unpack into, or an attribute of a namespace.
+// Target of an assignment: a name, names to unpack into, or an attribute of a namespace.
 struct Target {
   enum class Form : std::uint8_t { Name, Tuple, Attribute };
   Form form = Form::Name;

@@ -61,7 +61,7 @@ void Symbols::merge(const std::vector<Symbols>& branches) {
     for (const auto& [name, load] : branch.loads_) loads_.insert_or_assign(name, load);
     stores_.insert(branch.stores_.begin(), branch.stores_.end());
   }
-  // What only some branches assign keeps, in the others, the value from around or from the caller.
+  // A variable that only some branches assign keeps its outer or the caller's value in the others.
   for (const auto& name : stored) {
     const auto outer = around_ != nullptr ? around_->find(name) : std::nullopt;
     loads_.insert_or_assign(name, outer ? Load{.source = Source::Copy, .from = *outer}

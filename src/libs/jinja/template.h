@@ -14,14 +14,14 @@
 
 namespace baton::jinja {
 
-// What a rendering may cost; a template that wants more fails.
+// Limits of one rendering; a template that exceeds them fails.
 struct Limits {
   std::size_t steps = 10'000'000;
   std::size_t depth = 200;  // of calls and nested expressions
   std::size_t output_bytes = 64UZ << 20;
 };
 
-// What a rendering is given besides its variables.
+// Inputs of a rendering besides its variables.
 struct RenderContext {
   std::chrono::system_clock::time_point now;  // for strftime_now, in the process's time zone
   std::stop_token stop = {};                  // the error is then Stopped
@@ -42,8 +42,8 @@ class Template {
   Template(const Template&) = delete;
   Template& operator=(const Template&) = delete;
 
-  // What went wrong while rendering (raise_exception, a limit, a wrong type) is a RenderFailed
-  // whose message quotes the template's own.
+  // An error while rendering (raise_exception, a limit, a wrong type) is a RenderFailed whose
+  // message quotes the template's own.
   Result<std::string> render(const Dict& variables, const RenderContext& context) const;
 
  private:

@@ -27,7 +27,7 @@ Value padded(Run& run, const Value& text, std::int64_t width, std::string_view f
 Value split(Run& run, const Value& text, const Value& separator, std::int64_t limit);
 Value split_right(Run& run, const Value& text, const Value& separator, std::int64_t limit);
 Value split_lines(Run& run, const Value& text, bool keep_ends);
-// What joins the strings of a list; raises where one is none.
+// Joins the strings of a list; raises if an element is no string.
 Value joined(Run& run, const Value& separator, const Value& strings);
 
 }  // namespace baton::jinja

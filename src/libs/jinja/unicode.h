@@ -11,7 +11,7 @@ namespace baton::jinja {
 // Text as Python's str sees it. Requires everywhere: valid UTF-8.
 
 std::size_t count_code_points(std::string_view text);
-// Where the code point at `index` begins. Requires: index below the count.
+// Offset of the code point at `index`. Requires: index below the count.
 std::size_t code_point_offset(std::string_view text, std::size_t index);
 // The code point at the front, which is taken off. Requires: not empty.
 char32_t take_code_point(std::string_view& text);
@@ -39,7 +39,7 @@ std::string to_title(std::string_view text);
 std::string capitalize(std::string_view text);
 std::string swap_case(std::string_view text);
 
-// What is left after taking white space, or the characters of `chars`, off the ends.
+// The text without white space, or without the characters of `chars`, at its ends.
 std::string_view strip_left(std::string_view text);
 std::string_view strip_right(std::string_view text);
 std::string_view strip_left(std::string_view text, std::string_view chars);

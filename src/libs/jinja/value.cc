@@ -14,7 +14,7 @@
 namespace baton::jinja {
 namespace {
 
-// What the text of an undefined value is.
+// Meaning of an undefined value's text.
 constexpr std::uint16_t kName = 0;
 constexpr std::uint16_t kHint = 1;
 constexpr std::uint16_t kAttribute = 2;  // plus 4 times the kind of the owner

@@ -22,7 +22,7 @@ using List = std::vector<Value>;
 // Containers may nest this deep; a deeper one is refused where it is made.
 inline constexpr std::size_t kMaxNesting = 500;
 
-// What a value is, as Python sees it. The kinds after Dict exist only inside a rendering.
+// The type of a value in Python's terms. The kinds after Dict exist only inside a rendering.
 enum class Kind : std::uint8_t {
   Undefined,
   None,
@@ -113,7 +113,7 @@ class Value {
   explicit Value(Kind kind, Ref<Object> object) noexcept
       : kind_(kind), object_(std::move(object).detach()) {}
   static Value text(Ref<Text> text) noexcept;
-  // What a look-up that found nothing gives; it remembers what was asked of which kind of object.
+  // Result of a look-up that found nothing; it remembers the name and the kind of object.
   static Value missing(Ref<Text> name) noexcept;
   static Value missing(const Value& key, Kind owner);
   static Value missing_because(std::string hint);

@@ -20,7 +20,7 @@ inline ByteBlock load_block(const char* from) {
   return block;
 }
 
-// Where the first byte is that is not 0; the size of a block where there is none.
+// Index of the first byte that is not 0; the size of a block if there is none.
 template <class Block>
 std::size_t first_hit(Block hits) {
 #if defined(__SSE2__)

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// Where the first quote or backslash is; the size of a block where there is none.
+// Index of the first quote or backslash; the size of a block if there is none.
 std::size_t first_special(ByteBlock bytes) {
   return first_hit((bytes == std::uint8_t{'"'}) | (bytes == std::uint8_t{'\\'}));
 }
@@ -101,8 +101,7 @@ char* write_unicode_escape(char* to, std::string_view raw, std::size_t& at) {
   return write_utf8(to, 0x10000 + ((unit - 0xd800) << 10) + (second - 0xdc00));
 }
 
-// What a character means behind a backslash. Those that are not here mean themselves: quote,
-// backslash, slash.
+// Meaning of a character after a backslash. The others mean themselves: quote, backslash, slash.
 constexpr std::array<char, 256> kMeaning = [] {
   std::array<char, 256> meaning{};
   for (std::size_t c = 0; c < meaning.size(); ++c) meaning[c] = static_cast<char>(c);

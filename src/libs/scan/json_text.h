@@ -23,11 +23,11 @@ StringAt string_at(std::string_view text, std::size_t at);
 std::size_t plain_size(std::string_view text);
 // Past the value that starts at `at`.
 std::size_t skip_value(std::string_view text, std::size_t at);
-// What a string means, given what stands between its quotes. Lone surrogates become U+FFFD.
+// Unescapes the raw text between a string's quotes. Lone surrogates become U+FFFD.
 std::string unescape(std::string_view raw);
-// Writes what a string means, from `at` to its closing quote or the end of the text. Requires: room
-// for as many bytes as the text has from `at` on, elsewhere; what lies behind the place that is
-// returned may have been written over. `at` goes past the quote.
+// Writes the unescaped string, from `at` to its closing quote or the end of the text. Requires:
+// room for as many bytes as the text has from `at` on, elsewhere; bytes behind the returned
+// position may have been overwritten. `at` goes past the quote.
 char* unescape_to(char* to, std::string_view text, std::size_t& at);
 
 // The text with every well-formed number replaced by a zero and blanks; its length stays the same.

@@ -13,7 +13,7 @@ namespace baton::scan {
 inline constexpr std::size_t kUnicodeEscape = 6;
 inline constexpr std::uint32_t kNoUnit = 0xFFFF'FFFF;
 
-// What the escape at `at` says; kNoUnit where there is none before `end`.
+// The code unit of the escape at `at`; kNoUnit if there is none before `end`.
 inline std::uint32_t unit_at(const char* at, const char* end) {
   const auto rest = static_cast<std::size_t>(end - at);
   if (rest < kUnicodeEscape || at[0] != '\\' || at[1] != 'u') return kNoUnit;

@@ -55,9 +55,9 @@ class AddedTokens {
     std::size_t clear = 0;
     cut(text, clear, visit);
   }
-  // The same. Before `clear` none begins of those tokens that are looked for first; it is told how far
-  // that is so when this returns. Whoever goes on behind a part need not look there again: each time
-  // to the end of a long text would be too often.
+  // The same. No token of the first search begins before `clear`, which this moves on. A caller
+  // that continues behind a part passes it back, so that a long text is not searched to its end
+  // each time.
   template <class Visit>
   void cut(std::string_view text, std::size_t& clear, Visit visit) const {
     const auto pass = [&](const Part& part) {
@@ -75,14 +75,14 @@ class AddedTokens {
   // Some of them take white space along, which is lost with it.
   bool lose_space() const { return lose_space_; }
   // A token of a text as it came that is more than white space: a good place to cut, behind its end.
-  // What stands on either side has the same tokens without the other side.
+  // The text on either side has the same tokens without the other side.
   bool is_border(TokenId id) const { return id < borders_.size() && borders_[id]; }
   // Whether the end of a border that was seen before can be its end here, too: white space behind it
   // might go with it.
   bool may_end_at(std::string_view text, std::size_t at) const;
 
   std::optional<TokenId> find(std::string_view content) const;
-  // As decoding shows it: a token that is looked for in normalized text is normalized itself.
+  // The decoded form: a token that is looked for in normalized text is normalized itself.
   std::optional<std::string_view> content(TokenId id) const;
   bool special(std::string_view content) const { return specials_.contains(content); }
   bool contains(std::string_view content) const { return find(content).has_value(); }
@@ -141,7 +141,8 @@ class AddedTokens {
   bool lose_space_ = false;    // some of them, around them
   bool take_space_ = false;    // some of them, behind them
   bool begin_spaced_ = false;  // some of them begin with white space
-  // Of those that are looked for first, some look at what is behind, or take white space before them.
+  // Some tokens of the first search depend on the text behind them, or take the white space before
+  // them.
   bool first_look_behind_ = false;
   bool first_take_before_ = false;
   bool normalizes_ = false;  // text is changed before normalized tokens are looked for

@@ -23,7 +23,7 @@ void merge_short(const MergeTable& table, Workspace& workspace) {
     }
     if (merges[best].rank == Merge::kNever) break;
     symbols[best] = merges[best].id;
-    // What is not in the cache is waited for once, not once for each.
+    // Prefetching waits once for all cache misses, not once for each.
     if (best > 0) table.prefetch(symbols[best - 1], symbols[best]);
     if (best + 1 < pairs) table.prefetch(symbols[best], symbols[best + 2]);
     std::copy(symbols + best + 2, symbols + pairs + 1, symbols + best + 1);

@@ -20,7 +20,7 @@ constexpr TokenId kNone = Vocabulary::kNone;
 constexpr std::size_t kLongestWord = std::size_t{1} << 20;
 // How many pieces ahead the table is fetched from memory.
 constexpr std::size_t kAhead = 4;
-// Of so many tokens it is found out when loading what merging makes of them. Low ids are common ones.
+// Number of tokens whose merge result is computed at load. Low ids are common ones.
 constexpr TokenId kAskedAtOnce = 32'768;
 constexpr std::size_t kLongestAsked = 32;
 
@@ -105,8 +105,8 @@ void BpeModel::prepare_cuts() {
 
 // A word that is one of these tokens need not be merged when a text has it for the first time.
 void BpeModel::ask_common() const {
-  if (options_.ignore_merges && !cuts_) return;  // nobody will ask
-  // What is put around characters may be long, and so may the asking be.
+  if (options_.ignore_merges && !cuts_) return;  // the result is never used
+  // A long prefix or suffix would make this slow.
   if (!options_.prefix.empty() || !options_.suffix.empty()) return;
   Workspace workspace;
   TokenIds ids;
@@ -138,7 +138,7 @@ void BpeModel::start_with_bytes(std::string_view word, Workspace& workspace) con
   }
 }
 
-// As the library goes about it, down to unknown characters that wait while byte tokens pass them.
+// Follows the library, including unknown characters that wait while byte tokens pass them.
 void BpeModel::start_with_characters(std::string_view word, Workspace& workspace) const {
   std::vector<TokenId>& symbols = workspace.symbols;
   symbols.clear();
@@ -248,7 +248,7 @@ void BpeModel::encode(std::span<const std::string_view> pieces, Workspace& works
 }
 
 std::size_t BpeModel::cut_behind(std::string_view piece, std::size_t at_least) const {
-  // What is a token as a whole must be looked up as a whole.
+  // With ignore_merges a piece that is a token must be looked up uncut.
   if (!cuts_ || options_.ignore_merges) return piece.size();
   while (at_least < piece.size() && is_utf8_continuation(piece[at_least])) ++at_least;
   if (at_least >= piece.size()) return piece.size();

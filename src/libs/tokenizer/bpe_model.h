@@ -33,7 +33,7 @@ struct BpeOptions {
 // Confinement. Immutable but for the notes on tokens, which are atomic; any thread.
 class BpeModel final : public Model {
  public:
-  // What a file says, before it is proven to fit together.
+  // A file's contents, before its parts are known to fit together.
   struct Source {
     Vocabulary vocabulary;       // bytes, in a byte-level model
     Vocabulary unwritable = {};  // tokens of a byte-level model that no bytes are written as
@@ -56,7 +56,7 @@ class BpeModel final : public Model {
   bool complete() const override { return complete_; }
 
  private:
-  // What is known of a token's text: does merging it give just the token?
+  // Whether merging a token's text gives just the token.
   enum class Whole : std::uint8_t { NotAsked, Yes, No };
 
   explicit BpeModel(Source source);

@@ -12,7 +12,7 @@
 
 namespace baton::tokenizer {
 
-// Role. A tree of texts, byte by byte: which of them does another text begin with?
+// Role. A trie of texts, byte by byte: finds those that another text begins with.
 // Confinement. Filled by one thread, then immutable; any thread.
 class ByteTrie {
  public:

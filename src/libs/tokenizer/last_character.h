@@ -9,7 +9,7 @@
 
 namespace baton::tokenizer {
 
-// Where the last character begins. Requires: valid UTF-8, not empty.
+// Offset of the last character. Requires: valid UTF-8, not empty.
 inline std::size_t last_character(std::string_view text) {
   std::size_t at = text.size() - 1;
   while (at > 0 && is_utf8_continuation(text[at])) --at;

@@ -11,7 +11,7 @@
 
 namespace baton::tokenizer {
 
-// What two neighbouring tokens become. A lower rank comes first.
+// Result of merging two neighbouring tokens. A lower rank comes first.
 struct Merge {
   static constexpr std::uint32_t kNever = 0xFFFF'FFFF;
   std::uint32_t rank = kNever;

@@ -49,8 +49,8 @@ class Model {
   virtual void encode(std::span<const std::string_view> pieces, Workspace& workspace,
                       TokenIds& ids) const = 0;
 
-  // Where a piece may be cut into two with the same tokens, `at_least` bytes from its beginning; its
-  // end where it may not.
+  // Offset, at least `at_least`, at which a piece can be cut into two with the same tokens; its end
+  // if there is none.
   virtual std::size_t cut_behind(std::string_view piece, std::size_t /*at_least*/) const {
     return piece.size();
   }

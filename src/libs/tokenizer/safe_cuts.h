@@ -11,9 +11,9 @@
 
 namespace baton::tokenizer {
 
-// Role. Knows where a text can be cut without changing what BPE makes of it: between two characters
-//   that no merge ever brings together, because no left part ends in the first while the right
-//   part begins with the second. Words found that way are short and can be looked up.
+// Role. Finds cuts of a text that do not change its BPE tokens: between two characters that no
+//   merge ever joins, because no left part ends in the first while the right part begins with the
+//   second. The words between cuts are short and can be looked up.
 // Confinement. Filled by one thread, then immutable; any thread.
 class SafeCuts {
  public:

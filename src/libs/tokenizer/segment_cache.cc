@@ -21,8 +21,8 @@ namespace {
 // Threads rarely want the same part at once.
 constexpr std::size_t kMostShards = 16;
 constexpr std::size_t kBytesPerShard = std::size_t{1} << 20;
-// Of a segment, beside its text and tokens: what stands in front of them, its place in the table of
-// the known ones, and what the allocator needs.
+// Bytes of a segment beside its text and tokens: its header, its entry in the hash table, and the
+// allocator's overhead.
 constexpr std::size_t kBookkeeping = 152;
 
 // Role. A text and its tokens, in one piece of memory: the tokens stand behind it, the text behind
@@ -76,7 +76,7 @@ struct AsItIs {
   std::size_t operator()(std::uint64_t hash) const { return hash; }
 };
 
-// So that nobody can choose texts which fall into one place.
+// A random seed, so that clients cannot choose texts with colliding hashes.
 std::uint64_t seed() {
   static const std::uint64_t drawn = std::uint64_t{std::random_device()()} << 32 | 1U;
   return drawn;
@@ -117,7 +117,7 @@ struct SegmentCache::Shard {
     // Two texts of one hash will hardly ever be seen; the later one stays.
     forget(segment->name.hash);
     while (bytes + segment->cost() > bound) forget(used.back().name.hash);
-    // What can fail comes first: nothing may stay linked that is not kept.
+    // The insertion can fail, so it comes first: a segment must not be linked without being kept.
     Segment& kept = *known.emplace(segment->name.hash, std::move(segment)).first->second;
     bytes += kept.cost();
     used.push_front(kept);

@@ -13,13 +13,13 @@
 
 namespace baton::tokenizer {
 
-// Role. Remembers the tokens of segments: stretches of text that are cut where no token reaches
-//   across, so that what a segment gives depends on nothing but its own text, and a conversation's
-//   next turn costs what is new in it.
+// Role. Caches the tokens of segments: stretches of text that are cut where no token reaches
+//   across. A segment's tokens depend on its own text only, so a conversation's next turn costs
+//   only its new text.
 // Confinement. Any thread; locks are held for a look-up or an insertion.
-// Invariants. A hit is decided by comparing the whole text, never by a hash alone, nor by what
-//   followed what. What it holds stays under the bound it was made with. It is kept in parts by
-//   hash; of a part, the longest unused goes first.
+// Invariants. A hit requires equal text: neither an equal hash nor the order of earlier segments is
+//   enough. Its memory stays under its bound. It is sharded by hash; each shard evicts the least
+//   recently used segment.
 class SegmentCache {
  public:
   struct Stats {

@@ -32,7 +32,7 @@ void derive_merges(BpeModel::Source& source) {
 }  // namespace
 
 Result<BpeModel::Source> read_tiktoken(std::string_view ranks) {
-  // As the library does it: a piece that is a token is that token.
+  // Like the library: a piece that is a token is that token.
   BpeModel::Source source{.vocabulary = {},
                           .merges = MergeTable(),
                           .options = {.ignore_merges = true},

@@ -11,8 +11,8 @@
 
 namespace baton::tokenizer {
 
-// What each token adds to the decoded text, special tokens included. A token that is only part of a
-// character is shown as it decodes alone.
+// The text that each token adds when decoded, special tokens included. A token that is only a part
+// of a character is shown as it decodes alone.
 std::vector<std::string> token_pieces(const Tokenizer& tokenizer, std::span<const TokenId> ids);
 
 }  // namespace baton::tokenizer

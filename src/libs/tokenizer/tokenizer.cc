@@ -98,7 +98,7 @@ class Tokenizer::Run {
       length = static_cast<std::size_t>(part.end - text.data());
       return !ends;
     });
-    // What ends with the text may go on in another one.
+    // A stretch that ends with the text may continue in another text.
     if (!ends) trail_ = {};
     const bool encoded = with_cache(text.substr(0, length), place, trail_, [&] {
       return std::ranges::all_of(stretch_, [&](const AddedTokens::Part& part) {
@@ -114,8 +114,8 @@ class Tokenizer::Run {
            (before.size() >= SegmentCache::kShortest && is_chosen(before, kOneTokenIn));
   }
 
-  // Where it may be cut between words, parts of it are looked up on their own: they stay as they
-  // are if a template puts something in front of a message.
+  // If it may be cut between words, parts of it are looked up on their own: a template that puts
+  // text before a message leaves them unchanged.
   bool encode_segment(std::string_view text, Place place) {
     if (encoding_.cache == nullptr || !cuts_words_) return encode_anew(text, place);
     std::size_t length = first_words(text);
@@ -215,8 +215,8 @@ class Tokenizer::Run {
     return go_on(beginning.size());
   }
 
-  // To be told how much was encoded. Where nobody gives way, Linux may let a thread that has just
-  // woken up wait for its next tick, which is milliseconds away.
+  // Counts the encoded bytes. Without a yield, Linux may let a thread that has just woken up wait
+  // for its next tick, which is milliseconds away.
   bool go_on(std::size_t bytes) {
     since_look_ += bytes;
     if (since_look_ < kStride) return true;

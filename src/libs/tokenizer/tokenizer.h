@@ -26,8 +26,8 @@ class WorkspacePool;
 enum class AddSpecial { No, Yes };
 enum class SkipSpecial { No, Yes };
 
-// Whether other threads get the core every fraction of a millisecond: for work that nobody else
-// should wait for, on a thread that does nothing but such work.
+// Whether to yield the core every fraction of a millisecond: for background work on a thread that
+// does nothing else.
 enum class GiveWay { No, Yes };
 
 // How one text is to be encoded.

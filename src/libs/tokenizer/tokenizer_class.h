@@ -12,7 +12,7 @@
 
 namespace baton::tokenizer {
 
-// What the class that transformers chooses for a tokenizer changes about its files.
+// Changes to a tokenizer's files by the class that transformers chooses for it.
 
 // transformers 4: whether the class puts the special tokens of the configuration in the place of the
 // file's post-processor. Its defaults are then a bos_token and no eos_token.

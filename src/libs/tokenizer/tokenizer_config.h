@@ -14,7 +14,7 @@
 
 namespace baton::tokenizer {
 
-// What tokenizer_config.json changes about a tokenizer, as far as token ids and chat templates go.
+// The parts of tokenizer_config.json that affect token ids and chat templates.
 struct TokenizerConfig {
   // `added_tokens_decoder`, by id.
   std::vector<std::pair<TokenId, AddedToken>> added = {};

@@ -60,8 +60,8 @@ Result<TokenizerConfig> read_config(std::string_view json) {
   return config;
 }
 
-// What config.json says; nothing where it is not there or cannot be read, which is the business of
-// whoever needs the rest of it.
+// `model_type` of config.json; empty if the file is absent or unreadable: the reader of its other
+// members reports that.
 std::string model_type_in(const fs::path& folder, const FileReader& read) {
   const auto text = text_of(folder / kModelFile, read);
   if (!text || !*text) return {};

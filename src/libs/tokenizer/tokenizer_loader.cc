@@ -16,7 +16,7 @@
 namespace baton::tokenizer {
 namespace {
 
-// What transformers takes a rank file's pattern to be, where nothing says otherwise.
+// The pattern that transformers assumes for a rank file without one.
 constexpr std::string_view kTiktokenPattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";

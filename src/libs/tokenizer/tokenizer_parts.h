@@ -17,7 +17,7 @@
 
 namespace baton::tokenizer {
 
-// What a tokenizer is made of; the loaders fill it.
+// Parts of a tokenizer; the loaders fill it.
 struct Tokenizer::Parts {
   std::unique_ptr<const Normalizer> normalizer = nullptr;       // null: text stays as it is
   std::unique_ptr<const PreTokenizer> pre_tokenizer = nullptr;  // null: all of it is one piece

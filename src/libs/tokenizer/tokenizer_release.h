@@ -15,7 +15,7 @@ namespace baton::tokenizer {
 //       vocabulary and merges, with a normalizer and a pre-tokenizer of their own.
 enum class Transformers : std::uint8_t { V4, V5 };
 
-// What decides how a tokenizer's files are read, besides themselves.
+// Facts besides the tokenizer's files that decide how these are read.
 struct TokenizerOrigin {
   Transformers transformers = Transformers::V5;
   std::string model_type = {};  // of config.json

@@ -15,8 +15,8 @@
 
 namespace baton::tokenizer {
 
-// Role. Remembers the tokens of words, so that a word which comes again is copied instead of merged
-//   again. Words that meet in the table put each other out; long ones are not remembered.
+// Role. Caches the tokens of words, so that a repeated word is copied instead of merged again.
+//   Words that collide in the table replace each other; long ones are not kept.
 // Confinement. One thread at a time, and one model.
 class WordMemory {
  public:

@@ -12,8 +12,7 @@
 
 namespace baton::tokenizer {
 
-// Role. Workspaces of one model that wait for their next text: what words they remember is good for
-//   all texts.
+// Role. Idle workspaces of one model: the words they remember are good for all texts.
 // Confinement. Any thread.
 // Lifetime. Outlives its leases.
 // Invariants. Holds as many as were in use at once, `kMost` at most.

@@ -18,7 +18,7 @@ namespace baton::loadgen {
 // Which part of an answer is kept, for the next turn.
 enum class Keep { Nothing, Text };
 
-// What an endpoint says it counted.
+// Usage as an endpoint reports it.
 struct Usage {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t completion_tokens = 0;
@@ -49,7 +49,7 @@ class AnswerReader {
   const std::vector<std::uint32_t>& ids() const { return ids_; }
   // The stream said that it was complete.
   bool done() const { return done_; }
-  // Of an error in the stream, or of an answer that is one: its code, or its status.
+  // Code or status of an error in the stream, or of an error answer.
   const std::string& error() const { return error_; }
 
  private:

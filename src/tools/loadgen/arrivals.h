@@ -10,15 +10,15 @@
 
 namespace baton::loadgen {
 
-// Role. When the conversations of an open loop begin. Every thread that asks with the same seed gets
-//   the same times, so that they need not talk about it.
+// Role. The start times of an open loop's conversations. All threads compute the same times from
+//   the same seed, so they need not communicate.
 // Confinement. One thread.
 class ArrivalTimes {
  public:
   ArrivalTimes(Arrivals kind, double per_second, std::uint64_t seed)
       : kind_(kind), gap_us_(1e6 / per_second), draw_(mixed({seed, 0xA331})) {}
 
-  // Of the next one, counted from the start.
+  // Time of the next arrival, counted from the start.
   std::chrono::microseconds next() {
     const double now = at_us_;
     at_us_ += kind_ == Arrivals::Even ? gap_us_ : draw_.exponential(gap_us_);

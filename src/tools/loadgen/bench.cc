@@ -110,7 +110,7 @@ class Conductor {
       if (error) return;
       interrupted_ = true;
       cut();
-      // Whoever asks again does not want to wait for the result.
+      // A second signal ends the process without a result.
       signals_.clear();
     });
     for (const auto& thread : threads_) thread->start();
@@ -227,7 +227,7 @@ Result<Outcome> run_bench(const Plan& plan, Progress::Style style, unsigned widt
   if (!model) return fail(model.error());
   std::vector<std::pair<std::string, std::string>> known_workers;
   if (*admin) {
-    // Whoever may not ask measures only the workers that answer.
+    // Without access to the list, only workers that answer are measured.
     if (const auto answer = get(**admin, "/workers")) known_workers = read_workers(*answer, *model);
   }
 

@@ -9,7 +9,7 @@
 
 namespace baton::loadgen {
 
-// Role. How much of a run is left, and how much of it is under way, shared by its threads.
+// Role. The remaining requests of a run and those in flight, shared by its threads.
 // Confinement. Any thread.
 // Invariants. No number is given out twice, and no more than the limit.
 class Budget {

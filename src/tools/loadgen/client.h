@@ -27,7 +27,7 @@ namespace baton::loadgen {
 
 using boost::asio::awaitable;
 
-// Who is asked, as all threads know it.
+// The server under load; all threads share it.
 struct Server {
   model::Endpoint endpoint;
   std::vector<boost::asio::ip::tcp::endpoint> addresses;
@@ -39,7 +39,7 @@ struct Server {
 Result<Server> find_server(const std::string& url, const std::string& key_file,
                            const std::string& ca_file, const std::vector<std::string>& headers);
 
-// What comes back, told as it comes.
+// Callbacks for an answer as it arrives.
 struct Listener {
   std::function<void(const wire::ResponseHead&)> on_head;
   std::function<void(std::string_view)> on_body;
@@ -53,7 +53,7 @@ struct Call {
   std::chrono::milliseconds timeout;
 };
 
-// Role. Requests to one server over connections that are kept.
+// Role. Sends requests to one server over kept-alive connections.
 // Confinement. One I/O thread.
 // Lifetime. Must not die while a call is under way.
 // Invariants. Each call ends by its timeout, or when `stop` is requested. A kept connection that

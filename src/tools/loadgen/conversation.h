@@ -17,7 +17,7 @@ struct Piece {
   Speaker speaker = Speaker::User;
   std::uint64_t key = 0;
   std::uint32_t tokens = 0;
-  // What an endpoint really answered: stands for itself instead of the key.
+  // An endpoint's real answer: it replaces the text made from the key.
   std::optional<std::string> text = std::nullopt;
   std::vector<std::uint32_t> ids = {};
 };
@@ -29,7 +29,7 @@ struct Turn {
   std::chrono::microseconds think{0};  // waited before it is sent
 };
 
-// What one user sends, one request after the other. Most workloads have a single turn.
+// The requests of one user, in sequence. Most workloads have a single turn.
 struct Conversation {
   std::uint64_t number = 0;
   std::vector<Turn> turns;

@@ -12,7 +12,7 @@
 
 namespace baton::loadgen {
 
-// What a router said of its workers at one time.
+// A router's data about its workers at one time.
 struct FleetMoment {
   double at_seconds = 0;
   // Metric (without baton_worker_) → role and name of the worker → value.
@@ -21,14 +21,14 @@ struct FleetMoment {
   double reported_cached = 0;  // tokens that engines said they had cached, so far
 };
 
-// What concerns workers in a page of Prometheus' text; everything else is passed over.
+// Reads the workers' metrics from a page of Prometheus' text; skips everything else.
 FleetMoment read_metrics(std::string_view page, double at_seconds);
 
 // Role (aggregated workers decode) and name of each worker of a model in the answer of GET /workers.
 std::vector<std::pair<std::string, std::string>> read_workers(std::string_view answer,
                                                               std::string_view model);
 
-// Role. What was said over a run, every second or, of a long one, less often.
+// Role. The router's reports over a run, every second or, for a long run, less often.
 // Confinement. One thread.
 // Invariants. At most kMost moments, evenly spread.
 class FleetHistory {
@@ -37,7 +37,7 @@ class FleetHistory {
 
   void add(FleetMoment moment);
   const std::vector<FleetMoment>& moments() const { return moments_; }
-  // Of the moments offered, every so-many-th is kept.
+  // Every stride()-th moment offered is kept.
   std::size_t stride() const { return stride_; }
 
  private:

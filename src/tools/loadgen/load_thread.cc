@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// A user of a closed loop who is refused, or finds nobody, does not ask again at once.
+// Pause of a closed-loop user after a refused or failed request.
 constexpr milliseconds kPauseAfterFailure{100};
 constexpr milliseconds kLongestPause{1000};
 

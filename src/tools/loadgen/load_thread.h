@@ -25,7 +25,7 @@
 
 namespace baton::loadgen {
 
-// What the threads of a run share.
+// State shared by the threads of a run.
 struct Run {
   const Plan& plan;
   const Workload& workload;
@@ -53,7 +53,7 @@ class LoadThread {
   void cut();
   // Any thread: nothing is left to do.
   bool idle() const { return tasks_.running() == 0; }
-  // An exception that reached a task's end, to be told by whoever waits for the run.
+  // An exception that reached a task's end, for the thread that waits for the run.
   std::exception_ptr problem() const;
   void join();
 

@@ -25,7 +25,7 @@ std::string_view to_string(WorkloadKind kind);
 std::string_view to_string(Arrivals arrivals);
 std::optional<WorkloadKind> parse_workload(std::string_view text);
 
-// What the prompts are made of. Lengths are in tokens.
+// Content of the prompts. Lengths are in tokens.
 struct WorkloadOptions {
   WorkloadKind kind = WorkloadKind::Distinct;
   std::uint64_t seed = 1;

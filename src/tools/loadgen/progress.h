@@ -9,7 +9,7 @@
 
 namespace baton::loadgen {
 
-// Where a run stands.
+// Progress of a run.
 struct Standing {
   std::chrono::nanoseconds elapsed{0};
   std::uint64_t sent = 0;
@@ -27,7 +27,7 @@ struct Goal {
   std::optional<std::chrono::nanoseconds> duration;
 };
 
-// Role. Says how a run goes: a line that is drawn over itself on a terminal, a line now and then
+// Role. Reports the progress of a run: a line that is redrawn on a terminal, a line now and then
 //   elsewhere.
 // Confinement. One thread.
 class Progress {
@@ -36,9 +36,9 @@ class Progress {
 
   Progress(Style style, Goal goal, unsigned width) : style_(style), goal_(goal), width_(width) {}
 
-  // What to print now; empty most of the time.
+  // Text to print now; empty most of the time.
   std::string tell(const Standing& now);
-  // What makes room for other text after it.
+  // Text that ends the display, so that other text can follow.
   std::string end() const;
 
   // The share done, from 0 to 1: of what ends the run first.

@@ -46,7 +46,7 @@ void append_number(std::string& out, std::uint32_t number) {
   out.append(digits.data(), end);
 }
 
-// As JSON text, without quotes.
+// Appends the piece as JSON text, without quotes.
 void append_piece(std::string& out, const Piece& piece) {
   if (piece.text) {
     const std::string quoted = wire::json_quote(*piece.text);

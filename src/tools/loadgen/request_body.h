@@ -12,7 +12,7 @@
 
 namespace baton::loadgen {
 
-// Role. Writes what is said in a conversation as the body of a request.
+// Role. Writes a conversation as the body of a request.
 // Confinement. Immutable; any thread.
 class RequestBody {
  public:

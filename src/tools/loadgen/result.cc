@@ -186,7 +186,7 @@ Json series_json(const Series& series) {
 
 Json workers_json(const Outcome& outcome) {
   auto workers = outcome.tally.workers;
-  // Who got nothing counts as well.
+  // Workers without requests count as well.
   for (const auto& known : outcome.known_workers) workers.try_emplace(known);
   Json list = Json::array();
   for (const auto& [who, load] : workers) {

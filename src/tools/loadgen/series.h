@@ -11,7 +11,7 @@
 
 namespace baton::loadgen {
 
-// What happened in one second of a run, or in a few.
+// Events in one second of a run, or in a few.
 struct Moment {
   std::uint64_t sent = 0;
   std::uint64_t completed = 0;
@@ -26,9 +26,9 @@ struct Moment {
   void merge(const Moment& other);
 };
 
-// Role. A run by the second. One that is too long for that gets seconds put together, two by two.
+// Role. A run by the second. For a long run, neighbouring seconds are merged in pairs.
 // Confinement. One thread.
-// Invariants. At most kMost moments; those of two series can be merged whatever their widths are.
+// Invariants. At most kMost moments; two series can be merged whatever their widths.
 class Series {
  public:
   static constexpr std::size_t kMost = 3600;

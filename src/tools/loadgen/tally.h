@@ -45,7 +45,7 @@ struct RequestRecord {
   std::optional<std::chrono::nanoseconds> mean_gap() const;
 };
 
-// What a request must keep to be of use to whoever waits for it.
+// Latency targets that a request must meet to count as good.
 struct Target {
   std::optional<double> ttft_ms;
   std::optional<double> itl_ms;
@@ -60,10 +60,9 @@ struct WorkerLoad {
   std::uint64_t output_tokens = 0;
 };
 
-// Role. What a run amounts to, in memory that does not grow with it.
+// Role. The totals of a run, in memory that does not grow with it.
 // Confinement. One thread at a time.
-// Invariants. Merged tallies say the same as one that was told everything; only which requests are
-//   among the samples may differ.
+// Invariants. Merged tallies equal one that got all records; only the choice of samples may differ.
 class Tally {
  public:
   static constexpr std::size_t kMostNames = 1024;  // of workers, and of kinds of errors
@@ -80,7 +79,7 @@ class Tally {
   void not_sent() { ++skipped; }
   void merge(const Tally& other);
 
-  // Of measured requests only.
+  // Counts of measured requests only.
   std::uint64_t completed = 0;
   std::uint64_t refused = 0;
   std::uint64_t refused_with_retry_after = 0;
@@ -102,7 +101,7 @@ class Tally {
   std::optional<std::chrono::nanoseconds> first_sent;
   std::chrono::nanoseconds last_end{0};
 
-  // Of all of them.
+  // Counts of all requests.
   std::uint64_t all_sent = 0;
   std::uint64_t all_ended = 0;
   std::uint64_t warmup = 0;

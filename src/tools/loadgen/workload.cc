@@ -142,7 +142,7 @@ class Replay final : public MadeUp {
       turn.says.push_back({.speaker = Speaker::User, .key = key(Use::Block, id), .tokens = tokens});
       left -= tokens;
     }
-    // What no id speaks of is nobody else's.
+    // Tokens past the last id are unique to this request.
     if (left > 0)
       turn.says.push_back(
           {.speaker = Speaker::User, .key = key(Use::Tail, number), .tokens = left});

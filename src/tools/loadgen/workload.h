@@ -13,7 +13,7 @@
 
 namespace baton::loadgen {
 
-// Role. What users say: the n-th conversation is a function of n and of the seed.
+// Role. The users' conversations: the n-th one is a function of n and of the seed.
 // Confinement. Immutable; any thread.
 class Workload {
  public:

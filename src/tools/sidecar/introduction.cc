@@ -20,7 +20,7 @@ const engine::Facts::Card* first_base_model(const engine::Facts& facts) {
   return found == facts.models.end() ? nullptr : &*found;
 }
 
-// Who decode workers meet.
+// True for prefill workers that decode workers meet at a bootstrap server.
 bool has_bootstrap_server(const model::WorkerSpec& spec) {
   return spec.role == model::Role::Prefill && (spec.mode() == model::HandoffMode::Bootstrap ||
                                                spec.mode() == model::HandoffMode::Mooncake);
@@ -49,7 +49,7 @@ std::expected<model::Announcement, std::string> introduce(const Introduction& sa
   if (const auto denied = engine::contradictions(announced.model, spec, facts); !denied.empty()) {
     return std::unexpected(fmt::format("{}", fmt::join(denied, "; ")));
   }
-  // Whoever reads the announcement holds what an engine says to the same rules.
+  // Readers of the announcement check it by the same rules, so check it here.
   auto read = config::parse_announcement(config::to_json(announced), "what the engine says");
   if (read) return *std::move(read);
   std::vector<std::string> problems;

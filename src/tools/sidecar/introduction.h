@@ -10,14 +10,14 @@
 
 namespace baton::sidecar {
 
-// What is said of an engine that offers itself. The rest is asked of it.
+// Given facts about an engine; the others are asked of the engine itself.
 struct Introduction {
   model::Announcement announcement;  // without a model: the first one the engine serves
   bool asks_data_parallel_size = true;
 };
 
-// What is announced after the engine has been asked: what was said, completed by `facts`; or, where
-// the engine denies it or leaves something open, what is wrong and what to do.
+// The announcement: `said`, completed by the engine's `facts`. If the engine contradicts it or
+// leaves something open: the problem and its remedy.
 std::expected<model::Announcement, std::string> introduce(const Introduction& said,
                                                           const engine::Facts& facts);
 

@@ -25,7 +25,8 @@ using std::chrono::milliseconds;
 
 // Checks in a row that an engine may miss while its port is open: it may be busy.
 constexpr int kChecksToLose = 3;
-// Who is away is asked this often, so that it is announced soon after it is there.
+// Interval of health checks while the engine is away, so that it is announced soon after its
+// return.
 constexpr milliseconds kEngineAway{500};
 constexpr milliseconds kLookWhileDraining{100};
 // For engines that do not tell what they have: about as long as routers take to hear of it and

@@ -41,9 +41,9 @@ struct RegistrarOptions {
 //   announces it, withdraws it while it is away, and drains it at the end.
 // Confinement. One I/O thread.
 // Lifetime. run() has returned and `tasks` is empty before it ends.
-// Invariants. Announced only while its health is good. Whoever returns after its port was closed is
-//   another process, and gets another instance. Nothing waits without a limit but for the engine
-//   and for etcd to come back, and leave() ends that.
+// Invariants. The engine is announced only while it is healthy. An engine that returns after its
+//   port was closed is another process, and gets another instance. Only two waits have no limit,
+//   for the engine and for etcd to come back, and leave() ends them.
 class Registrar {
  public:
   Registrar(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
@@ -59,7 +59,7 @@ class Registrar {
  private:
   using Clock = std::chrono::steady_clock;
   enum class Leaving { No, Drain, Now };
-  // What came of asking the engine; nothing where it went away meanwhile.
+  // Result of asking the engine; nullopt if it went away meanwhile.
   using Introduced = std::expected<std::optional<model::Announcement>, std::string>;
 
   boost::asio::awaitable<std::expected<void, std::string>> attend();

@@ -134,7 +134,7 @@ awaitable<Reply<void>> Registration::keep_alive() {
 
 awaitable<Reply<void>> Registration::revoke() {
   const auto revoked = co_await client_.revoke(lease_->id);
-  // What nobody keeps alive is gone by then, whether etcd answers or not.
+  // Past its end the lease has expired, whether etcd answers or not.
   if (!revoked && Clock::now() < lease_->over) co_return etcd::fail(revoked.error());
   log_.info("withdrawn", {{"key", lease_->key}});
   lease_.reset();

@@ -18,11 +18,11 @@
 
 namespace baton::sidecar {
 
-// Role. One key in etcd under a lease of its own: others say what should be there, this sees to it
-//   that it is, however often etcd goes away, forgets the lease, or loses its data.
+// Role. Keeps one key in etcd under its own lease at the value that its owner sets, however often
+//   etcd goes away, forgets the lease, or loses its data.
 // Confinement. One I/O thread.
 // Lifetime. run() has returned before it ends; the client outlives it.
-// Invariants. Level-triggered: each step follows from what is wanted and what is held now, see
+// Invariants. Level-triggered: each step follows from the wanted and the present state, see
 //   next_step. A key is withdrawn by ending its lease, so nothing that was written under it stays.
 //   Each change is logged once.
 class Registration {
@@ -49,7 +49,7 @@ class Registration {
   bool settled() const;
   // etcd does not do what it is asked for.
   bool stalled() const { return stalled_.has_value(); }
-  // What may still be in etcd; null: nothing.
+  // The key that may still be in etcd; null: none.
   const std::string* held_key() const { return lease_ ? &lease_->key : nullptr; }
 
  private:

@@ -157,8 +157,8 @@ std::vector<AnswerOrigin> answer_origins(std::span<const TokenId> prompt,
   std::vector<AnswerOrigin> origins;
   for (std::uint32_t k = 0; k < choices; ++k) {
     const auto vary = [&](std::uint64_t h) { return seed ? h ^ mix(*seed + k + kGolden) : h + k; };
-    // What the tokens before the run do not explain belongs to the prompt, token by token. At its
-    // end nothing is left to explain.
+    // Moves tokens of the run to the prompt, one by one, until the rest begins an answer to it. An
+    // empty rest always does.
     std::size_t split = asked;
     std::uint64_t before = hash;
     while (!begins_answer(vary(before), prompt.subspan(split))) {

@@ -45,7 +45,7 @@ struct AnswerOrigin {
 std::vector<AnswerOrigin> answer_origins(std::span<const TokenId> prompt,
                                          std::optional<std::uint64_t> seed, std::uint32_t choices);
 
-// Where the answer ends by itself, as if the model had sampled its end token.
+// Length at which the answer ends by itself, as if the model had sampled its end token.
 std::uint32_t natural_length(std::uint64_t hash, std::uint32_t min_output,
                              std::uint32_t max_output);
 

@@ -27,8 +27,8 @@ struct PoolSettings {
 };
 
 // Role. The simulated KV memory: pages of `block_size` tokens with reference counts, reuse of full
-//   prefix blocks by chained hash, eviction of the least recently used block nobody holds (to the
-//   host tier, where there is one), and a record of what can be found from when to when.
+//   prefix blocks by chained hash, eviction of the least recently used block that is not held (to
+//   the host tier, where there is one), and a record of what can be found from when to when.
 // Confinement. One thread.
 // Lifetime. Owned by the engine; block ids are valid while held.
 // Invariants. A block is either held (references > 0), cached (in the eviction order) or free; the
@@ -60,16 +60,16 @@ class BlockPool {
   // The KV of these tokens is there, too, as is room for them. Blocks that become full can be found
   // from now on.
   void append(Allocation& allocation, std::span<const TokenId> tokens);
-  // A last block that is not full can be told of, but serves nobody.
+  // Records a last block that is not full; it never serves as a prefix.
   void cache_partial(Allocation& allocation);
   void release(std::span<const BlockId> blocks);
 
   // Nothing can be found any more. What is held stays so.
   void clear();
-  // A block that was told of is no longer there, and nobody is told.
+  // Removes a reported block without an event.
   void forget(const BlockHash& hash, const CacheScope& scope);
 
-  // What changed since the last call, oldest first; only when recording.
+  // Changes since the last call, oldest first; only when recording.
   std::vector<BlockChange> take_changes();
   // All that can be found.
   std::vector<CachedBlock> table() const;
@@ -79,11 +79,11 @@ class BlockPool {
   const BlockHasher& hasher() const { return hasher_; }
 
   std::uint32_t total() const { return static_cast<std::uint32_t>(blocks_.size()); }
-  // Blocks nobody holds, cached ones included: they can be had at once.
+  // Blocks that are not held, cached ones included: they can be allocated at once.
   std::uint32_t available() const {
     return static_cast<std::uint32_t>(free_.size() + eviction_order_.size());
   }
-  // Blocks that can serve as somebody's prefix, held or not.
+  // Blocks that can serve as a prefix, held or not.
   std::uint32_t cached() const { return static_cast<std::uint32_t>(by_key_.size()); }
 
  private:

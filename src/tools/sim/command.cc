@@ -177,7 +177,7 @@ int run_command(Options options) {
   const auto announce_feed = [](const std::string& file, const std::string& endpoint) {
     return file.empty() || write_ready_file(file, endpoint).has_value();
   };
-  // The engine's own comes last: whoever waits for it finds the others written.
+  // The engine's own file is written last: a script that waits for it finds the others.
   const bool written = announce(actual.bootstrap_ready_file, actual.bootstrap_port) &&
                        announce(actual.control_ready_file, actual.control_port) &&
                        announce_feed(actual.kv.ready_file, actual.kv.events) &&

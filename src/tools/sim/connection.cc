@@ -56,7 +56,7 @@ HttpRequest to_request(http::request<http::string_body>&& message) {
   return request;
 }
 
-// As HTTP writes it, in lower-case as these servers do.
+// HTTP's date header, its name in lower case like these servers'.
 std::string date_line() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};

@@ -54,7 +54,7 @@ class Connection {
   boost::asio::awaitable<bool> send(int status, std::string_view content_type,
                                     std::string_view body, Headers headers = {});
   boost::asio::awaitable<bool> send_json(int status, std::string_view body, Headers headers = {});
-  // As the HTTP server does when the engine's own code has failed: without what that would add.
+  // The HTTP server's own answer when the engine's code has failed: without the engine's headers.
   boost::asio::awaitable<bool> send_failure();
   // Half of an answer's body and then nothing, for the fault that cuts.
   boost::asio::awaitable<bool> send_half(std::string_view body);

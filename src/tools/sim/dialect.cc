@@ -72,7 +72,7 @@ Result<void> check_sglang_adapter(const Options& options, std::string_view model
 
 void read_salt(const Options& options, const json& body, GenerationRequest& out) {
   const json* salt = field(body, "cache_salt");
-  // SGLang's own way to set a part of the cache apart, of which it tells nobody.
+  // SGLang's own way to separate a part of the cache; it is not reported.
   const json* key = field(body, "extra_key");
   if (options.engine == model::Engine::Sglang && key != nullptr) out.scope.key = key->dump();
   if (salt != nullptr && salt->is_string()) out.scope.salt = salt->get<std::string>();
@@ -207,7 +207,7 @@ std::string_view error_type(int status) {
   }
 }
 
-// What an error is of, in SGLang's words: those of a stream are HTTP's.
+// Type of an error in SGLang's words; in a stream it is the name of the HTTP status.
 std::string sglang_type(const Error& error, bool in_stream) {
   if (is_validation(error)) return "Bad Request";
   if (error.param()) return *error.param();
@@ -226,7 +226,7 @@ std::string sglang_type(const Error& error, bool in_stream) {
   }
 }
 
-// What every engine reads, once the body is one that it takes.
+// Reads the fields common to all engines, after the body was accepted.
 Result<void> read_fields(const Options& options, const json& body, const LegHeaders& headers,
                          const PromptText& text, GenerationRequest& out) {
   const bool vllm = options.engine == model::Engine::Vllm;

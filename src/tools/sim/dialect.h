@@ -29,7 +29,7 @@ struct LegHeaders {
   std::string_view request_id = {};  // X-Request-Id
 };
 
-// What makes tokens of a request's text, and the text of its body.
+// The tokenizer for a request, and the text of its body.
 struct PromptText {
   const TokenSource& tokens;
   std::string_view raw;
@@ -44,7 +44,7 @@ Result<void> read_request(const Options& options, Api api, const nlohmann::json&
 // Which model or adapter is asked for.
 Result<void> read_model(const Options& options, const nlohmann::json& body, GenerationRequest& out);
 
-// Of a body that is no JSON (discarded), no object, or not there (null).
+// Error for a body that is no JSON (discarded), no object, or absent (null).
 Error unreadable_body(model::Engine engine, Api api, const nlohmann::json& body);
 
 // vLLM: what only it can be asked for.
@@ -72,7 +72,7 @@ Result<void> read_trtllm_handoff(const Options& options, const nlohmann::json& b
 Result<void> read_rank(const Options& options, std::string_view header, const nlohmann::json& body,
                        GenerationRequest& out);
 
-// Of the fields the simulator does not use.
+// Checks the types of fields that the simulator does not use.
 Result<void> check_sampling_types(const nlohmann::json& body);
 
 // TensorRT-LLM refuses what it does not know.

@@ -42,7 +42,7 @@ inline std::size_t count_prompts(const nlohmann::json& body) {
   return list ? prompt->size() : 1;
 }
 
-// As far as the hand-off needs it; a wrong `n` is refused where it is read for good.
+// Number of samples, for the hand-off only; a wrong `n` is refused elsewhere.
 inline std::size_t count_samples(const nlohmann::json& body) {
   const nlohmann::json* n = field(body, "n");
   const bool usable = n != nullptr && n->is_number_unsigned() && *n >= 1 && *n <= 16384;

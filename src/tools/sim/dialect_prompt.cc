@@ -43,7 +43,7 @@ const json* chat_token_ids(const Options& options, const json& body) {
   return nullptr;
 }
 
-// What came as ids is what the text would have given, or that and a part of an answer to it.
+// True if the given ids are the text's own ids, or these and a part of an answer.
 bool follows_from(const std::vector<TokenId>& ids, const std::vector<TokenId>& own) {
   return ids.size() >= own.size() && std::equal(own.begin(), own.end(), ids.begin()) &&
          std::all_of(ids.begin() + static_cast<std::ptrdiff_t>(own.size()), ids.end(),
@@ -74,7 +74,9 @@ bool has_ids(const json* prompt) {
   return prompt->front().is_number() || prompt->front().is_array();
 }
 
-// What the completions of SGLang begin with. Text of ids is theirs where no way leads back.
+// The prompts that SGLang's completions echo. Ids become their text, or the ids as JSON if they
+// have none.
+// text.
 std::vector<std::string> echoes_of(const json& body, const PromptText& text,
                                    const std::vector<std::vector<TokenId>>& prompts) {
   const json* given = field(body, "prompt");

@@ -34,7 +34,8 @@ std::uint32_t size_of(const json* value, std::uint32_t when_absent) {
   return usable ? value->get<std::uint32_t>() : 0;
 }
 
-// Who holds the blocks, in both NIXL modes. Nothing when the connector would not look further.
+// The holder of the blocks, in both NIXL modes. nullopt if the connector would ignore the
+// parameters.
 std::optional<HandoffSource> read_nixl_peer(const Options& options, const json& params) {
   const json* host = string_field(params, "remote_host");
   const auto port = port_of(field(params, "remote_port"));

@@ -179,7 +179,7 @@ EngineRank* EngineCore::holder(const std::string& key) {
   return found == ranks_.end() ? nullptr : found->get();
 }
 
-// Where a fetch can be given up, the next one waits for the end of the one before.
+// If fetches can be abandoned, a fetch waits for the end of the previous one.
 bool EngineCore::can_fetch(const std::string& key) {
   const EngineRank* rank = holder(key);
   return rank != nullptr && (!fetch_again_ || rank->pins().transfer_of(key) == 0);

@@ -34,7 +34,7 @@ struct Counters {
   std::uint64_t fetched = 0;
   std::uint64_t recomputed = 0;
   std::uint64_t refused = 0;
-  std::uint64_t unrecognized = 0;  // peers that came for blocks which nobody holds
+  std::uint64_t unrecognized = 0;  // peers that asked for blocks that are not held
   std::uint64_t stranded = 0;      // pushes that never came, to requests that were closed meanwhile
   std::uint64_t cut_transfers = 0;
   std::uint64_t with_token_ids = 0;
@@ -52,7 +52,7 @@ struct Fetched {
   std::vector<TokenId> tokens;  // what the blocks carry, in order
 };
 
-// What a peer asks for. An empty engine id means whichever rank holds the key.
+// A peer's request. An empty engine id means whichever rank holds the key.
 struct PeerCall {
   std::string engine_id;
   std::string key;
@@ -88,11 +88,11 @@ class EngineCore {
 
   // A prefill leg with `key` has come: what became of an earlier one is forgotten.
   void expect(const std::string& key) { withdrawn_.erase(key); }
-  // Holds `blocks` of `rank` for whoever comes with `key`.
+  // Holds `blocks` of `rank` for the peer that asks with `key`.
   void keep(EngineRank& rank, const std::string& key, std::vector<BlockId> blocks,
             std::uint32_t tokens);
-  // The prefill leg is gone: its blocks are freed and whoever waits for them is told. True when
-  // they were on their way.
+  // The prefill leg is gone: frees its blocks and notifies the peers that wait for them. True if
+  // they were being transferred.
   bool withdraw(const std::string& key);
   void watch(EngineRank& rank, const std::string& key, TransferWatch* watch);
 

@@ -17,10 +17,10 @@
 
 namespace baton::sim {
 
-// What a block is known by: its tokens and all before them. A number fills the first eight bytes.
+// Identity of a block: its tokens and all before them. A number fills the first eight bytes.
 using BlockHash = std::array<std::uint8_t, 32>;
 
-// What separates one part of the cache from another, beside the tokens.
+// Separates parts of the cache, beside the tokens.
 struct CacheScope {
   std::string lora = {};      // an adapter's name; empty: none
   std::uint32_t lora_id = 0;  // its number, from 1 on
@@ -60,7 +60,7 @@ class BlockHasher {
   BlockHasher(BlockHasher&&) noexcept;
   BlockHasher& operator=(BlockHasher&&) noexcept;
 
-  // As the options' engine and release do it. Without anybody who is told of hashes: the cheapest.
+  // The hasher of the options' engine and release. If no hash is ever reported: the cheapest one.
   static BlockHasher of(const Options& options);
 
   // vLLM: where its chains begin, made of PYTHONHASHSEED; without it of something random.
@@ -74,10 +74,11 @@ class BlockHasher {
   // SGLang with EAGLE: blocks of pairs of neighbours, so a block comes with the token behind it.
   void hash_pairs() { pairs_ = true; }
 
-  // Of a block behind `parent`, which is none for the first of a sequence. `items` count with vLLM.
+  // Hash of a block behind `parent`, which is none for the first of a sequence. `items` count with
+  // vLLM.
   BlockHash next(const std::optional<BlockHash>& parent, std::span<const TokenId> tokens,
                  const CacheScope& scope, std::span<const ItemKey> items = {}) const;
-  // What the cache finds the block by: unlike the hash it always tells scopes apart.
+  // The block's key in the cache: unlike the hash it always separates scopes.
   std::uint64_t key(const BlockHash& hash, const CacheScope& scope) const;
   std::uint64_t number(const BlockHash& hash) const { return hash_number(rule_, hash); }
 
@@ -87,7 +88,7 @@ class BlockHasher {
   };
 
   BlockHash sha256(std::initializer_list<std::span<const std::uint8_t>> parts) const;
-  // What vLLM hashes: the hash before, the tokens, and whatever else separates the block.
+  // vLLM's input: the previous hash, the tokens, and everything else that separates the block.
   template <class Writer>
   void write_vllm(Writer& out, const std::optional<BlockHash>& parent,
                   std::span<const TokenId> tokens, const CacheScope& scope,

@@ -29,7 +29,7 @@ std::span<const EngineProfile> engine_profiles();
 // None where no profile has this name.
 const EngineProfile* find_profile(std::string_view name);
 
-// What the options say of a step, wherever they have it from.
+// The step model of the options, from a profile or from single flags.
 StepModel step_model(const Options& options);
 
 }  // namespace baton::sim

@@ -43,7 +43,7 @@ asio::awaitable<void> EngineRank::run_steps() {
   while (!stopping_) {
     const auto planned = scheduler_.begin_step();
     if (!planned) {
-      // What an aborted sequence left behind. At the very start there is nothing to tell of yet.
+      // Reports the changes by an aborted sequence. Before the first step there are none.
       if (stepped) report();
       co_await work_.wait();
       end = Clock::now();

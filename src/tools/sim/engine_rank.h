@@ -58,14 +58,14 @@ class EngineRank {
 
   // From now on its blocks are told of.
   void report_through(std::optional<KvChannel> channel);
-  // None where nobody can be told.
+  // Null if no events are configured.
   KvReporter* reporter() { return reporter_.get(); }
   const KvReporter* reporter() const { return reporter_.get(); }
   // Empties the prefix cache; false, and nothing done, while blocks are in use.
   bool reset_cache();
 
   std::uint32_t index() const { return index_; }
-  // What peers call this rank; each has a name of its own, as its block ids are its own.
+  // This rank's name for peers; each rank has its own, like its block ids.
   const std::string& engine_id() const { return engine_id_; }
   const BlockPool& pool() const { return pool_; }
   PinTable& pins() { return pins_; }
@@ -76,7 +76,7 @@ class EngineRank {
 
   std::uint64_t requests = 0;           // open ones that were given to this rank
   std::uint64_t fetching = 0;           // decode legs whose KV is on its way
-  std::uint64_t awaiting_transfer = 0;  // prefill legs whose blocks nobody has taken yet
+  std::uint64_t awaiting_transfer = 0;  // prefill legs whose blocks were not fetched yet
   TokenCounters tokens;
   RankStats stats;
   std::map<std::string, std::uint64_t> adapters;  // open requests of each

@@ -142,7 +142,7 @@ asio::awaitable<void> Generation::until_noticed() {
     timer.expires_after(from_ms(pause));
     co_await (timer.async_wait(net::kAwait) || until_aborted());
   }
-  // What the scheduler is told then has others stop, too, whose names begin alike.
+  // The scheduler also aborts all requests whose names begin with this one.
   services_.names.remove(name_);
   services_.names.abort_all_like(std::exchange(name_, {}));
 }

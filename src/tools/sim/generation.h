@@ -24,7 +24,7 @@
 
 namespace baton::sim {
 
-// What a request needs of the server that took it.
+// Services of the server for one request.
 struct GenerationServices {
   const Options& options;
   model::Endpoint self;  // where peers fetch blocks from

@@ -103,7 +103,7 @@ asio::awaitable<Result<void>> Generation::receive_kv() {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     rank_->stats.fetched(took.count(), fetched->size(),
                          rank_->pool().blocks_for(static_cast<std::uint32_t>(fetched->size())));
-    // What follows the fetched tokens is computed here, from this worker's own reading.
+    // Tokens behind the fetched ones are computed here, from this worker's own tokenizing.
     std::vector<TokenId>& prompt = request_.prompts[i / per_prompt];
     if (prompt.size() > fetched->size()) {
       fetched->insert(fetched->end(), prompt.begin() + static_cast<std::ptrdiff_t>(fetched->size()),
@@ -142,7 +142,7 @@ bool Generation::keeps_blocks(const AnswerPlan& plan) const {
     case HandoffMode::NixlPull:
       return by_length || services_.options.release() >= kVllmKeepsAfterStop;
     case HandoffMode::NixlPush:
-      // Also where the first token ended the request, which then nobody needs to go on with.
+      // Also if the first token ended the request, so that no decode worker needs it.
     case HandoffMode::Bootstrap:
     case HandoffMode::GenerationFirst:
       return true;
@@ -203,8 +203,8 @@ bool Generation::withdraw_sequences() {
   return cut;
 }
 
-// An engine that drops a decode request tells the prefill worker, where that has answered before.
-// In the other modes the blocks stay until somebody takes them or their lease ends.
+// An engine that drops a decode request notifies the prefill worker, if that has answered before.
+// In the other modes the blocks stay until they are fetched or their lease ends.
 void Generation::release_sources(const asio::any_io_executor& executor) {
   if (!services_.options.prefill_first()) return;
   request_.sources.erase(request_.sources.begin(),
@@ -212,7 +212,8 @@ void Generation::release_sources(const asio::any_io_executor& executor) {
   spawn(executor, release_all(request_.sources));
 }
 
-// What vLLM's NIXL connectors return; null when nothing was kept, and always from Mooncake's.
+// The parameters that vLLM's NIXL connectors return; null when nothing was kept, and always from
+// Mooncake's.
 std::string Generation::kv_transfer_params(const Choice& choice) const {
   const bool push = services_.options.mode() == HandoffMode::NixlPush;
   if (choice.kept_key.empty() || services_.options.mode() == HandoffMode::Mooncake) return "null";

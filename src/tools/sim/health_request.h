@@ -12,8 +12,8 @@
 
 namespace baton::sim {
 
-// Role. The one-token request that an engine makes of itself to tell whether it is healthy. Any
-//   token counts, as in SGLang: one that is busy with others is well.
+// Role. The one-token request that an engine makes of itself to check its health. Any token counts,
+//   as in SGLang: an engine that is busy with other requests is healthy.
 // Confinement. The server's thread.
 // Lifetime. Lives in the coroutine that asks; the engine outlives it.
 // Invariants. However it ends, its sequence is gone from the engine.

@@ -10,7 +10,7 @@
 
 namespace baton::sim {
 
-// Role. One histogram as engines publish it: how many values were at most each bound.
+// Role. One histogram as engines publish it, with the number of values up to each bound.
 // Confinement. One thread.
 // Lifetime. Its bounds are constants.
 class Histogram {
@@ -25,7 +25,7 @@ class Histogram {
   }
 
   std::span<const double> bounds() const { return bounds_; }
-  // Of each bucket alone.
+  // Count of each bucket alone.
   std::span<const std::uint64_t> counts() const { return counts_; }
   double sum() const { return sum_; }
   std::uint64_t count() const { return count_; }

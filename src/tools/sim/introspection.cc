@@ -140,7 +140,7 @@ void add_sglang_metrics(std::string& out, const Options& options, const EngineCo
   text.gauge("sglang:page_size", [&options](Rank) { return options.block_size; });
 }
 
-// Where to subscribe; null when there is nothing to subscribe to.
+// The event endpoint; null if there is none.
 ordered_json kv_events(const Options& options) {
   const std::string& endpoint = options.kv.events;
   if (endpoint.empty() || options.kv.connect) return nullptr;
@@ -175,7 +175,7 @@ ordered_json block_json(const BlockHasher& hasher, const CachedBlock& block) {
   return out;
 }
 
-// What vLLM says of everybody's rights.
+// vLLM's permission object, the same for all clients.
 ordered_json permission(const std::string& model) {
   return {{"id", fmt::format("modelperm-{:016x}", token_of(model))},
           {"object", "model_permission"},

@@ -14,7 +14,7 @@
 
 namespace baton::sim {
 
-// What the engines tell of themselves, and what only a simulator tells.
+// Descriptions that engines give of themselves, and those that only the simulator gives.
 
 std::string models_body(const Options& options);
 // GET /v1/models/NAME; an error's message is the body of a 404.

@@ -46,7 +46,7 @@ KvChannel::KvChannel(zmq::socket_t feed, std::optional<zmq::socket_t> replay, Se
       next_sequence_(settings_.first_sequence) {}
 
 void KvChannel::send(std::string payload, const Delivery& delivery, TimePoint now) {
-  serve(now);  // as the engines do: whoever asked before this batch is answered without it
+  serve(now);  // like the engines: earlier replay requests are answered without this batch
   Batch batch{next_sequence_++, std::move(payload)};
   if (delivery.keep && replay_ && settings_.buffer > 0) {
     if (kept_.size() == settings_.buffer) kept_.pop_front();

@@ -13,8 +13,8 @@
 
 namespace baton::sim {
 
-// Role. One rank's numbered batches on the wire: published as they come, kept for whoever missed
-//   some and asks.
+// Role. One rank's numbered batches on the wire: published as they come, kept for subscribers that
+//   missed some and request a replay.
 // Confinement. One thread; time comes in as an argument.
 // Lifetime. Owns its sockets; their context outlives it.
 // Invariants. Every batch has the number after the one before, whatever becomes of it. Nothing
@@ -27,7 +27,7 @@ class KvChannel {
     std::uint32_t buffer = 10000;
     std::uint32_t replay_frames = 4;
   };
-  // What becomes of a batch on its way.
+  // Treatment of a batch on its way.
   struct Delivery {
     unsigned copies = 1;  // none: it gets lost
     bool keep = true;     // for a replay
@@ -39,9 +39,9 @@ class KvChannel {
   KvChannel(zmq::socket_t feed, std::optional<zmq::socket_t> replay, Settings settings);
 
   void send(std::string payload, const Delivery& delivery, TimePoint now);
-  // Sends what is due and answers whoever asked for a replay.
+  // Sends due batches and answers replay requests.
   void serve(TimePoint now);
-  // As a new process begins: numbers from the first, nothing kept.
+  // Like a new process: numbers from the first, nothing kept.
   void restart();
 
   std::uint64_t next_sequence() const { return next_sequence_; }

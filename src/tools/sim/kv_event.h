@@ -16,8 +16,8 @@ namespace baton::sim {
 // How hashes look in events.
 enum class HashForm { Unsigned, Signed, Bytes };
 
-// What an engine's release puts into its events, by the last field of the table of positions:
-// 5 lora_id, 6 medium, 7 lora_name, 8 extra_keys, 9 group_idx, 11 the kind of attention.
+// Fields of a release's events, by the last field of the table of positions: 5 lora_id, 6 medium, 7
+// lora_name, 8 extra_keys, 9 group_idx, 11 the kind of attention.
 struct EventFormat {
   KvEncoding encoding = KvEncoding::Array;
   HashForm hashes = HashForm::Unsigned;

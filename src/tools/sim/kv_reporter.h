@@ -16,11 +16,11 @@
 
 namespace baton::sim {
 
-// Role. Tells the world what changed in one rank's blocks: a batch for each step that changed
-//   anything, truly or, under a fault, not.
+// Role. Reports the changes in one rank's blocks: a batch for each step that changed any, or a
+//   false one under a fault.
 // Confinement. The server's one thread.
 // Lifetime. Owned by the rank, whose pool it reads; the options and faults outlive it.
-// Invariants. Without faults, whoever reads all batches knows the pool's table.
+// Invariants. Without faults, a subscriber that reads all batches knows the pool's table.
 class KvReporter {
  public:
   struct Counters {
@@ -35,7 +35,7 @@ class KvReporter {
   void report();
   // Sends what was delayed and answers replays.
   void serve();
-  // TensorRT-LLM's events that nobody has fetched yet.
+  // TensorRT-LLM's events that were not fetched yet.
   void drain(nlohmann::ordered_json& out);
   // The cache is empty and everything is counted anew, as in a new process. Only SGLang says so.
   void restart();

@@ -13,9 +13,9 @@ namespace baton::sim {
 namespace {
 
 constexpr std::string_view kScheme = "tcp://";
-// As the engines have it: a subscriber may fall far behind before anything is lost.
+// Like the engines: a subscriber may fall far behind before a batch is lost.
 constexpr int kHighWater = 100000;
-// Somebody may have the port behind a free one; it is unlikely to happen often.
+// The port after a free one may be taken; that is unlikely to happen often.
 constexpr int kAttempts = 100;
 constexpr std::uint32_t kMostPorts = 65535;
 

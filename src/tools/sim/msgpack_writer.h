@@ -13,7 +13,7 @@ namespace baton::sim {
 //   work, so that the two cannot agree on the same mistake.
 // Confinement. One thread.
 // Lifetime. Owns what it has written until `take`.
-// Invariants. None of its own: whoever opens an array or a map writes what it announced.
+// Invariants. None of its own: the caller that opens an array or a map writes what it announced.
 class MsgpackWriter {
  public:
   void array(std::size_t elements) { head(elements, 0x90, 15, 0xDC); }

@@ -29,7 +29,7 @@ struct KvOptions {
   std::string replay;  // where it answers for what was missed
   std::string ready_file;
   std::string replay_ready_file;
-  bool connect = false;  // to whoever binds `events`
+  bool connect = false;  // to the process that binds `events`
   std::string topic;     // {host}, {port} and {model} are filled in
   std::optional<KvEncoding> encoding;
   std::optional<std::uint32_t> replay_frames;
@@ -44,8 +44,8 @@ struct KvOptions {
   std::uint32_t host_blocks = 0;        // of each rank, for what the device has no room for
 };
 
-// What `baton sim` was told on its command line. Times are in the unit their name says; 0 means "as
-// fast as it can".
+// The command line of `baton sim`. Times are in the unit their name says; 0 means "as fast as it
+// can".
 struct Options {
   model::Engine engine = model::Engine::Vllm;
   model::Role role = model::Role::Aggregated;
@@ -98,7 +98,7 @@ struct Options {
   KvOptions kv;
 
   model::HandoffMode mode() const { return handoff.value_or(model::default_mode(engine)); }
-  // What decides which fields and paths it knows; 0.0 where its version is none.
+  // The release that decides which fields and paths it knows; 0.0 if its version is none.
   model::Version release() const {
     return model::parse_version(told_version()).value_or(model::Version{});
   }
@@ -124,7 +124,7 @@ struct Options {
   bool caches_prefixes() const {
     return role != model::Role::Decode || kv.decode_cache.value_or(engine == model::Engine::Vllm);
   }
-  // What moving one KV block takes, by itself over a link of 50 GB/s.
+  // Time to move one KV block; the default is that of a link of 50 GB/s.
   double block_transfer_ms() const {
     constexpr double kBytesPerMs = 50e6;
     return transfer_ms_per_block.value_or(static_cast<double>(block_size) * kv_bytes_per_token /

@@ -74,7 +74,7 @@ void PickleWriter::integer(std::int64_t value) {
       value <= std::numeric_limits<std::int32_t>::max()) {
     return put(Head(kInt32, bits, 4));
   }
-  // As few bytes as keep the sign.
+  // The fewest bytes that keep the sign.
   std::uint8_t size = 5;
   while (size < 8 && value >> (8 * size - 1) != (value < 0 ? -1 : 0)) ++size;
   put(kLong);

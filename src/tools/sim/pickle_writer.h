@@ -14,8 +14,9 @@
 
 namespace baton::sim {
 
-// Role. Writes one object as CPython's pickle does with protocol 5, byte for byte, for those who hash
-//   the bytes: frames of 64 KiB, large texts outside of them, numbers in their shortest form.
+// Role. Writes one object as CPython's pickle does with protocol 5, byte for byte, because the
+//   bytes are hashed: frames of 64 KiB, large texts outside of them, numbers in their shortest
+//   form.
 // Confinement. One thread.
 // Lifetime. One object.
 // Invariants. Pickle refers back to an object that it has written, which depends on whether two equal

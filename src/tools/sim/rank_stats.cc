@@ -31,7 +31,7 @@ constexpr std::array kTransferBytes{2048.,      8192.,      32768.,      131072.
                                     134217728., 536870912., 2147483648., 8589934592.};
 constexpr std::array kDescriptors{10.,  20.,   30.,   50.,   75.,    100.,   200.,
                                   400., 1000., 2000., 4000., 10000., 20000., 50000.};
-// Of one token in all layers of a model of middling size.
+// KV bytes of one token in all layers of a medium-sized model.
 constexpr std::uint64_t kBytesOfToken = 131072;
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// What a rank counts of its requests, for /metrics.
+// A rank's statistics of its requests, for /metrics.
 #pragma once
 
 #include "tools/sim/answer.h"

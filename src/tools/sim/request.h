@@ -27,7 +27,7 @@ struct ParallelSizes {
   bool operator==(const ParallelSizes&) const = default;
 };
 
-// Where a decode leg finds the KV of its prompt.
+// Location of the KV of a decode leg's prompt.
 struct HandoffSource {
   std::string host;
   std::uint16_t port = 0;
@@ -39,8 +39,8 @@ struct HandoffSource {
   std::optional<ParallelSizes> sizes = {};  // what the prefill worker must have, where told
 };
 
-// Where a prefill leg leaves the KV of one sequence for a decode leg that does not wait for its
-// answer. An SGLang room tells the rank, too.
+// Rendezvous of a prefill leg with a decode leg that does not wait for its answer, for the KV of
+// one sequence. An SGLang room determines the rank, too.
 struct Meeting {
   std::string key;
   std::optional<std::uint32_t> rank;
@@ -54,7 +54,7 @@ struct SglangExtras {
   bool output_ids = false;
 };
 
-// Role. What the simulator understood of one generation request, engine dialect already removed.
+// Role. One parsed generation request, without the engine's dialect.
 struct GenerationRequest {
   Api api = Api::Chat;
   std::string model;  // as asked for: the served one or an adapter

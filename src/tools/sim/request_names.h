@@ -11,7 +11,7 @@
 
 namespace baton::sim {
 
-// Whoever serves a request that can be aborted by its name.
+// A request that can be aborted by its name.
 class Abortable {
  public:
   virtual ~Abortable() = default;
@@ -26,9 +26,9 @@ class RequestNames {
  public:
   Result<void> add(const std::string& name, Abortable& request);
   void remove(const std::string& name) { requests_.erase(name); }
-  // What the scheduler does. Those whose connection has gone are aborted so, too.
+  // The scheduler's abort; also used for requests whose connection has gone.
   void abort_all_like(std::string_view prefix);
-  // What a client's POST /abort_request does: nothing where no request has just this name.
+  // POST /abort_request of a client: nothing happens if no request has exactly this name.
   void abort(const std::string& name);
 
  private:

@@ -35,8 +35,9 @@ struct FinishedChoice {
   std::string disaggregated_params = {};  // TensorRT-LLM context answers: a JSON object
 };
 
-// Role. The engine's answer on the wire: SSE events token by token, or one JSON body; this one is
-//   TensorRT-LLM's, the others' are derived from it. The token path only appends to the caller's buffer; what is the same in every event is escaped once.
+// Role. The engine's answer on the wire: SSE events token by token, or one JSON body. This class is
+//   TensorRT-LLM's; the others derive from it. The token path only appends to the caller's buffer;
+//   parts that are the same in every event are escaped once.
 // Confinement. One thread.
 // Lifetime. One per request.
 class ResponseShape {

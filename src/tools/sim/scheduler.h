@@ -39,11 +39,11 @@ struct TokenProduced {
   std::vector<BlockId> kept_blocks;  // only on the last token of a `keep_blocks` sequence
 };
 
-// Role. Continuous batching as a machine: which sequences run in a step, how long it takes, what it
-//   produces. A sequence is admitted in arrival order once a seat and all the blocks it can ever
-//   need are there, so running ones are never preempted. A step has a budget of tokens: one for
-//   each sequence that decodes, the rest for prompts in the order of admission, of which a long one
-//   takes several steps. What a step computes of a prompt serves as a prefix for those who are
+// Role. Continuous batching as a state machine: the sequences in a step, its duration, its output.
+//   A sequence is admitted in arrival order once a seat and all the blocks it can ever need are
+//   there, so running ones are never preempted. A step has a budget of tokens: one for each
+//   sequence that decodes, the rest for prompts in the order of admission; a long prompt takes
+//   several steps. The part of a prompt that a step computes serves as a prefix for sequences
 //   admitted after it, in the same step, too.
 // Confinement. One thread, no clock: the caller waits the step's duration between the two calls.
 // Lifetime. Refers to the pool, which outlives it.

@@ -171,7 +171,7 @@ asio::awaitable<void> Server::serve(asio::ip::tcp::socket socket, Door door) {
   }
 }
 
-// As uvicorn has it. A peer that fetches blocks is silent while they move.
+// Like uvicorn. A peer that fetches blocks is silent while they move.
 asio::awaitable<bool> Server::stays_open(Connection& connection, Door door) {
   if (options_.keep_alive_ms == 0 || door == Door::Control || transfers_.contains(&connection))
     co_return true;
@@ -198,7 +198,7 @@ bool Server::close_if_told(const Connection& asking) {
 
 asio::awaitable<void> Server::refuse_while_told() {
   asio::steady_timer timer(io_);
-  // Somebody may hold a port for a moment; the doors open as soon as it is free again.
+  // Another process may hold a port for a moment; the doors open as soon as it is free again.
   while (!stopping_ && (faults_.refusing(std::chrono::steady_clock::now()) || !open_doors())) {
     timer.expires_after(kRefusalTick);
     co_await timer.async_wait(net::kAwait);

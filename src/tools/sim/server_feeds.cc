@@ -82,7 +82,7 @@ asio::awaitable<void> Server::serve_feeds() {
   }
 }
 
-// What empties the cache, and what fetches TensorRT-LLM's events; false when the path is neither.
+// Serves the paths that empty the cache or fetch TensorRT-LLM's events; false for other paths.
 asio::awaitable<bool> Server::answer_cache(Connection& connection, const HttpRequest& request) {
   const std::string& path = request.path;
   const bool post = request.method == "POST";

@@ -70,7 +70,7 @@ bool is_health(Engine engine, std::string_view path) {
          (engine != Engine::Vllm && path == "/health_generate");
 }
 
-// Where a health check is a request that the engine makes of itself.
+// True if the health check runs a request inside the engine.
 bool health_generates(Engine engine, std::string_view path) {
   return path == "/health_generate" || (engine == Engine::Sglang && path == "/health");
 }
@@ -146,7 +146,7 @@ asio::awaitable<bool> Server::answer_engine(Connection& connection, const HttpRe
            : engine == Engine::Sglang ? "text/plain; version=0.0.4; charset=utf-8"
                                       : "text/plain; version=0.0.4";
   } else if (path == "/load" && engine == Engine::Vllm) {
-    // As with --enable-server-load-tracking; otherwise it is always 0.
+    // Like vLLM with --enable-server-load-tracking; otherwise it is always 0.
     std::uint64_t open = 0;
     for (const auto& rank : engine_.ranks()) open += rank->requests;
     body = json{{"server_load", open}}.dump();
@@ -289,7 +289,7 @@ asio::awaitable<void> Server::answer_faults(Connection& connection, const HttpRe
     faults_.clear();
     co_await until_listening();
   }
-  // The doors are shut when the answer is out, also for whoever shut them through one.
+  // The doors are shut when the answer is out, also if the request came through one of them.
   const bool shut = close_if_told(connection);
   co_await connection.send_json(200, faults_.list(now).dump());
   if (shut && connections_.contains(&connection)) connection.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// What SGLang refuses in the body of a request, in the words of its release 0.5.23.
+// SGLang's checks of a request's body, in the words of its release 0.5.23.
 #pragma once
 
 #include "core/result.h"
@@ -32,7 +32,7 @@ struct SglangRoute {
   std::string request;  // method and path
 };
 
-// Of a body that is no JSON (discarded), no object, or not there (null).
+// Error for a body that is no JSON (discarded), no object, or absent (null).
 Error unreadable_sglang_body(Api api, const nlohmann::json& body);
 Error unreadable_sglang_body(const SglangRoute& route, const nlohmann::json& body);
 

@@ -49,7 +49,7 @@ ordered_json core_of(const Options& options, const EngineRank& rank) {
   const BlockPool& pool = rank.pool();
   const std::uint64_t used = std::uint64_t{pool.total() - pool.available()} * options.block_size;
   const std::uint64_t total = std::uint64_t{pool.total()} * options.block_size;
-  // Of what was decoded; the simulator keeps no such sums.
+  // Moments of the decoded tokens; the simulator keeps no such sums.
   const ordered_json moments =
       options.role == model::Role::Prefill ? ordered_json() : ordered_json({0, 0, 0, 0, 0, 0});
   return {

@@ -11,7 +11,7 @@
 
 namespace baton::sim {
 
-// What SGLang tells of itself beside /server_info.
+// SGLang's descriptions of itself beside /server_info.
 
 // GET /model_info, and its older name /get_model_info.
 std::string model_info_body(const Options& options);

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A function of the token, so that it is the same whoever computes it.
+// A function of the token alone, so that all workers compute the same.
 double logprob_of(TokenId token) { return -static_cast<double>(token % 1000 + 1) / 128; }
 
 void add_entry(ordered_json& out, TokenId token, bool known, std::uint32_t top) {

@@ -65,7 +65,7 @@ void SglangResponse::end(std::string& out, std::string_view logprobs, std::strin
   out += matched_stop ? json_string(*matched_stop) : "null";
 }
 
-// So far; completions do not tell there how much of it was cached.
+// Usage so far; in completions it omits the cached tokens.
 void SglangResponse::add_usage(std::string& out, const Usage* usage) const {
   if (usage == nullptr) {
     if (api_ == Api::Completions || tool_call_) out += R"(,"usage":null)";
@@ -218,7 +218,7 @@ std::string SglangResponse::choice_logprobs(const FinishedChoice& choice) const 
 ordered_json SglangResponse::sglext(const std::vector<FinishedChoice>& choices,
                                     const Usage& usage) const {
   ordered_json told = ordered_json::object();
-  // Where nothing was cached, there are no details of it.
+  // The details are omitted if nothing was cached.
   if (extras_.cached_details && usage.cached_tokens > 0)
     told["cached_tokens_details"] = {{"device", usage.cached_tokens}, {"host", 0}};
   if (extras_.input_ids && !choices.empty() && choices.front().prompt != nullptr)

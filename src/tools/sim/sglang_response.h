@@ -14,8 +14,8 @@
 
 namespace baton::sim {
 
-// Role. The answers of SGLang 0.5.23. Its streams are written by two hands: chats leave out what is
-//   not set, completions and tool calls tell it as null.
+// Role. The answers of SGLang 0.5.23. Its streams differ in style: chats omit unset members,
+//   completions and tool calls write them as null.
 // Confinement. One thread.
 // Lifetime. One per request.
 class SglangResponse final : public ResponseShape {
@@ -43,7 +43,7 @@ class SglangResponse final : public ResponseShape {
            const std::optional<std::string>& matched_stop) const;
   void add_usage(std::string& out, const Usage* usage) const;
   void add_tool_call(std::string& out, std::string_view call) const;
-  // What a choice begins with, and its log-probabilities. `prompt` is there where its own are told.
+  // The echo at a choice's beginning, and log-probabilities. `prompt` is set if its own are told.
   std::string_view echo_of(std::uint32_t index) const;
   std::string piece_logprobs(const AnswerCursor::Piece& piece,
                              const std::vector<TokenId>* prompt) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// What SGLang's server says of a request whose types are right.
+// SGLang's checks of a request whose types are right.
 #include "tools/sim/answer.h"
 #include "tools/sim/dialect_fields.h"
 #include "tools/sim/sglang_body.h"

@@ -6,7 +6,7 @@
 
 namespace baton::sim {
 
-// What one step has to do.
+// Work of one step.
 struct StepLoad {
   std::uint64_t sequences = 0;      // in the step, whatever is done for them
   std::uint64_t prompt_tokens = 0;  // that it computes

@@ -7,8 +7,8 @@
 
 namespace baton::sim {
 
-// Starts a coroutine that nobody waits for. It ends by itself, at the latest when the server closes
-// the sockets; an exception that reaches its end, other than cancellation, is reported on stderr.
+// Starts a detached coroutine. It ends by itself, at the latest when the server closes the sockets;
+// an exception that reaches its end, other than cancellation, is reported on stderr.
 void spawn(const boost::asio::any_io_executor& executor, boost::asio::awaitable<void> task);
 
 }  // namespace baton::sim

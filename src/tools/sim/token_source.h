@@ -15,7 +15,7 @@
 
 namespace baton::sim {
 
-// Role. What the simulated engine makes of text: token ids, and text of them again.
+// Role. The simulated engine's tokenizer: text to token ids and back.
 // Confinement. Immutable; any thread.
 class TokenSource {
  public:
@@ -23,8 +23,8 @@ class TokenSource {
 
   virtual ~TokenSource() = default;
 
-  // Of a chat's messages one, of a completion's `prompt` as many as it names; ids are taken as they
-  // are. `raw` is the text that `body` was read from.
+  // One prompt for a chat, all prompts of a completion's `prompt`; ids are taken as they are. `raw`
+  // is the text that `body` was read from.
   virtual Result<Prompts> prompts(Api api, const nlohmann::json& body,
                                   std::string_view raw) const = 0;
   // nullopt where no way leads back.

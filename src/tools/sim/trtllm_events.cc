@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What a block has unless a request says otherwise.
+// Default priority of a block.
 constexpr int kPriority = 35;
 
 std::uint64_t number(const BlockHash& hash) { return hash_number(HashRule::TrtllmV1, hash); }

@@ -13,7 +13,7 @@
 
 namespace baton::sim {
 
-// Role. One rank's KV events as TensorRT-LLM keeps them until somebody fetches them.
+// Role. One rank's KV events, kept like in TensorRT-LLM until they are fetched.
 // Confinement. One thread.
 // Lifetime. Owned by the rank's reporter.
 // Invariants. Event ids count on whatever becomes of the events. At most as many as the buffer
@@ -26,7 +26,7 @@ class TrtllmEvents {
   void add(std::span<const BlockChange> changes, unsigned copies = 1);
   // Moves all that is kept to the end of `out`.
   void drain(nlohmann::ordered_json& out);
-  // As a new process begins.
+  // Like a new process.
   void restart();
 
  private:

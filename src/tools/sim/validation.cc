@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the engine says of a value; containers are described, not written out.
+// The engine's text for a value; containers are described, not written out.
 std::string summary(const json& value) {
   switch (value.type()) {
     case json::value_t::string:
@@ -105,7 +105,7 @@ std::optional<json> read_boolean(const json& value, const std::string& loc,
   return std::nullopt;
 }
 
-// Of a place whose parts are joined by dots; numbers are places in lists.
+// A Python tuple from a dotted path; numbers are positions in lists.
 std::string python_tuple(std::string_view loc) {
   std::string out;
   std::size_t parts = 0;

@@ -15,30 +15,30 @@
 
 namespace baton::sim {
 
-// As Python writes a text in single quotes, and a value that JSON has.
+// Python's repr of a text in single quotes, and of a JSON value.
 std::string python_repr(std::string_view text);
 std::string python_value(const nlohmann::json& value);
 
 // An error of the model itself. The engine tells those apart from all others by their type.
 inline constexpr Errc kValidation = Errc::InvalidJson;
 
-// Role. What is wrong with the types of one body.
+// Role. The type errors of one body.
 // Confinement. A value.
 class ValidationErrors {
  public:
   void add(std::string_view type, std::string loc, std::string_view message,
            const nlohmann::json& input);
-  // Of a union, of whose branches the first error stands for all.
+  // Adds the error of a union; the first branch's error stands for all.
   void add_union(std::size_t branches, std::string_view type, std::string loc,
                  std::string_view message, const nlohmann::json& input);
   // With what Python adds for errors of its own: `context` is a dict's text.
   void add_with(std::string_view context, std::string_view type, std::string loc,
                 std::string_view message, const nlohmann::json& input);
   bool empty() const { return entries_.empty(); }
-  // As vLLM tells them: one line for each, and the first place as the parameter.
+  // vLLM's form: one line for each, and the first place as the parameter.
   Error error() const;
-  // As SGLang does: the lines, the function that serves the request (method and path), and all of
-  // it once more.
+  // SGLang's form: the lines, the function that serves the request (method and path), and all of it
+  // once more.
   Error sglang_error(std::string_view function, std::string_view request) const;
 
  private:

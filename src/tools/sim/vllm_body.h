@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// What vLLM refuses in the body of a generation request, in the words of its release 0.32.
+// vLLM's checks of a generation request's body, in the words of its release 0.32.
 #pragma once
 
 #include "core/result.h"
@@ -31,7 +31,7 @@ Result<void> check_vllm_tools(const nlohmann::json& body);
 Result<void> check_vllm_logprobs(Api api, const nlohmann::json& body);
 Result<void> check_vllm_formats(const nlohmann::json& body);
 
-// What the server's flags say of tools.
+// Checks tools against the server's flags.
 Result<void> check_vllm_tool_parser(const Options& options, const nlohmann::json& body);
 
 // Sampling parameters, once the body has passed the model.

@@ -14,7 +14,7 @@
 namespace baton::sim {
 namespace {
 
-// As Prometheus' Python client writes numbers.
+// A number as Prometheus' Python client writes it.
 std::string number(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
@@ -199,7 +199,7 @@ void add_loras(VllmText& text, const Options& options, const EngineCore& engine)
                  options.loras.size(), fmt::join(running, ","));
 }
 
-// Of the whole server. Its queue has no limit, and its tools are never parsed.
+// Metrics of the whole server. Its queue has no limit, and its tools are never parsed.
 void add_frontend(VllmText& text, const Options& options) {
   constexpr std::string_view kRejections = "vllm:admission_rejections_total";
   text.family("counter", kRejections);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// What vLLM says of prompts: which it refuses, and their text where it is asked for.
+// vLLM's checks of prompts, and their text where it is requested.
 #pragma once
 
 #include "core/result.h"

@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr std::string_view kToolChoiceUsage =
     R"(Correct usage: `{"type": "function", "function": {"name": "my_function"}}`)";
 
-// As Python's str() gives it.
+// Equal to Python's str().
 std::string python_text(const json& value) {
   if (value.is_null()) return "None";
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -60,7 +60,7 @@ Result<void> check_named_tool(const json& choice, const json& tools) {
       "tool_choice");
 }
 
-// What `tool_choice` comes to; "auto" where there are tools and nothing is said.
+// The effective `tool_choice`; "auto" if there are tools and it is not set.
 json tool_choice_of(const json& body) {
   const auto said = body.find("tool_choice");
   if (said != body.end()) return *said;
@@ -109,7 +109,7 @@ Result<void> check_schema(const json& schema) {
   return {};
 }
 
-// Of all that can be wrong with a regular expression, the simulator knows groups.
+// Checks only the groups of a regular expression.
 bool is_balanced(std::string_view regex) {
   int open = 0;
   for (std::size_t i = 0; i < regex.size() && open >= 0; ++i) {

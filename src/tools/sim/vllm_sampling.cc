@@ -30,7 +30,7 @@ std::int64_t integer_of(const json& body, const char* name, std::int64_t otherwi
   return value == nullptr ? otherwise : value->get<std::int64_t>();
 }
 
-// As Python writes it.
+// A float as Python writes it.
 std::string python_float(double value) {
   return std::trunc(value) == value && std::abs(value) < 1e15 ? fmt::format("{:.1f}", value)
                                                               : fmt::format("{}", value);
@@ -92,7 +92,7 @@ const char* limit_field(Api api, const json& body) {
              : "max_tokens";
 }
 
-// What counts is whether the context could hold it, not whether this prompt leaves it room.
+// Checks the limit against the context's size, not against the room that this prompt leaves.
 Result<void> check_room(const Options& options, Api api, const json& body) {
   const char* name = limit_field(api, body);
   const std::int64_t most = integer_of(body, name, 1);

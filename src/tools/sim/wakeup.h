@@ -13,11 +13,11 @@
 
 namespace baton::sim {
 
-// Role. Lets one coroutine sleep until another part of the program has something for it; cheaper
-//   than a timer that is cancelled, which matters at tens of thousands of tokens a second.
+// Role. Lets one coroutine sleep until another part of the program has work for it; cheaper than
+//   cancelling a timer, which matters at tens of thousands of tokens a second.
 // Confinement. One thread.
 // Lifetime. Outlives the coroutine that waits on it.
-// Invariants. A notification is never lost: with nobody waiting, the next wait returns at once.
+// Invariants. A notification is never lost: if no coroutine waits, the next wait returns at once.
 //   Waits can be cancelled, and then simply return.
 class Wakeup {
  public:

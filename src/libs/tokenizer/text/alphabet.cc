@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxSymbols = 256;
 
-// Where a set begins or ceases to hold.
+// A code at which a set begins or ends.
 struct Edge {
   char32_t code;
   std::size_t set;

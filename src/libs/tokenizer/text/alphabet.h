@@ -14,7 +14,7 @@
 
 namespace baton::tokenizer {
 
-// Role. Names the characters that a pattern cannot tell apart by one byte, so that a text becomes a
+// Role. Maps characters that a pattern cannot tell apart to one byte, so that a text becomes a
 //   string of such symbols, one for each character.
 // Confinement. Immutable; any thread.
 class Alphabet {

@@ -123,7 +123,7 @@ Result<CharSet> property(PatternReader& reader, bool negated) {
 
 using ClassItem = std::variant<char32_t, CharSet>;
 
-// What means the same inside and outside of brackets. Requires: one more character.
+// Reads an escape that means the same inside and outside of brackets. Requires: one more character.
 Result<ClassItem> shared_escape(PatternReader& reader) {
   const char32_t c = reader.next();
   if (const auto code = control_code(c)) {

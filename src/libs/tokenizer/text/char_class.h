@@ -11,10 +11,10 @@ namespace baton::tokenizer {
 
 enum class Anchor { TextStart, TextEnd, LastLineEnd, WordBoundary, NoWordBoundary };
 
-// What stands behind a '\' outside of brackets.
+// Reads the text after a '\' outside of brackets.
 Result<std::variant<char32_t, CharSet, Anchor>> read_escape(PatternReader& reader);
 
-// What stands behind a '[', up to its ']'.
+// Reads the text after a '[', up to its ']'.
 Result<CharSet> read_char_class(PatternReader& reader, bool ignore_case);
 
 // \w outside of brackets. Oniguruma asks another table there, which has some of Latin-1's numbers.

@@ -15,8 +15,8 @@
 
 namespace baton::tokenizer {
 
-// Role. The fields of one normalizer or pre-tokenizer in a tokenizer.json. What is wrong with them
-//   is told by `error`, once all that is needed was asked for.
+// Role. The fields of one normalizer or pre-tokenizer in a tokenizer.json. `error` reports faults
+//   in them, after all needed fields were read.
 // Confinement. One thread. Lifetime. While the JSON document lives.
 class JsonFields {
  public:

@@ -13,8 +13,8 @@
 
 namespace baton::tokenizer {
 
-// What an object of one type may hold beside its type: all that Hugging Face's library writes or
-// once wrote, also where it changes no token. Unused names are empty.
+// Members that an object of one type may have beside its type: all that Hugging Face's library
+// writes or once wrote, also those that change no token. Unused names are empty.
 struct KnownMembers {
   static constexpr std::size_t kMost = 6;
   std::string_view type;

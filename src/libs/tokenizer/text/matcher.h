@@ -15,8 +15,7 @@ struct Match {
   bool operator==(const Match&) const = default;
 };
 
-// Role. Finds the places in a text that something describes: a regular expression, a string, a kind
-//   of character.
+// Role. Finds the matches in a text of a regular expression, a string, or a kind of character.
 // Confinement. Immutable; any thread.
 class Matcher {
  public:

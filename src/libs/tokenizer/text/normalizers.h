@@ -14,7 +14,7 @@
 
 namespace baton::tokenizer {
 
-// Role. Does something with single characters: StripAccents, Nmt and parts of BertNormalizer.
+// Role. Changes single characters: StripAccents, Nmt and parts of BertNormalizer.
 class CharActionNormalizer : public Normalizer {
  public:
   enum Action : std::uint8_t { Keep, Remove, MakeSpace, PutSpacesAround };
@@ -32,7 +32,7 @@ class CharActionNormalizer : public Normalizer {
   CodePointTable actions_;
 };
 
-// Role. Lowercase, a character at a time: the last sigma of a word is none.
+// Role. Lowercase, a character at a time: a final sigma is not treated specially.
 class LowercaseNormalizer : public Normalizer {
  public:
   LowercaseNormalizer();
@@ -55,7 +55,7 @@ class StripNormalizer : public Normalizer {
   bool right_;
 };
 
-// Role. Replace: other content in place of each match.
+// Role. Replace: replaces each match.
 class ReplaceNormalizer : public Normalizer {
  public:
   ReplaceNormalizer(std::unique_ptr<const Matcher> matcher, std::string content)
@@ -68,7 +68,7 @@ class ReplaceNormalizer : public Normalizer {
   std::string content_;
 };
 
-// Role. Prepend: something in front of any text that is not empty.
+// Role. Prepend: puts a text in front of any text that is not empty.
 class PrependNormalizer : public Normalizer {
  public:
   explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}

@@ -151,7 +151,7 @@ class Translator {
     return reader_.refuse("a comment without its end");
   }
 
-  // What stands behind "(?" and before the content, but for options. Names of groups do not matter:
+  // Reads the text between "(?" and the content, except options. Names of groups do not matter:
   // nothing refers to them.
   std::optional<std::string_view> group_opening() {
     static constexpr std::string_view kSame[] = {"=", "!", "<=", "<!", ">"};

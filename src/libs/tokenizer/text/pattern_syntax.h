@@ -12,15 +12,14 @@
 
 namespace baton::tokenizer {
 
-// Whose regular expressions they are: the same signs mean different things.
+// Dialect of regular expressions: the same signs mean different things.
 enum class Dialect {
   Oniguruma,   // the Hugging Face tokenizers
   FancyRegex,  // tiktoken
 };
 
-// Role. A regular expression taken apart: PCRE2's own syntax for how things follow each other, and
-//   sets of code points for what they are. PCRE2 never gets to see a character: what it knows of
-//   Unicode is another version's.
+// Role. A parsed regular expression: PCRE2's own syntax for sequences, and sets of code points for
+//   characters. PCRE2 never sees a character: it knows another version of Unicode.
 // Confinement. A value.
 struct PatternParts {
   static constexpr std::size_t kNoSet = static_cast<std::size_t>(-1);

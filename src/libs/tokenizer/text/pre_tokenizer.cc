@@ -57,8 +57,8 @@ class StepsPreTokenizer : public PreTokenizer {
     pieces.views.clear();
     for (const auto& step : steps_) {
       for (const std::string_view piece : before) {
-        // Pieces that were changed on the way do not begin the text; from_json takes care that
-        // nobody asks.
+        // Changed pieces do not count as the beginning of the text; from_json makes sure that no
+        // step needs to know.
         const bool first = place == Place::First && piece.data() == text.data();
         step->run(piece, first ? Place::First : Place::Later, pieces);
       }

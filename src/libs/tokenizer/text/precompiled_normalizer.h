@@ -29,7 +29,7 @@ class PrecompiledNormalizer : public Normalizer {
  private:
   PrecompiledNormalizer(std::vector<std::uint32_t> trie, std::string replacements);
 
-  // What stands for a grapheme or character: the shortest prefix of it that the trie knows decides.
+  // Replacement of a grapheme or character: the shortest prefix of it that the trie knows decides.
   std::optional<std::string_view> replacement(std::string_view part) const;
 
   std::vector<std::uint32_t> trie_;

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-// What scanners are made of: characters by their kind, with ASCII told without a table look-up.
+// Building blocks of scanners: characters by their kind, ASCII without a table look-up.
 namespace baton::tokenizer {
 
 constexpr CharKind ascii_kind(unsigned char c) {
@@ -45,7 +45,7 @@ constexpr CharKind ascii_kind(unsigned char c) {
   if (kModifier.contains(symbol)) {
     return CharKind::ModifierSymbol;
   }
-  return CharKind::OtherPunctuation;  // which of them, nobody asks
+  return CharKind::OtherPunctuation;  // the exact kind is never needed
 }
 
 inline constexpr std::array<KindSet, 128> kAscii = [] {

@@ -11,7 +11,7 @@
 
 namespace baton::tokenizer {
 
-// What becomes of the matches that cut a text.
+// Treatment of the matches that cut a text.
 enum class SplitBehavior { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
 
 // The name as tokenizer.json has it.

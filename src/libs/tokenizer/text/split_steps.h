@@ -21,7 +21,7 @@ class SplitStep {
 
   // Appends to `pieces`, never an empty piece. Requires: valid UTF-8, not empty.
   virtual void run(std::string_view piece, Place place, Pieces& pieces) const = 0;
-  // As PreTokenizer says it.
+  // See PreTokenizer.
   virtual bool cuts_between_words() const { return false; }
 };
 
@@ -52,7 +52,7 @@ class WordStep : public SplitStep {
   CodePointTable sorts_;
 };
 
-// Role. FixedLength: so many characters a piece.
+// Role. FixedLength: pieces of a fixed number of characters.
 class FixedLengthStep : public SplitStep {
  public:
   // Requires: at least 1.

@@ -71,7 +71,7 @@ inline constexpr KindSet kAnySpace =
 // The CharKind of each code point.
 const CodePointTable& kind_table();
 
-// What decides where a grapheme ends, in Unicode 17.
+// Kinds of characters that decide where a grapheme ends, in Unicode 17.
 enum class GraphemeKind : std::uint8_t {
   Other,
   CarriageReturn,
@@ -112,7 +112,7 @@ CharSet unicode8_control();  // Cc, Cf and Co
 CharSet unicode9_mark();
 CharSet not_in_unicode9();  // marks and decomposing characters assigned later
 enum class NormalForm : std::uint8_t { C, D, Kc, Kd };
-// What the form may change, and what may join with the character before it.
+// Characters that the form may change or that may join with the character before.
 CharSet unsafe_for(NormalForm form);
 
 // Role. Maps of characters to others for letters of other case.

@@ -160,7 +160,7 @@ std::string_view UnicodeNormalizer::apply(std::string_view text, std::string& bu
   return buffer == text ? text : std::string_view(buffer);
 }
 
-// What Unicode 9 does not know stays as it is and keeps its neighbours apart.
+// A character unknown to Unicode 9 stays as it is and keeps its neighbours apart.
 void UnicodeNormalizer::normalize(std::string_view text, std::string& out) const {
   static thread_local Codes codes;
   codes.clear();
