@@ -67,14 +67,14 @@ Result<void> AdminSource::check_name(const model::Announcement& announcement) co
 Result<AdminSource::Added> AdminSource::add(model::Announcement announcement) {
   const Slot slot = fleet::slot_of(announcement);
   const auto there = fleet_.find_member(slot);
-  // What is said here would not count.
+  // An announcement here would have no effect.
   if (there && there->origin == Origin::Etcd) return fail(announced_elsewhere(*there));
   if (auto checked = check_name(announcement); !checked) return fail(std::move(checked.error()));
   const std::string key = key_of(slot);
   const bool is_new = !fleet_.roster().of(Origin::Admin).contains(key);
   fleet_.announce(Origin::Admin, key, std::move(announcement));
   auto member = fleet_.find_member(slot);
-  // Whoever was drained and is added again is wanted again.
+  // Adding a drained worker again ends its drain.
   if (member->worker->draining()) fleet_.drain(member->worker->id(), false);
   return Added{*std::move(member), is_new};
 }

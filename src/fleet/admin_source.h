@@ -13,11 +13,11 @@
 
 namespace baton::fleet {
 
-// Role. Workers that operators and their machines add, change and take back one by one.
+// Role. Workers that operators and their machines add, change and remove one by one.
 // Confinement. The control thread.
 // Lifetime. Owned by Router; the fleet outlives it.
-// Invariants. Changes only what was announced here: what others announce is changed where they
-//   announce it, and can be drained here. Saying a thing twice is saying it once.
+// Invariants. Changes only its own announcements: those of other sources are changed at the source,
+//   and can be drained here. All calls are idempotent.
 class AdminSource final : public Source {
  public:
   explicit AdminSource(Fleet& fleet) : fleet_(fleet) {}
@@ -31,17 +31,17 @@ class AdminSource final : public Source {
     Fleet::Member member;
     bool is_new;  // this server was not announced here for this model
   };
-  // A server that is announced here already, for the same model, is changed to what is said now.
+  // Replaces an earlier announcement of the same server and model.
   Result<Added> add(model::Announcement announcement);
 
-  // What a worker's announcement shall be instead.
+  // Makes the new announcement from the worker's current one.
   using Change = std::function<Result<model::Announcement>(const model::Announcement&)>;
   Result<Fleet::Member> amend(std::string_view worker, const Change& change);
 
   // The worker as it is afterwards: leaving, or as another source announces it.
   Result<Fleet::Member> remove(std::string_view worker);
 
-  // Whoever announces the worker: it gets no new requests, or (no longer draining) gets some again.
+  // For a worker of any source: it gets no new requests, or (no longer draining) gets some again.
   Result<Fleet::Member> drain(std::string_view worker, bool draining);
 
   // The worker of that name, host:port or number.

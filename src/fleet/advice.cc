@@ -18,16 +18,16 @@ using model::Role;
 constexpr double kBusy = 0.8;      // of the time, without an objective
 constexpr double kBusiest = 0.95;  // with one, however long a wait it allows
 constexpr double kPlacesUsed = 0.9;
-// From the mean of a wait to what 99 of 100 stay below, were it exponential: ln 100.
+// Ratio of a wait's 99th percentile to its mean, if it were exponential: ln 100.
 constexpr double kTail = 4.6;
-// In workers: one of them goes only where the others could take so much more.
+// In workers: one is released only if the others could take this much more.
 constexpr double kSpare = 0.1;
 // Loads come from clients; beyond this they are all the same.
 constexpr double kMostLoad = 1e9;
 // A mean of counts like 4 / 0.8 must not be rounded up for its last bit.
 constexpr double kRounding = 1e-9;
 
-// What workers of one role are offered, with numbers that can be counted with.
+// The offered load of one role, in finite numbers.
 struct Load {
   double seconds = 0;                  // watched
   double prefill = 0;                  // prefill seconds per second
@@ -52,7 +52,7 @@ Load load_of(const WorkHistory::Summary& work, double share) {
   return load;
 }
 
-// So many that none is busier than that.
+// Workers needed to stay below that utilization.
 std::size_t count_for(double load, double utilization) {
   const double count = std::ceil(load / utilization - kRounding);
   if (!(count > 1)) return 1;
@@ -91,7 +91,7 @@ Need steady_need(double load, std::size_t least, std::size_t ample, const RoleFa
   return {.wanted = wanted, .workers = load, .reason = std::move(reason)};
 }
 
-// As many as keep the utilization.
+// The need that keeps the utilization.
 Need busy_need(double load, double utilization, const RoleFacts& role, std::string reason) {
   return steady_need(load, count_for(load, utilization), count_for(load + kSpare, utilization),
                      role, std::move(reason));
@@ -138,8 +138,8 @@ Need prefill_need(const Load& load, std::optional<std::chrono::milliseconds> ttf
                   in_milliseconds(kTail * mean_wait(load.prefill, alone, least)), least));
 }
 
-// As long as nobody knows what a worker can do, an idle role keeps its workers, too: with one left,
-// nothing would say that it is not enough.
+// As long as a worker's capacity is unknown, an idle role keeps its workers, too: with one left,
+// nothing would show that it is not enough.
 Need decode_need(const Load& load, bool promised, const RoleFacts& role) {
   const double places = bounded(role.places.value_or(0));
   if (places == 0) {
@@ -212,8 +212,8 @@ const RoleFacts& facts_of(const PoolFacts& pool, Role role) {
   return pool.aggregated;
 }
 
-// Of the pool's requests: every worker that brings answers gets an equal share, and prefill workers
-// compute for those of the role decode.
+// The role's share of the pool's requests: every worker that answers clients gets an equal share,
+// and prefill workers compute for those of the role decode.
 double share_of(const PoolFacts& pool, Role role) {
   const auto decode = static_cast<double>(pool.decode.registered);
   const auto aggregated = static_cast<double>(pool.aggregated.registered);

@@ -34,7 +34,7 @@ struct Advice {
   std::size_t wanted = 1;
   std::size_t available = 0;
   std::size_t registered = 0;
-  // Offered load / capacity of those available; above 1 where they are too few. Absent: nobody is
+  // Offered load / capacity of the available workers; above 1 if they are too few. Absent: none is
   // available, or the capacity is unknown.
   std::optional<double> utilization = {};
   std::string reason = {};  // for people
@@ -43,8 +43,8 @@ struct Advice {
 // No advice is above this.
 inline constexpr std::size_t kMostWanted = 100'000;
 
-// For each role that has registered workers. Without `slo`, prefill workers are to be busy for 80 %
-// of the time. Where something is not known, the advice is to keep what is registered.
+// One per role that has registered workers. Without `slo`, prefill workers should be busy for 80 %
+// of the time. If a fact is unknown, the advice is to keep the registered workers.
 std::vector<Advice> advise(const WorkHistory::Summary& work, const std::optional<config::Slo>& slo,
                            const PoolFacts& pool);
 

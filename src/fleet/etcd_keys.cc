@@ -86,7 +86,7 @@ void EtcdKeys::put(const etcd::KeyValue& entry, Fleet::Changes& changes) {
       return;
     }
   }
-  // A listing tells again what was refused before.
+  // A listing repeats what was refused before.
   const auto refused = refused_.find(entry.key);
   if (refused != refused_.end() && refused->second == digest) return;
   auto announcement = config::parse_announcement(entry.value, "value");
@@ -112,7 +112,7 @@ void EtcdKeys::settle(Keys::iterator key, Fleet::Changes& changes) {
   if (std::exchange(key->second.until, std::nullopt)) lingering_.erase(key->first);
   const std::set<std::string>& here = at_.at(key->second.slot);
   if (here.size() == 1) return;
-  // A copy: whoever is dropped leaves the set.
+  // A copy: drop() changes the set.
   for (const std::string& other : std::set<std::string>(here)) {
     if (lingering_.contains(other)) drop(keys_.find(other), changes);
   }

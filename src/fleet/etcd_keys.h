@@ -21,26 +21,26 @@
 
 namespace baton::fleet {
 
-// Role. What the keys of etcd say of workers, and which workers still count after their key has
-//   gone: an etcd that let leases run out is no reason to send healthy workers away.
+// Role. The workers that etcd's keys announce, and those that still count after their key has gone:
+//   healthy workers stay when etcd lets leases run out.
 // Confinement. The control thread.
-// Invariants. A value that cannot be read changes nothing, and touches no other key. Whoever was
-//   sent away on purpose goes at once; whoever only lost its lease lingers, unless another key
-//   stands for the same server. All of one call reaches the fleet as one change.
+// Invariants. A value that cannot be read changes nothing, and touches no other key. A worker that
+//   was removed on purpose goes at once; one that only lost its lease lingers, unless another key
+//   announces the same server. All of one call reaches the fleet as one change.
 class EtcdKeys {
  public:
-  // `linger` 0: nobody lingers.
+  // `linger` 0: no worker lingers.
   EtcdKeys(Fleet& fleet, std::chrono::milliseconds linger, telemetry::Registry& metrics,
            telemetry::Logger& log);
 
   // All there is now. `unsure`: etcd's data was replaced by older data, so that a key which is
   // missing may have been lost rather than deleted.
   void replace(const std::vector<etcd::KeyValue>& entries, bool unsure);
-  // What happened, in this order.
+  // Applies the events in this order.
   void apply(const std::vector<etcd::Event>& events);
 
-  // Keys that have gone, and the lease they had. Whoever finds that the lease is still there calls
-  // withdraw: somebody deleted them, and meant it.
+  // Keys that have gone, and the lease they had. If the lease still exists the keys were deleted on
+  // purpose, and the caller calls withdraw.
   struct Doubt {
     std::int64_t lease;
     std::vector<std::string> keys;
@@ -51,11 +51,11 @@ class EtcdKeys {
   // Those of its keys that have not come back.
   void withdraw(const Doubt& doubt);
 
-  // Withdraws who has lingered for long enough, and who is not there any more. `away`: etcd cannot
-  // be reached, so nobody can come back, and the time does not count.
+  // Withdraws workers that have lingered for long enough, and those that are gone. `away`: etcd
+  // cannot be reached, so no worker can come back, and the time does not count.
   void tend(Time now, bool away);
 
-  std::size_t workers() const { return keys_.size(); }  // who lingers included
+  std::size_t workers() const { return keys_.size(); }  // lingering ones included
   std::size_t lingering() const { return lingering_.size(); }
   std::size_t refused() const { return refused_.size(); }
 
@@ -72,7 +72,7 @@ class EtcdKeys {
   void put(const etcd::KeyValue& entry, Fleet::Changes& changes);
   void leave(Keys::iterator key, bool unsure, Fleet::Changes& changes);
   void drop(Keys::iterator key, Fleet::Changes& changes);
-  // The key is there: it does not linger, and nobody lingers in its place.
+  // The key is there: it does not linger, and no other key lingers in its place.
   void settle(Keys::iterator key, Fleet::Changes& changes);
   void refuse(const etcd::KeyValue& entry, std::string_view problem, bool kept);
   void unseat(Keys::iterator key);

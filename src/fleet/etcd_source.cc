@@ -19,7 +19,7 @@ using std::chrono::system_clock;
 
 constexpr milliseconds kFirstDelay{100};
 constexpr milliseconds kLongestDelay{5'000};
-// How often those who linger are looked at.
+// How often lingering keys are checked.
 constexpr milliseconds kRound{200};
 // Questions about leases under way at a time: each has a connection of its own.
 constexpr std::size_t kMostAsking = 8;
@@ -110,7 +110,7 @@ awaitable<void> EtcdSource::run() {
 
 awaitable<etcd::Failure> EtcdSource::follow() {
   // Always a listing, though the watch could often be resumed: an etcd that was restored from an
-  // older copy cannot be told from one that went on.
+  // older copy looks like one that went on.
   if (auto listed = co_await list(); !listed) co_return std::move(listed.error());
   co_return co_await client_.watch(prefix_, revision_ + 1,
                                    [this](const std::vector<etcd::Event>& events,
@@ -138,7 +138,7 @@ void EtcdSource::take(const std::vector<etcd::Event>& events, std::int64_t revis
 }
 
 void EtcdSource::lost(const etcd::Failure& failure) {
-  keys_.forget_doubts();  // nobody can answer them now
+  keys_.forget_doubts();  // they cannot be resolved now
   const bool news = problem_.empty();
   problem_ = failure.message;
   if (!away_since_) away_since_ = system_clock::now();
@@ -190,7 +190,7 @@ awaitable<void> EtcdSource::ask_after_leases() {
     const auto left = co_await client_.time_to_live(doubt->lease);
     if (stopped_) break;
     if (!left) {
-      keys_.forget_doubts();  // etcd cannot tell
+      keys_.forget_doubts();  // etcd cannot resolve them
     } else if (left->count() > 0) {
       keys_.withdraw(*doubt);
     }

@@ -26,14 +26,14 @@
 
 namespace baton::fleet {
 
-// What the configuration says, as the client wants it.
+// The client's options, from the configuration.
 etcd::Options client_options(const config::Etcd& config);
 
-// Role. Workers that are registered at etcd: lists them, then follows what happens to them.
+// Role. Workers that are registered at etcd: lists them, then follows their changes.
 // Confinement. The control thread.
 // Lifetime. Outlives its tasks: stop(), wait for the group, destroy.
-// Invariants. While etcd is away, everything last known stands. Whatever happened meanwhile, the
-//   next listing makes it right, and changes only what differs.
+// Invariants. While etcd is away, its last state holds. The next listing corrects whatever was
+//   missed, and changes only what differs.
 class EtcdSource final : public Source {
  public:
   EtcdSource(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
@@ -54,7 +54,7 @@ class EtcdSource final : public Source {
   void lost(const etcd::Failure& failure);
   void found();
 
-  // Sees to those whose key has gone.
+  // Handles workers whose key has gone.
   void see_to_leaving();
   boost::asio::awaitable<void> ask_after_leases();
   boost::asio::awaitable<void> tend();
@@ -71,11 +71,11 @@ class EtcdSource final : public Source {
   std::mt19937 dice_;
   std::chrono::milliseconds delay_{0};  // before the next try
   std::int64_t revision_ = 0;           // everything up to it is known
-  bool watching_ = false;               // the watch of this try stands
+  bool watching_ = false;               // the watch of this try is open
   // Since when etcd does not answer; at first, since the start.
   std::optional<std::chrono::system_clock::time_point> away_since_;
   std::string problem_;     // why it does not; empty: nothing is known yet
-  bool lost_once_ = false;  // it is told when etcd is back
+  bool lost_once_ = false;  // the log gets a line when etcd is back
   std::size_t asking_ = 0;  // tasks that ask after leases
   bool tending_ = false;
   bool stopped_ = false;

@@ -49,7 +49,7 @@ void FileSource::reload() {
   if (*read == current_) return;
   const auto waiting = config::needs_restart(current_, *read);
   fleet_.configure(read->models);
-  // What needs a new start stays as it is, and is told of again as long as it differs.
+  // Settings that need a restart stay, and are reported as long as they differ.
   current_.models = std::move(read->models);
   taken_.add();
   log_.info("config_reloaded",

@@ -18,13 +18,14 @@
 
 namespace baton::fleet {
 
-// Role. The configuration file, read again whenever it changes or somebody asks for it.
+// Role. The configuration file, read again whenever it changes or on request.
 // Confinement. The control thread.
-// Invariants. A file that cannot be used changes nothing, and is told of until a good one is there.
-//   Models and workers follow the file at once; of other keys is said that they need a new start.
+// Invariants. A file that cannot be used changes nothing, and is reported until a good one is
+//   there. Models and workers follow the file at once; changes of other keys are reported to need a
+//   restart.
 class FileSource final : public Source {
  public:
-  // What the file says now, with what the command line adds.
+  // Loads the file, with the additions of the command line.
   using Load = std::function<std::expected<config::Config, std::vector<config::Problem>>()>;
 
   // `current` is what the fleet was made from.
@@ -40,7 +41,7 @@ class FileSource final : public Source {
   void refuse(const std::vector<config::Problem>& problems);
 
   Fleet& fleet_;
-  config::Config current_;  // what holds
+  config::Config current_;  // in effect
   const std::string path_;
   const Load load_;
   telemetry::Logger& log_;

@@ -26,7 +26,7 @@ Roster::Announcements announcements_of(const std::vector<config::Model>& models)
   return all;
 }
 
-// As the file lists them, so that numbers and turns follow it; those it no longer has come last.
+// In the order of the file, which numbers and turns follow; slots no longer in it come last.
 std::vector<Slot> in_order_of(const std::vector<config::Model>& models,
                               const std::vector<Slot>& slots) {
   std::set<Slot> rest(slots.begin(), slots.end());
@@ -46,8 +46,8 @@ config::Model options_of(config::Model model) {
   return model;
 }
 
-// Requests that its ranks may have together; nothing where one of them is not bounded. What it has
-// learned for an objective that the model has no more bounds nothing.
+// The sum of its ranks' request limits; nothing if one of them is unbounded. A limit learned for an
+// objective that the model no longer has does not count.
 std::optional<std::int64_t> batch_limit_of(const Fleet::Member& one) {
   if (one.model->routing().least_itl() == std::chrono::milliseconds(0)) return std::nullopt;
   std::int64_t sum = 0;
@@ -69,7 +69,7 @@ Fleet::Fleet(const config::Config& config, telemetry::Registry& metrics, telemet
 
 void Fleet::add_metrics() {
   using Named = std::vector<std::pair<std::string, std::string (*)(const Member&)>>;
-  // The sum over a worker's ranks; who leaves and who comes may be at the same address.
+  // The sum over a worker's ranks; a leaving worker and its successor may share an address.
   const auto summed = [this](Named named, std::int64_t (*of)(const scheduling::RankLoad&)) {
     return [this, named = std::move(named), of](const telemetry::Registry::Emit& emit) {
       std::map<telemetry::Labels, std::int64_t> loads;
@@ -172,8 +172,7 @@ std::shared_ptr<Worker> Fleet::find_worker(std::string_view name) const {
 void Fleet::configure(const std::vector<config::Model>& models) {
   std::vector<config::Model> before = std::exchange(configured_, {});
   for (const config::Model& model : models) configured_.push_back(options_of(model));
-  // A model whose options have changed is another one; its workers, their load and their health
-  // go on.
+  // A model with changed options is a new object; its workers keep their load and their health.
   const auto options = [](const std::vector<config::Model>& list, const std::string& name) {
     const auto found = std::ranges::find(list, name, &config::Model::name);
     return found == list.end() ? std::nullopt : std::optional(*found);
@@ -214,7 +213,7 @@ void Fleet::apply(Origin origin, Changes changes) {
 
 void Fleet::settle(const std::vector<Slot>& slots) {
   if (slots.empty()) return;
-  // Those who come first: nobody shall be missed who is being replaced.
+  // New workers first, so that a replacement is there before the old one goes.
   const auto stays = [this](const Slot& slot) { return roster_.find(slot).has_value(); };
   for (const Slot& slot : slots) {
     if (stays(slot)) settle(slot);
@@ -240,7 +239,7 @@ void Fleet::settle(const Slot& slot) {
   const model::WorkerSpec& spec = said->announcement.spec;
   const auto make = [&] {
     auto worker = make_worker(slot.model, spec);
-    worker->set_draining(said->announcement.draining);  // before anybody can choose it
+    worker->set_draining(said->announcement.draining);  // before it can be chosen
     return worker;
   };
   if (seated == seats_.end()) {
@@ -317,7 +316,7 @@ void Fleet::publish() {
     if (std::ranges::find(configured_, name, &config::Model::name) == configured_.end())
       catalog.models.push_back(model);
   }
-  // A name wins over an alias, and the file over what came later.
+  // A name wins over an alias, and the file's models over later ones.
   for (const auto& model : catalog.models) catalog.by_name.emplace(model->name(), Served{model});
   for (const auto& model : catalog.models) {
     for (const std::string& alias : model->aliases()) catalog.by_name.emplace(alias, Served{model});
@@ -382,7 +381,7 @@ void Fleet::restarted(model::WorkerId id) {
 }
 
 void Fleet::sweep() {
-  // Who came by the admin address and was drained there need not be taken back there, too.
+  // Workers that were added and drained by the admin address are removed without a further request.
   std::vector<std::string> drained;
   for (const Slot& slot : drained_) {
     const auto said = roster_.find(slot);

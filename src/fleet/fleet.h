@@ -24,25 +24,25 @@
 
 namespace baton::fleet {
 
-// Role. Who serves what.
-// Confinement. Any thread may look; the control thread alone changes it.
+// Role. The registry of models and their workers.
+// Confinement. Any thread may read; only the control thread changes it.
 // Lifetime. Owned by app::Services; outlives every request.
-// Invariants. Level-triggered: who serves follows from what sources say now (Roster) and from how
-//   workers are now (Health), not from the order of the news. A server that comes back as another
-//   instance is another worker. Whoever leaves gets no new request, and is gone when its last one
-//   has ended.
+// Invariants. Level-triggered: the serving workers follow from what sources say now (Roster) and
+//   from the workers' health now (Health), not from the order of the news. A server that comes back
+//   as another instance is another worker. A leaving worker gets no new request, and is gone when
+//   its last one has ended.
 class Fleet {
  public:
   Fleet(const config::Config& config, telemetry::Registry& metrics, telemetry::Logger& log);
 
-  // What a request asks for.
+  // The target that a request names.
   struct Served {
-    std::shared_ptr<Model> model;                // null: nobody serves it
+    std::shared_ptr<Model> model;                // null: not served
     std::optional<AdapterRequest> adapter = {};  // of the model
   };
   // By name or alias, or by an adapter that a worker has loaded or would load.
   Served find_served(std::string_view name) const;
-  // The same, of the model alone; null where nobody serves it.
+  // The same, only the model; null if it is not served.
   std::shared_ptr<Model> find(std::string_view name) const { return find_served(name).model; }
   // By name, host:port or number; null where there is none. A server of several models is several
   // workers: the one of the first model.
@@ -51,9 +51,9 @@ class Fleet {
   // Adapters and their models, by name.
   std::vector<std::pair<std::string, std::string>> adapters() const;
 
-  // What the configuration file says: models with their options, and their workers.
+  // Sets the configuration file's models with their options, and their workers.
   void configure(const std::vector<config::Model>& models);
-  // What other sources say, each under a key of its own.
+  // Announcements of other sources, each under a key of its own.
   void announce(Origin origin, std::string_view key, model::Announcement announcement);
   void withdraw(Origin origin, std::string_view key);
   void replace(Origin origin, Roster::Announcements announcements);
@@ -62,14 +62,14 @@ class Fleet {
   void apply(Origin origin, Changes changes);
   const Roster& roster() const { return roster_; }
 
-  // An operator wants the worker to get no new requests, whatever its source says; or no longer
-  // wants that. False where there is no such worker.
+  // Sets an operator's drain: the worker gets no new requests, whatever its source says, or no
+  // longer. False if there is no such worker.
   bool drain(model::WorkerId id, bool draining);
   // The worker has said which adapters it has loaded.
   void loaded(model::WorkerId id, std::vector<std::string> adapters);
-  // The process behind a worker has been replaced: what was known of the old one is void.
+  // The process behind a worker has been replaced: the old one's facts are void.
   void restarted(model::WorkerId id);
-  // Lets go of those that have left and have nothing running any more. To be called now and then.
+  // Removes workers that have left and have no running requests. To be called now and then.
   void sweep();
 
   // One worker as it stands.
@@ -79,7 +79,7 @@ class Fleet {
     std::shared_ptr<Pool> pool;
     Origin origin;
     std::string key;       // of its announcement
-    bool leaving = false;  // nobody announces it any more
+    bool leaving = false;  // no source announces it any more
   };
   std::vector<Member> members() const;
   // By name, host:port or number.
@@ -89,8 +89,8 @@ class Fleet {
   // Another worker of the slot's model that has that name or host:port; null where there is none.
   std::shared_ptr<Worker> find_namesake(const Slot& slot, std::string_view name) const;
 
-  // Called on the control thread when a worker has joined or something else is said of it, for
-  // those that are there at once; and when one has gone for good.
+  // Called on the control thread when a worker has joined or its announcement has changed, for
+  // present ones at once; and when one has gone for good.
   using OnSeated = std::function<void(const std::shared_ptr<Worker>&, const std::string& model)>;
   using OnGone = std::function<void(model::WorkerId)>;
   void on_seated(OnSeated seated);
@@ -133,7 +133,7 @@ class Fleet {
   std::vector<Seated> leaving_;
   std::set<Slot> drained_;  // by an operator
   std::uint64_t next_id_ = 1;
-  // What workers of one kind have measured together.
+  // Common measurements of workers of one kind.
   std::map<std::pair<std::string, model::Role>, Worker::Siblings> siblings_;
   std::vector<OnSeated> on_seated_;
   std::vector<OnGone> on_gone_;

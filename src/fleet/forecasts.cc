@@ -27,7 +27,7 @@ void Forecasts::add(double expected, double actual, scheduling::Time now) {
   missed_.observe(scheduling::ForecastError::missed(expected, actual));
   error_.add(expected, actual, now);
   const double trust = error_.trust(now);
-  // Between the two bounds what was last said holds: it is said once, however the error moves.
+  // Between the two bounds the last report holds, so that a moving error is reported once.
   if (trust > 0 && trust < 1) return;
   const bool distrusted = trust == 0;
   if (distrusted_.exchange(distrusted, std::memory_order_relaxed) == distrusted) return;

@@ -13,10 +13,10 @@
 
 namespace baton::fleet {
 
-// Role. Whether the forecasts for one set of workers come true: counts by how much they miss, says
-//   how far they are trusted, and logs when load decides in their place.
+// Role. Measures the forecasts for one set of workers: counts their errors, says how far they are
+//   trusted, and logs when load decides in their place.
 // Confinement. Any thread.
-// Lifetime. Shared by the set and by what is booked on it; the telemetry outlives it.
+// Lifetime. Shared by the set and its bookings; the telemetry outlives it.
 class Forecasts {
  public:
   Forecasts(std::string model, std::string name_space, model::Role role,

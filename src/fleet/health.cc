@@ -48,8 +48,8 @@ Health::News Health::succeeded(Time now) {
     return std::nullopt;
   }
   const std::lock_guard lock(mutex_);
-  // What a probe found to be wrong is not mended by one request that went well, and one that began
-  // before the ejection is no proof.
+  // One successful request does not correct a probe's finding, and a request that began before the
+  // ejection proves nothing.
   if (condition() == Condition::Misconfigured || condition() == Condition::Ejected)
     return std::nullopt;
   failures_ = 0;
@@ -104,7 +104,7 @@ Health::News Health::answered(Time now) {
     case Condition::Unreachable:
     case Condition::Misconfigured:
       failures_ = 0;
-      // Who had been ejected before has still to show that it serves.
+      // A worker that was ejected before must still show that it serves.
       return enter(ejections_ > 0 ? Condition::HalfOpen : Condition::Up, "");
     case Condition::Ejected:
       if (now < out_until_) return std::nullopt;
@@ -119,7 +119,7 @@ Health::News Health::answered(Time now) {
 
 Health::News Health::unreachable(Failure how, std::string_view why) {
   const std::lock_guard lock(mutex_);
-  // Who has never answered has not ended, either.
+  // A worker that has never answered cannot have ended.
   if (how == Failure::Refused && has_answered_) process_ended_ = true;
   return enter(Condition::Unreachable, why);
 }

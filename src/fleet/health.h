@@ -17,31 +17,31 @@ namespace baton::fleet {
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
 
-// What is thought of a worker.
+// State of a worker.
 enum class Condition {
-  New,            // nobody has heard of it yet
+  New,            // it has not answered yet
   Up,             // it answers
-  Unreachable,    // nobody is there, or it says that it is not ready
+  Unreachable,    // no answer, or it says that it is not ready
   Ejected,        // it failed too often, and waits
   HalfOpen,       // it has waited; one request may try
   OnTrial,        // that request is under way
-  Misconfigured,  // it is not what was said of it
+  Misconfigured,  // it is not as announced
 };
 std::string_view to_string(Condition condition);
 
 // How a request failed on a worker.
 enum class Failure {
-  Refused,      // nobody listens at its address: the process has ended
+  Refused,      // nothing listens at its address: the process has ended
   Unreachable,  // no connection
   Broken,       // timeout, server error, a stream that ended in the middle
 };
 
-// Role. Judges one worker by what requests and probes have met there: ejection with back-off and a
+// Role. Judges one worker by the results of requests and probes: ejection with back-off and a
 //   trial, overload marks that expire. Knows nothing of load.
-// Confinement. Any thread; looking is one atomic load, a change takes a lock.
-// Invariants. What cannot be reached comes back as soon as it answers a probe; what failed requests
-//   comes back by serving one. A worker that is misconfigured comes back only by a probe that finds
-//   it mended.
+// Confinement. Any thread; a look is one atomic load, a change takes a lock.
+// Invariants. An unreachable worker comes back as soon as it answers a probe; one that failed
+//   requests comes back by serving one. A misconfigured worker comes back only by a probe that
+//   finds it corrected.
 class Health {
  public:
   struct Change {
@@ -58,32 +58,32 @@ class Health {
     const std::int64_t until = overloaded_until_.load(std::memory_order_relaxed);
     return until != 0 && now.time_since_epoch().count() < until;
   }
-  // Of the last change for the worse; empty where it is up.
+  // Reason of the last change for the worse; empty if it is up.
   std::string why() const;
-  // When it last served a request; the beginning of time where it has not.
+  // When it last served a request; the beginning of time if never.
   Time last_success() const {
     return Time(Clock::duration(last_success_.load(std::memory_order_relaxed)));
   }
 
-  // What requests met.
+  // Results of requests.
   News succeeded(Time now);
   News failed(Failure failure, std::string_view why, Time now);
   // An answer has begun, and may still fail: proof enough for a trial, but not for more.
   News progressed(Time now);
   // 429 or 503: it is there, and has enough to do. `pause`: how long it is to be left alone.
   void pushed_back(std::chrono::milliseconds pause, Time now);
-  // HalfOpen: takes the trial; false where somebody else has it.
+  // HalfOpen: takes the trial; false if another request has it.
   bool begin_trial();
   // The request on trial ended without telling anything of the worker.
   void abandon_trial();
 
-  // What probes met.
+  // Results of probes.
   News answered(Time now);
   News unreachable(Failure how, std::string_view why);
   News misconfigured(std::string_view why);
-  // Its process has ended since it last answered: whoever answers next is another one.
+  // Its process has ended since it last answered: the next answer is another process's.
   bool process_ended() const { return process_ended_.load(std::memory_order_relaxed); }
-  // What canaries met: enough to eject it.
+  // Results of canaries, bad enough to eject it.
   News eject(std::string_view why, Time now);
   // An ejected worker's back-off is over: it is worth a probe.
   bool may_return(Time now) const;

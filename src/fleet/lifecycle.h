@@ -12,24 +12,24 @@
 
 namespace baton::fleet {
 
-// Active: some prefill worker answers. Pending: none does, but one has yet to be heard of, or none
-// is registered. Unavailable: there are some, and none of them can be counted on.
+// Active: some prefill worker answers. Pending: none does, but one has not answered yet, or none is
+// registered. Unavailable: there are some, and none of them can serve.
 enum class PrefillState { Pending, Active, Unavailable };
 std::string_view to_string(PrefillState state);
 
-// What the workers of a set amount to: a function of who is there now, and of nothing else.
+// The state of a set's prefill: a function of its current workers only.
 PrefillState prefill_state(const WorkerSet& prefill);
 
-// Role. Tells of activation, deactivation and reactivation of one namespace's prefill workers.
+// Role. Reports activation, deactivation and reactivation of one namespace's prefill workers.
 // Confinement. Any thread.
 // Lifetime. `prefill` and the telemetry outlive it.
-// Invariants. Nothing depends on it: it only tells, each change once.
+// Invariants. Nothing depends on it: it only reports, each change once.
 class Lifecycle {
  public:
   Lifecycle(std::string model, std::string name_space, const WorkerSet& prefill,
             telemetry::Registry& metrics, telemetry::Logger& log);
 
-  // Something has become of a prefill worker.
+  // A prefill worker has changed.
   void observe();
 
  private:

@@ -11,7 +11,7 @@
 
 namespace baton::fleet {
 
-// Whoever wants to know that some worker has less to do, or that one has come.
+// Is notified when some worker has less load, or one has joined.
 class LoadListener {
  public:
   virtual ~LoadListener() = default;
@@ -19,10 +19,11 @@ class LoadListener {
   virtual void load_fell() = 0;
 };
 
-// Role. Rings for those who wait for the workers of a model, also for those who came before its
+// Role. Notifies the requests that wait for the workers of a model, also those that came before its
 //   options were changed.
 // Confinement. Any thread.
-// Lifetime. Shared by the fleet, the model's pools and their bookings; its listeners are their pools'.
+// Lifetime. Shared by the fleet, the model's pools and their bookings; its listeners are their
+//   pools'.
 class LoadNotifier {
  public:
   void ring() const {

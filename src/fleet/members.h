@@ -24,12 +24,12 @@ namespace baton::fleet {
 // Confinement. Any thread; it does not change.
 class Members {
  public:
-  // What is looked at for each prompt lies together here: there may be thousands. What it points to is
-  // the worker's.
+  // The fields that are read for each prompt lie together here: there may be thousands. The worker
+  // owns what it points to.
   struct Candidate {
     scheduling::RankKey seat;
     std::uint32_t worker = 0;      // of workers
-    std::uint32_t block_size = 0;  // as was said; 0: nobody has
+    std::uint32_t block_size = 0;  // as announced; 0: unknown
     const scheduling::RankLoad* load = nullptr;
     const scheduling::SiblingPace* siblings = nullptr;
     const scheduling::TransferPace* usual_transfers = nullptr;
@@ -37,7 +37,7 @@ class Members {
     scheduling::PrefillSpeed speed(scheduling::Time now) const {
       return scheduling::speed_of(load->prefill_speed(), siblings, now);
     }
-    // What those of its kind have shown together.
+    // The common speed of its kind.
     scheduling::PrefillSpeed usual_speed() const {
       return siblings != nullptr
                  ? siblings->speed()
@@ -61,8 +61,7 @@ class Members {
   }
   // By name, host:port or number; null where there is none.
   std::shared_ptr<Worker> find(std::string_view name) const;
-  // The candidate that sits there; nothing where it is none of these. Who asks for many mostly knows
-  // where to look first.
+  // The candidate of that rank; nothing if it is none of these. `guess`: where to look first.
   std::optional<std::size_t> find(scheduling::RankKey seat, std::size_t guess = 0) const {
     if (guess < candidates.size() && candidates[guess].seat == seat) return guess;
     return look_up(seat);

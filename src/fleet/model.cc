@@ -82,8 +82,8 @@ std::shared_ptr<Pool> Model::choose(const scheduling::Hints& hints, const Random
     if (named != pools->end()) return *named;
   }
   if (auto home = pool_of_session(*pools, hints.session_id)) return home;
-  // Those that are ready; where none is, whoever has workers may still have better luck. Asked once:
-  // the answer may be another one in the next moment.
+  // The ready ones; if none is, one with workers may still succeed. Checked once: the result may
+  // change in the next moment.
   Pools ready;
   std::ranges::copy_if(*pools, std::back_inserter(ready),
                        [](const auto& one) { return one->why_not_ready().empty(); });

@@ -29,7 +29,7 @@ class Model {
  public:
   using Pools = std::vector<std::shared_ptr<Pool>>;
 
-  // `bell`: that of the models before it of the same name, if there were any.
+  // `load_notifier`: that of earlier models of the same name, if any.
   Model(const config::Model& config, telemetry::Registry& metrics, telemetry::Logger& log,
         std::shared_ptr<LoadNotifier> load_notifier = std::make_shared<LoadNotifier>());
 
@@ -45,28 +45,28 @@ class Model {
   // Body fields that may name the session.
   std::span<const std::string> session_fields() const { return options_.affinity.body_fields; }
 
-  // Into the pool of its namespace, which is made where it is the first.
+  // Adds it to the pool of its namespace, which is made for its first worker.
   std::shared_ptr<Pool> add(const std::shared_ptr<Worker>& worker);
   void remove(const Worker& worker);
 
   std::shared_ptr<const Pools> pools() const { return pools_.get(); }
   // That of a namespace; null where there is none.
   std::shared_ptr<Pool> pool(std::string_view name_space) const;
-  // Where a request is to be served: the namespace of the worker it names, else that of its
-  // session's worker, else one of those that are ready, each in proportion to its workers. Never
-  // null: a model without workers has an empty pool.
+  // The namespace for a request: that of the worker it names, else that of its session's worker,
+  // else one of those that are ready, each in proportion to its workers. Never null: a model
+  // without workers has an empty pool.
   std::shared_ptr<Pool> choose(const scheduling::Hints& hints, const Random& random);
 
   // The engines of its workers of these roles.
   model::EngineSet engines(std::initializer_list<model::Role> roles) const;
   // By name, host:port or number; null where it has none of that name.
   std::shared_ptr<Worker> find_worker(std::string_view name) const;
-  // Where sessions are served; aggregated workers share that of decode.
+  // The sessions' ranks; aggregated workers share the table of decode.
   scheduling::AffinityTable& affinity(model::Role role);
 
   // Somewhere prefill and decode are on different workers, and that is not switched off.
   bool disaggregated() const;
-  // Empty where some namespace can serve; otherwise what is missing.
+  // Empty if some namespace can serve; otherwise the reason why not.
   std::string why_not_ready() const;
 
  private:

@@ -7,7 +7,7 @@
 namespace baton::fleet {
 namespace {
 
-// Null where the policy forecasts nothing.
+// Null if the policy makes no forecasts.
 std::shared_ptr<Forecasts> forecasts_of(const config::Model& model, const std::string& name_space,
                                         model::Role role, model::Policy policy,
                                         telemetry::Registry& metrics, telemetry::Logger& log) {

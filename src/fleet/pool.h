@@ -24,7 +24,7 @@ namespace baton::fleet {
 // Lifetime. Shared: a request keeps the pool it is served by.
 class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
  public:
-  // `bell` is the model's.
+  // `load_notifier` is the model's.
   Pool(const config::Model& model, std::string name_space, telemetry::Registry& metrics,
        telemetry::Logger& log,
        std::shared_ptr<LoadNotifier> load_notifier = std::make_shared<LoadNotifier>());
@@ -44,16 +44,16 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   // Prefill and decode are on different workers, and that is not switched off.
   bool disaggregated() const;
   PrefillState prefill_state() const { return fleet::prefill_state(prefill_); }
-  // Empty where it can serve; otherwise what is missing.
+  // Empty if it can serve; otherwise the reason why not.
   std::string why_not_ready() const;
 
-  // What came to it lately; requests tell.
+  // Recent work of the pool; requests record it.
   WorkHistory& work() { return work_; }
   const WorkHistory& work() const { return work_; }
 
   // Rings when a worker of the model has less to do, comes, or changes.
   LoadNotifier& load_notifier() const { return *load_notifier_; }
-  // The pool's own listener to that; null where nobody has made it yet.
+  // The pool's own listener to that; null before it is made.
   std::shared_ptr<LoadListener> listener() const {
     const std::lock_guard lock(mutex_);
     return listener_;
@@ -70,7 +70,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   }
 
   void changed(const Worker& worker, const Health::Change& change) override;
-  // A worker has become what its condition does not tell: joined, left, draining.
+  // Reports a state that is no condition: joined, left, draining.
   void tell(const Worker& worker, std::string_view to, std::string_view why);
 
  private:

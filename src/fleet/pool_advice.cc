@@ -28,7 +28,7 @@ RoleFacts facts_of(const WorkerSet& set, Time now) {
       streams += static_cast<double>(most);
     }
   }
-  // Ranks that have not met their limit are taken for like those that have.
+  // Ranks that have not met their limit count like those that have.
   if (known > 0) facts.places = streams / known * ranks / static_cast<double>(facts.registered);
   return facts;
 }

@@ -18,7 +18,7 @@
 
 namespace baton::fleet {
 
-// Who says that a worker is there. Where several say so of one server, the last of these counts.
+// The source of an announcement. If several announce one server, the higher value counts.
 enum class Origin { File, Admin, Etcd };
 std::string_view to_string(Origin origin);
 
@@ -29,10 +29,10 @@ struct Slot {
   auto operator<=>(const Slot&) const = default;
 };
 
-// Role. Everything that sources say of workers, and what of it counts.
+// Role. All announcements of the sources, and which of them count.
 // Confinement. The control thread.
-// Invariants. What counts for a slot follows from what is said now, whatever the order it was said
-//   in: the announcement of the highest origin, among those the one with the smallest key.
+// Invariants. The result for a slot follows from the current announcements, in whatever order they
+//   came: the one of the highest origin, among those the one with the smallest key.
 class Roster {
  public:
   struct Entry {
@@ -48,7 +48,7 @@ class Roster {
   // All that a source says, instead of all that it said.
   std::vector<Slot> replace(Origin origin, Announcements announcements);
 
-  // What counts for a slot, as long as nothing else is said; nothing where nobody says anything of it.
+  // The current announcement for a slot; nothing if there is none.
   std::optional<Entry> find(const Slot& slot) const;
   const Announcements& of(Origin origin) const { return said_[static_cast<std::size_t>(origin)]; }
 

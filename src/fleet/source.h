@@ -11,17 +11,17 @@ namespace baton::fleet {
 struct SourceStatus {
   Origin origin;
   bool well = true;
-  std::string detail;  // where it is not well: what is wrong, and what holds meanwhile
+  std::string detail;  // if it is not well: the problem, and what holds meanwhile
 };
 
-// Role. Somebody who knows of workers, and tells the fleet.
+// Role. A source of announcements: knows of workers, and tells the fleet.
 // Confinement. The control thread.
-// Invariants. A source that fails leaves what it said standing, and says so.
+// Invariants. A source that fails keeps its announcements, and reports the failure.
 class Source {
  public:
   virtual ~Source() = default;
   virtual void start() = 0;
-  // What is under way ends soon; the fleet stays as it is.
+  // Running operations end soon; the fleet stays as it is.
   virtual void stop() = 0;
   virtual SourceStatus status() const = 0;
 };

@@ -16,9 +16,9 @@ namespace baton::fleet {
 // Role. The work that came to the workers of one pool in the last five minutes, also what they
 //   could not do.
 // Confinement. Any thread; one lock, held for a few sums.
-// Lifetime. Owned by its pool; outlives the requests that tell it.
-// Invariants. Bounded: a fixed number of buckets. Time does not run backwards: what belongs to a
-//   bucket that is gone counts in the oldest one left. Every sum is finite, whatever it is told.
+// Lifetime. Owned by its pool; outlives the requests that write to it.
+// Invariants. Bounded: a fixed number of buckets. Time does not run backwards: work of a bucket
+//   that is gone counts in the oldest one left. Every sum is finite, whatever the input.
 class WorkHistory {
  public:
   static constexpr std::chrono::seconds kBucket{10};
@@ -27,8 +27,8 @@ class WorkHistory {
 
   explicit WorkHistory(Time begun = Clock::now()) : begun_(begun) {}
 
-  // A request came, whether it is served or refused. Its prompt takes one prefill worker that long;
-  // what is cached does not count.
+  // A request came, whether it is served or refused. `prefill_seconds`: the time of its uncached
+  // part on one prefill worker.
   void came(double prefill_seconds, Time now);
   // An answer has ended that kept a place of a decode worker that long.
   void decoded(double seconds, Time now);
@@ -43,7 +43,7 @@ class WorkHistory {
     // Mean of the answers that ended in the five minutes; absent: none has.
     std::optional<double> decode_seconds;
 
-    // Answers that are decoded at once (Little's law); absent: nobody knows.
+    // Answers that are decoded at once (Little's law); absent: unknown.
     std::optional<double> streams() const {
       if (requests_per_second == 0) return 0;
       if (!decode_seconds) return std::nullopt;

@@ -140,7 +140,7 @@ void Booking::prefill_completed(std::optional<std::uint64_t> tokens) {
   }
   computes_.reset();
   entry_.prefill_completed(now);
-  // Its end changes nothing any more for those who wait, unless they wait for its place.
+  // Its end gives waiting requests nothing more, unless they wait for its place in the batch.
   const auto load_notifier = gaps_ ? load_notifier_ : std::exchange(load_notifier_, nullptr);
   if (load_notifier) load_notifier->ring();
 }

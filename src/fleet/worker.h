@@ -32,7 +32,7 @@ namespace baton::fleet {
 
 class Worker;
 
-// Whoever wants to know what becomes of workers.
+// Is told of the workers' changes of health.
 class Watcher {
  public:
   virtual ~Watcher() = default;
@@ -43,25 +43,24 @@ class Watcher {
 // How good a choice a worker is now; the earlier the better.
 enum class EligibilityTier {
   Good,
-  Spare,     // nobody has heard of it yet, or it pushed back: rather one that is Good
-  Doubtful,  // ejected: only where nobody else is left, and then rather than nobody
+  Spare,     // not heard of yet, or it pushed back: a Good one is better
+  Doubtful,  // ejected: only if no better worker is left
   Down,      // cannot be reached
-  Out,       // draining or misconfigured: not even where nobody else is left
+  Out,       // draining or misconfigured: not even if no other is left
 };
 
-// Role. One engine server: what was said of it, how it is, and what Baton has running on it.
-// Confinement. Any thread; what was said of it does not change, the rest is atomic.
-// Lifetime. Shared: a request keeps its worker, also after the fleet has let go of it.
-// Invariants. Its load is what is booked, whatever becomes of its health.
+// Role. One engine server: its announcement, its health, and its load.
+// Confinement. Any thread; the announcement does not change, the rest is atomic.
+// Lifetime. Shared: a request keeps its worker, also after it has left the fleet.
+// Invariants. Its load is the sum of its bookings, whatever its health.
 class Worker {
  public:
-  // What engines batch where nothing else is said.
+  // The engines' batch size, unless announced.
   static constexpr std::uint64_t kUsualBatch = 8192;
   // Tokens of a KV block, likewise.
   static constexpr std::uint32_t kUsualBlock = 16;
 
-  // What the workers of one kind have measured together, and where their loads lie; null: it is the
-  // only one.
+  // Common to workers of one kind: measurements, memory of loads; null: it is the only one.
   struct Siblings {
     std::shared_ptr<scheduling::SiblingPace> pace = {};
     std::shared_ptr<scheduling::TransferPace> transfers = {};
@@ -84,7 +83,7 @@ class Worker {
   const std::string& name() const { return spec_.name.empty() ? authority_ : spec_.name; }
   // Whether `text` is its name, host:port or number.
   bool is_called(std::string_view text) const;
-  // What it was given, and where it is.
+  // Its announced properties, and its address.
   std::span<const std::string> taints() const { return taints_; }
   std::uint32_t ranks() const { return spec_.data_parallel_size; }
   std::int64_t in_flight() const;
@@ -108,7 +107,7 @@ class Worker {
   // One word for people: draining, overloaded, or its condition.
   std::string_view state(Time now) const;
 
-  // Whoever saw it tells. See Health.
+  // Reports of requests and probes. See Health.
   void succeeded() { tell(state_->health.succeeded(Clock::now())); }
   void failed(Failure failure, std::string_view why) {
     tell(state_->health.failed(failure, why, Clock::now()));
@@ -123,7 +122,7 @@ class Worker {
   }
   void eject(std::string_view why) { tell(state_->health.eject(why, Clock::now())); }
   void misconfigured(std::string_view why) { tell(state_->health.misconfigured(why)); }
-  // Which release it runs, as it last said; nullopt where nobody has asked, or it does not say.
+  // Its release, as last reported; nullopt if it was not asked, or does not say.
   std::optional<model::Version> version() const {
     return state_->version.load(std::memory_order_relaxed);
   }
@@ -134,13 +133,13 @@ class Worker {
   std::uint64_t max_batched_tokens() const {
     return spec_.max_batched_tokens.value_or(kUsualBatch);
   }
-  // That each rank has; nullopt where nobody has said.
+  // Per rank; nullopt if unknown.
   std::optional<std::uint64_t> kv_blocks() const {
     if (spec_.kv_blocks) return spec_.kv_blocks;
     const std::uint64_t told = state_->kv_blocks.load(std::memory_order_relaxed);
     return told == 0 ? std::nullopt : std::optional(told);
   }
-  // As the engine last said.
+  // As last reported by the engine.
   void has_kv_blocks(std::uint64_t blocks) {
     state_->kv_blocks.store(blocks, std::memory_order_relaxed);
   }
@@ -175,12 +174,12 @@ class Worker {
   // Whether it changed.
   bool set_draining(bool draining) { return state_->draining.exchange(draining) != draining; }
 
-  // From now on this one is told of changes, instead of whoever was before.
+  // Sets the watcher of changes, in place of an earlier one.
   void watched_by(std::weak_ptr<Watcher> watcher);
 
  private:
   friend class Booking;
-  // What outlives a change of what is said of the worker.
+  // The state that survives a new announcement of the worker.
   struct WorkerState {
     WorkerState(const config::Health& options, std::uint32_t ranks, Siblings of_kind);
     Health health;
@@ -216,8 +215,8 @@ class Booking {
   Booking() = default;
   // Counts as a request of which nothing is known. Requires, as the next: rank < worker->ranks().
   explicit Booking(std::shared_ptr<Worker> worker, std::uint32_t rank = 0);
-  // `entry` is what it counts there, `bell` rings when it counts less; `computes`: so many tokens of
-  // a prompt, if any.
+  // `entry` is its load there, `load_notifier` is notified when that falls; `computes`: tokens of
+  // the prompt to compute, if any.
   Booking(std::shared_ptr<Worker> worker, std::uint32_t rank, scheduling::LoadLedger::Entry entry,
           std::shared_ptr<LoadNotifier> load_notifier, std::optional<std::uint64_t> computes = {},
           std::optional<Expectation> expectation = {});
@@ -236,29 +235,29 @@ class Booking {
   }
   ~Booking();
 
-  // It is being sent to the worker. What is given back before has cost the worker nothing.
+  // It is being sent to the worker. A booking given back before has cost the worker nothing.
   void sent();
-  // It is given back by somebody who found that it is of no use: nobody is told that there is room. There
-  // was before, and whoever made room by that for themselves would be told of it for ever.
+  // The holder gives it back unused. Suppresses the notification: there was room before, and a
+  // request that made room so could wake itself forever.
   void withdraw() { load_notifier_.reset(); }
   // Its prompt has been computed; `tokens` of it had to be, if the engine says so.
   void prefill_completed(std::optional<std::uint64_t> tokens = {});
-  // In how long that must be so where nobody sees it: its own prompt and those before it, at the speed
-  // that its rank has shown.
+  // The time until an unobserved prefill should be complete: its own prompt and those before it, at
+  // its rank's measured speed.
   std::chrono::nanoseconds prefill_due() const;
-  // So many tokens of its answer have come.
+  // The answer has so many tokens by now.
   void produced(std::uint64_t tokens) {
     entry_.produced(tokens);
     if (gaps_ && gaps_->is_due(tokens)) sample(tokens);
   }
-  // Its rank learns with how many requests tokens come that close; its end, too, rings the bell.
+  // Its rank learns how many requests keep their tokens that close; the end notifies, too.
   void watch_gaps(std::chrono::milliseconds objective);
 
   // The following require: made from a worker and not moved from.
   Worker& worker() const { return *worker_; }
-  // For who must know the worker when nothing counts on it any more.
+  // For a caller that needs the worker after the booking has ended.
   std::shared_ptr<const Worker> shared_worker() const { return worker_; }
-  // Nothing where the worker has only one: then nobody need be told.
+  // Nothing if the worker has only one: then it need not be named.
   std::optional<std::uint32_t> rank() const {
     return worker_->ranks() > 1 ? std::optional(rank_) : std::nullopt;
   }
@@ -287,7 +286,7 @@ class Transfer {
   Transfer() = default;  // nothing is on its way
   // From now on. Requires: booking is of the prefill worker.
   Transfer(const Booking& booking, std::uint64_t tokens);
-  // The first token is there; what is told again counts once.
+  // The first token is there; a repeated call counts once.
   void arrived();
 
  private:

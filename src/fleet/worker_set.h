@@ -21,14 +21,14 @@
 
 namespace baton::fleet {
 
-// Role. The workers of one role of one namespace of a model, and what choosing among them needs:
-//   policy, running load, popular beginnings. Choosing itself is scheduling/worker_booking.h.
+// Role. The workers of one role of one namespace of a model, and the data for choosing among them:
+//   policy, running load, popular prefixes. Choosing itself is scheduling/worker_booking.h.
 // Confinement. Any thread; add and remove: one at a time.
 // Invariants. A candidate is a worker and a rank.
 class WorkerSet {
  public:
-  // `forecasts`: judged by what becomes of bookings, and believed accordingly; null: they are believed.
-  // `itl`: what tokens come apart at most, for which each worker's batch is bounded; 0: it is not.
+  // `forecasts`: learns from bookings how far forecasts are trusted; null: they are trusted. `itl`:
+  // the largest gap between tokens, for which each worker's batch is bounded; 0: it is not.
   WorkerSet(model::Role role, model::Policy policy, config::Cost cost = {},
             std::shared_ptr<LoadNotifier> load_notifier = {},
             std::shared_ptr<Forecasts> forecasts = {}, std::chrono::milliseconds itl = {});
@@ -44,8 +44,8 @@ class WorkerSet {
   std::shared_ptr<Worker> find(std::string_view name) const;
   // Some worker may have a request.
   bool any_available() const;
-  // Requests that the workers can have more, so that their tokens keep the objective; nothing where
-  // there is none, where no worker is there, or where one of them has not met its limit yet.
+  // Requests that the workers can take so that their tokens keep the objective; nothing without
+  // one, without workers, or if one of them has not met its limit yet.
   std::optional<std::int64_t> free_places() const;
 
   // For scheduling, which chooses among the workers and books one of them.
@@ -68,7 +68,7 @@ class WorkerSet {
   std::shared_ptr<LoadNotifier> load_notifier_;
   std::shared_ptr<Forecasts> forecasts_;
   const std::chrono::milliseconds itl_;
-  std::mutex choosing_;  // what is weighed and booked is one step
+  std::mutex choosing_;  // scoring and booking are one step
   Published<Members> members_;
   mutable scheduling::Selector selector_;
 };

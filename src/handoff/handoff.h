@@ -28,17 +28,17 @@ struct Options {
   http_client::ExchangeTimeouts timeouts;
   std::chrono::milliseconds grace;  // to complete a hand-off whose client has left
   std::size_t response_bytes;
-  telemetry::Logger* log = nullptr;  // where failed legs are told of
+  telemetry::Logger* log = nullptr;  // for failed legs
   // Members of clients' bodies that no worker gets.
   std::vector<std::string> stripped_fields = {};
   model::TrtllmAuth trtllm_auth = {};
-  // How long a release is tried again: as long as vLLM keeps blocks that nobody fetches.
+  // How long a release is retried: as long as vLLM keeps unfetched blocks.
   std::chrono::milliseconds release_for = std::chrono::seconds(30);
 };
 
 // Role. The prefill router: gets a request through prefill and decode, in the order and with the
-//   fields its engine wants, and never abandons a hand-off half way. What is decided is machine.h's;
-//   this is where its runs get their tools from.
+//   fields its engine wants, and never abandons a hand-off half way. Holds the tools of its
+//   sessions; state_machine.h and session.h decide.
 // Confinement. One I/O thread.
 // Lifetime. Owned by the thread; outlives its tasks.
 class Handoff {
@@ -51,7 +51,7 @@ class Handoff {
   boost::asio::awaitable<Result<UpstreamResponse>> run(HandoffRequest request, RequestTrace& trace,
                                                        Cancellation& cancellation);
 
-  // The process is about to end: what cannot be released soon is left to its lease.
+  // The process is about to end: blocks that cannot be released soon are left to their lease.
   void finish() { options_.release_for = std::min(options_.release_for, kReleaseSoon); }
 
   // The worker has gone.
@@ -67,7 +67,7 @@ class Handoff {
 
   http_client::UpstreamPool& pool_;
   net::TaskGroup& tasks_;
-  net::CpuPool& cpu_;  // where long answers are read, and bodies made of them
+  net::CpuPool& cpu_;  // reads long answers, and makes bodies of them
   TicketSource& tickets_;
   Random random_;
   Options options_;

@@ -22,7 +22,7 @@
 
 namespace baton::handoff {
 
-// What hand-offs of one model count and remember, on all threads.
+// Counts and memory of the hand-offs of one model, on all threads.
 struct Counters {
   Counters(telemetry::Registry& registry, const std::string& model);
 
@@ -31,7 +31,7 @@ struct Counters {
   telemetry::Counter& releases;
   telemetry::Counter& wasted_prefill_tokens;
   telemetry::Counter& poison_requests;
-  // By Bypassed: what was decided about leaving prefill to the decode worker.
+  // By Bypassed: the decisions whether the decode worker computes the prompt.
   scheduling::BypassCounters bypasses;
   // Which of the model's requests workers have ended under.
   Suspects suspects = {};
@@ -48,11 +48,11 @@ struct HandoffRequest : scheduling::ScheduledRequest {
   model::SendTokenIds send_token_ids = model::SendTokenIds::Auto;
 };
 
-// One leg, as it is told of. A new attempt writes it anew.
+// One leg, as reported. A new attempt overwrites it.
 struct LegTrace {
   using Clock = std::chrono::steady_clock;
 
-  std::string worker;  // empty where there was no such leg
+  std::string worker;  // empty: no such leg
   std::optional<std::uint32_t> rank;
   std::optional<Clock::time_point> sent;
   std::optional<Clock::time_point> done;  // prefill: answered
@@ -66,7 +66,7 @@ struct LegTrace {
   void end() { done = Clock::now(); }
 };
 
-// What the request's line in the log, its metrics and its response headers tell about the legs.
+// The legs' facts for the request's log line, its metrics and its response headers.
 struct RequestTrace {
   LegTrace prefill;
   LegTrace decode;  // also of a worker that did both
@@ -74,7 +74,7 @@ struct RequestTrace {
   std::size_t migrations = 0;
   scheduling::Admission admission;  // before its first worker was chosen
   bool bypassed =
-      false;  // the decode worker computes the prompt, where a prefill worker could have
+      false;  // the decode worker computes the prompt, though a prefill worker could have
   scheduling::DecisionLog::Page page;
 };
 

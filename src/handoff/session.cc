@@ -21,7 +21,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPrefillPatience{2'000};
-// vLLM's default: so long a prefill worker keeps blocks that nobody has come for.
+// vLLM's default: a prefill worker keeps unfetched blocks for so long.
 constexpr std::chrono::milliseconds kPushLease{30'000};
 
 Failure judge(const Error& error) {
@@ -31,7 +31,7 @@ Failure judge(const Error& error) {
                        error.code() == Errc::OutOfResources};
 }
 
-// What the engine says it had to compute.
+// The engine's report of the tokens it had to compute.
 std::optional<std::uint64_t> computed_tokens(const std::optional<engine::Usage>& usage) {
   if (!usage || !usage->cached_tokens || usage->prompt_tokens < *usage->cached_tokens)
     return std::nullopt;
@@ -45,7 +45,7 @@ bool is_own_fault(const Error& error) {
 
 Error given_up() { return Error(Errc::EngineFailed, "the leg was given up"); }
 
-// The call keeps its worker, also where the run and the fleet have let go of it.
+// The call keeps its worker, also after the session and the fleet have released it.
 awaitable<void> abort_leg(http_client::UpstreamPool& pool,
                           std::shared_ptr<const fleet::Worker> worker, engine::LegName name,
                           std::string authorization) {
@@ -53,8 +53,8 @@ awaitable<void> abort_leg(http_client::UpstreamPool& pool,
   co_await engine::abort_request(pool, target, name, std::move(authorization));
 }
 
-// A leg beside the client's flow keeps the run alive until it has ended. The flow waits for it, so it is
-// told also where the leg throws; the task group reports what.
+// A leg beside the client's flow keeps the session alive until it has ended. The flow waits for it,
+// so it is notified also if the leg throws; the task group reports the exception.
 awaitable<void> beside(std::shared_ptr<HandoffSession> run,
                        awaitable<void> (HandoffSession::*leg)(), void (HandoffSession::*threw)()) {
   std::exception_ptr thrown;
@@ -68,7 +68,7 @@ awaitable<void> beside(std::shared_ptr<HandoffSession> run,
   std::rethrow_exception(thrown);
 }
 
-// Points to an exchange for as long as that is there, also where its leg throws.
+// Points to an exchange during its lifetime, also if its leg throws.
 class Pointed {
  public:
   Pointed(http_client::Exchange*& pointer, http_client::Exchange& exchange)
@@ -224,14 +224,15 @@ void HandoffSession::leave() {
     if (!gone_) gone_.emplace(Errc::ClientGone, "the request was given up");
     dispatch({Event::ClientGone});
     if (decode_exchange_ && !decode_dropped_) abort(decode_booking_.shared_worker(), decode_name_);
-    // Nobody reads on, whatever would have been better.
+    // The client reads no further, whatever would have been better.
     if (decode_exchange_) {
       using How = engine::DecodeEnd::How;
       const auto how = decode_exchange_->sent_whole() ? How::Closed : How::Unsent;
       dispatch({.event = Event::DecodeFailed, .failure = {.freed = frees_blocks({.how = how})}});
     }
   }
-  // Nothing more will show whether it is the reason; what it left is released all the same.
+  // No later event will show whether the request is the reason; its blocks are released all the
+  // same.
   send_held_releases();
   decode_exchange_.reset();
   decode_booking_ = {};
@@ -271,8 +272,8 @@ awaitable<Result<void>> HandoffSession::recover(Error error, const engine::Progr
 awaitable<void> HandoffSession::await_prefill(bool needed) {
   const auto until =
       steady_clock::now() + (needed ? handoff_.options_.timeouts.first_byte : kPrefillPatience);
-  // The flow is woken for other things, too: for the head of the prefill's answer, which may come after
-  // the whole of the decode's.
+  // The flow is woken for other events, too: for the head of the prefill's answer, which may come
+  // after the whole of the decode's.
   while (prefill_exchange_ && steady_clock::now() < until) {
     wake_timer_ = std::make_unique<boost::asio::steady_timer>(
         co_await boost::asio::this_coro::executor, until);
@@ -385,8 +386,8 @@ void HandoffSession::prefill_sent() {
   wake();
 }
 
-// A decode worker that waits for one who is not there any more may keep its own blocks for ever, as
-// vLLM's does in a push.
+// A decode worker that waits for a vanished prefill may keep its own blocks for ever, as vLLM's
+// does in a push.
 awaitable<void> HandoffSession::await_prefill_sent() {
   if (!machine_.handing_off() || rules_of(*mode_).order != LegOrder::Together) co_return;
   while (!prefill_sent_ && !decode_dropped_) co_await wait_for_something_to_do();
@@ -434,15 +435,16 @@ awaitable<void> HandoffSession::decode_leg() {
     co_return;
   }
   if (!gone_) co_return;
-  // Nobody will read the answer, but its beginning is the proof that the cache has arrived.
+  // The answer is not read, but its beginning proves that the cache has arrived.
   auto piece = co_await decode_exchange_->read();
   if (piece) first_token();
   decode_failed(piece ? *gone_ : std::move(piece.error()));
 }
 
 void HandoffSession::prefill_unseen(const boost::asio::any_io_executor& home) {
-  lease_.done();  // those who wait for it need not
-  // It would count as work until the whole answer is there, and hold up those who wait for the worker.
+  lease_.done();  // the requests that wait for it need not
+  // It would count as work until the whole answer is there, and hold up those that wait for the
+  // worker.
   unseen_ = std::make_unique<boost::asio::steady_timer>(home, decode_booking_.prefill_due());
   unseen_->async_wait([weak = weak_from_this()](boost::system::error_code error) {
     if (const auto run = weak.lock(); run && !error) run->decode_booking_.prefill_completed();
@@ -476,7 +478,7 @@ engine::DecodeEnd HandoffSession::end_of(const http_client::Exchange& exchange,
   using How = engine::DecodeEnd::How;
   engine::DecodeEnd end{
       .how = How::Broken, .error_type = std::move(error_type), .version = worker.version()};
-  // A kept connection may have died of what it was sent; one that ended in a refusal has not.
+  // A kept connection may have died of this request; one that ended in a refusal has not.
   const bool untouched =
       error.code() == Errc::EngineOverloaded || (judge(error).untouched && !exchange.replayed());
   if (exchange.dropped() || error.code() == Errc::EngineTimeout) {
@@ -504,10 +506,10 @@ void HandoffSession::decode_failed(Error error, std::string error_type) {
       end.how = How::Answered;
     failure.freed = frees_blocks(end);
   }
-  // One that failed by its own word, and had not got the cache yet.
+  // The worker reported a failure, and had not got the cache yet.
   failure.either = error.code() == Errc::EngineFailed && machine_.handing_off() && !streaming_ &&
                    !decode_dropped_;
-  // A kept connection may have died of what it was sent, and only the next one was refused.
+  // A kept connection may have died of the request, and only the next one was refused.
   if (decode_exchange_ && decode_exchange_->replayed()) failure.untouched = false;
   if (!decode_dropped_) {
     decode_error_ = std::move(error);
@@ -515,7 +517,7 @@ void HandoffSession::decode_failed(Error error, std::string error_type) {
     if (decode_error_->code() == Errc::EngineTimeout)
       abort(decode_booking_.shared_worker(), decode_name_);
     log_failure("decode", worker, *decode_error_);
-    // What may be another's fault, or the request's own, counts once.
+    // A failure that may be another worker's fault, or the request's own, counts once.
     if (!scheduler_.failures().suspects_decode(worker.id())) count_failure(worker, *decode_error_);
     if (failure.either) {
       scheduler_.handoff_failed(worker, ticket_->peer.remembered);
@@ -529,12 +531,12 @@ void HandoffSession::decode_failed(Error error, std::string error_type) {
   dispatch({.event = Event::DecodeFailed, .failure = failure});
 }
 
-// Before the cache has arrived, a leg may have failed because the prefill worker is not who it was
-// when it was asked: it is asked again.
+// Before the cache has arrived, a leg may have failed because the prefill worker has restarted
+// under another id: it is asked again.
 void HandoffSession::invalidate_peer_if_stale(const Error& error) {
   if (streaming_ || error.info().fault != Fault::Engine) return;
   if (!machine_.handing_off() || !prefill_worker_) return;
-  // Where it has answered already, that says who it is by now.
+  // If it has answered already, the answer has its current id.
   if (*mode_ == model::HandoffMode::NixlPush && outcome_->peer)
     handoff_.peers_.learn(prefill_worker_->id(), prefill_rank_, *outcome_->peer);
   handoff_.peers_.invalidate_if_stale(prefill_worker_->id(), prefill_rank_, ticket_->peer);

@@ -32,8 +32,9 @@ namespace baton::handoff {
 
 using boost::asio::awaitable;
 
-// Role. One request on its way through prefill and decode: tells the machine what happens, and does
-//   what it says. No decision is made here.
+// Role. One request on its way through prefill and decode: reports events to the state machine,
+//   which decides the order of the legs, and performs its actions. The session itself decides the
+//   blame for a failed leg, and whether push falls back to pull.
 // Confinement. One I/O thread.
 // Lifetime. Shared by the client's flow and the legs beside it, whichever ends last. The client's
 //   flow calls leave() before its Cancellation and RequestTrace end.
@@ -59,15 +60,15 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   awaitable<void> await_prefill(bool needed);
 
  private:
-  // What a leg is made of. All of it may be let go of while the leg runs, or have been.
+  // The parts of a leg. They may be released before or while the leg runs.
   struct Material {
     std::shared_ptr<const engine::ClientBody> body;
     std::shared_ptr<const std::string> token_ids;
   };
-  // What is to be taken off a prefill worker's hands, independent of what the run does next.
+  // Blocks that a prefill worker shall be relieved of, independent of the session's next steps.
   struct Release {
     model::HandoffMode mode;            // as the legs are spoken
-    std::shared_ptr<fleet::Pool> pool;  // of those who can take it over
+    std::shared_ptr<fleet::Pool> pool;  // with the workers that can take them over
     model::HandoffMode workers;         // theirs
     std::shared_ptr<const fleet::Worker> holder;
     std::uint32_t rank;  // of the holder
@@ -78,7 +79,7 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
     wire::Headers headers;
     std::optional<engine::Progress> progress;
   };
-  // What a decode leg is sent.
+  // The message of a decode leg.
   struct Parcel {
     wire::SplicedBody body;
     std::string signature;  // the header line that its hand-off is signed with; empty: none
@@ -98,9 +99,9 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   Material material() const { return {request_.body, request_.token_ids}; }
   engine::ClientCall call(const fleet::Worker& worker, engine::Leg leg, const Material& material,
                           const engine::Progress* progress, engine::LegName name = {}) const;
-  // What the next leg to the worker is called there.
+  // The request id of the next leg to the worker.
   engine::LegName name_leg(const fleet::Worker& worker);
-  // The header line that a decode leg's hand-off is signed with; empty where it need not be.
+  // The header line that signs a decode leg's hand-off; empty if no signature is needed.
   std::string signature(model::HandoffMode mode, const engine::HandoffTicket& ticket,
                         const engine::PrefillOutcome& outcome) const;
   static std::shared_ptr<const engine::PrefillOutcome> nothing_answered();
@@ -127,15 +128,15 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
                                                          const fleet::Worker& worker) const;
   awaitable<void> decode_leg();
   void prefill_sent();
-  // Where the legs run together: waits until the prefill request is written or the decode leg dropped.
+  // Legs together: waits until the prefill request is written or the decode leg dropped.
   awaitable<void> await_prefill_sent();
-  // Nobody will see when the prompt of the decode leg has been computed.
+  // The router will not see when the prompt of the decode leg has been computed.
   void prefill_unseen(const boost::asio::any_io_executor& home);
   void release();
   void send_release(Release release);
   void send_held_releases();
   awaitable<void> release_leg(Release release);
-  // True where there is nothing left to do.
+  // True if nothing is left to do.
   awaitable<bool> try_release(const Release& release, ReleaseTries& tries);
   awaitable<void> find_holder_again(Release& release);
   awaitable<Result<void>> send(http_client::Exchange& exchange, const fleet::Worker& worker,
@@ -179,7 +180,7 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   std::optional<Error> gone_;  // why the answer is not wanted any more
   std::unique_ptr<net::Deadline> grace_;
 
-  // Of the attempt under way.
+  // State of the current attempt.
   std::unique_ptr<engine::HandoffTicket> ticket_;
   std::optional<model::HandoffMode> mode_;
   std::shared_ptr<const fleet::Worker> prefill_worker_;
@@ -195,10 +196,10 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   engine::LegName prefill_name_;
   engine::LegName decode_name_;
   std::string authorization_;  // to abort legs with, as they had it
-  // What the prefill answered; empty, but never null, where it has not.
+  // The prefill's answer; empty, but never null, before it comes.
   std::shared_ptr<const engine::PrefillOutcome> outcome_ = nothing_answered();
   MemoryShare outcome_memory_;               // of the answer that it is made of
-  std::optional<std::string> final_answer_;  // where it ended the request
+  std::optional<std::string> final_answer_;  // if it ended the request
   bool handed_off_ = false;
   bool streaming_ = false;
   bool prefill_sent_ = false;  // its worker has the request
@@ -214,7 +215,7 @@ class HandoffSession : public std::enable_shared_from_this<HandoffSession> {
   std::optional<Error> prefill_error_;
   std::optional<Error> decode_error_;
   std::optional<std::string> whole_;
-  std::unique_ptr<engine::Progress> progress_;  // what is to be continued
+  std::unique_ptr<engine::Progress> progress_;  // the text to continue
 };
 
 }  // namespace baton::handoff

@@ -24,7 +24,7 @@ void HandoffSession::begin_attempt() {
   handed_off_ = prefill_dropped_ = false;
   transfer_ = {};
   ticket_ = std::make_unique<engine::HandoffTicket>();
-  // The legs of an attempt share their id; a new attempt must not meet what is left of the last.
+  // The legs of an attempt share their id; a new attempt must not meet leftovers of the last.
   ticket_->request_id = machine_.attempts() == 1
                             ? request_.request_id
                             : fmt::format("{}-r{}", request_.request_id, machine_.attempts() - 1);
@@ -52,7 +52,7 @@ awaitable<void> HandoffSession::choose_prefill() {
     const Errc code = placed.error().code();
     const bool nobody =
         code == Errc::NoWorkers || (code == Errc::NoEligibleWorker && decode_error_.has_value());
-    // Why the last one failed says more than that nobody else is left.
+    // The last failure says more than that no worker is left.
     if (!prefill_error_ || !nobody) prefill_error_ = std::move(placed.error());
     dispatch(nobody ? Input{Event::NoPrefill}
                     : Input{.event = Event::PrefillFailed, .failure = {.retryable = false}});
@@ -66,7 +66,7 @@ awaitable<void> HandoffSession::choose_prefill() {
   prefill_rank_ = prefill_booking_.rank().value_or(0);
   auto peer = co_await handoff_.peers_.find(worker.id(), worker.spec(), prefill_rank_);
   if (!peer && *mode_ == model::HandoffMode::NixlPush && peer.error().code() == Errc::NoHandoff) {
-    // Nobody has said how to find it: the first time one leg follows the other, and its answer tells.
+    // Its address is unknown: the first time one leg follows the other, and its answer tells.
     mode_ = model::HandoffMode::NixlPull;
     peer = engine::PrefillPeer{};
   }
@@ -77,8 +77,8 @@ awaitable<void> HandoffSession::choose_prefill() {
     co_return;
   }
   ticket_->peer = std::move(*peer);
-  // Where the engines find each other by this id, a client's word is not enough: two requests with
-  // one id would share a cache.
+  // Engines that meet by this id need a unique one, whatever the client sent: two requests with one
+  // id would share a cache.
   if (*mode_ == model::HandoffMode::NixlPush || *mode_ == model::HandoffMode::Mooncake)
     ticket_->request_id += fmt::format("-{:016x}", handoff_.random_());
   ticket_->disagg_request_id = handoff_.tickets_.next_disagg_request_id();
@@ -98,7 +98,7 @@ awaitable<void> HandoffSession::choose_decode() {
   if (alone) begin_attempt();
   auto placed = alone ? co_await place(true) : scheduler_.place_decode();
   if (!placed) {
-    // After a failure, that one is told: it says more than that nobody else is left.
+    // After a failure, report that one: it says more than that no worker is left.
     if (!decode_error_ || placed.error().code() != Errc::NoWorkers)
       decode_error_ = std::move(placed.error());
     dispatch({Event::NoDecode});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// What a run's legs are sent, and how their answers are read. What is long is made and read by the
-// CPU threads.
+// The messages of a session's legs, and how their answers are read. The CPU threads make and read
+// long ones.
 #include "engine/shared/engine_error.h"
 #include "engine/trtllm/trtllm_auth.h"
 #include "handoff/session.h"
@@ -20,7 +20,7 @@
 namespace baton::handoff {
 namespace {
 
-// Of a longer refusal only the status counts: it is copied, logged and sent as a whole.
+// A longer refusal is reduced to its status: refusals are copied, logged and sent as a whole.
 constexpr std::size_t kLongestRefusal = std::size_t{1024} * 1024;
 
 // How much of it goes into the body of a leg. The client's own bytes are not copied.
@@ -113,7 +113,7 @@ awaitable<Result<void>> HandoffSession::send(
   }));
 }
 
-// The leg may be given up while its answer is read; what it kept is then released.
+// The leg may be given up while its answer is read; its pinned blocks are then released.
 awaitable<Result<engine::PrefillOutcome>> HandoffSession::read_prefill(
     http_client::Exchange& exchange, const engine::Dialect& dialect,
     const fleet::Worker& worker) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// How a run has the blocks fetched that nobody needs any more.
+// How a session has unneeded blocks fetched, so that the prefill worker frees them.
 #include "engine/shared/dialect.h"
 #include "handoff/session.h"
 #include "http_client/exchange.h"
@@ -60,7 +60,7 @@ void HandoffSession::send_release(Release release) {
 awaitable<void> HandoffSession::release_leg(Release release) {
   ReleaseTries tries{.failed = scheduler_.failures().suspected_decodes()};
   const auto begun = std::chrono::steady_clock::now();
-  // Who holds the blocks, or all who could fetch them, may be away for a while.
+  // The holder of the blocks, or all workers that could fetch them, may be away for a while.
   for (auto pause = kFirstPause; std::chrono::steady_clock::now() < begun + handoff_.release_for();
        pause = std::min(2 * pause, kLongestPause)) {
     co_await find_holder_again(release);
@@ -69,8 +69,8 @@ awaitable<void> HandoffSession::release_leg(Release release) {
   }
 }
 
-// A worker that is slow to take the blocks is waited for, where closing its leg frees them, too: a
-// second leg would ask for what another request may have by then.
+// If closing its leg frees the blocks too, a slow worker is waited for: a second leg would ask for
+// blocks that another request may have by then.
 awaitable<bool> HandoffSession::try_release(const Release& release, ReleaseTries& tries) {
   auto booking =
       scheduler_.place_release(*release.pool, release.workers, release.transfer, tries.failed);
@@ -105,14 +105,14 @@ awaitable<bool> HandoffSession::try_release(const Release& release, ReleaseTries
       co_return true;
   }
   tries.failed.push_back(worker.id());
-  // One that waits in vain for blocks that were surely held may hang; a second one shows that nobody
-  // holds them any more.
+  // One that waits in vain for blocks that were surely held may hang; a second one shows that they
+  // are no longer held.
   const int patience = release.outcome->handoff.empty() ? 1 : 2;
   co_return sent.error().code() == Errc::EngineTimeout && ++tries.in_vain == patience;
 }
 
-// Legs that are sent at once say who the prefill worker was when it was asked: it may have begun
-// anew just before, under another id, and hold the blocks as that.
+// Legs that are sent at once carry the prefill worker's id from an earlier question: it may have
+// restarted just before, and hold the blocks under another id.
 awaitable<void> HandoffSession::find_holder_again(Release& release) {
   if (rules_of(release.mode).order != LegOrder::Together) co_return;
   const fleet::Worker& holder = *release.holder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-// How a run notices that a worker's process ended under its request, and what follows.
+// How a session notices that a worker's process ended under its request, and what follows.
 #include "core/cancellation.h"
 #include "handoff/session.h"
 #include "net/deadlines.h"
@@ -19,9 +19,9 @@ namespace {
 
 // A host whose process has ended refuses at once; one that says nothing is another matter.
 constexpr std::chrono::milliseconds kRefusesWithin{250};
-// For so long a worker that only closed a connection keeps its request waiting.
+// Delay of a request whose worker only closed a connection.
 constexpr std::chrono::milliseconds kClosesWithin{100};
-// A process that ends closes its listener last: what connects meanwhile is closed with it.
+// A process that ends closes its listener last: connections made meanwhile are closed with it.
 constexpr std::chrono::milliseconds kEndsWithin{250};
 constexpr std::chrono::milliseconds kBetweenConnections{5};
 
@@ -53,7 +53,8 @@ awaitable<bool> HandoffSession::has_ended(const fleet::Worker& worker, const Err
       if (heard.status != net::IoStatus::Closed && heard.status != net::IoStatus::Failed)
         co_return false;
     } else if (again.error().cause() != std::errc::connection_reset) {
-      // The listener's end may also reset what connects before the kernel has said that it is connected.
+      // The closing listener may also reset a connection before the kernel has reported it
+      // connected.
       co_return again.error().cause() == std::errc::connection_refused;
     }
     co_await net::pause(kBetweenConnections);
@@ -62,7 +63,7 @@ awaitable<bool> HandoffSession::has_ended(const fleet::Worker& worker, const Err
 }
 
 awaitable<void> HandoffSession::look_for_end(const Error& error) {
-  // A stream that has begun is migrated: what ends a worker comes with the prompt, as a rule.
+  // A stream that has begun is migrated: as a rule, it is the prompt that ends a worker.
   if (streaming_ || decode_dropped_ || !decode_exchange_) co_return;
   const auto worker = decode_booking_.shared_worker();
   const Suspects::Time sent = decode_sent_;

@@ -51,7 +51,8 @@ void HandoffStateMachine::take_in(const Input& input) {
     case Event::PrefillFailed:
       prefill_ = Prefill::Failed;
       prefill_failure_ = input.failure;
-      // Closed by us, it may have answered in the same moment, and keep what nobody will fetch.
+      // Closed by us, it may have answered at the same moment, and keep blocks that are never
+      // fetched.
       if (prefill_dropped_ && together() && rules_->release_in_doubt) pinned_ = may_hold_blocks();
       return;
     case Event::DecodeAccepted:
@@ -91,7 +92,8 @@ void HandoffStateMachine::begin_grace_anew() {
   if (gone_ && !ended_ && rules_->when_abandoned == WhenAbandoned::AwaitPrefill) start_grace();
 }
 
-// A prefill that answers while Baton closes it keeps blocks, and its answer, which names them, is lost.
+// A prefill that answers while Baton closes it keeps blocks, and its answer, which names them, is
+// lost.
 bool HandoffStateMachine::awaits_prefill() const {
   return together() && rules_->when_abandoned == WhenAbandoned::AwaitPrefill && prefill_lives() &&
          decode_ == Decode::Failed && !decode_failure_.freed && !prefill_dropped_;
@@ -139,9 +141,9 @@ void HandoffStateMachine::on_no_decode() {
   finish(Action::FailRequest, last_cause_ == Cause::None ? Cause::NoDecode : last_cause_);
 }
 
-// What follows from where the two legs are now, while the client waits.
+// Decides the next step from the states of both legs, while the client waits.
 void HandoffStateMachine::proceed() {
-  // A leg whose partner cannot do its part any more is told at once: left alone it would wait for
+  // A leg whose partner cannot do its part any more is closed at once: otherwise it would wait for
   // minutes.
   const bool prefill_over = prefill_ == Prefill::Failed || prefill_ == Prefill::Ended;
   if (decode_ == Decode::Live && prefill_over) drop_decode();
@@ -168,8 +170,8 @@ void HandoffStateMachine::wind_down() {
   const bool too_long = grace_over_ && !awaited;
   if (decode_ == Decode::Streaming || (decode_ == Decode::Live && (in_vain || too_long)))
     drop_decode();
-  // Without a decode leg nobody will fetch. Where it was we who closed that leg, a transfer may
-  // still be under way: the prefill gets the grace to end by itself.
+  // Without a decode leg the blocks are not fetched. If the router closed that leg, a transfer may
+  // still run: the prefill gets the grace to end by itself.
   const bool deserted = together() && !decode_lives() && !decode_dropped_ && !awaits_prefill();
   if (prefill_lives() && (too_long || deserted)) drop_prefill();
   if (!decode_lives()) release_if_pinned();
@@ -196,8 +198,8 @@ void HandoffStateMachine::after_failed_decode() {
     if (without_prefill && may_serve_alone()) return serve_alone();
     return finish(Action::FailRequest, Cause::Decode);
   }
-  // What the prefill kept serves another decode worker only where the first one surely did not
-  // touch it: blocks that were fetched may hold another request's cache by now.
+  // Blocks kept by the prefill serve another decode worker only if the first one surely did not
+  // touch them: fetched blocks may hold another request's cache by now.
   const bool same_handoff =
       !together() && (prefill_ == Prefill::Empty || (pinned_ && decode_failure_.untouched));
   if (alone_ || same_handoff) return choose_decode();
@@ -225,7 +227,7 @@ bool HandoffStateMachine::may_try_again() {
   return true;
 }
 
-// Nobody was found to try it on.
+// No worker was found for the retry.
 void HandoffStateMachine::take_back_retry() {
   if (std::exchange(retry_unsent_, false)) --retries_;
 }

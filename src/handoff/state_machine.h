@@ -13,23 +13,23 @@
 
 // Disaggregated serving in one page.
 //
-// A prompt is computed on a prefill worker, which produces the KV cache of the prompt and one token;
-// a decode worker takes the cache over and produces the answer. The two are spoken to by one HTTP
-// request each, a *leg*. There are two families:
+// A prefill worker computes the prompt: its KV cache and one token. A decode worker takes the cache
+// over and produces the answer. The router sends one HTTP request to each, a *leg*. There are two
+// families:
 //
-//   Prefill first.  The prefill's answer names what the decode worker is to fetch. Until it has
-//                   been fetched, the prefill worker keeps the blocks *pinned*: whoever gives up in
-//                   between must still send a decode leg, for one token, only to release them.
+//   Prefill first.  The prefill's answer names the blocks that the decode worker must fetch. Until
+//                   then the prefill worker keeps them *pinned*: a router that gives up in between
+//                   must still send a decode leg, for one token, only to release them.
 //   Together.       Both legs are sent at once and the workers meet by themselves. Each waits for
-//                   the other, for minutes: where one fails, the other must be told, by closing it.
+//                   the other, for minutes: if one fails, the router must close the other.
 //
 // The decode's first token is the proof that the cache has arrived. Before it everything can be
 // repeated unseen; after it the client has bytes, and only a continuation can save the stream.
 //
-// A client may leave at any moment. A transfer under way must not be cut, and nobody may be left
-// waiting for a partner that will not come; so what is dropped, and when, differs per mode, and all
-// of it is in this machine. It knows no sockets, no clock and no dice: the shell (run.h) tells it
-// what happened and does what it says.
+// A client may leave at any moment. A running transfer must not be cut, and no worker may be left
+// waiting for a partner that will not come. Which leg is dropped, and when, differs per mode, and
+// all of it is in this machine. It uses no sockets, no clock and no randomness: the shell
+// (session.h) reports events and performs actions.
 namespace baton::handoff {
 
 using engine::LegOrder;
@@ -39,10 +39,10 @@ using engine::rules_of;
 using engine::WhenAbandoned;
 using scheduling::HandoffPermissions;
 
-// What happened. Each leg ends with exactly one of its last events, also where it was dropped.
+// The events. Each leg ends with exactly one of its last events, also if it was dropped.
 enum class Event : std::uint8_t {
   PrefillChosen,  // booked; carries its mode
-  NoPrefill,      // nobody can be chosen
+  NoPrefill,      // no worker can be chosen
   DecodeChosen,
   NoDecode,
   PrefillAccepted,  // the head of its answer is there
@@ -55,13 +55,13 @@ enum class Event : std::uint8_t {
   DecodeFinished,   // last
   DecodeFailed,     // last
   ClientGone,
-  GraceOver,  // the time for completing what a client left is over
+  GraceOver,  // the time to complete a hand-off without its client is over
 };
 
-// What is known of a failed leg.
+// Facts of a failed leg.
 struct Failure {
   bool retryable = true;   // not the request's own fault
-  bool untouched = false;  // the worker never began: what it was to fetch is still there
+  bool untouched = false;  // the worker never began: the blocks to fetch are still there
   bool either = false;     // of a decode leg: it may have missed its prefill worker
   bool freed = false;      // of a decode leg: the workers free the blocks between themselves
   auto operator<=>(const Failure&) const = default;
@@ -74,7 +74,7 @@ struct Input {
   bool kept = false;  // PrefillEnded: blocks are held all the same
 };
 
-// What to do. The shell does the first group at once, the second in the client's own flow.
+// Actions. The shell does the first group at once, the second in the client's own flow.
 enum class Action : std::uint8_t {
   DropPrefill,
   DropDecode,
@@ -84,7 +84,7 @@ enum class Action : std::uint8_t {
   ChoosePrefill,      // pick and book in one step, → PrefillChosen, NoPrefill or PrefillFailed
   ChooseDecode,       // → DecodeChosen or NoDecode
   SendPrefill,        // to the chosen one
-  SendDecode,         // with what the hand-off needs
+  SendDecode,         // with the fields of the hand-off
   SendAlone,          // one worker does both
   Deliver,            // the decode leg's answer is the client's
   AnswerFromPrefill,  // the prefill's answer is the client's; the end
@@ -112,11 +112,11 @@ class HandoffStateMachine {
   // The answer has taken a turn after which no other worker could go on with it.
   void forbid_migration() { policy_.migrations = 0; }
 
-  // Several workers' processes ended under the request: no other one is to have it, not even to
-  // release what it left. The lease of those blocks ends by itself.
+  // Several workers' processes ended under the request: no other one gets it, not even to release
+  // its blocks. Their lease ends by itself.
   void condemn() { condemned_ = true; }
 
-  // Who is to blame, once FailRequest was said.
+  // The cause of the failure, after FailRequest.
   Cause failed_by() const { return cause_; }
   // The client's request has its end; legs may still be winding down.
   bool ended() const { return ended_; }
@@ -180,7 +180,7 @@ class HandoffStateMachine {
   Failure decode_failure_;
   Cause last_cause_ = Cause::None;  // why the attempt before this one failed
   Cause cause_ = Cause::None;
-  bool retry_unsent_ = false;  // counted, but nobody has been found for it yet
+  bool retry_unsent_ = false;  // counted, but no worker has been found for it yet
   bool alone_ = false;
   bool pinned_ = false;
   bool prefill_dropped_ = false;

@@ -15,12 +15,12 @@
 
 namespace baton::handoff {
 
-// Role. Under which requests workers' processes have ended before the first token. A worker that ends
-//   takes many requests with it, so one end only makes each of them suspect; a request under which
-//   several have ended is held to be the reason. Clients repeat what failed: copies of a request,
-//   and the branches of one, are the same request.
-// Confinement. Any thread; where nothing is suspect, looking is one atomic load.
-// Invariants. What has got its first token is suspect no more. What is remembered is bounded in
+// Role. Records the requests during which worker processes ended before the first token. A worker
+//   that ends takes many requests with it, so one end only makes each of them suspect; a request
+//   with several ends is held to be the cause. Clients repeat failed requests: copies of a request,
+//   and its branches, are the same request.
+// Confinement. Any thread; if nothing is suspect, a look-up is one atomic load.
+// Invariants. A request that has got its first token is suspect no more. The record is bounded in
 //   number and in time.
 class Suspects {
  public:
@@ -31,7 +31,7 @@ class Suspects {
     bool operator==(const Request&) const = default;
   };
 
-  // So many workers may end under a request, and it is offered to no other.
+  // After so many ends of workers the request is offered to no other.
   static constexpr std::size_t kTooMany = 2;
   // How long an end is remembered: longer than clients repeat by themselves.
   static constexpr std::chrono::minutes kRemembered{2};

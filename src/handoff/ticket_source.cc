@@ -11,8 +11,8 @@ constexpr int kCounterBits = 12;
 
 }  // namespace
 
-// 41 bits of milliseconds, 10 bits of salt, 12 bits that count: 4,096 ids per millisecond before
-// the count runs into the time of the next millisecond, which is still an id nobody else has drawn.
+// 41 bits of milliseconds, 10 bits of salt, a 12-bit counter: 4,096 ids per millisecond before the
+// counter runs into the next millisecond, which is still a unique id.
 TicketSource::TicketSource(std::uint64_t unix_millis, std::uint64_t salt)
     : next_(((unix_millis << (kSaltBits + kCounterBits)) |
              ((salt & ((1U << kSaltBits) - 1)) << kCounterBits)) &

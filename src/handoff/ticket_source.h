@@ -18,8 +18,8 @@ class TicketSource {
   TicketSource(std::uint64_t unix_millis, std::uint64_t salt);
 
   std::uint64_t next_disagg_request_id();
-  // With a rank of `ranks`: the room that leads there, room mod ranks = rank. Room 0 is the engines'
-  // own health check and never drawn.
+  // With a rank of `ranks`: the room that leads there, room mod ranks = rank. Room 0 is the
+  // engines' own health check and never drawn.
   static std::uint64_t room_for(std::uint64_t random_bits, std::optional<std::uint32_t> rank,
                                 std::uint32_t ranks);
 

@@ -17,17 +17,17 @@ namespace baton::handoff {
 
 class HandoffSession;
 
-// Role. Where the client's answer comes from, and the way to say how reading it went.
+// Role. The client's answer from a worker, and the way to report how reading it went.
 // Confinement. The request's I/O thread.
-// Lifetime. Ends before the request's Cancellation. Letting go of one that is not finished() gives
-//   the request up, as if the client had left.
+// Lifetime. Ends before the request's Cancellation. Destroying one that is not finished() gives the
+//   request up, as if the client had left.
 class UpstreamResponse {
  public:
   explicit UpstreamResponse(std::shared_ptr<HandoffSession> session)
       : session_(std::move(session)) {}
   UpstreamResponse(UpstreamResponse&&) = default;
   UpstreamResponse& operator=(UpstreamResponse&&) =
-      delete;  // what it had would be let go of without giving it up
+      delete;  // its old session would be dropped without being given up
   ~UpstreamResponse();
 
   // Requires: called once, before anything else. See Handoff::run.
@@ -41,22 +41,22 @@ class UpstreamResponse {
 
   // A byte of the body has come: the KV cache was there.
   void first_token();
-  // So many tokens have come.
+  // The answer has so many tokens by now.
   void produced(std::uint64_t tokens);
   // The answer is complete.
   void finished();
   // The answer has taken a turn that another worker could not follow.
   void forbid_migration();
-  // Reading the stream failed, by its connection or by what it said. Returns when there is another
-  // answer to read (again whole() or stream()), or with the error the client gets. `progress` is
-  // what the client has already, where another worker could go on from it.
+  // Reading the stream failed, by its connection or by its content. Returns when there is another
+  // answer to read (again whole() or stream()), or with the error for the client. `progress`: the
+  // text that the client has already, if another worker could continue it.
   boost::asio::awaitable<Result<void>> recover(Error error, const engine::Progress* progress);
 
-  // Two workers served: what the prefill reported of the prompt, once it has answered.
+  // Two workers served: the prefill's report on the prompt, once it has answered.
   bool handed_off() const;
   std::shared_ptr<const engine::PrefillOutcome> prefill() const;
-  // Waits a short while for a prefill leg that runs beside the stream; where what it answers is
-  // needed, until it has ended.
+  // Waits a short while for a prefill leg that runs beside the stream; if its answer is `needed`,
+  // until it has ended.
   boost::asio::awaitable<void> await_prefill(bool needed);
 
  private:

@@ -24,7 +24,7 @@ std::shared_ptr<const scheduling::KnownPrompt> CacheHitTracker::known() const {
   auto known = std::make_shared<scheduling::KnownPrompt>();
   known->tokens = blocks_->tokens;
   for (const kvcache::PromptBlocks::Hashes& hashes : blocks_->by_shape) {
-    // The chain is the prompt's own: whoever books it keeps the prompt's hashes.
+    // The chain is the prompt's own: a booking keeps the prompt's hashes.
     known->shapes.push_back({hashes.shape.size, {blocks_, &hashes.sequence}});
   }
   known->hits = cache_view_.hits(*blocks_);
@@ -47,7 +47,7 @@ void CacheHitTracker::computing(const fleet::Booking& booking) {
   most_ = told.most;
   const bool known = rank_is_known(booking.worker());
   if (known) cache_view_.sent(*holder_, *blocks_);
-  // What the engine does with a key is not known well enough to judge its events by it.
+  // Engines' treatment of a key is not known well enough to judge the events by it.
   if (!known || blocks_->keyed) holder_.reset();
 }
 
@@ -69,7 +69,7 @@ void CacheHitTracker::finish(const std::optional<engine::Usage>& usage) {
   answered();
   if (!holder_) return;
   if (!by_prefill_) seen_.reported = cached(usage);
-  // The engine may have had what no event told of, and then tells nothing new.
+  // The engine may have had blocks without events, and then reports no new ones.
   if (seen_.reported && *seen_.reported >= most_) seen_.fills_blocks = false;
   seen_.blocks = std::move(blocks_);
   cache_view_.computed(*holder_, seen_);

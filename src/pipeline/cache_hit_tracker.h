@@ -15,10 +15,10 @@
 
 namespace baton::pipeline {
 
-// Role. Follows one prompt into the cache of the worker that computes it: what was believed to be
-//   there, and what the engine says was.
+// Role. Follows one prompt into the cache of the worker that computes it: the expected hit, and the
+//   hit that the engine reports.
 // Confinement. The request's I/O thread.
-// Lifetime. Shared by the request's record and its hand-off. What is long in it goes with the first
+// Lifetime. Shared by the request's record and its hand-off. Its long parts are freed at the first
 //   token, unless the events of the prompt are still on their way then.
 class CacheHitTracker : public scheduling::PromptObserver {
  public:

@@ -13,7 +13,7 @@
 namespace baton::pipeline {
 namespace {
 
-// JSON has no word for infinity.
+// JSON cannot express infinity.
 std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
@@ -47,7 +47,7 @@ std::string forecast_json(const scheduling::Forecast& forecast) {
       number(forecast.trust), number(forecast.total));
 }
 
-// Of a policy that does not weigh prompts, nothing of this is known.
+// All null for a policy that does not score prompts.
 std::string weight_json(const std::optional<scheduling::CandidateScore>& weight) {
   if (!weight) {
     return R"("prefill_tokens":null,"decode_blocks":null,"block_size":null,"overlap":null,)"

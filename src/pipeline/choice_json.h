@@ -8,8 +8,8 @@
 
 namespace baton::pipeline {
 
-// How a worker was chosen, and what each candidate would have cost, as JSON. What is not known, or is
-// no finite number, is null.
+// How a worker was chosen, and each candidate's cost, as JSON. Unknown and non-finite numbers are
+// null.
 std::string choice_json(const scheduling::Choice& choice);
 
 }  // namespace baton::pipeline

@@ -28,7 +28,7 @@ using boost::asio::awaitable;
 
 // Role. Asks a model's workers for the tokens of prompts.
 // Confinement. One I/O thread.
-// Lifetime. A worker that is asked is held until it has answered, or nobody wants to know any more.
+// Lifetime. A worker that is asked is held until it has answered, or the question is cancelled.
 // Invariants. A model whose worker could not answer is not asked again for some seconds: its
 //   requests are better off without tokens than late.
 class EngineTokens {
@@ -38,8 +38,8 @@ class EngineTokens {
                telemetry::Logger* log = nullptr)
       : pool_(pool), cpu_(cpu), largest_answer_(largest_answer), log_(log) {}
 
-  // A cancellation ends it, and is then the error. `said_route` is the model's: set once the log has
-  // it that its workers do not render.
+  // A cancellation ends it, and is then the error. `said_route` is the model's: set once the log
+  // has it that its workers do not render.
   // Requires: nothing makes the request inexact (prompt/exactness.h).
   awaitable<Result<std::vector<tokenizer::TokenIds>>> ask(const handoff::HandoffRequest& job,
                                                           std::atomic<bool>& said_route,
@@ -55,12 +55,12 @@ class EngineTokens {
   std::map<std::string, Clock::time_point, std::less<>> quiet_until_;  // by model
 };
 
-// Whom to ask: the healthiest, and of them the one with the least to do; those that compute prompts
-// first. Null where nobody is there that could be asked.
+// The worker to ask: the healthiest, and of them the least loaded; those that compute prompts
+// first. Null if there is none that could be asked.
 std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model);
 
 // All of a request that its tokens depend on, as text. Templates write dates and engines restart
-// with others, so what is known under it counts for some minutes only.
+// with others, so an entry is valid for some minutes only.
 // Requires: nothing makes the request inexact.
 std::string prompt_key(engine::Api api, const wire::JsonObject& body,
                        std::chrono::system_clock::time_point now);

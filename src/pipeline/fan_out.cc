@@ -30,7 +30,7 @@ using wire::kOk;
 // Whole answers are kept, and made into one.
 constexpr std::size_t kWholesMemory = 2;
 
-// Role. Wakes coroutines of one thread, one for each ring.
+// Role. Wakes coroutines of one thread, one for each notification.
 class AsyncEvent {
  public:
   explicit AsyncEvent(const asio::any_io_executor& executor) : timer_(executor) {
@@ -43,10 +43,10 @@ class AsyncEvent {
   asio::steady_timer timer_;
 };
 
-// Role. Where the branches of a request meet: one response, written by one at a time.
+// Role. Merges the branches of a request into one response, written by one at a time.
 // Confinement. One I/O thread.
-// Lifetime. Shared by the branches. The response is there until close(); a branch that winds down
-//   after the client has its error writes to nobody.
+// Lifetime. Shared by the branches. The response is there until close(); what a branch writes after
+//   the client has its error is dropped.
 class Merger {
  public:
   Merger(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
@@ -168,7 +168,7 @@ class Merger {
   RequestRecord* record_;
   net::CpuPool& cpu_;
   std::vector<std::string> usages_;  // raw JSON, by branch
-  MemoryShare memory_;               // of wholes_, and of what is made of them
+  MemoryShare memory_;               // of wholes_, and of the answer made of them
   std::vector<std::string> wholes_;
   std::size_t whole_bytes_ = 0;
   std::size_t running_;
@@ -182,7 +182,7 @@ class Merger {
   std::uint32_t failed_ = 0;
 };
 
-// Role. What one branch takes for its client.
+// Role. The sink of one branch.
 class BranchSink final : public ResponseSink {
  public:
   BranchSink(Merger& merger, std::uint32_t branch) : merger_(merger), branch_(branch) {}
@@ -218,7 +218,7 @@ class BranchSink final : public ResponseSink {
   wire::SseReader reader_;
 };
 
-// What the branches of a request share, until the last of them has ended.
+// State shared by the branches of a request, until the last of them has ended.
 struct Gathering {
   Gathering(const asio::any_io_executor& executor, ResponseSink& sink, RequestRecord& record,
             net::CpuPool& cpu, std::size_t branches, MemoryBudget* memory)
@@ -250,7 +250,7 @@ awaitable<void> serve_branch(BranchTask task, std::shared_ptr<Gathering> all,
     }
   }
   if (record.error && record.status == 0) record.status = record.error->http_status();
-  // Here, where it is known to have ended: the request may end while others still run.
+  // Here, because it has ended: the request may end while others still run.
   if (record.cache_hit_tracker && !record.error) record.cache_hit_tracker->finish(record.usage);
   record.trace.page.close(outcome_of(record));
   all->merger.branch_ended(task.index, record.error);
@@ -285,7 +285,7 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
     job.choice = fan_out.branches[i].choice;
     job.prompt = fan_out.branches[i].prompt;
     const std::size_t prompt = i / fan_out.choices_per_prompt;
-    // Of all prompts together, its share.
+    // Its share of all prompts together.
     job.prompt_tokens = fan_out.job.prompt_tokens * fan_out.choices_per_prompt / count + 1;
     attach_prompt(job, fan_out.tokens, prompt, fan_out.caches, all->records[i]);
     job.request_id = fmt::format("{}-{}", fan_out.job.request_id, i);
@@ -310,7 +310,7 @@ awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, Respon
     record.last_token = std::max(record.last_token, branch.last_token);
   }
   if (merger.error()) {
-    // The client need not wait for what the other branches must still complete.
+    // The client need not wait for the other branches' hand-offs.
     co_await merger.take_turn();
     merger.close();
     merger.end_turn();

@@ -35,9 +35,9 @@ struct FanOut {
   MemoryBudget* memory = nullptr;
 };
 
-// Serves the branches side by side and brings them to the client as one answer. The first failure
-// ends them all, and is told at once; what the others must still complete they do by themselves.
-// The record tells of one of them: of the one that failed, or of the first to send a token.
+// Serves the branches in parallel and merges them into one answer. The first failure ends them all,
+// and is reported at once; the others complete their hand-offs in the background. The record
+// describes one of them: the one that failed, or the first to send a token.
 awaitable<Result<void>> serve_branches(FanOut fan_out, Delivery delivery, ResponseSink& sink,
                                        RequestRecord& record, ModelMetrics& metrics,
                                        Cancellation& cancellation);

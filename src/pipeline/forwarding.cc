@@ -38,7 +38,8 @@ constexpr std::array kNotForWorkers{std::string_view("host"),
                                     std::string_view("x-tenant-id"),
                                     std::string_view("x-request-timeout-ms"),
                                     std::string_view("x-trtllm-disagg-auth")};
-// The last one's overwrite fields of the body where SGLang is told to heed them, the hand-off's too.
+// Headers with the last prefix overwrite fields of the body, the hand-off's too, if SGLang heeds
+// them.
 constexpr std::array<std::string_view, 3> kInternalPrefixes{"x-baton-", "x-dynamo-", "x-override-"};
 
 constexpr std::array<std::string_view, 4> kNotForClients{"content-length", "x-request-id", "date",
@@ -66,7 +67,7 @@ bool is_stripped(std::string_view name, std::span<const std::string> stripped) {
   });
 }
 
-// Role. The fields of a head that belong to its connection: those that always do, and those that its
+// Role. The fields of a head that belong to its connection: the standard ones, and those that its
 //   Connection field names.
 // Lifetime. The head must outlive it.
 // Invariants. Sorted: a head may name thousands of fields, and have as many.

@@ -11,9 +11,9 @@ namespace baton::pipeline {
 
 enum class ForwardAuthorization { No, Yes };
 
-// The client's headers a worker gets: all but those that belong to the connection, to Baton, or
-// that would change how the body is coded. Each leg adds its own X-Request-Id. `stripped` are
-// further names in lower case that it does not get; one that ends with * is a beginning.
+// The client's headers for a worker: all but those that belong to the connection, to Baton, or that
+// would change how the body is coded. Each leg adds its own X-Request-Id. `stripped` are further
+// names in lower case to leave out; one that ends with * is a prefix.
 wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorization authorization,
                                  std::span<const std::string> stripped = {});
 

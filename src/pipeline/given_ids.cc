@@ -30,8 +30,8 @@ bool counts(std::string_view field, engine::Api api) {
   return field != "prompt" || api == engine::Api::Completions;
 }
 
-// Calls `visit` with each element and its number, until that fails. A list of ids can be long: it is
-// walked in place.
+// Calls `visit` with each element and its number, until that fails. A list of ids can be long: it
+// is walked in place.
 template <class Visit>
 Result<void> walk(std::string_view list, Visit visit) {
   std::size_t number = 0;
@@ -53,7 +53,7 @@ class Checker {
         limit_(std::min(vocabulary.value_or(kWidest), kWidest)),
         whose_(vocabulary ? " of this model" : "") {}
 
-  // What is neither an id nor a list of them is the engine's to judge.
+  // The engine judges values that are neither an id nor a list of them.
   Result<void> check(std::string_view list) const {
     return walk(list, [&](std::string_view one, std::size_t number) -> Result<void> {
       if (is_list(one)) {

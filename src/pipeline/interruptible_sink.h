@@ -13,11 +13,11 @@
 
 namespace baton::pipeline {
 
-// Role. The response to a request that may be given up while its client waits, because its time is
-//   over or the process ends. The client is told at once, though the hand-off that runs for the
-//   request may take seconds to end. What that still has to say goes nowhere.
+// Role. The response to a request that may be interrupted while its client waits, because its time
+//   is over or the process ends. The client is told at once, though the hand-off that runs for the
+//   request may take seconds to end. Its later writes are dropped.
 // Confinement. One I/O thread.
-// Lifetime. One request. Where it was interrupted(), settled() returns before it ends.
+// Lifetime. One request. If it was interrupted(), settled() returns before it ends.
 // Invariants. The response is written by one at a time. An answer that is being written when the
 //   request is given up is not interrupted: its writer finds out by itself.
 class InterruptibleSink final : public ResponseSink {
@@ -30,9 +30,9 @@ class InterruptibleSink final : public ResponseSink {
   awaitable<Result<void>> write(std::string_view piece) override;
   awaitable<Result<void>> end() override;
 
-  // The client is told why, or has been; nothing else is sent to it.
+  // The client is or was told why; nothing else is sent to it.
   bool interrupted() const { return status_ != 0; }
-  // What the client got as status. Requires: interrupted().
+  // The status that the client got. Requires: interrupted().
   int status() const { return status_; }
   // Until the client has been told. Requires: interrupted().
   awaitable<void> settled();

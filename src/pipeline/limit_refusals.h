@@ -11,7 +11,7 @@
 
 namespace baton::pipeline {
 
-// Role. Counts what was refused or given up because of a limit, by limit: the one place that shows
+// Role. Counts requests refused or given up because of a limit, by limit: the one place that shows
 //   which limits bite.
 // Confinement. Any thread.
 // Lifetime. Ends before its registry. Several of one registry count together.
@@ -20,7 +20,7 @@ class LimitRefusals {
   explicit LimitRefusals(telemetry::Registry& registry);
 
   void count(Limit limit) { counters_[static_cast<std::size_t>(limit)]->add(); }
-  // Nothing, where the error is not about a limit.
+  // Does nothing if the error is not about a limit.
   void count(const Error& error) {
     if (const auto limit = error.limit()) count(*limit);
   }

@@ -63,7 +63,7 @@ Result<std::optional<scheduling::MaxQueueWait>> read_patience(const wire::Header
   return *patience;
 }
 
-// Another worker could go on with the streamed answer where its own fails.
+// Another worker could continue the streamed answer if its own fails.
 bool can_continue(const handoff::HandoffRequest& job, bool stream) {
   if (!stream || job.model->migration() == 0) return false;
   const engine::ClientCall call{.api = job.api, .body = job.body->object()};

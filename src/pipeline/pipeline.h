@@ -77,30 +77,30 @@ class Pipeline {
                         Cancellation& cancellation);
 
  private:
-  // A request whose body was read: what is to be done, and how the answer is to be brought.
+  // A request whose body was read: its target, and how to deliver the answer.
   struct ParsedRequest {
     handoff::HandoffRequest job;
     engine::IncludeUsage include_usage;
     std::vector<engine::Branch> branches;  // where it is fanned out
     std::size_t choices;                   // of each prompt
-    bool continuable;  // another worker could go on with the answer where its own fails
+    bool continuable;  // another worker could continue the answer if its own fails
     PromptTokens tokens;
     ModelMetrics& metrics;
   };
 
-  // A body that was read, and its prompts as token ids where somebody knows them.
+  // Parses a body that was read, and adds its prompts' token ids if they are known.
   awaitable<Result<std::unique_ptr<ParsedRequest>>> prepare(std::unique_ptr<ClientRequest> incoming,
                                                             RequestRecord& record,
                                                             RequestDeadline& deadline,
                                                             Cancellation& cancellation);
-  // Goes through the body: not on the I/O thread where that is long.
+  // Reads the body: not on the I/O thread if that is long.
   Result<std::unique_ptr<ParsedRequest>> understand(ClientRequest& incoming,
                                                     std::shared_ptr<const engine::ClientBody> body,
                                                     RequestRecord& record);
   Result<fleet::Fleet::Served> find_model(const wire::JsonObject& body, RequestRecord& record);
   Result<void> check(engine::Api api, const wire::JsonObject& body, RequestRecord& record) const;
   Delivery delivery_for(ParsedRequest& understood) const;
-  // A question who would serve, or a request for several choices.
+  // A route query, or a request for several choices.
   awaitable<Result<void>> serve_fanout_or_query(std::unique_ptr<ParsedRequest> understood,
                                                 ResponseSink& sink, RequestRecord& record,
                                                 Cancellation& cancellation);

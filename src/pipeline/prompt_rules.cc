@@ -61,7 +61,7 @@ Result<prompt::Prepared> prepare(const prompt::Preprocessor& preprocessor, engin
     if (other && other->too_much) return other;
     if (!made && !other) continue;
     if (made && other && other->exact() && made->prompts == other->prompts) continue;
-    // What one release refuses, another may take.
+    // A body that one release refuses, another may take.
     prompt::Prepared inexact;
     if (made) inexact = *std::move(made);
     inexact.inexact = "workers of several releases make different prompts of it";

@@ -16,19 +16,19 @@
 
 namespace baton::pipeline {
 
-// By which rules the workers of a model make prompts, each of them once; the newest release's where
-// it has none. Workers that nobody has asked yet count as the newest of their engine.
+// The rules by which the workers of a model make prompts, each of them once; the newest release's
+// if it has none. Workers that were not asked yet count as the newest of their engine.
 std::vector<prompt::Rules> rules_in(const fleet::Model& model);
 
-// What the preprocessor makes of a body by the first of the rules. Inexact where another of them makes
-// something else of it: while engines are upgraded, nobody knows which worker will get it.
+// Prepares a body by the first of the rules. Inexact if another of them gives another result: while
+// engines are upgraded, it is unknown which worker will get it.
 // Requires: `rules` is not empty.
 Result<prompt::Prepared> prepare(const prompt::Preprocessor& preprocessor, engine::Api api,
                                  const wire::JsonObject& body, prompt::RenderContext context,
                                  std::span<const prompt::Rules> rules);
 
-// The longest context that every worker of the model takes, as far as they have said; nullopt where
-// none has.
+// The longest context that every worker of the model takes, as far as they have reported it;
+// nullopt if none has.
 std::optional<std::uint64_t> max_model_len(const fleet::Model& model);
 
 }  // namespace baton::pipeline

@@ -28,8 +28,8 @@ using SharedBody = std::shared_ptr<const engine::ClientBody>;
 // another matter: it is tried in place with prompt::Effort::Little.
 constexpr std::size_t kTokenizedInPlace = std::size_t{4} * 1024;
 
-// What a body takes, in sizes of its own, while its prompt is made and becomes tokens: that much
-// where each byte is a token, or the messages are many and short.
+// Memory of a body, in multiples of its size, while its prompt is made and becomes tokens: that
+// much if each byte is a token, or the messages are many and short.
 constexpr std::size_t kToTokenize = 13;
 constexpr std::string_view kNoMemory = "too little memory is left to tokenize it (limits.memory)";
 
@@ -45,7 +45,7 @@ model::EngineSet engines_of(const fleet::Model& model) {
   return model.engines({model::Role::Prefill, model::Role::Decode, model::Role::Aggregated});
 }
 
-// As the model's files and its workers say; nullopt: nobody does.
+// According to the model's files and its workers; nullopt: unknown.
 std::optional<std::uint64_t> smallest_vocabulary(const fleet::Model& model,
                                                  const ModelTokens* tokens) {
   std::optional<std::uint64_t> smallest;
@@ -93,8 +93,8 @@ std::size_t count_of(const std::vector<tokenizer::TokenIds>& prompts) {
   return count;
 }
 
-// In the number of `as_json`: a request whose prompts go to one worker together is not to be found
-// in any cache as a whole.
+// In the number of `as_json`: if a request's prompts go to one worker together, no cache holds it
+// as a whole.
 std::vector<std::shared_ptr<const kvcache::PromptBlocks>> as_blocks(
     const std::vector<tokenizer::TokenIds>& prompts, PerPrompt per_prompt,
     const kvcache::HashPlan& plan, const kvcache::PromptScope& scope) {
@@ -116,7 +116,7 @@ std::string salt_of(const handoff::HandoffRequest& job) {
   return sent ? job.hints->tenant : std::string();
 }
 
-// What sets the request's blocks apart in a worker's cache.
+// The request's scope: what sets its blocks apart in a worker's cache.
 kvcache::PromptScope scope_of(const handoff::HandoffRequest& job) {
   kvcache::PromptScope scope{.salt = salt_of(job), .key = {}};
   const auto add = [&](std::string_view field, model::Engine heeded_by) {
@@ -132,7 +132,7 @@ kvcache::PromptScope scope_of(const handoff::HandoffRequest& job) {
   return scope;
 }
 
-// What is to be done, held by whoever does it.
+// A task, kept alive by its runner.
 struct Task {
   std::shared_ptr<const ModelTokens> model;
   engine::Api api;
@@ -164,10 +164,10 @@ Result<Made> make(const Task& task) {
   return made;
 }
 
-// What is known of a prompt before a worker is asked for it.
+// Facts of a prompt before a worker is asked for it.
 struct Known {
   prompt::Exactness exactness = {};
-  // Where it is exact:
+  // Only if it is exact:
   std::string key = {};
   std::optional<tokenizer::TokenIds> ids = {};
 };
@@ -262,7 +262,7 @@ awaitable<Result<PromptTokens>> PromptStep::tokens(const handoff::HandoffRequest
   co_return made;
 }
 
-// What an adapter has computed is of no use to the model itself or to another one.
+// An adapter's blocks are of no use to the model itself or to another adapter.
 kvcache::HashPlan PromptStep::plan_for(const handoff::HandoffRequest& job) const {
   kvcache::HashPlan plan = cache_view_.plan(job.model->name());
   if (job.adapter) plan.lora = job.adapter->name;
@@ -280,7 +280,7 @@ awaitable<Result<void>> PromptStep::check_given(const handoff::HandoffRequest& j
   });
 }
 
-// Prompts that come as token ids need nobody to tokenize them.
+// Prompts that come as token ids need no tokenizing.
 awaitable<std::optional<PromptTokens>> PromptStep::take_given(const handoff::HandoffRequest& job,
                                                               PerPrompt per_prompt,
                                                               RequestRecord& record) {
@@ -308,7 +308,7 @@ awaitable<std::optional<PromptTokens>> PromptStep::take_given(const handoff::Han
   co_return std::move(given->tokens);
 }
 
-// Where it takes no longer than the way to another thread and back, here; else there.
+// Runs short work here, and long work on a CPU thread: changing threads takes time, too.
 template <class Work>
 awaitable<std::invoke_result_t<Work&>> PromptStep::run(std::size_t bytes, Work work) {
   if (bytes <= kTokenizedInPlace) co_return work();
@@ -371,7 +371,7 @@ awaitable<PromptTokens> PromptStep::ask_engine(std::shared_ptr<const ModelTokens
                   .scope = scope_of(job)};
   const std::size_t bytes = job.body->object().text().size();
   auto known = co_await run(bytes, [task] { return look_up(task); });
-  // What one engine says of such a request does not hold for the workers of another.
+  // One engine's answer about such a request does not hold for the workers of another.
   const bool of_one_only =
       !known.exactness.engines_differ.empty() && engines_of(*job.model).size() > 1;
   if (!known.exactness.inexact.empty() || of_one_only) {

@@ -28,13 +28,13 @@ namespace baton::pipeline {
 
 using boost::asio::awaitable;
 
-// What a request's prompts are known to be.
+// The known tokens and blocks of a request's prompts.
 struct PromptTokens {
-  // As engine::token_ids_json writes them, for workers: one text for the whole request or, where it
-  // is fanned out, one for each prompt. Empty: nobody knows them, or nobody is to get them.
+  // As engine::token_ids_json writes them, for workers: one text for the whole request or, if it is
+  // fanned out, one for each prompt. Empty: unknown, or not to be sent.
   std::vector<std::shared_ptr<const std::string>> json = {};
   model::SendTokenIds send = model::SendTokenIds::Auto;
-  // As caches have them, in the same number; empty where nobody knows.
+  // As caches have them, in the same number; empty if unknown.
   std::vector<std::shared_ptr<const kvcache::PromptBlocks>> blocks = {};
 
   std::size_t bytes() const;
@@ -42,15 +42,15 @@ struct PromptTokens {
 
 enum class PerPrompt { No, Yes };
 
-// How long a request's prompts are; a guess where nobody has counted.
+// The length of a request's prompts; an estimate if the tokens were not counted.
 std::uint64_t estimated_tokens(const RequestRecord& record);
 
-// Puts into a job, and into its record, what is known of its prompt: that one of `tokens`.
+// Puts the facts of prompt `prompt` of `tokens` into a request, and into its record.
 void attach_prompt(handoff::HandoffRequest& job, const PromptTokens& tokens, std::size_t prompt,
                    kvcache::KvCacheView& caches, RequestRecord& record);
 
-// Role. The step between reading a request and choosing its workers: the body is checked, its chat
-//   template rendered and its text tokenized, off the I/O thread where that takes long.
+// Role. The step between reading a request and choosing its workers: checks the body, renders its
+//   chat template and tokenizes its text, off the I/O thread if that takes long.
 // Confinement. One I/O thread.
 class PromptStep {
  public:
@@ -58,16 +58,16 @@ class PromptStep {
              EngineTokens engines)
       : tokenizers_(tokenizers), cache_view_(caches), cpu_(cpu), engines_(engines) {}
 
-  // `memory` has the body; MemoryExhausted where there is not enough to read it.
+  // `memory` has the body; MemoryExhausted if there is not enough to read it.
   awaitable<Result<std::shared_ptr<const engine::ClientBody>>> read(std::string body,
                                                                     MemoryShare memory);
 
-  // For what else goes through all of a long text.
+  // For other work on all of a long text.
   net::CpuPool& cpu() const { return cpu_; }
 
-  // How it came about is noted in `record`. Fails where the prompt cannot be made, which is the
-  // client's fault, or where nobody waits for it any more. An engine that was asked in vain is no
-  // failure: its request goes on without.
+  // `record` notes how it came about. Fails if the prompt cannot be made, which is the client's
+  // fault, or if the request was cancelled. An engine that was asked in vain is no failure: its
+  // request goes on without.
   awaitable<Result<PromptTokens>> tokens(const handoff::HandoffRequest& job, PerPrompt per_prompt,
                                          RequestRecord& record, Cancellation& cancellation);
 

@@ -53,9 +53,9 @@ wire::Headers own_headers(bool stream) {
   return headers;
 }
 
-// Role. One stream on its way to the client. What happens once per stream, or never, has coroutines
-//   of its own: the one that waits for the next token stays for as long as the stream runs, and
-//   every await in it costs memory.
+// Role. One stream on its way to the client. Steps that run once per stream, or never, have
+//   coroutines of their own: the one that waits for the next token stays for as long as the stream
+//   runs, and every await in it costs memory.
 // Confinement. One I/O thread.
 class StreamRelay {
  public:
@@ -109,7 +109,7 @@ class StreamRelay {
   }
 
  private:
-  // An event that came in many pieces may be long, and so may be what is put into one.
+  // An event in many pieces may be long, and so may the text that is merged into one.
   bool is_short() const { return reader_.held() + judge_.held() <= net::CpuPool::kInPlace; }
   awaitable<std::string_view> take_elsewhere(std::string_view piece) {
     co_return co_await delivery_.cpu.run([&] { return judge_.take(reader_, piece); });
@@ -138,7 +138,7 @@ class StreamRelay {
   awaitable<Result<void>> recover(Error failure) {
     engine::StreamContinuity* const continuity = judge_.continuity();
     if (continuity && continuity->closing_events()) {
-      // All tokens are there; what is missing, Baton knows as well.
+      // All tokens are there; Baton can write the missing events itself.
       const std::string closing = *continuity->closing_events();
       judge_.complete();
       co_return co_await write(closing);
@@ -164,8 +164,8 @@ class StreamRelay {
     }
     answer_.finished();
     const auto ended = co_await sink_.end();
-    // What follows [DONE] is the end of the message. Reading it lets the connection be used again;
-    // it is not worth much waiting.
+    // After [DONE] comes the end of the message. Reading it lets the connection be used again; it
+    // is not worth much waiting.
     if (!answer_.stream().done()) co_await answer_.stream().await_end(kEndPatience);
     co_return ended;
   }
@@ -173,7 +173,8 @@ class StreamRelay {
   // The prefill ended the request: its answer is the client's, as a stream.
   awaitable<Result<void>> write_whole() {
     const std::size_t size = answer_.whole()->size();
-    // Not run_sized(): it takes apart all of the answer and copies it, ten times the work of a check.
+    // Not run_sized(): it takes apart all of the answer and copies it, ten times the work of a
+    // check.
     const auto events = co_await delivery_.cpu.run([this] {
       return engine::as_event_stream(delivery_.api, *answer_.whole(), delivery_.include_usage);
     });
@@ -199,7 +200,7 @@ class StreamRelay {
   wire::SseReader reader_;
 };
 
-// The text as the client gets it: what the prefill knows of the prompt is put in.
+// The text for the client: the prefill's facts of the prompt are merged in.
 void merge_legs(const engine::PrefillOutcome& prefill, std::string& text) {
   if (auto merged = engine::rewrite_usage(text, prefill.usage.value_or(engine::Usage{}),
                                           engine::AnswerForm::Whole))

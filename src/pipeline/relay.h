@@ -24,18 +24,17 @@ struct Delivery {
   bool tell_workers;            // x-baton-… headers
   net::CpuPool& cpu;            // where long answers are read
   bool input_logprobs = false;  // the client wants those of its prompt
-  // Where the stream may be continued by another worker.
+  // If another worker may continue the stream.
   std::unique_ptr<engine::StreamContinuity> continuity;
 };
 
-// Brings the answer to the client, from whichever workers it takes. Returns what went wrong, if
-// anything did; record.status says whether the client has seen a response head by then.
+// Brings the answer to the client, from however many workers it takes. Returns the error, if any;
+// record.status says whether the client has seen a response head by then.
 //
 // A stream goes on event by event, each as soon as it is whole; the next is read when the client
 // has taken the one before. It is a success only if every event was sound, some choice finished and
 // [DONE] came. A whole answer is held until it is complete and known to be JSON, so a cut one never
-// looks like a success. What goes through a long text, whole answer or event, is done by
-// `delivery.cpu`.
+// looks like a success. `delivery.cpu` does the work on long texts, whole answers or events.
 awaitable<Result<void>> relay(handoff::UpstreamResponse& answer, Delivery delivery,
                               ResponseSink& sink, RequestRecord& record, ModelMetrics& metrics);
 

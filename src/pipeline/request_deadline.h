@@ -24,8 +24,8 @@ struct RequestTimeout {
   bool operator==(const RequestTimeout&) const = default;
 };
 
-// What is configured, unless the request's header says less, or its source is trusted to say more.
-// InvalidRequest where the header makes no sense.
+// The configured time, unless the request's header says less, or its source is trusted to say more.
+// InvalidRequest if the header makes no sense.
 Result<RequestTimeout> request_timeout(const wire::Headers& headers, scheduling::Trusted trusted,
                                        std::chrono::milliseconds configured);
 
@@ -37,7 +37,7 @@ class RequestDeadline {
   RequestDeadline(net::Deadlines& deadlines, Cancellation& cancellation)
       : deadlines_(deadlines), cancellation_(cancellation) {}
 
-  // At once where the time is over already.
+  // Ends at once if the time is over already.
   void begin(RequestTimeout timeout, std::chrono::steady_clock::time_point received);
 
  private:

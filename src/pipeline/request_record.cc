@@ -16,8 +16,8 @@ double milliseconds(RequestRecord::Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-// Only of a stream can be told when its tokens came. Who was refused has been counted, and a client
-// that left or asked for nonsense says nothing of the fleet.
+// Only streams show when their tokens came. A refused request has been counted, and a client that
+// left or asked for nonsense says nothing of the fleet.
 void tell_slo(const RequestRecord& record) {
   if (!record.trace.admission.slo || !record.stream) return;
   const auto now = RequestRecord::Clock::now();
@@ -123,7 +123,7 @@ void RequestRecord::on_token(ModelMetrics& metrics) {
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::decode_wait() const {
-  // After a migration, the trail is that of the worker that went on.
+  // After a migration, the trace is that of the worker that went on.
   if (!first_token || !trace.decode.sent || *first_token < *trace.decode.sent) return std::nullopt;
   return *first_token - *trace.decode.sent;
 }
@@ -134,7 +134,7 @@ std::optional<RequestRecord::Clock::duration> RequestRecord::prefill_duration() 
 }
 
 std::optional<RequestRecord::Clock::duration> RequestRecord::kv_transfer() const {
-  // Of a whole answer nobody knows when its first token came.
+  // A whole answer does not show when its first token came.
   if (!stream || !first_token || !trace.prefill.done || !trace.decode.sent) return std::nullopt;
   if (trace.migrations > 0) return std::nullopt;  // the legs are those of the last worker
   return std::max(Clock::duration::zero(), *first_token - *trace.prefill.done);
@@ -234,7 +234,7 @@ void RequestLedger::close(const RequestRecord& record, ModelMetrics& metrics) {
   const std::optional<engine::Usage>& usage = record.usage;
   std::optional<RequestRecord::Clock::duration> ttft;
   if (record.first_token) ttft = *record.first_token - record.received;
-  // What clients do wrong is their business; what engines or we do wrong is the operator's.
+  // Clients' errors are their business; the engines' and the router's are the operator's.
   const bool ours = record.error && record.error->info().fault != Fault::Client;
   log_.write(
       ours ? telemetry::Level::Warning : telemetry::Level::Info, "request",

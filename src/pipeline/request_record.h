@@ -23,14 +23,14 @@
 
 namespace baton::pipeline {
 
-// Who turned a request's prompt into token ids.
+// Which part turned a request's prompt into token ids.
 enum class TokenSource : std::uint8_t {
-  Off,      // nobody
+  Off,      // none
   Local,    // Baton
   Engine,   // a worker that was asked
-  Client,   // whoever sent it
-  Inexact,  // nobody, as the engine will see it (images …)
-  Failed,   // somebody was to, and could not
+  Client,   // sent by the client
+  Inexact,  // none, as the engine will see it (images …)
+  Failed,   // an attempt that failed
 };
 std::string_view to_string(TokenSource source);
 
@@ -56,14 +56,14 @@ struct ModelMetrics {
   handoff::Counters handoff;
 };
 
-// Role. What is remembered of one request: measured as it goes, told once at its end.
+// Role. The record of one request: measured as it goes, reported once at its end.
 // Confinement. The request's I/O thread.
 struct RequestRecord {
   using Clock = std::chrono::steady_clock;
 
   std::string id;
   std::string_view path;
-  std::string model;  // as the client named it; empty where the body could not be read
+  std::string model;  // as the client named it; empty if the body could not be read
   bool stream = false;
   Clock::time_point received;
   handoff::RequestTrace trace;
@@ -77,15 +77,14 @@ struct RequestRecord {
   std::size_t response_bytes = 0;
   TokenSource tokens = TokenSource::Off;
   std::string
-      tokens_reason;  // why nobody has made exact ones; empty: somebody has, or none were wanted
-  std::size_t prompt_length = 0;  // in tokens, where they are known before the engine says
+      tokens_reason;  // why no exact ones were made; empty: they were made, or none were wanted
+  std::size_t prompt_length = 0;  // in tokens, if known before the engine reports them
   std::optional<Clock::duration> tokenize_time;
-  std::shared_ptr<CacheHitTracker>
-      cache_hit_tracker;  // null where nobody knows the prompt's blocks
+  std::shared_ptr<CacheHitTracker> cache_hit_tracker;  // null if the prompt's blocks are unknown
 
   // From sending the decode leg to its first token, the transfer of the KV cache included.
   std::optional<Clock::duration> decode_wait() const;
-  // Where two workers served: how long the prompt took on the first, and an upper bound of how long
+  // If two workers served: how long the prompt took on the first, and an upper bound of how long
   // its KV cache took to the second.
   std::optional<Clock::duration> prefill_duration() const;
   std::optional<Clock::duration> kv_transfer() const;
@@ -95,10 +94,10 @@ struct RequestRecord {
   void on_token(ModelMetrics& metrics);
 };
 
-// What is said of a request where it is asked why it went where it did.
+// The result of a request, for the explanation of its route.
 scheduling::Outcome outcome_of(const RequestRecord& record);
 
-// Role. Tells what became of requests: metrics always, a log line where they are wanted.
+// Role. Reports the results of requests: metrics always, a log line if wanted.
 // Confinement. Any thread.
 // Invariants. Holds the metrics of models that are or were served only, so no client can make their
 //   number grow.
@@ -106,9 +105,9 @@ class RequestLedger {
  public:
   RequestLedger(telemetry::Registry& registry, telemetry::Logger& log, bool log_requests);
 
-  // Of a served model, by its own name; made at the first request.
+  // The metrics of a served model, by its own name; made at the first request.
   ModelMetrics& metrics(std::string_view model);
-  // Requests for models nobody serves share one set of metrics.
+  // Requests for unknown models share one set of metrics.
   ModelMetrics& unknown() { return unknown_; }
   void close(const RequestRecord& record, ModelMetrics& metrics);
 

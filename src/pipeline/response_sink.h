@@ -13,7 +13,7 @@ namespace baton::pipeline {
 
 using boost::asio::awaitable;
 
-// Where an answer goes: the doorway between the product and the protocol its client speaks. A call
+// The sink of an answer: the doorway between the product and the protocol its client speaks. A call
 // fails when the client has gone; nothing more can be sent then.
 class ResponseSink {
  public:
@@ -28,9 +28,9 @@ class ResponseSink {
   virtual awaitable<Result<void>> write(std::string_view piece) = 0;
   virtual awaitable<Result<void>> end() = 0;
 
-  // The request is given up, and goes on for a while behind its client's back: no other follows on
-  // the connection, and what the client does not take soon it does not get. False where nothing can
-  // be said to it now: its answer is complete, or a piece of it is being written.
+  // The request is given up, and goes on in the background: no other follows on the connection, and
+  // unsent data is soon dropped. False if nothing can be sent now: the answer is complete, or a
+  // piece of it is being written.
   virtual bool give_up() { return true; }
 };
 

@@ -65,7 +65,7 @@ awaitable<Result<void>> answer_query(const handoff::HandoffRequest& job, const R
 awaitable<Result<std::string>> RouteQuery::describe(wire::Headers headers, std::string body,
                                                     MemoryShare memory,
                                                     Cancellation& cancellation) {
-  RequestRecord record;  // of a request that is not served: nobody reads it
+  RequestRecord record;  // of a request that is not served: never read
   record.request_bytes = body.size();
   auto parsed = co_await prompts_.read(std::move(body), std::move(memory));
   if (!parsed) co_return fail(std::move(parsed.error()));

@@ -18,16 +18,16 @@
 
 namespace baton::pipeline {
 
-// Who would serve a request, with every candidate and its score, as JSON. Nothing is booked, nobody's
-// turn is used up, and nobody is told that the prompt is on its way.
+// The workers that would serve a request, with every candidate and its score, as JSON. Nothing is
+// booked, no turn is used up, and the prompt is not recorded as sent.
 Result<std::string> describe_route(const handoff::HandoffRequest& job, const Random& random);
 
 // The same as the answer to a client that asked for it instead of for a completion.
 awaitable<Result<void>> answer_query(const handoff::HandoffRequest& job, const Random& random,
                                      ResponseSink& sink, RequestRecord& record);
 
-// Role. Answers who would serve a request that nobody sends: it is understood and tokenized as if it
-//   were to be served.
+// Role. Answers which workers would serve a request: it is parsed and tokenized as usual, but not
+//   sent.
 // Confinement. One I/O thread.
 class RouteQuery {
  public:
@@ -39,7 +39,7 @@ class RouteQuery {
         ledger_(ledger),
         random_(std::move(random)) {}
 
-  // Headers and body as a client would send them, asked by somebody whose word counts.
+  // Headers and body as a client would send them, from a trusted caller.
   awaitable<Result<std::string>> describe(wire::Headers headers, std::string body,
                                           MemoryShare memory, Cancellation& cancellation);
 

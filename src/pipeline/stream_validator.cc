@@ -16,7 +16,7 @@ StreamValidator::StreamValidator(RequestRecord& record, ModelMetrics& metrics,
     : record_(record), metrics_(metrics), continuity_(std::move(continuity)) {}
 
 void StreamValidator::restart() {
-  // Also where no token came yet: the client may know already who speaks.
+  // Also if no token came yet: the client may know the first worker's stream id already.
   if (continuity_ && !continuity_->why_not()) continuity_->resume();
   prefill_ = nullptr;
   begun_ = finished_ = progressed_ = false;
@@ -88,7 +88,7 @@ StreamValidator::Passage StreamValidator::accept(std::string_view data) {
       break;
   }
   const bool first = !std::exchange(begun_, true);
-  // Some engines report usage with every event, also with those that only say they are there.
+  // Some engines report usage with every event, also with mere keep-alives.
   progressed_ |= event.has_token || (event.usage && event.usage->completion_tokens > 0);
   if (event.has_token) record_.on_token(metrics_);
   if (event.has_finish) finished_ = true;
@@ -112,7 +112,7 @@ StreamValidator::Passage StreamValidator::accept(std::string_view data) {
   return rewrite(data, by_two);
 }
 
-// A worker that goes on with an answer may have cached the beginning of it, too.
+// A worker that continues an answer may have cached the beginning of it, too.
 void StreamValidator::bound_cached() {
   if (!record_.usage || !record_.usage->cached_tokens) return;
   const std::int64_t most = std::max<std::int64_t>(0, record_.usage->prompt_tokens);

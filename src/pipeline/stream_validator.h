@@ -17,23 +17,23 @@
 
 namespace baton::pipeline {
 
-// Role. Judges the events of one stream and says which bytes go on to the client: those the worker
-//   sent, but for what only Baton can know (what the prefill worker reused of the prompt) and what
-//   only Baton asked for (token ids).
+// Role. Validates the events of one stream and decides which bytes go on to the client: the
+//   worker's, except for facts that only Baton knows (what the prefill worker reused of the prompt)
+//   and fields that only Baton asked for (token ids).
 // Confinement. One I/O thread; take() may run on another one while that waits for it.
 // Invariants. Nothing behind an event that is not sound goes on. A success has every event sound,
 //   some choice finished, and [DONE].
 class StreamValidator {
  public:
-  // `continuity` is there where the stream may be continued by another worker.
+  // `continuity`: set if another worker may continue the stream.
   StreamValidator(RequestRecord& record, ModelMetrics& metrics,
                   std::unique_ptr<engine::StreamContinuity> continuity);
 
-  // The next sound events of what `reader` was fed, whose last piece is `piece`; empty where there
-  // are no more, or waits_for_prefill().
+  // The next sound events in `reader`, whose last piece is `piece`; empty if there are no more, or
+  // waits_for_prefill().
   std::string_view take(wire::SseReader& reader, std::string_view piece);
 
-  // What the prefill said of the prompt is needed now, and set_prefill() must be called.
+  // The prefill's report on the prompt is needed now, and set_prefill() must be called.
   bool waits_for_prefill() const { return held_.has_value(); }
   void set_prefill(std::shared_ptr<const engine::PrefillOutcome> prefill) {
     prefill_ = std::move(prefill);
@@ -44,7 +44,7 @@ class StreamValidator {
   // into the first event.
   void expect_input_logprobs() { input_logprobs_ = true; }
 
-  // How long is what take() goes through besides what the reader holds.
+  // Bytes that take() reads besides those in the reader.
   std::size_t held() const {
     return (held_ ? held_->size() : 0) +
            (input_logprobs_ && prefill_ ? prefill_->input_logprobs.size() : 0);
@@ -53,11 +53,12 @@ class StreamValidator {
   bool done() const { return done_; }
   // A piece of the answer has been taken, be it without a token.
   bool begun() const { return begun_; }
-  // A token or the usage of some has been taken since this was last asked: what a worker is waited for.
+  // A token or a usage has been taken since the last call: the progress that a worker is waited
+  // for.
   bool progressed() { return std::exchange(progressed_, false); }
   const std::optional<Error>& failure() const { return failure_; }
 
-  // The worker failed; another one goes on, or begins again where nothing was taken yet.
+  // The worker failed; another one goes on, or begins again if nothing was taken yet.
   void restart();
   // All that belongs to the answer has been taken, or put in.
   void complete() { done_ = true; }

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Stats = tokenizer::SegmentCache::Stats;
 
-// Which files there are, how long and how old: where none of it changes, nothing is read again.
+// The files with their sizes and times: if none of it changes, nothing is read again.
 std::string stamp_of(const config::Tokens& tokens) {
   std::vector<std::string> parts;
   const auto add = [&](const fs::path& path) {

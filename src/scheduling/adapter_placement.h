@@ -11,15 +11,15 @@
 
 namespace baton::scheduling {
 
-// Role. Which workers a request for an adapter may go to: those that have it loaded. Where none of
-//   them can serve and workers load it when asked, a single one, always the same as long as it can:
-//   so that it is loaded once, and not once everywhere.
-// Lifetime. Of one choice; keeps nothing of the wish alive.
+// Role. Decides which workers a request for an adapter may go to: those that have it loaded. If
+//   none of them can serve and workers load adapters on demand, it is a single worker, the same one
+//   as long as it can serve, so that the adapter is loaded once and not everywhere.
+// Lifetime. One choice; keeps no reference to the requirements.
 class AdapterPlacement {
  public:
   using Workers = std::span<const std::shared_ptr<fleet::Worker>>;
 
-  // `able`: whoever could have the request if it were for the model itself.
+  // `able`: true for a worker that could serve the request if it were for the model itself.
   template <class Able>
   AdapterPlacement(const fleet::AdapterRequest& requirements, Workers workers, Able able)
       : name_(requirements.name) {
@@ -39,7 +39,7 @@ class AdapterPlacement {
 
  private:
   bool has(const fleet::Worker& worker) const;
-  // Which of two wins an adapter depends on its name and on them, not on who else is there
+  // The winner of two depends on the adapter's name and on them, not on the other workers
   // (rendezvous hashing).
   bool draws_more(const fleet::Worker& one, const fleet::Worker& other) const;
 

@@ -21,12 +21,12 @@ bool may_go_to(const Hints& hints, const fleet::Worker& worker) {
          hints.constraints.satisfied_by(worker.taints());
 }
 
-// What the best cache of those workers that it may go to has of the prompt.
+// Tokens of the prompt in the best cache among the workers that it may go to.
 std::uint64_t most_cached_tokens(const ScheduledRequest& request, const WorkerSelector& selector) {
   const KnownPrompt& prompt = selector.prompt();
   const auto members = selector.first_workers().members();
   const Pin* const pin = selector.first_pin();
-  // Where there is no such worker the pin will be refused, or is not meant for these.
+  // Without such a worker the pin will be refused, or is not meant for these.
   const auto only = pin != nullptr ? members->find(pin->worker) : nullptr;
   std::uint64_t most = 0;
   for (const KnownPrompt::Hit& hit : prompt.hits) {
@@ -39,12 +39,12 @@ std::uint64_t most_cached_tokens(const ScheduledRequest& request, const WorkerSe
   return std::min(most, prompt.tokens);
 }
 
-// Anybody of the pool may have it.
+// Any worker of the pool is allowed.
 bool goes_anywhere(const Hints& hints) {
   return !hints.prefill && !hints.decode && !hints.allowed && hints.constraints.required.empty();
 }
 
-// What it could follow another by, as its prompt was last looked at; nothing where it follows nobody.
+// The chain to follow another request by, from the last look at the prompt; nothing if it may not.
 std::optional<Chain> chain_of(const ScheduledRequest& request, const WorkerSelector& selector) {
   const KnownPrompt& prompt = selector.prompt();
   if (!goes_anywhere(*request.hints) || prompt.shapes.empty() || !prompt.shapes.front().chain)
@@ -90,7 +90,7 @@ std::optional<BusyThreshold> busy_line(const config::QueueClass& one) {
   return BusyThreshold{.tokens = one.busy_tokens, .share = one.busy_share, .late = one.late};
 }
 
-// For so many new tokens, as fast as the first of its workers is.
+// Seconds for so many new tokens, at the speed of the first of its workers.
 double compute_seconds(const WorkerSelector& selector, std::uint64_t tokens) {
   const auto members = selector.first_workers().members();
   if (members->workers.empty()) return 0;
@@ -100,7 +100,7 @@ double compute_seconds(const WorkerSelector& selector, std::uint64_t tokens) {
       .seconds(static_cast<double>(tokens));
 }
 
-// What a worker may still have to compute when it takes a request that has waited for it.
+// The work that a worker may still have when it takes a request that has waited for it.
 double seconds_ahead(const config::QueueClass& its_class, const fleet::Worker& worker,
                      const PrefillSpeed& speed) {
   if (its_class.late) return std::max(kAheadSeconds, speed.seconds_per_step);
@@ -115,13 +115,13 @@ double seconds_ahead(const config::QueueClass& its_class, const fleet::Worker& w
 // In seconds, on the fastest of its workers.
 struct FirstToken {
   double after_booking = 0;  // were that idle
-  double ahead = 0;          // what it may have to compute before
+  double ahead = 0;          // work that it may have before
 };
-// Nothing where no worker has shown how fast it is.
+// Nothing if no worker has a measured speed.
 std::optional<FirstToken> first_token(const WorkerSelector& selector,
                                       const config::QueueClass& its_class, std::uint64_t tokens,
                                       std::uint64_t new_tokens) {
-  constexpr std::size_t kMostLookedAt = 64;  // the others are as these
+  constexpr std::size_t kMostLookedAt = 64;  // the others are alike
   const auto members = selector.first_workers().members();
   const auto now = fleet::Clock::now();
   std::optional<FirstToken> least;
@@ -194,7 +194,7 @@ QueueRequest AdmissionAttempt::request() {
   const Hints& hints = *request_.hints;
   const KnownPrompt& prompt = selector_.prompt();
   const std::uint64_t cached = most_cached_tokens(request_, selector_);
-  // Those who wait for their best one are told which that is.
+  // With late binding the attempt itself names the worker to wait for.
   const bool late =
       request_.model->routing().queue.classes.empty() && selector_.first_pin() == nullptr;
   QueueRequest request{
@@ -221,7 +221,7 @@ void AdmissionAttempt::set_due(QueueRequest& request) {
   slo_ = slo;
   if (!slo_ || !slo_->slo().ttft) return;
   const auto first = first_token(selector_, its_class, request.prompt_tokens, new_tokens);
-  if (!first) return;  // nobody can tell
+  if (!first) return;  // unknown
   const auto in_time = [](double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   };
@@ -233,7 +233,7 @@ void AdmissionAttempt::set_due(QueueRequest& request) {
   const Clock::time_point now = now_();
   const Clock::time_point received = request_.received.value_or(now);
   const double after = first->after_booking + first->ahead;
-  // Also one that is late already has its turn once, where a worker has time.
+  // Even a request that is late already gets one turn, if a worker has time.
   constexpr std::chrono::milliseconds kOneTurn{5};
   request.due = Due{.received = received,
                     .by = std::max(received + in_time(budget - after), now + kOneTurn),

@@ -23,8 +23,8 @@
 
 namespace baton::scheduling {
 
-// Role. One request before the queue of its pool: what the queue is told of it, and what one try to
-//   book a worker for it does.
+// Role. One request before the queue of its pool: describes it to the queue, and tries to book a
+//   worker for it.
 // Confinement. The request's I/O thread.
 // Lifetime. Until the request is admitted or refused; request and selector outlive it.
 class AdmissionAttempt {
@@ -33,9 +33,10 @@ class AdmissionAttempt {
 
   // Whether such a request may have to wait: else it passes every queue.
   static bool may_wait(const ScheduledRequest& request, const WorkerSelector& selector);
-  // What it would wait for now, without waiting; nothing where it would go at once.
+  // Predicts the wait without waiting; nothing if the request would be sent at once.
   static std::optional<Waits> foresee(const ScheduledRequest& request, WorkerSelector& selector);
-  // What its prompt takes the first of its workers, without what the best cache has of it.
+  // Prefill time of the prompt on one of the first workers, less the part that the best cache
+  // holds.
   static double prefill_seconds(const ScheduledRequest& request, const WorkerSelector& selector);
 
   AdmissionAttempt(const ScheduledRequest& request, WorkerSelector& selector,
@@ -46,10 +47,10 @@ class AdmissionAttempt {
   // See Attempt.
   Result<Tried> attempt(const config::QueueClass& one, Chance chance);
 
-  // What came of it, once it was let through.
+  // The results, once the request was admitted.
   fleet::Booking& booked() { return *booked_; }
   LeaderLease& lease() { return lease_; }
-  // Of its class, once request() was asked for; null: it has no objective.
+  // The record of the request's class, valid after request(); null: it has no objective.
   const std::shared_ptr<SloRecord>& slo() const { return slo_; }
   Waited waited(Admitted admitted) const;
 

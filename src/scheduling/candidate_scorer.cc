@@ -10,11 +10,11 @@
 namespace baton::scheduling {
 namespace {
 
-// Policy ttft: what a request that runs weighs beside its blocks, and a block in seconds of waiting.
+// Policy ttft: the cost of a running request in blocks, and of a block in seconds of waiting.
 constexpr double kRequestBlocks = 8;
 constexpr double kDecodeSeconds = 1e-7;
 
-// What the leg is weighed by: the model's options, or the request's own, and what its part rules out.
+// The leg's cost options: the model's, or the request's own, less those that its part rules out.
 config::Cost options_for(model::Policy policy, const config::Cost& model,
                          const WorkerRequirements& requirements) {
   config::Cost options = requirements.cost.value_or(model);
@@ -71,8 +71,8 @@ CandidateScorer::CandidateScorer(model::Role role, model::Policy policy,
   if (forecasts() && !found_.empty()) note_cached();
 }
 
-// A request's own credit of 0 takes away what blocks on the device are worth in the formula, and no
-// more: what a worker has it need not compute. A model's means that nobody looks.
+// A request's own credit of 0 removes the worth of device blocks from the formula, and no more: the
+// worker need not compute them again. A model's 0 disables the look-up.
 bool CandidateScorer::counts_hits(const config::Cost& of_model) const {
   if (policy_ == model::Policy::LoadAware || !computes()) return false;
   return (forecasts() ? options_ : of_model).overlap_score_credit > 0;
@@ -86,7 +86,7 @@ void CandidateScorer::note_hits() {
     const auto candidate = members_.find(hit.seat, next);
     if (!candidate) continue;
     found_[*candidate].hit = &hit;
-    next = *candidate + 1;  // caches are mostly told of in the same order
+    next = *candidate + 1;  // hits mostly come in the order of the candidates
   }
 }
 
@@ -108,7 +108,7 @@ void CandidateScorer::note_active(const LoadLedger& ledger) {
   }
 }
 
-// What is on its way somewhere will be cached there by the time this prompt's turn comes.
+// Blocks being computed somewhere will be cached there by the time this prompt's turn comes.
 void CandidateScorer::note_cached() {
   cached_.resize(found_.size());
   std::uint64_t longest = 0;  // in tokens
@@ -148,15 +148,15 @@ void CandidateScorer::compare(std::span<const std::uint32_t> eligible) {
     const double rate = beginning_ ? popularity_.per_second(*beginning_, now_) : 0;
     facts_.copy_share = 1;
     if (rate == 0 || facts_.best_cached == 0) return;
-    // Who lacks the last few blocks has it, too.
+    // A rank that lacks only the last few blocks counts as a holder.
     constexpr double kNearlyAll = 0.9;
     std::size_t holders = 0;
     double seconds = 0;
     for (const std::uint32_t candidate : eligible) {
       if (cached_[candidate] < kNearlyAll * facts_.best_cached) continue;
-      if (holders++ > 0) continue;  // the others are taken for as fast as the first
-      // Those who come for it share the floors of their steps: a floor each would press whoever has
-      // slow steps, however little there is to compute.
+      if (holders++ > 0) continue;  // the others count as fast as the first
+      // Requests for this prefix share the floors of their steps: charging each a whole floor would
+      // make a rank with slow steps look loaded, however little there is to compute.
       const PrefillSpeed speed = members_.candidates[candidate].speed(now_);
       seconds = speed.seconds_of(facts_.tokens - facts_.best_cached) +
                 speed.seconds_per_step / kAheadSteps;
@@ -164,7 +164,7 @@ void CandidateScorer::compare(std::span<const std::uint32_t> eligible) {
     facts_.copy_share = copy_share(rate, seconds, static_cast<double>(holders));
     return;
   }
-  if (options_.overlap_score_credit_decay == 0) return;  // nobody asks for the least
+  if (options_.overlap_score_credit_decay == 0) return;  // the minimum is not used
   least_prefill_tokens_ = std::numeric_limits<double>::infinity();
   for (const std::uint32_t candidate : eligible) {
     least_prefill_tokens_ =
@@ -276,7 +276,7 @@ double CandidateScorer::total_now(std::size_t candidate) const {
 
 std::span<const double> CandidateScorer::totals(std::span<const std::uint32_t> candidates) {
   totals_.resize(candidates.size());
-  // Has what is looked at brought near in time: waiting for it would be most of the work.
+  // Prefetches each candidate's load: waiting for memory would be most of the work.
   const auto each = [&](auto fetch, auto cost) {
     constexpr std::size_t kAhead = 8;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -313,7 +313,7 @@ LegLoad CandidateScorer::load_on(std::size_t candidate) const {
                .track_output = options_.track_output_blocks};
   if (computes() && options_.track_prefill_tokens) {
     load.prefill_tokens = leg.tokens - std::min(cached_on(candidate), leg.tokens);
-    // Also what is all cached takes its time.
+    // A fully cached prompt takes time, too.
     if (forecasts()) load.prefill_tokens = std::max<std::uint64_t>(1, load.prefill_tokens);
     if (forecasts() || options_.prefill_load_model == config::PrefillLoadModel::Measured) {
       const PrefillSpeed speed = members_.candidates[candidate].speed(now_);

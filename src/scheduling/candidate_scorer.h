@@ -19,7 +19,7 @@
 
 namespace baton::scheduling {
 
-// Whether a policy weighs what is known of a prompt.
+// Whether a policy uses what is known of a prompt.
 constexpr bool scores_prompts(model::Policy policy) {
   return policy == model::Policy::Kv || policy == model::Policy::LoadAware ||
          policy == model::Policy::Ttft;
@@ -35,7 +35,7 @@ struct CandidateScore {
   double total = 0;                  // the lower the better
 };
 
-// Role. Weighs candidates for one leg of a request.
+// Role. Scores candidates for one leg of a request.
 // Confinement. One call of a WorkerSet.
 // Invariants. Reads loads without a lock, one after the other.
 class CandidateScorer {
@@ -45,16 +45,16 @@ class CandidateScorer {
                   const fleet::Members& members, const WorkerRequirements& requirements,
                   fleet::Time now, double trust = 1);
 
-  // Among whom the choice is; to be told before they are weighed.
+  // Sets the candidates to compare; must precede scoring.
   void compare(std::span<const std::uint32_t> eligible);
   CandidateScore weigh(std::size_t candidate) const;
-  // The same as weigh().total, and cheaper.
+  // Equals weigh().total, at lower cost.
   double total(std::size_t candidate) const {
     return known_totals().empty() ? total_now(candidate) : totals_[candidate];
   }
   // total() of each of them, all at once: for thousands. Valid until the next comparison.
   std::span<const double> totals(std::span<const std::uint32_t> candidates);
-  // total() by candidate, where every one is known already; else nothing.
+  // total() by candidate, if all are known already; else empty.
   std::span<const double> known_totals() const {
     if (totals_.size() != members_.candidates.size()) return {};
     return totals_;
@@ -62,17 +62,17 @@ class CandidateScorer {
   double temperature() const { return options_.temperature; }
   // How far forecasts are trusted, see ForecastError.
   double trust() const { return trust_; }
-  // In how many seconds the prompt will have been computed on that candidate, if it is booked there now;
-  // nothing where that is not forecast.
+  // Seconds until the prompt is computed on that candidate, if it is booked there now; nothing
+  // without a forecast.
   std::optional<double> expected_seconds(std::size_t candidate) const;
-  // What the leg will put on that candidate.
+  // The load that the leg will put on that candidate.
   LegLoad load_on(std::size_t candidate) const;
-  // The longest beginning of the prompt that anybody has or computes, as a Popularity knows it; only
-  // where that matters. nullopt: nobody has anything of it.
+  // The longest prefix of the prompt that any rank holds or computes, as a Popularity knows it; set
+  // only if the policy uses it. nullopt: no rank holds any of it.
   std::optional<std::uint64_t> beginning() const { return beginning_; }
 
  private:
-  // What a candidate has of the prompt.
+  // The part of the prompt that a candidate holds.
   struct Found {
     const KnownPrompt::Hit* hit = nullptr;
     std::uint32_t active = 0;  // blocks of prompts that run there
@@ -81,8 +81,8 @@ class CandidateScorer {
   bool computes() const { return requirements_.part != Part::Decode; }
   bool forecasts() const { return policy_ == model::Policy::Ttft && computes(); }
   double total_now(std::size_t candidate) const;
-  // These are done for each of thousands; calls, and results passed through memory, would be a large
-  // part of it.
+  // These are done for each of thousands; calls, and results passed through memory, would be a
+  // large part of it.
   template <bool kForecast>
   [[gnu::always_inline]] double cost_on(std::size_t candidate) const;
   [[gnu::always_inline]] std::uint32_t block_size_on(std::size_t candidate) const;
@@ -109,16 +109,16 @@ class CandidateScorer {
   double trust_;
   std::uint64_t tokens_;
   bool decode_worker_;
-  std::uint32_t usual_block_;   // of those of whom nobody says it
+  std::uint32_t usual_block_;   // for workers that do not report one
   std::uint64_t usual_blocks_;  // of the prompt, there
   double least_prefill_tokens_ = 0;
   PromptFacts facts_;         // of the prompt, where it is forecast
-  std::vector<Found> found_;  // by candidate; empty: nobody has anything
-  // Tokens of the prompt that need not be computed when its turn comes, by candidate; where it is
-  // forecast. Empty: none anywhere.
+  std::vector<Found> found_;  // by candidate; empty: no rank holds any of it
+  // Tokens of the prompt that need not be computed when its turn comes, by candidate; with a
+  // forecast only. Empty: none anywhere.
   std::vector<double> cached_;
   std::optional<std::uint64_t> beginning_;
-  std::vector<double> totals_;  // of those among whom the choice is
+  std::vector<double> totals_;  // of the compared candidates
 };
 
 }  // namespace baton::scheduling

@@ -72,7 +72,7 @@ void DecisionLog::Page::chosen(Decision decision) {
   if (!decided_) return;
   const std::lock_guard lock(log_->mutex_);
   auto& decisions = decided_->decisions;
-  // What came last is how it ended: of too many, those before it make room.
+  // At the limit a new decision replaces the last one, if that was given back: the end matters.
   if (decisions.size() == kMostChoices && !decisions.back().given_back.empty())
     decisions.pop_back();
   written_ = decisions.size() < kMostChoices;

@@ -33,11 +33,11 @@ struct Waited {
   std::string policy_class;  // empty: it did not have to queue
   std::size_t ahead = 0;     // of its class, when it came
   std::chrono::nanoseconds queued{0};
-  std::chrono::nanoseconds followed{0};  // for another request with the same beginning
+  std::chrono::nanoseconds followed{0};  // wait for another request with the same prefix
   std::string refused = {};              // why it was not let through; empty: it was
 };
 
-// What became of a request.
+// The result of a request.
 struct Outcome {
   int status = 0;
   std::string error;  // its label; empty: none
@@ -55,22 +55,22 @@ struct Decided {
   std::chrono::system_clock::time_point begun;
   std::uint64_t prompt_tokens = 0;
   std::string
-      bypass;  // what was decided about leaving prefill to the decode worker; empty: nothing
+      bypass;  // whether the decode worker was to compute the prompt; empty: no decision was made
   Waited waited;
   std::vector<Decision> decisions;
   std::optional<Outcome> outcome;  // absent: it still runs
 };
 
-// Role. Remembers the last requests, and why each went where it did.
+// Role. Remembers the last requests and the reasons for their choices.
 // Confinement. Any thread; one lock, held to write a few words or to copy one request out.
 // Lifetime. Outlives requests.
-// Invariants. Never more than `most` requests, the oldest goes first. Of two with one id the later
-//   one is found.
+// Invariants. Never more than `most` requests, the oldest goes first. If two have one id, a look-up
+//   finds the later one.
 class DecisionLog {
  public:
   explicit DecisionLog(std::size_t most) : most_(most) {}
 
-  // Role. Writes for one request. Empty: nobody wants to know.
+  // Role. Writes for one request. Empty: nothing is recorded.
   // Confinement. The request's I/O thread.
   class Page {
    public:

@@ -9,21 +9,21 @@
 
 namespace baton::scheduling {
 
-// Role. Who has failed one request. A hand-off fails by one of two, and its decode worker's error
-//   does not tell by which: whether it lost the cache, or the prefill worker never sent it.
+// Role. Records the workers that failed one request. A failed hand-off has two suspects: the decode
+//   worker's error does not tell whether it lost the cache or the prefill worker never sent it.
 // Confinement. One thread.
-// Invariants. Whoever surely failed a request is not asked again for it. Two whose hand-off failed
-//   do not meet again, unless what brought them together was out of date; each is rather passed
-//   over, and may serve with another where nobody else can.
+// Invariants. A worker that surely failed the request is not asked again for it. Two workers whose
+//   hand-off failed are not paired again, unless stale data had paired them; each is avoided, and
+//   may serve with another worker if no other can.
 class FailureHistory {
  public:
   void prefill_failed(model::WorkerId worker) { prefills_.push_back(worker); }
   void decode_failed(model::WorkerId worker) { decodes_.push_back(worker); }
-  // `misled`: what brought them together may have been out of date, which excuses them once.
+  // `misled`: stale data may have paired them, which excuses them once.
   void handoff_failed(model::WorkerId prefill, model::WorkerId decode, bool misled = false);
 
   bool suspects_decode(model::WorkerId worker) const;
-  // Whom not to ask: surely not, and rather not.
+  // Workers not to ask: surely failed, and suspected.
   const Excluded& prefills() const { return prefills_; }
   Excluded suspected_prefills() const;
   const Excluded& decodes() const { return decodes_; }

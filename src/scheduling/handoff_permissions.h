@@ -9,7 +9,7 @@
 
 namespace baton::scheduling {
 
-// What the operator and the request allow.
+// Permissions of the operator and of the request.
 struct HandoffPermissions {
   bool disaggregate = true;        // false: one worker does both
   bool required = false;           // never serve without a prefill worker

@@ -32,8 +32,8 @@ config::Queue PoolQueue::with_defaults(const config::Routing& routing, model::Po
   constexpr std::size_t kMostWaiting = 1000;
   const bool forecasts = policy == model::Policy::Ttft;
   if (forecasts && queue.classes.empty()) {
-    // What is sent to a worker can go nowhere else any more; so nothing is sent before its time, and
-    // what is short first.
+    // A request sent to a worker cannot move to another; so none is sent before its time, and short
+    // ones go first.
     config::QueueClass& only = queue.classes.emplace_back();
     only.name = "default";
     only.order = config::QueueOrder::Shortest;
@@ -41,12 +41,12 @@ config::Queue PoolQueue::with_defaults(const config::Routing& routing, model::Po
     only.requests_per_worker = kMostWaiting;
   }
   if (!queue.follow_tokens) queue.follow_tokens = forecasts ? kFollowed : 0;
-  // Nobody waits for workers there; but whoever follows another has to be somewhere.
+  // No request waits for workers there; but one that follows another needs a queue to wait in.
   if (queue.classes.empty() && (*queue.follow_tokens > 0 || routing.slo))
     queue.classes.emplace_back().name = "default";
   for (config::QueueClass& one : queue.classes) {
     if (!one.slo) one.slo = routing.slo;
-    // Whether a request will be late can be told as long as it is not sent.
+    // Until a request is sent, the queue can tell whether it will be late.
     if (one.slo && forecasts) one.late = true;
   }
   return queue;
@@ -56,7 +56,7 @@ std::shared_ptr<PoolQueue> PoolQueue::of(fleet::Pool& pool, const config::Routin
                                          model::Policy policy, const std::string& model,
                                          boost::asio::any_io_executor home,
                                          telemetry::Registry& metrics) {
-  // Nobody else listens to a pool.
+  // A pool has no other listener.
   return std::static_pointer_cast<PoolQueue>(pool.listener([&] {
     return std::make_shared<PoolQueue>(with_defaults(routing, policy), model, pool.name(),
                                        std::move(home), metrics);

@@ -22,28 +22,29 @@
 
 namespace baton::scheduling {
 
-// Role. Who waits for the workers of one pool, and for each other. It hears when they have less to do.
+// Role. The requests that wait for the workers of one pool, and for each other. The pool notifies
+//   it when its workers have less load.
 // Confinement. Any thread.
-// Lifetime. Shared by the pool and whoever waits there.
+// Lifetime. Shared by the pool and the waiting requests.
 class PoolQueue final : public fleet::LoadListener {
  public:
   // Requires: `queue` has a class.
   PoolQueue(const config::Queue& queue, const std::string& model, const std::string& name_space,
             boost::asio::any_io_executor home, telemetry::Registry& metrics);
 
-  // That of the pool; made by the first who asks.
+  // The queue of the pool; made at the first call.
   static std::shared_ptr<PoolQueue> of(fleet::Pool& pool, const config::Routing& routing,
                                        model::Policy policy, const std::string& model,
                                        boost::asio::any_io_executor home,
                                        telemetry::Registry& metrics);
-  // The same; null where nobody has asked yet, and so nobody waits.
+  // Returns an existing queue; null if none was created yet, so that no request waits.
   static std::shared_ptr<PoolQueue> find(const fleet::Pool& pool);
-  // What is configured, and what the policy that chooses prefill workers adds where nothing is.
-  // Without classes nobody ever waits.
+  // The configuration, completed by the defaults of the policy that chooses prefill workers.
+  // Without classes no request ever waits.
   static config::Queue with_defaults(const config::Routing& routing, model::Policy policy);
 
   AdmissionQueue& admission() const { return *admission_; }
-  // Null where nobody follows another.
+  // Null if requests are not coalesced.
   const std::shared_ptr<PrefillCoalescer>& coalescer() const { return coalescer_; }
 
   // For a request of such a class, or family, with so many tokens to compute.

@@ -52,7 +52,7 @@ bool WorkerSelector::may_bypass() {
                         scores_prompts(pool_->workers(Role::Decode).policy());
   if (rule.policy == Bypass::Never || !possible) return false;
   look_at_prompt();
-  return !known_->shapes.empty();  // somebody knows the prompt's tokens
+  return !known_->shapes.empty();  // the prompt's tokens are known
 }
 
 bool WorkerSelector::prefill_is_busy() {

@@ -11,7 +11,7 @@
 
 namespace baton::scheduling {
 
-// What becomes of the question whether a decode worker is to compute a prompt itself.
+// The answers to whether a decode worker should compute a prompt itself.
 enum class Bypassed : std::uint8_t {
   DeclinedByPolicy,
   AllowedGateDisabled,

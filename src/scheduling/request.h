@@ -19,20 +19,20 @@
 
 namespace baton::scheduling {
 
-// Role. Knows a request's prompt, and is told who computes it.
+// Role. Knows a request's prompt, and is told which worker computes it.
 // Confinement. The request's I/O thread.
 class PromptObserver {
  public:
   virtual ~PromptObserver() = default;
-  // What is known of it now, and who has the beginning of it.
+  // The current knowledge of the prompt, and the ranks that hold its beginning.
   virtual std::shared_ptr<const KnownPrompt> known() const = 0;
   // The prompt is on its way there; again where another attempt is made.
   virtual void computing(const fleet::Booking& booking) = 0;
-  // A prefill worker has answered, and said so much of the prompt's tokens.
+  // A prefill worker has answered, and reported its token counts.
   virtual void computed(const std::optional<engine::Usage>& usage) = 0;
 };
 
-// What the scheduler knows of a request, or of one branch of it.
+// The scheduler's view of a request, or of one branch of it.
 struct ScheduledRequest {
   std::shared_ptr<fleet::Model> model;
   engine::Api api;
@@ -41,7 +41,7 @@ struct ScheduledRequest {
   std::shared_ptr<const Hints> hints;
   // The adapter of the model that it is for; nothing: the model itself.
   std::optional<fleet::AdapterRequest> adapter = {};
-  // Where the request was fanned out; see engine::ClientCall.
+  // Index of the branch, if the request was fanned out; see engine::ClientCall.
   std::optional<std::uint32_t> choice = {};
   std::string_view prompt = {};
   std::shared_ptr<PromptObserver> observer = {};  // null: the prompt is not followed
@@ -52,8 +52,8 @@ struct ScheduledRequest {
   std::optional<std::chrono::steady_clock::time_point> received = {};
   // How long it may wait for a worker; absent: as configured.
   std::optional<MaxQueueWait> max_queue_wait = {};
-  // Which client sent it, where that is known: not the key, but its name. Clients that wait share by
-  // this, unless the request names its tenant.
+  // The client's name (not its key), if known. Waiting clients share by it, unless the request
+  // names its tenant.
   std::string client = {};
   // The worst tier that the workers it names may be in.
   fleet::EligibilityTier worst = fleet::EligibilityTier::Spare;

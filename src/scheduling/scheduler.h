@@ -38,15 +38,15 @@ struct Admission {
   std::shared_ptr<fleet::Pool> pool = {};  // that it came to; null: it has not come to one yet
 };
 
-// Where a request would go now, and what it would wait for.
+// The workers a request would go to now, and its wait.
 struct Preview {
   WorkerSelector::Preview workers;
   std::optional<Waits> waits;  // nothing: it would be sent at once
 };
 
-// Role. The doorway of scheduling: everything between "the prompt is known" and "a worker is booked".
-//   Admits the request to its pool, and books its workers one after the other: filter, score, pick and
-//   count. Remembers which workers have failed the request, and passes over them.
+// Role. The doorway of scheduling: everything between "the prompt is known" and "a worker is
+//   booked". Admits the request to its pool, and books its workers one after the other: filter,
+//   score, pick and count. Remembers which workers have failed the request, and passes over them.
 // Confinement. One I/O thread.
 // Lifetime. One for each request, which outlives it; so do the registry and the random source.
 class Scheduler {
@@ -54,24 +54,24 @@ class Scheduler {
   Scheduler(const ScheduledRequest& request, const Random& random, telemetry::Registry& metrics)
       : request_(request), metrics_(metrics), selector_(request, random) {}
 
-  // Where the request would go now. Nothing is booked, no turn is used up.
+  // Predicts the placement. Nothing is booked, no turn is used up.
   static Result<Preview> preview(const ScheduledRequest& request, const Random& random);
 
-  // What the hand-off of this request may do.
+  // Permissions for the hand-off of this request.
   const HandoffPermissions& permissions() const { return selector_.permissions(); }
   // Explanations of the choices are written there.
   void explain_to(DecisionLog::Page page) { selector_.explain_to(std::move(page)); }
 
   // The following attempts are the request's `number`th, from 1.
   void begin_attempt(std::size_t number);
-  // The request's first worker: for prefill, or where `alone`, for both parts. The request is admitted
-  // first, once: it may wait in the queue of its pool.
+  // The request's first worker: for prefill, or, if `alone`, for both parts. The request is
+  // admitted first, once: it may wait in the queue of its pool.
   boost::asio::awaitable<Result<Placement>> place(bool alone, Cancellation& cancellation);
   // A decode worker for the prefill worker placed last.
   Result<Placement> place_decode();
-  // A decode worker that computes the prompt itself, where that is better than a hand-off.
+  // A decode worker that computes the prompt itself, if that is better than a hand-off.
   std::optional<Placement> place_without_prefill(const BypassCounters& counters);
-  // A worker that can take over what a prefill worker of that mode pinned.
+  // A worker that can take over blocks that a prefill worker of that mode pinned.
   Result<fleet::Booking> place_release(fleet::Pool& pool, model::HandoffMode mode,
                                        const Constraints& transfer,
                                        const Excluded& excluded) const {
@@ -81,7 +81,7 @@ class Scheduler {
   void give_back(std::string_view why) { selector_.given_back(why); }
 
   const Admission& admission() const { return admission_; }
-  // Of the prefill worker placed last: its pool, its mode, and what it demands of decode workers.
+  // The last placed prefill worker's pool, its mode, and its demands on decode workers.
   const std::shared_ptr<fleet::Pool>& pool() const { return selector_.pool(); }
   std::optional<model::HandoffMode> mode() const { return selector_.mode(); }
   const Constraints& transfer() const { return selector_.transfer(); }
@@ -91,8 +91,8 @@ class Scheduler {
   // A worker has failed the request: it is passed over from now on.
   void prefill_failed(const fleet::Worker& worker) { selector_.prefill_failed(worker); }
   void decode_failed(const fleet::Worker& worker) { selector_.decode_failed(worker); }
-  // The decode worker says that the hand-off failed; the prefill worker placed last may be to blame.
-  // `misled`: what brought the two together may have been out of date.
+  // The decode worker reports that the hand-off failed; the prefill worker placed last may be to
+  // blame. `misled`: stale data may have paired the two.
   void handoff_failed(const fleet::Worker& decode, bool misled) {
     selector_.handoff_failed(decode, misled);
   }

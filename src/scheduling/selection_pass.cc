@@ -39,7 +39,7 @@ bool looks_at_load(model::Policy policy) {
   return policy == model::Policy::PowerOfTwo || policy == model::Policy::LeastLoaded;
 }
 
-// What a request sends to name a worker of this role, and its rank.
+// The header that names a worker of this role, and its rank.
 std::string_view worker_header(model::Role role) {
   return role == model::Role::Prefill ? kPrefillWorkerHeader : kWorkerHeader;
 }
@@ -63,7 +63,7 @@ SelectionPass::SelectionPass(const fleet::WorkerSet& set, const WorkerRequiremen
   if (scores_prompts(set.policy()))
     scorer_.emplace(set.role(), set.policy(), set.cost(), set.ledger(), set.popularity(), *members_,
                     requirements, now_, set.forecasts() ? set.forecasts()->trust(now_) : 1);
-  // Whoever names a worker means that one.
+  // A pin overrides the placement of adapters.
   if (requirements.adapter && !requirements.pin) {
     placement_.emplace(
         *requirements.adapter, members_->workers,
@@ -87,7 +87,7 @@ SelectionPass::Refusal SelectionPass::refusal(const fleet::Worker& worker) const
 SelectionPass::Refusal SelectionPass::refusal_of_base(const fleet::Worker& worker) const {
   if (!is_allowed(worker, requirements_)) return Refusal::NotAllowed;
   if (is_out(worker)) return Refusal::Down;
-  // Whoever names a worker wants that one, whatever happened there.
+  // A pin overrides exclusion.
   if (!requirements_.pin && is_excluded(worker, requirements_)) return Refusal::Excluded;
   if (requirements_.mode && worker.spec().mode() != *requirements_.mode) return Refusal::OtherMode;
   if (!requirements_.constraints.satisfied_by(worker.taints())) return Refusal::MissingTaint;
@@ -130,7 +130,7 @@ std::optional<fleet::EligibilityTier> SelectionPass::best_standing() const {
 
 template <class Eligible>
 auto SelectionPass::with_places(Eligible eligible) const {
-  // Found out first: who asks twice takes two turns.
+  // Computed first: picking twice would take two turns.
   bool some = false;
   for (std::size_t i = 0; bounds_batches_ && !some && i < size(); ++i)
     some = eligible(i) && !is_full(i);
@@ -157,7 +157,7 @@ Result<std::size_t> SelectionPass::choose(const Random& random, Turn turn) const
   }
   if (requirements_.affinity) {
     const auto seat = seated(*requirements_.affinity);
-    // Where requests wait, nobody is seated behind much to do.
+    // If requests can queue, none is placed behind much work.
     if (seat && (!scorer_ || requirements_.busy)) return weighed(*seat);
     if (seat) {
       auto best = choose_by_weight(random);
@@ -196,7 +196,7 @@ bool SelectionPass::is_busy(std::size_t i) const {
 
 bool SelectionPass::has_room(std::size_t i) const {
   const fleet::Members::Candidate& seat = members_->candidates[i];
-  // Where only whole answers come nobody learns how fast a rank is, and a guess holds up nobody.
+  // If only whole answers come the rank's speed stays unmeasured, and a guess holds nothing up.
   const PrefillSpeed speed = seat.speed(now_);
   if (!requirements_.observed && speed == kUnmeasuredSpeed) return true;
   return scheduling::has_room(
@@ -208,7 +208,7 @@ bool SelectionPass::is_crowded(std::size_t i) const {
   return is_busy(i) || (requirements_.busy && requirements_.busy->late && !has_room(i));
 }
 
-// A session is better served elsewhere than late; but where all are full, it stays with its cache.
+// A session is better served elsewhere than late; but if all are full, it stays with its cache.
 bool SelectionPass::is_left(std::size_t seat) const {
   if (is_crowded(seat)) return true;
   if (requirements_.part != Part::Both || !is_full(seat)) return false;
@@ -224,7 +224,7 @@ Error SelectionPass::all_busy() const {
                                  model::to_string(set_.role())));
 }
 
-// By more than what the session would lose: its prompt, computed anew.
+// By more than the session would lose: computing its prompt again.
 bool SelectionPass::is_dearer(std::size_t seat, std::size_t than) const {
   const CandidateScore there = scorer_->weigh(than);
   const auto tokens = static_cast<double>(there.leg.tokens);
@@ -252,12 +252,12 @@ Result<std::size_t> SelectionPass::choose_by_weight(const Random& random) const 
     const auto picked = pick_cheapest(
         among.size(), [&](std::size_t i) { return totals[i]; }, [](std::size_t) { return true; },
         [&random] { return random(); }, scorer_->temperature());
-    // No cost is a number where options and loads are absurd: anyone is better than nobody.
+    // With absurd options and loads no cost is a number: any candidate is better than none.
     return among[picked.value_or(0)];
   };
   std::vector<std::uint32_t> eligible(size());
   std::iota(eligible.begin(), eligible.end(), 0U);
-  // Whoever only binds late finds nobody too busy.
+  // With late binding only, no worker is too busy.
   if (plain && !bounds_batches_ && (!requirements_.busy || !requirements_.busy->draws_a_line())) {
     // Mostly all are well: then it is cheaper to look at the health of one than of thousands.
     const std::size_t chosen = cheapest(eligible);
@@ -306,7 +306,7 @@ std::optional<std::size_t> SelectionPass::choose_by_preference(Pick pick,
     };
     return pick(score, eligible);
   }
-  // Turns and dice know no cost: they go round among those wished for most.
+  // Policies without costs choose among the most preferred.
   double best = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < size(); ++i) {
     if (eligible(i)) best = std::min(best, preference(i));

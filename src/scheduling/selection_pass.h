@@ -18,7 +18,8 @@
 
 namespace baton::scheduling {
 
-// Role. One look at a set, for one wish: whoever joins or leaves meanwhile does not disturb it.
+// Role. One look at a set, for one requirement: workers that join or leave meanwhile have no
+//   effect.
 // Confinement. One call of the set.
 class SelectionPass {
  public:
@@ -36,7 +37,7 @@ class SelectionPass {
   std::size_t size() const { return members_->candidates.size(); }
   std::string why_not(const fleet::Worker& worker) const;
   bool is_busy(std::size_t i) const;
-  // Batches are bounded by an objective for what the request wants done.
+  // An objective bounds the batches for this part of the request.
   bool bounds_batches() const { return bounds_batches_; }
   // It has as many requests as it can have so that their tokens keep the objective, or more.
   bool is_full(std::size_t i) const {
@@ -44,11 +45,12 @@ class SelectionPass {
   }
   // It has no more than a moment to do.
   bool has_room(std::size_t i) const;
-  // It is busy, or has more than a moment to do where requests bind late.
+  // It is busy, or, with late binding, has more than a moment's work.
   bool is_crowded(std::size_t i) const;
-  // The candidate that choose() found best but too busy to take the request now; nothing: no such one.
+  // The candidate that choose() found best but too busy to take the request now; nothing: no such
+  // one.
   std::optional<std::size_t> late_choice() const { return late_choice_; }
-  // Null where the policy weighs nothing.
+  // Null if the policy scores nothing.
   const CandidateScorer* scorer() const { return scorer_ ? &*scorer_ : nullptr; }
   fleet::Time now() const { return now_; }
 
@@ -56,7 +58,7 @@ class SelectionPass {
   // Why a worker cannot have a request, in the order it is asked. Later reasons are nearer misses.
   enum class Refusal { NotAllowed, Down, Excluded, OtherMode, MissingTaint, NoAdapter, None };
 
-  // Whoever names a worker may have one that has failed others.
+  // A request that names a worker may have one that has failed others.
   bool is_out(const fleet::Worker& worker) const {
     return worker.standing(now_) >
            (requirements_.pin ? std::max(requirements_.worst, fleet::EligibilityTier::Doubtful)
@@ -65,21 +67,21 @@ class SelectionPass {
   Refusal refusal(const fleet::Worker& worker) const;
   // The same, were it for the model itself.
   Refusal refusal_of_base(const fleet::Worker& worker) const;
-  // The best standing among those who may have the request; nothing where nobody may.
+  // The best tier among the allowed workers; nothing if none is allowed.
   std::optional<fleet::EligibilityTier> best_standing() const;
   template <class Pick>
   std::optional<std::size_t> choose_by_preference(Pick pick, fleet::EligibilityTier worst) const;
-  // The same, but not those that are full as long as another one is not.
+  // The same, but without full ranks as long as another one is not full.
   template <class Eligible>
   auto with_places(Eligible eligible) const;
   Result<std::size_t> choose_by_weight(const Random& random) const;
   // The same one, unless it is to be waited for.
   Result<std::size_t> unless_late(std::size_t chosen) const;
-  // Its session had better leave that seat.
+  // The session should leave that rank.
   bool is_left(std::size_t seat) const;
-  // That seat costs so much more that its session had better leave it.
+  // That rank costs so much more that the session should leave it.
   bool is_dearer(std::size_t seat, std::size_t than) const;
-  // The same one, so that it can be told what it costs.
+  // The same candidate, compared with itself so that its score is known.
   Result<std::size_t> weighed(Result<std::size_t> only) const;
   Error none_eligible() const;
   Error all_busy() const;
@@ -91,7 +93,7 @@ class SelectionPass {
   std::shared_ptr<const fleet::Members> members_;
   fleet::Time now_;
   bool bounds_batches_;
-  std::optional<AdapterPlacement> placement_;  // nothing: anybody may have it
+  std::optional<AdapterPlacement> placement_;  // nothing: any worker is allowed
   mutable std::optional<CandidateScorer> scorer_;
   mutable std::optional<std::size_t> late_choice_;
 };

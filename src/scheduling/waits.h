@@ -11,12 +11,12 @@
 
 namespace baton::scheduling {
 
-// What a request would wait for.
+// The wait of a request: its reason, and the requests before it.
 struct Waits {
   enum class For : std::uint8_t {
-    Worker,   // that its best one has time
-    Workers,  // that any has of those it may go to
-    Request,  // that another one has computed what both begin with
+    Worker,   // for its best one to have time
+    Workers,  // for any worker that it may go to
+    Request,  // for another request that computes the common prefix
   };
   For what = For::Workers;
   std::shared_ptr<const fleet::Worker> worker;  // For::Worker

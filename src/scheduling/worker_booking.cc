@@ -15,7 +15,7 @@
 namespace baton::scheduling {
 namespace {
 
-// What a leg counts where nobody weighs: the tokens that are known, and nothing of what caches have.
+// The load of a leg without a scorer: the known tokens, without regard to caches.
 LegLoad plain_load(const WorkerRequirements& requirements, const fleet::Worker& worker) {
   const std::uint32_t block_size = worker.spec().block_size.value_or(fleet::Worker::kUsualBlock);
   const std::uint64_t tokens = requirements.prompt ? requirements.prompt->tokens : 0;
@@ -49,7 +49,7 @@ Choice::Candidate describe(const SelectionPass& pass, std::size_t i,
   return candidate;
 }
 
-// A session's seat that could not be taken is not one that the policy could pick.
+// If the session's rank could not be taken, the policy could not pick it either.
 Choice::By decided_by(const SelectionPass& pass, const WorkerRequirements& requirements,
                       std::size_t picked) {
   if (requirements.pin) return Choice::By::Name;
@@ -59,7 +59,7 @@ Choice::By decided_by(const SelectionPass& pass, const WorkerRequirements& requi
   return seated ? Choice::By::Session : Choice::By::Policy;
 }
 
-// The cheapest of so many candidates, up to kMost.
+// The cheapest of the candidates, up to kMost.
 template <std::size_t kMost>
 class Cheapest {
  public:
@@ -85,7 +85,7 @@ class Cheapest {
   std::size_t count_ = 0;
 };
 
-// Adds the cheapest of those that were not picked; so many as somebody reads.
+// Adds the cheapest of those that were not picked; as many as the log keeps.
 void add_others(Choice& choice, const SelectionPass& pass, const WorkerRequirements& requirements,
                 std::size_t picked) {
   Cheapest<15> others;
@@ -94,7 +94,7 @@ void add_others(Choice& choice, const SelectionPass& pass, const WorkerRequireme
   for (std::size_t i = 0; i < known.size(); ++i)
     if (i != picked) others.offer(known[i], i);
   if (known.empty()) {
-    // A large fleet is not weighed for this, a sample will do: it is for somebody who may never ask.
+    // A sample of a large fleet will do: the explanation may never be read.
     constexpr std::size_t kLookedAt = 256;
     const std::size_t step = (pass.size() + kLookedAt - 1) / kLookedAt;
     for (std::size_t i = 0; i < pass.size(); i += step)
@@ -105,7 +105,7 @@ void add_others(Choice& choice, const SelectionPass& pass, const WorkerRequireme
       [&](std::size_t i) { choice.candidates.push_back(describe(pass, i, requirements, picked)); });
 }
 
-// The prompt has arrived. True where that is counted now.
+// The prompt has arrived. True if this call counts it.
 bool count_arrival(const fleet::WorkerSet& set, const SelectionPass& pass) {
   const CandidateScorer* const scorer = pass.scorer();
   if (scorer == nullptr || !scorer->beginning()) return false;
@@ -136,8 +136,8 @@ std::string_view to_string(Choice::By by) {
 
 std::expected<Booked, NotBooked> book(fleet::WorkerSet& set, const WorkerRequirements& requirements,
                                       const Random& random, BookingOptions options) {
-  // A request that scores candidates sees what the one before has booked, so that no herd runs to
-  // the cheapest. Turns and random draws need no lock for that.
+  // A request that scores candidates sees the bookings before it, so that not all choose the
+  // cheapest. Round robin and random picks need no lock for that.
   std::unique_lock lock(set.choosing(), std::defer_lock);
   if (scores_prompts(set.policy()) || requirements.busy) lock.lock();
   const SelectionPass pass(set, requirements);
@@ -149,7 +149,7 @@ std::expected<Booked, NotBooked> book(fleet::WorkerSet& set, const WorkerRequire
       const auto time = scorer->load_on(*late).prefill_time.value_or(std::chrono::nanoseconds(0));
       result.awaiting = Awaiting(pass.worker(*late)->load(pass.rank(*late)), time);
     }
-    // Requests that have to wait make a beginning as hot as those that need not.
+    // Waiting requests make a prefix as popular as others.
     if (options.count_arrival && requirements.busy && result.code() == Errc::WorkersBusy)
       result.arrival_counted = count_arrival(set, pass);
     return std::unexpected(std::move(result));
@@ -181,14 +181,16 @@ std::expected<Booked, NotBooked> book(fleet::WorkerSet& set, const WorkerRequire
   }
   auto entry =
       set.ledger().book({worker->id(), rank}, worker->load(rank), std::move(load), pass.now());
-  // A leg that computes nothing holds up no waiting request, unless it is in a place that they wait for.
+  // A leg that computes nothing holds up no waiting request, unless it is in a place that they wait
+  // for.
   const bool takes_place = pass.bounds_batches();
   result.booking = fleet::Booking(
       worker, rank, std::move(entry),
       requirements.part == Part::Decode && !takes_place ? nullptr : set.load_notifier(), computes,
       std::move(expectation));
   if (takes_place) result.booking.watch_gaps(set.itl());
-  // The other candidates have not changed by this, and no request need wait until they are described.
+  // The other candidates have not changed by this, and no request need wait until they are
+  // described.
   if (lock.owns_lock()) lock.unlock();
   if (options.count_arrival) result.arrival_counted = count_arrival(set, pass);
   if (options.explain) add_others(*result.choice, pass, requirements, *chosen);

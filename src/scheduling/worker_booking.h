@@ -21,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-// One leg of a request gets its worker here: filter, score, pick and count in one step. The steps are
+// Books a worker for one leg of a request: filter, score, pick and count in one step. The steps are
 // those of SelectionPass, which looks at the workers, and of CandidateScorer, which scores them.
 namespace baton::scheduling {
 
-// Who could serve a request, and who would.
+// The candidates for a request, and the chosen one.
 struct Choice {
   struct Candidate {
     std::shared_ptr<const fleet::Worker> worker;
@@ -34,9 +34,9 @@ struct Choice {
     double preference;                     // factor of preferred taints
     double score;                          // the lower the better, for policies that look
     std::string why_not;                   // empty: it can
-    std::optional<CandidateScore> weight;  // where the policy weighs prompts
+    std::optional<CandidateScore> weight;  // if the policy scores prompts
   };
-  // What decided.
+  // The deciding rule.
   enum class By : std::uint8_t { Policy, Name, Session };
 
   std::size_t picked;  // of candidates
@@ -50,7 +50,7 @@ std::string_view to_string(Choice::By by);
 // A worker was booked.
 struct Booked {
   fleet::Booking booking;
-  std::optional<Choice> choice = {};  // how it was chosen, where that was asked for
+  std::optional<Choice> choice = {};  // how it was chosen, if asked for
   bool arrival_counted = false;       // see BookingOptions
 };
 
@@ -58,21 +58,21 @@ struct Booked {
 struct NotBooked : Error {
   NotBooked(Error error)
       : Error(std::move(error)) {}  // NOLINT: an error is one without more to say
-  // The rank that was best, where it has no room yet.
+  // The best rank, if it has no room yet.
   std::optional<RankKey> favourite = {};
-  // Counts the request among those that wait for that rank, for as long as this is kept.
+  // Counts the request among those that wait for that rank, as long as this lives.
   Awaiting awaiting = {};
   bool arrival_counted = false;  // see BookingOptions
 };
 
 struct BookingOptions {
   bool explain = false;
-  // The request counts as an arrival of its prompt's beginning. Where it can wait, it counts once,
+  // The request counts as an arrival of its prompt's beginning. If it can wait, it counts once,
   // also if no worker is booked yet.
   bool count_arrival = true;
 };
 
-// Picks a worker and counts the request on it in one step, so that what was chosen is what is used.
+// Picks a worker and counts the request on it in one step, so that no other booking comes between.
 std::expected<Booked, NotBooked> book(fleet::WorkerSet& set, const WorkerRequirements& requirements,
                                       const Random& random, BookingOptions options = {});
 // The choice that book() would make, without making it: nothing is counted, no turn is used up.

@@ -32,18 +32,18 @@ enum class Part : std::uint8_t {
   Decode,  // a prefill worker has computed the prompt
 };
 
-// When a worker is busy: it has more prefill tokens than this to compute, or than this many times
-// what it batches.
+// A worker is busy if it has more prefill tokens than this to compute, or than this multiple of its
+// batch.
 struct BusyThreshold {
   std::optional<std::uint64_t> tokens;
   std::optional<double> share;
   bool late = false;  // the best one has more than a moment to do
-  // Somebody could have crossed it.
+  // True if a worker can cross it.
   bool draws_a_line() const { return tokens || share; }
   bool crossed_by(const fleet::Worker& worker, double prefill_tokens) const;
 };
 
-// What one leg of a request asks of its worker. The plain one asks nothing.
+// The demands of one leg on its worker. A default one demands nothing.
 struct WorkerRequirements {
   std::optional<Pin> pin;  // this one, also if it is excluded
   std::optional<std::vector<std::string>> allowed;
@@ -51,19 +51,19 @@ struct WorkerRequirements {
   std::optional<fleet::AdapterRequest> adapter;  // nothing: the model itself
   Excluded excluded;                             // those that failed it
   std::optional<model::HandoffMode> mode;        // that of the other leg
-  bool whatever_policy = false;  // somebody must be found, also where requests name their workers
-  fleet::EligibilityTier worst = fleet::EligibilityTier::Spare;  // rather one this bad than nobody
-  // Where its session has been served; taken if it can be. The booking's seat tells.
+  bool whatever_policy = false;                  // a choice is needed, also under the policy direct
+  fleet::EligibilityTier worst = fleet::EligibilityTier::Spare;  // accepted if none is better
+  // The rank that served its session; taken if possible. The booking says which rank was taken.
   std::optional<RankId> affinity;
   Part part = Part::Both;
-  // Whether anybody will see when its prompt has been computed: not where only a whole answer comes.
+  // Whether the router will see when the prompt is computed: not if the answer comes as a whole.
   bool observed = true;
   std::shared_ptr<const KnownPrompt> prompt;  // null: nothing is known of it
-  std::optional<BusyThreshold> busy;          // whoever has crossed it cannot have the request now
-  // Asked of the one that would be chosen, where the policy weighs: false, and nobody is.
+  std::optional<BusyThreshold> busy;          // a worker that crossed it is passed over now
+  // Called with the worker to be chosen, if the policy scores: false, and none is chosen.
   std::function<bool(const fleet::Worker&, const CandidateScore&)> accept;
   std::optional<std::uint64_t> expected_output;  // in tokens
-  // What it costs to serve where, if not as the model's options say.
+  // The cost options, if not the model's.
   std::optional<config::Cost> cost;
 };
 

@@ -25,7 +25,7 @@ bool decode_may_prefill(const fleet::Pool& pool) {
          engine::rules_of(decodes->workers.front()->spec().mode()).decode_may_prefill;
 }
 
-// Who serves a request alone, where there is no choice to make.
+// The role that serves a request alone, if there is no choice to make.
 Role usual_alone_role(const fleet::Pool& pool) {
   return decode_may_prefill(pool) && pool.workers(Role::Aggregated).empty() ? Role::Decode
                                                                             : Role::Aggregated;
@@ -49,8 +49,8 @@ std::size_t count_available(const fleet::WorkerSet& set) {
   }));
 }
 
-// Where a pool has workers of both kinds, each that answers gets an equal share; those that are
-// down get none, unless all are.
+// If a pool has workers of both kinds, each that answers gets an equal share; those that are down
+// get none, unless all are.
 bool takes_it(const fleet::Pool& pool, const Random& random) {
   if (pool.workers(Role::Decode).empty()) return true;
   std::size_t both = count_available(pool.workers(Role::Aggregated));
@@ -132,8 +132,8 @@ auto WorkerSelector::ask(Role role, WorkerRequirements requirements, Take take) 
   AffinityTable& sessions = request_.model->affinity(role);
   if (!session.empty() && sessions.enabled()) requirements.affinity = sessions.find(session);
   auto taken = take(requirements);
-  // Somebody who failed others, or did not answer lately, may do better now; a request that has no
-  // other way asks. Where prefill is required, its absence is an answer, too.
+  // A worker that failed others, or did not answer lately, may do better now; a request without an
+  // alternative asks it. If prefill is required, its absence is an answer, too.
   const bool another_way =
       role == Role::Prefill && permissions_.decode_may_prefill && !permissions_.required;
   const bool absence_is_told = role == Role::Prefill && permissions_.required;
@@ -141,7 +141,7 @@ auto WorkerSelector::ask(Role role, WorkerRequirements requirements, Take take) 
     if (taken || another_way || taken.error().code() != Errc::NoWorkers) break;
     if (worse == fleet::EligibilityTier::Down && absence_is_told) break;
     requirements.worst = worse;
-    // Whoever is busy now can be waited for.
+    // A busy worker can be waited for.
     auto last = take(requirements);
     if (last || last.error().code() == Errc::WorkersBusy) taken = std::move(last);
   }
@@ -205,7 +205,7 @@ auto WorkerSelector::first_that_can_be_followed(const std::optional<BusyThreshol
   auto taken = followed(requirements, take);
   const bool spared = requirements.excluded.size() > failures_.prefills().size();
   if (taken || !spared || taken.error().code() == Errc::WorkersBusy) return taken;
-  // Nobody can follow those that were preferred to a suspected one.
+  // No decode worker can follow those that were preferred to a suspected one.
   requirements.excluded = failures_.prefills();
   return followed(std::move(requirements), take);
 }
@@ -218,7 +218,7 @@ auto WorkerSelector::followed(WorkerRequirements requirements, Take take) {
     auto taken = take(requirements);
     using Taken = decltype(taken);
     constexpr bool kBooks = std::is_same_v<Taken, Attempt>;
-    // Who is busy behind one that cannot be followed is waited for.
+    // The request waits for a busy worker, even behind one that cannot be followed.
     if (!taken && (!unfit || taken.error().code() == Errc::WorkersBusy)) return taken;
     if (!taken) return Taken(fail(std::move(*unfit)));
     const fleet::Worker& worker = worker_of(*taken);
@@ -240,8 +240,8 @@ auto WorkerSelector::followed(WorkerRequirements requirements, Take take) {
       second.affinity = request_.model->affinity(Role::Decode).find(request_.hints->session_id);
     second.worst = std::max(request_.worst, fleet::EligibilityTier::Doubtful);
     if (can_serve(decodes, second)) return taken;
-    // What is kept for somebody who does not answer would stay pinned. Where nothing is kept, a
-    // decode worker that was away may be back.
+    // Blocks kept for a worker that does not answer would stay pinned. If none are kept, a decode
+    // worker that was away may be back.
     if (!engine::rules_of(*mode_).keeps_blocks) second.worst = fleet::EligibilityTier::Down;
     const auto follower = peek(decodes, second, random_);
     if (follower) return taken;
@@ -289,7 +289,7 @@ void WorkerSelector::move_to(const std::shared_ptr<fleet::Pool>& pool, Role alon
   alone_role_ = alone_role;
 }
 
-// Where nobody is left in the namespace it began in, another one may have somebody.
+// If the namespace it began in has no workers left, another one may.
 template <class Find>
 auto WorkerSelector::anywhere(Find find) {
   auto found = find();
@@ -409,7 +409,7 @@ Result<fleet::Booking> WorkerSelector::releaser(fleet::Pool& pool, model::Handof
   auto booking = scheduling::book(decodes, requirements, random_);
   requirements.excluded.clear();
   if (!booking) booking = scheduling::book(decodes, requirements, random_);
-  // Not even one that is about to leave would mind.
+  // Even a draining worker will do.
   requirements.worst = fleet::EligibilityTier::Out;
   if (!booking) booking = scheduling::book(decodes, requirements, random_);
   if (!booking) return fail(std::move(booking.error()));

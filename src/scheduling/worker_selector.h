@@ -24,19 +24,19 @@
 
 namespace baton::scheduling {
 
-// Role. Whom one request may go to: its pins, its session and its constraints, what its prefill
-//   worker demands of the decode worker, and who has failed it already.
+// Role. Chooses among the workers that one request may go to: by its pins, its session and its
+//   constraints, its prefill worker's demands on the decode worker, and its failure history.
 // Confinement. One I/O thread.
-// Lifetime. Owned by the request's Run, whose ScheduledRequest outlives it.
-// Invariants. Choosing is booking: what comes back is counted on its worker until it is let go.
+// Lifetime. Owned by the request's Scheduler, whose ScheduledRequest outlives it.
+// Invariants. Choosing is booking: the result counts on its worker until it is released.
 class WorkerSelector {
  public:
   WorkerSelector(const ScheduledRequest& request, const Random& random);
 
-  // What the machine may do for this request.
+  // Permissions of the hand-off of this request.
   const HandoffPermissions& permissions() const { return permissions_; }
 
-  // Who would be chosen now, without choosing.
+  // The workers that would be chosen now, without choosing.
   struct Preview {
     std::optional<model::HandoffMode> mode;  // absent: one worker does both
     std::optional<Bypassed> bypass;          // absent: that is no question
@@ -45,27 +45,27 @@ class WorkerSelector {
     std::optional<Choice> decode;
   };
   Result<Preview> preview();
-  // Who of the first workers would be, as in prefill() or alone().
+  // The choice among the first workers, as in prefill() or alone().
   std::expected<Choice, NotBooked> look_first(const std::optional<BusyThreshold>& busy);
 
   // A booked worker, or why none was and what the request could wait for.
   using Attempt = std::expected<fleet::Booking, NotBooked>;
 
-  // The first worker of the request: prefill() where it hands off, else alone().
+  // The first worker of the request: prefill() with a hand-off, else alone().
   Attempt first(const std::optional<BusyThreshold>& busy) {
     return hands_off() ? prefill(busy) : alone(busy);
   }
   // A prefill worker that some decode worker can follow. `busy`: none that has crossed that line
-  // (WorkersBusy where all have), here and for alone().
+  // (WorkersBusy if all have), here and for alone().
   Attempt prefill(const std::optional<BusyThreshold>& busy = {});
   // A decode worker for the hand-off of the prefill worker chosen last.
   Attempt decode();
   // A worker that does both.
   Attempt alone(const std::optional<BusyThreshold>& busy = {});
-  // A decode worker that is to compute the prompt itself, where that is better than a hand-off.
-  // Decided and booked in one step, so that two requests do not take the same place.
+  // A decode worker that computes the prompt itself, if that is better than a hand-off. Decided and
+  // booked in one step, so that two requests do not take the same place.
   std::optional<fleet::Booking> bypass(const BypassCounters& counters);
-  // Where it is written down how choices were made.
+  // Sets the page that explains the choices.
   void explain_to(DecisionLog::Page page) { page_ = std::move(page); }
   DecisionLog::Page& page() { return page_; }
   void begin_attempt(std::size_t number) { attempt_ = number; }
@@ -74,50 +74,50 @@ class WorkerSelector {
   void serve_alone(bool alone) { alone_ = alone; }
   // The worker chosen last does not get it after all, nor its session that place.
   void given_back(std::string_view why);
-  // What is known of the prompt; asked anew for each choice.
+  // The current knowledge of the prompt; refreshed for each choice.
   const KnownPrompt& prompt() const { return *known_; }
   void look_at_prompt();  // one look serves one choice
   // The answer comes token by token.
   bool streams() const;
-  // Who is asked first: the workers that compute prompts.
+  // The workers asked first: those that compute prompts.
   const fleet::WorkerSet& first_workers() const;
   const Pin* first_pin() const;
-  // Where its session has been served by such a worker.
+  // The rank of such a worker that served the session.
   std::optional<RankId> first_seat() const;
-  // Anyone who can take over what a prefill worker of that mode pinned; rather one that has failed
-  // before, or does not answer now, than nobody.
+  // Any worker that can take over a prefill worker's pinned blocks in that mode; one that has
+  // failed before, or does not answer now, rather than none.
   Result<fleet::Booking> releaser(fleet::Pool& pool, model::HandoffMode mode,
                                   const Constraints& transfer, const Excluded& excluded) const;
-  // Where the worker chosen last is.
+  // The pool of the worker chosen last.
   const std::shared_ptr<fleet::Pool>& pool() const { return pool_; }
-  // Of the prefill worker chosen last.
+  // The mode of the prefill worker chosen last.
   std::optional<model::HandoffMode> mode() const { return mode_; }
   const Constraints& transfer() const { return transfer_; }
 
   void prefill_failed(const fleet::Worker& worker);
   void decode_failed(const fleet::Worker& worker);
-  // The decode worker says so, and the prefill worker chosen last may be to blame.
+  // The decode worker reports it, and the prefill worker chosen last may be to blame.
   void handoff_failed(const fleet::Worker& decode, bool misled = false);
   const FailureHistory& failures() const { return failures_; }
 
  private:
-  // What the request asks of its worker of that role, whatever part it is to do.
+  // The request's demands on its worker of that role, whatever part it does.
   WorkerRequirements requirements_for(model::Role role) const;
   WorkerRequirements prefill_requirements() const;
   WorkerRequirements alone_requirements() const;
-  // Passes over the suspected, or where nobody else can serve, over those that surely failed.
+  // Avoids the suspected workers, or, if no other can serve, only those that surely failed.
   void pass_over(WorkerRequirements& requirements, const fleet::WorkerSet& workers,
                  Excluded suspected, Excluded surely) const;
-  // Nobody is there to prefill, and it can be done without.
+  // No prefill worker is there, and the request can be served without.
   bool passes_by_prefill(const Error& why) const;
-  // What of the prompt and the fleet must be so that a decode worker may compute it itself.
+  // The conditions on prompt and fleet under which a decode worker may compute the prompt itself.
   bool may_bypass();
   bool prefill_is_busy();
   Bypassed judge_bypass(bool prefill_busy, const fleet::Worker& worker,
                         const CandidateScore& weight) const;
   std::optional<Choice> preview_bypass(std::optional<Bypassed>& decision);
   WorkerRequirements decode_requirements() const;
-  // Asks `take` (to book or to look) for what the wish and the session want.
+  // Calls `take` (to book or to look) with the requirements and the session's rank.
   template <class Take>
   auto ask(model::Role role, WorkerRequirements requirements, Take take);
   Attempt book(model::Role role, WorkerRequirements requirements, AffinityTable::Lease& lease);
@@ -130,7 +130,7 @@ class WorkerSelector {
   template <class Take>
   auto first_that_can_be_followed(const std::optional<BusyThreshold>& busy, Take take);
   template <class Take>
-  auto followed(WorkerRequirements requirements, Take take);  // the same for one wish
+  auto followed(WorkerRequirements requirements, Take take);  // the same for one try
 
   const ScheduledRequest& request_;
   const Random& random_;
@@ -138,9 +138,9 @@ class WorkerSelector {
   HandoffPermissions permissions_;
   std::shared_ptr<const KnownPrompt> known_;
   bool arrival_counted_ = false;  // see BookingOptions; once where the request can wait
-  bool looked_ = false;           // and nobody has been chosen since
+  bool looked_ = false;           // and no worker has been chosen since
   bool alone_ = false;
-  // Has the session bound where it was before the worker chosen last.
+  // Restores the session's binding from before the worker chosen last.
   std::function<void()> unseat_;
   DecisionLog::Page page_;
   std::size_t attempt_ = 1;

@@ -21,10 +21,10 @@ using boost::asio::awaitable;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRound{100};
-// Who is away is asked this often, so that a worker that returns serves within a second.
+// Interval for unreachable workers, so that a worker that returns serves within a second.
 constexpr milliseconds kWorkerAway{400};
-// Those of whom nothing is heard, not even a refusal, are asked less and less often, and not for
-// long: they must not keep the others waiting.
+// Silent workers, which do not even refuse, are asked less and less often, and not for long: they
+// must not delay the others.
 constexpr milliseconds kSilent{5'000};
 constexpr milliseconds kEjected{1'000};
 constexpr milliseconds kAfterFailedCanary{1'000};
@@ -32,12 +32,12 @@ constexpr std::size_t kMostUnderWay = 64;
 // Questions per second to workers that are well; a large fleet is asked in turn.
 constexpr double kBudget = 50;
 constexpr double kMostSaved = 10;
-// Which adapters a worker has is asked so much less often than how it is, and takes at most half of
-// those questions.
+// A worker's adapters are asked for this much less often than its health, with at most half of the
+// questions.
 constexpr int kIntervalsOfModels = 6;
 constexpr double kShareOfModels = 0.5;
 
-// What a hand-off may fail by that is not the tested worker's doing.
+// Errors of a hand-off that are not the tested worker's doing.
 bool tells_nothing(const Error& error) {
   switch (error.code()) {
     case Errc::EngineOverloaded:
@@ -129,7 +129,7 @@ void Watch::make_rounds() {
   for (const auto& [id, patient] : patients_) {
     if (need_of(patient, now) != Need::Nothing) waiting.push_back(id);
   }
-  // In turn: those that never answer must not keep the others waiting.
+  // In turn: silent workers must not delay the others.
   std::ranges::sort(waiting);
   std::ranges::rotate(waiting, std::ranges::upper_bound(waiting, turn_));
   for (const std::uint64_t id : waiting) {
@@ -146,7 +146,7 @@ void Watch::make_rounds() {
 Watch::Need Watch::need_of(const MonitoredWorker& patient, Time now) const {
   if (patient.asking || now < patient.due) return Need::Nothing;
   const Worker& worker = *patient.worker;
-  // Requests may have found out first that somebody is there again; it is another one.
+  // Requests may have found out first that the address answers again; it is another process.
   if (worker.health().process_ended()) return Need::Look;
   switch (worker.condition()) {
     case Condition::New:
@@ -237,7 +237,7 @@ awaitable<void> Watch::look(MonitoredWorker patient, Need need) {
     co_return;
   }
   if (worker.health().process_ended()) {
-    fleet_.restarted(worker.id());  // asked anew as another worker
+    fleet_.restarted(worker.id());  // probed again as another worker
     co_return;
   }
   const bool must_prove = !patient.probed && options_.probe.enabled;
@@ -257,7 +257,8 @@ awaitable<bool> Watch::admit(MonitoredWorker& patient) {
   if (outdated(patient)) co_return false;
   if (!facts) {
     if (facts.error().code() == Errc::OutOfResources) co_return false;
-    // Who answers something else than an engine is none; whoever fails to answer may just be dying.
+    // A server that answers something else is no engine; one that fails to answer may just be
+    // dying.
     if (facts.error().code() == Errc::EngineProtocol) {
       worker.misconfigured(facts.error().message());
     } else {
@@ -301,7 +302,7 @@ awaitable<bool> Watch::admit(MonitoredWorker& patient) {
   co_return true;
 }
 
-// Whether it is well is for others to find out.
+// Does not judge its health.
 awaitable<void> Watch::ask_models(MonitoredWorker patient) {
   const Worker& worker = *patient.worker;
   const http_client::ExchangeTimeouts patience{.first_byte = options_.health.timeout,
@@ -344,7 +345,7 @@ awaitable<void> Watch::send_canary(MonitoredWorker patient) {
   worker.eject(fmt::format("{} canaries failed: {}", failed, outcome.error().message()));
 }
 
-// Something else is said of the worker now, or it has gone: what was found out meanwhile is void.
+// The worker has a new announcement, or it has gone: the results of the question are void.
 bool Watch::outdated(const MonitoredWorker& patient) const {
   const auto found = patients_.find(patient.worker->id().value);
   return stopped_ || found == patients_.end() || found->second.worker != patient.worker;

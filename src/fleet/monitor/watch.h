@@ -28,16 +28,16 @@ struct Options {
   config::Probe probe;
 };
 
-// Role. Asks the workers how they are, and tells them: who has joined, what it is; who is away or
-//   ejected, whether it is back; who serves nobody, whether it still could.
+// Role. Probes the workers and updates their health: identifies new ones, checks whether
+//   unreachable and ejected ones are back, and whether idle ones could still serve.
 // Confinement. The control thread.
 // Lifetime. Owned by Router; stop() and an empty TaskGroup before it ends.
-// Invariants. Never more than a few questions at once and per second, however large the fleet. What
-//   comes back of a worker that was replaced meanwhile is told to the old one, and nobody else.
+// Invariants. Never more than a few questions at once and per second, however large the fleet. The
+//   answer of a worker that was replaced meanwhile goes to the old one, and to no other.
 class Watch {
  public:
-  // One tiny hand-off through a worker and a partner of it; an error is what went wrong. A worker
-  // without a partner passes.
+  // One tiny hand-off through a worker and a partner of it; the error if it fails. A worker without
+  // a partner passes.
   using SelfTest = std::function<boost::asio::awaitable<Result<void>>(
       const std::shared_ptr<Worker>&, const std::string& model)>;
 
@@ -46,7 +46,7 @@ class Watch {
 
   void start();
   void stop();
-  // What the worker said of itself; null where it has not been asked, or has not answered.
+  // The worker's facts about itself; null if it has not been asked, or has not answered.
   const engine::Facts* facts(model::WorkerId id) const;
 
  private:
@@ -57,14 +57,14 @@ class Watch {
     Time due;                  // not asked again before
     Time asked;                // when it last answered a question of ours
     bool asking = false;       // a question is under way
-    bool probed = false;       // it has said what it is
+    bool probed = false;       // it has identified itself
     unsigned silences = 0;     // questions without any answer, in a row
     std::size_t canaries = 0;  // that failed, in a row
     Time canary;               // when the last one was sent
     Time cards;                // when it was last asked for its models
     engine::Facts facts;
   };
-  // What a worker is due for.
+  // The next check a worker is due for.
   enum class Need { Nothing, Look, Probe, Canary, Models };
 
   void observe(const std::shared_ptr<Worker>& worker, const std::string& model);
@@ -74,13 +74,13 @@ class Watch {
   Need need_of(const MonitoredWorker& patient, Time now) const;
   void ask(MonitoredWorker& patient, Need need);
   boost::asio::awaitable<void> attend(std::uint64_t id, Need need);
-  // Whether it is there; and, where it has not said so yet, what it is.
+  // Whether it is there; and its identity, if that is not known yet.
   boost::asio::awaitable<void> look(MonitoredWorker patient, Need need);
   boost::asio::awaitable<bool> admit(MonitoredWorker& patient);
   // Which adapters it has loaded meanwhile.
   boost::asio::awaitable<void> ask_models(MonitoredWorker patient);
   boost::asio::awaitable<void> send_canary(MonitoredWorker patient);
-  // Writes down what was learnt, unless the worker has gone meanwhile.
+  // Records the result, unless the worker has gone meanwhile.
   bool outdated(const MonitoredWorker& patient) const;
   template <class Write>
   void note(model::WorkerId id, Write write);

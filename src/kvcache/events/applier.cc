@@ -67,7 +67,7 @@ Result<BatchHead> Applier::State::apply_batch(std::span<const std::byte> payload
   wire::MsgpackReader reader(payload);
   const auto opening = open_batch(reader);
   if (!opening) return fail(opening.error());
-  // There may be thousands of feeds: what they need only while they read belongs to the thread.
+  // There may be thousands of feeds: buffers used only while reading belong to the thread.
   thread_local Event event;
   for (std::uint32_t left = opening->events; left > 0; left -= event.events) {
     const Decoded outcome = decode_events(reader, event, left);

@@ -42,7 +42,7 @@ bool may_be_salt(const ExtraKey& key, const Event& event) {
   return event.named_fields || key.bytes.size() != kHexOfItem || !is_hex(key.bytes);
 }
 
-// An adapter whose name nobody tells is none that a request can name.
+// No request can name an adapter whose name is not known.
 std::string nameless_adapter(std::uint64_t id) { return fmt::format("{}lora_id={}", '\0', id); }
 
 }  // namespace

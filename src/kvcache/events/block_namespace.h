@@ -11,19 +11,19 @@
 
 namespace baton::kvcache {
 
-// Role. What sets an event's blocks apart from others with the same tokens: its adapter, its salt,
-//   and what the images and the like among its tokens are.
+// Role. The namespace of an event's blocks, which sets them apart from others with the same tokens:
+//   its adapter, its salt, and the images and the like among its tokens.
 // Confinement. One thread.
 // Lifetime. read() again for each event, whose views must last as long.
 class BlockNamespace {
  public:
-  // `begins`: the event's first block begins a prompt, so that is the one a salt is told of.
+  // `begins`: the event's first block begins a prompt, and so carries the salt.
   void read(const Event& event, bool begins);
 
-  // Of the adapter and of the event's own salt, not of one that was told with a predecessor.
+  // From the adapter and the event's own salt, not from a salt that came with a predecessor.
   std::uint64_t seed() const { return seed_; }
   bool salted() const { return salted_; }
-  // Of the images and the like in a block. Ask for one block after the other.
+  // The hashes of the images and the like in a block. Ask for one block after the other.
   std::span<const std::uint64_t> multimodal(std::uint32_t block);
   // No block has any.
   bool plain_tokens() const { return keys_.empty(); }

@@ -20,7 +20,7 @@ constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
 // Waiting removals of a feed, of which there may be thousands.
 constexpr std::size_t kMostWaiting = 256;
 
-// What is needed only while an event is written belongs to the thread, not to each feed.
+// Buffers used only while an event is written belong to the thread, not to each feed.
 struct Scratch {
   BlockNamespace name_space;
   std::vector<NewBlock> blocks;
@@ -100,7 +100,7 @@ void BlockWriter::count(Skipped reason, std::uint64_t how_many) {
   tally_.skipped[static_cast<std::size_t>(reason)] += how_many;
 }
 
-// Whether its blocks are of the shape that the others have.
+// Whether its blocks have the shape of the others.
 bool BlockWriter::fits(const Event& event) const {
   if (event.block_size == 0 || event.block_size > kLargestBlock) return false;
   return !shape_ || *shape_ == shape_of(event);
@@ -111,7 +111,7 @@ void BlockWriter::refuse_size(std::uint64_t size, std::uint64_t blocks) {
   count(Skipped::BlockSize, blocks);
 }
 
-// Nothing where it is not certain.
+// Nothing if it is not certain.
 std::optional<std::uint64_t> BlockWriter::seed_for(const BlockNamespace& name_space,
                                                    std::optional<EngineHash> parent) const {
   const auto before = parent ? seeds_.find(*parent) : std::nullopt;
@@ -131,7 +131,7 @@ void BlockWriter::store(const Event& event, Tier tier) {
   const auto parent = event.parent == EngineHash{0} ? std::nullopt : event.parent;
   const std::size_t complete =
       (event.tokens.size() - (event.bigram ? 1 : 0)) / static_cast<std::size_t>(event.block_size);
-  // With more tokens than hashes nobody can tell which blocks were left out.
+  // With more tokens than hashes it is unknown which blocks were left out.
   const bool keys_fit = event.extra_keys.empty() || event.extra_key_blocks == 0 ||
                         event.extra_key_blocks == event.hashes.size();
   Scratch& own = scratch();
@@ -152,7 +152,7 @@ void BlockWriter::store(const Event& event, Tier tier) {
   tally_.stored += applied.done;
   count(Skipped::UnknownParent, applied.unknown_parent);
   count(Skipped::NoRoom, applied.no_room);
-  // What is left out is the end of it.
+  // Only its end is left out.
   const std::size_t held = std::min(own.blocks.size(), std::size_t{applied.done} + applied.known);
   seeds_.stored(std::span(own.blocks).first(held), *seed, tier);
 }

@@ -15,8 +15,8 @@
 
 namespace baton::kvcache {
 
-// Role. Writes what an event says into a slot of the index: cuts its tokens into blocks, hashes them
-//   and keeps account of what became of them.
+// Role. Writes an event's blocks into a slot of the index: cuts the tokens into blocks, hashes them
+//   and counts the results.
 // Confinement. One thread.
 // Lifetime. The index and the tally outlive it.
 // Invariants. All blocks it stores are of one shape.
@@ -25,8 +25,8 @@ class BlockWriter {
   // `block_size`: nothing: that of the first store.
   BlockWriter(Index& index, Slot slot, std::optional<std::uint32_t> block_size, FeedTally& tally);
 
-  // Requires: it has written nothing yet, and nothing waits in the other. False where the other's
-  // blocks are of a size that is not wanted here.
+  // Requires: it has written nothing yet, and nothing waits in the other. False if the other's
+  // block size is not wanted here.
   bool adopt(const BlockWriter& other);
   void store(const Event& event, Tier tier);
   void copy(std::span<const EngineHash> blocks, Tier tier);
@@ -43,9 +43,9 @@ class BlockWriter {
   std::uint64_t refused_size() const { return refused_size_; }
   // Blocks of another size than the configured one came.
   void refuse_size(std::uint64_t size, std::uint64_t blocks);
-  // As the stores so far have it.
+  // The shape of the stores so far.
   std::optional<BlockShape> shape() const { return shape_; }
-  // No block was hashed with a seed that those that follow it need.
+  // No block was hashed with a seed that its successors need.
   bool all_plain() const { return seeds_.size() == 0; }
   void count(Skipped reason, std::uint64_t how_many = 1);
 

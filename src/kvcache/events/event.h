@@ -17,11 +17,11 @@ namespace baton::kvcache {
 inline constexpr std::size_t kMostHashes = 65'536;
 inline constexpr std::size_t kMostTokens = 1'048'576;
 
-// What sets a block apart beside its tokens.
+// A key that sets a block apart beside its tokens.
 struct ExtraKey {
   enum class Kind : std::uint8_t {
     Text,    // an adapter's name, a salt, or what an old vLLM calls an image
-    Item,    // what an image or the like is called
+    Item,    // the name of an image or the like
     Number,  // the hash of one
     Other,   // the bytes of anything else
   };
@@ -38,7 +38,7 @@ struct EventFields {
   Type type = Type::Cleared;
   bool named_fields = false;  // a map; else an array, as older engines send
   bool bigram = false;        // `tokens` came as pairs of neighbours, one fewer than tokens
-  std::uint32_t extra_key_blocks = 0;  // blocks that extra keys were told of, none included
+  std::uint32_t extra_key_blocks = 0;  // blocks with an entry in the extra keys, even null
   std::uint32_t events = 1;            // of the engine's, see decode_events
   std::uint64_t block_size = 0;
   std::optional<EngineHash> parent;
@@ -53,7 +53,7 @@ struct EventFields {
   std::string_view locality;
   std::string_view ownership;
   std::string_view session_id;
-  // Where the hashes are in the message.
+  // Position of the hashes in the message.
   std::size_t hashes_begin = 0;
   std::size_t hashes_end = 0;
 };

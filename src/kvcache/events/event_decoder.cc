@@ -55,11 +55,11 @@ constexpr std::array kStoredFields = std::to_array<Field>(
      Field::SlidingWindow, Field::Locality, Field::Ownership});
 constexpr std::array kRemovedFields = std::to_array<Field>(
     {Field::BlockHashes, Field::Medium, Field::Group, Field::Locality, Field::Ownership});
-// From here on older publishers put what belongs to images in between.
+// From here on older publishers put the fields of images in between.
 constexpr std::size_t kStoredTail = 8;
 
-// Where a name is found. No two of those above have the same place: if a new one has, another factor
-// is to be found.
+// A name's place in the table. No two of the names above share one: if a new name does, choose
+// another factor.
 constexpr std::size_t kPlaces = 64;
 constexpr std::size_t place_of(std::string_view name) {
   const auto first = static_cast<unsigned char>(name.front());

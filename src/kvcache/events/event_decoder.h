@@ -18,16 +18,16 @@ struct BatchOpening {
   std::uint32_t rest = 0;    // values behind the events
 };
 Result<BatchOpening> open_batch(wire::MsgpackReader& reader);
-// What stands behind the events: the rank.
+// Reads what follows the events: the rank.
 Result<std::optional<std::uint32_t>> close_batch(wire::MsgpackReader& reader,
                                                  const BatchOpening& opening);
 
 enum class Decoded : std::uint8_t { Event, UnknownType, Malformed, TooLarge, Broken };
 // The next event, in whichever encoding it is. The reader moves past it, unless it breaks.
 Decoded decode_event(wire::MsgpackReader& reader, Event& event);
-// The same; and of the next ones, `most` with it, those that remove a block as this one does are read
-// as one event of them all, which says how many they are. vLLM tells of each block by itself. Where
-// the one behind them is cut off the reader is broken already, and the next call says so.
+// The same, but merges the following events, `most` in all, that remove a block as this one does
+// into one event with their number. vLLM reports each block by itself. If the event after them is
+// cut off the reader is broken already, and the next call says so.
 // Requires: `most` above 0.
 Decoded decode_events(wire::MsgpackReader& reader, Event& event, std::uint32_t most);
 

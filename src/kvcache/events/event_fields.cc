@@ -18,7 +18,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A digest's last eight bytes are what the engine would send as a number.
+// The engine would send a digest's last eight bytes as a number.
 std::uint64_t fold(std::span<const std::byte> digest) {
   std::uint64_t hash = 0;
   for (const std::byte byte : digest.last(std::min(digest.size(), sizeof(hash))))
@@ -231,7 +231,7 @@ void FieldReader::read_extra_key(std::uint32_t block) {
     key.bytes = *text;
   } else if (!reader_.broken()) {
     key.kind = ExtraKey::Kind::Other;
-    // [what it is called, where it begins]
+    // [name, start]
     const auto size = reader_.read_array();
     const auto name = size && *size == 2 ? reader_.read_text() : std::nullopt;
     reader_.rewind(begin);

@@ -33,11 +33,11 @@ enum class Field : std::uint8_t {
   MultimodalInfos,
 };
 
-// Role. Reads an event's fields, one after the other, whatever names them.
+// Role. Reads an event's fields one after the other, in every form of naming them.
 // Confinement. One thread.
-// Lifetime. Of one event; the reader and the event outlive it.
-// Invariants. A field takes exactly one value, also where that is not what it should be; only a
-//   broken encoding stops it.
+// Lifetime. One event; the reader and the event outlive it.
+// Invariants. A field takes exactly one value, also if it is not of the right type; only a broken
+//   encoding stops it.
 class FieldReader {
  public:
   FieldReader(wire::MsgpackReader& reader, Event& event) : reader_(reader), event_(event) {}

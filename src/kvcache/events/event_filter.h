@@ -18,15 +18,15 @@ namespace baton::kvcache {
 // case. Empty is the device.
 std::optional<Tier> tier_of(std::string_view medium);
 
-// Role. Tells the events that say "this worker can use this prefix again" from all others.
+// Role. Separates the events that make a prefix reusable on this worker from all others.
 // Confinement. One thread.
-// Invariants. A cache group is judged by what the last store of it said; removals do not say.
+// Invariants. A cache group is judged by its last store; removals do not tell.
 class EventFilter {
  public:
   // The tier it speaks of, or why it does not count. Not for events that clear.
   std::expected<Tier, Skipped> judge(const Event& event);
   void forget() { groups_.clear(); }
-  // It would judge the same if it had heard nothing.
+  // Its judgement is the same as before any event.
   bool knows_nothing_special() const;
 
  private:

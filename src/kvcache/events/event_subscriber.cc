@@ -102,7 +102,7 @@ void EventSubscriber::begin(FeedReader& reader) {
   }
   context_.readiness.make_ready(*this);
   reader.opened(address_of(*socket_), bound_);
-  // Who connects to us is not known before he sends.
+  // A peer that connects to this socket is not known before it sends.
   if (bound_ || connected_) reader.connected();
   reader.show();
 }
@@ -158,7 +158,7 @@ void EventSubscriber::tell_lost() {
 
 bool EventSubscriber::work() {
   if (!socket_) return false;
-  // That a connection is there is looked at before what came over it, that it is gone after that.
+  // The order matters: first new connections, then their messages, then lost connections.
   if (monitor_) heed_connection();
   Message message;
   bool more = true;
@@ -210,7 +210,7 @@ std::vector<FeedReader*> EventSubscriber::recipients(const Framed& batch) {
 const std::vector<FeedReader*>& EventSubscriber::meant(std::string_view topic) {
   // A publisher that we connected to is known.
   if (!bound_ && readers_.size() == 1) return readers_;
-  // No engine has such a topic, and what strangers send is not to be remembered.
+  // No engine has such a topic, and strangers' topics are not remembered.
   static const std::vector<FeedReader*> kNobody;
   if (topic.size() > kLongestTopic) return kNobody;
   std::string key(topic);

@@ -17,13 +17,13 @@
 
 namespace baton::kvcache {
 
-// Role. One subscribing socket, and whose feeds come through it: a worker's own where it connects,
-//   those of all who connect to it where it is bound.
+// Role. One subscribing socket, and the feeds that come through it: one worker's if it connects,
+//   those of all that connect to it if it is bound.
 // Confinement. The feed's thread.
 // Lifetime. The context outlives it; readers are removed before they end.
 class EventSubscriber final : public Source {
  public:
-  // `name`: of no other inlet of the context.
+  // `name`: unique among the subscribers of the context.
   EventSubscriber(FeedContext& context, std::string endpoint, std::string name);
   ~EventSubscriber() override;
   EventSubscriber(const EventSubscriber&) = delete;
@@ -34,7 +34,7 @@ class EventSubscriber final : public Source {
   bool empty() const { return readers_.empty(); }
 
   bool work() override;
-  void on_time() override;  // opens the socket anew
+  void on_time() override;  // reopens the socket
 
  private:
   void open();
@@ -59,7 +59,7 @@ class EventSubscriber final : public Source {
   std::unordered_map<std::string, std::vector<FeedReader*>> meant_;  // by topic, of those seen
   std::vector<FeedReader*> touched_;
   bool connected_ = false;    // once, since it was opened
-  bool lost_ = false;         // the connection, which the readers have yet to be told
+  bool lost_ = false;         // the connection; the readers are not notified yet
   std::uint64_t opened_ = 0;  // times
   bool failure_said_ = false;
   std::uint64_t unroutable_ = 0;  // messages

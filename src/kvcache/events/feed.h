@@ -20,7 +20,7 @@ enum class Skipped : std::uint8_t {
   Malformed,         // an event whose fields are not of the shape they should have
   TooLarge,          // more hashes or tokens than an engine would send
   UnknownMedium,     // a tier that is not known
-  NotLocal,          // held by somebody else
+  NotLocal,          // held by another
   Owned,             // belongs to a store of its own
   NotMainAttention,  // of a hybrid model's sliding windows, states and the like
   UnknownGroup,      // of a cache group that no store has explained
@@ -33,7 +33,7 @@ enum class Skipped : std::uint8_t {
 inline constexpr std::size_t kSkippedReasons = 13;
 std::string_view to_string(Skipped reason);
 
-// What came of a feed's events. Blocks, unless said otherwise.
+// Results of a feed's events. Blocks, unless said otherwise.
 struct FeedTally {
   std::uint64_t batches = 0;
   std::uint64_t malformed_batches = 0;
@@ -44,8 +44,8 @@ struct FeedTally {
   std::array<std::uint64_t, kSkippedReasons> skipped{};  // events or blocks, by reason
 };
 
-// How far a feed has been read: the batch of that number was applied, and its payload had that
-// hash, by which a restarted engine that counts from the beginning is told from a duplicate.
+// A feed's position: the number of the last applied batch, and its payload's hash, which
+// distinguishes a restarted engine that counts from the beginning from a duplicate.
 struct Position {
   std::uint64_t sequence = 0;
   std::uint64_t payload_hash = 0;
@@ -54,26 +54,26 @@ struct Position {
 
 enum class FeedState : std::uint8_t {
   Waiting,      // nothing has come yet
-  Live,         // what has come was contiguous
+  Live,         // contiguous so far
   Unconfirmed,  // the connection broke, and nothing has come since that is of the same engine
-  Replaying,    // what is missing is being asked for
-  Gap,          // something was lost for good; what followed is known
+  Replaying,    // missing batches are being asked for
+  Gap,          // something was lost for good; later events are known
   Broken,       // its batches cannot be read
 };
 std::string_view to_string(FeedState state);
 
-// One (worker, rank): where its events come from.
+// The source of the events of one (worker, rank).
 struct FeedSpec {
   Holder holder;
   std::string name;       // of the worker, for logs
-  std::string authority;  // host:port of the worker: by it publishers that share a socket are told
-                          // apart, which put it into their topic
+  std::string authority;  // host:port of the worker; publishers that share a socket put it into
+                          // their topic
   model::Engine engine = model::Engine::Vllm;
   std::string events;  // ZeroMQ endpoint of this very rank; with a wildcard for host it is bound
   std::string replay;  // empty: none
   std::string topic;   // prefix subscribed to
   std::optional<std::uint32_t> block_size;  // nothing: as the first event says
-  std::optional<Position> resume;           // what the index knows of it already
+  std::optional<Position> resume;           // the position of the index
 };
 
 struct FeedStatus {
@@ -83,14 +83,14 @@ struct FeedStatus {
   std::optional<std::chrono::steady_clock::time_point> last_batch;  // when one came
   std::optional<std::chrono::duration<double>> lag;  // of it: from the engine's clock to its coming
   std::uint64_t gaps = 0;                            // found
-  std::uint64_t lost = 0;                            // batches that nobody could repeat
+  std::uint64_t lost = 0;                            // batches that could not be replayed
   std::uint64_t replayed = 0;                        // batches
   std::uint64_t duplicates = 0;                      // batches
   std::uint64_t restarts = 0;                        // of the engine, seen in its numbering
   std::uint64_t refusals = 0;       // attempts to connect that failed before the first that did not
   std::optional<BlockShape> shape;  // of its blocks, as its events have them
-  // The index and the position are all that has to be known to go on: no event was heard that says
-  // what later ones mean, like those of salts and of a hybrid model's groups.
+  // The index and the position suffice to go on: no event so far changes the meaning of later ones,
+  // like those of salts and of a hybrid model's groups.
   bool resumable = true;
   FeedTally tally;
 };

@@ -10,11 +10,11 @@ namespace baton::kvcache {
 namespace {
 
 constexpr int kRepliesAtOnce = 128;
-// A replay that goes on for longer than so many times the patience for one reply is given up.
+// A replay is given up after so many times the maximum wait for one reply.
 constexpr int kPatienceInAll = 30;
 constexpr std::chrono::seconds kLongestPause{30};
-// A batch published between a replay and the first moment of the subscription is seen by nobody.
-// By then the subscription stands, and the replay is asked once more.
+// A subscription misses a batch that is published between a replay and its own start. After this
+// time it has started, and the replay is asked once more.
 constexpr std::chrono::milliseconds kSettling{500};
 constexpr std::chrono::seconds kQuiet{10};
 
@@ -89,7 +89,7 @@ void FeedReader::apply(std::span<const std::byte> payload, Sequence::Origin orig
     }
     return;
   }
-  // What cannot be read may have removed blocks, and cannot be repeated any better.
+  // An unreadable batch may have removed blocks, and a replay would not be more readable.
   damaged_ = true;
   applier_.forget();
   unreadable(head.error().message());

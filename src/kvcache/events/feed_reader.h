@@ -22,16 +22,16 @@
 
 namespace baton::kvcache {
 
-// A feed's status, where any thread reads it.
+// A feed's status for readers on any thread.
 struct StatusCell {
   std::mutex mutex;
   FeedStatus status;
-  bool noted = false;  // among those that have changed
+  bool noted = false;  // it is in StatusChanges
 };
 
-// Role. Whose status has changed since somebody last asked.
+// Role. The holders whose status has changed since the last take().
 // Confinement. Any thread.
-// Invariants. Nobody is in it twice.
+// Invariants. No holder is in it twice.
 class StatusChanges {
  public:
   void note(StatusCell& cell, Holder holder) {
@@ -42,7 +42,7 @@ class StatusChanges {
     const std::lock_guard lock(mutex_);
     holders_.push_back(holder);
   }
-  // What each of them says is to be read after its cell was told that it is not noted any more.
+  // Reset `noted` in a holder's cell before reading its status.
   std::vector<Holder> take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(holders_, {});
@@ -53,7 +53,7 @@ class StatusChanges {
   std::vector<Holder> holders_;  // under mutex_
 };
 
-// What the readers of a thread share. Outlives them.
+// State shared by the readers of a thread. Outlives them.
 struct FeedContext {
   Index& index;
   telemetry::Logger& log;
@@ -63,8 +63,8 @@ struct FeedContext {
   StatusChanges changes = {};
 };
 
-// Role. One feed: its batches in their order into the index, with replays for what is missing, and
-//   words for what happens to it. Whoever has the socket hands it what was published.
+// Role. One feed: applies its batches in order to the index, replays missing ones, and logs its
+//   events. The owner of the socket passes in the published batches.
 // Confinement. The feed's thread.
 // Lifetime. The context and the cell outlive it.
 // Invariants. One replay at a time, each over a connection of its own, so that late answers to an
@@ -80,15 +80,15 @@ class FeedReader final : public Source, private Sequence::Sink {
 
   // There is a socket, at that address.
   void opened(std::string_view endpoint, bool bound);
-  // So many attempts to connect have failed.
+  // `attempts` to connect have failed.
   void refused(std::size_t attempts);
   void disconnected();
-  // A connection to the publisher stands, the first one or another.
+  // A connection to the publisher is open, the first one or another.
   void connected();
   void published(const Framed& batch);
   // Something came that is no batch at all.
   void garbled();
-  // What status() says is seen by others: after a number of calls of the above.
+  // Publishes status() to other threads: after a number of calls of the above.
   void show();
   FeedStatus status() const;
 
@@ -97,7 +97,7 @@ class FeedReader final : public Source, private Sequence::Sink {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Keeps what may happen often from filling the log.
+  // Keeps frequent events from filling the log.
   struct LogRateLimiter {
     std::optional<Clock::time_point> last;
     bool passes(Clock::time_point now);

@@ -18,7 +18,7 @@
 
 namespace baton::kvcache {
 
-// Shared by the callers and the feed's thread: what is behind the mutex. The rest is the thread's.
+// State behind the mutex is shared by the callers and the feed's thread. The rest is the thread's.
 struct FeedThread::State {
   State(Index& index, telemetry::Logger& log, Options options)
       : context{.index = index, .log = log, .options = options} {}
@@ -75,7 +75,7 @@ void FeedThread::open(FeedSpec spec, Slot slot) {
     state_->cells[spec.holder] = cell;
   }
   state_->context.changes.note(*cell, spec.holder);
-  // Nobody waits for it: what goes wrong is said there.
+  // No caller waits for it: its failures are logged there.
   state_->post([state = state_.get(), spec = std::move(spec), slot, cell = std::move(cell)] {
     try {
       state->open(spec, slot, cell);

@@ -14,8 +14,8 @@
 
 namespace baton::kvcache {
 
-// Role. Reads feeds on a thread of its own: subscribes, notices gaps and restarts, asks for what is
-//   missing, and applies what comes.
+// Role. Reads feeds on a thread of its own: subscribes, notices gaps and restarts, asks for missing
+//   batches, and applies events.
 // Confinement. Any thread may call; the work is done on the feed's thread.
 // Lifetime. The index and the log outlive it. Its destructor ends the thread.
 // Invariants. A feed's slot is written by this thread alone while the feed is open.
@@ -30,15 +30,15 @@ class FeedThread {
   FeedThread(Index& index, telemetry::Logger& log, Options options);
   ~FeedThread();
 
-  // Requires: the slot is the holder's, and nobody else writes it until close() has returned.
+  // Requires: the slot is the holder's, and has no other writer until close() has returned.
   void open(FeedSpec spec, Slot slot);
-  // When it returns, nothing of the feed is applied any more. What was stays in the index.
+  // After it returns, nothing of the feed is applied any more. Applied events stay in the index.
   void close(Holder holder);
   std::vector<FeedStatus> statuses() const;
-  // Those that have changed since it was last asked.
+  // Statuses that have changed since the last call.
   std::vector<FeedStatus> changed();
-  // Between two batches, on the feed's thread; returns when it is done. The index and the status are
-  // of one moment; null: there is no such feed.
+  // Between two batches, on the feed's thread; returns when it is done. The index and the status
+  // are of one moment; null: there is no such feed.
   void while_quiet(Holder holder, const std::function<void(const FeedStatus*)>& work);
 
  private:

@@ -20,12 +20,11 @@ struct Framed {
   Bytes payload;
 };
 
-// What an engine publishes: topic, number, payload. Nothing where it is anything else.
+// Reads an engine's published frames: topic, number, payload. Nothing for any others.
 std::optional<Framed> read_published(std::span<const Bytes> frames);
 
-// What a replay socket answers. There are two framings, with and without a topic, so only the last
-// two frames count: number and payload; an empty payload is the end. Nothing where it is anything
-// else.
+// An answer of a replay socket. There are two framings, with and without a topic, so only the last
+// two frames count: number and payload; an empty payload is the end. Nothing for any others.
 struct Reply {
   std::uint64_t sequence = 0;
   Bytes payload;
@@ -33,7 +32,7 @@ struct Reply {
 };
 std::optional<Reply> read_reply(std::span<const Bytes> frames);
 
-// What a replay socket is asked, behind an empty frame: the first number that is wanted.
+// The request to a replay socket, sent after an empty frame: the first number that is wanted.
 std::array<std::byte, 8> replay_request(std::uint64_t from);
 
 }  // namespace baton::kvcache

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kEvents = 256;
 constexpr std::int64_t kLongestWaitMs = 60'000;
-// However many are ready, whoever woke us is soon heard.
+// Bounds the turns of ready sources, so that a wake-up is soon handled.
 constexpr std::size_t kTurns = 16;
 
 }  // namespace
@@ -81,7 +81,7 @@ void Readiness::run_once() {
       [[maybe_unused]] const auto size = read(wake_, &woken, sizeof(woken));
     }
   }
-  // One's work may remove others, so nobody is looked up before it is his turn.
+  // A source's work may remove others, so each is looked up only at its turn.
   for (std::size_t turns = std::min(ready_.size(), kTurns); turns > 0 && !ready_.empty(); --turns) {
     Source* source = ready_.front();
     ready_.pop_front();

@@ -23,9 +23,9 @@ class Source {
   virtual void on_time() = 0;
 };
 
-// Role. Waits for thousands of ZeroMQ sockets at the cost of those that have something; zmq_poll
-//   looks at each of them each time. A ZeroMQ descriptor only says that something has changed since
-//   the socket was last used, so a source stays ready until it has said that nothing is left.
+// Role. Waits for thousands of ZeroMQ sockets at the cost of the ready ones; zmq_poll looks at each
+//   of them each time. A ZeroMQ descriptor only signals a change since the socket was last used, so
+//   a source stays ready until it has reported that nothing is left.
 // Confinement. One thread, except for wake().
 // Lifetime. Outlives its sources, which are removed before their descriptors are closed.
 class Readiness {
@@ -46,8 +46,8 @@ class Readiness {
   // The one time at which the source is called; nothing: never.
   void set_time(Source& source, std::optional<Time> time);
 
-  // Waits until somebody is ready or his time has come, and lets some of them work once, those first
-  // who have been ready for longest.
+  // Waits until a source is ready or its time has come, and lets some of them work once, those
+  // first that have been ready for longest.
   void run_once();
   // Any thread: run_once() returns soon.
   void wake();

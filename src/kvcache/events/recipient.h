@@ -15,9 +15,9 @@ namespace baton::kvcache {
 // Whether publishers connect to us at that endpoint: its host is a wildcard.
 bool is_bound(std::string_view endpoint);
 
-// Which of the feeds that share a socket a topic can mean. One that names a worker, as
-// `kv@<host>:<port>@<model>` does, means that worker's alone, and of the others those that subscribed
-// to most of it.
+// The feeds on a shared socket that a topic can mean. A topic that names a worker, such as
+// `kv@<host>:<port>@<model>`, means that worker's alone, and of the others those that subscribed to
+// most of it.
 std::vector<const FeedSpec*> meant_by_topic(std::string_view topic,
                                             std::span<const FeedSpec* const> feeds);
 

@@ -5,7 +5,7 @@
 namespace baton::kvcache {
 namespace {
 
-// A table that is emptier than one in so many is made smaller.
+// A table with less than this fraction in use shrinks.
 constexpr std::size_t kEmptiest = 8;
 constexpr std::size_t kSmallest = 1024;
 

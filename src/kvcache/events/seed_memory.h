@@ -13,8 +13,8 @@
 
 namespace baton::kvcache {
 
-// Role. Which blocks were hashed with another seed than that of the base model without a salt: what
-//   follows them is, too, and the engine does not say so again.
+// Role. Remembers the blocks that were hashed with another seed than that of the base model without
+//   a salt: their successors are, too, and the engine does not repeat the seed.
 // Confinement. One thread.
 // Invariants. Remembers a block as long as a tier has it, and never more than `most`. Two seeds for
 //   one block make it ambiguous for as long as it is remembered.

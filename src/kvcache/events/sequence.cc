@@ -10,11 +10,11 @@
 namespace baton::kvcache {
 namespace {
 
-// Of how many batches it is known what they were. An engine repeats none; what lies between us and
-// it repeats the last few at most.
+// The number of live batches that are remembered. An engine repeats none; the transport repeats the
+// last few at most.
 constexpr std::size_t kRecent = 64;
-// Of a replay's: those that were published as well come late, when as many as queues hold were
-// before them.
+// The same after a replay: published copies of its batches come late, after as many others as
+// queues hold.
 constexpr std::size_t kReplayed = 131'072;
 // A batch may be published and lost while a replay is being answered, so one that brought nothing
 // is repeated once.
@@ -47,14 +47,14 @@ void Sequence::live(std::uint64_t sequence, std::span<const std::byte> payload) 
   const Position batch = identify(sequence, payload);
   if (fetch_) return hold(batch, payload);
   if (!position_) {
-    // Who joins late can have what came before repeated.
+    // A feed that starts late asks for the earlier batches.
     if (sequence == 0 || !options_.replayable) return take(batch, payload, Origin::Live);
     fetch();
     return hold(batch, payload);
   }
   if (sequence <= position_->sequence) {
     if (!repeats(batch)) return restart_with(batch, payload);
-    unconfirmed_ = false;  // who repeats what was applied is the same engine
+    unconfirmed_ = false;  // only the same engine repeats an applied batch
     ++counts_.duplicates;
     return;
   }
@@ -68,7 +68,7 @@ void Sequence::live(std::uint64_t sequence, std::span<const std::byte> payload) 
 }
 
 void Sequence::disconnected() {
-  // Who can be asked is asked when the connection stands again.
+  // A replayable engine is asked once the connection stands again.
   if (options_.replayable) return;
   broken_ = true;
   unconfirmed_ = position_.has_value();
@@ -77,11 +77,11 @@ void Sequence::disconnected() {
 void Sequence::reconnected() {
   if (!options_.replayable) {
     // The doubt began when the connection broke. A batch that ended it came over the new one, whose
-    // news may be later than what it brings.
+    // notice may arrive after its batches.
     if (!std::exchange(broken_, false)) unconfirmed_ = position_.has_value();
     return;
   }
-  // What is held may be of an engine that is gone; if it is not, it comes again.
+  // Held batches may be of an engine that is gone; if not, they come again.
   drop_held();
   fetch();
 }
@@ -155,7 +155,7 @@ bool Sequence::replayed(std::uint64_t sequence, std::span<const std::byte> paylo
 void Sequence::replay_done() {
   if (!fetch_) return;
   if (!fetch_->last_reply && fetch_->begun_at) {
-    // An engine that does not have the last batch is another one. What is held may be its own.
+    // An engine that does not have the last batch is another one. Held batches may be its own.
     auto held = std::exchange(held_, {});
     const std::size_t bytes = held_bytes_;
     restart();
@@ -175,13 +175,13 @@ void Sequence::replay_interrupted() {
 
 void Sequence::replay_failed() {
   if (!fetch_) return;
-  // Nobody has confirmed that the engine is still the same.
+  // It is not confirmed that the engine is still the same.
   if (!fetch_->confirmed && !fetch_->last_reply && fetch_->begun_at) lose_until(std::nullopt);
   conclude(false);
 }
 
 void Sequence::conclude(bool may_ask) {
-  // Where nothing is known the first batch of all is what follows.
+  // Without a position the very first batch is next.
   const auto next = [this] { return position_ ? position_->sequence + 1 : 0; };
   while (!held_.empty() && held_.begin()->first == next()) take_first_held();
   const bool missing = !held_.empty() || (overflowed_ && *highest_ >= next());
@@ -205,7 +205,7 @@ void Sequence::take(Position batch, std::span<const std::byte> payload, Origin o
   if (origin == Origin::Replay) ++counts_.replayed;
 }
 
-// What is published comes in its order: behind the first that is new there are no copies of what a
+// Published batches come in order: after the first new one there are no copies of those that a
 // replay had brought before.
 void Sequence::remember(Position batch, Origin origin) {
   if (!recent_.empty() && batch.sequence <= recent_.back().sequence) recent_.clear();
@@ -224,7 +224,7 @@ void Sequence::take_first_held() {
        Origin::Held);
 }
 
-// Blocks may have been removed in what is lost, and would be believed in for ever.
+// Lost batches may have removed blocks that would be believed in for ever.
 void Sequence::lose(std::uint64_t batches) {
   counts_.lost += batches;
   incomplete_ = true;

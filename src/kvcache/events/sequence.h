@@ -14,13 +14,14 @@
 
 namespace baton::kvcache {
 
-// Role. Puts one feed's batches into their order: says what is applied, what is a repetition, what
-//   is missing and has to be asked for, and when all that was applied counts no more, because the
-//   engine was started anew or a batch is lost that may have removed blocks. No I/O.
+// Role. Puts one feed's batches into order: decides which to apply, which are repetitions, which
+//   are missing and must be asked for, and when all applied ones no longer count, because the
+//   engine was restarted or a lost batch may have removed blocks. No I/O.
 // Confinement. One thread at a time.
 // Lifetime. The sink outlives it.
-// Invariants. What was applied since the sink last forgot is contiguous. Held batches are bounded
-//   in number and bytes. A replay ends with a decision: nothing is held without one being wanted.
+// Invariants. The batches applied since the sink last forgot are contiguous. Held batches are
+//   bounded in number and bytes. A replay ends with a decision: no batch is held unless one is
+//   wanted.
 class Sequence {
  public:
   enum class Origin : std::uint8_t { Live, Held, Replay };  // Held: live, while a replay ran
@@ -34,13 +35,14 @@ class Sequence {
   };
 
   struct Options {
-    bool replayable = false;  // there is somebody who can be asked
-    // What may be held; one batch always may.
+    bool replayable = false;  // a replay can be asked for
+    // Limits on held batches; one batch may always be held.
     std::size_t held_batches = 4'096;
     std::size_t held_bytes = std::size_t{64} << 20U;
   };
 
-  // What is asked for. Another round is another question: answers to the one before do not count.
+  // The batches to ask for. Another round is another question: answers to an earlier one do not
+  // count.
   struct Wanted {
     std::uint64_t from = 0;
     std::uint64_t round = 0;
@@ -60,23 +62,22 @@ class Sequence {
 
   // A batch was published.
   void live(std::uint64_t sequence, std::span<const std::byte> payload);
-  // The connection is gone, and mostly all that came over it is here: a reader that is far behind hears
-  // of a loss together with what was made anew. Where nobody can be asked, what was
-  // applied is in doubt from now on until the next batch follows it, repeats it or tells of another
-  // engine.
+  // The connection is gone, and mostly all that came over it is here: a reader that is far behind
+  // hears of the loss together with the new connection. Without replay, the applied batches are in
+  // doubt from now on until the next batch follows them, repeats one or shows another engine.
   void disconnected();
-  // The connection is new: another engine may be at its other end, and batches may be missing. Where
-  // nobody can be asked that is a doubt, too, unless the one before was told to be gone.
+  // The connection is new: another engine may be at its other end, and batches may be missing.
+  // Without replay that is a doubt, too, unless disconnected() already said so.
   void reconnected();
 
   std::optional<Wanted> wanted() const;
-  // An answer to what is wanted; false where it is of no use.
+  // A batch of the replay; false if it is of no use.
   bool replayed(std::uint64_t sequence, std::span<const std::byte> payload);
   // It was answered to the end.
   void replay_done();
-  // It broke off, and is asked again from where it got to.
+  // It broke off, and is asked again from its last batch.
   void replay_interrupted();
-  // Nobody answers: what is missing is lost, and what was not confirmed counts no more.
+  // No answer: missing batches are lost, and unconfirmed ones no longer count.
   void replay_failed();
 
   FeedState state() const;  // never Broken
@@ -99,13 +100,13 @@ class Sequence {
   void hold(Position batch, std::span<const std::byte> payload);
   void take(Position batch, std::span<const std::byte> payload, Origin origin);
   void take_first_held();
-  // Applies what is held and contiguous; what is still missing is asked for, if that may help.
+  // Applies held batches that are contiguous; asks for missing ones, if that may help.
   void conclude(bool may_ask);
   // The engine is another one, of which nothing is known, or no more than that batch.
   void restart();
   void restart_with(Position batch, std::span<const std::byte> payload);
   void drop_held();
-  // Of the batches between the position and that one, those that are not held either.
+  // Loses the batches between the position and that one, except the held ones.
   void lose_until(std::optional<std::uint64_t> sequence);
   void lose(std::uint64_t batches);
   void remember(Position batch, Origin origin);
@@ -114,7 +115,7 @@ class Sequence {
   Options options_;
   Sink& sink_;
   std::optional<Position> position_;
-  // Applied last, to tell repetitions from a new beginning. In their order.
+  // Applied last, to distinguish repetitions from a restart. In their order.
   std::deque<Position> recent_;
   std::optional<Fetch> fetch_;
   std::map<std::uint64_t, Held> held_;
@@ -122,7 +123,7 @@ class Sequence {
   std::optional<std::uint64_t> highest_;  // seen while a replay ran, held or not
   bool overflowed_ = false;
   bool unconfirmed_ = false;  // nothing has shown that the engine is the one of position_ still
-  bool broken_ = false;       // the connection, and no new one was told of; not with a replay
+  bool broken_ = false;       // the connection, without a new one yet; not with a replay
   bool incomplete_ = false;   // since something was lost
   unsigned stalled_ = 0;      // replays in a row that brought nothing new
   std::uint64_t rounds_ = 0;

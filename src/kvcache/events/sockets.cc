@@ -58,7 +58,7 @@ Result<zmq::socket_t> make_subscriber(zmq::context_t& context, const std::string
     zmq::socket_t socket(context, zmq::socket_type::sub);
     set_common(socket);
     socket.set(zmq::sockopt::rcvhwm, kQueuedBatches);
-    // The end of a connection that is gone without a word is noticed, and it is made anew.
+    // Detects a connection that ended silently, and reconnects.
     socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
     socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatPatienceMs);
     socket.set(zmq::sockopt::heartbeat_ttl, kHeartbeatPatienceMs);
@@ -78,7 +78,7 @@ Result<zmq::socket_t> make_monitor(zmq::context_t& context, const std::string& m
   try {
     zmq::socket_t socket(context, zmq::socket_type::pair);
     socket.set(zmq::sockopt::linger, 0);
-    // ZeroMQ tells it from the thread that serves all sockets, and waits where there is no room.
+    // ZeroMQ writes it on the thread that serves all sockets, and waits if there is no room.
     socket.set(zmq::sockopt::rcvhwm, 0);
     socket.connect(monitor);
     return socket;

@@ -21,15 +21,15 @@ namespace baton::kvcache {
 // A context with room for thousands of sockets.
 zmq::context_t make_context();
 
-// Subscribed to nothing yet. Connects, or binds where the host is a wildcard.
-// Nothing is dropped on our side: when the queue is full the connection is read no further, and the
-// publisher's own queue decides.
+// Subscribed to nothing yet. Connects, or binds if the host is a wildcard. The router drops
+// nothing: when the queue is full the connection is read no further, and the publisher's own queue
+// decides.
 Result<zmq::socket_t> make_subscriber(zmq::context_t& context, const std::string& endpoint,
                                       const std::string& monitor);
-// Of the connections of a subscriber that was given the same name for it.
+// Monitors the connections of the subscriber that was given the same name for it.
 Result<zmq::socket_t> make_monitor(zmq::context_t& context, const std::string& monitor);
-// Before either is closed: a subscriber goes on closing in ZeroMQ's threads, and if it had something
-// to tell and nobody listened any more, these would wait for ever.
+// Before either is closed: a subscriber goes on closing in ZeroMQ's threads, and if it had an event
+// to report without a listener, these would wait for ever.
 void stop_monitor(zmq::socket_t& subscriber);
 // Asks a replay socket for everything from that number on.
 Result<zmq::socket_t> make_replay(zmq::context_t& context, const std::string& endpoint,
@@ -51,8 +51,8 @@ class Message {
   std::size_t count_ = 0;
 };
 
-// What a monitor has told since it was last read. After some failures of the protocol, a message
-// that is too large among them, ZeroMQ gives a connection up for good without a word: then it was
+// The monitor's events since it was last read. After some failures of the protocol, such as a
+// message that is too large, ZeroMQ gives a connection up for good without an event: then it was
 // lost, and is not being made again.
 struct ConnectionNews {
   bool lost = false;
@@ -62,10 +62,10 @@ struct ConnectionNews {
 };
 ConnectionNews read_monitor(zmq::socket_t& monitor);
 
-// None of these throws: what ZeroMQ refuses ends neither the loop nor the feeds of others.
+// None of these throws: a refusal by ZeroMQ ends neither the loop nor the feeds of others.
 bool subscribe(zmq::socket_t& subscriber, const std::string& topic);
 void unsubscribe(zmq::socket_t& subscriber, const std::string& topic);
-// Where it is bound or connected to; empty where that is not known.
+// The address it is bound or connected to; empty if unknown.
 std::string address_of(zmq::socket_t& socket);
 // -1: it has none.
 int descriptor(zmq::socket_t& socket);

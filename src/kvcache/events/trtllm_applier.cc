@@ -38,7 +38,7 @@ void TrtllmApplier::forget() {
 void TrtllmApplier::adopt(const TrtllmApplier& other) {
   last_id_ = other.last_id_;
   window_ = other.window_;
-  // What the other was configured with says nothing of the engine.
+  // The other's configured size says nothing of the engine.
   if (!other.writer_.configured_size()) size_ = other.size_;
   in_use_ = other.in_use_;
   partial_ = other.partial_;

@@ -13,12 +13,12 @@
 
 namespace baton::kvcache {
 
-// Role. What TensorRT-LLM's events mean, which differ from the others' in all but their purpose:
+// Role. Applies TensorRT-LLM's events, which differ from the others' in all but their purpose:
 //   numbered one by one, moves instead of copies, one cache per window, incomplete blocks.
 // Confinement. One thread.
 // Lifetime. The writer outlives it.
-// Invariants. Only blocks of the largest window seen are held. Where an event was lost, what was
-//   known before it is dropped: nobody repeats it.
+// Invariants. Only blocks of the largest window seen are held. If an event was lost, everything
+//   known before it is dropped: there is no replay.
 class TrtllmApplier {
  public:
   explicit TrtllmApplier(BlockWriter& writer) : writer_(writer) {}

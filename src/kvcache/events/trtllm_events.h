@@ -27,22 +27,22 @@ struct TrtllmEntry {
   Decoded outcome = Decoded::Malformed;  // the numbers below are right in any case
   std::optional<std::uint64_t> id;
   std::uint32_t rank = 0;
-  std::optional<std::uint64_t> window;  // of the attention whose cache it is about
+  std::optional<std::uint64_t> window;  // of the attention that the cache belongs to
 
   Type type = Type::Other;
   Event event;  // hashes; of a store the parent, tokens of all blocks, adapter, salt and extra keys
-  // Of a store, per block.
+  // In a store, per block.
   std::vector<std::uint32_t> block_tokens;
   std::vector<std::uint64_t> levels;  // 0 device, 1 host
-  // Of a move.
+  // In a move.
   std::uint64_t from_level = 0;
   std::uint64_t to_level = 0;
 };
 
 // Role. Reads such an answer.
 // Confinement. One thread.
-// Invariants. The whole answer is checked before its first entry is told; an entry that is not as it
-//   should be does not cost the others. A huge answer's memory is given back.
+// Invariants. The whole answer is checked before its first entry is reported; a malformed entry
+//   does not cost the others. A huge answer's memory is given back.
 class TrtllmReader {
  public:
   TrtllmReader();

@@ -32,7 +32,7 @@ class ArrayPool {
   Array take(std::size_t bytes);
   void give(std::byte* memory, Ref ref);
 
-  // Of the large ones, which are not in the arena's pages.
+  // Bytes of the large arrays, which are not in the arena's pages.
   std::size_t bytes() const { return large_bytes_; }
 
  private:

@@ -10,12 +10,12 @@
 namespace baton::kvcache {
 
 using TokenId = std::uint32_t;
-// Of one block's tokens alone, and of a prefix up to and with a block. The numbers are those that
-// NVIDIA Dynamo computes, so that what it publishes can be compared.
+// Hashes of one block's tokens alone, and of a prefix up to and with a block. They equal NVIDIA
+// Dynamo's, so that its published hashes can be compared.
 using BlockHash = std::uint64_t;
 using SequenceHash = std::uint64_t;
 
-// What sets apart blocks of equal tokens.
+// Sets apart blocks of equal tokens.
 struct Namespace {
   std::string_view lora = {};  // the adapter's name; empty: the base model
   std::string_view salt = {};  // cache_salt; empty: none
@@ -40,7 +40,7 @@ struct BlockShape {
   bool operator==(const BlockShape&) const = default;
 };
 
-// Of every complete block; what is left over does not count. Requires: shape.size > 0.
+// One hash for every complete block; the rest does not count. Requires: shape.size > 0.
 std::vector<SequenceHash> sequence_hashes(std::span<const TokenId> tokens, BlockShape shape,
                                           std::uint64_t seed);
 

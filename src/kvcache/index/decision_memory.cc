@@ -12,7 +12,7 @@ constexpr std::chrono::milliseconds kTick{100};
 constexpr std::uint32_t kTiersOfAll = 1;
 // Runs that are forgotten or put off in one call.
 constexpr std::size_t kSteps = 256;
-// Where there must be room: for the longest prompt, in parts that were sent one by one.
+// Bounds the work to make room: enough for the longest prompt, in parts that were sent one by one.
 constexpr std::size_t kMostSteps = 4'096;
 
 }  // namespace
@@ -50,7 +50,7 @@ void DecisionMemory::remember(Holder holder, std::span<const SequenceHash> promp
   expire(now, kSteps);
   const Tick until = tick_of(now + limits_.ttl);
   if (remembered_ + links.size() > limits_.blocks) {
-    // What it has is used, and not what goes first.
+    // Marks its known blocks as used, so that they do not go first.
     follow(record_of(holder), links, until, 0);
     const std::size_t known = [&] {
       Shard& shard = shards_[shard_of(prompt.front())];
@@ -82,7 +82,7 @@ void DecisionMemory::follow(Record& record, std::span<const Link> links, Tick un
       if (part.count == 0) break;
     }
     const BlockPlace place = place_of(number, part.run, 0);
-    // Of a run that others have, too, no more than there is room for.
+    // Takes no more of a shared run than there is room for.
     const auto known = record.runs.find(place);
     const std::uint32_t had = known == record.runs.end() ? 0 : known->second.back().end;
     const std::size_t most = std::max<std::size_t>(had, part.begin) + room;

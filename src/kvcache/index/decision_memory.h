@@ -22,13 +22,13 @@
 
 namespace baton::kvcache {
 
-// Role. Who was given which prompts of late, and so has them: for engines that do not say, and for
-//   the time until one says so.
+// Role. Remembers which holders were sent which prompts lately, and so have them: for engines
+//   without events, and until events come.
 // Confinement. Any thread. Times never run backwards by more than a caller's own delay.
-// Invariants. What was remembered is forgotten `ttl` after its last use, up to a tenth of a second
-//   later, and later still where more is due than a call may do; when there is too much, what would
-//   be forgotten first goes. What is done for a block is to compare it; the rest is done for a run
-//   of them. A holder has the beginning of each run, up to where its prompts ended.
+// Invariants. An entry is forgotten `ttl` after its last use, up to a tenth of a second later, and
+//   later still if more is due than a call may do; at the limit, the entry next to expire goes. The
+//   work per block is one comparison; the rest is done per run. A holder has the beginning of each
+//   run, up to where its prompts ended.
 class DecisionMemory {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -36,20 +36,20 @@ class DecisionMemory {
     std::chrono::milliseconds ttl{120'000};
     std::size_t blocks = 1'000'000;  // pairs of block and holder
   };
-  // Of a longer prompt that many are remembered.
+  // Blocks remembered of a longer prompt.
   static constexpr std::size_t kLongest = 32'768;
 
   explicit DecisionMemory(Limits limits);
 
-  // The holder has, or will have, these blocks; a use of those that are remembered.
+  // The holder has, or will have, these blocks; counts as a use of those remembered.
   void remember(Holder holder, std::span<const SequenceHash> prompt, Time now);
   void forget(Holder holder);
-  // Forgets all that is due, in parts, between which others have their turn. To be called now and
+  // Forgets all due entries, in parts, so that other calls can run between. To be called now and
   // then.
   void tidy(Time now);
 
-  // As Index::match(), with the same length for all tiers. Waits for no other call than those that
-  // write prompts with the same beginning.
+  // Like Index::match(), with the same length for all tiers. Waits only for calls that write
+  // prompts with the same beginning.
   void match(std::span<const SequenceHash> prompt, Time now, std::vector<Match>& matches);
 
   Index::Size size() const;
@@ -62,7 +62,7 @@ class DecisionMemory {
     Tick until;
     std::uint32_t end;
   };
-  // In the order of their ends: what is further is forgotten earlier.
+  // In the order of their ends: later blocks are forgotten earlier.
   using Steps = boost::container::small_vector<Step, 1>;
   struct Record {
     Number number;

@@ -42,7 +42,7 @@ std::size_t EngineMap::bytes() const {
 void EngineMap::reserve(std::size_t more) {
   const std::size_t wanted = size_ + more;
   if (wanted <= room_in(lines_)) return;
-  // Small ones grow faster: what they waste is little, and copying often is not.
+  // Small ones grow faster: they waste little, and frequent copying costs more.
   const std::size_t sixteenths = lines_ < 4 * kPageLines ? 8 : lines_ < 32 * kPageLines ? 4 : 1;
   std::size_t grown = lines_ + lines_ * sixteenths / 16;
   if (grown >= kPageLines) grown = grown / kPageLines * kPageLines;
@@ -79,8 +79,8 @@ void EngineMap::erase(Entry entry) {
   close_up(number);
 }
 
-// Takes it from the next line, where most of them are: what is strange there has passed this one.
-// To go on with that one's place is not worth the time.
+// Moves a name in from the next line, where most of them are: a strange one there has passed this
+// one. Filling that one's place as well is not worth the time.
 void EngineMap::close_up(std::size_t number) {
   Line& to = line(number);
   if (to.passed == 0) return;
@@ -108,7 +108,7 @@ void EngineMap::clear() {
 }
 
 void EngineMap::resize(std::size_t lines) {
-  // What has a page of its own has all of it.
+  // A map with pages of its own has whole pages.
   if (lines >= kPageLines) lines = (lines + kPageLines - 1) / kPageLines * kPageLines;
   std::vector<Line*> pages;
   pages.reserve((lines + kPageLines - 1) / kPageLines);

@@ -17,12 +17,12 @@
 
 namespace baton::kvcache {
 
-// Role. What an engine calls its blocks, for one slot; twelve bytes for each, and some room.
+// Role. The engine's names of its blocks, for one slot; twelve bytes for each, and some room.
 // Confinement. One thread at a time.
-// Invariants. Each name belongs to a cache line with room for five. What does not fit goes to the
-//   next line with room, and the lines it passed over count it; when a place in one comes free, a
-//   name that had passed it moves in from the next. Names lie in the order of their hashes, or
-//   close by: growing by a little is copying from one end to the other.
+// Invariants. Each name belongs to a cache line with room for five. A name that does not fit goes
+//   to the next line with room, and the lines it passed over count it; when a place in one comes
+//   free, a name that had passed it moves in from the next. Names lie in the order of their hashes,
+//   or close by: growing by a little is copying from one end to the other.
 class EngineMap {
   static constexpr std::uint32_t kPerLine = 5;
   static constexpr std::uint32_t kManyPassed = (1U << 12) - 1;
@@ -31,8 +31,8 @@ class EngineMap {
     std::array<std::uint32_t, kPerLine> high;
     std::array<BlockPlace, kPerLine> places;
     std::uint32_t count : 3;
-    // How many belong here, or before, and are further on; kManyPassed: nobody knows any more. And
-    // a bit for each kind of them, so that few others are looked for in vain.
+    // The number of names that belong here, or before, and lie further on; kManyPassed: unknown.
+    // And a bit for each kind of them, so that few others are looked for in vain.
     std::uint32_t passed : 12;
     std::uint32_t kinds : 12;
     std::uint32_t strange : 5;  // a bit for each name here that belongs to a line before
@@ -54,7 +54,7 @@ class EngineMap {
   static_assert(sizeof(Line) == 64);
 
  public:
-  // Where a name is. It may mean another name, or none, after any change to the map.
+  // The place of a name. It may mean another name, or none, after any change to the map.
   class Entry {
    public:
     Entry() = default;
@@ -84,7 +84,7 @@ class EngineMap {
     __builtin_prefetch(&line(home));
     __builtin_prefetch(&line(next(home)));
   }
-  // Nothing where there is none.
+  // Nothing if it is not in the map.
   Entry find(std::uint64_t name) const;
   // Room for so many more.
   void reserve(std::size_t more);
@@ -116,12 +116,12 @@ class EngineMap {
   std::size_t home_of(std::uint64_t name) const {
     return static_cast<std::size_t>(static_cast<unsigned __int128>(mix(name)) * lines_ >> 64);
   }
-  // By bits that do not say where it belongs.
+  // By bits that do not determine its line.
   static std::uint32_t kind_of(std::uint64_t name) {
     return 1U << ((mix(name) >> 16 & 0xFFFF) * 12 >> 16);
   }
   std::size_t next(std::size_t number) const { return number + 1 == lines_ ? 0 : number + 1; }
-  // From a line on that comes after the one where it belongs.
+  // From a line after the one where it belongs.
   Entry find_further(std::uint64_t name, std::size_t number) const;
   // Requires: the name is not there, and room.
   void add(std::uint64_t name, BlockPlace place);

@@ -26,8 +26,8 @@ class FairLock {
   }
 
   void unlock() {
-    // Sequentially consistent, which a release would not be: libstdc++ skips the notification where it
-    // sees nobody asleep, and a store that is not visible yet lets one fall asleep behind its back.
+    // Sequentially consistent, which a release would not be: libstdc++ skips the notification if it
+    // sees no sleeper, and before the store is visible a thread could still fall asleep unseen.
     serving_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     serving_.notify_all();
   }

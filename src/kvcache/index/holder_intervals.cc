@@ -9,7 +9,7 @@
 namespace baton::kvcache {
 namespace {
 
-// The stretches that come in the place of others, put together where they can be.
+// The intervals that replace others, joined if possible.
 class Patch {
  public:
   void push(Stretch stretch) {
@@ -100,7 +100,7 @@ void HolderIntervals::add(std::uint32_t slot, std::uint32_t from, std::uint32_t 
 void HolderIntervals::set_tiers(std::uint32_t slot, std::uint32_t offset, std::uint32_t tiers) {
   const std::uint32_t at = find(slot, offset);
   Stretch& old = run_.stretches[at];
-  // As blocks mostly go: from the end of a prompt.
+  // The usual order of removals: from the end of a prompt.
   if (tiers == 0 && offset + 1 == old.end && offset > old.begin) {
     old.end = static_cast<std::uint8_t>(offset);
     return;

@@ -10,15 +10,16 @@
 
 namespace baton::kvcache {
 
-// Role. Who holds which blocks of a run: the run's ordered list of stretches, changed in place.
-// Confinement. Whoever may change the run.
-// Invariants. HolderIntervals of a slot neither overlap, nor touch where their tiers are the same. A list
-//   of one needs no memory of its own.
+// Role. Tracks which slots hold which blocks of a run: the run's ordered list of intervals, changed
+//   in place.
+// Confinement. A thread that may change the run.
+// Invariants. Intervals of a slot neither overlap, nor touch if their tiers are the same. A list of
+//   one needs no memory of its own.
 class HolderIntervals {
  public:
   HolderIntervals(Run& run, ArrayPool& pool) : run_(run), pool_(pool) {}
 
-  // Of a run just made, and of one about to go.
+  // For a new run, and for one about to go.
   void open();
   void close();
 
@@ -31,17 +32,17 @@ class HolderIntervals {
 
   // Requires: free_from(slot, from, to) == to - from.
   void add(std::uint32_t slot, std::uint32_t from, std::uint32_t to, std::uint32_t tiers);
-  // Of a block that the slot has; none: it has it no more.
+  // Sets the tiers of a block that the slot holds; none: it holds it no more.
   void set_tiers(std::uint32_t slot, std::uint32_t offset, std::uint32_t tiers);
   void remove_all(std::uint32_t slot);
 
  private:
-  // The first stretch of the slot that does not end before or at `offset`, or what comes after.
+  // The slot's first interval that does not end before or at `offset`, or the one after.
   std::uint32_t find(std::uint32_t slot, std::uint32_t offset) const;
   bool is_of(std::uint32_t at, std::uint32_t slot) const {
     return at < run_.stretch_count && run_.stretches[at].slot == slot;
   }
-  // Puts others in the place of some.
+  // Replaces some by others.
   void replace(std::uint32_t begin, std::uint32_t end, std::span<const Stretch> others);
   void resize(std::uint32_t room);
 

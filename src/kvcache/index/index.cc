@@ -106,7 +106,7 @@ Applied Index::State::extend(Writer writer, BlockPlace& above, std::span<const L
 Applied Index::State::chain(Writer writer, BlockPlace& above, std::span<const Link> links,
                             std::uint32_t tiers, std::size_t most_names) {
   const EngineMap& map = writer.slot.names;
-  // How many of the links can be named: where there is no room, one that has its name already.
+  // The number of links that can be named: without room, only one that has its name already.
   const auto nameable = [&](std::span<const Link> of) {
     const std::size_t room = most_names - map.size();
     if (room >= of.size()) return of.size();
@@ -192,7 +192,7 @@ Applied Index::restore(Slot slot, std::optional<EngineHash> parent,
   std::vector<Link> links;
   while (!blocks.empty() && applied.no_room == 0) {
     const std::uint32_t tiers = blocks.front().tiers & kAllTiers;
-    if (tiers == 0) break;  // nobody has it, so nothing can follow
+    if (tiers == 0) break;  // not held anywhere, so nothing can follow
     links.clear();
     for (const Restored& block : blocks) {
       if ((block.tiers & kAllTiers) != tiers) break;
@@ -263,7 +263,7 @@ Applied Index::copy(Slot slot, std::span<const EngineHash> blocks, Tier tier) {
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
   const std::lock_guard hold(writer.slot.mutex);
   Applied applied;
-  std::vector<State::Moved> moved;  // nothing ever is: the names mean what they meant
+  std::vector<State::Moved> moved;  // always empty: the names keep their meaning
   applied.unknown_parent =
       state_->for_known(writer, blocks, [&](Shard& shard, EngineHash name, EngineMap::Entry entry) {
         State::bind_known(writer, shard, entry.place(), name, bit_of(tier), applied, moved);

@@ -23,14 +23,14 @@ struct Index::State {
     std::uint32_t number;
     SlotState& slot;
   };
-  // A name that has come to mean another block: what to take from the old one.
+  // A name that now means another block: the tiers to remove from the old one.
   struct Moved {
     BlockPlace place = kNoPlace;
     std::uint32_t tiers = 0;
   };
 
-  // Links blocks into a chain after `above` (kNoPlace: the first begins a prompt), which is the
-  // last of them then. Takes room for their names; what is not used of it goes back.
+  // Links blocks into a chain after `above` (kNoPlace: the first begins a prompt), and moves
+  // `above` to the last of them. Takes room for their names; unused room goes back.
   Applied extend(Writer writer, BlockPlace& above, std::span<const Link> links,
                  std::uint32_t tiers);
   // Makes the slot hold a part of the links, and returns how many. They are the first of them.
@@ -38,10 +38,10 @@ struct Index::State {
   static std::uint32_t bind(Writer writer, Shard& shard, BlockPlace first, std::uint32_t count,
                             std::span<const Link> links, std::uint32_t tiers, Applied& applied,
                             std::vector<Moved>& moved);
-  // Of a block that the slot has by another name, or by this one.
+  // For a block that the slot has by another name, or by this one.
   static void bind_known(Writer writer, Shard& shard, BlockPlace place, EngineHash name,
                          std::uint32_t tiers, Applied& applied, std::vector<Moved>& moved);
-  // Gives the name to a block that it did not mean. What it meant is to be released.
+  // Gives the name to another block than it meant. The caller releases the old one.
   static void give_name(Writer writer, EngineHash name, BlockPlace place,
                         std::vector<Moved>& moved);
   void release(Writer writer, std::span<const Moved> moved);
@@ -53,7 +53,7 @@ struct Index::State {
   template <class Action>
   std::uint32_t for_known(Writer writer, std::span<const EngineHash> names, Action action);
 
-  Capped blocks;     // held, or leading to one that is
+  Capped blocks;     // held, or leading to a held one
   Capped all_names;  // of all slots
   PageArena arena;
   std::deque<Shard> shards;

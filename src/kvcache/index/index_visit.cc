@@ -18,9 +18,9 @@ Index::Listing Index::list(Slot slot) const {
   state.names.for_each([&](EngineHash name, BlockPlace place) {
     blocks.push_back({.held = {.engine = name}, .place = place});
   });
-  // Blocks of a run lie together in memory.
+  // Blocks of a run are together in memory.
   std::ranges::sort(blocks, {}, &Listing::Block::place);
-  // A shard is held for many names at once: to ask for it anew takes a turn of the others.
+  // A shard is held for many names at once: asking again would wait for the others' turns.
   std::unique_lock<FairLock> hold_shard;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     Listing::Block& block = blocks[i];
@@ -47,7 +47,7 @@ Index::Listing Index::list(Slot slot) const {
 void Index::Listing::visit(const std::function<void(const Held&)>& visitor) const {
   constexpr auto kNobody = static_cast<std::uint32_t>(-1);
   struct Links {
-    std::uint32_t first_child = kNobody;  // where in the list
+    std::uint32_t first_child = kNobody;  // position in the list
     std::uint32_t next = kNobody;
   };
   std::vector<Links> links(blocks_.size());

@@ -17,14 +17,13 @@ constexpr std::size_t kMappedBytes = std::size_t{128} * 1024;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::byte* map(std::size_t bytes, SystemPages system) {
-  // What is to have huge pages begins at a border of theirs; the rest around it is given back at
-  // once.
+  // A range with huge pages begins at a border of theirs; the rest around it is given back at once.
   const std::size_t slack = system == SystemPages::Huge && bytes >= kHugePage ? kHugePage : 0;
   void* memory = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* const begin = static_cast<std::byte*>(memory);
-  // Either is a wish: where it is not heard all works as well.
+  // Both are hints: if the system ignores them, all works as well.
   if (system == SystemPages::Small) madvise(begin, bytes, MADV_NOHUGEPAGE);
   if (slack == 0) return begin;
   const std::size_t before =

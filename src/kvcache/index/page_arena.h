@@ -9,14 +9,14 @@
 
 namespace baton::kvcache {
 
-// In which pages the system gives its memory. Blocks are read all over it: with huge pages, where the
-// system has them, finding where a block lies costs less than reading it. But the first touch of one
-// clears 2 MiB, which takes milliseconds where a hypervisor has to find the memory first; small ones
-// are for threads that must never stop so long.
+// The page size of the system's memory. Blocks are read at random: with huge pages, if the system
+// has them, finding a block costs less than reading it. But the first touch of one clears 2 MiB,
+// which takes milliseconds if a hypervisor has to find the memory first; small ones are for threads
+// that must never stop so long.
 enum class SystemPages { Huge, Small };
 
-// Role. Memory in pages of one size, given back to the system page by page; all but a few, for
-//   which somebody will ask again soon.
+// Role. Memory in pages of one size, given back to the system page by page; a few are kept for the
+//   next requests.
 // Confinement. Any thread.
 // Lifetime. Outlives its pages' users; the addresses are reused, and returned at the end.
 class PageArena {
@@ -45,8 +45,8 @@ class PageArena {
   std::atomic<std::size_t> pages_{0};  // in use
 };
 
-// Large arrays get pages of their own, so that what they give back reaches the system. All
-// begin with a cache line.
+// Large arrays get pages of their own, so that freeing them returns memory to the system. All begin
+// with a cache line.
 std::byte* allocate_array(std::size_t bytes);
 void free_array(std::byte* array, std::size_t bytes);
 

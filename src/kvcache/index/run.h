@@ -10,11 +10,11 @@
 
 namespace baton::kvcache {
 
-// Names a run within its shard.
+// Number of a run within its shard.
 using RunNumber = std::uint32_t;
 inline constexpr RunNumber kNoRun = Slab::kNothing;
 
-// Where a block is: its shard, its run, and where in the run.
+// The place of a block: its shard, its run, and its offset in the run.
 using BlockPlace = std::uint32_t;
 inline constexpr BlockPlace kNoPlace = 0xFFFFFFFF;
 
@@ -30,19 +30,19 @@ inline BlockPlace place_of(std::size_t shard, RunNumber run, std::uint32_t offse
   return static_cast<BlockPlace>(shard << (kOffsetBits + kRunBits)) | run << kOffsetBits | offset;
 }
 
-// Blocks of a run, one after the other, that a slot has in the same tiers.
+// Consecutive blocks of a run that a slot has in the same tiers.
 struct Stretch {
   std::uint32_t slot;
   std::uint8_t begin;
   std::uint8_t end;
   std::uint8_t tiers;
-  std::uint8_t zero = 0;  // so that stretches can be compared as bytes
+  std::uint8_t zero = 0;  // so that intervals can be compared as bytes
   bool operator==(const Stretch&) const = default;
 };
 static_assert(sizeof(Stretch) == 8);
 
-// Blocks that follow each other, and who holds them. What follows one of them instead of the next
-// is in a run of its own.
+// Consecutive blocks, and their holders. Blocks that follow one of them instead of the next are in
+// a run of their own.
 struct alignas(64) Run {
   SequenceHash key;         // of the first block
   SequenceHash* sequences;  // of each block; behind them the counts of its holders, and of the
@@ -82,7 +82,7 @@ class RunSlab {
   Slab slab_;
 };
 
-// Spreads what a number tells into its higher bits; no two numbers give the same.
+// Mixes a number's bits into the higher ones; no two numbers give the same.
 inline std::uint64_t mix(std::uint64_t number) { return number * 0x9E3779B97F4A7C15U; }
 
 }  // namespace baton::kvcache

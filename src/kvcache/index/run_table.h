@@ -19,11 +19,11 @@ namespace baton::kvcache {
 
 // Role. Finds a shard's runs by their keys: four bytes for each, in segments of a kilobyte.
 // Confinement. One thread at a time.
-// Invariants. No call touches more than a segment or two, however many runs there are, save for
+// Invariants. No call touches more than a segment or two, however many runs there are, except for
 //   the directory of segments (eight bytes for some 150 runs), which doubles and halves. A segment
-//   is a row of cache lines with room for 15 runs each; what does not fit into its own line goes
-//   to the next, and the lines it passed over count it, so that nobody else's key is read when it
-//   goes.
+//   is a row of cache lines with room for 15 runs each; a run that does not fit into its own line
+//   goes to the next, and the lines it passed over count it, so that its removal reads no other
+//   key.
 class RunTable {
  public:
   RunTable(PageArena& arena, const RunSlab& runs);
@@ -33,7 +33,7 @@ class RunTable {
   bool insert(RunNumber run);
   void erase(RunNumber run);
 
-  // For a find() to come: fetches the line where the search begins; then the run, by that line.
+  // For a later find(): fetches the line where the search begins; then the run, by that line.
   void prefetch_line(SequenceHash key) const;
   void prefetch_run(SequenceHash key) const;
 
@@ -63,7 +63,7 @@ class RunTable {
   struct Segment {
     std::array<Line, kLines> lines;
 
-    // Kept where lines have bytes to spare.
+    // Stored in spare bytes of the lines.
     std::uint8_t& count() { return lines[0].detail; }
     std::uint8_t& depth() { return lines[1].detail; }
     std::uint32_t number() const {
@@ -76,7 +76,7 @@ class RunTable {
   std::size_t place_of(std::uint64_t hash) const {
     return depth_ == 0 ? 0 : static_cast<std::size_t>(hash >> (64 - depth_));
   }
-  // Other bits than those that name the segment.
+  // From other bits than the segment's.
   static std::uint32_t line_of(std::uint64_t hash) { return hash >> 32 & (kLines - 1); }
   static std::uint32_t tag_of(std::uint64_t hash) { return hash >> 36 & kTagMask; }
   static void put(Segment& segment, std::uint64_t hash, RunNumber run);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLess = static_cast<std::size_t>(-1);
 
-// How many of the links are the run's blocks from `begin` on.
+// The number of links that equal the run's blocks from `begin` on.
 std::uint32_t same(const Run& run, std::uint32_t begin, std::span<const Link> links) {
   const auto most =
       static_cast<std::uint32_t>(std::min<std::size_t>(run.length - begin, links.size()));
@@ -90,7 +90,7 @@ Shard::Part Shard::make_run(RunNumber above, std::uint32_t above_offset,
   return {};
 }
 
-// Moves a run's blocks to where there is room for so many, and little more.
+// Moves a run's blocks to a place with room for so many, and little more.
 void Shard::set_room(Run& run, std::uint32_t blocks) {
   const ArrayPool::Array array = pool_.take(blocks * kCellBytes);
   const Run old = run;
@@ -104,8 +104,8 @@ void Shard::set_room(Run& run, std::uint32_t blocks) {
   pool_.give(reinterpret_cast<std::byte*>(old.sequences), old.cells_ref);
 }
 
-// Drops the blocks at the end of a run that nobody holds and nothing follows, and with the last
-// the run itself; then those before it.
+// Drops the blocks at the end of a run that are neither held nor followed, and with the last the
+// run itself; then those before it.
 void Shard::drop_bare(RunNumber number) {
   while (true) {
     Run& run = runs_[number];

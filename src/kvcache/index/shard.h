@@ -23,7 +23,7 @@ struct Capped {
   std::size_t most;
   std::atomic<std::size_t> known{0};
 
-  // As many of those wanted as there is room for.
+  // Takes as many of those wanted as there is room for.
   std::uint32_t take(std::uint32_t wanted) {
     std::size_t now = known.load(std::memory_order_relaxed);
     while (now < most) {
@@ -51,12 +51,12 @@ struct Link {
 };
 
 // Role. All prompts that begin with some blocks: a tree of runs, found by their first blocks.
-// Confinement. Whoever holds its lock.
+// Confinement. The holder of its lock.
 // Invariants. A block is in one run only. It lives while it is held or others follow it; a block's
 //   place stays the same meanwhile.
 class Shard {
  public:
-  // `count`: of different blocks in all shards, held or leading to one that is.
+  // `count`: distinct blocks in all shards, held or leading to a held one.
   Shard(PageArena& arena, Capped& count);
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;

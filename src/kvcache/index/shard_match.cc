@@ -11,7 +11,7 @@
 namespace baton::kvcache {
 namespace {
 
-// How many of the prompt's blocks are the run's. Equal blocks follow equal blocks only.
+// The number of the prompt's blocks that are the run's. Equal blocks follow equal blocks only.
 std::uint32_t same(const Run& run, std::span<const SequenceHash> prompt) {
   const auto most = std::min<std::size_t>(run.length, prompt.size());
   if (run.sequences[most - 1] == prompt[most - 1]) return static_cast<std::uint32_t>(most);
@@ -27,8 +27,8 @@ struct Progress {
   std::uint32_t reach;
   std::uint32_t blocks = 0;
 
-  // The slot's next stretch. `ends(tier, blocks)`: so far it has the run's blocks in this tier and
-  // nearer ones. False: it does not go on.
+  // Takes the slot's next interval. `ends(tier, blocks)`: so far it holds the run's blocks in this
+  // tier and nearer ones. False: it does not go on.
   template <class Ends>
   bool pass(const Stretch& stretch, std::uint32_t count, Ends ends) {
     if (stretch.begin != blocks || blocks == count) return false;
@@ -41,14 +41,14 @@ struct Progress {
 
 }  // namespace
 
-// Role. One match: goes down the runs of a prompt with those holders that have all up to there.
+// Role. One match: goes down the runs of a prompt with those holders that have all blocks so far.
 class Matcher {
  public:
   Matcher(const Shard& shard, std::span<const SequenceHash> prompt)
       : shard_(shard), prompt_(prompt) {}
 
-  // Calls `visit(run, depth, count)` for each run of the prompt, where it begins and how many of
-  // its blocks are the prompt's, for as long as it says so.
+  // Calls `visit(run, depth, count)` for each run of the prompt, with its beginning and the number
+  // of its blocks that are the prompt's, as long as `visit` returns true.
   template <class Visit>
   void walk(Visit visit) const {
     std::size_t depth = 0;
@@ -83,7 +83,7 @@ class Matcher {
   };
 
   static bool begin(const Run& run, std::uint32_t count, const Slots& slots, Progressing& on);
-  // Whether two runs have the same stretches, and so the same holders drop out of both.
+  // Whether two runs have the same intervals, and so the same holders drop out of both.
   static bool alike(const Run& run, const Run& other) {
     return run.stretch_count == other.stretch_count &&
            std::memcmp(run.stretches, other.stretches, run.stretch_count * sizeof(Stretch)) == 0;
@@ -95,8 +95,8 @@ class Matcher {
   std::span<const SequenceHash> prompt_;
 };
 
-// All that have the first block. Whether each of them has all blocks of the run that are the prompt's,
-// and near, and nobody has others.
+// Starts with all holders of the first block. True if each of them holds all blocks that the run
+// shares with the prompt, on the device, and no interval begins later.
 bool Matcher::begin(const Run& run, std::uint32_t count, const Slots& slots, Progressing& on) {
   // Kept for the next call, as are the matches: thousands, of which each is written once.
   static thread_local std::vector<Alive> room;
@@ -123,14 +123,15 @@ void Matcher::leave(const Alive& slot, std::uint32_t depth, std::vector<Match>& 
   std::fill(blocks.begin() + slot.reach, blocks.end(), depth);
 }
 
-// Both lists are ordered by slot. Whoever has not all of the run's blocks is left behind.
+// Both lists are ordered by slot. A slot that lacks some of the run's blocks is left behind.
 void Matcher::pass(const Run& run, std::uint32_t depth, std::uint32_t count, Progressing& on) {
   auto& [alive, matches] = on;
   const Stretch* at = run.stretches;
   const Stretch* const end = at + run.stretch_count;
   std::size_t kept = 0;
   for (const Alive slot : alive) {
-    // Mostly it is the next one. If not, it may be far away: many have blocks here, and not those before.
+    // Mostly it is the next one. If not, it may be far away: many have blocks here, and not those
+    // before.
     if (at != end && at->slot < slot.slot && ++at != end && at->slot < slot.slot)
       at = std::ranges::lower_bound(at, end, slot.slot, {}, &Stretch::slot);
     if (at == end || at->slot != slot.slot) {
@@ -160,7 +161,7 @@ void Matcher::pass(const Run& run, std::uint32_t depth, std::uint32_t count, Pro
 void Matcher::all(const Slots& slots, std::vector<Match>& matches) const {
   Progressing on{.alive = {}, .matches = matches};
   std::uint32_t reached = 0;
-  const Run* before = nullptr;  // the run before, if all that have blocks in it have all of them
+  const Run* before = nullptr;  // the run before, if all its holders have all of its blocks
   std::uint32_t before_count = 0;
   walk([&](const Run& run, std::uint32_t depth, std::uint32_t count) {
     reached = depth + count;

@@ -38,19 +38,19 @@ inline constexpr std::uint32_t kMostSlots = 1U << 23;
 struct SlotState {
   explicit SlotState(PageArena& arena) : names(arena) {}
 
-  // Held by whoever changes or lists what the slot holds.
+  // Held while the slot's blocks are changed or listed.
   std::mutex mutex;
   EngineMap names;
   Aliases aliases;
   Tally tally;
 };
 
-// Role. Who has which slot.
+// Role. The holders of the slots.
 // Confinement. Any thread. holder() needs a reason why the slot cannot leave meanwhile: a
 //   membership seen under its shard's lock is one.
 class Slots {
  public:
-  // Outlived by the arena. What the slots take of it counts as theirs.
+  // The arena outlives it. The slots' share of it counts as theirs.
   explicit Slots(PageArena& arena) : arena_(arena) {}
   ~Slots();
   Slots(const Slots&) = delete;

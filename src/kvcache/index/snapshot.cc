@@ -76,7 +76,7 @@ class Reader {
   bool short_ = false;
 };
 
-// Empty where all is well.
+// Empty on success.
 std::string_view read_blocks(Reader& reader, std::uint32_t count,
                              std::vector<Index::Held>& blocks) {
   blocks.reserve(count);

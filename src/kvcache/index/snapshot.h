@@ -13,14 +13,14 @@
 
 namespace baton::kvcache {
 
-// Up to where a holder's events had been taken in; whoever reads them knows what it means.
+// The position up to which a holder's events had been applied; its readers interpret it.
 struct FeedPosition {
   std::uint64_t sequence = 0;
   std::uint64_t payload_hash = 0;
   bool operator==(const FeedPosition&) const = default;
 };
 
-// What one holder had, by a name that outlives the process.
+// The blocks of one holder, by a name that outlives the process.
 struct HolderSnapshot {
   std::string worker;
   std::uint32_t rank = 0;
@@ -31,12 +31,12 @@ struct HolderSnapshot {
 };
 
 std::vector<Index::Held> list_blocks(const Index::Listing& listing);
-// Puts back what list_blocks() gave. Left out, and counted as unknown_parent: blocks whose parent
-// had gone, and what follows them.
+// Restores the output of list_blocks(). Skips, and counts as unknown_parent, blocks whose parent
+// had gone, and those after them.
 Applied restore_blocks(Index& index, Slot slot, std::span<const Index::Held> blocks);
 
-// As bytes, with a version and a checksum; and back. What does not decode is refused as a whole,
-// with the reason.
+// To bytes, with a version and a checksum; and back. Undecodable bytes are refused as a whole, with
+// the reason.
 std::string encode_snapshot(std::span<const HolderSnapshot> holders);
 Result<std::vector<HolderSnapshot>> decode_snapshot(std::string_view bytes);
 

@@ -4,7 +4,7 @@
 
 namespace baton::kvcache {
 
-// Both write before they read what the other writes, so that one of them sees both.
+// Both write before they read the other's value, so that one of them sees both.
 bool Cache::set_hidden(Hidden hidden) {
   hidden_.store(hidden);
   const bool met = (hidden.salts && salted_.load()) || (hidden.adapters && adapted_.load());

@@ -20,8 +20,8 @@ namespace baton::kvcache {
 
 using Clock = std::chrono::steady_clock;
 
-// What sets blocks apart in an engine's cache and is in none of its events. Of a size that is loaded
-// and stored at once.
+// Keys that set blocks apart in an engine's cache and are in none of its events. Of a size that is
+// loaded and stored at once.
 struct alignas(4) Hidden {
   bool salts = false;
   bool adapters = false;
@@ -29,9 +29,9 @@ struct alignas(4) Hidden {
   bool operator==(const Hidden&) const = default;
 };
 
-// Role. The KV cache of one rank of a worker, as far as Baton keeps book of it.
+// Role. The KV cache of one rank of a worker, as far as Baton knows it.
 // Confinement. Any thread.
-// Lifetime. Shared by whoever looks at it.
+// Lifetime. Shared by its users.
 class Cache {
  public:
   struct Identity {
@@ -40,7 +40,7 @@ class Cache {
     std::string authority;  // host:port
     std::string model;
   };
-  // `verdict`: where it is written down, if somebody cares.
+  // `verdict`: where its trust is kept, if it is shared.
   Cache(Identity identity, Slot slot, BlockShape shape,
         SharedVerdict verdict = std::make_shared<std::atomic<CacheTrust>>())
       : identity_(std::move(identity)), slot_(slot), verdict_(std::move(verdict)) {
@@ -58,11 +58,11 @@ class Cache {
     });
   }
   FeedHealth health() const { return now().health; }
-  // What it was before.
+  // Returns the old value.
   FeedHealth set_health(FeedHealth health) {
     return change([health](CacheTrust& verdict) { verdict.health = health; }).health;
   }
-  // Why the feed does not count, in words; empty where it does, or has no need to.
+  // Why the feed does not count, in words; empty if it does, or need not.
   std::string reason() const {
     const std::lock_guard lock(mutex_);
     return reason_;
@@ -72,12 +72,12 @@ class Cache {
     reason_ = std::move(reason);
   }
   Hidden hidden() const { return hidden_.load(std::memory_order_relaxed); }
-  // Whether it is mixed from now on, by what it was sent before that was known.
+  // Returns whether it is mixed from now on, by prompts sent before that was known.
   bool set_hidden(Hidden hidden);
   // It is sent a prompt with such things to set it apart. Whether it is mixed from now on.
   bool sent(Hidden apart);
-  // Blocks are in the cache that its events do not tell from others. For good: nobody says when they
-  // have left it.
+  // The cache holds blocks that its events do not tell from others. For good: no event says when
+  // they have left it.
   bool mixed() const { return now().mixed; }
   // Whether that is new.
   bool mix() {
@@ -86,13 +86,13 @@ class Cache {
   bool believed() const { return now().believed; }
   Trusted trusted(config::IndexSource source) const { return now().trusted(source); }
 
-  // A prompt was computed. What of it was cached counts where the engine said so; whether the
-  // judgement of the feed is another one now.
+  // A prompt was computed. Its cached part counts if the engine reported it. Returns whether the
+  // judgement of the feed has changed.
   bool compare(const FeedAccuracy::Sample& sample);
   // A prompt that was sent then has been computed, and must have left new blocks in the cache: an
   // event has come since, or is due. Whether that is new.
   bool expect_events(Clock::time_point sent, Clock::time_point now);
-  // Since when events have been due, of which the last came at `last`; nothing where none are.
+  // Since when events have been due, of which the last came at `last`; nothing if none are.
   std::optional<Clock::time_point> overdue_since(std::optional<Clock::time_point> last);
 
   struct Truth {
@@ -105,7 +105,7 @@ class Cache {
 
  private:
   CacheTrust now() const { return verdict_->load(std::memory_order_relaxed); }
-  // What it was before.
+  // Returns the old value.
   template <class Change>
   CacheTrust change(Change apply) {
     CacheTrust before = now();

@@ -12,27 +12,27 @@
 
 namespace baton::kvcache {
 
-// Whose word counts on what a cache holds.
+// The trusted source on a cache's contents.
 enum class Trusted : std::uint8_t {
-  Nothing,    // nobody's: it counts as empty
+  Nothing,    // none: it counts as empty
   Events,     // the engine's
-  Decisions,  // our own: it is believed to hold what it was sent
+  Decisions,  // the router's: it is believed to hold the prompts sent to it
 };
 std::string_view to_string(Trusted trusted);
 
-// What has become of a cache's feed.
+// The state of a cache's feed.
 enum class FeedHealth : std::uint8_t {
   None,     // it has no feed
   Waiting,  // nothing has come yet, and nothing had to
   Live,
   Silent,       // nothing comes although something should, or its worker is away
-  Unreachable,  // its engine answers, and nothing has ever listened where its events should be
-  Mixed,        // it does not tell apart blocks that its engine does
-  Broken,       // what comes cannot be read, or the feed cannot be had
+  Unreachable,  // its engine answers, but nothing has ever listened at its events' address
+  Mixed,        // it merges blocks that its engine distinguishes
+  Broken,       // its events cannot be read, or the feed cannot be had
 };
 std::string_view to_string(FeedHealth health);
 
-// What must be known of a cache for each prompt. Eight bytes, so that it can be changed in one step.
+// The facts of a cache that every prompt needs. Eight bytes, so that it can be changed in one step.
 struct CacheTrust {
   std::uint32_t block_size = 0;
   bool bigram = false;

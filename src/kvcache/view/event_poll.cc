@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 // The engine keeps a ring of events and drops the oldest: not so seldom that it overflows.
 constexpr milliseconds kPause{100};
-// Nor so seldom that what it tells comes too late for those who compare it with answers (KvCacheView::settle).
+// Often enough that events are in time for their comparison with answers (KvCacheView::settle).
 constexpr milliseconds kIdlePause{300};
 constexpr milliseconds kLongestPause{5'000};
 constexpr unsigned kMostDoublings = 6;
@@ -78,7 +78,7 @@ awaitable<void> EventPoll::run() {
     try {
       co_await ask();
     } catch (const std::exception& failure) {  // out of memory or descriptors: it may pass
-      // What the answer told may be lost, and nobody gets it again.
+      // The answer's events may be lost, and cannot be fetched again.
       for (Listener& listener : listeners_) std::ranges::for_each(listener.ranks, drop);
       if (!closed_) failed(failure.what());
     }
@@ -106,9 +106,9 @@ awaitable<void> EventPoll::ask() {
       {.first_byte = kPatience, .idle = kPatience});
   if (closed_) co_return;
   if (!answer && answer.error().code() == Errc::OutOfResources) {
-    ++failures_;  // what the engine keeps for us stays there, as does what is known
+    ++failures_;  // the engine keeps the events, and the index its blocks
   } else if (!answer) {
-    // Nobody listens there: whatever comes back is not who it was.
+    // Nothing listens there: the next server at that address is another process.
     if (answer.error().cause() == std::errc::connection_refused) {
       for (Listener& listener : listeners_) std::ranges::for_each(listener.ranks, forget);
     }
@@ -157,7 +157,7 @@ Result<std::uint64_t> EventPoll::apply(Listener& listener, const std::string& an
     restarted = restarted || polled->restarts > 0;
     if (polled->events == 0) quiet.push_back(&rank);
   }
-  // One process has all ranks: those that had nothing to tell are new as well.
+  // One process has all ranks: those without an event are new as well.
   if (restarted) {
     for (Rank* rank : quiet) forget(*rank);
   }

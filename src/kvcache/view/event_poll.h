@@ -25,9 +25,8 @@
 
 namespace baton::kvcache {
 
-// Role. Asks one TensorRT-LLM server for its KV events again and again, and applies them for all
-//   workers that it is, which are as many as it has models: an answer empties the server's buffer, so
-//   nobody else may ask.
+// Role. Polls one TensorRT-LLM server for its KV events, and applies them for all of its workers,
+//   one per model: an answer empties the server's buffer, so no other client may ask.
 // Confinement. The control thread.
 // Lifetime. Shared with the coroutine that asks; close() ends that. The index and the pool outlive
 //   it.
@@ -37,19 +36,19 @@ class EventPoll : public std::enable_shared_from_this<EventPoll> {
   EventPoll(boost::asio::io_context& io, http_client::UpstreamPool& pool, telemetry::Logger& log,
             Index& index);
 
-  // `slots`: of its ranks, in order. Nobody else writes them until it has left. What others of the
-  // server have heard already holds for it, too.
+  // `slots`: of its ranks, in order. They have no other writer until it has left. Events that other
+  // workers of the server have heard already hold for it, too.
   void join(std::shared_ptr<const fleet::Worker> worker, std::span<const Slot> slots,
             std::optional<std::uint32_t> block_size);
   // The last one's leaving closes it.
   void leave(model::WorkerId worker);
 
-  // Requires: somebody has joined.
+  // Requires: a worker has joined.
   boost::asio::awaitable<void> run();
   void close();
   bool closed() const { return closed_; }
   std::vector<FeedStatus> statuses() const;
-  // Null for who does not listen.
+  // Null if the holder does not listen.
   const FeedStatus* status(Holder holder) const;
 
  private:
@@ -70,9 +69,9 @@ class EventPoll : public std::enable_shared_from_this<EventPoll> {
   // How many events it had.
   Result<std::uint64_t> apply(Listener& listener, const std::string& answer);
   void report_size(const Listener& listener, Rank& rank);
-  // Who was there is gone, and so is what it held.
+  // The server was replaced: its blocks are gone.
   static void forget(Rank& rank);
-  // The same, also where no answer was applied to its end yet.
+  // The same, also if no answer was applied to its end yet.
   static void drop(Rank& rank);
   void failed(std::string_view why);
 

@@ -6,16 +6,16 @@
 
 namespace baton::kvcache {
 
-// Role. Compares what a worker's feed says is cached of a prompt with what its engine says it took
-//   out of the cache, and judges whether the feed is right.
+// Role. Compares the cached part of a prompt by a worker's feed with the engine's own report, and
+//   judges whether the feed is right.
 // Confinement. One thread at a time.
 // Invariants. Old comparisons count less with each new one, so a feed that has become right is
 //   believed again.
 class FeedAccuracy {
  public:
   struct Sample {
-    // What the feed said before the prompt was sent and when its answer came: blocks may come and
-    // go meanwhile, so anything between is right. In tokens.
+    // The feed's state before the prompt was sent and when its answer came: blocks may come and go
+    // meanwhile, so anything between is right. In tokens.
     std::uint64_t least = 0;
     std::uint64_t most = 0;
     std::uint64_t reported = 0;
@@ -23,7 +23,7 @@ class FeedAccuracy {
   void add(const Sample& sample);
 
   bool believed() const { return believed_; }
-  // Of the tokens that were or should have been cached, which part was wrong lately: 0 to 1.
+  // The recent share of wrong tokens among those that were or should have been cached: 0 to 1.
   double error() const;
   std::uint64_t samples() const { return samples_; }  // that said something
 

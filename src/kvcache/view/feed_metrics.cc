@@ -120,7 +120,7 @@ void KvCacheView::add_metrics(telemetry::Registry& metrics) {
 
 void Feeds::add_metrics(telemetry::Registry& metrics) {
   using Identity = Cache::Identity;
-  // What `entry` makes of each rank's feed, added up.
+  // Sums up `entry` over the ranks' feeds.
   const auto sums = [this](const Emit& emit, const auto& entry) {
     Sums all;
     for (const Report& report : reports()) {

@@ -10,7 +10,7 @@
 namespace baton::kvcache {
 namespace {
 
-// What vLLM has unless told otherwise; without events any size does.
+// vLLM's default; without events any size will do.
 constexpr std::uint32_t kUsualBlockSize = 16;
 
 std::string endpoint_text(const model::Endpoint& endpoint, const model::Endpoint& worker) {
@@ -37,7 +37,7 @@ FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, st
             .topic = spec.kv_feed->topic,
             .block_size = spec.block_size};
   }
-  // SGLang's decode workers have no cache to speak of, unless somebody says so.
+  // SGLang's decode workers have no cache to speak of, unless it is configured.
   const bool caches = spec.engine != model::Engine::Sglang || spec.role != model::Role::Decode;
   if (facts != nullptr && facts->kv_events && caches) {
     const engine::Facts::KvEvents& events = *facts->kv_events;
@@ -49,7 +49,7 @@ FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, st
             .topic = events.topic,
             .block_size = spec.block_size};
   }
-  // TensorRT-LLM's events come with its HTTP server; its decode workers were seen to tell nothing.
+  // TensorRT-LLM's events come with its HTTP server; its decode workers were seen to report none.
   if (spec.engine == model::Engine::Trtllm && spec.role != model::Role::Decode)
     return {.way = FeedPlan::Way::Poll,
             .events = {},

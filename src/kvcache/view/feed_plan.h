@@ -30,19 +30,19 @@ struct FeedPlan {
   bool operator==(const FeedPlan&) const = default;
 };
 
-// From what was said of the worker and, where that is silent, from what it says of itself (null: it
-// has not been asked yet).
+// From the worker's announcement and, if that is silent, from its own facts (null: it has not been
+// asked yet).
 FeedPlan plan_feed(const model::WorkerSpec& spec, const engine::Facts* facts, std::uint32_t rank);
 
 // The blocks of its cache as long as no event says otherwise.
 BlockShape block_shape(const model::WorkerSpec& spec, const engine::Facts* facts);
 
-// The adapter that `model` is at a worker that says so of itself; empty where it is none.
+// The adapter behind `model`, by the worker's own facts; empty if it is none.
 std::string adapter_of(const engine::Facts* facts, std::string_view model);
 // Whether it has any, whichever model it is asked for.
 bool serves_adapters(const engine::Facts& facts);
 
-// What its release leaves out of its events; one that is not known is taken for a recent one.
+// Keys that the release leaves out of its events; an unknown release counts as a recent one.
 Hidden hidden_by(model::Engine engine, std::optional<model::Version> version);
 
 // `endpoint` with its port moved on by `rank`. Requires: tcp:// with a port, or rank 0.

@@ -9,7 +9,7 @@
 namespace baton::kvcache {
 namespace {
 
-// vLLM and SGLang share the rule, and what comes of an endpoint with a host is the same: silence.
+// vLLM and SGLang share the rule, and an endpoint with a host has the same effect: silence.
 std::string unreachable(const FeedPlan& plan, model::Engine engine) {
   return fmt::format(
       "cannot connect to {}, where its KV events should be: {} listens only at an endpoint with a "

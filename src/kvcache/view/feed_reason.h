@@ -10,7 +10,7 @@
 
 namespace baton::kvcache {
 
-// Why a feed in this state does not count, and what to look at; empty where nothing is amiss.
+// Why a feed in this state does not count, and what to check; empty if nothing is amiss.
 std::string feed_reason(FeedHealth health, const FeedPlan& plan, model::Engine engine);
 
 }  // namespace baton::kvcache

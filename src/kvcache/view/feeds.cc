@@ -21,7 +21,7 @@ using boost::asio::awaitable;
 constexpr std::chrono::milliseconds kRound{250};
 // Workers join in bursts, and a look at the fleet goes over all of it: it waits for more to join.
 constexpr std::chrono::milliseconds kTogether{50};
-// Workers, in a round in which none has come or gone.
+// Workers checked in a round without joins and leaves.
 constexpr std::size_t kLookedAt = 256;
 // The first may have been under way when the engine answered.
 constexpr std::uint64_t kRefusals = 2;
@@ -187,7 +187,7 @@ void Feeds::look_at_feeds() {
       judge(listener->second);
     }
   }
-  // That nothing comes is no change: who should be heard is looked at until it is.
+  // Silence makes no event: holders with due events are checked until one comes.
   for (const Holder holder : cache_view_.take_expecting()) awaited_.insert(holder);
   std::erase_if(awaited_, [this](const Holder& holder) {
     const auto listener = listeners_.find(holder);
@@ -229,7 +229,7 @@ void Feeds::join(const fleet::Fleet::Member& member, const engine::Facts* facts)
     }
     Listener& listener = at->second;
     FeedPlan plan = wanted ? plan_feed(worker.spec(), facts, rank) : FeedPlan();
-    // What it said of itself holds until it says something else.
+    // Its last facts hold until it reports others.
     if (wanted && facts == nullptr && plan.way == FeedPlan::Way::None && !worker.spec().kv_feed)
       plan = listener.plan;
     if (facts != nullptr) {
@@ -279,13 +279,13 @@ void Feeds::listen(Listener& listener, const fleet::Worker& worker, const FeedPl
                .block_size = plan.block_size,
                .resume = resume},
               listener.cache->slot());
-  // Now, and not before: what could not be opened is tried again.
+  // Only now: a feed that could not be opened is tried again.
   listener.thread = &thread;
   listener.plan = plan;
 }
 
 std::optional<Position> Feeds::take_up(Listener& listener, const FeedPlan& plan) {
-  // Only who repeats the last batch shows that it is the same engine still.
+  // Only a repeat of the last batch shows that the engine is still the same.
   if (!snapshot_ || plan.replay.empty()) return std::nullopt;
   Cache& cache = *listener.cache;
   const auto saved = snapshot_->claim(listener.saved_as, cache.identity().holder.rank);
@@ -310,8 +310,8 @@ std::vector<SnapshotKeeper::Source> Feeds::to_save() const {
   return sources;
 }
 
-// One for all that is at an address: an answer has the events of all ranks, and nobody gets them
-// again, whichever of the server's models they are asked for.
+// One poll for all workers at an address: an answer has the events of all ranks, and they cannot be
+// fetched again, whichever of the server's models they are asked for.
 void Feeds::poll(const std::shared_ptr<fleet::Worker>& worker) {
   std::vector<Slot> slots;
   for (std::uint32_t rank = 0; rank < worker->ranks(); ++rank) {
@@ -331,7 +331,7 @@ void Feeds::poll(const std::shared_ptr<fleet::Worker>& worker) {
   if (fresh) tasks_.spawn(asks->run());
 }
 
-// What it could say, and what was said of it, no longer counts.
+// Its events, current and past, no longer count.
 void Feeds::stop_listening(Listener& listener) {
   const Cache::Identity& identity = listener.cache->identity();
   if (listener.thread != nullptr) listener.thread->close(identity.holder);
@@ -374,7 +374,7 @@ bool Feeds::is_unreachable(Listener& listener) const {
   return refusals >= *listener.refusals + kRefusals;
 }
 
-// Whether what the feed says can be used, and what its blocks look like.
+// Updates the cache's health and the shape of its blocks from the feed.
 void Feeds::judge(Listener& listener) {
   Cache& cache = *listener.cache;
   const FeedStatus* status = &*listener.status;
@@ -384,7 +384,7 @@ void Feeds::judge(Listener& listener) {
   }
   const auto overdue = cache.overdue_since(status->last_batch);
   const bool silent = overdue && Clock::now() - *overdue > cache_view_.settings().silence;
-  // What was saved counts when the engine has shown that it is the same, which a replay does.
+  // Saved blocks count once the engine has shown that it is the same, which a replay does.
   const bool confirmed =
       status->last_batch && status->state != FeedState::Unconfirmed &&
       (status->state != FeedState::Replaying || cache.health() == FeedHealth::Live);
@@ -401,7 +401,7 @@ void Feeds::judge(Listener& listener) {
   const Cache::Identity& identity = cache.identity();
   std::string reason = feed_reason(health, listener.plan, listener.engine);
   cache.set_reason(reason);
-  // Whoever is there now need not be the engine that was sent anything.
+  // The engine there now need not be the one that the prompts were sent to.
   const bool doubted = before == FeedHealth::Live && health == FeedHealth::Waiting;
   if (doubted) {
     cache_view_.forget(identity.holder);

@@ -30,18 +30,18 @@
 
 namespace baton::kvcache {
 
-// Role. Sees to it that every rank of every worker that tells what its cache holds is listened to,
-//   and judges whether what it says can be used.
+// Role. Subscribes to every rank of every worker that publishes its cache's events, and judges
+//   whether they can be used.
 // Confinement. The control thread.
 // Lifetime. Owned by Router; stop() and an empty TaskGroup before it ends.
-// Invariants. Level-triggered: which feeds there are follows from who is in the fleet now, what was
-//   said of them and what they say of themselves.
+// Invariants. Level-triggered: the feeds follow from the fleet's current workers, their
+//   announcements and their own facts.
 class Feeds {
  public:
-  // What a worker said of itself; null where it has not been asked, or has not answered.
+  // A worker's facts about itself; null if it has not been asked, or has not answered.
   using FactsOf = std::function<const engine::Facts*(model::WorkerId)>;
 
-  // `cpu`: saves what is known, if that is to be saved.
+  // `cpu`: saves the known blocks, if saving is configured.
   Feeds(boost::asio::io_context& io, net::Deadlines& deadlines, net::TaskGroup& tasks,
         net::CpuPool& cpu, fleet::Fleet& fleet, KvCacheView& caches, http_client::PoolOptions pool,
         FactsOf facts, telemetry::Registry& metrics, telemetry::Logger& log);
@@ -50,7 +50,7 @@ class Feeds {
   void start();
   void stop();
 
-  // Of the file with what is known, if there is one: see SnapshotKeeper.
+  // Saves to the file with the known blocks, if there is one: see SnapshotKeeper.
   boost::asio::awaitable<void> save_snapshot();
   void own_snapshot(bool own);
   // Whether all that was read from it counts by now, as far as engines are there to confirm it.
@@ -82,13 +82,13 @@ class Feeds {
 
   boost::asio::awaitable<void> watch();
   void reconcile();
-  // Of those who are there some at a time: what they say of themselves changes without a word.
+  // Checks the workers, some at a time: their facts change without notice.
   void look_at_fleet();
   void look_at_some();
   void look_at_feeds();
   void join(const fleet::Fleet::Member& member, const engine::Facts* facts);
   void listen(Listener& listener, const fleet::Worker& worker, const FeedPlan& plan);
-  // From what was saved; up to where it reaches.
+  // Restores saved blocks; returns their position.
   std::optional<Position> take_up(Listener& listener, const FeedPlan& plan);
   std::vector<SnapshotKeeper::Source> to_save() const;
   void poll(const std::shared_ptr<fleet::Worker>& worker);
@@ -113,8 +113,8 @@ class Feeds {
   Listeners listeners_;
   std::map<std::string, std::shared_ptr<EventPoll>> polls_;  // by authority
   std::vector<fleet::Fleet::Member> members_;                // when the fleet last changed
-  std::vector<std::size_t> unasked_;  // of members_: those who have said nothing of themselves yet
-  std::size_t next_member_ = 0;       // to be looked at
+  std::vector<std::size_t> unasked_;                         // of members_: those without facts yet
+  std::size_t next_member_ = 0;                              // to be looked at
   bool fleet_changed_ = true;
   bool table_changed_ = true;               // so it is to be published
   std::set<Holder> awaited_;                // events of theirs are due

@@ -9,10 +9,11 @@
 namespace baton::kvcache {
 namespace {
 
-// A part of what events may take: a prompt that is sent is remembered for a short time only.
+// Fraction of the room for events: a prompt that is sent is remembered for a short time only.
 constexpr std::size_t kShareOfDecisions = 4;
 
-// Events and answers come on different ways: by then those of a prompt have come, or they do not.
+// Events and answers come on different ways: after this time a prompt's events have come, or will
+// not.
 constexpr std::chrono::milliseconds kOnTheWay{500};
 // More are not judged: they keep prompts in memory.
 constexpr std::size_t kMostDoubts = 1'024;
@@ -20,8 +21,7 @@ constexpr std::size_t kMostDoubts = 1'024;
 using Hit = scheduling::KnownPrompt::Hit;
 using Tiers = std::array<std::uint32_t, kTiers>;
 
-// A row of what is found. It is written where it stays: thousands of temporaries would cost more than
-// all the rest.
+// A result row. It is written in place: thousands of temporaries would cost more than all the rest.
 void begin(Overlap& row, Holder holder, std::uint32_t block_size, Trusted source,
            std::uint32_t told) {
   row.holder = holder;
@@ -36,7 +36,7 @@ void begin(Hit& row, Holder holder, std::uint32_t block_size, Trusted /*source*/
   row.block_size = block_size;
 }
 
-// What several say, whichever is more.
+// If sources differ, the larger value counts.
 void believe(Overlap& row, const Tiers& blocks) {
   for (std::size_t tier = 0; tier < kTiers; ++tier)
     row.blocks[tier] = std::max(row.blocks[tier], blocks[tier]);
@@ -167,7 +167,7 @@ KvCacheView::Told KvCacheView::told(const PromptBlocks& prompt, Holder holder) c
 void KvCacheView::sent(Holder holder, const PromptBlocks& prompt) {
   const auto cache = find(holder);
   if (!cache) return;
-  // Its blocks will be told as those of others. That is said where feeds are judged.
+  // Its events will not distinguish its blocks from others. The judgement of feeds logs that.
   if (cache->sent({.salts = prompt.salted, .adapters = prompt.adapted, .keys = prompt.keyed})) {
     const std::lock_guard lock(mutex_);
     expecting_.push_back(holder);

@@ -43,15 +43,15 @@ struct HolderHash {
 struct Overlap {
   Holder holder;
   std::uint32_t block_size = 0;
-  // Blocks from the beginning of the prompt, in a tier or nearer ones, as Baton believes.
+  // Blocks from the beginning of the prompt that Baton believes to be in a tier or nearer ones.
   std::array<std::uint32_t, kTiers> blocks{};
-  std::uint32_t told = 0;  // what its events alone say, in any tier
+  std::uint32_t told = 0;  // by its events alone, in any tier
   Trusted source = Trusted::Nothing;
 };
 
-// Role. What is believed of the workers' KV caches: how much of a prompt each holds, by the engines'
-//   events or by where prompts were sent, and whether it was right.
-// Confinement. Any thread. Only the control thread, through Feeds, changes who is there.
+// Role. The believed contents of the workers' KV caches: how much of a prompt each holds, by the
+//   engines' events or by where prompts were sent, and whether that was right.
+// Confinement. Any thread. Only the control thread, through Feeds, adds and removes caches.
 // Lifetime. Outlives requests and feeds.
 class KvCacheView {
  public:
@@ -59,13 +59,13 @@ class KvCacheView {
               telemetry::Logger& log);
 
   const config::KvIndex& settings() const { return settings_; }
-  // How prompts of the model are to be hashed; without shapes where that serves nobody.
+  // How to hash prompts of the model; without shapes if no hashes are needed.
   HashPlan plan(std::string_view model) const;
-  // Whoever holds, or is believed to hold, the beginning of the prompt. In no order.
+  // The caches that hold, or are believed to hold, the beginning of the prompt. Unordered.
   std::vector<Overlap> match(const PromptBlocks& prompt) const;
-  // The same for who chooses, and cheaper.
+  // The same for the scheduler, and cheaper.
   std::vector<scheduling::KnownPrompt::Hit> hits(const PromptBlocks& prompt) const;
-  // What one holder's events say.
+  // The prefix in one holder's cache, by its events.
   struct Told {
     std::uint32_t blocks = 0;  // that it has
     std::uint32_t of = 0;      // blocks of the prompt
@@ -77,21 +77,21 @@ class KvCacheView {
   // The prompt is being sent there to be computed.
   void sent(Holder holder, const PromptBlocks& prompt);
 
-  // A prompt was computed. In tokens: what its cache's events said before and after, and what the
-  // engine said that it had, where it did.
+  // A prompt was computed. In tokens: the hit by its cache's events before and after, and the hit
+  // reported by the engine, if any.
   struct Computed {
     std::uint64_t told_before = 0;
     std::uint64_t told_after = 0;
     std::optional<std::uint64_t> reported = {};
-    // Of the prompt: to look once more, when what its cache may have said meanwhile has come.
+    // For a second look, when the cache's later events have come.
     std::shared_ptr<const PromptBlocks> blocks = {};
     bool fills_blocks = false;  // it must have left new ones
     Clock::time_point sent = {};
   };
   void computed(Holder holder, const Computed& what);
-  // Judges what could not be judged at once, and forgets what is over. To be called now and then.
+  // Judges deferred comparisons, and forgets finished ones. To be called now and then.
   void settle(Clock::time_point now);
-  // Whose events have become due, or cannot be used any more, since it was last asked.
+  // Holders whose events have become due, or cannot be used any more, since the last call.
   std::vector<Holder> take_expecting();
 
   Index& index() { return index_; }
@@ -112,7 +112,7 @@ class KvCacheView {
   void forget(Holder holder);
 
  private:
-  // A table whose holders have numbers: thousands are looked up for each prompt, mostly in order.
+  // A table of holders by number: thousands are looked up for each prompt, mostly in order.
   struct Known {
     struct Entry {
       Holder holder;
@@ -143,13 +143,13 @@ class KvCacheView {
   const config::KvIndex settings_;
   telemetry::Logger& log_;
   Index index_;
-  mutable DecisionMemory decisions_;    // of caches without events
+  mutable DecisionMemory decisions_;    // for caches without events
   mutable DecisionMemory predictions_;  // of those with: what is about to be stored
   PagedPool<std::atomic<CacheTrust>> verdicts_;
   Published<Known> known_;
   std::mutex mutex_;
   std::deque<Doubt> doubts_;  // under mutex_; oldest first
-  // Who is to be judged: events of theirs are due, or they have become mixed.
+  // Holders to be judged: their events are due, or they have become mixed.
   std::vector<Holder> expecting_;  // under mutex_; each once, unless events came between
 };
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-// What is called how in metrics and in what operators are told.
+// Names in metrics and in messages to operators.
 namespace baton::kvcache {
 
 // By tier.
@@ -29,7 +29,7 @@ constexpr std::string_view name_of(FeedPlan::Way way) {
   std::unreachable();
 }
 
-// As the configuration has it.
+// As spelled in the configuration.
 constexpr std::string_view name_of(config::IndexSource source) {
   switch (source) {
     case config::IndexSource::Auto:

@@ -11,7 +11,7 @@ PromptBlocks hash_prompt(const HashPlan& plan, std::span<const TokenId> tokens,
                       .salted = !scope.salt.empty(),
                       .keyed = !scope.key.empty(),
                       .adapted = !plan.lora.empty()};
-  // Such a salt is in no event: nothing that was told is taken for the prompt's.
+  // No event has such a salt, so no reported block matches the prompt.
   const std::string salt = blocks.keyed ? scope.salt + '\0' + scope.key : scope.salt;
   const std::uint64_t seed = seed_of({.lora = plan.lora, .salt = salt});
   blocks.by_shape.reserve(plan.shapes.size());

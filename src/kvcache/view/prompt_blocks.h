@@ -12,14 +12,14 @@
 
 namespace baton::kvcache {
 
-// How the workers of a model cut and tell apart blocks.
+// How the workers of a model cut and distinguish blocks.
 struct HashPlan {
-  std::vector<BlockShape> shapes;  // none: nobody is to hash anything
+  std::vector<BlockShape> shapes;  // none: no hashes are needed
   std::string lora;                // the adapter that the model is; empty: none
   bool operator==(const HashPlan&) const = default;
 };
 
-// A prompt as its workers' caches have it.
+// A prompt in the form of its workers' caches.
 struct PromptBlocks {
   struct Hashes {
     BlockShape shape;
@@ -29,15 +29,15 @@ struct PromptBlocks {
   std::size_t tokens = 0;
   bool salted = false;  // see PromptScope
   bool keyed = false;
-  bool adapted = false;  // its model is an adapter, which old SGLang's events do not tell
+  bool adapted = false;  // its model is an adapter, which old SGLang's events do not report
 
   std::size_t bytes() const;
 };
 
-// What sets a request's blocks apart from those of others with the same tokens.
+// Sets a request's blocks apart from those of others with the same tokens.
 struct PromptScope {
   std::string salt;  // cache_salt
-  // What else does, that no event tells: SGLang's extra_key, and adapters that the request names
+  // Other keys, which no event reports: SGLang's extra_key, and adapters that the request names
   // beside its model.
   std::string key;
 };

@@ -19,9 +19,9 @@
 namespace baton::kvcache {
 namespace {
 
-// Whose prompts were computed where is nobody else's business.
+// Only the owner may read which prompts were computed where.
 constexpr mode_t kMode = 0600;
-// Far above what an index of any size makes.
+// Far above the size of any index.
 constexpr std::size_t kMostBytes = std::size_t{64} << 30;
 
 class File {

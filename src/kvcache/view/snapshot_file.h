@@ -11,11 +11,11 @@
 
 namespace baton::kvcache {
 
-// What was saved there; nothing where there is no such file. An error says why it cannot be used.
+// Reads a saved file; nothing if there is none. An error says why it cannot be used.
 Result<std::vector<HolderSnapshot>> read_snapshot_file(const std::string& path);
 
-// Whoever reads finds the old file or the new one, also after a crash; never a part of one. How many
-// bytes it has.
+// A reader finds the old file or the new one, also after a crash; never a part of one. Returns its
+// size in bytes.
 Result<std::size_t> write_snapshot_file(const std::string& path,
                                         std::span<const HolderSnapshot> holders);
 

@@ -19,7 +19,7 @@ namespace {
 using boost::asio::awaitable;
 using Emit = telemetry::Registry::Emit;
 
-// A worker that does not come for so long is not waited for.
+// How long a worker's part is kept for it.
 constexpr std::chrono::minutes kUnclaimed{10};
 
 std::int64_t count_blocks(std::span<const HolderSnapshot> holders) {
@@ -34,7 +34,7 @@ void list(const Index& index, const SnapshotKeeper::Source& source,
   std::optional<FeedStatus> at;
   Index::Listing listing;
   source.thread->while_quiet(source.holder, [&](const FeedStatus* status) {
-    // Whose feed has been closed meanwhile may have lost its slot.
+    // A holder whose feed was closed meanwhile may have lost its slot.
     if (status == nullptr || !status->position || !status->resumable) return;
     at = *status;
     listing = index.list(source.slot);
@@ -109,7 +109,7 @@ awaitable<void> SnapshotKeeper::run() {
 }
 
 awaitable<void> SnapshotKeeper::save() {
-  if (!read_at_) co_return;  // what is there is not known
+  if (!read_at_) co_return;  // the file's contents are unknown
   auto work = [this, sources = sources_(), unclaimed = unclaimed_] {
     return save(sources, unclaimed);
   };

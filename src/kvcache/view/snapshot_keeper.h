@@ -29,12 +29,12 @@
 
 namespace baton::kvcache {
 
-// Role. Saves now and then what the subscribed feeds' caches hold, and has what the process before
-//   this one saved.
+// Role. Periodically saves the caches of the subscribed feeds, and holds the snapshot of the
+//   previous process.
 // Confinement. The control thread; saving is done on a CPU thread.
 // Lifetime. The index and the feeds' threads until stop() has returned; itself until run() has.
-// Invariants. A holder is saved with the position of its feed of the same moment. What was read and
-//   nobody has asked for yet is saved again.
+// Invariants. A holder is saved with the position of its feed of the same moment. An entry of the
+//   previous snapshot that is not claimed yet is saved again.
 class SnapshotKeeper {
  public:
   // A feed to be saved.
@@ -51,12 +51,12 @@ class SnapshotKeeper {
                  const config::KvIndex& settings, Sources sources, telemetry::Registry& metrics,
                  telemetry::Logger& log);
 
-  // By what a worker is known again: another instance at the same address is another worker.
+  // A worker's name in the file: another instance at the same address is another worker.
   static std::string name_of(std::string_view authority, std::string_view instance,
                              std::string_view model);
 
   void read();
-  // What was read of it, once; null where nothing was.
+  // Its part of the snapshot, once; null if there is none.
   std::shared_ptr<const HolderSnapshot> claim(const std::string& worker, std::uint32_t rank);
 
   bool has_unclaimed() const { return !unclaimed_.empty(); }
@@ -64,11 +64,11 @@ class SnapshotKeeper {
   boost::asio::awaitable<void> run();
   // Now, whatever the interval.
   boost::asio::awaitable<void> save();
-  // Whether the file is this process' to write: it is another's before that one has handed over, and
-  // after this one has. Returns when nothing is being written.
+  // Whether the file is this process' to write: it is another's before that one has handed over,
+  // and after this one has. Returns when nothing is being written.
   void own_file(bool own);
-  // Saves for the last time, before it returns; not where nothing was read, for then what is there
-  // is not known.
+  // Saves for the last time, before it returns; not if the file was not read, for then its contents
+  // are unknown.
   void stop();
 
  private:

@@ -8,8 +8,8 @@
 namespace baton::scheduling {
 namespace {
 
-// How many hashes from the start are equal. Where two chains' hashes at some depth are, all before
-// are too: the place where they part is found by halving.
+// The number of equal hashes from the start. If two chains' hashes are equal at some depth, all
+// before are too: a binary search finds where they part.
 std::size_t common(std::span<const std::uint64_t> one, std::span<const std::uint64_t> other) {
   std::size_t equal = 0;
   std::size_t unequal = std::min(one.size(), other.size()) + 1;
@@ -125,7 +125,7 @@ ActiveBlocks::Run& ActiveBlocks::insert(std::unique_ptr<Run> run) {
   return placed;
 }
 
-// Gives the upper part. The lower one stays what it is: prompts know it as their end.
+// Returns the upper part. The lower one keeps its identity: prompts refer to it as their end.
 ActiveBlocks::Run& ActiveBlocks::split(Run& lower, std::size_t at) {
   auto upper = std::make_unique<Run>();
   upper->parent = lower.parent;
@@ -152,8 +152,8 @@ void ActiveBlocks::join(Run& upper) {
   if (lower.chain != upper.chain) replace_chain(lower.parent, upper.chain);
 }
 
-// Where `run` or one before it has its blocks from the chain of a run that is gone, it gets them
-// from one after it.
+// If `run` or one before it takes its blocks from the chain of a run that is gone, it takes them
+// from a later run instead.
 void ActiveBlocks::replace_chain(Run* run, const BlockChain& gone) {
   for (; run != root_.get(); run = run->parent) {
     if (run->chain == gone) run->chain = run->child->chain;
@@ -169,7 +169,7 @@ std::unique_ptr<ActiveBlocks::Run> ActiveBlocks::take(Run& run) {
   return owned;
 }
 
-// How much more the seat's blocks weigh with another prompt.
+// The change of the rank's blocks by another prompt.
 BlockWeight ActiveBlocks::enter(Run& run, Slot slot) {
   auto holder = run.find(slot);
   const auto length = static_cast<BlockWeight>(run.length());

@@ -16,22 +16,22 @@ namespace baton::scheduling {
 // Full blocks of a prompt, as chained hashes: each implies all before it.
 using BlockChain = std::shared_ptr<const std::vector<std::uint64_t>>;
 
-// Role. Which blocks of active prompts each seat holds: a tree of runs of blocks that the same
-//   prompts go through, so that nothing here costs as much as a prompt is long.
+// Role. Tracks which blocks of active prompts each rank holds, in a tree of runs of blocks that the
+//   same prompts share, so that no operation costs as much as a prompt is long.
 // Confinement. None of its own; LoadLedger's lock.
 // Lifetime. Outlives the ends it gave out.
-// Invariants. A run has an end of a prompt in it or at least two runs after it: there are never more
-//   than twice as many runs as prompts. A run's chain is no longer than that of a prompt that still
-//   goes through it, so chains of prompts that have ended are let go.
-//   A block that one prompt holds on a seat weighs what that prompt says; one that several hold
-//   weighs a whole block.
+// Invariants. A run has an end of a prompt in it or at least two runs after it: there are never
+//   more than twice as many runs as prompts. A run's chain is no longer than that of a prompt that
+//   still goes through it, so chains of prompts that have ended are freed. A block that one prompt
+//   holds on a rank counts with that prompt's weight; one that several hold counts as a whole
+//   block.
 class ActiveBlocks {
  public:
   struct Run;
-  using Slot = std::uint32_t;  // of a seat
+  using Slot = std::uint32_t;  // of a rank
   struct Added {
     Run* end = nullptr;
-    BlockWeight change = 0;  // of the seat's blocks
+    BlockWeight change = 0;  // of the rank's blocks
   };
 
   ActiveBlocks();
@@ -39,18 +39,18 @@ class ActiveBlocks {
   ActiveBlocks(const ActiveBlocks&) = delete;
   ActiveBlocks& operator=(const ActiveBlocks&) = delete;
 
-  // A prompt whose blocks weigh a whole block each. Requires: chain is not empty.
+  // A prompt whose blocks each count as a whole block. Requires: chain is not empty.
   Added add(Slot slot, BlockChain chain);
-  // Both give the change. Requires: `end` came from add for the same slot, and the prompt's blocks
-  // weigh `weight` each.
+  // Both return the change. Requires: `end` came from add for the same slot, and each of the
+  // prompt's blocks has the weight `weight`.
   BlockWeight remove(Slot slot, Run* end, BlockWeight weight);
   BlockWeight reweigh(Slot slot, Run* end, BlockWeight weight, BlockWeight next);
 
-  // Calls visit(slot, blocks) for each seat that has the beginning of `chain`.
+  // Calls visit(slot, blocks) for each rank that holds the beginning of `chain`.
   template <class Visit>
   void visit_shared(std::span<const std::uint64_t> chain, Visit visit) const;
 
-  // Of all prompts; where several seats have one, it counts once.
+  // Over all prompts; a block on several ranks counts once.
   std::size_t blocks() const { return blocks_; }
   std::size_t runs() const { return runs_.size(); }
 
@@ -61,7 +61,7 @@ class ActiveBlocks {
     BlockWeight weight = 0;  // sum over them
     BlockWeight per_block() const { return prompts == 1 ? weight : kWholeBlock; }
   };
-  // A run is known by what it follows and by its first block.
+  // The key of a run: the run before it, and its first block.
   struct Place {
     const Run* parent = nullptr;
     std::uint64_t first = 0;
@@ -114,7 +114,7 @@ void ActiveBlocks::visit_shared(std::span<const std::uint64_t> chain, Visit visi
   const auto [last, blocks] = match(chain);
   if (last == nullptr) return;
   for (const Holder& holder : last->holders) visit(holder.slot, blocks);
-  // Upwards: who is in a run is in all before it, so only those are new that were not seen below.
+  // Upwards: a rank in a run is in all before it, so only those not seen below are new.
   for (const Run* run = last; run->parent != root_.get(); run = run->parent) {
     const std::vector<Holder>& before = run->parent->holders;
     if (before.size() == run->holders.size()) continue;

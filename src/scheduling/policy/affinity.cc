@@ -59,7 +59,7 @@ void AffinityTable::end_use(const std::string& session, std::uint64_t binding) {
   const Time now = clock_();
   const std::lock_guard lock(mutex_);
   const auto entry = entries_.find(session);
-  // Unbound meanwhile, and perhaps bound anew by others.
+  // Unbound meanwhile, and perhaps bound again by others.
   if (entry == entries_.end() || entry->second.binding != binding) return;
   if (--entry->second.uses > 0) return;
   entry->second.ended = now;

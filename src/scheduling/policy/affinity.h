@@ -18,19 +18,19 @@
 
 namespace baton::scheduling {
 
-// A place to be served: a worker, and which of its ranks where it has several.
+// A worker, and one of its ranks if it has several.
 struct RankId {
   model::WorkerId worker;
   std::optional<std::uint32_t> rank;
   bool operator==(const RankId&) const = default;
 };
 
-// Role. Remembers for one role of one model which seat each session has.
+// Role. Remembers each session's rank, for one role of one model.
 // Confinement. Any thread; one lock, held for a few look-ups.
 // Lifetime. Outlives its leases.
 // Invariants. A session expires `ttl` after its last use has ended, never during one. Never more
-//   than `most` sessions: for a new one the unused session goes whose last use ended first; where
-//   all are in use, the new one is not remembered.
+//   than `most` sessions: a new one evicts the unused session whose last use ended first; if all
+//   are in use, the new one is not remembered.
 class AffinityTable {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -71,9 +71,9 @@ class AffinityTable {
 
   bool enabled() const { return ttl_.count() > 0; }
   std::optional<RankId> find(std::string_view session);
-  // The session has this seat from now on, also where it had another one. Empty sessions have none.
+  // Binds the session to this rank, replacing another one. Empty sessions are not bound.
   [[nodiscard]] Lease bind(std::string_view session, RankId seat);
-  // Forgets it: its seat cannot be used any more, or it was its last request.
+  // Forgets the session: its rank cannot be used any more, or this was its last request.
   void unbind(std::string_view session);
   std::size_t size() const;
 

@@ -11,8 +11,8 @@
 namespace baton::scheduling {
 namespace {
 
-// A window has so many samples, or a few where it has lasted long; and it lasts as long as a stream
-// needs for one sample and a half when the objective is just kept, so that most streams are in it.
+// A window has so many samples, or a few if it has lasted long. It lasts as long as a stream needs
+// for one sample and a half if the objective is just kept, so that most streams are in it.
 constexpr std::size_t kEnoughSamples = 8;
 constexpr std::size_t kFew = 3;
 constexpr std::chrono::seconds kLong{1};
@@ -20,18 +20,18 @@ constexpr double kWindowTokens = 1.5 * static_cast<double>(BatchLimit::kTokens);
 // Longer gaps are no engine's.
 constexpr double kLongestGap = 3'600;
 
-// Of fewer requests one was alone for most of the time: it shares its steps with nobody.
+// With fewer requests one was alone for most of the time: it shares its steps with no other.
 constexpr double kAlone = 1.5;
-// Of what is over. A gap grows by no more than its batch does, so this much is never too much; the
-// rest is cut when it is seen again.
+// Share of the excess that is cut. A gap grows by no more than its batch does, so this is never too
+// much; the rest is cut when it is seen again.
 constexpr double kCut = 0.5;
 // At most this share at once: the whole machine may have stood still for a moment.
 constexpr double kMostCut = 0.3;
 
-// A limit grows only where the batch comes near it: all places but one are taken, or this share of
-// them. (Some may be kept for what prefill workers have under way.)
+// A limit grows only if the batch comes near it: all places but one are taken, or this share of
+// them. (Some may be kept for requests that prefill workers are computing.)
 constexpr double kNearlyFull = 0.9;
-// Shares of the objective, and what the limit grows in a window whose gap is below.
+// Shares of the objective, and the limit's growth in a window whose gap is below.
 constexpr double kMuchRoom = 0.6;
 constexpr double kMuchGrowth = 0.1;  // of the limit
 constexpr double kRoom = 0.9;
@@ -56,7 +56,8 @@ void BatchLimit::observe(double requests, double gap_seconds, double target_seco
   const double gap = std::clamp(gap_seconds, 0.0, kLongestGap);
   const std::lock_guard lock(mutex_);
   forget_until(now);
-  // What began before the last change tells of the batch before it, which is dealt with already.
+  // A sample that began before the last change describes the old batch, which is dealt with
+  // already.
   const Time begun = now - in_clock(kSpan * gap);
   if (begun < changed_) return;
   if (count_ > 0 && now - begun_ >= kForgets) count_ = 0;
@@ -81,7 +82,7 @@ void BatchLimit::close_window(double target, Time now) {
   double requests = 0;
   for (const Sample& one : window) requests += one.requests;
   requests /= static_cast<double>(window.size());
-  // The lower one of two in the middle: what makes a sample wrong makes it too long.
+  // The lower of two medians: errors make a sample too long, not too short.
   const auto middle = window.begin() + static_cast<std::ptrdiff_t>((window.size() - 1) / 2);
   std::nth_element(window.begin(), middle, window.end(),
                    [](const Sample& a, const Sample& b) { return a.gap < b.gap; });
@@ -89,8 +90,8 @@ void BatchLimit::close_window(double target, Time now) {
   set(gap > target ? lowered(requests, gap, target) : raised(requests, gap, target), now);
 }
 
-// From what ran, and not from the limit: an overfull batch that is seen twice is cut once. Streams
-// that run go on, so it takes a while to become smaller.
+// From the running requests, not from the limit: an overfull batch that is seen twice is cut once.
+// Running streams go on, so it takes a while to become smaller.
 double BatchLimit::lowered(double requests, double gap, double target) {
   if (requests < kAlone) return limit_;
   const double ran = std::ceil(requests);  // some of the time

@@ -15,27 +15,26 @@
 namespace baton::scheduling {
 
 // Role. Learns how many requests one rank may have at once so that the tokens of their streams come
-//   no farther apart than the objective. The streams tell how far apart theirs came, and how many
-//   requests ran.
+//   no farther apart than the objective. The streams report their gaps, and how many requests ran.
 // Confinement. Any thread; a lock for a few numbers, and readers of the limit take none.
 // Lifetime. As long as the rank.
 // Invariants. All streams of a rank share the engine's steps. So the median gap of the samples of a
 //   short window is the engine's: a client that reads slowly delays its own tokens only, and must
-//   not pull the limit down for the others. The limit grows only where the gap keeps the objective,
-//   or where no stream has told anything for long. It is never below 1.
+//   not pull the limit down for the others. The limit grows only if the gap keeps the objective, or
+//   if no stream has reported for long. It is never below 1.
 class BatchLimit {
  public:
   static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
-  // Of one sample, at least.
+  // Minimum of one sample.
   static constexpr std::uint64_t kTokens = 16;
 
-  // The tokens of one stream came that far apart on average, kTokens of them or more until now, and
-  // so many requests ran on the rank meanwhile.
+  // A sample of one stream: the average gap of kTokens or more recent tokens, and the number of
+  // requests on the rank meanwhile.
   void observe(double requests, double gap_seconds, double target_seconds, Time now);
   // Requests that the rank may have at once; kUnlimited as long as nothing bounds it.
   std::int64_t most() const { return most_.load(std::memory_order_relaxed); }
-  // Time has passed: a limit of which no stream has told anything for long loosens, so that one bad
-  // spell does not bind a rank for ever.
+  // Time has passed: a limit without samples for long loosens, so that one bad spell does not bind
+  // a rank for ever.
   void forget(Time now);
 
  private:
@@ -73,8 +72,8 @@ class TokenGaps {
   TokenGaps(BatchLimit& limit, const RankLoad& load, double target_seconds)
       : limit_(limit), load_(load), target_(target_seconds) {}
 
-  // So many tokens of the answer are a reason to look at the clock. (The first one starts it: the
-  // time before is none between tokens.)
+  // Whether enough tokens of the answer have come to read the clock. (The first token starts it:
+  // the time before it is no gap between tokens.)
   bool is_due(std::uint64_t tokens) const { return tokens >= due_; }
   // Whether the rank may have more requests now than before. Requires: is_due(tokens).
   bool sample(std::uint64_t tokens, Time now);

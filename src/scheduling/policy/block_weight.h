@@ -7,8 +7,7 @@
 
 namespace baton::scheduling {
 
-// What KV blocks weigh: in parts of a block, so that sums of them are exact in any order. Enough for
-// 2^31 blocks.
+// Weight of KV blocks in fixed point, so that sums are exact in any order. Enough for 2^31 blocks.
 using BlockWeight = std::int64_t;
 inline constexpr BlockWeight kWholeBlock = BlockWeight{1} << 32;
 

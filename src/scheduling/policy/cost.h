@@ -11,15 +11,16 @@
 
 namespace baton::scheduling {
 
-// What of one request's leg matters for its cost.
+// The properties of a request's leg that its cost depends on.
 struct LegSize {
   std::uint64_t tokens = 0;  // of the prompt
   std::uint32_t block_size = 16;
-  bool track_prefill = true;  // of this leg, whatever the options say: the caller has weighed both
+  bool track_prefill = true;  // for this leg, whatever the options say: the caller has combined
+                              // both
   bool decode_worker = false;
 };
 
-// What is known of one candidate. Overlaps are in blocks, each tier's beyond the nearer ones.
+// Known facts of one candidate. Overlaps are in blocks, each tier's beyond the nearer ones.
 struct CostFacts {
   std::optional<double> prefill_tokens =
       std::nullopt;  // still to compute there; absent: its load is unknown
@@ -32,8 +33,8 @@ struct CostFacts {
   double preference = 1;  // as Constraints::preference gives it
 };
 
-// How a cost came about; lower is better. `prefill`, `decode_blocks` and `requests` are added up as
-// they stand here, and `total` is that times `preference`.
+// The terms of a cost; lower is better. `total` is `preference` times the sum of `prefill`,
+// `decode_blocks` and `requests`.
 struct CostTerms {
   double raw_prefill_blocks = 0;
   double decay = 1;
@@ -47,8 +48,8 @@ struct CostTerms {
 
 // The following are here, since they are asked of thousands of candidates for each prompt.
 
-// Blocks the worker need not compute, those of slower tiers by their weight. Neither the credit nor
-// the shared cache has a part in it.
+// Blocks the worker need not compute, those of slower tiers by their weight. Independent of the
+// credit and of the shared cache.
 inline double effective_overlap(const config::Cost& options, const CostFacts& seat) {
   return seat.device + options.host_cache_hit_weight * seat.host +
          options.disk_cache_hit_weight * seat.disk;
@@ -69,12 +70,13 @@ inline double raw_prefill_blocks(const config::Cost& options, const LegSize& leg
   if (!leg.track_prefill) return 0;
   const auto tokens = static_cast<double>(leg.tokens);
   if (!seat.prefill_tokens) return tokens / leg.block_size;
-  // What is new and what is cached is the prompt again, unless an overlap is said to be longer.
+  // New plus cached tokens make the prompt again, unless an overlap is reported to be longer.
   const double cached = effective_overlap(options, seat) * leg.block_size;
   return (*seat.prefill_tokens + (cached > tokens ? std::round(cached) : tokens)) / leg.block_size;
 }
 
-// The busier a worker is than the least busy one, in prompts of this size, the less its cache draws.
+// The busier a worker is than the least busy one, in prompts of this size, the less its cache
+// draws.
 inline double credit_decay(const config::Cost& options, const LegSize& leg, const CostFacts& seat,
                            double least_prefill_tokens) {
   if (!leg.track_prefill || !seat.prefill_tokens || options.overlap_score_credit_decay == 0) {
@@ -97,7 +99,7 @@ inline CostTerms cost_of(const config::Cost& options, const LegSize& leg, const 
                  options.host_cache_hit_weight * seat.host +
                  options.disk_cache_hit_weight * seat.disk +
                  options.shared_cache_multiplier * seat.shared;
-  // Without prefill to save on, what a decode worker has in its cache saves blocks of its own.
+  // Without a prefill to shorten, a decode worker's cached blocks save blocks of its own.
   if (leg.decode_worker && !leg.track_prefill && options.overlap_score_credit > 0) {
     terms.decode_blocks = std::max(0.0, seat.decode_blocks - terms.credit);
   } else {

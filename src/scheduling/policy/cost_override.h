@@ -8,7 +8,7 @@
 
 namespace baton::scheduling {
 
-// What a request says of how its workers are to be weighed; what it does not say is as configured.
+// A request's own cost options; absent ones are as configured.
 struct CostOverride {
   std::optional<double> overlap_score_credit;
   std::optional<double> prefill_load_scale;

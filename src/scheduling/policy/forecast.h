@@ -10,14 +10,14 @@
 
 namespace baton::scheduling {
 
-// What of one prompt matters for the forecast, the same for all candidates. In tokens.
+// The properties of a prompt that the forecast uses, equal for all candidates. In tokens.
 struct PromptFacts {
   double tokens = 0;
   double best_cached = 0;  // of its beginning, where most of it is cached
   double copy_share = 1;   // see copy_share()
 };
 
-// What is known of one candidate.
+// Known facts of one candidate.
 struct RankFacts {
   double queue_seconds = 0;  // of prefill it has still to do
   bool joins_step = false;   // the step that would compute it has others already
@@ -30,9 +30,10 @@ struct RankFacts {
   PrefillSpeed usual = {};      // of its kind; looked at where forecasts are not trusted
 };
 
-// When the first token is expected, and what the choice costs others. In seconds; lower is better.
-// `wait`, `compute`, `transfer`, `stall` and `waste` are added up, and `total` is that times `preference`.
-// `trust`: what part of wait and compute is forecast; the rest follows from load, see wait_by_load().
+// The expected time to the first token, and the choice's cost for others. In seconds; lower is
+// better. `total` is `preference` times the sum of `wait`, `compute`, `transfer`, `stall` and
+// `waste`. `trust`: the forecast share of wait and compute; the rest follows from load, see
+// wait_by_load().
 struct Forecast {
   double wait = 0;
   double compute = 0;
@@ -44,34 +45,33 @@ struct Forecast {
   double total = 0;
 };
 
-// A second spent on computing what another rank has is a second that all who come after wait longer,
-// and a copy that takes the place of something else. Hence it weighs more than a second of waiting:
-// so many more.
+// A second spent on computing what another rank holds delays all later requests, and the copy
+// evicts other blocks. Hence such a second costs this much more than a second of waiting.
 inline constexpr double kWasteWeight = 4;
 
-// A worker that decodes as well makes no token, or makes it later, while it computes a prompt: a second for
-// each request that runs there. They have begun to answer, so such a second weighs less than one before
-// the first token.
+// A worker that also decodes delays its tokens while it computes a prompt: one second for each
+// running request. Their answers have begun, so such a second costs less than one before the first
+// token.
 inline constexpr double kStallWeight = 0.1;
 
-// How long a copy in a cache is of use; from which share of the time of those who have it on one more
-// is no waste at all; and how much of its computation those who come after may pay for. Not all: where
-// somebody who has it is free, nobody computes it again.
+// How long a cached copy stays useful; the holders' load from which another copy is no waste; and
+// the largest share of its computation that later requests may pay. Not all of it: while a holder
+// is idle, the prefix is not computed again.
 inline constexpr double kCopySeconds = 60;
 inline constexpr double kPressed = 0.15;
 inline constexpr double kMostPaid = 0.98;
 
-// What part of its price one more copy of a prompt's beginning is charged with. Who comes alone pays
-// all of it. Where many come who begin so, each would pay a part; but only as far as those who have the
-// copy are pressed for time: as long as they manage, another copy serves nobody. Where they are pressed
-// hard it is less than nothing. Nobody would make such a copy for himself, because waiting for one who
-// has it takes less time than computing it does; but all who come after would wait less. So they pay.
-// `per_second`: how many come who begin so; `holder_seconds`: what one takes on a rank that has the
-// beginning; `holders`: how many ranks have it.
+// The share of its price that another copy of a prefix is charged with. A prefix that comes once
+// pays all of it. A frequent prefix would pay a part, but only as far as its holders are loaded:
+// while they keep up, another copy is useless. Under high load the share is negative (a subsidy):
+// waiting for a holder is shorter than computing, so no request would make the copy for its own
+// sake, but all later ones would wait less, so they pay. `per_second`: arrivals with this prefix;
+// `holder_seconds`: the time of one on a rank that holds the prefix; `holders`: the number of such
+// ranks.
 double copy_share(double per_second, double holder_seconds, double holders);
 
-// Where forecasts have missed: all ranks are taken for equally fast, and each request that runs for
-// as much work as this prompt. So the rank with the fewest requests is the best one.
+// Used when forecasts have missed: assumes equally fast ranks, and that each running request is as
+// much work as this prompt. The rank with the fewest requests is then the best one.
 inline double wait_by_load(const RankFacts& rank, double tokens) {
   return static_cast<double>(rank.requests) * rank.usual.seconds(tokens);
 }
@@ -103,30 +103,30 @@ inline Forecast forecast(const PromptFacts& prompt, const RankFacts& rank, doubl
   return terms;
 }
 
-// Where a rank has more to do than this, a prompt had better wait in the router: what is sent is
-// bound to its rank and its place in the engine's line, and better ones may turn up for both. Enough
-// for the next prompt to be there before the rank runs dry.
+// If a rank has more work than this, a prompt should wait in the router: a sent prompt is bound to
+// its rank and its place in the engine's queue, and better ones may turn up for both. Enough for
+// the next prompt to arrive before the rank runs dry.
 inline constexpr double kAheadSeconds = 0.05;
-// Prompts that share a step share its floor. So many floors of work may be there for the next one: fewer,
-// and floors would be what the rank spends its time on.
+// Prompts that share a step share its floor. Up to so many floors of work may be queued for the
+// next step: with fewer, the rank would spend its time on floors.
 inline constexpr double kAheadSteps = 8;
 
 // Whether a rank takes one more prompt now. `queue_seconds`: until all it has is computed;
-// `queue_tokens`: of prompts that it has not answered; `step_tokens`: it computes at most in one step;
-// `trust`: see ForecastError.
+// `queue_tokens`: of prompts that it has not answered; `step_tokens`: it computes at most in one
+// step; `trust`: see ForecastError.
 inline bool has_room(double queue_seconds, double queue_tokens, double step_tokens,
                      const PrefillSpeed& speed, double trust = 1) {
-  // What is not known to wait is not held back.
+  // A short queue, or one whose forecast is not trusted, does not hold the request back.
   if (queue_seconds * trust < kAheadSeconds) return true;
   const double shared = std::max(kAheadSeconds, kAheadSteps * speed.seconds_per_step);
   return queue_tokens < step_tokens && speed.seconds_of(queue_tokens) < shared;
 }
 
-// A second of waiting makes up for so much more to compute: whoever needs long is overtaken by those
-// who need less, but not for ever.
+// A second of waiting makes up for this much more computation: shorter requests overtake a longer
+// one, but not for ever.
 inline constexpr double kPatience = 0.3;
 
-// Who is sent first among those who wait: the one with the smallest. Does not change while it waits.
+// Order of waiting requests: the smallest value is sent first. It does not change while they wait.
 // `arrived_seconds` counts from any moment that is the same for all.
 inline double turn(double compute_seconds, double arrived_seconds) {
   return compute_seconds + kPatience * arrived_seconds;

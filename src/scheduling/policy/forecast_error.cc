@@ -9,9 +9,9 @@
 namespace baton::scheduling {
 namespace {
 
-// What a new prompt weighs: about the last thirty count.
+// Weight of a new prompt: about the last thirty count.
 constexpr double kNewest = 1.0 / 32;
-// Without prompts for so long, the error begins to fade.
+// After so long without prompts the error begins to fade.
 constexpr std::chrono::seconds kIdle{10};
 constexpr std::chrono::duration<double> kHalfLife{5};
 

@@ -9,8 +9,8 @@
 
 namespace baton::scheduling {
 
-// Role. How far forecasts of the workers of one set miss: of each prompt, when it was expected to be
-//   computed and when it was. Where they miss by much, load is a better guide than a forecast.
+// Role. How far forecasts of the workers of one set miss: the expected against the actual time of
+//   each prompt. If they miss by much, load is a better guide than a forecast.
 // Confinement. Any thread; a lock for one sum, and readers take none.
 // Invariants. A single outlier moves the error only a little. The error fades while no prompt is
 //   computed, so that forecasts are tried again.
@@ -19,12 +19,11 @@ class ForecastError {
   // Up to kTrusted forecasts alone decide; from kUseless on load alone does.
   static constexpr double kTrusted = 0.5;
   static constexpr double kUseless = 0.8;
-  // What is missed by less counts as a part of this: engines look for new prompts once a step, and
-  // nobody chooses differently for a few milliseconds.
+  // A smaller miss counts as a fraction of this: engines look for new prompts once a step, and a
+  // few milliseconds change no choice.
   static constexpr double kLeastSeconds = 0.02;
 
-  // Of one prompt, from its booking on: in how many seconds it was expected to be computed, and in
-  // how many it was.
+  // For one prompt, from its booking on: the expected and the actual seconds until it was computed.
   void add(double expected, double actual, Time now);
   // |expected - actual| / the larger of the two.
   static double missed(double expected, double actual);

@@ -82,7 +82,7 @@ Result<std::vector<std::string>> read_ids(std::string_view json, std::string_vie
   return ids;
 }
 
-// Nothing where it is no number, or one outside these bounds.
+// Nothing if it is no number, or outside these bounds.
 std::optional<double> read_number(std::string_view json, double least, double most) {
   double number = 0;
   const char* const end = json.data() + json.size();
@@ -138,7 +138,7 @@ Result<std::vector<std::pair<std::string, double>>> read_weights(std::string_vie
   return weights;
 }
 
-// Reads a field with `read` where it is there and not null.
+// Reads a field with `read` if it is present and not null.
 template <class Target, class Read>
 Result<void> read_field(const wire::JsonObject& object, std::string_view prefix,
                         std::string_view name, Target& target, Read read) {
@@ -156,7 +156,7 @@ Result<std::optional<std::uint32_t>> read_rank(std::string_view json, std::strin
   return parse_rank(*text, fmt::format("nvext.{}", field));
 }
 
-// Asks who would serve: the word itself, or with a value after a colon.
+// A route query: the word itself, or with a value after a colon.
 bool is_query(std::string_view annotation) {
   constexpr std::string_view kQuery = "query_instance_id";
   return annotation.starts_with(kQuery) &&
@@ -191,7 +191,7 @@ Result<Constraints> read_constraints(std::string_view json, std::string_view fie
   return constraints;
 }
 
-// Into what is there already: of two such objects the second counts.
+// Overwrites earlier values: of two such objects the second counts.
 Result<void> read_override(const wire::JsonObject& nvext, std::string_view name,
                            CostOverride& cost) {
   const auto json = nvext.find(name);

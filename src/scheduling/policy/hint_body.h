@@ -21,7 +21,7 @@ namespace baton::scheduling {
 inline constexpr std::size_t kMaxIdBytes = 256;
 inline constexpr std::size_t kMaxIds = 1024;
 
-// What the body's `nvext` says of workers.
+// Worker hints in the body's `nvext`.
 struct BodyHints {
   std::optional<std::string> backend_worker;
   std::optional<std::string> prefill_worker;
@@ -37,10 +37,10 @@ struct BodyHints {
   bool query_only = false;
 };
 
-// What is not of the shape it should have (InvalidRouting) is named; null is absent.
+// Names a hint of the wrong shape (InvalidRouting); null counts as absent.
 Result<BodyHints> read_body_hints(const wire::JsonObject& body);
 
-// A rank as text; nothing where it is the number that means "unset". `source` is for messages.
+// A rank as text; nothing for the number that means "unset". `source` is for messages.
 Result<std::optional<std::uint32_t>> parse_rank(std::string_view text, std::string_view source);
 
 }  // namespace baton::scheduling

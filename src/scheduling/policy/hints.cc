@@ -25,7 +25,7 @@ enum class Slot : std::size_t {
   StrictPriority,
   Tenant,
   RequestId,
-  Session,  // this and the following are wishes, taken from everybody
+  Session,  // this and the following are preferences, accepted from every client
   ParentSession,
   SessionFinal,
 };
@@ -183,7 +183,7 @@ Result<void> read_pins(const RoutingHeaders& headers, BodyHints& body, Hints& hi
   const auto prefill_rank = read_rank(headers.find(Slot::PrefillRank));
   if (!prefill_rank) return fail(prefill_rank.error());
 
-  // The one header names the worker of decode, and of prefill where nothing else does.
+  // This header names the worker of decode, and of prefill if no other header does.
   const auto named = text_of(headers.find(Slot::Worker));
   const auto backend = first_of(named, body.backend_worker);
   const auto decode = first_of(named, first_of(body.decode_worker, backend));

@@ -12,14 +12,14 @@
 
 namespace baton::scheduling {
 
-// What is known of a prompt when its workers are chosen.
+// The facts of a prompt that choosing its workers needs.
 struct KnownPrompt {
   // How workers with blocks of one size cut it.
   struct Shape {
     std::uint32_t block_size = 0;
     BlockChain chain;
   };
-  // Who has the beginning of it.
+  // A rank that holds the beginning of it.
   struct Hit {
     RankKey seat;
     std::uint32_t block_size = 0;
@@ -29,7 +29,7 @@ struct KnownPrompt {
     std::uint32_t disk = 0;
   };
 
-  std::uint64_t tokens = 0;  // a guess where nobody has counted them
+  std::uint64_t tokens = 0;  // an estimate if the tokens were not counted
   std::vector<Shape> shapes;
   std::vector<Hit> hits;
 };

@@ -51,7 +51,7 @@ void LoadLedger::Entry::produced(std::uint64_t tokens) {
   if (booking_->expected_output) {
     const double done =
         static_cast<double>(tokens) / static_cast<double>(*booking_->expected_output);
-    weight = weight_of(1 - done);  // where none is expected, `done` is infinite
+    weight = weight_of(1 - done);  // without an expectation `done` is infinite
   }
   booking_->ledger->grow_output(*booking_, blocks, weight);
 }

@@ -18,10 +18,10 @@
 
 namespace baton::scheduling {
 
-// What one leg puts on its worker.
+// The load of one leg on its worker.
 struct LegLoad {
   std::uint64_t prefill_tokens = 0;  // new ones it must compute; 0: none, or that is not tracked
-  // As predicted, in a step of others; absent: not modelled.
+  // Predicted, in a step shared with others; absent: not modelled.
   std::optional<std::chrono::nanoseconds> prefill_time = std::nullopt;
   std::chrono::nanoseconds step_time{0};  // more, where it is the first of its step
   BlockChain chain = nullptr;             // null: unknown, or not to be shared
@@ -31,14 +31,14 @@ struct LegLoad {
   bool track_output = false;
 };
 
-// Role. The book of what runs on the workers of one set: who books adds to the seat's load, and takes
-//   away exactly that at the end.
+// Role. The ledger of the load on the workers of one set: a booking adds to its rank's load, and
+//   subtracts exactly that at its end.
 // Confinement. Any thread; one lock, held for a few look-ups, and per answer of shared() as long as
 //   it takes to write it down.
 // Lifetime. In a shared_ptr; its entries keep it.
-// Invariants. A seat's load is the sum over its entries, but for blocks of equal beginnings, which
-//   count once: a block that one entry holds weighs what the entry's output blocks do, one that
-//   several hold weighs 1.
+// Invariants. A rank's load is the sum over its entries, except that blocks of equal prefixes count
+//   once: a block that one entry holds has the weight of the entry's output blocks, one that
+//   several hold has weight 1.
 class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
  public:
   // Role. One booked leg, for as long as this lives; it never expires.
@@ -52,8 +52,8 @@ class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
 
     explicit operator bool() const { return booking_ != nullptr; }
     void prefill_completed(Time now);
-    // Output tokens so far. Each full block of them counts where output is tracked; where its length
-    // is expected too, these blocks and the prompt's own ones weigh less the nearer the end is.
+    // Output tokens so far. Each full block of them counts if output is tracked; if its length is
+    // expected too, the weight of these blocks and the prompt's own falls towards the end.
     void produced(std::uint64_t tokens);
     // Also its prefill has ended then.
     void free(Time now);
@@ -70,13 +70,13 @@ class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
   LoadLedger(const LoadLedger&) = delete;
   LoadLedger& operator=(const LoadLedger&) = delete;
 
-  // Requires: load is not null, and the seat's each time.
+  // Requires: load is not null, and is this rank's in every call.
   [[nodiscard]] Entry book(RankKey seat, std::shared_ptr<RankLoad> load, LegLoad what, Time now);
-  // For each seat where a prompt with the same beginning is active: how many blocks of `chain` are.
-  // In no order; what was in `out` is lost.
+  // For each rank where a prompt with the same beginning is active: how many blocks of `chain` are.
+  // Unordered; overwrites `out`.
   void shared(std::span<const std::uint64_t> chain,
               std::vector<std::pair<RankKey, std::uint32_t>>& out) const;
-  // Different blocks of active prompts, over all seats.
+  // Distinct blocks of active prompts, over all ranks.
   std::size_t tracked_blocks() const;
 
  private:

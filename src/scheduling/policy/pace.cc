@@ -9,25 +9,25 @@
 namespace baton::scheduling {
 namespace {
 
-// How much a measurement still weighs after the next one: about the last twenty count.
+// Remaining weight of a measurement after the next one: about the last twenty count.
 constexpr double kFade = 0.95;
-// The prior weighs as much as two measurements, with each new one by this less, and at last this much.
+// The prior starts with the weight of two measurements, fades with each new one, and ends at this.
 constexpr double kPriorFade = 0.7;
 constexpr double kPriorRest = 0.03;
 constexpr double kPriorTokens = 2'000;
-// Nothing counts for more than so many times of what was expected: a first request compiles, a machine
-// stands still for a moment. A rank that is as slow in earnest is known for it after a few.
+// A measurement counts for at most this multiple of the expectation: a first request compiles, a
+// machine may stall for a moment. A few measurements still show a rank that really is that slow.
 constexpr double kOutlyingPrefill = 8;
 constexpr std::uint64_t kStart = 5;
 constexpr double kLeastPerToken = 1e-9;
-// A full step leaves more than this part of what it completes behind.
+// A full step leaves more than this fraction of its completed work behind.
 constexpr std::uint64_t kFewLeft = 8;
-// Full steps are measured once they have completed so many times their largest prompt, or so many steps
-// or seconds have gone by.
+// Full steps are measured once they have completed this multiple of their largest prompt, or after
+// so many steps or seconds.
 constexpr double kManyPrompts = 4;
 constexpr double kMostSteps = 16;
 constexpr double kMostSeconds = 2;
-// So many answers that follow each other closely are one measurement at most.
+// At most so many closely following answers are one measurement.
 constexpr std::uint64_t kMostInStep = 512;
 
 double seconds_between(Time from, Time to) {
@@ -45,7 +45,7 @@ void SpeedFit::add(const Measured& measured) {
   steps_ += steps;
   floors_ += floors;
   tokens_ += tokens;
-  // Many steps weigh as much as if each had been like their average.
+  // Many steps count as if each had been like their average.
   floors_floors_ += floors * floors / steps;
   floors_tokens_ += floors * tokens / steps;
   floors_seconds_ += floors * seconds / steps;
@@ -71,7 +71,7 @@ PrefillSpeed SpeedFit::speed(const PrefillSpeed& prior) const {
       (floors_seconds * tokens_tokens - tokens_seconds * floors_tokens) / determinant;
   const double per_token =
       (tokens_seconds * floors_floors - floors_seconds * floors_tokens) / determinant;
-  // Where the best fit has a negative part, the best one without that part.
+  // If the best fit has a negative part, use the best fit without that part.
   if (per_step < 0) {
     return {.seconds_per_step = 0,
             .seconds_per_token = std::max(kLeastPerToken, tokens_seconds / tokens_tokens)};
@@ -94,7 +94,7 @@ Pace::Pace(std::shared_ptr<SiblingPace> siblings, std::shared_ptr<PublishedSpeed
 void Pace::sent(Time now) {
   const std::lock_guard lock(mutex_);
   if (outstanding_++ == 0) since_ = now;
-  // What comes to an idle rank at once may be in its first step.
+  // Prompts that reach an idle rank at once may be in its first step.
   if (!answered_ && now - since_ <= kSameStep) there_ = outstanding_;
 }
 
@@ -105,7 +105,7 @@ void Pace::computed(Time now, std::uint64_t tokens) {
     close_step();
     forget_stretch();
     blurred_ = false;
-    // From here on the time is that of what follows; who was behind is not known.
+    // From here on the time belongs to the following prompts; the order behind is not known.
     there_ = outstanding_ - 1;
   } else {
     const double soon = std::max(std::chrono::duration<double>(kSameStep).count(),
@@ -162,8 +162,8 @@ void Pace::close_step() {
     }
   } else if (stretch_.tokens >= kManyPrompts * stretch_.largest || stretch_.steps >= kMostSteps ||
              stretch_.seconds >= kMostSeconds) {
-    // As long as no two were ever answered together the engine may compute them one by one, each with a
-    // floor of its own.
+    // As long as no two were ever answered together the engine may compute them one by one, each
+    // with a floor of its own.
     close_stretch(shares_steps_ ? 0 : static_cast<double>(stretch_.prompts));
   }
   if (stretch_.steps == 0) begun_full_ = full;
@@ -175,7 +175,7 @@ void Pace::close_stretch(double floors) {
   const auto expect = [&all](const PrefillSpeed& speed) {
     return all.steps * speed.seconds_per_step + speed.seconds_of(all.tokens);
   };
-  // As measured here, however long ago: only what is forecast ages. At first what is usual counts, too.
+  // The measured speed, whatever its age: only forecasts age. At first the usual speed counts, too.
   double expected = expect(published_->load().value_or(usual));
   if (fit_.measured() < kStart) expected = std::max(expected, expect(usual));
   const SpeedFit::Measured measured{.tokens = all.tokens,

@@ -12,14 +12,14 @@
 
 namespace baton::scheduling {
 
-// Role. The best fit, by least squares, of seconds = floors x a + tokens x b through what was measured. Old
-//   measurements fade, so that it follows a rank that changes.
+// Role. The least-squares fit of seconds = floors x a + tokens x b to the measurements. Old ones
+//   fade, so that it follows a rank that changes.
 // Confinement. None of its own: its owner locks.
 // Invariants. Neither a nor b is negative, and b is not 0.
 class SpeedFit {
  public:
-  // `steps` steps in a row. Each has a floor of its own, except where `floors` says otherwise: the floor of
-  // a full step is part of what its tokens take.
+  // `steps` steps in a row. Each has a floor of its own, unless `floors` says otherwise: the floor
+  // of a full step is part of its tokens' time.
   struct Measured {
     double tokens = 0;
     double seconds = 0;
@@ -27,14 +27,14 @@ class SpeedFit {
     double floors = 1;
   };
   void add(const Measured& measured);
-  // `prior` counts like a few measurements and fades; a little of it stays, so that short prompts do not
-  // say what long ones take.
+  // `prior` counts like a few measurements and fades; a little of it stays, so that short prompts
+  // do not determine the speed of long ones.
   PrefillSpeed speed(const PrefillSpeed& prior) const;
   std::uint64_t measured() const { return measured_; }
 
  private:
   std::uint64_t measured_ = 0;  // steps
-  // Sums for each step, and of products, the oldest weighing least.
+  // Sums over the steps, and of products; the oldest have the least weight.
   double steps_ = 0;
   double floors_ = 0;
   double tokens_ = 0;
@@ -45,7 +45,7 @@ class SpeedFit {
   double tokens_seconds_ = 0;
 };
 
-// Role. What ranks of one kind have measured together: the guess for one that is new.
+// Role. The common measurements of ranks of one kind: the estimate for a new rank.
 // Confinement. Any thread; readers take no lock.
 // Lifetime. Shared by the ranks.
 class SiblingPace {
@@ -59,8 +59,8 @@ class SiblingPace {
   SpeedFit fit_;
 };
 
-// How fast a rank is that has measured so much itself, if anything: while it has not, and the more the
-// longer ago that was, as its siblings are; null: it has none.
+// A rank's speed: its own measurements, if any; the fewer and older they are, the more its
+// siblings' count; null: it has none.
 inline PrefillSpeed speed_of(const PublishedSpeed& own, const SiblingPace* siblings, Time now) {
   const auto measured = own.load();
   if (siblings == nullptr) return measured.value_or(kUnmeasuredSpeed);
@@ -75,31 +75,31 @@ inline PrefillSpeed speed_of(const PublishedSpeed& own, const SiblingPace* sibli
           .seconds_per_token = mixed(measured->seconds_per_token, usual.seconds_per_token)};
 }
 
-// Role. Learns how fast one rank prefills from what a router sees: when prompts were sent, and when
-//   they were answered. Prompts that are answered in the same moment were computed in one step. The time
-//   from one such moment to the next, while there was something to do, is what the step has taken.
-//   A step that leaves a prompt behind which was there when it began was full: an unknown part of its time
-//   went into that prompt. It is measured together with the steps that follow, until a step leaves nobody
-//   behind, or until the unknown parts at the ends no longer matter.
+// Role. Learns how fast one rank prefills from the times when prompts were sent and answered.
+//   Prompts that are answered at the same moment were computed in one step. While there was work,
+//   the time from one such moment to the next is the duration of the step. A step was full if it
+//   left behind a prompt that was there when it began: an unknown part of its time went into that
+//   prompt. It is measured together with the following steps, until a step leaves no prompt behind,
+//   or until the unknown parts at the ends no longer matter.
 // Confinement. Any thread; a lock for a few sums, and readers take none.
-// Lifetime. As long as the rank; shared with what was sent there.
-// Invariants. Each sent() ends in one computed() or one lost(). A single outlier moves the speed only
-//   a little.
+// Lifetime. As long as the rank; shared with the requests sent there.
+// Invariants. Each sent() ends in one computed() or one lost(). A single outlier moves the speed
+//   only a little.
 class Pace {
  public:
-  // Answers closer together than this, or than this share of what their step has taken, come from one
-  // step of the engine: a busy machine passes them on one after the other.
+  // Answers closer together than this, or than this share of their step, come from one step of the
+  // engine: a busy machine forwards them one after the other.
   static constexpr std::chrono::milliseconds kSameStep{2};
   static constexpr double kSameStepShare = 0.25;
 
-  // `siblings`: null where it has none. What it learns stands in `published`.
+  // `siblings`: null if it has none. The learned speed is written to `published`.
   explicit Pace(std::shared_ptr<SiblingPace> siblings = nullptr,
                 std::shared_ptr<PublishedSpeed> published = std::make_shared<PublishedSpeed>());
 
   void sent(Time now);
   // Its prefill is complete; `tokens` of it were in no cache.
   void computed(Time now, std::uint64_t tokens);
-  // It has failed or was cancelled: how much of it was computed nobody knows.
+  // The request failed or was cancelled: the computed part of it is unknown.
   void lost(Time now);
 
   // See speed_of().
@@ -107,7 +107,7 @@ class Pace {
   bool measured() const { return published_->load().has_value(); }
 
  private:
-  // What was computed in one step, as far as is known.
+  // The prompts computed in one step, as far as is known.
   struct Step {
     std::uint64_t prompts = 0;
     double tokens = 0;
@@ -143,7 +143,7 @@ class Pace {
   bool answered_ = false;    // since it was idle
   std::uint64_t there_ = 0;  // when the step began
   Stretch stretch_;
-  bool begun_full_ = false;    // the step before the stretch left somebody behind
+  bool begun_full_ = false;    // the step before the interval left a prompt behind
   bool shares_steps_ = false;  // two were answered within kSameStep once
 };
 

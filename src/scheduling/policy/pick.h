@@ -38,8 +38,8 @@ std::optional<std::size_t> pick_lowest(std::size_t count, Cost cost, Eligible el
   return best;
 }
 
-// As pick_lowest, but the others have a chance too: the cheaper, the better. The higher
-// `temperature`, the more even; the spread of the costs does not matter.
+// Like pick_lowest, but a costlier candidate has a chance too, the smaller the costlier it is. A
+// higher `temperature` evens the chances; the spread of the costs does not matter.
 template <class Cost, class Eligible, class Random>
 std::optional<std::size_t> pick_softly(std::size_t count, Cost cost, Eligible eligible,
                                        Random random, double temperature) {

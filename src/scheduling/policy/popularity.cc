@@ -11,7 +11,7 @@ namespace {
 constexpr double kMemorySeconds = std::chrono::duration<double>(Popularity::kMemory).count();
 constexpr double kYoungSeconds = std::chrono::duration<double>(Popularity::kYoung).count();
 
-// What is left after that time of what counted 1 before it.
+// The remainder after that time of a count that was 1 before it.
 double left_after(Time from, Time to) {
   const double seconds = std::max(0.0, std::chrono::duration<double>(to - from).count());
   return std::exp(-seconds / kMemorySeconds);
@@ -43,7 +43,7 @@ double Popularity::per_second(std::uint64_t beginning, Time now) const {
   const auto place = places_.find(beginning);
   if (place == places_.end()) return 0;
   const Known& known = *place->second;
-  // Of a steady stream, so many seconds' worth have been counted since the first.
+  // For a steady stream, the seconds' worth of arrivals counted since the first.
   const double seconds = kMemorySeconds * (1 - left_after(known.first, now));
   return known.faded(now) / std::max(kYoungSeconds, seconds);
 }

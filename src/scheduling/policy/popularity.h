@@ -14,22 +14,22 @@
 
 namespace baton::scheduling {
 
-// Role. How often prompts come that begin alike. A beginning is known by the hash of its last block,
-//   which stands for all before it.
+// Role. How often prompts with the same prefix come. A prefix is known by the hash of its last
+//   block, which stands for all before it.
 // Confinement. Any thread; one lock, held for a look-up.
-// Invariants. Bounded: of too many beginnings the one that has not come for longest is forgotten.
+// Invariants. Bounded: at the limit the prefix that has not come for longest is forgotten.
 class Popularity {
  public:
-  // What came so long ago counts for little more than a third.
+  // An arrival of this age counts for a little more than a third.
   static constexpr std::chrono::seconds kMemory{10};
-  // A beginning that is younger counts as this old: two that come at once are no flood.
+  // A younger prefix counts as this old: two that come at once are no flood.
   static constexpr std::chrono::seconds kYoung{2};
 
   explicit Popularity(std::size_t most = 16'384) : most_(most) {}
 
   // A prompt that begins so has come.
   void came(std::uint64_t beginning, Time now);
-  // As seen by one more that comes now; 0: none has come before it.
+  // As seen by one more arrival now; 0: it is the first.
   double per_second(std::uint64_t beginning, Time now) const;
   std::size_t size() const;
 

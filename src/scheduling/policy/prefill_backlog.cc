@@ -10,7 +10,7 @@ namespace baton::scheduling {
 void PrefillBacklog::add(Prompt& prompt, Time now) {
   const std::lock_guard lock(mutex_);
   const std::int64_t moment = at(now);
-  // However late the oldest is: what comes now has not begun.
+  // However late the oldest is, a new prompt has not begun.
   current_.oldest_since = std::max(current_.oldest_since, moment - current_.duration);
   prompt.previous_ = newest_;
   prompt.next_ = nullptr;
@@ -43,7 +43,7 @@ void PrefillBacklog::remove(Prompt& prompt, Time now) {
   if (was_oldest) {
     start_oldest();
   } else if (prompt.duration) {
-    // Part of the time went into this one and is no progress of those that stay.
+    // Its part of the time is no progress of the remaining prompts.
     current_.oldest_since = std::min(moment, current_.oldest_since + prompt.duration->count());
   }
   publish();

@@ -13,16 +13,16 @@
 
 namespace baton::scheduling {
 
-// Role. The prompts that one rank has still to compute, and how far it must have come with them.
-//   Time since the oldest one got its turn is progress; it is taken off all of them, or where the
-//   duration of some is not known, off the oldest alone. A rank computes in steps: what comes while a
-//   step runs is computed in the next one together, so the floor of a step counts once.
+// Role. The prompts that one rank has still to compute, and its estimated progress. Time since the
+//   oldest one got its turn is progress; it is subtracted from all of them, or, if the duration of
+//   some is unknown, from the oldest alone. A rank computes in steps: prompts that come during a
+//   step are computed in the next one together, so the floor of a step counts once.
 // Confinement. Any thread; readers take no lock.
 // Lifetime. Outlives the prompts that are in it.
 // Invariants. Nothing is ever below zero. Time does not run backwards: the latest one seen counts.
 class PrefillBacklog {
  public:
-  // Requires: stays where it is while it is in a backlog.
+  // Requires: its address does not change while it is in a backlog.
   struct Prompt {
     std::int64_t tokens = 0;
     std::optional<std::chrono::nanoseconds> duration;  // in a step of others; absent: not modelled
@@ -38,8 +38,8 @@ class PrefillBacklog {
   PrefillBacklog(const PrefillBacklog&) = delete;
   PrefillBacklog& operator=(const PrefillBacklog&) = delete;
 
-  // Where the prompt is the first of its step, `step` becomes a part of its duration. Requires: prompt is
-  // in no backlog, its tokens and its durations are not negative.
+  // If the prompt is the first of its step, `step` is added to its duration. Requires: prompt is in
+  // no backlog, its tokens and its durations are not negative.
   void add(Prompt& prompt, Time now);
   // Requires: prompt is in this one.
   void remove(Prompt& prompt, Time now);
@@ -49,7 +49,7 @@ class PrefillBacklog {
   double seconds(Time now) const { return line(now).seconds; }
   struct Line {
     double seconds = 0;  // until all of it is computed
-    bool open = false;   // the next step has somebody already, whom one more joins
+    bool open = false;   // the next step has a prompt already that one more joins
   };
   Line line(Time now) const;
 
@@ -57,15 +57,15 @@ class PrefillBacklog {
   static constexpr std::int64_t kUnmodelled = -1;
   static constexpr std::uint32_t kOpen = 1U << 31;  // beside the number of unmodelled ones
 
-  // What a reader needs, all of the same moment. Times in nanoseconds.
+  // The values a reader needs, all of the same moment. Times in nanoseconds.
   struct Summary {
     std::int64_t tokens = 0;         // of all
     std::int64_t duration = 0;       // of all that are modelled
     std::uint32_t unmodelled = 0;    // how many
-    bool open = false;               // somebody came since the oldest got its turn
+    bool open = false;               // a prompt came since the oldest got its turn
     std::int64_t oldest_tokens = 0;  // of the oldest
     std::int64_t oldest_duration = kUnmodelled;
-    std::int64_t oldest_since = 0;  // when it got its turn, later by what others have used of it
+    std::int64_t oldest_since = 0;  // when it got its turn, moved forward by the time of others
   };
   // The same behind a counter that is odd while they change.
   struct Words {
@@ -115,8 +115,8 @@ inline PrefillBacklog::Line PrefillBacklog::line(Time now) const {
   if (seen.oldest_duration != kUnmodelled) {
     const auto elapsed = std::max<std::int64_t>(0, nanoseconds_of(now) - seen.oldest_since);
     const std::int64_t most = seen.unmodelled == 0 ? seen.duration : seen.oldest_duration;
-    // Where all should be done and nothing is, it will be as late again: a rank that stands still
-    // must not look idle.
+    // When all should be done and nothing is, assume the same delay again: a stalled rank must not
+    // look idle.
     done = elapsed <= most ? elapsed : 2 * most - elapsed;
   }
   return {std::chrono::duration<double>(std::chrono::nanoseconds(seen.duration - done)).count(),
@@ -124,8 +124,8 @@ inline PrefillBacklog::Line PrefillBacklog::line(Time now) const {
 }
 
 inline PrefillBacklog::Summary PrefillBacklog::read() const {
-  // Each word is read with acquire and written with release: who sees a new one also sees that the
-  // counter has moved.
+  // Each word is read with acquire and written with release: a reader that sees a new one also sees
+  // that the counter has moved.
   constexpr int kSpins = 100;
   for (int spins = 0;; ++spins) {
     if (spins >= kSpins) wait_for_writer();

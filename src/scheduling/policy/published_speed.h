@@ -11,7 +11,7 @@
 
 namespace baton::scheduling {
 
-using Clock = std::chrono::steady_clock;  // whose times are passed in: none is asked here
+using Clock = std::chrono::steady_clock;  // times are passed in; the clock is not read here
 using Time = Clock::time_point;
 
 // How long a rank takes for a step: a floor, which the prompts of the step share, and the tokens it
@@ -27,14 +27,14 @@ struct PrefillSpeed {
   bool operator==(const PrefillSpeed&) const = default;
 };
 
-// Where nobody has measured anything yet. Any number does: until then queues and prompts are
-// compared in the same wrong unit.
+// The speed before any measurement. Any number will do: until then queues and prompts are compared
+// in the same wrong unit.
 inline constexpr PrefillSpeed kUnmeasuredSpeed{.seconds_per_step = 0.005,
                                                .seconds_per_token = 1.0 / 20'000};
 
-// Role. A speed that one writes and all read. An old one counts for less.
-// Confinement. Any thread. Who reads while it is written may see one number of the old speed and one
-//   of the new.
+// Role. A speed with one writer and many readers. An old one counts for less.
+// Confinement. Any thread. A read during a write may see one number of the old speed and one of the
+//   new.
 class PublishedSpeed {
  public:
   void store(const PrefillSpeed& speed, Time now) {
@@ -50,7 +50,7 @@ class PublishedSpeed {
                         .seconds_per_token = per_token};
   }
 
-  // The share that a measurement has beside what is usual: all while it is fresh, then less and less, so
+  // The weight of a measurement against the usual speed: full while it is fresh, then falling, so
   // that a rank that was slow once is tried again after some seconds.
   double trust(Time now) const {
     const Clock::duration age =

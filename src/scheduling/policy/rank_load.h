@@ -17,7 +17,7 @@
 
 namespace baton::scheduling {
 
-// A rank of a worker, as the ledger and the caches name it.
+// A rank of a worker, as the ledger and the cache view name it.
 struct RankKey {
   model::WorkerId worker;
   std::uint32_t rank = 0;
@@ -39,34 +39,35 @@ struct RankKeyHash {
 inline constexpr std::size_t kTwoLines = 128;
 inline constexpr std::size_t kLine = kTwoLines / 2;
 
-// Role. What runs on one rank, and how fast it is: all that is looked at when it is weighed. With
-//   thousands of ranks waiting for memory is most of that work, so it lies in two lines.
-// Confinement. Any thread reads, without a lock; only a LoadLedger, and who learns speeds, writes.
-// Lifetime. Shared by the fleet and by what is booked on it.
-// Invariants. What runs there is 0 everywhere when nothing is booked.
+// Role. The load of one rank and its speed: all that a scorer reads of it. With thousands of ranks
+//   scoring mostly waits for memory, so this lies in two cache lines.
+// Confinement. Any thread reads, without a lock; only a LoadLedger and the learners of speeds
+//   write.
+// Lifetime. Shared by the fleet and by the bookings.
+// Invariants. The load is 0 everywhere when nothing is booked.
 class alignas(kTwoLines) RankLoad {
  public:
   std::int64_t requests() const { return requests_.load(std::memory_order_relaxed); }
   // To be computed for requests before their first token, as booked.
   std::int64_t prefill_tokens() const { return backlog_.tokens(); }
-  // The same less what must have been computed since; modelled requests only.
+  // The same, less the tokens that must have been computed since; modelled requests only.
   double prefill_tokens(Time now) const { return backlog_.tokens(now); }
-  // Of prefill still to do, as predicted when it was booked; 0 where nothing is modelled.
+  // Remaining prefill, as predicted at booking; 0 if nothing is modelled.
   double prefill_seconds(Time now) const { return backlog_.seconds(now); }
   PrefillBacklog::Line prefill_line(Time now) const { return backlog_.line(now); }
-  // Of prefill that is not booked there yet: what waits elsewhere for this rank to have time.
+  // Prefill not booked there yet: requests elsewhere that wait for this rank.
   double awaited_seconds() const {
     constexpr double kNanosecond = 1e-9;
     return static_cast<double>(awaited_.load(std::memory_order_relaxed)) * kNanosecond;
   }
-  // Active ones, equal beginnings once; output blocks by weight.
+  // Active ones, equal prefixes once; output blocks by weight.
   double decode_blocks() const { return in_blocks(decode_.load(std::memory_order_relaxed)); }
-  // Of a Pace and of a TransferPace.
+  // Written by a Pace and a TransferPace.
   const PublishedSpeed& prefill_speed() const { return prefill_speed_; }
   PublishedSpeed& prefill_speed() { return prefill_speed_; }
   const PublishedSpeed& transfer_speed() const { return transfer_speed_; }
   PublishedSpeed& transfer_speed() { return transfer_speed_; }
-  // Has brought near what will be looked at in a moment: what runs there, and the rest as well.
+  // Prefetches the load for a read that follows soon.
   void fetch() const { __builtin_prefetch(&requests_); }
   void fetch_all() const {
     __builtin_prefetch(&awaited_);
@@ -77,7 +78,7 @@ class alignas(kTwoLines) RankLoad {
   friend class LoadLedger;
   friend class Awaiting;
 
-  // The first line, for who forecasts.
+  // The first line, read by forecasts.
   std::atomic<std::int64_t> awaited_{0};  // nanoseconds
   PublishedSpeed prefill_speed_;
   PublishedSpeed transfer_speed_;
@@ -87,8 +88,8 @@ class alignas(kTwoLines) RankLoad {
   PrefillBacklog backlog_;  // which begins with what is read
 };
 
-// Role. Says that a prompt waits for a rank to have time, so that others see the line: for as long as
-//   this lives.
+// Role. Announces that a prompt waits for a rank to have time, so that others see the queue: as
+//   long as this lives.
 // Confinement. One thread at a time.
 class Awaiting {
  public:

@@ -14,7 +14,7 @@ namespace baton::scheduling {
 
 // Role. Picks one of N workers by a policy that looks at load alone.
 // Confinement. Any thread; the round-robin cursor is the only state.
-// Invariants. Every eligible worker can be picked. SelectionPass robin visits eligible workers in turn;
+// Invariants. Every eligible worker can be picked. Round robin visits eligible workers in turn;
 //   ties of least_loaded go round in turn too, so equal workers share equally.
 class Selector {
  public:
@@ -28,7 +28,7 @@ class Selector {
         count, [this] { return cursor_.fetch_add(1, std::memory_order_relaxed); }, load, eligible,
         random);
   }
-  // Who would be picked next; nobody's turn is used up.
+  // The candidate that would be picked next; does not advance the turn.
   template <class Load, class Eligible, class Random>
   std::optional<std::size_t> peek(std::size_t count, Load load, Eligible eligible,
                                   Random random) const {
@@ -96,7 +96,7 @@ class Selector {
       if (best && !(amount < least)) continue;
       best = i;
       least = amount;
-      // Nobody has less to do than nothing.
+      // No candidate can have less load than 0.
       if (std::is_integral_v<Amount> && amount == 0) break;
     }
     return best;

@@ -8,9 +8,10 @@
 namespace baton::scheduling {
 namespace {
 
-// Before so many a rank's own are too few to tell chance from distance.
+// With fewer measurements a rank cannot tell chance from distance.
 constexpr std::uint64_t kEnough = 5;
-// Nothing counts for more than so many times of what was expected: a decode worker may have been busy.
+// A measurement counts for at most this multiple of the expectation: a decode worker may have been
+// busy.
 constexpr double kOutlyingTransfer = 4;
 
 }  // namespace

@@ -13,22 +13,22 @@
 
 namespace baton::scheduling {
 
-// Role. Learns how long it takes from the end of a prompt on one prefill rank until the first token
-//   comes from the worker that decodes it: a part for each hand-off and a part for each token.
+// Role. Learns the time from the end of a prompt on one prefill rank to the first token of its
+//   decode worker: a part for each hand-off and a part for each token.
 // Confinement. Any thread; a lock for a few sums, and readers take none.
-// Lifetime. As long as the rank, or as any of those it is the common one of.
-// Invariants. What differs from the common one by no more than chance does is the common one: equal
-//   ranks are equally far away.
+// Lifetime. As long as the rank, or as any of those that share it as the common one.
+// Invariants. A difference from the common pace within chance counts as none: equal ranks are
+//   equally far away.
 class TransferPace {
  public:
-  // `common`: of all ranks of its kind; null: this is such a one, or it has no siblings. What it
-  // learns stands in `published`.
+  // `common`: the pace of all ranks of its kind; null: this is that one, or it has no siblings. The
+  // learned speed is written to `published`.
   explicit TransferPace(
       std::shared_ptr<TransferPace> common = nullptr,
       std::shared_ptr<PublishedSpeed> published = std::make_shared<PublishedSpeed>());
 
   void took(std::uint64_t tokens, double seconds, Time now);
-  // What a prompt of so many tokens will take; 0 where nothing is known.
+  // Expected time for a prompt of so many tokens; 0 if nothing is known.
   double seconds(double tokens, Time now) const {
     return seconds(*published_, common_.get(), tokens, now);
   }

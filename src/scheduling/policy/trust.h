@@ -8,10 +8,10 @@
 
 namespace baton::scheduling {
 
-// Whether a request's word on which workers serve it counts.
+// Whether a request may choose its workers.
 enum class Trusted { No, Yes };
 
-// By the address of the connection it came on; text that is no address is trusted only where every
+// By the address of the request's connection; text that is no address is trusted only if every
 // source is.
 Trusted trust_in(const config::Trust& trust, std::string_view source);
 

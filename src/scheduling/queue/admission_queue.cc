@@ -31,14 +31,14 @@ Work work_of(const QueueRequest& request) {
           .seconds = request.compute_seconds};
 }
 
-// Whoever says how long it will wait knows, and strict priority goes before those who wait.
+// A request with its own maximum wait bypasses the bound, and strict priority goes first.
 bool goes_its_own_way(const QueueRequest& request) {
   return request.max_wait || request.strict_priority > 0;
 }
 
 }  // namespace
 
-// Its turn, on the way to a guest. Should the executor end before it arrives, the next one gets it.
+// An offer on its way to a queued request. If the executor ends first, the next one gets it.
 class AdmissionQueue::Offer {
  public:
   Offer(std::shared_ptr<AdmissionQueue> gate, std::shared_ptr<QueuedRequest> guest)
@@ -61,7 +61,7 @@ class AdmissionQueue::Offer {
   std::shared_ptr<QueuedRequest> guest_;
 };
 
-// A guest's place in the queue, for as long as its coroutine waits.
+// A queued request's place in the queue, for as long as its coroutine waits.
 class AdmissionQueue::Place {
  public:
   Place(AdmissionQueue& gate, QueuedRequest& guest) : gate_(gate), guest_(guest) {}
@@ -95,7 +95,7 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
   const auto alive = shared_from_this();
   if (cancellation.requested()) co_return fail(cancellation.reason());
   const std::size_t index = classes_.resolve(request.policy_class, uncached_tokens(request));
-  // Any speed will do, as long as it is the same for all: what is served is measured with it too.
+  // Any speed will do, as long as it is the same for all: it also measures the served work.
   if (request.compute_seconds <= 0)
     request.compute_seconds = kUnmeasuredSpeed.seconds_per_token * work_of(request).tokens;
   const config::QueueClass& its_class = config_.classes[index];
@@ -109,12 +109,12 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
   guest->constrained = request.constrained;
   guest->behind = request.behind;
 
-  std::optional<std::uint64_t> tried_at;  // what had changed by then
+  std::optional<std::uint64_t> tried_at;  // changes_ at the last try
   const auto try_now = [&](Chance chance) {
     tried_at = changes_.load();
     guest->try_now(its_class, chance);
   };
-  // Where nobody waits for workers those who wait, for each other, have no better right.
+  // If no request waits for workers, those that wait for each other have no precedence.
   const auto nobody_waits = [&] { return waiting_of_class_[index].load() == 0; };
   const Clock::time_point arrival = now_();
   if (nobody_waits() || !its_class.queues()) {
@@ -153,7 +153,7 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
   const bool may_be_late = !request.due || guest->behind || goes_its_own_way(request);
   co_await guest->waiter.sleep(may_be_late ? deadline : std::min(deadline, request.due->by),
                                cancellation);
-  // Its turn never came in time. Who follows another waits for what is being computed already.
+  // Its turn did not come in time. A follower, though, waits for work that is already running.
   if (!may_be_late && !guest->settled() && !cancellation.requested() && now_() < deadline) {
     if (!guest->follows && !request.due->queue_late) {
       admitted.waited = now_() - arrival;
@@ -225,7 +225,7 @@ std::expected<void, Denial> AdmissionQueue::queue_up(const std::shared_ptr<Queue
   metrics_.came(index, guest->weight);
   wants_worker(*guest, !guest->follows, now);
   waiting_.fetch_add(1);
-  // From here on changed() sees that somebody waits; what it was told before is looked at here.
+  // From here on changed() sees the waiting request; earlier changes are checked here.
   const std::uint64_t changes = changes_.load();
   const bool known_busy =
       tried_at ? *tried_at == changes : queue_.passed(*ticket) && round_changes_ == changes;
@@ -245,7 +245,7 @@ std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest,
     return std::nullopt;
   const std::size_t index = guest.policy_class;
   const config::QueueClass& its_class = config_.classes[index];
-  // Where shorter ones go first, what it jumps over is not among what is before it.
+  // In a shortest-first queue, `before` already excludes the requests that it jumps over.
   const bool jumps = its_class.order != config::QueueOrder::Shortest;
   const auto wait = demand_.too_long({.policy_class = index,
                                       .before = queue_.before(index, entry),
@@ -268,7 +268,7 @@ std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest
                                            .priority_jump = request.priority_jump,
                                            .compute_seconds = request.compute_seconds},
                                           request.workers, entry.arrival);
-  constexpr double kLongest = 1e6;  // more is not to be told in nanoseconds
+  constexpr double kLongest = 1e6;  // the longest wait that fits in nanoseconds
   const auto wait = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(std::min(seconds, kLongest)));
   return entry.arrival + wait <= request.due->by ? std::nullopt : std::optional(wait);
@@ -288,7 +288,7 @@ void AdmissionQueue::put_behind(QueuedRequest& guest, Clock::time_point now) {
   if (!guests_.contains(guest.ticket)) return;
   guest.behind = true;
   queue_.put_behind(guest.ticket, now);
-  // It keeps no worker from anybody now.
+  // It no longer keeps a worker from others.
   if (std::exchange(guest.demands, false)) demand_.remove(guest.policy_class, guest.work, now);
 }
 
@@ -300,8 +300,8 @@ void AdmissionQueue::wants_worker(QueuedRequest& guest, bool wants, Clock::time_
     return;
   }
   waiting_of_class_[guest.policy_class].fetch_add(1);
-  // Others do not wait for a worker that only this one may have; and what another request has computed
-  // for it, it need not, but how much that is nobody knows before the next try.
+  // Others do not wait for a worker that only this request may have. It also need not compute what
+  // another has computed for it, but that amount is unknown before the next try.
   if (guest.constrained || guest.has_followed || guest.behind) return;
   guest.demands = true;
   demand_.add(guest.policy_class, guest.work, now);
@@ -336,7 +336,7 @@ void AdmissionQueue::offer_next(Clock::time_point now) {
     if (const auto ticket = queue_.next(now)) {
       const std::shared_ptr<QueuedRequest>& guest = guests_.at(*ticket);
       offering_ = true;
-      // Under the lock: a guest cannot leave, nor its executor end, before this is on its way.
+      // Under the lock: the request cannot leave, nor its executor end, before this is posted.
       boost::asio::post(guest->waiter.home(), Offer(shared_from_this(), guest));
       return;
     }

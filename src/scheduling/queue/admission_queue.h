@@ -31,8 +31,8 @@
 
 namespace baton::scheduling {
 
-// What came of trying to book. Busy: every worker the request may go to has enough to do. Follows:
-// another one computes what it would have to. An error is what waiting does not help against.
+// The result of trying to book. Busy: every worker the request may go to has enough to do. Follows:
+// another request computes its prefix. An error is one that waiting does not help.
 enum class Attempted { Taken, Busy, Follows };
 struct Tried {
   Tried(Attempted what, WaitKey awaits = {}, std::optional<Clock::time_point> until = {})
@@ -40,7 +40,7 @@ struct Tried {
   Attempted what;
   WaitKey awaits;  // what it waits for now; empty: as before
   std::optional<Clock::time_point>
-      until;  // then it is tried for itself, whoever waits for the same
+      until;  // then it is tried alone, whatever others wait for the same
 };
 // Usual: it may follow another. Last: it cannot wait, and goes now or never.
 enum class Chance { Usual, Last };
@@ -51,25 +51,25 @@ using Attempt = std::function<Result<Tried>(const config::QueueClass& policy_cla
 struct Due {
   Clock::time_point received;
   Clock::time_point by;   // it must have its worker by then
-  Clock::duration after;  // and has its first token so much later
+  Clock::duration after;  // from the booking to its first token
   Clock::duration objective;
   bool queue_late = false;  // else it is refused when that cannot be any more
 };
 
-// What the gate is told of a request.
+// The queue's view of a request.
 struct QueueRequest {
   std::string policy_class;  // a class, a family, or empty
   std::uint32_t strict_priority = 0;
   double priority_jump = 0;  // seconds
   std::string tenant;
   std::uint64_t prompt_tokens = 0;
-  std::uint64_t cached_tokens = 0;  // of those, what the best of its workers has
+  std::uint64_t cached_tokens = 0;  // of those, in the best of its workers' caches
   WaitKey awaits;                   // as far as that is known
-  double compute_seconds = 0;       // for what is not cached; 0: nobody knows
-  std::size_t workers = 1;          // what the limits are multiplied by
-  bool constrained = false;         // not every worker will do: it may find one where others wait
+  double compute_seconds = 0;       // of the uncached part; 0: unknown
+  std::size_t workers = 1;          // factor of the limits
+  bool constrained = false;         // not every worker will do: it may find one while others wait
   std::optional<MaxQueueWait> max_wait;  // absent: the configured one
-  // Asked where others wait already: whom it follows, if anybody. Then it need not be tried.
+  // Called if other requests wait already: the one it follows, if any. Then it need not be tried.
   std::function<std::optional<Tried>()> follows;
   std::optional<Due> due;  // nothing: it has no objective
   // No worker could serve it in time, however idle: it waits behind all others.
@@ -82,16 +82,17 @@ struct Admitted {
   std::size_t ahead = 0;  // of its class, when it came
 };
 
-// Role. Lets requests through to the workers of one model and namespace: at once where a worker has
-//   time, else in the order of the queue, each as soon as its own workers can take it.
-// Confinement. Any thread. A request is tried on the executor that enter() runs on, which must do one
-//   thing at a time; the recheck timer lives on `home`.
-// Lifetime. Held by shared_ptr: what is under way keeps it alive.
-// Invariants. At most one request is offered its turn at a time. A change that comes meanwhile is not
-//   lost. Nobody overtakes those of his class who wait already, except those whose workers are busy.
+// Role. Admits requests to the workers of one model and namespace: at once if a worker has time,
+//   else in the order of the queue, each as soon as its own workers can take it.
+// Confinement. Any thread. A request is tried on the executor that enter() runs on, which must do
+//   one thing at a time; the recheck timer lives on `home`.
+// Lifetime. Held by shared_ptr: pending operations keep it alive.
+// Invariants. At most one request is offered its turn at a time. A change that comes meanwhile is
+//   not lost. No request overtakes those of its class that wait already, except those whose workers
+//   are busy.
 class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
  public:
-  // While anybody waits it looks again so often: load may have decayed without anybody saying so.
+  // Interval of rechecks while requests wait: load may decay without a notification.
   static constexpr std::chrono::milliseconds kRecheck{100};
 
   using Now = std::function<Clock::time_point()>;
@@ -102,19 +103,19 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
   AdmissionQueue(const AdmissionQueue&) = delete;
   AdmissionQueue& operator=(const AdmissionQueue&) = delete;
 
-  // Returns once `attempt` has booked, or why it has not and will not: its own error, QueueFull,
-  // WorkersBusy (fail-fast), QueueTimeout, SloUnattainable, or why the request was cancelled. `seen`
-  // gets what there is to say of one who is turned away.
+  // Returns once `attempt` has booked, or with the reason why it will not: its own error,
+  // QueueFull, WorkersBusy (fail-fast), QueueTimeout, SloUnattainable, or that of the cancellation.
+  // `seen` gets the facts of a refused request.
   boost::asio::awaitable<Result<Admitted>> enter(QueueRequest request, Attempt attempt,
                                                  Cancellation& cancellation,
                                                  Admitted* seen = nullptr);
 
-  // Some worker may have time now: a prefill is complete, a request has ended, a worker has come or
-  // gone. Costs two atomic operations where nobody waits.
+  // Signals that a worker may have time: a prefill is complete, a request has ended, a worker has
+  // come or gone. Costs two atomic operations if no request waits.
   void changed();
 
   std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
-  // Of a class, by its place in the configuration.
+  // Totals of a class, by its index in the configuration.
   Totals totals(std::size_t policy_class) const;
 
  private:
@@ -123,7 +124,7 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
   class Place;
   struct FailFast {
     Ticket ticket;
-    std::uint64_t since;  // the round that was on when it came
+    std::uint64_t since;  // the round at its arrival
   };
 
   Error told(Denial denial) const;
@@ -133,7 +134,7 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
                                        std::optional<std::uint64_t> tried_at);
   std::optional<Denial> too_long(const QueuedRequest& guest, const QueueRequest& request,
                                  const Entry& entry);
-  // How long it would have to wait, where its first token would come too late then.
+  // The expected wait, if its first token would then be too late.
   std::optional<Clock::duration> foreseen_late(const QueuedRequest& guest,
                                                const QueueRequest& request,
                                                const Entry& entry) const;
@@ -171,12 +172,12 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
   ClassQueues queue_;
   Demand demand_;
   std::unordered_map<Ticket, std::shared_ptr<QueuedRequest>> guests_;
-  std::vector<FailFast> fail_fast_;  // who wants a try but not to wait
-  bool offering_ = false;            // somebody has been told that it is his turn
+  std::vector<FailFast> fail_fast_;  // requests that want a try but not to wait
+  bool offering_ = false;            // a request has been offered its turn
   bool again_ = false;               // something changed meanwhile
   bool rechecking_ = false;
   std::uint64_t round_ = 0;
-  std::uint64_t round_changes_ = 0;  // what had changed when the round began
+  std::uint64_t round_changes_ = 0;  // changes_ when the round began
 };
 
 }  // namespace baton::scheduling

@@ -15,14 +15,14 @@ namespace {
 
 using config::QueueOrder;
 
-// A match is played again this much before its time: what is computed of the time may be wrong in
-// its last digits.
+// A match is played again this much before its time: the computed time may be wrong in its last
+// digits.
 constexpr double kSlack = 1e-6;
 constexpr std::size_t kMostDebts = 4096;
-// In one round: no more would be tried in it.
+// In one round: more would not be tried in it.
 constexpr std::size_t kMostFreed = 64;
 
-// Where shorter ones go first: in which twentieth of a second its turn is, roughly.
+// Shortest first: in which twentieth of a second its turn is, roughly.
 std::int64_t turn_of(const ClassQueue::Member& member) {
   constexpr double kPerSecond = 20;
   constexpr double kMost = 1e15;
@@ -35,7 +35,7 @@ std::int64_t turn_of(const ClassQueue::Member& member) {
 
 }  // namespace
 
-// What a tenant has waiting in one lane.
+// The waiting requests of one tenant in one lane.
 struct ClassQueue::Line {
   Tenant* tenant = nullptr;
   Lane* bucket = nullptr;
@@ -55,7 +55,7 @@ struct ClassQueue::Line {
 
 struct ClassQueue::Lane {
   WaitKey awaited;
-  KineticTournament<Line> lines;  // those with somebody who is not aside
+  KineticTournament<Line> lines;  // those with a request that is not aside
   std::unordered_map<Tenant*, std::unique_ptr<Line>> by_tenant;
   Line* best = nullptr;
   std::uint64_t tried_in = 0;  // which round
@@ -83,7 +83,7 @@ struct ClassQueue::Lane {
 
 struct ClassQueue::Tenant {
   std::string name;
-  std::multiset<double>::iterator served;  // tokens, on the scale of those who wait
+  std::multiset<double>::iterator served;  // tokens, on the scale of the waiting tenants
   std::vector<Line*> lines;
   Work waiting;
   std::map<std::int64_t, Work> by_turn;  // the same, where shorter ones go first
@@ -128,7 +128,7 @@ bool ClassQueue::Member::ahead_of(const Member& other, double now) const {
 }
 
 double ClassQueue::Member::overtaken_by(const Member& other, double now) const {
-  // Only what is cheaper gains on it, and only as long as both wait.
+  // Only a cheaper one gains on it, and only as long as both wait.
   if (order != QueueOrder::Wspt || strict_priority != other.strict_priority || other.cost >= cost) {
     return kForever;
   }
@@ -295,7 +295,7 @@ void ClassQueue::charge(Tenant& tenant, double cost, double now) {
   auto counter = counters_.extract(tenant.served);
   counter.value() += cost;
   tenant.served = counters_.insert(std::move(counter));
-  if (tenants_.size() == 1) return;  // nobody to compare it with
+  if (tenants_.size() == 1) return;  // no other to compare it with
   for (Line* line : tenant.lines) {
     if (line->members.size() == 0) continue;
     line->bucket->lines.changed(*line, now);
@@ -322,7 +322,7 @@ ClassQueue::Member* ClassQueue::first(double now) {
 }
 
 ClassQueue::Untried ClassQueue::longest_untried_lane(double now) {
-  // No more are passed by here than a round tries: the others of a lane may all be aside.
+  // Passes over no more lanes than a round tries: the others of a lane may all be aside.
   for (Lane* const bucket : lanes_by_age_) {
     const Line* const line = bucket->tried_in == round_ ? nullptr : bucket->lines.best(now);
     if (line) return {.member = line->best, .since = bucket->tried};
@@ -339,7 +339,7 @@ ClassQueue::Untried ClassQueue::longest_untried_newcomer() const {
 
 void ClassQueue::pass(Member& member, const WaitKey& awaited, double now, double until) {
   if (member.aside) return;
-  // Who is told nothing new waits for the same as before, and no longer.
+  // Without a new key it waits for the same as before, and no longer.
   if (!awaited.what.empty() || until < kForever) wait_until(member, until);
   Lane& bucket = *member.line->bucket;
   const bool moves = !awaited.what.empty() && awaited != bucket.awaited;

@@ -19,11 +19,11 @@
 
 namespace baton::scheduling {
 
-// What a request waits for. Those of a class that wait for the same are a lane: the first of them is
-// tried for all.
+// The resource a request waits for. Those of a class that wait for the same form a lane: the first
+// of them is tried for all.
 struct WaitKey {
-  std::string what;  // empty: nobody knows yet
-  // Where one finds it busy so would all others; else they may have come to another mind since.
+  std::string what;  // empty: not known yet
+  // True if one request's busy holds for all others; else the result may have changed for them.
   bool surely = true;
   bool operator==(const WaitKey&) const = default;
 };
@@ -34,30 +34,31 @@ struct AwaitedHash {
   }
 };
 
-// Role. The order of those who wait in one class: strict priority, then the tenant that has been
-//   served the fewest tokens, then the score, then who came first. And who of them is worth a try
-//   in this round: the first of each lane, then the second of those that may have changed their
-//   minds, and so on; each of those for himself of whom nobody knows what they wait for (newcomers).
+// Role. The order of the requests that wait in one class: strict priority, then the tenant that was
+//   served the fewest tokens, then the score, then arrival. And the candidates for a try in this
+//   round: the first of each lane, then the second of those whose result may have changed, and so
+//   on; a request whose resource is unknown (a newcomer) is tried alone.
 // Confinement. None of its own: its owner locks.
-// Invariants. Who is passed over keeps its place. A tenant that comes (back) starts where the least
-//   served of those who wait is: it gets nothing for the time it was away, and owes what it owed.
-//   Nothing is remembered of a class where nobody waits. What a round costs does not grow with the
-//   number of lanes, but by what a tenant has in several of them when it is served.
+// Invariants. A request that is passed over keeps its place. A tenant that comes (back) starts
+//   level with the least served waiting tenant: it gets nothing for its absence, and keeps its
+//   debt. Nothing is remembered of a class without waiting requests. The cost of a round does not
+//   grow with the number of lanes, but with the lanes that a tenant has requests in when it is
+//   served.
 class ClassQueue {
  public:
   struct Line;
   struct Lane;
   static constexpr std::int64_t kBehind = -1;
 
-  // One who waits, as its class sees it. Times are seconds since the queue's beginning.
+  // A waiting request, as its class sees it. Times are seconds since the queue's beginning.
   struct Member {
     std::uint64_t ticket = 0;          // they ascend as requests come
-    std::int64_t strict_priority = 0;  // kBehind: after everybody else
+    std::int64_t strict_priority = 0;  // kBehind: after all others
     double jump = 0;
     double arrival = 0;
     double cost = 1;     // tokens to compute
     double seconds = 0;  // that takes
-    // From then on it waits no longer for what its lane does; as of its last try.
+    // From then on it no longer waits for its lane's key; as of its last try.
     double until = kForever;
     config::QueueOrder order = config::QueueOrder::Fcfs;
 
@@ -78,39 +79,40 @@ class ClassQueue {
   ~ClassQueue();
   ClassQueue(ClassQueue&&) noexcept;
 
-  // The member stays where it is in memory until it leaves.
+  // The member's address must not change until it leaves.
   void add(Member& member, const std::string& tenant, const WaitKey& awaited, double now);
   // It leaves without having been served.
   void remove(Member& member, double now);
-  // It leaves, and its tenant has been served what it costs.
+  // It leaves, and its cost counts as served to its tenant.
   void serve(Member& member, double now);
 
   // The first that has not been passed over in this round; null where there is none.
   Member* first(double now);
-  // Who was left untried the longest, of those who were not tried in this round: the first of a lane,
-  // or a newcomer. Since when is `tried`.
+  // The longest untried of the requests not tried in this round: the first of a lane, or a
+  // newcomer. `tried` says since when.
   struct Untried {
     Member* member = nullptr;  // null: there is none
     double since = 0;
   };
   Untried longest_untried_lane(double now);
   Untried longest_untried_newcomer() const;
-  // Not in this round again; where `awaited` is what it was waiting for already, or nothing is said,
-  // all who surely wait for the same likewise. Else it waits for that from now on, until `until`: in
-  // the first round after that it is a newcomer again, whoever is first of its lane.
+  // Not tried again in this round; if `awaited` equals what it waits for already, or is empty,
+  // neither are the others that surely wait for the same. Else it waits for that from now on, until
+  // `until`: in the first round after that the lane's first request is a newcomer again.
   void pass(Member& member, const WaitKey& awaited, double now, double until = kForever);
-  // No newcomer is first in this round any more.
+  // Newcomers are no longer first in this round.
   void bar_newcomers(double now);
   // It is known to find its workers busy, as of this round.
   bool passed(const Member& member) const;
   bool newcomer(const Member& member) const;
-  // How many of its lane have been passed over in this round, each for himself.
+  // How many of its lane have been passed over in this round, each tried alone.
   std::size_t passes_before(const Member& member) const;
   void begin_round(double now);
 
   std::size_t size() const { return size_; }
-  // What will be served before one of that tenant who came now: what its tenant has waiting, and of each
-  // other one as many tokens as that and itself. With QueueOrder::Shortest not what it overtakes.
+  // The work served before a new request of that tenant: all that its tenant has waiting, and of
+  // each other tenant as many tokens as that and itself. With QueueOrder::Shortest, only requests
+  // that would run first.
   Work before(const std::string& tenant, const Member& newcomer) const;
 
  private:
@@ -127,7 +129,7 @@ class ClassQueue {
   void wait_until(Member& member, double until);
   // Requires: it does not race.
   void move(Member& member, const WaitKey& awaited, double now);
-  // Whoever is first of the lane may be another one now, or nobody.
+  // The lane's first request may have changed, or the lane may be empty.
   void refresh(Lane& bucket, double now);
   void tried(Lane& bucket, double now);
   void close(Lane& bucket, double now);
@@ -139,15 +141,15 @@ class ClassQueue {
   Work waiting_;
   std::uint64_t round_ = 1;
   std::unordered_map<WaitKey, std::unique_ptr<Lane>, AwaitedHash> buckets_;
-  KineticTournament<Lane> race_;    // those with somebody to try
+  KineticTournament<Lane> race_;    // those with a request to try
   std::list<Lane*> lanes_by_age_;   // but that of newcomers: the longest untried first
   std::list<Member*> newcomers_;    // likewise
   std::vector<Lane*> tried_lanes_;  // in this round, or closed
-  std::unordered_map<std::string, std::unique_ptr<Tenant>> tenants_;  // those who wait
+  std::unordered_map<std::string, std::unique_ptr<Tenant>> tenants_;  // those with waiting requests
   std::multiset<double> counters_;                                    // of those
-  std::unordered_map<std::string, double> debts_;  // counters of some who do not wait now
+  std::unordered_map<std::string, double> debts_;  // of some tenants that do not wait now
   std::vector<Member*> aside_;
-  std::set<std::pair<double, Member*>> until_;  // those who do not wait for ever
+  std::set<std::pair<double, Member*>> until_;  // members whose WaitKey expires
 };
 
 }  // namespace baton::scheduling

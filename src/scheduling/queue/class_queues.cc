@@ -169,8 +169,8 @@ std::optional<Ticket> ClassQueues::next_in_order(double now) {
 
 void ClassQueues::end_turn(bool nobody_to_try) {
   if (nobody_to_try) {
-    // While all of its workers are busy it is owed no more than the next one costs: the rest would be
-    // a claim against those who took nothing from it.
+    // While all of its workers are busy its deficit is at most the cost of its next request: more
+    // would be a claim against classes that took nothing from it.
     const PolicyClass& each = classes_[trial_.of];
     std::uint64_t& deficit = trial_.deficits[trial_.of];
     deficit = std::min(deficit, std::max(each.passed_cost, quantum_of(each.config)));
@@ -179,7 +179,7 @@ void ClassQueues::end_turn(bool nobody_to_try) {
   trial_.granted = false;
 }
 
-// Rounds in which nobody can afford anything are not walked through.
+// Skips rounds in which no class can afford a request.
 void ClassQueues::grant_in_bulk(const std::vector<ClassQueue::Member*>& firsts) {
   std::uint64_t rounds = std::numeric_limits<std::uint64_t>::max();
   for (std::size_t i = 0; i < firsts.size(); ++i) {

@@ -20,7 +20,7 @@ namespace baton::scheduling {
 using Clock = std::chrono::steady_clock;
 using Ticket = std::uint64_t;  // a place in the queue; they ascend and are never given twice
 
-// One who waits.
+// A waiting request.
 struct Entry {
   std::uint32_t strict_priority = 0;
   double priority_jump = 0;  // seconds; below zero counts as zero
@@ -47,11 +47,11 @@ struct Refusal {
   LimitKind kind = LimitKind::Requests;
   std::uint64_t current = 0;
   std::uint64_t limit = 0;
-  std::uint64_t own = 0;  // what it would have added; more than the limit: it can never wait
+  std::uint64_t own = 0;  // its own share; more than the limit: it can never wait
   bool operator==(const Refusal&) const = default;
 };
 
-// What waits.
+// Sums over the waiting requests.
 struct Totals {
   std::size_t requests = 0;
   std::uint64_t prompt_tokens = 0;
@@ -60,19 +60,19 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 
-// Role. Who waits for the workers of a model and namespace, in which order, and who may not. Classes
-//   share by deficit round robin, by tokens to compute.
-// Confinement. None of its own: its owner locks. It does no I/O; times are told, and one that is
+// Role. The requests that wait for the workers of a model and namespace, their order, and the
+//   refusals. Classes share by deficit round robin, by tokens to compute.
+// Confinement. None of its own: its owner locks. No I/O; times are passed in, and one that is
 //   before the last is taken for the last.
-// Invariants. A class whose turn it is keeps it, and what it may still spend, until it has spent it,
-//   is empty, or somebody else was served because all of its own were passed over. A class that
-//   empties loses what it had not spent. A limit is never crossed. Who is not among the first
+// Invariants. A class whose turn it is keeps it, and its deficit, until it has spent the deficit,
+//   is empty, or another class was served because all of its own requests were passed over. A class
+//   that empties loses its deficit. A limit is never crossed. A request that is not among the first
 //   in order has its turn by age: of N lanes each is tried in one of N / kByAge rounds, whatever is
 //   before it.
 class ClassQueues {
  public:
-  // In a round so many are passed over at most: in order, and then those who were left untried the
-  // longest. Half of either may be newcomers.
+  // Limits on requests passed over in one round: in order, and then the longest untried. Half of
+  // either may be newcomers.
   static constexpr std::size_t kInOrder = 48;
   static constexpr std::size_t kByAge = 16;
 
@@ -83,12 +83,12 @@ class ClassQueues {
   std::expected<Ticket, Refusal> add(std::size_t policy_class, const Entry& entry,
                                      std::size_t workers, Clock::time_point now);
 
-  // Everybody may be tried again.
+  // All requests may be tried again.
   void begin_round(Clock::time_point now);
-  // Whose turn it is; the same one until it has been taken, passed over or removed, or somebody with
-  // a better right has come. None: nobody is left to be tried in this round.
+  // The request whose turn it is; unchanged until it has been taken, passed over or removed, or one
+  // with precedence has come. None: no request is left to try in this round.
   std::optional<Ticket> next(Clock::time_point now);
-  // These do nothing where the ticket's holder has left.
+  // These do nothing if the ticket's holder has left.
   void taken(Ticket ticket, Clock::time_point now);
   // For this round; see ClassQueue.
   void pass(Ticket ticket, const WaitKey& awaited, Clock::time_point now,
@@ -97,11 +97,11 @@ class ClassQueues {
   // From now on it waits behind all others of its class.
   void put_behind(Ticket ticket, Clock::time_point now);
 
-  // Whether it is known from this round that it would be passed over.
+  // Whether this round has shown that it would be passed over.
   bool passed(Ticket ticket) const;
   const Totals& totals(std::size_t policy_class) const { return classes_[policy_class].totals; }
   std::size_t size() const { return places_.size(); }
-  // What of its class would be served before one who came now.
+  // The work of its class that would be served before a new request.
   Work before(std::size_t policy_class, const Entry& entry) const;
 
  private:
@@ -117,14 +117,14 @@ class ClassQueues {
     std::size_t policy_class = 0;
     Totals weight;
   };
-  // Of deficit round robin, in tokens.
+  // State of deficit round robin, in tokens.
   struct Turn {
     std::size_t of = 0;    // the class whose turn it is
     bool granted = false;  // it has got its quantum for this turn
     std::vector<std::uint64_t> deficits;
   };
 
-  // So many have been passed over in this round, and of those so many newcomers.
+  // Requests passed over in this round, and the newcomers among them.
   struct Passes {
     std::size_t all = 0;
     std::size_t newcomers = 0;
@@ -147,8 +147,8 @@ class ClassQueues {
   Ticket last_ticket_ = 0;
   std::vector<PolicyClass> classes_;
   std::unordered_map<Ticket, Place> places_;
-  Turn turn_;   // as of the last who was served
-  Turn trial_;  // and where the round has come to since
+  Turn turn_;   // as of the last one served
+  Turn trial_;  // and the round's position since
   Passes in_order_;
   Passes by_age_;
   bool aged_ = false;  // the last turn was given by age

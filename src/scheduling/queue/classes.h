@@ -21,9 +21,9 @@ class Classes {
   // Requires: there is a class, and the buckets ascend.
   explicit Classes(const config::Queue& config);
 
-  // The place in the configuration of the class for what a request asked for. The name of a class
-  // without family is that class; the name of a family is its class for so many new tokens; anything
-  // else is as if it had asked for the default family, or, without families, for the first class.
+  // The index of the class for a request's policy class. The name of a class without family is that
+  // class; the name of a family is its class for so many new tokens; anything else counts as the
+  // default family or, without families, the first class.
   std::size_t resolve(std::string_view policy_class, std::uint64_t uncached_tokens) const;
 
  private:

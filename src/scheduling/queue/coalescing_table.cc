@@ -7,8 +7,8 @@
 
 namespace baton::scheduling {
 
-// The block by which a request finds its leader: who computes it computes all before it, or they are
-// being computed too. None where the prompt has too little that is new.
+// The block by which a request finds its leader: the leader computes all before it, or they are
+// being computed too. None if too little of the prompt is new.
 std::optional<std::size_t> CoalescingTable::decisive_block(const Chain& chain) const {
   if (tokens_ == 0 || chain.block_tokens == 0) return std::nullopt;
   const std::size_t enough = (tokens_ + chain.block_tokens - 1) / chain.block_tokens;
@@ -26,7 +26,7 @@ std::optional<Leader> CoalescingTable::find(const Chain& chain) const {
 
 std::expected<Leader, Leader> CoalescingTable::lead(const Chain& chain,
                                                     std::shared_ptr<FollowerGroup> pack) {
-  // Blocks before the first are nobody's decisive one as long as caches only gain.
+  // Blocks before the first decide for no prompt, as long as caches only gain.
   const auto first = decisive_block(chain);
   if (!first) return Leader{0};
   if (const auto other = find(chain)) return std::unexpected(*other);

@@ -9,7 +9,7 @@
 namespace baton::scheduling {
 namespace {
 
-// A request may wait so many times what it takes itself.
+// A request may wait this multiple of its own time.
 constexpr double kOwnTimes = 8;
 
 double in_seconds(std::chrono::milliseconds time) {
@@ -42,7 +42,7 @@ void Demand::remove(std::size_t policy_class, const Work& work, Time now) {
 // Classes share tokens by their quanta.
 double Demand::seconds_before(const Newcomer& newcomer) const {
   const PolicyClass& its = classes_[newcomer.policy_class];
-  // Who waits for something else than a worker is before it, but not in its way.
+  // A request that waits for something other than a worker is before it, but not in its way.
   const double tokens = std::min(its.waiting.tokens, newcomer.before.tokens);
   double seconds = std::min(its.waiting.seconds, newcomer.before.seconds);
   for (const PolicyClass& each : classes_) {
@@ -69,7 +69,7 @@ double Demand::foreseen(const Newcomer& newcomer, std::size_t workers, Time now)
   const double jump = std::max(0.0, newcomer.priority_jump);
   const PolicyClass& its = classes_[newcomer.policy_class];
   if (!its.shortest_first) return std::max(0.0, wait - jump);
-  // What it jumps over is not before it already.
+  // Requests that it jumps over are not in `before`.
   return its.overtakers.wait_with_them(newcomer.compute_seconds - kPatience * jump, wait,
                                        per_second, now);
 }

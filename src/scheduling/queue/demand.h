@@ -15,8 +15,8 @@
 
 namespace baton::scheduling {
 
-// Role. What waits for workers, by class, and how long one who comes would wait behind it.
-// Confinement. None of its own: its owner locks. Times are told.
+// Role. The work that waits for workers, by class, and the expected wait of a newcomer behind it.
+// Confinement. None of its own: its owner locks. Times are passed in.
 class Demand {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -30,7 +30,7 @@ class Demand {
 
   struct Newcomer {
     std::size_t policy_class = 0;
-    Work before = {};            // of its class, what may be served before it
+    Work before = {};            // work of its class that may be served before it
     double priority_jump = 0;    // seconds
     double compute_seconds = 0;  // for itself
   };
@@ -38,13 +38,13 @@ class Demand {
     double seconds = 0;
     double limit = 0;
   };
-  // How long it would have to wait, where that is too long. Nothing as long as nobody can tell.
+  // The expected wait, if it is too long. Nothing as long as no forecast exists.
   std::optional<Wait> too_long(const Newcomer& newcomer, Time now);
-  // How long it would have to wait; `workers` serve it at once. As the queue has been served, or, where
-  // that is not known, as if each of them had only what waits to do. Where shorter ones go first, with
-  // those that are expected to overtake it.
+  // How long it would have to wait; `workers` serve it at once. At the queue's drain rate or, if
+  // that is unknown, as if each worker had only the waiting work. Shortest first includes those
+  // expected to overtake it.
   double foreseen(const Newcomer& newcomer, std::size_t workers, Time now) const;
-  // In how long what waits now will have been served.
+  // Time until all that waits now is served.
   std::chrono::seconds retry_after(Time now) const;
 
  private:

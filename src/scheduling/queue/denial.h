@@ -12,7 +12,7 @@
 
 namespace baton::scheduling {
 
-// Why somebody may not wait, or no longer: what is counted and what is told.
+// The reason why a request may not wait, or no longer: for metrics and for the client.
 struct Denial {
   Turned why;
   Error error;
@@ -22,11 +22,11 @@ struct Denial {
 Denial full(const Refusal& refusal, std::chrono::seconds again);
 Denial too_long(std::string_view policy_class, double seconds, double limit,
                 std::chrono::seconds again);
-// `seconds`: from its arrival to its first token, as foreseen; `objective`: what that may be.
+// `seconds`: the expected time from arrival to first token; `objective`: its limit.
 Denial too_late(std::string_view policy_class, double seconds, double objective,
                 std::chrono::seconds again);
 Denial busy(std::string_view policy_class, std::chrono::seconds again);
-// `waiting`: so many others still do.
+// `waiting`: the number of other waiting requests.
 Denial timed_out(std::string_view policy_class, std::size_t waiting, std::chrono::seconds again);
 
 }  // namespace baton::scheduling

@@ -53,7 +53,7 @@ std::optional<double> DrainRate::forecast(double work, Clock::time_point now) co
 }
 
 std::chrono::seconds DrainRate::time_for(double work, Clock::time_point now) const {
-  // Where nothing has been served yet, that it takes at least as long again is all there is to say.
+  // If nothing has been served yet, the best guess is at least the time waited so far.
   const double wait = forecast(work, now).value_or(waits_ ? seconds(now - begun_) : 0);
   return std::chrono::seconds(static_cast<int>(std::ceil(std::clamp(wait, kSoonest, kLatest))));
 }

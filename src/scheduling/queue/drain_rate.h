@@ -7,9 +7,9 @@
 
 namespace baton::scheduling {
 
-// Role. How fast a queue is served while somebody waits in it: to tell those who come how long they
-//   would wait, and those who are refused when to come again. Work is in seconds of one worker, as
-//   they were guessed: where all guesses are wrong by the same factor, so is what was served.
+// Role. The rate at which a queue is served while requests wait, for wait forecasts and for the
+//   retry-after of refusals. Work is in seconds of one worker, as predicted: if all predictions are
+//   wrong by the same factor, so is the served work.
 // Confinement. None of its own: its owner locks.
 class DrainRate {
  public:
@@ -17,20 +17,20 @@ class DrainRate {
 
   explicit DrainRate(Clock::time_point now);
 
-  // Somebody waits now, where nobody did. A rate of long ago is forgotten.
+  // The queue is no longer empty. An old rate is forgotten.
   void begin(Clock::time_point now);
-  // Nobody waits any more: the time until the next one comes says nothing.
+  // The queue is empty: the time until the next request says nothing.
   void end(Clock::time_point now);
   void served(double work, Clock::time_point now);
 
-  // In how many seconds so much will have been served; what was served more than half a minute ago
-  // hardly counts. Nothing where too little has been seen to tell.
+  // Seconds until that much work is served; work served more than half a minute ago hardly counts.
+  // Nothing if too little was seen to tell.
   std::optional<double> forecast(double work, Clock::time_point now) const;
   // The same from 1 to 60 seconds, whatever has been seen.
   std::chrono::seconds time_for(double work, Clock::time_point now) const;
 
  private:
-  // What was served in which time, the longer ago the less. Time without anybody waiting is none.
+  // Served work and its time, decaying with age. Time with an empty queue does not count.
   struct Seen {
     double work = 0;
     double seconds = 0;

@@ -12,9 +12,9 @@ namespace baton::scheduling {
 
 inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
-// Role. Knows who of its runners is first at any time, where time alone can change that: each match
-//   of the tree has a time until which its winner stays ahead, and is played again only after it.
-//   Joining, leaving and asking who is first cost O(log n).
+// Role. Knows the first of its runners at any time, if time alone can change that: each match of
+//   the tree has a time until which its winner stays ahead, and is played again only after it.
+//   Joining, leaving and asking for the first cost O(log n).
 // A runner has
 //   std::size_t slot;                          // the tournament's own
 //   double settle(double now);                 // brings it up to date; until when that holds
@@ -40,20 +40,20 @@ class KineticTournament {
       moved.slot = runner.slot;
       seat(moved, now);
     }
-    // What a crowd needed is given back when it has gone.
+    // Shrinks again after a crowd has gone.
     if (size_ <= leaves_ / 4) resize(leaves_ / 2 * (size_ == 0 ? 0 : 1), now);
   }
 
   // Something other than time has changed about the runner.
   void changed(Runner& runner, double now) { seat(runner, now); }
 
-  // Null where nobody runs.
+  // Null if empty.
   Runner* best(double now) {
     if (size_ == 0) return nullptr;
     settle(1, now);
     return nodes_[1].best;
   }
-  // Until when it is the best, as of the last time somebody asked.
+  // Until when it is the best, as of the last call.
   double until() const { return size_ == 0 ? kForever : nodes_[1].until; }
 
  private:

@@ -18,15 +18,15 @@ struct MaxQueueWait {
 
   static MaxQueueWait without_end() { return {}; }
   static MaxQueueWait none() { return {.at_most = std::chrono::milliseconds(0)}; }
-  // As the configuration has it: 0 is as long as it takes.
+  // From the configuration: 0 means no limit.
   static MaxQueueWait configured(std::chrono::milliseconds patience) {
     return patience.count() == 0 ? without_end() : MaxQueueWait{.at_most = patience};
   }
   bool operator==(const MaxQueueWait&) const = default;
 };
 
-// wait, fail-fast, or a duration: 500ms, 2s. Anything else is InvalidRouting; `where` is the header or
-// field that said it.
+// wait, fail-fast, or a duration: 500ms, 2s. Anything else is InvalidRouting; `where` is its header
+// or field.
 Result<MaxQueueWait> parse_max_queue_wait(std::string_view text,
                                           std::string_view where = kMaxQueueWaitHeader);
 

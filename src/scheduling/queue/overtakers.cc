@@ -14,10 +14,10 @@ constexpr double kLately = 5;  // seconds
 // The lengths of which one counts together with another.
 constexpr double kShortest = 0.001;
 constexpr double kGrowth = 1.35;
-// Requests come unevenly: nearly nobody is overtaken by more than so many times the average.
+// Arrivals are uneven: nearly all requests are overtaken by at most this multiple of the average.
 constexpr double kUneven = 2;
 
-// Of a length, the longest that counts for it.
+// The longest request that counts for a length.
 double longest(std::size_t length) {
   return kShortest * std::pow(kGrowth, static_cast<double>(length));
 }
@@ -38,7 +38,7 @@ void Overtakers::came(double seconds, Time now) {
   rates_[std::min(static_cast<std::size_t>(length), kLengths - 1)] += seconds / kLately;
 }
 
-// Those of a length overtake it as long as they come early enough, see turn(): for all of its
+// Requests of a length overtake it as long as they come early enough, see turn(): for all of its
 // wait, or for a time that depends on their length.
 double Overtakers::wait_with_them(double seconds, double wait, double per_second, Time now) const {
   const double scale = kUneven * per_second * kept(now);
@@ -47,7 +47,7 @@ double Overtakers::wait_with_them(double seconds, double wait, double per_second
   std::size_t shorter = 0;
   for (; shorter < kLengths && longest(shorter) < seconds; ++shorter)
     all += rates[shorter] = scale * rates_[shorter];
-  // Those that overtake for the shortest time are the longest.
+  // The longest ones overtake for the shortest time.
   for (; shorter > 0; --shorter) {
     const double rate = rates[shorter - 1];
     const double until = (seconds - longest(shorter - 1)) / kPatience;

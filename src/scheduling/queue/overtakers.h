@@ -8,17 +8,17 @@
 
 namespace baton::scheduling {
 
-// Role. How much work joins a queue in which shorter requests go first, by length: a request that waits
-//   is overtaken by shorter ones that are still to come. What came lately is expected to go on.
-// Confinement. None of its own: its owner locks. Times are told.
+// Role. The rate of work that joins a shortest-first queue, by length: shorter requests that are
+//   still to come overtake a waiting one. Recent arrivals are expected to continue.
+// Confinement. None of its own: its owner locks. Times are passed in.
 class Overtakers {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   // A request that takes so many seconds has joined the queue.
   void came(double seconds, Time now);
-  // How long a request that takes `seconds` waits, if it would wait `wait` behind those that are before it
-  // already. `per_second`: how long the queue takes for a second of work.
+  // How long a request that takes `seconds` waits, if it would wait `wait` behind those that are
+  // before it already. `per_second`: how long the queue takes for a second of work.
   double wait_with_them(double seconds, double wait, double per_second, Time now) const;
 
  private:

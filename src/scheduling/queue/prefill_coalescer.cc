@@ -66,7 +66,7 @@ void PrefillCoalescer::finish(Leader leader, CoalescingTable::End end) {
     followed = table_.followed(leader);
     table_.finish(leader, end);
   }
-  // Not under the lock: whoever hears of it may come here.
+  // Not under the lock: the callee may call back here.
   if (followed && changed_) changed_();
 }
 

@@ -19,8 +19,8 @@ namespace baton::scheduling {
 
 class PrefillCoalescer;
 
-// Role. Says that its holder computes the beginning of a prompt, so that others need not: until it is
-//   done, or, where it goes without, has failed.
+// Role. Marks its holder as the one that computes a prefix, so that others need not: until it is
+//   done, or, if it is dropped before, has failed.
 // Confinement. One thread at a time.
 // Lifetime. Keeps its PrefillCoalescer alive.
 class LeaderLease {
@@ -30,9 +30,9 @@ class LeaderLease {
   LeaderLease& operator=(LeaderLease&& other) noexcept;
   ~LeaderLease();
 
-  // The blocks are in a worker's cache now: those who waited for them go on.
+  // The blocks are in a worker's cache now: the requests that waited for them go on.
   void done();
-  // What caches are believed to have includes its blocks now, perhaps: whoever waits for them looks.
+  // The cache view may include its blocks now: the requests that wait for them look again.
   void counted() const;
   explicit operator bool() const { return coalescer_ != nullptr; }
 
@@ -41,42 +41,43 @@ class LeaderLease {
   LeaderLease(std::shared_ptr<PrefillCoalescer> followers, Leader leader)
       : coalescer_(std::move(followers)), leader_(leader) {}
 
-  std::shared_ptr<PrefillCoalescer> coalescer_;  // null: it leads nobody
+  std::shared_ptr<PrefillCoalescer> coalescer_;  // null: it leads no group
   Leader leader_ = 0;
 };
 
-// What a request waits for that follows another one.
+// The prefill that a coalesced request waits for.
 struct FollowedPrefill {
   std::shared_ptr<FollowerGroup> pack;
   WaitKey awaits() const;
-  // There is nothing to wait for any more, whatever caches are believed to have.
+  // The wait is over, whatever the cache view says.
   bool over() const { return pack->succeeded; }
 };
 
-// Role. Sees to it that of many requests with the same cold beginning one computes it and the rest
-//   wait for that. For one model and namespace. They wait at the gate, in a lane of their leader's.
+// Role. Coalesces prefills: of many requests with the same cold prefix one computes it and the rest
+//   wait for that. For one model and namespace. They wait in the queue, in a lane of their leader.
 // Confinement. Any thread.
 // Lifetime. Held by shared_ptr.
-// Invariants. Who leads has been booked. Where a leader fails, the first of its followers to be booked
-//   takes its place and the others follow it, as far as they have enough in common. Memory is
-//   bounded: what is not remembered is computed twice.
+// Invariants. A leader has been booked. If a leader fails, the first of its followers to be booked
+//   replaces it and the others follow it, as far as they have enough in common. Memory is bounded:
+//   a forgotten prefix is computed twice.
 class PrefillCoalescer : public std::enable_shared_from_this<PrefillCoalescer> {
  public:
-  // Nobody follows longer than this.
+  // No request follows longer than this.
   static constexpr std::chrono::seconds kLongest{30};
 
-  // `tokens`: whoever has less in common with a leader does not wait for it; 0: nobody does.
-  // `changed` is called when those who follow are to be tried again.
+  // `tokens`: the least common prefix for which a request waits for a leader; 0: no coalescing.
+  // `changed` is called when the waiting requests are to be tried again.
   explicit PrefillCoalescer(std::uint64_t tokens, std::function<void()> changed = {});
   ~PrefillCoalescer();
   PrefillCoalescer(const PrefillCoalescer&) = delete;
   PrefillCoalescer& operator=(const PrefillCoalescer&) = delete;
 
-  // For a request that is to follow the one who computes its beginning now, if there is one.
+  // The request that computes this beginning now, to follow it, if there is one.
   std::optional<FollowedPrefill> find(const Chain& chain);
-  // For one who has been booked: it leads, unless it has too little that others could wait for. Or
-  // whom it is to follow instead, where another one was booked for the same in this moment. `before`:
-  // whom it followed, if it did: those who still do follow it now.
+  // For a booked request: it leads, unless its prompt is too short for others to wait for. Or
+  // returns the prefill to follow instead, if another request was booked for the same at this
+  // moment. `before`: the prefill it followed, if any: the requests that still follow that one now
+  // follow it.
   std::expected<LeaderLease, FollowedPrefill> lead(
       const Chain& chain, const std::optional<FollowedPrefill>& before = {});
 

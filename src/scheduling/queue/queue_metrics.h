@@ -23,7 +23,7 @@ enum class Turned : std::uint8_t {
   Late
 };
 
-// Metrics of the queue of a model; gates of its namespaces share them.
+// Metrics of the queue of a model; the queues of its namespaces share them.
 struct QueueMetrics {
   struct PolicyClass {
     telemetry::Gauge* requests;

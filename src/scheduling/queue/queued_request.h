@@ -18,8 +18,8 @@
 
 namespace baton::scheduling {
 
-// One who waits, at home on its own executor; `ticket`, `policy_class`, `weight` and `work` do not
-// change once it is in the queue.
+// A waiting request, at home on its own executor; `ticket`, `policy_class`, `weight` and `work` do
+// not change once it is in the queue.
 class AdmissionQueue::QueuedRequest {
  public:
   QueuedRequest(boost::asio::any_io_executor home, const Attempt& attempt, std::size_t policy_class,
@@ -29,7 +29,7 @@ class AdmissionQueue::QueuedRequest {
         fail_fast(fail_fast),
         attempt_(&attempt) {}
 
-  // Home. What came of its turn.
+  // Home. Runs the attempt on its turn and returns the result.
   Answer try_now(const config::QueueClass& its_class, Chance chance) {
     if (!attempt_ || outcome_ || thrown_) return Answer::Gone;
     try {
@@ -57,7 +57,7 @@ class AdmissionQueue::QueuedRequest {
     awaits = std::move(tried.awaits);
     until = tried.until;
   }
-  // Home. What it asked for goes with its coroutine.
+  // Home. Drops the attempt: its captures end with the coroutine.
   void leave() { attempt_ = nullptr; }
   bool settled() const { return outcome_ || thrown_; }
   std::optional<Result<Tried>> outcome() {
@@ -70,11 +70,11 @@ class AdmissionQueue::QueuedRequest {
   const bool fail_fast;       // it wants a try, but not to wait
   bool constrained = false;   // not every worker will do
   bool follows = false;       // home: it waits for another request
-  bool has_followed = false;  // home: what it has to compute has become less since it came
-  bool wants_worker = false;  // the gate's: it counts among those who wait for one
-  bool demands = false;       // the gate's: and among those who keep workers from others
-  bool behind = false;        // all others of its class
-  WaitKey awaits;             // home: what the last try found it to wait for
+  bool has_followed = false;  // home: it has less to compute than at its arrival
+  bool wants_worker = false;  // the queue's: it counts among those that wait for a worker
+  bool demands = false;       // the queue's: and among those that keep workers from others
+  bool behind = false;        // behind all others of its class
+  WaitKey awaits;             // home: the key found by the last try
   std::optional<Clock::time_point> until;  // home: and how long at most
   Ticket ticket = 0;
   Totals weight;

@@ -8,13 +8,13 @@
 namespace baton::scheduling {
 namespace {
 
-// The margin rests where one first token of a hundred is late: each that is late takes back what a
-// hundred in time have given.
+// The margin is stable if one first token of a hundred is late: each late one takes back the gain
+// of a hundred in time.
 constexpr double kFirstMargin = 0.9;
 constexpr double kLeastMargin = 0.3;
 constexpr double kCut = 0.02;
 constexpr double kRaise = kCut / 99;
-// What was served half a minute ago counts half.
+// A request served half a minute ago counts half.
 constexpr std::chrono::duration<double> kHalfLife{30};
 
 telemetry::Counter& counter(telemetry::Registry& registry, const std::string& model,

@@ -26,8 +26,8 @@ class SloRecord {
 
   const config::Slo& slo() const { return slo_; }
 
-  // Of slo().ttft, what a request may be expected to take so that nearly all of them keep it.
-  // Forecasts err: where first tokens were late, requests are admitted for less of the objective.
+  // The share of slo().ttft that a forecast may use so that nearly all requests keep the objective.
+  // Forecasts err: if first tokens were late, requests are admitted for less of the objective.
   double margin() const { return margin_.load(std::memory_order_relaxed); }
 
   // A stream has ended, in seconds; nothing: it had no first token, or only one.
@@ -36,7 +36,7 @@ class SloRecord {
   void failed(Time now);
   void refused();
 
-  // Of the requests served in the last minute, about, those that kept the objective.
+  // The share of the requests served in about the last minute that kept the objective.
   double attainment(Time now) const;
 
  private:

@@ -8,7 +8,7 @@ namespace baton::scheduling {
 namespace {
 
 constexpr std::chrono::milliseconds kBurst{500};
-// Of the longest wait: what it may be while too much comes, and from which on that is over.
+// Shares of the longest wait: the bound under pressure, and the wait at which pressure is over.
 constexpr double kPressedShare = 1.0 / 4;
 constexpr double kCalm = 1.0 / 16;
 // Below this the queue is not full any more.

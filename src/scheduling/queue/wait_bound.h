@@ -7,21 +7,21 @@
 
 namespace baton::scheduling {
 
-// Role. How long a wait may be foreseen for one who comes before it is refused rather than queued.
-//   A burst passes, and may fill the queue. Where the queue has been full for half a second on end more
-//   comes than can be served: then a shorter queue serves as many, each of them sooner.
-// Confinement. None of its own: its owner locks. Times are told.
+// Role. The longest expected wait for which a new request is queued and not refused. A burst
+//   passes, and may fill the queue. If the queue stays full for half a second, more comes than can
+//   be served: then a shorter queue serves as many, each of them sooner.
+// Confinement. None of its own: its owner locks. Times are passed in.
 class WaitBound {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // In seconds; 0: everybody may wait.
+  // In seconds; 0: no bound.
   explicit WaitBound(double longest) : longest_(longest) {}
 
-  // Whether one for whom so many seconds are foreseen may wait, if it may wait `at_least` so long. All
-  // that waits takes `whole` seconds.
+  // Whether a request with that many expected seconds may wait, if it may wait at least `at_least`.
+  // All waiting work takes `whole` seconds.
   bool allows(double seconds, double at_least, double whole, Time now);
-  // What was asked of the last one.
+  // The limit applied to the last request.
   double limit() const { return limit_; }
 
  private:

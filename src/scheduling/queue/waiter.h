@@ -13,9 +13,9 @@
 
 namespace baton::scheduling {
 
-// Role. Where a coroutine sleeps until it is rung for, its time is over or its request is cancelled.
-// Confinement. The executor of the coroutine; who is elsewhere posts to it.
-// Lifetime. Shared with what is posted, and so with what comes too late.
+// Role. A coroutine's sleep until it is woken, its time is over or its request is cancelled.
+// Confinement. The executor of the coroutine; other threads post to it.
+// Lifetime. Shared with posted handlers, also those that come too late.
 class Waiter {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -4,8 +4,8 @@
 
 namespace baton::scheduling {
 
-// What workers have to do for some requests. Shares are of tokens, waits are of seconds: a token of a
-// prompt that is nearly all cached takes longer than one of a cold prompt.
+// The work of some requests. Shares are of tokens, waits are of seconds: a token of a prompt that
+// is nearly all cached takes longer than one of a cold prompt.
 struct Work {
   double tokens = 0;
   double seconds = 0;
