@@ -3,14 +3,32 @@
 // Every key there is. What may stand in a file, what --help says and what the document must say
 // comes from here.
 #include "config/load.h"
+#include "model/worker.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <string_view>
 
 namespace baton::config {
 namespace {
 
-constexpr std::string_view kPolicies =
-    "one of round_robin, random, power_of_two, least_loaded, direct, kv, load_aware, ttft";
+// "one of round_robin, random, …", made when this is compiled.
+constexpr std::size_t kPoliciesSize = [] {
+  std::size_t size = 0;
+  for (const std::string_view name : model::kPolicyNames) size += name.size() + 2;
+  return size;
+}();
+constexpr auto kPoliciesText = [] {
+  std::array<char, 7 + kPoliciesSize> text{};
+  char* end = std::ranges::copy(std::string_view("one of "), text.data()).out;
+  for (const std::string_view name : model::kPolicyNames) {
+    end = std::ranges::copy(name, end).out;
+    end = std::ranges::copy(std::string_view(", "), end).out;
+  }
+  return text;
+}();
+constexpr std::string_view kPolicies(kPoliciesText.data(), kPoliciesText.size() - 2);
 
 // clang-format off
 constexpr std::array kKeys{

@@ -38,10 +38,7 @@ struct Draft {
 };
 
 Parsed<model::Policy> parse_policy(std::string_view text) {
-  constexpr std::array<std::string_view, 8> kNames{"round_robin",  "random", "power_of_two",
-                                                   "least_loaded", "direct", "kv",
-                                                   "load_aware",   "ttft"};
-  return parse_choice<model::Policy>(text, model::parse_policy, kNames);
+  return parse_choice<model::Policy>(text, model::parse_policy, model::kPolicyNames);
 }
 
 Parsed<Disaggregation> parse_disaggregation(std::string_view text) {

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <utility>
 
 namespace baton::model {
@@ -17,14 +19,6 @@ constexpr Names<Engine, 3> kEngines{
     {{Engine::Vllm, "vllm"}, {Engine::Sglang, "sglang"}, {Engine::Trtllm, "trtllm"}}};
 constexpr Names<Role, 3> kRoles{
     {{Role::Prefill, "prefill"}, {Role::Decode, "decode"}, {Role::Aggregated, "aggregated"}}};
-constexpr Names<Policy, 8> kPolicies{{{Policy::RoundRobin, "round_robin"},
-                                      {Policy::Random, "random"},
-                                      {Policy::PowerOfTwo, "power_of_two"},
-                                      {Policy::LeastLoaded, "least_loaded"},
-                                      {Policy::Direct, "direct"},
-                                      {Policy::Kv, "kv"},
-                                      {Policy::LoadAware, "load_aware"},
-                                      {Policy::Ttft, "ttft"}}};
 constexpr Names<HandoffMode, 6> kModes{{{HandoffMode::NixlPull, "nixl_pull"},
                                         {HandoffMode::NixlPush, "nixl_push"},
                                         {HandoffMode::Mooncake, "mooncake"},
@@ -60,14 +54,21 @@ std::optional<Enum> value_of(const Names<Enum, N>& names, std::string_view text)
 
 std::string_view to_string(Engine engine) { return name_of(kEngines, engine); }
 std::string_view to_string(Role role) { return name_of(kRoles, role); }
-std::string_view to_string(Policy policy) { return name_of(kPolicies, policy); }
+std::string_view to_string(Policy policy) {
+  const auto index = static_cast<std::size_t>(policy);
+  return index < kPolicyNames.size() ? kPolicyNames[index] : "unknown";
+}
 std::optional<Engine> parse_engine(std::string_view text) { return value_of(kEngines, text); }
 std::optional<Role> parse_role(std::string_view text) { return value_of(kRoles, text); }
 std::string_view to_string(HandoffMode mode) { return name_of(kModes, mode); }
 std::string_view to_string(Disaggregation disaggregation) {
   return name_of(kDisaggregations, disaggregation);
 }
-std::optional<Policy> parse_policy(std::string_view text) { return value_of(kPolicies, text); }
+std::optional<Policy> parse_policy(std::string_view text) {
+  const auto* const found = std::ranges::find(kPolicyNames, text);
+  if (found == kPolicyNames.end()) return std::nullopt;
+  return static_cast<Policy>(found - kPolicyNames.begin());
+}
 std::optional<HandoffMode> parse_handoff_mode(std::string_view text) {
   return value_of(kModes, text);
 }

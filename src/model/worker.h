@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,9 @@ enum class Role { Prefill, Decode, Aggregated };
 // Direct: the client names the workers. The last three weigh the prompt: Kv by the reference's
 // formula, LoadAware by the same without caches, Ttft by the time to the first token.
 enum class Policy { RoundRobin, Random, PowerOfTwo, LeastLoaded, Direct, Kv, LoadAware, Ttft };
+// As configurations name them, in the order of the enumeration.
+inline constexpr std::array<std::string_view, 8> kPolicyNames{
+    "round_robin", "random", "power_of_two", "least_loaded", "direct", "kv", "load_aware", "ttft"};
 // How a prompt's KV cache gets from a prefill to a decode worker.
 enum class HandoffMode {
   NixlPull,         // vLLM: decode reads what the prefill's answer names

@@ -5,6 +5,7 @@
 #include "fleet/worker_set.h"
 #include "scheduling/policy/forecast.h"
 #include "scheduling/policy/pick.h"
+#include "scheduling/policy/selector.h"
 
 #include <fmt/format.h>
 
@@ -33,10 +34,6 @@ bool is_allowed(const fleet::Worker& worker, const WorkerRequirements& requireme
   return !requirements.allowed ||
          std::ranges::any_of(*requirements.allowed,
                              [&worker](const std::string& one) { return worker.is_called(one); });
-}
-
-bool looks_at_load(model::Policy policy) {
-  return policy == model::Policy::PowerOfTwo || policy == model::Policy::LeastLoaded;
 }
 
 // The header that names a worker of this role, and its rank.

@@ -12,6 +12,11 @@
 
 namespace baton::scheduling {
 
+// Whether the policy compares what runs on the workers; the others take turns or draw.
+constexpr bool looks_at_load(model::Policy policy) {
+  return policy == model::Policy::PowerOfTwo || policy == model::Policy::LeastLoaded;
+}
+
 // Role. Picks one of N workers by a policy that looks at load alone.
 // Confinement. Any thread; the round-robin cursor is the only state.
 // Invariants. Every eligible worker can be picked. Round robin visits eligible workers in turn;
