@@ -10,6 +10,7 @@ from pathlib import Path
 import check_docs
 import check_format
 import check_layers
+import check_locks
 import check_pairs
 import check_shell
 import check_sizes
@@ -21,6 +22,7 @@ ALL = (
     check_docs,
     check_format,
     check_layers,
+    check_locks,
     check_pairs,
     check_shell,
     check_sizes,
@@ -312,6 +314,35 @@ class TextTest(TreeTest):
         lock = '{"packages": {"node_modules/a": {"version": "1.0.0", "resolved": "x"}}}\n'
         self.write("tests/process/package-lock.json", lock)
         self.assert_refused(check_text, "node_modules/a", "tied to one registry")
+
+
+class LocksTest(TreeTest):
+    def code(self, text):
+        self.write("src/core/error.h", CPP_HEAD + text)
+
+    def test_locks_of_the_standard_library_are_refused(self):
+        for name in ("mutex", "shared_mutex", "lock_guard", "unique_lock", "condition_variable"):
+            with self.subTest(name):
+                self.code(f"std::{name} x;  // all\n")
+                self.assert_refused(check_locks, "src/core/error.h:3", f"std::{name} is unknown")
+
+    def test_the_library_of_locks_may_use_them(self):
+        self.write("src/libs/locks/mutex.h", CPP_HEAD + "std::mutex mutex_;\n")
+        self.assert_accepted(check_locks)
+
+    def test_a_lock_guards_a_member_or_states_what_it_is_for(self):
+        self.code("locks::Mutex mutex_;\nint a_ GUARDED_BY(mutex_);\n")
+        self.assert_accepted(check_locks)
+        self.code("locks::Mutex adding_;  // one adds at a time\n")
+        self.assert_accepted(check_locks)
+        self.code("locks::Mutex adding_;\nint a_ GUARDED_BY(mutex_);\n")
+        self.assert_refused(check_locks, "src/core/error.h:3", "no member is GUARDED_BY(adding_)")
+
+    def test_an_exception_from_the_analysis_needs_a_reason(self):
+        self.code("void f() NO_THREAD_SAFETY_ANALYSIS {  // two locks in one order\n")
+        self.assert_accepted(check_locks)
+        self.code("void f() NO_THREAD_SAFETY_ANALYSIS {\n")
+        self.assert_refused(check_locks, "src/core/error.h:3", "needs its reason")
 
 
 class TelemetryTest(TreeTest):
