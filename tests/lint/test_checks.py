@@ -226,6 +226,10 @@ class PairsTest(TreeTest):
         self.write("tests/lint/unpaired.txt", "core/gone.cc  trivial\n")
         self.assert_refused(check_pairs, "does not exist")
 
+    def test_a_source_file_begins_with_its_header(self):
+        self.write("src/core/error.cc", CPP_HEAD + '#include <string>\n#include "core/error.h"\n')
+        self.assert_refused(check_pairs, "src/core/error.cc", '#include "core/error.h"')
+
     def test_each_folder_needs_a_short_readme(self):
         self.write("src/core/README.md", "\n" * 41)
         self.assert_refused(check_pairs, "src/core/README.md: 41 lines")
