@@ -2,7 +2,7 @@
 # The one set of compile flags. Every target of ours links `baton_flags`; sanitizers and optimisation come from the preset.
 add_library(baton_flags INTERFACE)
 target_compile_options(baton_flags INTERFACE
-  -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Werror -fno-omit-frame-pointer)
+  -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Wthread-safety -Werror -fno-omit-frame-pointer)
 
 set(BATON_SANITIZE "" CACHE STRING "Sanitizers to build everything with, as -fsanitize= takes them")
 if(BATON_SANITIZE)

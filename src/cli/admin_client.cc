@@ -88,6 +88,8 @@ Result<AdminClient::Answer> AdminClient::ask(std::string_view method, std::strin
   net::Deadlines deadlines(io);
   http_client::UpstreamPool pool(io, deadlines, admin_pool_options());
   net::TaskGroup tasks(io, [](std::exception_ptr thrown) { std::rethrow_exception(thrown); });
+  // It ends before this function does.
+  // Outlive the task: router, answer
   tasks.spawn(exchange_with(pool, router_, std::move(question), answer));
   while (tasks.running() > 0) io.run_one();
   return answer;

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
+
 #include <memory>
-#include <mutex>
 #include <utility>
 
 namespace baton {
@@ -17,20 +18,20 @@ class Published {
   Published() : value_(std::make_shared<const T>()) {}
 
   std::shared_ptr<const T> get() const {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     return value_;
   }
   void set(T next) {
     auto fresh = std::make_shared<const T>(std::move(next));
     {
-      const std::lock_guard lock(mutex_);
+      const locks::Lock lock(mutex_);
       value_.swap(fresh);
     }  // what was there may end here, outside the lock
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const T> value_;
+  mutable locks::Mutex mutex_;
+  std::shared_ptr<const T> value_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton

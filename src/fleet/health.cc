@@ -34,7 +34,7 @@ std::string_view to_string(Condition condition) {
 }
 
 std::string Health::why() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return why_;
 }
 
@@ -47,7 +47,7 @@ Health::News Health::succeeded(Time now) {
     if (ejections_.load(std::memory_order_relaxed) != 0) ejections_ = 0;
     return std::nullopt;
   }
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   // One successful request does not correct a probe's finding, and a request that began before the
   // ejection proves nothing.
   if (condition() == Condition::Misconfigured || condition() == Condition::Ejected)
@@ -58,7 +58,7 @@ Health::News Health::succeeded(Time now) {
 }
 
 Health::News Health::failed(Failure failure, std::string_view why, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (condition() == Condition::Misconfigured) return std::nullopt;
   if (failure != Failure::Broken) {
     if (failure == Failure::Refused && has_answered_) process_ended_ = true;
@@ -74,7 +74,7 @@ Health::News Health::progressed(Time now) {
   last_success_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   has_answered_.store(true, std::memory_order_relaxed);
   if (condition() == Condition::Up) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const bool proof = condition() == Condition::OnTrial || condition() == Condition::New ||
                      condition() == Condition::Unreachable;
   return proof ? enter(Condition::Up, "") : std::nullopt;
@@ -97,7 +97,7 @@ void Health::abandon_trial() {
 }
 
 Health::News Health::answered(Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   has_answered_.store(true, std::memory_order_relaxed);
   switch (condition()) {
     case Condition::New:
@@ -118,26 +118,26 @@ Health::News Health::answered(Time now) {
 }
 
 Health::News Health::unreachable(Failure how, std::string_view why) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   // A worker that has never answered cannot have ended.
   if (how == Failure::Refused && has_answered_) process_ended_ = true;
   return enter(Condition::Unreachable, why);
 }
 
 Health::News Health::eject(std::string_view why, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (condition() == Condition::Ejected || condition() == Condition::Misconfigured)
     return std::nullopt;
   return enter_ejected(why, now);
 }
 
 Health::News Health::misconfigured(std::string_view why) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return enter(Condition::Misconfigured, why);
 }
 
 bool Health::may_return(Time now) const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return condition() == Condition::Ejected && now >= out_until_;
 }
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "config/config.h"
+#include "libs/locks/mutex.h"
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -89,9 +89,8 @@ class Health {
   bool may_return(Time now) const;
 
  private:
-  // The following require: mutex_ is held.
-  News enter(Condition next, std::string_view why);
-  News enter_ejected(std::string_view why, Time now);
+  News enter(Condition next, std::string_view why) REQUIRES(mutex_);
+  News enter_ejected(std::string_view why, Time now) REQUIRES(mutex_);
 
   const config::Health options_;
   std::atomic<Condition> condition_{Condition::New};
@@ -101,9 +100,9 @@ class Health {
   std::atomic<std::uint32_t> ejections_{0};        // since the last success
   std::atomic<bool> has_answered_{false};
   std::atomic<bool> process_ended_{false};
-  mutable std::mutex mutex_;
-  Time out_until_{};  // while Ejected
-  std::string why_;
+  mutable locks::Mutex mutex_;
+  Time out_until_ GUARDED_BY(mutex_);  // while Ejected
+  std::string why_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::fleet

@@ -64,7 +64,7 @@ Lifecycle::Lifecycle(std::string model, std::string name_space, const WorkerSet&
       to_unavailable_(transitions(metrics, model_, name_space_, "unavailable")) {}
 
 void Lifecycle::observe() {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   // Looked up, not derived from the news: two threads may bring theirs in either order.
   const PrefillState now = prefill_state(prefill_);
   gauge_.set(static_cast<std::int64_t>(now));

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "fleet/worker_set.h"
+#include "libs/locks/mutex.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -33,7 +33,7 @@ class Lifecycle {
   void observe();
 
  private:
-  void tell(PrefillState before, PrefillState now);
+  void tell(PrefillState before, PrefillState now) REQUIRES(mutex_);
 
   const std::string model_;
   const std::string name_space_;
@@ -42,9 +42,9 @@ class Lifecycle {
   telemetry::Gauge& gauge_;
   telemetry::Counter& to_active_;
   telemetry::Counter& to_unavailable_;
-  std::mutex mutex_;
-  PrefillState told_ = PrefillState::Pending;  // under mutex_
-  bool was_active_ = false;                    // under mutex_
+  locks::Mutex mutex_;
+  PrefillState told_ GUARDED_BY(mutex_) = PrefillState::Pending;
+  bool was_active_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace baton::fleet

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "core/published.h"
+#include "libs/locks/mutex.h"
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace baton::fleet {
@@ -34,7 +34,7 @@ class LoadNotifier {
     }
   }
   void add(const std::shared_ptr<LoadListener>& listener) {
-    const std::lock_guard lock(adding_);
+    const locks::Lock lock(adding_);
     auto listeners = *listeners_.get();
     std::erase_if(listeners, [](const auto& one) { return one.expired(); });
     listeners.push_back(listener);
@@ -43,7 +43,7 @@ class LoadNotifier {
   }
 
  private:
-  std::mutex adding_;
+  locks::Mutex adding_;  // one adds at a time
   Published<std::vector<std::weak_ptr<LoadListener>>> listeners_;
   std::atomic<bool> any_{false};  // there is one, or was
 };

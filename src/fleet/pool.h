@@ -7,12 +7,12 @@
 #include "fleet/load_notifier.h"
 #include "fleet/work_history.h"
 #include "fleet/worker_set.h"
+#include "libs/locks/mutex.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -55,13 +55,13 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   LoadNotifier& load_notifier() const { return *load_notifier_; }
   // The pool's own listener to that; null before it is made.
   std::shared_ptr<LoadListener> listener() const {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     return listener_;
   }
   // The same, made by `make` where it has none.
   template <class Make>
   std::shared_ptr<LoadListener> listener(Make make) {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     if (!listener_) {
       listener_ = make();
       load_notifier_->add(listener_);
@@ -82,8 +82,8 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   telemetry::Registry& metrics_;
   telemetry::Logger& log_;
   const std::shared_ptr<LoadNotifier> load_notifier_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<LoadListener> listener_;  // under mutex_; once made it stays
+  mutable locks::Mutex mutex_;
+  std::shared_ptr<LoadListener> listener_ GUARDED_BY(mutex_);  // once made it stays
   WorkerSet prefill_;
   WorkerSet decode_;
   WorkerSet aggregated_;

@@ -31,14 +31,14 @@ WorkHistory::Bucket& WorkHistory::bucket_at(Time now) {
 }
 
 void WorkHistory::came(double prefill_seconds, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   Bucket& bucket = bucket_at(now);
   ++bucket.requests;
   bucket.prefill_seconds += sound_seconds(prefill_seconds);
 }
 
 void WorkHistory::decoded(double seconds, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   Bucket& bucket = bucket_at(now);
   ++bucket.answers;
   bucket.decode_seconds += sound_seconds(seconds);
@@ -47,7 +47,7 @@ void WorkHistory::decoded(double seconds, Time now) {
 WorkHistory::Buckets WorkHistory::last_buckets(Time now) const {
   constexpr auto kCount = static_cast<std::int64_t>(kBuckets);
   Buckets last;
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const std::int64_t end = std::max(newest_, number_of(now));
   const std::int64_t oldest = std::max<std::int64_t>({0, end - kCount + 1, newest_ - kCount + 1});
   for (std::int64_t number = oldest; number <= newest_; ++number) {

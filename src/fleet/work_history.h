@@ -3,12 +3,12 @@
 #pragma once
 
 #include "fleet/health.h"
+#include "libs/locks/mutex.h"
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
 namespace baton::fleet {
@@ -68,13 +68,13 @@ class WorkHistory {
   std::int64_t number_of(Time now) const;
   // The oldest first, the last one is that of `now`.
   Buckets last_buckets(Time now) const;
-  // Requires: mutex_ is held.
-  Bucket& bucket_at(Time now);
+  Bucket& bucket_at(Time now) REQUIRES(mutex_);
 
   const Time begun_;
-  mutable std::mutex mutex_;
-  Buckets ring_;             // bucket n is at n % kBuckets
-  std::int64_t newest_ = 0;  // number of the latest bucket, counted from `begun_`
+  mutable locks::Mutex mutex_;
+  Buckets ring_ GUARDED_BY(mutex_);  // bucket n is at n % kBuckets
+  // Number of the latest bucket, counted from `begun_`.
+  std::int64_t newest_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace baton::fleet

@@ -84,7 +84,7 @@ std::string_view Worker::state(Time now) const {
 }
 
 void Worker::watched_by(std::weak_ptr<Watcher> watcher) {
-  const std::lock_guard lock(state_->mutex);
+  const locks::Lock lock(state_->mutex);
   state_->watcher = std::move(watcher);
 }
 
@@ -92,7 +92,7 @@ void Worker::tell(const Health::News& news) const {
   if (!news) return;
   std::shared_ptr<Watcher> watcher;
   {
-    const std::lock_guard lock(state_->mutex);
+    const locks::Lock lock(state_->mutex);
     watcher = state_->watcher.lock();
   }
   if (watcher) watcher->changed(*this, *news);

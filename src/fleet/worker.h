@@ -7,6 +7,7 @@
 #include "fleet/forecasts.h"
 #include "fleet/health.h"
 #include "fleet/load_notifier.h"
+#include "libs/locks/mutex.h"
 #include "model/version.h"
 #include "model/worker.h"
 #include "scheduling/policy/affinity.h"
@@ -20,7 +21,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -195,8 +195,8 @@ class Worker {
     std::atomic<std::uint64_t> max_model_len{0};    // likewise
     std::atomic<bool> chats_in_code{false};
     Published<std::vector<std::string>> adapters;
-    std::mutex mutex;
-    std::weak_ptr<Watcher> watcher;  // under mutex
+    locks::Mutex mutex;
+    std::weak_ptr<Watcher> watcher GUARDED_BY(mutex);
   };
 
   void tell(const Health::News& news) const;

@@ -8,6 +8,7 @@
 #include "fleet/load_notifier.h"
 #include "fleet/members.h"
 #include "fleet/worker.h"
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/load_ledger.h"
 #include "scheduling/policy/popularity.h"
 #include "scheduling/policy/selector.h"
@@ -15,7 +16,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -57,7 +57,7 @@ class WorkerSet {
   std::chrono::milliseconds itl() const { return itl_; }
   scheduling::Selector& selector() const { return selector_; }
   // Held where choosing and booking are one step.
-  std::mutex& choosing() { return choosing_; }
+  locks::Mutex& choosing() RETURN_CAPABILITY(choosing_) { return choosing_; }
 
  private:
   model::Role role_;
@@ -68,7 +68,7 @@ class WorkerSet {
   std::shared_ptr<LoadNotifier> load_notifier_;
   std::shared_ptr<Forecasts> forecasts_;
   const std::chrono::milliseconds itl_;
-  std::mutex choosing_;  // scoring and booking are one step
+  locks::Mutex choosing_;  // scoring and booking are one step
   Published<Members> members_;
   mutable scheduling::Selector selector_;
 };

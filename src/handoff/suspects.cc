@@ -13,14 +13,14 @@ Suspects::Request Suspects::request_of(std::string_view body) {
 
 std::size_t Suspects::ends(Request request, Time now) const {
   if (none()) return 0;
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const auto found = ends_.find(request.hash);
   if (found == ends_.end() || now - found->second.back().when > kRemembered) return 0;
   return found->second.size();
 }
 
 std::size_t Suspects::ended(Request request, model::WorkerId worker, Time sent, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   forget_old(now);
   if (ends_.size() >= kMost && !ends_.contains(request.hash)) return 1;
   std::vector<End>& ends = ends_[request.hash];
@@ -32,7 +32,7 @@ std::size_t Suspects::ended(Request request, model::WorkerId worker, Time sent, 
 }
 
 void Suspects::clear(Request request) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   ends_.erase(request.hash);
   size_.store(ends_.size(), std::memory_order_relaxed);
 }

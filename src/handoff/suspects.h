@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "model/worker.h"
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -54,10 +54,11 @@ class Suspects {
     Time when;
   };
   static constexpr std::size_t kMost = 4096;
-  void forget_old(Time now);  // requires: mutex_ is held
+  void forget_old(Time now) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::vector<End>> ends_;  // by hash, the latest last
+  mutable locks::Mutex mutex_;
+  // By hash, the latest last.
+  std::unordered_map<std::uint64_t, std::vector<End>> ends_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> size_{0};
 };
 

@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "http/client_limits.h"
 
+#include "libs/locks/mutex.h"
+
 #include <boost/intrusive/list.hpp>
 #include <fmt/format.h>
 
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -90,8 +91,7 @@ struct ClientLimits::Client : boost::intrusive::list_base_hook<> {
 };
 
 struct alignas(64) ClientLimits::Shard {
-  // Requires: mutex is held, as for what follows.
-  Client& find(ClientId id, Clock::time_point now) {
+  Client& find(ClientId id, Clock::time_point now) REQUIRES(mutex) {
     const auto [at, made] = clients.try_emplace(id);
     Client& client = at->second;
     if (!made) return client;
@@ -104,26 +104,26 @@ struct alignas(64) ClientLimits::Shard {
     }
     return client;
   }
-  void wake(Client& client) {
+  void wake(Client& client) REQUIRES(mutex) {
     if (client.is_linked()) resting.erase(resting.iterator_to(client));
   }
   // The client may have nothing open any more.
-  void settle(Client& client) {
+  void settle(Client& client) REQUIRES(mutex) {
     if (client.connections > 0 || client.requests > 0) return;
     wake(client);
     resting.push_back(client);
     if (resting.size() > most_resting) forget_first();
   }
-  void forget_first() {
+  void forget_first() REQUIRES(mutex) {
     const ClientId id = resting.front().id;
     resting.pop_front();
     clients.erase(id);
   }
 
-  std::mutex mutex;
+  locks::Mutex mutex;
   std::size_t most_resting = 0;
-  std::unordered_map<ClientId, Client, SeededHash> clients;
-  boost::intrusive::list<Client> resting;  // the one silent longest comes first
+  std::unordered_map<ClientId, Client, SeededHash> clients GUARDED_BY(mutex);
+  boost::intrusive::list<Client> resting GUARDED_BY(mutex);  // the one silent longest comes first
 };
 
 ClientLimits::ClientLimits(const config::ClientLimits& limits, std::uint64_t seed,
@@ -150,7 +150,7 @@ Result<ClientLimits::Connection> ClientLimits::connect(ClientId id, Clock::time_
   if (limits_.connections == 0) return nullptr;
   {
     Shard& shard = shard_of(id);
-    const std::lock_guard lock(shard.mutex);
+    const locks::Lock lock(shard.mutex);
     Client& client = shard.find(id, now);
     if (client.connections < limits_.connections) {
       ++client.connections;
@@ -167,7 +167,7 @@ Result<ClientLimits::Request> ClientLimits::admit(ClientId id, Clock::time_point
   std::optional<Rate::Duration> wait;
   {
     Shard& shard = shard_of(id);
-    const std::lock_guard lock(shard.mutex);
+    const locks::Lock lock(shard.mutex);
     Client& client = shard.find(id, now);
     if (!counted || client.requests < limits_.requests) {
       wait = client.bucket.take(rate_, now);
@@ -186,14 +186,14 @@ Result<ClientLimits::Request> ClientLimits::admit(ClientId id, Clock::time_point
 
 void ClientLimits::ConnectionEnd::operator()(Client* client) const {
   Shard& shard = *client->shard;
-  const std::lock_guard lock(shard.mutex);
+  const locks::Lock lock(shard.mutex);
   --client->connections;
   shard.settle(*client);
 }
 
 void ClientLimits::RequestEnd::operator()(Client* client) const {
   Shard& shard = *client->shard;
-  const std::lock_guard lock(shard.mutex);
+  const locks::Lock lock(shard.mutex);
   --client->requests;
   shard.settle(*client);
 }
@@ -201,7 +201,7 @@ void ClientLimits::RequestEnd::operator()(Client* client) const {
 std::size_t ClientLimits::size() const {
   std::size_t size = 0;
   for (Shard& shard : *shards_) {
-    const std::lock_guard lock(shard.mutex);
+    const locks::Lock lock(shard.mutex);
     size += shard.clients.size();
   }
   return size;

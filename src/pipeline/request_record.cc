@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "pipeline/request_record.h"
 
+#include "libs/locks/mutex.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -172,11 +174,11 @@ RequestLedger::RequestLedger(telemetry::Registry& registry, telemetry::Logger& l
 
 ModelMetrics& RequestLedger::metrics(std::string_view model) {
   {
-    const std::shared_lock lock(mutex_);
+    const locks::SharedLock lock(mutex_);
     const auto found = models_.find(model);
     if (found != models_.end()) return *found->second;
   }
-  const std::unique_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   auto& entry = models_[std::string(model)];
   if (!entry) entry = std::make_unique<ModelMetrics>(registry_, std::string(model));
   return *entry;

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "engine/shared/completion_json.h"
 #include "handoff/request.h"
+#include "libs/locks/mutex.h"
 #include "pipeline/cache_hit_tracker.h"
 #include "pipeline/limit_refusals.h"
 #include "telemetry/log.h"
@@ -16,7 +17,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -120,8 +120,10 @@ class RequestLedger {
   bool log_requests_;
   ModelMetrics unknown_;
   LimitRefusals limits_;
-  std::shared_mutex mutex_;  // of models_, from which nothing is ever taken
-  std::unordered_map<std::string, std::unique_ptr<ModelMetrics>, NameHash, std::equal_to<>> models_;
+  locks::SharedMutex mutex_;
+  // Nothing is ever taken from it.
+  std::unordered_map<std::string, std::unique_ptr<ModelMetrics>, NameHash, std::equal_to<>> models_
+      GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::pipeline

@@ -22,7 +22,7 @@ DecisionLog::Page DecisionLog::open(std::string request_id, std::string model,
   decided->begun = std::chrono::system_clock::now();
   decided->prompt_tokens = prompt_tokens;
   std::shared_ptr<Decided> oldest;  // its end is outside the lock
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   by_id_.insert_or_assign(decided->request_id, decided);
   ring_.push_back(decided);
   if (ring_.size() > most_) {
@@ -37,7 +37,7 @@ DecisionLog::Page DecisionLog::open(std::string request_id, std::string model,
 }
 
 std::optional<Decided> DecisionLog::find(std::string_view request_id) const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const auto found = by_id_.find(std::string(request_id));
   if (found == by_id_.end()) return std::nullopt;
   return *found->second;
@@ -45,33 +45,33 @@ std::optional<Decided> DecisionLog::find(std::string_view request_id) const {
 
 std::vector<std::string> DecisionLog::recent(std::size_t most) const {
   std::vector<std::string> ids;
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   for (auto decided = ring_.rbegin(); decided != ring_.rend() && ids.size() < most; ++decided)
     ids.push_back((*decided)->request_id);
   return ids;
 }
 
 std::size_t DecisionLog::size() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return ring_.size();
 }
 
 void DecisionLog::Page::bypass(std::string_view label) {
   if (!decided_) return;
-  const std::lock_guard lock(log_->mutex_);
-  decided_->bypass = label;
+  const locks::Lock lock(log_->mutex_);
+  decided().bypass = label;
 }
 
 void DecisionLog::Page::waited(Waited waited) {
   if (!decided_) return;
-  const std::lock_guard lock(log_->mutex_);
-  decided_->waited = std::move(waited);
+  const locks::Lock lock(log_->mutex_);
+  decided().waited = std::move(waited);
 }
 
 void DecisionLog::Page::chosen(Decision decision) {
   if (!decided_) return;
-  const std::lock_guard lock(log_->mutex_);
-  auto& decisions = decided_->decisions;
+  const locks::Lock lock(log_->mutex_);
+  auto& decisions = decided().decisions;
   // At the limit a new decision replaces the last one, if that was given back: the end matters.
   if (decisions.size() == kMostChoices && !decisions.back().given_back.empty())
     decisions.pop_back();
@@ -81,14 +81,14 @@ void DecisionLog::Page::chosen(Decision decision) {
 
 void DecisionLog::Page::given_back(std::string_view why) {
   if (!decided_ || !written_) return;
-  const std::lock_guard lock(log_->mutex_);
-  decided_->decisions.back().given_back = why;
+  const locks::Lock lock(log_->mutex_);
+  decided().decisions.back().given_back = why;
 }
 
 void DecisionLog::Page::close(Outcome outcome) {
   if (!decided_) return;
-  const std::lock_guard lock(log_->mutex_);
-  decided_->outcome = std::move(outcome);
+  const locks::Lock lock(log_->mutex_);
+  decided().outcome = std::move(outcome);
 }
 
 }  // namespace baton::scheduling

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/worker_booking.h"
 #include "scheduling/worker_requirements.h"
 
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -87,8 +87,10 @@ class DecisionLog {
     friend class DecisionLog;
     Page(DecisionLog& log, std::shared_ptr<Decided> decided)
         : log_(&log), decided_(std::move(decided)) {}
+    Decided& decided() REQUIRES(log_->mutex_) { return *decided_; }
+
     DecisionLog* log_ = nullptr;
-    std::shared_ptr<Decided> decided_;  // under the log's lock
+    std::shared_ptr<Decided> decided_;  // its contents are for decided() only
     bool written_ = false;              // the last choice was
   };
 
@@ -101,9 +103,9 @@ class DecisionLog {
 
  private:
   const std::size_t most_;
-  mutable std::mutex mutex_;
-  std::deque<std::shared_ptr<Decided>> ring_;                        // under mutex_
-  std::unordered_map<std::string, std::shared_ptr<Decided>> by_id_;  // under mutex_
+  mutable locks::Mutex mutex_;
+  std::deque<std::shared_ptr<Decided>> ring_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::shared_ptr<Decided>> by_id_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::scheduling

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <mutex>
+#include <optional>
 #include <span>
 
 namespace baton::scheduling {
@@ -137,9 +137,10 @@ std::string_view to_string(Choice::By by) {
 std::expected<Booked, NotBooked> book(fleet::WorkerSet& set, const WorkerRequirements& requirements,
                                       const Random& random, BookingOptions options) {
   // A request that scores candidates sees the bookings before it, so that not all choose the
-  // cheapest. Round robin and random picks need no lock for that.
-  std::unique_lock lock(set.choosing(), std::defer_lock);
-  if (scores_prompts(set.policy()) || requirements.busy) lock.lock();
+  // cheapest. Round robin and random picks need no lock for that. (No member is guarded by it, so the
+  // compiler need not know whether it is held.)
+  std::optional<locks::Lock<locks::Mutex>> lock;
+  if (scores_prompts(set.policy()) || requirements.busy) lock.emplace(set.choosing());
   const SelectionPass pass(set, requirements);
   const auto chosen = pass.choose(random, SelectionPass::Turn::Take);
   const CandidateScorer* const scorer = pass.scorer();
@@ -191,7 +192,7 @@ std::expected<Booked, NotBooked> book(fleet::WorkerSet& set, const WorkerRequire
   if (takes_place) result.booking.watch_gaps(set.itl());
   // The other candidates have not changed by this, and no request need wait until they are
   // described.
-  if (lock.owns_lock()) lock.unlock();
+  lock.reset();
   if (options.count_arrival) result.arrival_counted = count_arrival(set, pass);
   if (options.explain) add_others(*result.choice, pass, requirements, *chosen);
   return result;

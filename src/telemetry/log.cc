@@ -151,7 +151,7 @@ void Logger::write(Level level, std::string_view event, Fields fields) {
   if (queue_) {
     queue_->push({line.data(), line.size()});
   } else {
-    const std::lock_guard lock(out_mutex_);
+    const locks::Lock lock(out_mutex_);
     out_->append(line.data(), line.size());
   }
 }

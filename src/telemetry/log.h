@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "telemetry/metrics.h"
 
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -64,8 +64,8 @@ class Logger {
   Level level_;
   std::shared_ptr<Counter> dropped_;  // shared with a queue that may outlive this
   std::unique_ptr<LogQueue> queue_;   // null: lines go to out_
-  std::mutex out_mutex_;
-  std::string* out_ = nullptr;
+  locks::Mutex out_mutex_;
+  std::string* out_ PT_GUARDED_BY(out_mutex_) = nullptr;
 };
 
 }  // namespace baton::telemetry

@@ -2,12 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "telemetry/log_queue.h"
 
+#include "libs/locks/mutex.h"
+
 #include <climits>
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
+#include <chrono>
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -60,15 +61,21 @@ struct LogQueue::State {
   Notice notice;
   std::shared_ptr<Counter> dropped;
 
-  std::mutex mutex;
-  std::condition_variable work;
-  std::condition_variable rest;  // nothing is left, or the writer has ended
-  std::string waiting;
-  std::uint64_t untold = 0;  // dropped since the last notice
-  bool writing = false;
-  bool closed = false;
+  locks::Mutex mutex;
+  locks::ConditionVariable work;
+  locks::ConditionVariable rest;  // nothing is left, or the writer has ended
+  std::string waiting GUARDED_BY(mutex);
+  std::uint64_t untold GUARDED_BY(mutex) = 0;  // dropped since the last notice
+  bool writing GUARDED_BY(mutex) = false;
+  bool closed GUARDED_BY(mutex) = false;
 
-  bool idle() const { return waiting.empty() && !writing; }
+  bool idle() const REQUIRES(mutex) { return waiting.empty() && !writing; }
+  // Waits for that, but not for ever. Returns whether it is.
+  bool wait_until_idle() REQUIRES(mutex) {
+    const auto end = std::chrono::steady_clock::now() + options.last_words;
+    while (!idle() && rest.wait_until(mutex, end) == std::cv_status::no_timeout) continue;
+    return idle();
+  }
 };
 
 LogQueue::LogQueue(Options options, Notice notice, std::shared_ptr<Counter> dropped)
@@ -85,11 +92,10 @@ LogQueue::LogQueue(Options options, Notice notice, std::shared_ptr<Counter> drop
 LogQueue::~LogQueue() {
   bool written = false;
   {
-    std::unique_lock lock(state_->mutex);
+    const locks::Lock lock(state_->mutex);
     state_->closed = true;
     state_->work.notify_one();
-    written =
-        state_->rest.wait_for(lock, state_->options.last_words, [this] { return state_->idle(); });
+    written = state_->wait_until_idle();
   }
   if (written) {
     writer_.join();
@@ -100,7 +106,7 @@ LogQueue::~LogQueue() {
 
 void LogQueue::push(std::string_view line) {
   State& state = *state_;
-  const std::lock_guard lock(state.mutex);
+  const locks::Lock lock(state.mutex);
   if (line.size() > state.options.capacity - state.waiting.size()) {
     ++state.untold;
     state.dropped->add();
@@ -111,28 +117,30 @@ void LogQueue::push(std::string_view line) {
 }
 
 void LogQueue::flush() {
-  std::unique_lock lock(state_->mutex);
-  state_->rest.wait_for(lock, state_->options.last_words, [this] { return state_->idle(); });
+  const locks::Lock lock(state_->mutex);
+  state_->wait_until_idle();
 }
 
 void LogQueue::write_until_closed(State& state) {
   std::string lines;
-  std::unique_lock lock(state.mutex);
   for (;;) {
-    state.work.wait(lock, [&] { return !state.waiting.empty() || state.closed; });
-    if (state.waiting.empty()) return;
-    lines.clear();
-    lines.swap(state.waiting);
-    std::uint64_t untold = std::exchange(state.untold, 0);
-    state.writing = true;
-    lock.unlock();
+    std::uint64_t untold = 0;
+    {
+      const locks::Lock lock(state.mutex);
+      while (state.waiting.empty() && !state.closed) state.work.wait(state.mutex);
+      if (state.waiting.empty()) return;
+      lines.clear();
+      lines.swap(state.waiting);
+      untold = std::exchange(state.untold, 0);
+      state.writing = true;
+    }
     const std::uint64_t lost = write_lines(state.options.descriptor, lines);
     if (lost > 0) state.dropped->add(lost);
     untold += lost;
     // The notice follows the lines that were queued before the loss. If it fails, a later one
     // tries.
     if (untold > 0 && write_whole(state.options.descriptor, state.notice(untold))) untold = 0;
-    lock.lock();
+    const locks::Lock lock(state.mutex);
     state.writing = false;
     state.untold += untold;
     if (state.waiting.empty()) state.rest.notify_all();

@@ -203,7 +203,7 @@ Registry::Family& Registry::family(std::string_view name, std::string_view help,
 template <class Metric, class... Args>
 Metric& Registry::series(std::string_view name, std::string_view help, Labels labels,
                          const Args&... args) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   Family& known = family(name, help, kType<Metric>);
   for (const Family::Series& one : known.series) {
     if (std::ranges::is_permutation(one.labels, labels)) {
@@ -221,7 +221,7 @@ Counter& Registry::counter(std::string_view name, std::string_view help, Labels 
 }
 
 void Registry::counter(std::string_view name, std::string_view help, const Counter& counted) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   family(name, help, kType<Counter>).series.push_back({{}, &counted});
 }
 
@@ -240,13 +240,13 @@ Histogram& Registry::histogram(std::string_view name, std::string_view help, Lab
 
 void Registry::collect(std::string_view name, std::string_view help,
                        std::function<void(const Emit&)> collect) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   family(name, help, kType<Gauge>).collect = std::move(collect);
 }
 
 std::string Registry::render() const {
   fmt::memory_buffer out;
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   for (const auto& family : families_) {
     fmt::format_to(std::back_inserter(out), "# HELP {} ", family->name);
     append_escaped(out, family->help, Quotes::Keep);
@@ -266,7 +266,7 @@ std::string Registry::render() const {
 }
 
 std::vector<Registry::Description> Registry::describe() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   std::vector<Description> result;
   result.reserve(families_.size());
   for (const auto& family : families_) {

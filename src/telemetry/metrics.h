@@ -2,13 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -115,13 +116,13 @@ class Registry {
 
  private:
   struct Family;
-  // Requires: mutex_ is held.
-  Family& family(std::string_view name, std::string_view help, std::string_view type);
+  Family& family(std::string_view name, std::string_view help, std::string_view type)
+      REQUIRES(mutex_);
   template <class Metric, class... Args>
   Metric& series(std::string_view name, std::string_view help, Labels labels, const Args&... args);
 
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Family>> families_;
+  mutable locks::Mutex mutex_;
+  std::vector<std::unique_ptr<Family>> families_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::telemetry

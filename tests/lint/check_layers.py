@@ -43,7 +43,8 @@ LAYERS = {
 LIBRARIES = {
     "scan": set(),
     "jinja": {"scan"},
-    "tokenizer": {"scan"},
+    "tokenizer": {"locks", "scan"},
+    "locks": set(),
 }
 
 # Modules beside the layers: the highest layer they may include, and who may include them.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each source file has its unit test, each folder of src/ and of src/libs/ its README."""
+"""Each source file has its unit test and begins with its header; each folder and library has its README."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -30,6 +30,16 @@ def has_test(root: Path, source: Path) -> bool:
     return (root / "tests/unit" / source.parent / f"{source.stem}_test.cc").exists()
 
 
+def check_own_header(root: Path, source: Path) -> Iterator[str]:
+    """What begins with its header shows that the header compiles by itself (cmake/headers.cmake)."""
+    if source.suffix != ".cc" or not (root / "src" / source).with_suffix(".h").exists():
+        return
+    own = source.with_suffix(".h").as_posix()
+    first = next((line for line in tree.lines(root / "src" / source) if check_layers.INCLUDE.match(line)), "")
+    if f'"{own}"' not in first:
+        yield f'src/{source}: does not begin with #include "{own}"'
+
+
 def check(root: Path) -> Iterator[str]:
     excused = exceptions(root)
     for pattern, reason in excused.items():
@@ -41,6 +51,7 @@ def check(root: Path) -> Iterator[str]:
         elif "*" not in pattern and has_test(root, Path(pattern)):
             yield f"{EXCEPTIONS}: {pattern} has a test now and needs no excuse"
     for source in tree.sources(root):
+        yield from check_own_header(root, source)
         if source.suffix != ".cc" or has_test(root, source):
             continue
         if not any(fnmatch(source.as_posix(), pattern) for pattern in excused):

@@ -10,9 +10,11 @@ from pathlib import Path
 import check_docs
 import check_format
 import check_layers
+import check_locks
 import check_pairs
 import check_shell
 import check_sizes
+import check_tasks
 import check_telemetry
 import check_text
 import tree
@@ -21,9 +23,11 @@ ALL = (
     check_docs,
     check_format,
     check_layers,
+    check_locks,
     check_pairs,
     check_shell,
     check_sizes,
+    check_tasks,
     check_telemetry,
     check_text,
 )
@@ -222,6 +226,10 @@ class PairsTest(TreeTest):
         self.write("tests/lint/unpaired.txt", "core/gone.cc  trivial\n")
         self.assert_refused(check_pairs, "does not exist")
 
+    def test_a_source_file_begins_with_its_header(self):
+        self.write("src/core/error.cc", CPP_HEAD + '#include <string>\n#include "core/error.h"\n')
+        self.assert_refused(check_pairs, "src/core/error.cc", '#include "core/error.h"')
+
     def test_each_folder_needs_a_short_readme(self):
         self.write("src/core/README.md", "\n" * 41)
         self.assert_refused(check_pairs, "src/core/README.md: 41 lines")
@@ -312,6 +320,89 @@ class TextTest(TreeTest):
         lock = '{"packages": {"node_modules/a": {"version": "1.0.0", "resolved": "x"}}}\n'
         self.write("tests/process/package-lock.json", lock)
         self.assert_refused(check_text, "node_modules/a", "tied to one registry")
+
+
+class LocksTest(TreeTest):
+    def code(self, text):
+        self.write("src/core/error.h", CPP_HEAD + text)
+
+    def test_locks_of_the_standard_library_are_refused(self):
+        for name in ("mutex", "shared_mutex", "lock_guard", "unique_lock", "condition_variable"):
+            with self.subTest(name):
+                self.code(f"std::{name} x;  // all\n")
+                self.assert_refused(check_locks, "src/core/error.h:3", f"std::{name} is unknown")
+
+    def test_the_library_of_locks_may_use_them(self):
+        self.write("src/libs/locks/mutex.h", CPP_HEAD + "std::mutex mutex_;\n")
+        self.assert_accepted(check_locks)
+
+    def test_a_lock_guards_a_member_or_states_what_it_is_for(self):
+        self.code("locks::Mutex mutex_;\nint a_ GUARDED_BY(mutex_);\n")
+        self.assert_accepted(check_locks)
+        self.code("locks::Mutex adding_;  // one adds at a time\n")
+        self.assert_accepted(check_locks)
+        self.code("locks::Mutex adding_;\nint a_ GUARDED_BY(mutex_);\n")
+        self.assert_refused(check_locks, "src/core/error.h:3", "no member is GUARDED_BY(adding_)")
+
+    def test_an_exception_from_the_analysis_needs_a_reason(self):
+        self.code("void f() NO_THREAD_SAFETY_ANALYSIS {  // two locks in one order\n")
+        self.assert_accepted(check_locks)
+        self.code("void f() NO_THREAD_SAFETY_ANALYSIS {\n")
+        self.assert_refused(check_locks, "src/core/error.h:3", "needs its reason")
+
+
+class TasksTest(TreeTest):
+    def spawn(self, parameter, line="tasks.spawn(run(job, other));\n"):
+        header = f"awaitable<void> run(Job job, {parameter});\n"
+        self.write("src/wire/sse.h", CPP_HEAD + header)
+        self.write("src/wire/sse.cc", CPP_HEAD + line)
+
+    def test_a_spawned_coroutine_takes_values(self):
+        self.spawn("std::string other")
+        self.assert_accepted(check_tasks)
+        for parameter in ("const Other& other", "std::string_view other", "std::span<const int> other"):
+            with self.subTest(parameter):
+                self.spawn(parameter)
+                self.assert_refused(check_tasks, "src/wire/sse.cc:3", f"`{parameter}`")
+
+    def test_a_comment_may_state_that_a_reference_outlives_the_task(self):
+        line = "tasks.spawn(run(job, other));\n"
+        self.spawn("Other& other", "// It ends here.\n// Outlives the task: other\n" + line)
+        self.assert_accepted(check_tasks)
+        self.spawn("Other& other", "// Outlives the task: job\n" + line)
+        self.assert_refused(check_tasks, "`Other& other`")
+
+    def test_services_may_be_referred_to(self):
+        self.spawn("http_client::UpstreamPool& pool")
+        self.assert_accepted(check_tasks)
+
+    def test_a_coroutine_that_is_awaited_may_take_references(self):
+        self.spawn("const Other& other", "co_await run(job, other);\n")
+        self.assert_accepted(check_tasks)
+
+    def test_a_spawned_lambda_takes_values_and_captures_nothing(self):
+        line = "tasks.spawn([{}]({} x) -> awaitable<void> {{ co_await x.go(); }}(job));\n"
+        self.spawn("int other", line.format("", "Job"))
+        self.assert_accepted(check_tasks)
+        self.spawn("int other", line.format("", "Job&"))
+        self.assert_refused(check_tasks, "`Job& x`")
+        self.spawn("int other", line.format("this", "Job"))
+        self.assert_refused(check_tasks, "a spawned lambda that captures")
+
+    def test_a_named_lambda_is_looked_at_too(self):
+        self.spawn(
+            "int other",
+            "const auto ask = [](Job& x) -> awaitable<void> { co_return; };\ntasks.spawn(ask(job));\n",
+        )
+        self.assert_refused(check_tasks, "src/wire/sse.cc:4", "`Job& x`")
+
+    def test_an_awaitable_is_not_kept(self):
+        self.spawn("int other", "awaitable<void> later = run(job, other);\n")
+        self.assert_refused(check_tasks, "src/wire/sse.cc:3", "is awaited in the expression")
+
+    def test_tasks_are_started_by_their_group(self):
+        self.spawn("int other", "asio::co_spawn(io, run(job, other), asio::detached);\n")
+        self.assert_refused(check_tasks, "src/wire/sse.cc:3", "TaskGroup::spawn")
 
 
 class TelemetryTest(TreeTest):

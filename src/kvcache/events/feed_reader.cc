@@ -147,7 +147,7 @@ FeedStatus FeedReader::status() const {
 void FeedReader::show() {
   FeedStatus status = this->status();
   {
-    const std::lock_guard lock(cell_.mutex);
+    const locks::Lock lock(cell_.mutex);
     cell_.status = std::move(status);
   }
   context_.changes.note(cell_, spec_.holder);

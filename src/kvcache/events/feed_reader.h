@@ -9,11 +9,11 @@
 #include "kvcache/events/readiness.h"
 #include "kvcache/events/sequence.h"
 #include "kvcache/events/sockets.h"
+#include "libs/locks/mutex.h"
 #include "telemetry/log.h"
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -24,9 +24,9 @@ namespace baton::kvcache {
 
 // A feed's status for readers on any thread.
 struct StatusCell {
-  std::mutex mutex;
-  FeedStatus status;
-  bool noted = false;  // it is in StatusChanges
+  locks::Mutex mutex;
+  FeedStatus status GUARDED_BY(mutex);
+  bool noted GUARDED_BY(mutex) = false;  // it is in StatusChanges
 };
 
 // Role. The holders whose status has changed since the last take().
@@ -36,21 +36,21 @@ class StatusChanges {
  public:
   void note(StatusCell& cell, Holder holder) {
     {
-      const std::lock_guard lock(cell.mutex);
+      const locks::Lock lock(cell.mutex);
       if (std::exchange(cell.noted, true)) return;
     }
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     holders_.push_back(holder);
   }
   // Reset `noted` in a holder's cell before reading its status.
   std::vector<Holder> take() {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     return std::exchange(holders_, {});
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<Holder> holders_;  // under mutex_
+  locks::Mutex mutex_;
+  std::vector<Holder> holders_ GUARDED_BY(mutex_);
 };
 
 // State shared by the readers of a thread. Outlives them.

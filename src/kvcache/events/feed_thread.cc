@@ -4,13 +4,13 @@
 
 #include "kvcache/events/event_subscriber.h"
 #include "kvcache/events/feed_reader.h"
+#include "libs/locks/mutex.h"
 
 #include <csignal>
 #include <deque>
 #include <exception>
 #include <future>
 #include <map>
-#include <mutex>
 #include <pthread.h>
 #include <string>
 #include <thread>
@@ -41,10 +41,10 @@ struct FeedThread::State {
   std::map<Holder, Open> open_feeds;
   std::uint64_t inlets_made = 0;
 
-  std::mutex mutex;
-  std::deque<Command> commands;
-  std::map<Holder, std::shared_ptr<StatusCell>> cells;
-  bool stopping = false;
+  locks::Mutex mutex;
+  std::deque<Command> commands GUARDED_BY(mutex);
+  std::map<Holder, std::shared_ptr<StatusCell>> cells GUARDED_BY(mutex);
+  bool stopping GUARDED_BY(mutex) = false;
 
   std::thread thread;
 };
@@ -59,7 +59,7 @@ FeedThread::FeedThread(Index& index, telemetry::Logger& log, Options options)
 
 FeedThread::~FeedThread() {
   {
-    const std::lock_guard lock(state_->mutex);
+    const locks::Lock lock(state_->mutex);
     state_->stopping = true;
   }
   state_->context.readiness.wake();
@@ -68,10 +68,13 @@ FeedThread::~FeedThread() {
 
 void FeedThread::open(FeedSpec spec, Slot slot) {
   auto cell = std::make_shared<StatusCell>();
-  cell->status.holder = spec.holder;
-  cell->status.position = spec.resume;
   {
-    const std::lock_guard lock(state_->mutex);
+    const locks::Lock lock(cell->mutex);
+    cell->status.holder = spec.holder;
+    cell->status.position = spec.resume;
+  }
+  {
+    const locks::Lock lock(state_->mutex);
     state_->cells[spec.holder] = cell;
   }
   state_->context.changes.note(*cell, spec.holder);
@@ -88,21 +91,21 @@ void FeedThread::open(FeedSpec spec, Slot slot) {
 
 void FeedThread::close(Holder holder) {
   state_->post([state = state_.get(), holder] { state->close(holder); }).get();
-  const std::lock_guard lock(state_->mutex);
+  const locks::Lock lock(state_->mutex);
   state_->cells.erase(holder);
 }
 
 std::vector<FeedStatus> FeedThread::statuses() const {
   std::vector<std::shared_ptr<StatusCell>> cells;
   {
-    const std::lock_guard lock(state_->mutex);
+    const locks::Lock lock(state_->mutex);
     cells.reserve(state_->cells.size());
     for (const auto& [holder, cell] : state_->cells) cells.push_back(cell);
   }
   std::vector<FeedStatus> statuses;
   statuses.reserve(cells.size());
   for (const auto& cell : cells) {
-    const std::lock_guard lock(cell->mutex);
+    const locks::Lock lock(cell->mutex);
     statuses.push_back(cell->status);
   }
   return statuses;
@@ -111,7 +114,7 @@ std::vector<FeedStatus> FeedThread::statuses() const {
 std::vector<FeedStatus> FeedThread::changed() {
   std::vector<std::shared_ptr<StatusCell>> cells;
   {
-    const std::lock_guard lock(state_->mutex);
+    const locks::Lock lock(state_->mutex);
     for (const Holder holder : state_->context.changes.take()) {
       const auto found = state_->cells.find(holder);
       if (found != state_->cells.end()) cells.push_back(found->second);
@@ -120,7 +123,7 @@ std::vector<FeedStatus> FeedThread::changed() {
   std::vector<FeedStatus> statuses;
   statuses.reserve(cells.size());
   for (const auto& cell : cells) {
-    const std::lock_guard lock(cell->mutex);
+    const locks::Lock lock(cell->mutex);
     cell->noted = false;
     statuses.push_back(cell->status);
   }
@@ -142,7 +145,7 @@ std::future<void> FeedThread::State::post(std::function<void()> work) {
   Command command(std::move(work));
   auto done = command.get_future();
   {
-    const std::lock_guard lock(mutex);
+    const locks::Lock lock(mutex);
     commands.push_back(std::move(command));
   }
   context.readiness.wake();
@@ -161,7 +164,7 @@ void FeedThread::State::run() {
 bool FeedThread::State::run_commands() {
   std::deque<Command> due;
   {
-    const std::lock_guard lock(mutex);
+    const locks::Lock lock(mutex);
     if (stopping) return false;
     due.swap(commands);
   }

@@ -46,18 +46,18 @@ void DecisionMemory::remember(Holder holder, std::span<const SequenceHash> promp
   links.reserve(prompt.size());
   for (const SequenceHash block : prompt) links.push_back({.engine = 0, .sequence = block});
 
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   expire(now, kSteps);
   const Tick until = tick_of(now + limits_.ttl);
   if (remembered_ + links.size() > limits_.blocks) {
     // Marks its known blocks as used, so that they do not go first.
     follow(record_of(holder), links, until, 0);
-    const std::size_t known = [&] {
-      Shard& shard = shards_[shard_of(prompt.front())];
-      const std::lock_guard hold_shard(shard.lock());
-      return shard.match_one(prompt, record_of(holder).slot).back();
-    }();
-    const std::size_t wanted = links.size() - known;
+    std::size_t wanted = links.size();
+    {
+      const Shard& shard = shards_[shard_of(prompt.front())];
+      const locks::Lock hold_shard(shard.lock());
+      wanted -= shard.match_one(prompt, record_of(holder).slot).back();
+    }
     for (std::size_t i = 0; i < kMostSteps && remembered_ + wanted > limits_.blocks; ++i)
       settle_first();
   }
@@ -73,7 +73,7 @@ void DecisionMemory::follow(Record& record, std::span<const Link> links, Tick un
   std::uint32_t last = 0;
   while (!links.empty()) {
     const auto chunk = links.first(std::min<std::size_t>(links.size(), kMostInRun));
-    const std::lock_guard hold(shard.lock());
+    const locks::Lock hold(shard.lock());
     Shard::Part part = shard.find(run, last, chunk);
     if (part.count == 0) {
       const auto fitting = chunk.first(std::min(chunk.size(), room));
@@ -149,7 +149,7 @@ void DecisionMemory::drop(Record& record, BlockPlace run, std::uint32_t end,
   if (end == new_end) return;
   Shard& shard = shards_[shard_index(run)];
   Tally& tally = slots_.state(record.slot).tally;
-  const std::lock_guard hold(shard.lock());
+  const locks::Lock hold(shard.lock());
   if (new_end == 0) {
     shard.release_all(run_of(run), record.slot, tally);
   } else {
@@ -160,14 +160,15 @@ void DecisionMemory::drop(Record& record, BlockPlace run, std::uint32_t end,
   remembered_ -= end - new_end;
 }
 
+bool DecisionMemory::any_due(Time now) const {
+  return !buckets_.empty() && Time(buckets_.begin()->first * kTick) <= now;
+}
+
 // Whether all is gone that was due.
 bool DecisionMemory::expire(Time now, std::size_t steps) {
-  const auto is_due = [&] {
-    return !buckets_.empty() && Time(buckets_.begin()->first * kTick) <= now;
-  };
-  for (; steps > 0 && is_due(); --steps) settle_first();
+  for (; steps > 0 && any_due(now); --steps) settle_first();
   note_first();
-  return !is_due();
+  return !any_due(now);
 }
 
 void DecisionMemory::note_first() {
@@ -177,13 +178,13 @@ void DecisionMemory::note_first() {
 
 void DecisionMemory::tidy(Time now) {
   for (bool done = false; !done;) {
-    const std::lock_guard hold(mutex_);
+    const locks::Lock hold(mutex_);
     done = expire(now, kSteps);
   }
 }
 
 void DecisionMemory::forget(Holder holder) {
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   const auto found = records_.find(holder);
   if (found == records_.end()) return;
   Record& record = found->second;
@@ -198,15 +199,18 @@ void DecisionMemory::match(std::span<const SequenceHash> prompt, Time now,
   if (prompt.empty()) return matches.clear();
   const Tick first = first_due_.load(std::memory_order_relaxed);
   if (first <= now.time_since_epoch() / kTick) {
-    if (const std::unique_lock hold(mutex_, std::try_to_lock); hold) expire(now, kSteps);
+    if (mutex_.try_lock()) {
+      const locks::Lock hold(mutex_, std::adopt_lock);
+      expire(now, kSteps);
+    }
   }
   const Shard& shard = shards_[shard_of(prompt.front())];
-  const std::lock_guard hold(shard.lock());
+  const locks::Lock hold(shard.lock());
   shard.match(prompt, slots_, matches);
 }
 
 Index::Size DecisionMemory::size() const {
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   Index::Size size{.blocks = 0,
                    .memberships = remembered_,
                    .bytes = sizeof(*this) + arena_.bytes() + slots_.bytes()};

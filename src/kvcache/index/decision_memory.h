@@ -6,6 +6,7 @@
 #include "kvcache/index/page_arena.h"
 #include "kvcache/index/shard.h"
 #include "kvcache/index/slots.h"
+#include "libs/locks/mutex.h"
 
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -15,7 +16,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -75,16 +75,20 @@ class DecisionMemory {
   };
 
   static Tick tick_of(Time time);
-  Record& record_of(Holder holder);
+  Record& record_of(Holder holder) REQUIRES(mutex_);
   // Puts off forgetting of what the record has of the links, and adds no more than `room`.
-  void follow(Record& record, std::span<const Link> links, Tick until, std::size_t room);
+  void follow(Record& record, std::span<const Link> links, Tick until, std::size_t room)
+      REQUIRES(mutex_);
   // `end`: of a run's blocks that are used. How many of these the record did not have.
-  std::uint32_t use(Record& record, Shard& shard, BlockPlace run, std::uint32_t end, Tick until);
+  std::uint32_t use(Record& record, Shard& shard, BlockPlace run, std::uint32_t end, Tick until)
+      REQUIRES(mutex_, shard.lock());
   // Forgets what has run out by then of the first in the earliest bucket, or puts it off.
-  void settle_first();
-  bool expire(Time now, std::size_t steps);
-  void note_first();
-  void drop(Record& record, BlockPlace run, std::uint32_t end, std::uint32_t new_end);
+  void settle_first() REQUIRES(mutex_);
+  bool any_due(Time now) const REQUIRES(mutex_);
+  bool expire(Time now, std::size_t steps) REQUIRES(mutex_);
+  void note_first() REQUIRES(mutex_);
+  void drop(Record& record, BlockPlace run, std::uint32_t end, std::uint32_t new_end)
+      REQUIRES(mutex_);
 
   const Limits limits_;
   Capped blocks_;
@@ -93,13 +97,13 @@ class DecisionMemory {
   PageArena name_arena_{SystemPages::Small};
   Slots slots_{name_arena_};
 
-  mutable std::mutex mutex_;  // for all below; shards are locked within
-  std::map<Holder, Record> records_;
-  std::unordered_map<Number, Holder> holders_;
-  Number next_ = 0;
+  mutable locks::Mutex mutex_;  // shards are locked within
+  std::map<Holder, Record> records_ GUARDED_BY(mutex_);
+  std::unordered_map<Number, Holder> holders_ GUARDED_BY(mutex_);
+  Number next_ GUARDED_BY(mutex_) = 0;
   // Each run of a record is in one bucket: that of its first step to go, or an earlier one.
-  std::map<Tick, std::vector<Due>> buckets_;
-  std::size_t remembered_ = 0;
+  std::map<Tick, std::vector<Due>> buckets_ GUARDED_BY(mutex_);
+  std::size_t remembered_ GUARDED_BY(mutex_) = 0;
   std::atomic<Tick> first_due_;
 };
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/annotations.h"
+
 #include <atomic>
 #include <cstdint>
 
@@ -10,9 +12,9 @@ namespace baton::kvcache {
 // Role. A lock that is given in the order of asking, so that a reader waits for no more than the
 //   holds in front of it, however busy the writers are.
 // Confinement. Any thread.
-class FairLock {
+class CAPABILITY("mutex") FairLock {
  public:
-  void lock() {
+  void lock() ACQUIRE() {
     const std::uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
     std::uint32_t serving = serving_.load(std::memory_order_acquire);
     for (int spins = 0; serving != ticket && spins < kSpins; ++spins) {
@@ -25,7 +27,7 @@ class FairLock {
     }
   }
 
-  void unlock() {
+  void unlock() RELEASE() {
     // Sequentially consistent, which a release would not be: libstdc++ skips the notification if it
     // sees no sleeper, and before the store is visible a thread could still fall asleep unseen.
     serving_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);

@@ -3,9 +3,9 @@
 #include "kvcache/index/index.h"
 
 #include "kvcache/index/index_state.h"
+#include "libs/locks/mutex.h"
 
 #include <algorithm>
-#include <mutex>
 
 namespace baton::kvcache {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::uint32_t kAllTiers = (1U << kTiers) - 1;
 
 std::uint32_t bit_of(Tier tier) { return 1U << static_cast<unsigned>(tier); }
 
-void finish(SlotState& slot) {
+void finish(SlotState& slot) REQUIRES(slot.mutex) {
   slot.names.shrink();
   slot.tally.bytes.store(slot.names.bytes() + slot.aliases.bytes(), std::memory_order_relaxed);
 }
@@ -36,7 +36,7 @@ void Index::leave(Slot slot) {
   state_->slots.close(static_cast<std::uint32_t>(slot));
 }
 
-void Index::State::give_name(Writer writer, EngineHash name, BlockPlace place,
+void Index::State::give_name(const Writer& writer, EngineHash name, BlockPlace place,
                              std::vector<Moved>& moved) {
   const EngineMap::Entry entry = writer.slot.names.put(name, place);
   if (!entry) return;
@@ -48,7 +48,7 @@ void Index::State::give_name(Writer writer, EngineHash name, BlockPlace place,
   entry.set_place(place);
 }
 
-void Index::State::bind_known(Writer writer, Shard& shard, BlockPlace place, EngineHash name,
+void Index::State::bind_known(const Writer& writer, Shard& shard, BlockPlace place, EngineHash name,
                               std::uint32_t tiers, Applied& applied, std::vector<Moved>& moved) {
   Aliases& aliases = writer.slot.aliases;
   const EngineMap::Entry entry = writer.slot.names.find(name);
@@ -68,9 +68,9 @@ void Index::State::bind_known(Writer writer, Shard& shard, BlockPlace place, Eng
   ++applied.done;
 }
 
-std::uint32_t Index::State::bind(Writer writer, Shard& shard, BlockPlace first, std::uint32_t count,
-                                 std::span<const Link> links, std::uint32_t tiers, Applied& applied,
-                                 std::vector<Moved>& moved) {
+std::uint32_t Index::State::bind(const Writer& writer, Shard& shard, BlockPlace first,
+                                 std::uint32_t count, std::span<const Link> links,
+                                 std::uint32_t tiers, Applied& applied, std::vector<Moved>& moved) {
   Shard::Part part{.run = run_of(first), .begin = offset_of(first), .count = count};
   part.count = shard.free_from(part, writer.number);
   if (part.count == 0) {
@@ -85,16 +85,16 @@ std::uint32_t Index::State::bind(Writer writer, Shard& shard, BlockPlace first, 
   return part.count;
 }
 
-void Index::State::release(Writer writer, std::span<const Moved> moved) {
+void Index::State::release(const Writer& writer, std::span<const Moved> moved) {
   for (const Moved& block : moved) {
     Shard& shard = shards[shard_index(block.place)];
-    const std::lock_guard hold(shard.lock());
+    const locks::Lock hold(shard.lock());
     shard.release(run_of(block.place), offset_of(block.place), writer.number, block.tiers,
                   writer.slot.tally);
   }
 }
 
-Applied Index::State::extend(Writer writer, BlockPlace& above, std::span<const Link> links,
+Applied Index::State::extend(const Writer& writer, BlockPlace& above, std::span<const Link> links,
                              std::uint32_t tiers) {
   const std::size_t before = writer.slot.names.size();
   const std::uint32_t room = all_names.take(static_cast<std::uint32_t>(links.size()));
@@ -103,14 +103,14 @@ Applied Index::State::extend(Writer writer, BlockPlace& above, std::span<const L
   return applied;
 }
 
-Applied Index::State::chain(Writer writer, BlockPlace& above, std::span<const Link> links,
+Applied Index::State::chain(const Writer& writer, BlockPlace& above, std::span<const Link> links,
                             std::uint32_t tiers, std::size_t most_names) {
-  const EngineMap& map = writer.slot.names;
+  const EngineMap* const map = &writer.slot.names;  // for the lambdas, which run under its lock
   // The number of links that can be named: without room, only one that has its name already.
   const auto nameable = [&](std::span<const Link> of) {
-    const std::size_t room = most_names - map.size();
+    const std::size_t room = most_names - map->size();
     if (room >= of.size()) return of.size();
-    return room > 0 || !map.find(of.front().engine) ? room : 1;
+    return room > 0 || !map->find(of.front().engine) ? room : 1;
   };
   Applied applied;
   const std::size_t number =
@@ -122,7 +122,7 @@ Applied Index::State::chain(Writer writer, BlockPlace& above, std::span<const Li
     writer.slot.names.reserve(chunk.size());
     for (const Link& link : chunk) writer.slot.names.prefetch(link.engine);
     {
-      const std::lock_guard hold(shard.lock());
+      const locks::Lock hold(shard.lock());
       while (!chunk.empty() && moved.empty()) {
         const auto named = chunk.first(nameable(chunk));
         const RunNumber run = above == kNoPlace ? kNoRun : run_of(above);
@@ -155,7 +155,7 @@ Applied Index::store(Slot slot, std::optional<EngineHash> parent, std::span<cons
   if (blocks.empty()) return {};
   const State::Writer writer{.number = static_cast<std::uint32_t>(slot),
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
-  const std::lock_guard hold(writer.slot.mutex);
+  const locks::Lock hold(writer.slot.mutex);
   BlockPlace place = kNoPlace;
   std::optional<SequenceHash> before;
   if (parent) {
@@ -163,7 +163,7 @@ Applied Index::store(Slot slot, std::optional<EngineHash> parent, std::span<cons
     if (!entry) return {.unknown_parent = static_cast<std::uint32_t>(blocks.size())};
     place = entry.place();
     Shard& shard = state_->shards[shard_index(place)];
-    const std::lock_guard hold_shard(shard.lock());
+    const locks::Lock hold_shard(shard.lock());
     before = shard.sequence(run_of(place), offset_of(place));
   }
   static thread_local std::vector<Link> links;
@@ -181,7 +181,7 @@ Applied Index::restore(Slot slot, std::optional<EngineHash> parent,
                        std::span<const Restored> blocks) {
   const State::Writer writer{.number = static_cast<std::uint32_t>(slot),
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
-  const std::lock_guard hold(writer.slot.mutex);
+  const locks::Lock hold(writer.slot.mutex);
   BlockPlace place = kNoPlace;
   if (parent) {
     const EngineMap::Entry entry = writer.slot.names.find(*parent);
@@ -211,24 +211,24 @@ Applied Index::restore(Slot slot, std::optional<EngineHash> parent,
 }
 
 template <class Action>
-std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash> names,
-                                      Action action) {
+std::uint32_t Index::State::for_known(const Writer& writer, std::span<const EngineHash> names,
+                                      Action& action) {
   std::uint32_t unknown = 0;
-  const EngineMap& map = writer.slot.names;
+  const EngineMap* const map = &writer.slot.names;  // for the lambdas, which run under its lock
   std::array<EngineMap::Entry, kChunk> entries;
   for (; !names.empty(); names = names.subspan(std::min(names.size(), kChunk))) {
     const auto chunk = names.first(std::min(names.size(), kChunk));
     // An action may move others' entries, or remove one that is named twice.
     const auto entry_at = [&](std::size_t i) {
-      if (entries[i] && !entries[i].is(chunk[i])) entries[i] = map.find(chunk[i]);
+      if (entries[i] && !entries[i].is(chunk[i])) entries[i] = map->find(chunk[i]);
       return entries[i];
     };
     const auto shard_at = [&](std::size_t i) {
       const EngineMap::Entry entry = entry_at(i);
       return entry ? shard_index(entry.place()) : kShards;
     };
-    for (const EngineHash name : chunk) map.prefetch(name);
-    for (std::size_t i = 0; i < chunk.size(); ++i) entries[i] = map.find(chunk[i]);
+    for (const EngineHash name : chunk) map->prefetch(name);
+    for (std::size_t i = 0; i < chunk.size(); ++i) entries[i] = map->find(chunk[i]);
     for (std::size_t i = 0; i < chunk.size();) {
       const std::size_t number = shard_at(i);
       std::size_t end = i + 1;
@@ -239,7 +239,7 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
         continue;
       }
       Shard& shard = shards[number];
-      const std::lock_guard hold(shard.lock());
+      const locks::Lock hold(shard.lock());
       for (std::size_t k = i; k < end; ++k) shard.prefetch_run(run_of(entries[k].place()));
       for (std::size_t k = i; k < end; ++k) {
         shard.prefetch_parts(run_of(entries[k].place()), offset_of(entries[k].place()));
@@ -247,7 +247,7 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
       for (; i < end; ++i) {
         const EngineMap::Entry entry = entry_at(i);
         if (entry) {
-          action(shard, chunk[i], entry);
+          action.apply(writer, shard, chunk[i], entry);
         } else {
           ++unknown;
         }
@@ -261,53 +261,62 @@ std::uint32_t Index::State::for_known(Writer writer, std::span<const EngineHash>
 Applied Index::copy(Slot slot, std::span<const EngineHash> blocks, Tier tier) {
   const State::Writer writer{.number = static_cast<std::uint32_t>(slot),
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
-  const std::lock_guard hold(writer.slot.mutex);
-  Applied applied;
-  std::vector<State::Moved> moved;  // always empty: the names keep their meaning
-  applied.unknown_parent =
-      state_->for_known(writer, blocks, [&](Shard& shard, EngineHash name, EngineMap::Entry entry) {
-        State::bind_known(writer, shard, entry.place(), name, bit_of(tier), applied, moved);
-      });
+  const locks::Lock hold(writer.slot.mutex);
+  struct Copy {
+    void apply(const State::Writer& writer, Shard& shard, EngineHash name, EngineMap::Entry entry)
+        REQUIRES(writer.slot.mutex, shard.lock()) {
+      State::bind_known(writer, shard, entry.place(), name, tiers, applied, moved);
+    }
+    std::uint32_t tiers;
+    Applied applied = {};
+    std::vector<State::Moved> moved = {};  // always empty: the names keep their meaning
+  };
+  Copy copy{.tiers = bit_of(tier)};
+  copy.applied.unknown_parent = state_->for_known(writer, blocks, copy);
   finish(writer.slot);
-  return applied;
+  return copy.applied;
 }
 
 Applied Index::remove(Slot slot, std::span<const EngineHash> blocks, Tier tier) {
   const State::Writer writer{.number = static_cast<std::uint32_t>(slot),
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
-  const std::lock_guard hold(writer.slot.mutex);
-  const std::uint32_t bit = bit_of(tier);
-  Applied applied;
-  EngineMap& names = writer.slot.names;
-  Aliases& aliases = writer.slot.aliases;
-  const std::size_t before = names.size();
-  const std::uint32_t unknown =
-      state_->for_known(writer, blocks, [&](Shard& shard, EngineHash name, EngineMap::Entry entry) {
-        const BlockPlace place = entry.place();
-        if (aliases.knows(place)) {
-          const std::uint32_t had = aliases.tiers(name, place);
-          ++((had & bit) == 0 ? applied.known : applied.done);
-          if ((had & bit) == 0) return;
-          if (had == bit) names.erase(entry);
-          shard.release(run_of(place), offset_of(place), writer.number,
-                        aliases.take(name, place, bit).block_lost, writer.slot.tally);
-          return;
-        }
-        const std::uint32_t had =
-            shard.release(run_of(place), offset_of(place), writer.number, bit, writer.slot.tally);
+  const locks::Lock hold(writer.slot.mutex);
+  struct Removal {
+    void apply(const State::Writer& writer, Shard& shard, EngineHash name, EngineMap::Entry entry)
+        REQUIRES(writer.slot.mutex, shard.lock()) {
+      EngineMap& names = writer.slot.names;
+      Aliases& aliases = writer.slot.aliases;
+      const BlockPlace place = entry.place();
+      if (aliases.knows(place)) {
+        const std::uint32_t had = aliases.tiers(name, place);
         ++((had & bit) == 0 ? applied.known : applied.done);
+        if ((had & bit) == 0) return;
         if (had == bit) names.erase(entry);
-      });
-  applied.known += unknown;  // they are not there, as was asked for
-  state_->all_names.give(before - names.size());
+        shard.release(run_of(place), offset_of(place), writer.number,
+                      aliases.take(name, place, bit).block_lost, writer.slot.tally);
+        return;
+      }
+      const std::uint32_t had =
+          shard.release(run_of(place), offset_of(place), writer.number, bit, writer.slot.tally);
+      ++((had & bit) == 0 ? applied.known : applied.done);
+      if (had == bit) names.erase(entry);
+    }
+    std::uint32_t bit;
+    Applied applied = {};
+  };
+  Removal removal{.bit = bit_of(tier)};
+  const std::size_t before = writer.slot.names.size();
+  // Unknown ones are not there, as was asked for.
+  removal.applied.known += state_->for_known(writer, blocks, removal);
+  state_->all_names.give(before - writer.slot.names.size());
   finish(writer.slot);
-  return applied;
+  return removal.applied;
 }
 
 void Index::clear(Slot slot) {
   const State::Writer writer{.number = static_cast<std::uint32_t>(slot),
                              .slot = state_->slots.state(static_cast<std::uint32_t>(slot))};
-  const std::lock_guard hold(writer.slot.mutex);
+  const locks::Lock hold(writer.slot.mutex);
   std::vector<BlockPlace> runs;  // the places of their first blocks
   runs.reserve(writer.slot.names.size());
   writer.slot.names.for_each(
@@ -317,7 +326,7 @@ void Index::clear(Slot slot) {
   runs.erase(twice.begin(), twice.end());
   for (const BlockPlace run : runs) {
     Shard& shard = state_->shards[shard_index(run)];
-    const std::lock_guard hold_shard(shard.lock());
+    const locks::Lock hold_shard(shard.lock());
     shard.release_all(run_of(run), writer.number, writer.slot.tally);
     shard.publish_bytes();
   }
@@ -330,7 +339,7 @@ void Index::clear(Slot slot) {
 void Index::match(std::span<const SequenceHash> prompt, std::vector<Match>& matches) const {
   if (prompt.empty()) return matches.clear();
   const Shard& shard = state_->shards[shard_of(prompt.front())];
-  const std::lock_guard hold(shard.lock());
+  const locks::Lock hold(shard.lock());
   shard.match(prompt, state_->slots, matches);
 }
 
@@ -338,7 +347,7 @@ std::optional<Match> Index::match_one(Slot slot, std::span<const SequenceHash> p
   if (prompt.empty()) return std::nullopt;
   const auto number = static_cast<std::uint32_t>(slot);
   const Shard& shard = state_->shards[shard_of(prompt.front())];
-  const std::lock_guard hold(shard.lock());
+  const locks::Lock hold(shard.lock());
   const auto blocks = shard.match_one(prompt, number);
   if (blocks.back() == 0) return std::nullopt;
   return Match{.holder = state_->slots.holder(number), .blocks = blocks};

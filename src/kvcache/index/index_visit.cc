@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvcache/index/index_state.h"
+#include "libs/locks/mutex.h"
 
 #include <algorithm>
-#include <mutex>
 #include <vector>
 
 namespace baton::kvcache {
@@ -13,7 +13,7 @@ Index::Listing Index::list(Slot slot) const {
   SlotState& state = state_->slots.state(number);
   Listing listing;
   auto& blocks = listing.blocks_;
-  const std::lock_guard hold(state.mutex);
+  const locks::Lock hold(state.mutex);
   blocks.reserve(state.names.size());
   state.names.for_each([&](EngineHash name, BlockPlace place) {
     blocks.push_back({.held = {.engine = name}, .place = place});
@@ -21,25 +21,23 @@ Index::Listing Index::list(Slot slot) const {
   // Blocks of a run are together in memory.
   std::ranges::sort(blocks, {}, &Listing::Block::place);
   // A shard is held for many names at once: asking again would wait for the others' turns.
-  std::unique_lock<FairLock> hold_shard;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    Listing::Block& block = blocks[i];
-    Shard& shard = state_->shards[shard_index(block.place)];
-    if (hold_shard.mutex() != &shard.lock() || i % kChunk == 0) {
-      if (hold_shard.owns_lock()) hold_shard.unlock();
-      hold_shard = std::unique_lock(shard.lock());
-    }
-    const RunNumber run = run_of(block.place);
-    const std::uint32_t offset = offset_of(block.place);
-    block.held.sequence = shard.sequence(run, offset);
-    block.held.tiers = static_cast<std::uint8_t>(
-        state.aliases.knows(block.place) ? state.aliases.tiers(block.held.engine, block.place)
-                                         : shard.tiers(run, offset, number));
-    block.before = block.place - 1;
-    if (offset > 0) continue;
-    block.held.first = shard.parent(run) == kNoPlace;
-    block.before =
-        block.held.first ? kNoPlace : place_of(shard_index(block.place), 0, 0) | shard.parent(run);
+  for (std::size_t i = 0; i < blocks.size();) {
+    const std::size_t at = shard_index(blocks[i].place);
+    Shard& shard = state_->shards[at];
+    const locks::Lock hold_shard(shard.lock());
+    do {
+      Listing::Block& block = blocks[i++];
+      const RunNumber run = run_of(block.place);
+      const std::uint32_t offset = offset_of(block.place);
+      block.held.sequence = shard.sequence(run, offset);
+      block.held.tiers = static_cast<std::uint8_t>(
+          state.aliases.knows(block.place) ? state.aliases.tiers(block.held.engine, block.place)
+                                           : shard.tiers(run, offset, number));
+      block.before = block.place - 1;
+      if (offset > 0) continue;
+      block.held.first = shard.parent(run) == kNoPlace;
+      block.before = block.held.first ? kNoPlace : place_of(at, 0, 0) | shard.parent(run);
+    } while (i < blocks.size() && i % kChunk != 0 && shard_index(blocks[i].place) == at);
   }
   return listing;
 }

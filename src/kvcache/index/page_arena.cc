@@ -41,7 +41,7 @@ PageArena::~PageArena() {
 }
 
 std::byte* PageArena::take() {
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   pages_.fetch_add(1, std::memory_order_relaxed);
   if (!spare_.empty()) {
     std::byte* page = spare_.back();
@@ -60,7 +60,7 @@ std::byte* PageArena::take() {
 
 void PageArena::give(std::byte* page) {
   {
-    const std::lock_guard hold(mutex_);
+    const locks::Lock hold(mutex_);
     pages_.fetch_sub(1, std::memory_order_relaxed);
     if (spare_.size() < kMostSpare) {
       spare_.push_back(page);
@@ -68,7 +68,7 @@ void PageArena::give(std::byte* page) {
     }
   }
   madvise(page, kPageBytes, MADV_DONTNEED);
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   free_.push_back(page);
 }
 

@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
+
 #include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
 namespace baton::kvcache {
@@ -38,11 +39,11 @@ class PageArena {
   static constexpr std::size_t kMostSpare = 32;
 
   const SystemPages system_;
-  std::mutex mutex_;
-  std::vector<std::byte*> chunks_;
-  std::vector<std::byte*> free_;       // the system has their memory
-  std::vector<std::byte*> spare_;      // we have it still
-  std::atomic<std::size_t> pages_{0};  // in use
+  locks::Mutex mutex_;
+  std::vector<std::byte*> chunks_ GUARDED_BY(mutex_);
+  std::vector<std::byte*> free_ GUARDED_BY(mutex_);   // the system has their memory
+  std::vector<std::byte*> spare_ GUARDED_BY(mutex_);  // we have it still
+  std::atomic<std::size_t> pages_{0};                 // in use
 };
 
 // Large arrays get pages of their own, so that freeing them returns memory to the system. All begin

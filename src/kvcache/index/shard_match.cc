@@ -42,10 +42,11 @@ struct Progress {
 }  // namespace
 
 // Role. One match: goes down the runs of a prompt with those holders that have all blocks so far.
+// Confinement. The holder of the shard's lock.
 class Matcher {
  public:
-  Matcher(const Shard& shard, std::span<const SequenceHash> prompt)
-      : shard_(shard), prompt_(prompt) {}
+  Matcher(const RunSlab& runs, const RunTable& table, std::span<const SequenceHash> prompt)
+      : runs_(runs), table_(table), prompt_(prompt) {}
 
   // Calls `visit(run, depth, count)` for each run of the prompt, with its beginning and the number
   // of its blocks that are the prompt's, as long as `visit` returns true.
@@ -53,13 +54,11 @@ class Matcher {
   void walk(Visit visit) const {
     std::size_t depth = 0;
     while (depth < prompt_.size()) {
-      const RunNumber found = shard_.table_.find(prompt_[depth]);
+      const RunNumber found = table_.find(prompt_[depth]);
       if (found == kNoRun) return;
       // Most likely it is full, and the next one begins behind it.
-      if (depth + kMostInRun < prompt_.size()) {
-        shard_.table_.prefetch_line(prompt_[depth + kMostInRun]);
-      }
-      const Run& run = shard_.runs_[found];
+      if (depth + kMostInRun < prompt_.size()) table_.prefetch_line(prompt_[depth + kMostInRun]);
+      const Run& run = runs_[found];
       const std::uint32_t count = same(run, prompt_.subspan(depth));
       if (!visit(run, static_cast<std::uint32_t>(depth), count)) return;
       depth += count;
@@ -91,7 +90,8 @@ class Matcher {
   static void pass(const Run& run, std::uint32_t depth, std::uint32_t count, Progressing& on);
   static void leave(const Alive& slot, std::uint32_t depth, std::vector<Match>& matches);
 
-  const Shard& shard_;
+  const RunSlab& runs_;
+  const RunTable& table_;
   std::span<const SequenceHash> prompt_;
 };
 
@@ -199,12 +199,12 @@ std::array<std::uint32_t, kTiers> Matcher::one(std::uint32_t slot) const {
 
 void Shard::match(std::span<const SequenceHash> prompt, const Slots& slots,
                   std::vector<Match>& matches) const {
-  Matcher(*this, prompt).all(slots, matches);
+  Matcher(runs_, table_, prompt).all(slots, matches);
 }
 
 std::array<std::uint32_t, kTiers> Shard::match_one(std::span<const SequenceHash> prompt,
                                                    std::uint32_t slot) const {
-  return Matcher(*this, prompt).one(slot);
+  return Matcher(runs_, table_, prompt).one(slot);
 }
 
 }  // namespace baton::kvcache

@@ -11,7 +11,7 @@ Slots::~Slots() {
 }
 
 std::uint32_t Slots::open(Holder holder) {
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   std::uint32_t slot = fresh_;
   if (!free_.empty()) {
     slot = free_.back();
@@ -29,13 +29,13 @@ std::uint32_t Slots::open(Holder holder) {
 }
 
 void Slots::close(std::uint32_t slot) {
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   place(slot).state.reset();
   free_.push_back(slot);
 }
 
 std::size_t Slots::bytes() const {
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   std::size_t bytes = sizeof(*this) + (fresh_ + kPerChunk - 1) / kPerChunk * sizeof(Chunk);
   for (std::uint32_t slot = 0; slot < fresh_; ++slot) {
     const SlotState* state = place(slot).state.get();
@@ -46,7 +46,7 @@ std::size_t Slots::bytes() const {
 }
 
 std::size_t Slots::memberships() const {
-  const std::lock_guard hold(mutex_);
+  const locks::Lock hold(mutex_);
   std::size_t count = 0;
   for (std::uint32_t slot = 0; slot < fresh_; ++slot) {
     const SlotState* state = place(slot).state.get();

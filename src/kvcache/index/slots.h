@@ -5,12 +5,12 @@
 #include "kvcache/index/aliases.h"
 #include "kvcache/index/engine_map.h"
 #include "kvcache/index/index.h"
+#include "libs/locks/mutex.h"
 
 #include <array>
 #include <atomic>
 #include <bit>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace baton::kvcache {
@@ -39,9 +39,9 @@ struct SlotState {
   explicit SlotState(PageArena& arena) : names(arena) {}
 
   // Held while the slot's blocks are changed or listed.
-  std::mutex mutex;
-  EngineMap names;
-  Aliases aliases;
+  locks::Mutex mutex;
+  EngineMap names GUARDED_BY(mutex);
+  Aliases aliases GUARDED_BY(mutex);
   Tally tally;
 };
 
@@ -78,10 +78,10 @@ class Slots {
   }
 
   PageArena& arena_;
-  mutable std::mutex mutex_;
+  mutable locks::Mutex mutex_;
   std::array<std::atomic<Chunk*>, kMostSlots / kPerChunk> chunks_{};
-  std::uint32_t fresh_ = 0;  // slots from here on have never been used
-  std::vector<std::uint32_t> free_;
+  std::uint32_t fresh_ GUARDED_BY(mutex_) = 0;  // slots from here on have never been used
+  std::vector<std::uint32_t> free_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::kvcache

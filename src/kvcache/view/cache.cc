@@ -23,7 +23,7 @@ bool Cache::sent(Hidden apart) {
 }
 
 bool Cache::compare(const FeedAccuracy::Sample& sample) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   predicted_tokens_ += sample.least;
   reported_tokens_ += sample.reported;
   meter_.add(sample);
@@ -33,21 +33,21 @@ bool Cache::compare(const FeedAccuracy::Sample& sample) {
 }
 
 bool Cache::expect_events(Clock::time_point sent, Clock::time_point now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (events_due_) return false;
   events_due_ = Due{.sent = sent, .since = now};
   return true;
 }
 
 std::optional<Clock::time_point> Cache::overdue_since(std::optional<Clock::time_point> last) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (events_due_ && last && *last >= events_due_->sent) events_due_.reset();
   if (!events_due_) return std::nullopt;
   return events_due_->since;
 }
 
 Cache::Truth Cache::truth() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return {.samples = meter_.samples(),
           .error = meter_.error(),
           .predicted_tokens = predicted_tokens_,

@@ -6,11 +6,11 @@
 #include "kvcache/index/index.h"
 #include "kvcache/view/cache_trust.h"
 #include "kvcache/view/feed_accuracy.h"
+#include "libs/locks/mutex.h"
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,11 +64,11 @@ class Cache {
   }
   // Why the feed does not count, in words; empty if it does, or need not.
   std::string reason() const {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     return reason_;
   }
   void set_reason(std::string reason) {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     reason_ = std::move(reason);
   }
   Hidden hidden() const { return hidden_.load(std::memory_order_relaxed); }
@@ -123,16 +123,16 @@ class Cache {
   std::atomic<Hidden> hidden_{Hidden()};
   std::atomic<bool> salted_{false};   // it was sent salted prompts
   std::atomic<bool> adapted_{false};  // and prompts for an adapter
-  mutable std::mutex mutex_;
-  std::string reason_;                  // under mutex_
-  FeedAccuracy meter_;                  // under mutex_
-  std::uint64_t predicted_tokens_ = 0;  // under mutex_
-  std::uint64_t reported_tokens_ = 0;   // under mutex_
+  mutable locks::Mutex mutex_;
+  std::string reason_ GUARDED_BY(mutex_);
+  FeedAccuracy meter_ GUARDED_BY(mutex_);
+  std::uint64_t predicted_tokens_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t reported_tokens_ GUARDED_BY(mutex_) = 0;
   struct Due {
     Clock::time_point sent;  // events that came later may be of it
     Clock::time_point since;
   };
-  std::optional<Due> events_due_;  // under mutex_
+  std::optional<Due> events_due_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::kvcache

@@ -169,7 +169,7 @@ void KvCacheView::sent(Holder holder, const PromptBlocks& prompt) {
   if (!cache) return;
   // Its events will not distinguish its blocks from others. The judgement of feeds logs that.
   if (cache->sent({.salts = prompt.salted, .adapters = prompt.adapted, .keys = prompt.keyed})) {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     expecting_.push_back(holder);
   }
   const Trusted source = cache->trusted(settings_.source);
@@ -185,7 +185,7 @@ void KvCacheView::computed(Holder holder, const Computed& what) {
   const auto cache = find(holder);
   if (!cache || cache->health() == FeedHealth::None) return;
   if (what.fills_blocks && cache->expect_events(what.sent, Clock::now())) {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     expecting_.push_back(holder);
   }
   // A feed that says nothing is not wrong: that it is silent is said elsewhere.
@@ -195,7 +195,7 @@ void KvCacheView::computed(Holder holder, const Computed& what) {
                                     .reported = *what.reported};
   if (sample.reported <= sample.most || !what.blocks) return compare(*cache, sample);
   // The engine had more: of that, and of this very prompt, events may be on their way.
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (doubts_.size() < kMostDoubts) doubts_.push_back({holder, what, Clock::now()});
 }
 
@@ -204,7 +204,7 @@ void KvCacheView::settle(Clock::time_point now) {
   predictions_.tidy(now);
   std::vector<Doubt> due;
   {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     while (!doubts_.empty() && doubts_.front().since + kOnTheWay <= now) {
       due.push_back(std::move(doubts_.front()));
       doubts_.pop_front();
@@ -222,7 +222,7 @@ void KvCacheView::settle(Clock::time_point now) {
 }
 
 std::vector<Holder> KvCacheView::take_expecting() {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return std::exchange(expecting_, {});
 }
 

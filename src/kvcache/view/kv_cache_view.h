@@ -10,6 +10,7 @@
 #include "kvcache/view/cache.h"
 #include "kvcache/view/cache_trust.h"
 #include "kvcache/view/prompt_blocks.h"
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/known_prompt.h"
 #include "scheduling/policy/rank_load.h"
 #include "telemetry/log.h"
@@ -23,7 +24,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -147,10 +147,10 @@ class KvCacheView {
   mutable DecisionMemory predictions_;  // of those with: what is about to be stored
   PagedPool<std::atomic<CacheTrust>> verdicts_;
   Published<Known> known_;
-  std::mutex mutex_;
-  std::deque<Doubt> doubts_;  // under mutex_; oldest first
+  locks::Mutex mutex_;
+  std::deque<Doubt> doubts_ GUARDED_BY(mutex_);  // oldest first
   // Holders to be judged: their events are due, or they have become mixed.
-  std::vector<Holder> expecting_;  // under mutex_; each once, unless events came between
+  std::vector<Holder> expecting_ GUARDED_BY(mutex_);  // each once, unless events came between
 };
 
 }  // namespace baton::kvcache

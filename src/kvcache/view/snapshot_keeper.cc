@@ -117,7 +117,7 @@ awaitable<void> SnapshotKeeper::save() {
 }
 
 void SnapshotKeeper::own_file(bool own) {
-  const std::lock_guard lock(saving_);
+  const locks::Lock lock(saving_);
   own_file_ = own;
 }
 
@@ -129,7 +129,7 @@ void SnapshotKeeper::stop() {
 }
 
 bool SnapshotKeeper::save(const std::vector<Source>& sources, const Unclaimed& unclaimed) {
-  const std::lock_guard lock(saving_);
+  const locks::Lock lock(saving_);
   if (!own_file_) return false;
   std::vector<HolderSnapshot> holders;
   for (const Source& source : sources) list(index_, source, holders);

@@ -7,6 +7,7 @@
 #include "kvcache/index/index.h"
 #include "kvcache/index/snapshot.h"
 #include "kvcache/view/cache.h"
+#include "libs/locks/mutex.h"
 #include "net/cpu_pool.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -20,7 +21,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,8 +86,8 @@ class SnapshotKeeper {
   Unclaimed unclaimed_;
   std::optional<Clock::time_point> read_at_;
   bool stopped_ = false;
-  std::mutex saving_;
-  bool own_file_ = true;  // under saving_; false also where the feeds' threads may be gone
+  locks::Mutex saving_;
+  bool own_file_ GUARDED_BY(saving_) = true;  // false also where the feeds' threads may be gone
   std::atomic<Clock::time_point> written_at_{Clock::time_point()};
 };
 

@@ -2,13 +2,14 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "libs/tokenizer/segment_cache.h"
 
+#include "libs/locks/mutex.h"
+
 #define XXH_INLINE_ALL
 #include <boost/intrusive/list.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <random>
 #include <type_traits>
@@ -85,27 +86,28 @@ std::uint64_t seed() {
 }  // namespace
 
 struct SegmentCache::Shard {
-  mutable std::mutex mutex;
+  mutable locks::Mutex mutex;
   std::size_t bound = 0;
-  std::size_t bytes = 0;
-  std::uint64_t hits = 0;
-  std::uint64_t misses = 0;
-  std::uint64_t hit_bytes = 0;
-  boost::unordered_flat_map<std::uint64_t, Segment::Owner, AsItIs> known;
+  std::size_t bytes GUARDED_BY(mutex) = 0;
+  std::uint64_t hits GUARDED_BY(mutex) = 0;
+  std::uint64_t misses GUARDED_BY(mutex) = 0;
+  std::uint64_t hit_bytes GUARDED_BY(mutex) = 0;
+  boost::unordered_flat_map<std::uint64_t, Segment::Owner, AsItIs> known GUARDED_BY(mutex);
   // The latest first. Declared behind `known`: it lets go of them before they are freed.
-  boost::intrusive::list<Segment, boost::intrusive::constant_time_size<false>> used;
+  boost::intrusive::list<Segment, boost::intrusive::constant_time_size<false>> used
+      GUARDED_BY(mutex);
 
   // Null where there is none with the name.
-  Segment* find(const Name& name) const {
+  Segment* find(const Name& name) const REQUIRES(mutex) {
     const auto found = known.find(name.hash);
     return found != known.end() && found->second->name == name ? found->second.get() : nullptr;
   }
   // The same for one with the text too.
-  Segment* find(const Name& name, std::string_view text) const {
+  Segment* find(const Name& name, std::string_view text) const REQUIRES(mutex) {
     Segment* const found = find(name);
     return found != nullptr && found->text() == text ? found : nullptr;
   }
-  void append(Segment& found, TokenIds& ids) {
+  void append(Segment& found, TokenIds& ids) REQUIRES(mutex) {
     ++hits;
     hit_bytes += found.name.size;
     used.splice(used.begin(), used, used.iterator_to(found));
@@ -113,7 +115,7 @@ struct SegmentCache::Shard {
     ids.insert(ids.end(), tokens.begin(), tokens.end());
   }
   // Requires: it costs no more than the bound.
-  void keep(Segment::Owner segment) {
+  void keep(Segment::Owner segment) REQUIRES(mutex) {
     // Two texts of one hash will hardly ever be seen; the later one stays.
     forget(segment->name.hash);
     while (bytes + segment->cost() > bound) forget(used.back().name.hash);
@@ -122,7 +124,7 @@ struct SegmentCache::Shard {
     bytes += kept.cost();
     used.push_front(kept);
   }
-  void forget(std::uint64_t hash) {
+  void forget(std::uint64_t hash) REQUIRES(mutex) {
     const auto found = known.find(hash);
     if (found == known.end()) return;
     bytes -= found->second->cost();
@@ -154,7 +156,7 @@ SegmentCache::Shard& SegmentCache::shard_of(const Name& name) const {
 void SegmentCache::follow(Trail& trail, const Name& name, const Name& next) {
   if (trail.last.size > 0 && trail.next != name) {
     Shard& shard = shard_of(trail.last);
-    const std::lock_guard lock(shard.mutex);
+    const locks::Lock lock(shard.mutex);
     if (Segment* const last = shard.find(trail.last)) last->next = name;
   }
   trail = {.last = name, .next = next};
@@ -165,7 +167,7 @@ bool SegmentCache::append_known(const Name& name, std::string_view text, Trail& 
   Name next;
   {
     Shard& shard = shard_of(name);
-    const std::lock_guard lock(shard.mutex);
+    const locks::Lock lock(shard.mutex);
     Segment* const found = shard.find(name, text);
     if (found == nullptr) {
       ++shard.misses;
@@ -182,7 +184,7 @@ std::size_t SegmentCache::append_next(std::string_view rest, Trail& trail, Token
   const Name name = trail.next;
   if (name.size == 0 || name.size > rest.size()) return 0;
   Shard& shard = shard_of(name);
-  const std::lock_guard lock(shard.mutex);
+  const locks::Lock lock(shard.mutex);
   Segment* const found = shard.find(name, rest.substr(0, name.size));
   if (found == nullptr) return 0;
   shard.append(*found, ids);
@@ -199,7 +201,7 @@ void SegmentCache::remember(const Name& name, std::string_view text, std::span<c
   }
   Segment::Owner segment = Segment::make(name, text, ids);  // copied before the lock is taken
   {
-    const std::lock_guard lock(shard.mutex);
+    const locks::Lock lock(shard.mutex);
     if (shard.find(name, text) == nullptr) shard.keep(std::move(segment));
   }
   follow(trail, name, {});
@@ -209,7 +211,7 @@ SegmentCache::Stats SegmentCache::stats() const {
   Stats stats{};
   for (std::size_t at = 0; at < shard_count_; ++at) {
     const Shard& shard = shards_[at];
-    const std::lock_guard lock(shard.mutex);
+    const locks::Lock lock(shard.mutex);
     stats.hits += shard.hits;
     stats.misses += shard.misses;
     stats.hit_bytes += shard.hit_bytes;

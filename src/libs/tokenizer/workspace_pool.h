@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "libs/tokenizer/model.h"
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -37,7 +37,7 @@ class WorkspacePool {
   static constexpr std::size_t kMostSymbols = std::size_t{64} << 10;
 
   std::unique_ptr<Workspace> take() {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     if (idle_.empty()) return std::make_unique<Workspace>();
     auto workspace = std::move(idle_.back());
     idle_.pop_back();
@@ -46,12 +46,12 @@ class WorkspacePool {
   void put_back(std::unique_ptr<Workspace> workspace) {
     if (workspace->symbols.capacity() > kMostSymbols || workspace->text.capacity() > kMostSymbols)
       return;
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     if (idle_.size() < kMost) idle_.push_back(std::move(workspace));
   }
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Workspace>> idle_;
+  locks::Mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> idle_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::tokenizer

@@ -13,7 +13,7 @@ constexpr int kSweep = 4;
 std::optional<RankId> AffinityTable::find(std::string_view session) {
   if (!enabled() || session.empty()) return std::nullopt;
   const Time now = clock_();
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) return std::nullopt;
   if (expired(entry->second, now)) {
@@ -26,7 +26,7 @@ std::optional<RankId> AffinityTable::find(std::string_view session) {
 AffinityTable::Lease AffinityTable::bind(std::string_view session, RankId seat) {
   if (!enabled() || session.empty()) return {};
   const Time now = clock_();
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   erase_expired(now);
   auto entry = entries_.find(session);
   if (entry == entries_.end()) {
@@ -45,19 +45,19 @@ AffinityTable::Lease AffinityTable::bind(std::string_view session, RankId seat) 
 }
 
 void AffinityTable::unbind(std::string_view session) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const auto entry = entries_.find(session);
   if (entry != entries_.end()) erase(entry);
 }
 
 std::size_t AffinityTable::size() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return entries_.size();
 }
 
 void AffinityTable::end_use(const std::string& session, std::uint64_t binding) {
   const Time now = clock_();
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const auto entry = entries_.find(session);
   // Unbound meanwhile, and perhaps bound again by others.
   if (entry == entries_.end() || entry->second.binding != binding) return;

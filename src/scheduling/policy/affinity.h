@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "model/worker.h"
 
 #include <chrono>
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -91,18 +91,18 @@ class AffinityTable {
   using Entries = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
 
   void end_use(const std::string& session, std::uint64_t binding);
-  // The following require: mutex_ is held.
-  void erase(Entries::iterator entry);
-  void erase_expired(Time now);
+  void erase(Entries::iterator entry) REQUIRES(mutex_);
+  void erase_expired(Time now) REQUIRES(mutex_);
   bool expired(const Entry& entry, Time now) const;
 
   const std::chrono::milliseconds ttl_;
   const std::size_t most_;
   const Clock clock_;
-  mutable std::mutex mutex_;
-  Entries entries_;
-  std::list<const std::string*> unused_;  // keys of entries_, the longest unused first
-  std::uint64_t next_binding_ = 1;
+  mutable locks::Mutex mutex_;
+  Entries entries_ GUARDED_BY(mutex_);
+  // Keys of entries_, the longest unused first.
+  std::list<const std::string*> unused_ GUARDED_BY(mutex_);
+  std::uint64_t next_binding_ GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace baton::scheduling

@@ -54,7 +54,7 @@ Clock::duration in_clock(double seconds) {
 void BatchLimit::observe(double requests, double gap_seconds, double target_seconds, Time now) {
   constexpr auto kSpan = static_cast<double>(kTokens);
   const double gap = std::clamp(gap_seconds, 0.0, kLongestGap);
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   forget_until(now);
   // A sample that began before the last change describes the old batch, which is dealt with
   // already.
@@ -71,7 +71,7 @@ void BatchLimit::observe(double requests, double gap_seconds, double target_seco
 
 void BatchLimit::forget(Time now) {
   if (most() == kUnlimited) return;
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   forget_until(now);
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/published_speed.h"
 #include "scheduling/policy/rank_load.h"
 
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 
 namespace baton::scheduling {
 
@@ -45,23 +45,22 @@ class BatchLimit {
     double gap = 0;
   };
 
-  // The following require: mutex_ is held.
-  void close_window(double target, Time now);
-  double lowered(double requests, double gap, double target);
-  double raised(double requests, double gap, double target);
-  void set(double limit, Time now);
-  void forget_until(Time now);
+  void close_window(double target, Time now) REQUIRES(mutex_);
+  double lowered(double requests, double gap, double target) REQUIRES(mutex_);
+  double raised(double requests, double gap, double target) REQUIRES(mutex_);
+  void set(double limit, Time now) REQUIRES(mutex_);
+  void forget_until(Time now) REQUIRES(mutex_);
 
   std::atomic<std::int64_t> most_{kUnlimited};
 
-  std::mutex mutex_;
-  double limit_ = kNone;            // `most_`, in fractions of a request
-  double broke_ = kNone;            // with so many requests the objective was last missed
-  Time changed_ = Time::min();      // when `most_` last did
-  Time heard_;                      // the end of the last window
-  Time begun_;                      // of the window that is open
-  std::size_t count_ = 0;           // of its samples
-  std::array<Sample, 32> samples_;  // the latest of them, in a ring
+  locks::Mutex mutex_;
+  double limit_ GUARDED_BY(mutex_) = kNone;  // `most_`, in fractions of a request
+  double broke_ GUARDED_BY(mutex_) = kNone;  // with so many requests the objective was last missed
+  Time changed_ GUARDED_BY(mutex_) = Time::min();      // when `most_` last did
+  Time heard_ GUARDED_BY(mutex_);                      // the end of the last window
+  Time begun_ GUARDED_BY(mutex_);                      // of the window that is open
+  std::size_t count_ GUARDED_BY(mutex_) = 0;           // of its samples
+  std::array<Sample, 32> samples_ GUARDED_BY(mutex_);  // the latest of them, in a ring
 };
 
 // Role. Samples how far apart the tokens of one stream come, for the limit of its rank.

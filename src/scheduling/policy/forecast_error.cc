@@ -23,7 +23,7 @@ double ForecastError::missed(double expected, double actual) {
 }
 
 void ForecastError::add(double expected, double actual, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   error_.store(std::lerp(value(now), missed(expected, actual), kNewest), std::memory_order_relaxed);
   latest_.store(std::max(latest_.load(std::memory_order_relaxed), now.time_since_epoch().count()),
                 std::memory_order_relaxed);

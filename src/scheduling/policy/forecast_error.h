@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/published_speed.h"
 
 #include <atomic>
-#include <mutex>
 
 namespace baton::scheduling {
 
@@ -34,7 +34,7 @@ class ForecastError {
   double trust(Time now) const;
 
  private:
-  std::mutex mutex_;
+  locks::Mutex mutex_;  // one adds at a time
   std::atomic<double> error_{0};
   std::atomic<Clock::rep> latest_{0};
 };

@@ -74,7 +74,7 @@ LoadLedger::Entry LoadLedger::book(RankKey seat, std::shared_ptr<RankLoad> load,
   booking->own_blocks = what.blocks - std::min<std::uint64_t>(chained, what.blocks);
   BlockWeight weight = booking->own_weight();
   if (chained > 0) {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     booking->slot = take_slot(seat, *load);
     const ActiveBlocks::Added added = active_.add(booking->slot, std::move(what.chain));
     booking->end = added.end;
@@ -96,14 +96,15 @@ LoadLedger::Entry LoadLedger::book(RankKey seat, std::shared_ptr<RankLoad> load,
 void LoadLedger::shared(std::span<const std::uint64_t> chain,
                         std::vector<std::pair<RankKey, std::uint32_t>>& out) const {
   out.clear();
-  const std::lock_guard lock(mutex_);
-  active_.visit_shared(chain, [this, &out](ActiveBlocks::Slot slot, std::size_t blocks) {
-    out.emplace_back(seats_[slot].key, static_cast<std::uint32_t>(blocks));
+  const locks::Lock lock(mutex_);
+  const RankId* const seats = seats_.data();  // for the lambda, which runs under the lock
+  active_.visit_shared(chain, [seats, &out](ActiveBlocks::Slot slot, std::size_t blocks) {
+    out.emplace_back(seats[slot].key, static_cast<std::uint32_t>(blocks));
   });
 }
 
 std::size_t LoadLedger::tracked_blocks() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return active_.blocks();
 }
 
@@ -119,7 +120,7 @@ void LoadLedger::grow_output(Entry::Booking& booking, std::uint64_t blocks, Bloc
   booking.output_blocks = blocks;
   BlockWeight change = booking.own_weight() - before;
   if (booking.end != nullptr && weight != old) {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     change += active_.reweigh(booking.slot, booking.end, old, weight);
   }
   booking.load->decode_.fetch_add(change, std::memory_order_relaxed);
@@ -129,7 +130,7 @@ void LoadLedger::end(Entry::Booking& booking, Time now) {
   complete_prefill(booking, now);
   BlockWeight change = -booking.own_weight();
   if (booking.end != nullptr) {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     change += active_.remove(booking.slot, booking.end, booking.weight);
     give_back(booking.slot);
   }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/active_blocks.h"
 #include "scheduling/policy/rank_load.h"
 
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -89,15 +89,14 @@ class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
   void complete_prefill(Entry::Booking& booking, Time now);
   void grow_output(Entry::Booking& booking, std::uint64_t blocks, BlockWeight weight);
   void end(Entry::Booking& booking, Time now);
-  // The following require: mutex_ is held.
-  ActiveBlocks::Slot take_slot(RankKey seat, const RankLoad& load);
-  void give_back(ActiveBlocks::Slot slot);
+  ActiveBlocks::Slot take_slot(RankKey seat, const RankLoad& load) REQUIRES(mutex_);
+  void give_back(ActiveBlocks::Slot slot) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  ActiveBlocks active_;
-  std::vector<RankId> seats_;  // by slot
-  std::vector<ActiveBlocks::Slot> free_slots_;
-  std::unordered_map<const RankLoad*, ActiveBlocks::Slot> slots_;
+  mutable locks::Mutex mutex_;
+  ActiveBlocks active_ GUARDED_BY(mutex_);
+  std::vector<RankId> seats_ GUARDED_BY(mutex_);  // by slot
+  std::vector<ActiveBlocks::Slot> free_slots_ GUARDED_BY(mutex_);
+  std::unordered_map<const RankLoad*, ActiveBlocks::Slot> slots_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::scheduling

@@ -83,7 +83,7 @@ PrefillSpeed SpeedFit::speed(const PrefillSpeed& prior) const {
 }
 
 void SiblingPace::add(const SpeedFit::Measured& measured, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   fit_.add(measured);
   speed_.store(fit_.speed(kUnmeasuredSpeed), now);
 }
@@ -92,14 +92,14 @@ Pace::Pace(std::shared_ptr<SiblingPace> siblings, std::shared_ptr<PublishedSpeed
     : siblings_(std::move(siblings)), published_(std::move(published)) {}
 
 void Pace::sent(Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (outstanding_++ == 0) since_ = now;
   // Prompts that reach an idle rank at once may be in its first step.
   if (!answered_ && now - since_ <= kSameStep) there_ = outstanding_;
 }
 
 void Pace::computed(Time now, std::uint64_t tokens) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const double seconds = seconds_between(since_, now);
   if (blurred_) {
     close_step();
@@ -126,7 +126,7 @@ void Pace::computed(Time now, std::uint64_t tokens) {
 }
 
 void Pace::lost(Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   close_step();
   forget_stretch();
   since_ = std::max(since_, now);

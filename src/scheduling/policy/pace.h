@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/prefill_backlog.h"
 #include "scheduling/policy/published_speed.h"
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 namespace baton::scheduling {
 
@@ -55,8 +55,8 @@ class SiblingPace {
 
  private:
   PublishedSpeed speed_;
-  std::mutex mutex_;
-  SpeedFit fit_;
+  locks::Mutex mutex_;
+  SpeedFit fit_ GUARDED_BY(mutex_);
 };
 
 // A rank's speed: its own measurements, if any; the fewer and older they are, the more its
@@ -125,26 +125,28 @@ class Pace {
     double seconds = 0;
   };
 
-  // The following require: mutex_ is held.
-  void one_less();
-  void close_step();
-  void close_stretch(double floors);
-  void forget_stretch();
+  void one_less() REQUIRES(mutex_);
+  void close_step() REQUIRES(mutex_);
+  void close_stretch(double floors) REQUIRES(mutex_);
+  void forget_stretch() REQUIRES(mutex_);
 
   const std::shared_ptr<SiblingPace> siblings_;
   const std::shared_ptr<PublishedSpeed> published_;
 
-  std::mutex mutex_;
-  SpeedFit fit_;
-  std::uint64_t outstanding_ = 0;
-  Time since_;            // the last answer, or when it was idle before: what was sent first
-  bool blurred_ = false;  // part of the time since went into a prompt that was lost
-  Step step_;
-  bool answered_ = false;    // since it was idle
-  std::uint64_t there_ = 0;  // when the step began
-  Stretch stretch_;
-  bool begun_full_ = false;    // the step before the interval left a prompt behind
-  bool shares_steps_ = false;  // two were answered within kSameStep once
+  locks::Mutex mutex_;
+  SpeedFit fit_ GUARDED_BY(mutex_);
+  std::uint64_t outstanding_ GUARDED_BY(mutex_) = 0;
+  // The last answer, or when it was idle before: what was sent first.
+  Time since_ GUARDED_BY(mutex_);
+  // Part of the time since went into a prompt that was lost.
+  bool blurred_ GUARDED_BY(mutex_) = false;
+  Step step_ GUARDED_BY(mutex_);
+  bool answered_ GUARDED_BY(mutex_) = false;    // since it was idle
+  std::uint64_t there_ GUARDED_BY(mutex_) = 0;  // when the step began
+  Stretch stretch_ GUARDED_BY(mutex_);
+  // The step before the interval left a prompt behind.
+  bool begun_full_ GUARDED_BY(mutex_) = false;
+  bool shares_steps_ GUARDED_BY(mutex_) = false;  // two were answered within kSameStep once
 };
 
 }  // namespace baton::scheduling

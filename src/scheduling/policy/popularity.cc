@@ -22,7 +22,7 @@ double left_after(Time from, Time to) {
 double Popularity::Known::faded(Time now) const { return count * left_after(latest, now); }
 
 void Popularity::came(std::uint64_t beginning, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (const auto place = places_.find(beginning); place != places_.end()) {
     Known& known = *place->second;
     known.count = known.faded(now) + 1;
@@ -39,7 +39,7 @@ void Popularity::came(std::uint64_t beginning, Time now) {
 }
 
 double Popularity::per_second(std::uint64_t beginning, Time now) const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const auto place = places_.find(beginning);
   if (place == places_.end()) return 0;
   const Known& known = *place->second;
@@ -49,7 +49,7 @@ double Popularity::per_second(std::uint64_t beginning, Time now) const {
 }
 
 std::size_t Popularity::size() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return known_.size();
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/prefill_backlog.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <mutex>
 
 namespace baton::scheduling {
 
@@ -44,9 +44,9 @@ class Popularity {
   };
 
   const std::size_t most_;
-  mutable std::mutex mutex_;
-  std::list<Known> known_;  // the latest first
-  boost::unordered_flat_map<std::uint64_t, std::list<Known>::iterator> places_;
+  mutable locks::Mutex mutex_;
+  std::list<Known> known_ GUARDED_BY(mutex_);  // the latest first
+  boost::unordered_flat_map<std::uint64_t, std::list<Known>::iterator> places_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::scheduling

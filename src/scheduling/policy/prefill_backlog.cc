@@ -8,7 +8,7 @@
 
 namespace baton::scheduling {
 void PrefillBacklog::add(Prompt& prompt, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const std::int64_t moment = at(now);
   // However late the oldest is, a new prompt has not begun.
   current_.oldest_since = std::max(current_.oldest_since, moment - current_.duration);
@@ -29,7 +29,7 @@ void PrefillBacklog::add(Prompt& prompt, Time now) {
 }
 
 void PrefillBacklog::remove(Prompt& prompt, Time now) {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const std::int64_t moment = at(now);
   const bool was_oldest = oldest_ == &prompt;
   (prompt.previous_ != nullptr ? prompt.previous_->next_ : oldest_) = prompt.next_;

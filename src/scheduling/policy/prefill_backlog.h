@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/published_speed.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
 namespace baton::scheduling {
@@ -83,17 +83,16 @@ class PrefillBacklog {
   static std::int64_t nanoseconds_of(Time time) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
   }
-  // The following require: mutex_ is held.
-  void publish();
-  void start_oldest();
-  std::int64_t at(Time now);
+  void publish() REQUIRES(mutex_);
+  void start_oldest() REQUIRES(mutex_);
+  std::int64_t at(Time now) REQUIRES(mutex_);
 
   Words words_;
-  std::mutex mutex_;
-  Summary current_;
-  std::int64_t latest_ = 0;
-  Prompt* oldest_ = nullptr;
-  Prompt* newest_ = nullptr;
+  locks::Mutex mutex_;
+  Summary current_ GUARDED_BY(mutex_);
+  std::int64_t latest_ GUARDED_BY(mutex_) = 0;
+  Prompt* oldest_ GUARDED_BY(mutex_) = nullptr;
+  Prompt* newest_ GUARDED_BY(mutex_) = nullptr;
 };
 
 // Here, since they are asked of thousands of ranks for each prompt.

@@ -23,7 +23,7 @@ TransferPace::TransferPace(std::shared_ptr<TransferPace> common,
 void TransferPace::took(std::uint64_t tokens, double seconds, Time now) {
   if (common_) common_->took(tokens, seconds, now);
   const auto length = static_cast<double>(tokens);
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (const auto known = published_->load())
     seconds = std::min(seconds, kOutlyingTransfer * known->seconds(length));
   fit_.add({.tokens = length, .seconds = std::max(0.0, seconds)});

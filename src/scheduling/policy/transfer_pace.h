@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/policy/pace.h"
 #include "scheduling/policy/published_speed.h"
 
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 namespace baton::scheduling {
@@ -43,8 +43,8 @@ class TransferPace {
   const std::shared_ptr<TransferPace> common_;
   const std::shared_ptr<PublishedSpeed> published_;
 
-  std::mutex mutex_;
-  SpeedFit fit_;  // under mutex_
+  locks::Mutex mutex_;
+  SpeedFit fit_ GUARDED_BY(mutex_);
 };
 
 // Here, since it is asked of thousands of ranks for each prompt.

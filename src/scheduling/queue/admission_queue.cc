@@ -159,7 +159,7 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
       admitted.waited = now_() - arrival;
       admitted.ahead = guest->ahead;
       if (seen != nullptr) *seen = admitted;
-      const std::scoped_lock lock(mutex_);
+      const locks::Lock lock(mutex_);
       co_return fail(told(denial_of(its_class, *request.due, Clock::duration(0), now_())));
     }
     if (!guest->follows) put_behind(*guest, now_());
@@ -177,7 +177,7 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
     outcome = guest->outcome();
   }
   if (!outcome) {
-    const std::scoped_lock lock(mutex_);
+    const locks::Lock lock(mutex_);
     co_return fail(
         told(timed_out(its_class.name, queue_.totals(index).requests, demand_.retry_after(now))));
   }
@@ -193,7 +193,7 @@ std::expected<void, Denial> AdmissionQueue::queue_up(const std::shared_ptr<Queue
   const std::size_t index = guest->policy_class;
   const std::string& name = config_.classes[index].name;
   const bool may_wait = config_.classes[index].queues() || guest->follows;
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   guest->ahead = queue_.totals(index).requests;
   if (!may_wait || (guest->fail_fast && tried_at))
     return std::unexpected(busy(name, demand_.retry_after(now)));
@@ -284,7 +284,7 @@ Denial AdmissionQueue::denial_of(const config::QueueClass& its_class, const Due&
 }
 
 void AdmissionQueue::put_behind(QueuedRequest& guest, Clock::time_point now) {
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   if (!guests_.contains(guest.ticket)) return;
   guest.behind = true;
   queue_.put_behind(guest.ticket, now);
@@ -310,7 +310,7 @@ void AdmissionQueue::wants_worker(QueuedRequest& guest, bool wants, Clock::time_
 void AdmissionQueue::changed() {
   changes_.fetch_add(1);
   if (waiting_.load() == 0) return;
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   wake(now_());
 }
 
@@ -367,7 +367,7 @@ void AdmissionQueue::turn_away_the_hasty(Clock::time_point now) {
 
 void AdmissionQueue::answer(QueuedRequest& guest, Answer answer, const WaitKey& awaits) {
   const Clock::time_point now = now_();
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   switch (answer) {
     case Answer::Taken:
       queue_.taken(guest.ticket, now);
@@ -386,7 +386,7 @@ void AdmissionQueue::answer(QueuedRequest& guest, Answer answer, const WaitKey& 
 }
 
 void AdmissionQueue::abort_all(QueuedRequest& guest) {
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   forget(guest);
 }
 
@@ -400,7 +400,7 @@ void AdmissionQueue::forget(QueuedRequest& guest) {
 }
 
 Totals AdmissionQueue::totals(std::size_t policy_class) const {
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   return queue_.totals(policy_class);
 }
 
@@ -421,7 +421,7 @@ void AdmissionQueue::recheck_later() {
 }
 
 void AdmissionQueue::recheck() {
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   rechecking_ = !guests_.empty();
   if (!rechecking_) return;
   wake(now_());

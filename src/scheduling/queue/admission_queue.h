@@ -5,6 +5,7 @@
 #include "config/routing.h"
 #include "core/cancellation.h"
 #include "core/result.h"
+#include "libs/locks/mutex.h"
 #include "scheduling/queue/class_queues.h"
 #include "scheduling/queue/classes.h"
 #include "scheduling/queue/demand.h"
@@ -22,7 +23,6 @@
 #include <expected>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -133,27 +133,26 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
                                        const QueueRequest& request,
                                        std::optional<std::uint64_t> tried_at);
   std::optional<Denial> too_long(const QueuedRequest& guest, const QueueRequest& request,
-                                 const Entry& entry);
+                                 const Entry& entry) REQUIRES(mutex_);
   // The expected wait, if its first token would then be too late.
   std::optional<Clock::duration> foreseen_late(const QueuedRequest& guest,
                                                const QueueRequest& request,
-                                               const Entry& entry) const;
+                                               const Entry& entry) const REQUIRES(mutex_);
   Denial denial_of(const config::QueueClass& its_class, const Due& due, Clock::duration wait,
-                   Clock::time_point now) const;
+                   Clock::time_point now) const REQUIRES(mutex_);
   // It can no longer be in time, and waits behind the others.
   void put_behind(QueuedRequest& guest, Clock::time_point now);
   // Whether it waits for a worker, and not for another request or not any more.
-  void wants_worker(QueuedRequest& guest, bool wants, Clock::time_point now);
+  void wants_worker(QueuedRequest& guest, bool wants, Clock::time_point now) REQUIRES(mutex_);
   void abort_all(QueuedRequest& guest);
   enum class Answer { Taken, Busy, Gone };
   void answer(QueuedRequest& guest, Answer answer, const WaitKey& awaits);
 
-  // Requires: mutex_ is held.
-  void wake(Clock::time_point now);
-  void offer_next(Clock::time_point now);
-  void begin_round(Clock::time_point now);
-  void turn_away_the_hasty(Clock::time_point now);
-  void forget(QueuedRequest& guest);
+  void wake(Clock::time_point now) REQUIRES(mutex_);
+  void offer_next(Clock::time_point now) REQUIRES(mutex_);
+  void begin_round(Clock::time_point now) REQUIRES(mutex_);
+  void turn_away_the_hasty(Clock::time_point now) REQUIRES(mutex_);
+  void forget(QueuedRequest& guest) REQUIRES(mutex_);
 
   void recheck_later();
   void recheck();
@@ -168,16 +167,17 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
   std::atomic<std::uint64_t> changes_{0};
   std::vector<std::atomic<std::size_t>> waiting_of_class_;  // for a worker
 
-  mutable std::mutex mutex_;  // guards what follows
-  ClassQueues queue_;
-  Demand demand_;
-  std::unordered_map<Ticket, std::shared_ptr<QueuedRequest>> guests_;
-  std::vector<FailFast> fail_fast_;  // requests that want a try but not to wait
-  bool offering_ = false;            // a request has been offered its turn
-  bool again_ = false;               // something changed meanwhile
-  bool rechecking_ = false;
-  std::uint64_t round_ = 0;
-  std::uint64_t round_changes_ = 0;  // changes_ when the round began
+  mutable locks::Mutex mutex_;
+  ClassQueues queue_ GUARDED_BY(mutex_);
+  Demand demand_ GUARDED_BY(mutex_);
+  std::unordered_map<Ticket, std::shared_ptr<QueuedRequest>> guests_ GUARDED_BY(mutex_);
+  // Requests that want a try but not to wait.
+  std::vector<FailFast> fail_fast_ GUARDED_BY(mutex_);
+  bool offering_ GUARDED_BY(mutex_) = false;  // a request has been offered its turn
+  bool again_ GUARDED_BY(mutex_) = false;     // something changed meanwhile
+  bool rechecking_ GUARDED_BY(mutex_) = false;
+  std::uint64_t round_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t round_changes_ GUARDED_BY(mutex_) = 0;  // changes_ when the round began
 };
 
 }  // namespace baton::scheduling

@@ -35,14 +35,14 @@ PrefillCoalescer::PrefillCoalescer(std::uint64_t tokens, std::function<void()> c
 PrefillCoalescer::~PrefillCoalescer() = default;
 
 std::optional<FollowedPrefill> PrefillCoalescer::find(const Chain& chain) {
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   const auto leader = table_.find(chain);
   return leader ? std::optional(follow(*leader)) : std::nullopt;
 }
 
 std::expected<LeaderLease, FollowedPrefill> PrefillCoalescer::lead(
     const Chain& chain, const std::optional<FollowedPrefill>& before) {
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   const auto led = table_.lead(chain, before && !before->over() ? before->pack : nullptr);
   if (!led) return std::unexpected(follow(led.error()));
   return *led == 0 ? LeaderLease() : LeaderLease(shared_from_this(), *led);
@@ -53,7 +53,7 @@ FollowedPrefill PrefillCoalescer::follow(Leader leader) { return {.pack = table_
 void PrefillCoalescer::counted(Leader leader) {
   bool followed = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const locks::Lock lock(mutex_);
     followed = table_.followed(leader);
   }
   if (followed && changed_) changed_();
@@ -62,7 +62,7 @@ void PrefillCoalescer::counted(Leader leader) {
 void PrefillCoalescer::finish(Leader leader, CoalescingTable::End end) {
   bool followed = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const locks::Lock lock(mutex_);
     followed = table_.followed(leader);
     table_.finish(leader, end);
   }
@@ -71,7 +71,7 @@ void PrefillCoalescer::finish(Leader leader, CoalescingTable::End end) {
 }
 
 std::size_t PrefillCoalescer::blocks() const {
-  const std::scoped_lock lock(mutex_);
+  const locks::Lock lock(mutex_);
   return table_.blocks();
 }
 

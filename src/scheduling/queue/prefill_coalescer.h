@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "libs/locks/mutex.h"
 #include "scheduling/queue/class_queue.h"
 #include "scheduling/queue/coalescing_table.h"
 
@@ -11,7 +12,6 @@
 #include <expected>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -88,11 +88,10 @@ class PrefillCoalescer : public std::enable_shared_from_this<PrefillCoalescer> {
 
   void counted(Leader leader);
   void finish(Leader leader, CoalescingTable::End end);
-  // Requires: mutex_ is held.
-  FollowedPrefill follow(Leader leader);
+  FollowedPrefill follow(Leader leader) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  CoalescingTable table_;
+  mutable locks::Mutex mutex_;
+  CoalescingTable table_ GUARDED_BY(mutex_);
   const std::function<void()> changed_;
 };
 

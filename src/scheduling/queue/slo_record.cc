@@ -53,7 +53,7 @@ void SloRecord::served(std::optional<double> ttft, std::optional<double> itl, Ti
   const bool in_time = keeps(slo_.ttft, ttft);
   count(in_time && keeps(slo_.itl, itl), now);
   if (!slo_.ttft) return;
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   margin_.store(std::clamp(margin() + (in_time ? kRaise : -kCut), kLeastMargin, 1.0),
                 std::memory_order_relaxed);
 }
@@ -64,7 +64,7 @@ void SloRecord::refused() { refused_.add(); }
 
 void SloRecord::count(bool kept, Time now) {
   (kept ? met_ : missed_).add();
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   seen_ = seen(now);
   last_ = std::max(last_, now);
   seen_.all += 1;
@@ -79,7 +79,7 @@ SloRecord::Seen SloRecord::seen(Time now) const {
 }
 
 double SloRecord::attainment(Time now) const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   const Seen now_seen = seen(now);
   return now_seen.all > 0 ? now_seen.kept / now_seen.all : 1;
 }

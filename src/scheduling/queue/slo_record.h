@@ -3,11 +3,11 @@
 #pragma once
 
 #include "config/routing.h"
+#include "libs/locks/mutex.h"
 #include "telemetry/metrics.h"
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -45,7 +45,7 @@ class SloRecord {
     double kept = 0;
     double all = 0;
   };
-  Seen seen(Time now) const;
+  Seen seen(Time now) const REQUIRES(mutex_);
 
   const config::Slo slo_;
   std::atomic<double> margin_;
@@ -53,9 +53,9 @@ class SloRecord {
   telemetry::Counter& missed_;
   telemetry::Counter& refused_;
   telemetry::Share& attainment_;
-  mutable std::mutex mutex_;
-  Seen seen_;  // as of last_
-  Time last_;
+  mutable locks::Mutex mutex_;
+  Seen seen_ GUARDED_BY(mutex_);  // as of last_
+  Time last_ GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::scheduling

@@ -59,11 +59,12 @@ Result<std::string> get(const Server& server, std::string_view path) {
   Client client(io, deadlines, server, never);
   Result<std::string> answer;
   net::TaskGroup tasks(io, [](std::exception_ptr thrown) { std::rethrow_exception(thrown); });
-  // The function object goes to the coroutine by reference: it outlives it, for we wait here.
   const auto ask = [](Client& who, std::string_view what,
                       Result<std::string>& into) -> awaitable<void> {
     into = co_await who.get(what, kAnswerTimeout);
   };
+  // It ends before this function does, so the lambda outlives it, too.
+  // Outlive the task: who, what, into
   tasks.spawn(ask(client, path, answer));
   while (tasks.running() > 0) io.run_one();
   return answer;

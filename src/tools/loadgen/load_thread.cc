@@ -51,7 +51,7 @@ LoadThread::LoadThread(const Run& run, unsigned index)
       client_(io_, deadlines_, run.server, cut_),
       tasks_(io_,
              [this](std::exception_ptr thrown) {
-               const std::lock_guard lock(mutex_);
+               const locks::Lock lock(mutex_);
                problem_ = std::move(thrown);
              }),
       tally_(target_of(run.plan.options), run.plan.options.samples,
@@ -88,17 +88,17 @@ void LoadThread::join() {
 }
 
 std::exception_ptr LoadThread::problem() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return problem_;
 }
 
 Tally LoadThread::tally() const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   return tally_;
 }
 
 void LoadThread::add_to(Live& live) const {
-  const std::lock_guard lock(mutex_);
+  const locks::Lock lock(mutex_);
   live.sent += tally_.all_sent;
   live.ended += tally_.all_ended;
   live.refused += tally_.refused;
@@ -141,7 +141,7 @@ awaitable<void> LoadThread::arrivals() {
     if (!co_await sleep_until(run_.start + due)) co_return;
     if (run_.budget.in_flight() >= options.max_in_flight) {
       if (!run_.budget.take_request()) co_return;
-      const std::lock_guard lock(mutex_);
+      const locks::Lock lock(mutex_);
       tally_.not_sent();
       continue;
     }
@@ -179,7 +179,7 @@ struct LoadThread::Request {
 
   void on_token() {
     const nanoseconds now = thread.since_start();
-    const std::lock_guard lock(thread.mutex_);
+    const locks::Lock lock(thread.mutex_);
     if (record.events++ == 0) {
       record.first_token = now;
       thread.tally_.first_token(now, now - record.sent, record.measured);
@@ -205,7 +205,7 @@ awaitable<LoadThread::Outcome> LoadThread::ask(const Conversation& talk, const T
   record.sent = since_start();
   record.measured = ticket >= plan.warmup_requests && record.sent >= plan.warmup_time;
   {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     tally_.sent(record.sent, record.sent - (due - run_.start), record.measured);
   }
   AnswerReader answer(last ? Keep::Nothing : Keep::Text, [&request] { request.on_token(); });
@@ -240,7 +240,7 @@ awaitable<LoadThread::Outcome> LoadThread::ask(const Conversation& talk, const T
     record.cached_tokens = answer.usage()->cached_tokens;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const locks::Lock lock(mutex_);
     tally_.ended(record);
   }
   if (!last) {

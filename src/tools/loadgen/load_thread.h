@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/cancellation.h"
+#include "libs/locks/mutex.h"
 #include "net/deadlines.h"
 #include "net/task_group.h"
 #include "tools/loadgen/budget.h"
@@ -18,7 +19,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -95,9 +95,9 @@ class LoadThread {
   Cancellation cut_;
   Client client_;
   net::TaskGroup tasks_;
-  mutable std::mutex mutex_;
-  Tally tally_;                 // guarded by mutex_
-  std::exception_ptr problem_;  // guarded by mutex_
+  mutable locks::Mutex mutex_;
+  Tally tally_ GUARDED_BY(mutex_);
+  std::exception_ptr problem_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -67,6 +67,7 @@ asio::awaitable<Result<std::vector<TokenId>>> await_push(const Options& options,
       if (push.never) ++counters.stranded;
     }
   } leave{*push, engine.counters()};
+  // Outlives the task: options
   spawn(co_await asio::this_coro::executor, receive_push(options, engine, std::move(source), push));
   while (!push->tokens) co_await push->arrived.wait();
   co_return std::move(*push->tokens);
