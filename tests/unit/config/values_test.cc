@@ -407,6 +407,14 @@ TEST(Shown, CutsAfterSixtyBytes) {
   EXPECT_EQ(shown(""), "''");
 }
 
+TEST(Shown, IsCutBetweenCharacters) {
+  const std::string before(58, 'x');
+  EXPECT_EQ(shown(before + "ä" + "y"), "'" + before + "ä…'");  // ends at the sixtieth byte
+  EXPECT_EQ(shown(before + "y" + "ä"), "'" + before + "y…'");
+  EXPECT_EQ(shown(before + "😀"), "'" + before + "…'");
+  EXPECT_EQ(shown(before + "ä"), "'" + before + "ä'");
+}
+
 // Letters to add, leave out, replace or swap with their neighbour, by trying everything: slow, and
 // without a table that could be indexed wrongly.
 std::size_t naive_distance(std::string_view a, std::string_view b) {
