@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace baton::config {
@@ -175,7 +176,8 @@ void check_sources(const Node& root, Problems& problems) {
                "an admin address from which workers come");
 }
 
-Config read_config(const Node& root, Problems& problems) {
+// `flag_gives_worker`: so that a wrong flag is not also reported as a missing one.
+Config read_config(const Node& root, bool flag_gives_worker, Problems& problems) {
   Config config;
   const Section section(root, "", "", problems);
   if (root.kind == Node::Kind::Scalar || root.kind == Node::Kind::List) return config;
@@ -205,7 +207,7 @@ Config read_config(const Node& root, Problems& problems) {
   read_fleet_sources(root, section, config, problems);
   config.models = read_models(section, problems);
   check_admin(root, config, problems);
-  check_sources(root, problems);
+  if (!flag_gives_worker) check_sources(root, problems);
   return config;
 }
 
@@ -224,7 +226,9 @@ std::expected<Config, std::vector<Problem>> parse(std::string_view yaml, std::st
   if (!root) return std::unexpected(std::vector{std::move(root.error())});
   Problems problems(file);
   apply_overrides(*root, overrides, problems);
-  Config config = read_config(*root, problems);
+  const bool has_worker =
+      std::ranges::find(overrides, "worker", &Override::path) != overrides.end();
+  Config config = read_config(*root, has_worker, problems);
   if (problems.count() > 0) return std::unexpected(problems.take());
   return config;
 }

@@ -317,7 +317,10 @@ Parsed<std::string> parse_path(std::string_view text) {
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 60;
-  std::string visible(text.substr(0, kMost));
+  std::size_t cut = std::min(text.size(), kMost);
+  // Between characters, so that a message stays UTF-8.
+  while (cut > 0 && cut < text.size() && (text[cut] & 0xC0) == 0x80) --cut;
+  std::string visible(text.substr(0, cut));
   std::ranges::replace_if(visible, is_control, '?');
   return fmt::format("'{}{}'", visible, text.size() > kMost ? "…" : "");
 }

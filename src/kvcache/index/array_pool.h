@@ -14,7 +14,7 @@ namespace baton::kvcache {
 
 // Role. Arrays of many sizes, of which most are small.
 // Confinement. One thread at a time.
-// Invariants. An array is at most a third larger than was asked for, and 16 bytes.
+// Invariants. An array is at most half as large again as was asked for, and 16 bytes.
 class ArrayPool {
  public:
   using Ref = std::uint32_t;  // what give() needs to know

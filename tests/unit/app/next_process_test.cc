@@ -8,11 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace baton::app {
 namespace {
@@ -73,6 +76,73 @@ TEST(NextProcess, KnowsHowThisOneWasStarted) {
   ASSERT_FALSE(command.empty());
   EXPECT_THAT(command.front(), testing::StartsWith("/"));
   EXPECT_THAT(command.front(), EndsWith("app_test"));
+}
+
+TEST(NextProcess, HasItsArgumentsAndTheEnvironment) {
+  const test::TemporaryDirectory directory;
+  const std::string out = directory.path("out");
+  ::setenv("BATON_TEST_SAYS", "hello there", 1);
+  const auto started =
+      start_process({"/bin/sh", "-c", "printf '%s|' \"$BATON_TEST_SAYS\" \"$@\" >" + out, "name",
+                     "a b", "", "$HOME"},
+                    {});
+  ::unsetenv("BATON_TEST_SAYS");
+  ASSERT_TRUE(started);
+  int status = -1;
+  ::waitpid(*started, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file(out), "hello there|a b||$HOME|");
+}
+
+TEST(NextProcess, HandsDownOneDescriptorAsOftenAsItIsNamed) {
+  const Pipe pipe;
+  EXPECT_EQ(run("echo a >&3; echo b >&4; echo c >&5",
+                {{"x", pipe.ends[1]}, {"y", pipe.ends[1]}, {"z", pipe.ends[1]}}),
+            0);
+  std::array<char, 16> buffer{};
+  EXPECT_EQ(::read(pipe.ends[0], buffer.data(), buffer.size()), 6);
+  EXPECT_EQ(std::string(buffer.data(), 6), "a\nb\nc\n");
+}
+
+TEST(NextProcess, ADescriptorThatWouldCloseIsHandedDownToo) {
+  const Pipe pipe;
+  ::fcntl(pipe.ends[1], F_SETFD, FD_CLOEXEC);
+  EXPECT_EQ(run("echo a >&3", {{"x", pipe.ends[1]}}), 0);
+  EXPECT_NE(::fcntl(pipe.ends[1], F_GETFD) & FD_CLOEXEC, 0);  // here it still would
+}
+
+TEST(NextProcess, ADescriptorThatIsNotOpenIsAnError) {
+  const int closed = ::dup(STDERR_FILENO);
+  ::close(closed);
+  const auto started = start_process({"/bin/true"}, std::vector<Handed>{{"x", closed}});
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message(), "cannot start /bin/true: Bad file descriptor");
+}
+
+TEST(NextProcess, WhatCannotBeExecutedIsAnError) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.write("program", "no program");
+  EXPECT_EQ(start_process({path}, {}).error().message(),
+            "cannot start " + path + ": Permission denied");
+  EXPECT_EQ(start_process({directory.path().string()}, {}).error().message(),
+            "cannot start " + directory.path().string() + ": Permission denied");
+}
+
+TEST(NextProcess, AnOrphansParentEndsWell) {
+  const Pipe pipe;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    become_orphan();
+    const char done = 'x';
+    const auto written = ::write(pipe.ends[1], &done, 1);
+    ::_exit(written == 1 ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  char heard = 0;
+  EXPECT_EQ(::read(pipe.ends[0], &heard, 1), 1);  // from the one that went on
+  EXPECT_EQ(heard, 'x');
 }
 
 }  // namespace

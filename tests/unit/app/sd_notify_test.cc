@@ -69,5 +69,62 @@ TEST(ServiceManager, IsNotWaitedForWhereThereIsNone) {
   ::unsetenv("NOTIFY_SOCKET");
 }
 
+TEST(ServiceManager, HearsEachStateByItself) {
+  const test::TemporaryDirectory directory;
+  const Manager manager(directory.path("notify"));
+  notify_service_manager("READY=1");
+  notify_service_manager("RELOADING=1\nMONOTONIC_USEC=7");
+  notify_service_manager("");
+  notify_service_manager("STOPPING=1");
+  EXPECT_EQ(manager.heard(), "READY=1");
+  EXPECT_EQ(manager.heard(), "RELOADING=1\nMONOTONIC_USEC=7");
+  EXPECT_EQ(manager.heard(), "");
+  EXPECT_EQ(manager.heard(), "STOPPING=1");
+}
+
+TEST(ServiceManager, MayHaveALongPath) {
+  // As long as an address can be, with the zero behind it.
+  const test::TemporaryDirectory directory;
+  std::string path = directory.path("n");
+  path.resize(sizeof(sockaddr_un::sun_path) - 1, 'n');
+  const Manager manager(path);
+  notify_service_manager("READY=1");
+  EXPECT_EQ(manager.heard(), "READY=1");
+}
+
+TEST(ServiceManager, ThatDoesNotReadIsNotWaitedFor) {
+  const test::TemporaryDirectory directory;
+  const Manager manager(directory.path("notify"));
+  for (int i = 0; i < 5000; ++i) notify_service_manager("WATCHDOG=1");  // more than a socket holds
+  EXPECT_EQ(manager.heard(), "WATCHDOG=1");
+}
+
+TEST(ServiceManager, ThatIsGoneIsNoMistake) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path("notify");
+  {
+    const Manager manager(path);
+  }
+  ::setenv("NOTIFY_SOCKET", path.c_str(), 1);  // a socket nobody has open
+  notify_service_manager("READY=1");
+  directory.write("file", "");
+  ::setenv("NOTIFY_SOCKET", directory.path("file").c_str(), 1);  // no socket at all
+  notify_service_manager("READY=1");
+  ::unsetenv("NOTIFY_SOCKET");
+}
+
+TEST(ServiceManager, LeavesNoDescriptorOpen) {
+  const test::TemporaryDirectory directory;
+  const Manager manager(directory.path("notify"));
+  const int before = ::dup(STDERR_FILENO);
+  ::close(before);
+  notify_service_manager("READY=1");
+  ::setenv("NOTIFY_SOCKET", directory.path("nobody").c_str(), 1);
+  notify_service_manager("READY=1");
+  const int after = ::dup(STDERR_FILENO);
+  ::close(after);
+  EXPECT_EQ(after, before);
+}
+
 }  // namespace
 }  // namespace baton::app

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <string>
+
 namespace baton::config {
 namespace {
 
@@ -163,6 +166,91 @@ TEST(KvIndexKeys, WrongOnesAreRefused) {
               says("baton.yaml:1: kv_index.blocks", "1000"));
   EXPECT_THAT(refused(with_fleet("kv_index: {snapshot_interval: 1s}")),
               says("baton.yaml:1: kv_index.snapshot_interval", "without kv_index.snapshot"));
+}
+
+TEST(EtcdKeys, HaveDefaultsBesidesTheirServers) {
+  Etcd expected;
+  expected.endpoints = {{{"h", 1}, true}};
+  EXPECT_EQ(accepted(etcd_with("")).etcd, expected);
+  EXPECT_EQ(expected.prefix, "/baton/workers/");
+}
+
+TEST(EtcdKeys, APasswordMayHoldAnythingButALineEnd) {
+  const TemporaryFile blanks("  s3cret\tword  \n");
+  EXPECT_EQ(accepted(etcd_with("  user: root\n  password_file: " + blanks.path())).etcd->password,
+            "  s3cret\tword  ");
+  const TemporaryFile crs("s3cret\r\r\n");
+  EXPECT_EQ(accepted(etcd_with("  user: root\n  password_file: " + crs.path())).etcd->password,
+            "s3cret\r");
+  const TemporaryFile cr_alone("\r\n");
+  EXPECT_THAT(refused(etcd_with("  user: root\n  password_file: " + cr_alone.path())),
+              says("baton.yaml:4: etcd.password_file", "a file without a password"));
+}
+
+TEST(EtcdKeys, EveryMistakeOfThePairIsNamed) {
+  EXPECT_THAT(refused(etcd_with("  certificate: ''\n  key: k.pem")),
+              says("baton.yaml:3: etcd.certificate", "must name a file"));
+  EXPECT_THAT(refused(etcd_with("  key: k.pem\n  ca: a.pem", "http://h:1")),
+              testing::UnorderedElementsAre(
+                  testing::HasSubstr("baton.yaml:3: etcd.key: needs etcd.certificate"),
+                  testing::HasSubstr("baton.yaml:3: etcd.key: has no effect without an https://"),
+                  testing::HasSubstr("baton.yaml:4: etcd.ca: has no effect without an https://")));
+}
+
+TEST(EtcdKeys, APrefixMayBeTheRoot) {
+  EXPECT_EQ(accepted(etcd_with("  prefix: /")).etcd->prefix, "/");
+  EXPECT_THAT(refused(etcd_with("  prefix: \"/a\\tb/\"")),
+              says("baton.yaml:3: etcd.prefix", "must not have control characters"));
+}
+
+TEST(EtcdKeys, ServersMayDifferByPortAlone) {
+  EXPECT_EQ(accepted("etcd: {endpoints: ['http://h:1', 'http://h:2']}").etcd->endpoints.size(), 2U);
+  EXPECT_THAT(refused("etcd: {endpoints: ['http://[::1]:1', 'http://[0::1]:1']}"),
+              says("baton.yaml:1: etcd.endpoints[1]", "[::1]:1 stands twice; remove one"));
+  EXPECT_THAT(refused("etcd: {endpoints: 'http://h:1'}"),
+              says("baton.yaml:1: etcd.endpoints", "must be a list"));
+}
+
+TEST(HealthKeys, AreRead) {
+  EXPECT_EQ(accepted(with_fleet("health: {interval: 1ms, timeout: 24h, failures: 1000, "
+                                "backoff: 1s, backoff_max: 1m}"))
+                .health,
+            (Health{std::chrono::milliseconds(1), std::chrono::hours(24), 1000,
+                    std::chrono::seconds(1), std::chrono::minutes(1)}));
+  EXPECT_EQ(accepted(kFleet).health, Health());
+}
+
+TEST(HealthKeys, AWrongWaitIsNotComparedWithAnother) {
+  EXPECT_THAT(refused(with_fleet("health: {backoff: 2h, backoff_max: soon}")),
+              says("baton.yaml:1: health.backoff_max", "is not a duration"));
+}
+
+TEST(HealthKeys, BothWaitsAreComparedWhereBothAreGiven) {
+  EXPECT_THAT(refused(with_fleet("health:\n  backoff: 3s\n  backoff_max: 2s")),
+              testing::ElementsAre("baton.yaml:2: health.backoff: backoff (3000ms) is longer than "
+                                   "backoff_max (2000ms); change one of them"));
+}
+
+TEST(CanaryKeys, AreRead) {
+  EXPECT_EQ(accepted(with_fleet("canary: {idle: 1m}")).canary,
+            (Canary{std::chrono::minutes(1), std::chrono::seconds(3), 3}));
+  EXPECT_THAT(refused(with_fleet("canary: {timeout: 1s, failures: 2}")), testing::SizeIs(2));
+  EXPECT_THAT(refused(with_fleet("canary: 1m")), says("baton.yaml:1: canary", "must be a map"));
+}
+
+TEST(ProbeKeys, AreOnWithoutASelfTest) {
+  EXPECT_EQ(accepted(kFleet).probe, (Probe{true, false}));
+  EXPECT_EQ(accepted(with_fleet("probe: {self_test: true}")).probe, (Probe{true, true}));
+}
+
+TEST(KvIndexKeys, ASnapshotMayBeWrittenOften) {
+  EXPECT_EQ(accepted(with_fleet("kv_index: {snapshot: /s, snapshot_interval: 1ms}"))
+                .kv_index.snapshot_interval,
+            std::chrono::milliseconds(1));
+  EXPECT_THAT(refused(with_fleet("kv_index: {snapshot: ''}")),
+              says("baton.yaml:1: kv_index.snapshot", "must name a file"));
+  EXPECT_THAT(refused(with_fleet("kv_index: {prediction_ttl: 25h}")),
+              says("baton.yaml:1: kv_index.prediction_ttl", "longer than a day"));
 }
 
 }  // namespace

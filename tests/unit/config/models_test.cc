@@ -6,6 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace baton::config {
 namespace {
 
@@ -175,6 +180,117 @@ TEST(Models, IdsOfOneModelDiffer) {
       "models:\n"
       "  - {name: a, workers: [{url: 'http://h:1', id: w}]}\n"
       "  - {name: b, workers: [{url: 'http://h:2', id: w}]}\n");
+}
+
+TEST(Models, AdaptersAreNamesToo) {
+  const Config config = accepted("models: [{name: a, aliases: [b], adapters: [c, d e]}]");
+  EXPECT_THAT(config.models.at(0).adapters, testing::ElementsAre("c", "d e"));
+  EXPECT_THAT(refused("models:\n  - {name: a, adapters: [c]}\n  - {name: c}\n"),
+              says("baton.yaml:3: models[1].name",
+                   "'c' is already a name of models[0]; names, aliases and adapters must differ"));
+  EXPECT_THAT(refused("models: [{name: a, adapters: [c, c]}]"),
+              says("baton.yaml:1: models[0].adapters[1]", "already a name of models[0]"));
+  EXPECT_THAT(refused("models: [{name: a, adapters: ['', [x]]}]"),
+              testing::ElementsAre(
+                  "baton.yaml:1: models[0].adapters[0]: must not be empty",
+                  "baton.yaml:1: models[0].adapters[1]: must be a single value, not a list or a "
+                  "map"));
+}
+
+TEST(Models, NamesOfDifferentCaseDiffer) {
+  EXPECT_EQ(accepted("models: [{name: a}, {name: A}]").models.size(), 2U);
+}
+
+TEST(Models, KeepTheirOrder) {
+  std::string text = "models:\n";
+  for (int i = 9; i >= 0; --i) text += fmt::format("  - name: m{}\n", i);
+  const Config config = accepted(text);
+  ASSERT_EQ(config.models.size(), 10U);
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(config.models[i].name, fmt::format("m{}", 9 - i));
+}
+
+// A model with every key wrong, each in a line of its own.
+TEST(Models, NameEachWrongKeyAtItsLine) {
+  const std::vector<std::pair<std::string, std::string>> all{
+      {"policy: best", "unknown 'best'; write one of "},
+      {"prefill_policy: 7", "unknown '7'; write one of "},
+      {"decode_policy: kvv", "unknown 'kvv'; did you mean kv?"},
+      {"disaggregation: never", "unknown 'never'; write one of auto, required, off"},
+      {"on_prefill_failure: retyr", "unknown 'retyr'; did you mean retry?"},
+      {"retries: -1", "'-1' is not a whole number from 0 to 10"},
+      {"migration: 11", "'11' is not a whole number from 0 to 10"},
+      {"tokenizer: ''", "must name a file"},
+      {"send_token_ids: allways", "unknown 'allways'; did you mean always?"},
+      {"aliases: b", "must be a list, as in [a, b] or lines that begin with '-'"},
+  };
+  std::string text = "models:\n  - name: demo\n";
+  std::vector<testing::Matcher<std::string>> expected;
+  int line = 3;
+  for (const auto& [key, message] : all) {
+    text += "    " + key + "\n";
+    expected.push_back(testing::StartsWith(fmt::format("baton.yaml:{}: models[0].{}: {}", line,
+                                                       key.substr(0, key.find(':')), message)));
+    ++line;
+  }
+  EXPECT_THAT(refused(text), testing::ElementsAreArray(expected));
+}
+
+TEST(Models, AttemptsHaveBothTheirEnds) {
+  for (const int attempts : {0, 10}) {
+    const Config config =
+        accepted(fmt::format("models: [{{name: a, retries: {0}, migration: {0}}}]", attempts));
+    EXPECT_EQ(config.models.at(0).retries, attempts);
+    EXPECT_EQ(config.models.at(0).migration, attempts);
+  }
+}
+
+TEST(Models, AffinityHasDefaultsBesidesItsTtl) {
+  EXPECT_EQ(accepted("models: [{name: a, affinity: {ttl: 1m}}]").models.at(0).affinity,
+            (Affinity{std::chrono::minutes(1), 100'000, {}}));
+  EXPECT_EQ(accepted("models: [{name: a, affinity: {ttl: 1s, sessions: 10000000}}]")
+                .models.at(0)
+                .affinity.sessions,
+            10'000'000U);
+  EXPECT_EQ(accepted("models: [{name: a, affinity: }]").models.at(0).affinity, Affinity{});
+  EXPECT_THAT(refused("models: [{name: a, affinity: {ttl: 1s, sessions: 10000001}}]"),
+              says("baton.yaml:1: models[0].affinity.sessions", "from 1 to 10000000"));
+  EXPECT_THAT(refused("models: [{name: a, affinity: 1m}]"),
+              says("baton.yaml:1: models[0].affinity", "must be a map"));
+}
+
+TEST(Models, ThreeCopiesOfAServerAreTwoMistakes) {
+  EXPECT_THAT(refused(demo({"url: 'http://h:1'", "url: 'http://h:1'", "url: 'http://h:1'"})),
+              testing::ElementsAre(
+                  testing::HasSubstr("baton.yaml:6: models[0].workers[1]: h:1 is already a worker "
+                                     "of this model at models[0].workers[0] (line 5)"),
+                  testing::HasSubstr("baton.yaml:7: models[0].workers[2]: h:1 is already a worker "
+                                     "of this model at models[0].workers[0] (line 5)")));
+}
+
+TEST(Models, EnginesMayDifferBetweenNamespacesButNotWithinOne) {
+  const std::string vllm = "role: prefill, engine: vllm, namespace: ";
+  const std::string sglang = "role: decode, engine: sglang, namespace: ";
+  accepted(demo({"url: 'http://h:1', " + vllm + "a", "url: 'http://h:2', " + sglang + "b"}));
+  EXPECT_THAT(refused(demo({"url: 'http://h:1', " + vllm + "a", "url: 'http://h:2', " + vllm + "b",
+                            "url: 'http://h:3', " + sglang + "b"})),
+              says("baton.yaml:7: models[0].workers[2].engine",
+                   "is sglang, but models[0].workers[1] (line 6) is vllm"));
+}
+
+TEST(Models, AreReportedByTheirPlaceAndNotByTheirName) {
+  EXPECT_THAT(refused("models:\n  - name: fine\n  - name: wrong\n    workers: [{url: x}]\n"),
+              says("baton.yaml:4: models[1].workers[0].url", "'x' must be http://host:port"));
+}
+
+TEST(Models, ALongTokenizerPathIsKeptAsItStands) {
+  const Tokens tokens =
+      accepted("models: [{name: a, tokenizer: ' /m odels/ä/ ', chat_template: x}]")
+          .models.at(0)
+          .tokens;
+  // Plain text ends at its last letter; quotes keep blanks.
+  EXPECT_EQ(tokens.tokenizer, " /m odels/ä/ ");
+  EXPECT_EQ(tokens.chat_template, "x");
+  EXPECT_EQ(tokens.send, model::SendTokenIds::Auto);
 }
 
 }  // namespace

@@ -20,5 +20,27 @@ TEST(OneOf, RefusesAnyOtherValueWithTheNearest) {
 
 TEST(OneOf, HelpListsTheValues) { EXPECT_EQ(one_of({"on", "off"}).get_description(), "{on,off}"); }
 
+TEST(OneOf, TheCaseOfLettersCounts) {
+  const CLI::Validator engine = one_of({"vllm", "sglang"});
+  EXPECT_EQ(engine(std::string("VLLM")), "unknown 'VLLM'; did you mean vllm?");
+  EXPECT_EQ(engine(std::string("vllm ")), "unknown 'vllm '; did you mean vllm?");
+}
+
+TEST(OneOf, RefusesOnACommandLineAndNamesTheOption) {
+  const auto parse = [](const std::string& value) -> std::string {
+    CLI::App app;
+    std::string engine = "none";
+    app.add_option("--engine", engine)->check(one_of({"vllm", "sglang"}));
+    try {
+      app.parse("--engine " + value);
+    } catch (const CLI::ParseError& e) {
+      return e.what();
+    }
+    return engine;
+  };
+  EXPECT_EQ(parse("sglang"), "sglang");
+  EXPECT_EQ(parse("sglnag"), "--engine: unknown 'sglnag'; did you mean sglang?");
+}
+
 }  // namespace
 }  // namespace baton::config

@@ -5,6 +5,9 @@
 #include "unit/config/parsing.h"
 
 #include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace baton::config {
 namespace {
@@ -114,6 +117,125 @@ TEST(WorkerFlag, DoesNotHideAFileOfTheWrongShape) {
               says("baton.yaml:1: models", "must be a list"));
   EXPECT_THAT(refused("- a", {{"worker", "demo=http://h:1"}}),
               says("baton.yaml:1", "must be a map"));
+}
+
+TEST(Overrides, LeaveTheRestOfASectionAsItIs) {
+  const Config config = accepted(with_fleet("timeouts: {idle: 1s, connect: 2s}"),
+                                 {{"timeouts.connect", "9s"}, {"timeouts.first_byte", "8s"}});
+  EXPECT_EQ(config.timeouts.idle, 1s);
+  EXPECT_EQ(config.timeouts.connect, 9s);
+  EXPECT_EQ(config.timeouts.first_byte, 8s);
+}
+
+TEST(Overrides, MakeASectionThatIsAbsentOrEmpty) {
+  for (const char* file : {"", "log:\n", "log: {}\n", "log: ~\n"}) {
+    EXPECT_EQ(accepted(with_fleet(file), {{"log.level", "error"}}).log.level, LogLevel::Error)
+        << file;
+  }
+}
+
+TEST(Overrides, ReplaceAListOrAMapOfTheFile) {
+  EXPECT_EQ(accepted(with_fleet("threads: [1, 2]"), {{"threads", "3"}}).threads, 3U);
+  EXPECT_EQ(accepted(with_fleet("listen: {host: a}"), {{"listen", "h:1"}}).listen,
+            (model::Endpoint{"h", 1}));
+}
+
+TEST(Overrides, DoNotMendAKeyThatStandsTwice) {
+  EXPECT_THAT(refused(with_fleet("threads: 1\nthreads: 2"), {{"threads", "3"}}),
+              ElementsAre("baton.yaml:2: threads: stands twice; remove one"));
+}
+
+TEST(Overrides, AnEmptyValueIsAValue) {
+  EXPECT_THAT(refused(kFleet, {{"threads", ""}}),
+              ElementsAre("command line: --threads: '' is not a whole number from 0 to 1024"));
+  EXPECT_THAT(
+      refused(kFleet, {{"etcd.endpoints", ""}}),
+      ElementsAre(
+          "command line: --etcd: names no etcd server; write endpoints: [\"http://host:2379\"]"));
+}
+
+TEST(Overrides, AValueIsTextAndNoYaml) {
+  EXPECT_THAT(refused(kFleet, {{"threads", "[1]"}}), says("command line: --threads", "'[1]'"));
+  EXPECT_EQ(accepted(kFleet, {{"kv_index.snapshot", "a: #b"}}).kv_index.snapshot, "a: #b");
+  EXPECT_EQ(accepted(kFleet, {{"kv_index.snapshot", "null"}}).kv_index.snapshot, "null");
+}
+
+TEST(Overrides, ProblemsOfFlagsComeBeforeThoseOfTheFile) {
+  EXPECT_THAT(refused(with_fleet("threads: x"), {{"decisions", "y"}}),
+              ElementsAre(StartsWith("command line: --decisions: 'y'"),
+                          StartsWith("baton.yaml:1: threads: 'x'")));
+}
+
+TEST(Overrides, KeysOfModelsHaveNoFlag) {
+  for (const Key& key : keys()) {
+    if (!key.flag.empty()) continue;
+    EXPECT_THAT(refused(kFleet, {{std::string(key.path), "1"}}),
+                ElementsAre(std::string("command line: ") + std::string(key.path) +
+                            ": cannot be set on the command line; set it in the file"));
+  }
+}
+
+TEST(WorkerFlag, TakesAnyKeyOfAWorkerThatIsOneValue) {
+  const Config config = accepted(
+      "", {{"worker",
+            "demo=http://h:1,role=prefill,handoff=mooncake,bootstrap_port=99,id=p-1,namespace=blue,"
+            "instance=r1,data_parallel_size=2,kv_events=tcp://h:5557,block_size=16,kv_blocks=100,"
+            "max_batched_tokens=512"}});
+  model::WorkerSpec expected = worker_at("h", 1);
+  expected.role = model::Role::Prefill;
+  expected.handoff = model::HandoffMode::Mooncake;
+  expected.bootstrap_port = 99;
+  expected.name = "p-1";
+  expected.name_space = "blue";
+  expected.instance = "r1";
+  expected.data_parallel_size = 2;
+  expected.kv_feed = {"tcp://h:5557", "", ""};
+  expected.block_size = 16;
+  expected.kv_blocks = 100;
+  expected.max_batched_tokens = 512;
+  EXPECT_THAT(config.models, ElementsAre(model_with("demo", {expected})));
+}
+
+TEST(WorkerFlag, ANameEndsAtTheFirstEqualsSign) {
+  const Config config = accepted("", {{"worker", "org/model 7B=http://h:1"}});
+  EXPECT_EQ(config.models.at(0).name, "org/model 7B");
+  EXPECT_THAT(refused("", {{"worker", "demo="}}),
+              says("command line: --worker demo", "'' must be http://host:port"));
+  EXPECT_THAT(refused("", {{"worker", "demo=http://h:1,"}}),
+              says("command line: --worker demo", "'' must be a key and a value"));
+  EXPECT_THAT(refused("", {{"worker", "demo=http://h:1,id=a,id=b"}}),
+              says("command line: --worker demo", "stands twice; remove one"));
+}
+
+TEST(WorkerFlag, OfTheSameServerIsNamedByItsFlag) {
+  EXPECT_THAT(refused("", {{"worker", "a=http://h:1"}, {"worker", "a=http://h:1"}}),
+              says("command line: --worker a",
+                   "h:1 is already a worker of this model at --worker a; remove one"));
+}
+
+TEST(WorkerFlag, FindsAModelByItsNameAndNotByAnAlias) {
+  const Config config = accepted("models: [{name: demo}]", {{"worker", "demo=http://h:1"}});
+  EXPECT_EQ(config.models.at(0).workers.size(), 1U);
+  EXPECT_THAT(refused("models: [{name: demo, aliases: [d]}]", {{"worker", "d=http://h:1"}}),
+              testing::Contains(testing::HasSubstr("already a name of models[0]")));
+}
+
+TEST(PolicyFlag, AppliesToEveryModelWhereverItStandsAmongTheFlags) {
+  const Config config =
+      accepted("models: [{name: a}, {name: b, policy: kv}]",
+               {{"worker", "c=http://h:1"}, {"policy", "random"}, {"worker", "d=http://h:2"}});
+  std::vector<model::Policy> policies;
+  for (const Model& model : config.models) policies.push_back(model.policy);
+  EXPECT_THAT(policies, ElementsAre(model::Policy::Random, model::Policy::Kv, model::Policy::Random,
+                                    model::Policy::Random));
+}
+
+TEST(PolicyFlag, LeavesPoliciesOfRolesAlone) {
+  const Model model =
+      accepted("models: [{name: a, decode_policy: direct}]", {{"policy", "random"}}).models.at(0);
+  EXPECT_EQ(model.policy, model::Policy::Random);
+  EXPECT_EQ(model.decode_policy, model::Policy::Direct);
+  EXPECT_EQ(model.prefill_policy, std::nullopt);
 }
 
 }  // namespace

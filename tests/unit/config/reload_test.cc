@@ -6,7 +6,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace baton::config {
 namespace {
@@ -87,6 +92,113 @@ TEST(NeedsRestart, ASectionThatComesIsNamedByItsKeys) {
   const Config after = accepted(with_fleet("etcd: {endpoints: ['http://h:1'], linger: 1s}"));
   EXPECT_THAT(needs_restart(before, after), ElementsAre("etcd.endpoints", "etcd.linger"));
   EXPECT_THAT(needs_restart(after, before), ElementsAre("etcd.endpoints", "etcd.linger"));
+}
+
+// What a key is set to, so that it differs from its default.
+const std::vector<std::pair<std::string_view, std::string_view>>& changes() {
+  static const std::vector<std::pair<std::string_view, std::string_view>> all{
+      {"listen", "127.0.0.1:7"},
+      {"admin", "127.0.0.1:8"},
+      {"threads", "7"},
+      {"decisions", "7"},
+      {"cpu_threads", "7"},
+      {"shutdown_grace", "7s"},
+      {"restart_timeout", "7s"},
+      {"client_handoff_fields", "refuse"},
+      {"response_headers", "false"},
+      {"overload_status", "503"},
+      {"timeouts.connect", "7s"},
+      {"timeouts.request", "7s"},
+      {"timeouts.client_write", "7s"},
+      {"limits.header_bytes", "7KiB"},
+      {"limits.memory", "7KiB"},
+      {"limits.client_rate", "7"},
+      {"log.level", "error"},
+      {"health.interval", "7s"},
+      {"canary.idle", "7s"},
+      {"probe.enabled", "false"},
+      {"kv_index.blocks", "7000"},
+      {"kv_index.snapshot", "/s"},
+  };
+  return all;
+}
+
+// Any set of changes is reported as that set, whichever side has them.
+TEST(NeedsRestart, NamesExactlyWhatDiffers) {
+  std::mt19937 random(13);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Override> before;
+    std::vector<Override> after;
+    std::vector<std::string_view> expected;
+    for (const auto& [path, value] : changes()) {
+      const std::uint32_t sides = random() % 4;  // neither, one, the other, both
+      if ((sides & 1U) != 0) before.push_back({std::string(path), std::string(value)});
+      if ((sides & 2U) != 0) after.push_back({std::string(path), std::string(value)});
+      if (sides == 1 || sides == 2) expected.push_back(path);
+    }
+    const Config a = accepted(kFleet, before);
+    const Config b = accepted(kFleet, after);
+    EXPECT_THAT(needs_restart(a, b), testing::UnorderedElementsAreArray(expected));
+    EXPECT_EQ(needs_restart(a, b), needs_restart(b, a));
+  }
+}
+
+TEST(NeedsRestart, IsNothingForAnyChangeOfModels) {
+  const Config before = accepted(kFleet);
+  for (const char* after : {
+           "models: [{name: demo}]\nadmin: 127.0.0.1:1",
+           "models: [{name: demo, policy: random, retries: 0, migration: 1}]",
+           "models: [{name: demo, affinity: {ttl: 1m}}]",
+           "models: [{name: demo, queue: {busy_tokens: 5}, slo: {ttft: 1s}}]",
+           "models: [{name: demo, tokenizer: /t}]",
+           "models: [{name: a}, {name: b, aliases: [c], adapters: [d]}]",
+           "models: [{name: demo, workers: [{url: 'http://other:1', taints: [a]}]}]",
+       }) {
+    Config changed = accepted(after);
+    changed.admin = before.admin;
+    EXPECT_THAT(needs_restart(before, changed), IsEmpty()) << after;
+  }
+}
+
+TEST(NeedsRestart, SpellingIsNoChange) {
+  const Config a = accepted(
+      with_fleet("listen: LOCALHOST:80\ntimeouts: {idle: 60s}\nlimits: {body_bytes: 1024KiB}\n"
+                 "etcd: {endpoints: ['http://H:1/']}"));
+  const Config b =
+      accepted(with_fleet("listen: localhost:80\ntimeouts: {idle: 1m}\nlimits: {body_bytes: 1MiB}\n"
+                          "etcd: {endpoints: ['http://h:1']}"));
+  EXPECT_THAT(needs_restart(a, b), IsEmpty());
+}
+
+TEST(NeedsRestart, SecretsAreComparedByWhatTheirFilesHold) {
+  const TemporaryFile one("s3cret\n");
+  const TemporaryFile same("s3cret");
+  const TemporaryFile other("an0ther");
+  const auto with_password = [](const TemporaryFile& file) {
+    return accepted(fmt::format("etcd: {{endpoints: ['http://h:1'], user: u, password_file: {}}}",
+                                file.path()));
+  };
+  EXPECT_THAT(needs_restart(with_password(one), with_password(same)), IsEmpty());
+  EXPECT_THAT(needs_restart(with_password(one), with_password(other)),
+              ElementsAre("etcd.password_file"));
+}
+
+TEST(NeedsRestart, KeysMayMoveBetweenListAndFile) {
+  const TemporaryFile file("sk-b\n");
+  const Config listed = accepted(with_fleet("api_keys: [sk-a, sk-b]"));
+  const Config moved = accepted(with_fleet("api_keys: [sk-a]\napi_keys_file: " + file.path()));
+  EXPECT_THAT(needs_restart(listed, moved), IsEmpty());
+  EXPECT_THAT(needs_restart(listed, accepted(with_fleet("api_keys: [sk-b, sk-a]"))),
+              ElementsAre("api_keys"));
+}
+
+TEST(NeedsRestart, TlsThatComesIsNamedByItsFiles) {
+  const Config plain = accepted(kFleet);
+  const Config tls = accepted(with_fleet("tls: {certificate: c, key: k}"));
+  EXPECT_THAT(needs_restart(plain, tls), ElementsAre("tls.certificate", "tls.key"));
+  EXPECT_THAT(needs_restart(
+                  tls, accepted(with_fleet("tls: {certificate: c, key: k, ciphers: AES128-SHA}"))),
+              ElementsAre("tls.ciphers"));
 }
 
 }  // namespace

@@ -28,5 +28,39 @@ TEST(SecretFile, MustBeARegularFileOfSomeSize) {
   EXPECT_THAT(text.error(), HasSubstr("larger than 1 MiB"));
 }
 
+TEST(SecretFile, SaysWhyItCannotBeRead) {
+  EXPECT_EQ(read_secret_file("/nonexistent/file").error(),
+            "cannot read '/nonexistent/file': there is no such file; check the path and its "
+            "permissions");
+  const test::TemporaryDirectory directory;
+  EXPECT_THAT(read_secret_file(directory.path()).error(),
+              testing::StartsWith("cannot read '" + directory.path().string().substr(0, 60)));
+}
+
+TEST(SecretFile, MayBeEmptyOrBehindALink) {
+  const test::TemporaryDirectory directory;
+  EXPECT_EQ(read_secret_file(directory.write("empty", "")), "");
+  directory.write("secret", "s3cret");
+  directory.link("secret", "link");
+  EXPECT_EQ(read_secret_file(directory.path("link")), "s3cret");
+  directory.link("nothing", "dangling");
+  EXPECT_FALSE(read_secret_file(directory.path("dangling")));
+}
+
+TEST(SecretFile, IsAnyBytes) {
+  const std::string bytes("a\0\xff\n", 4);
+  const TemporaryFile file(bytes);
+  EXPECT_EQ(read_secret_file(file.path()), bytes);
+}
+
+TEST(SecretFile, ThatIsReplacedIsReadAnew) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.write("secret", "old");
+  EXPECT_EQ(read_secret_file(path), "old");
+  directory.write("next", "new");
+  directory.rename("next", "secret");
+  EXPECT_EQ(read_secret_file(path), "new");
+}
+
 }  // namespace
 }  // namespace baton::config

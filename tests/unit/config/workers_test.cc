@@ -6,6 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace baton::config {
 namespace {
 
@@ -183,6 +188,137 @@ TEST(Workers, WrongKvEventsAreRefused) {
   EXPECT_THAT(refused(with("block_size: 0")), says(at + ".block_size", "1"));
   EXPECT_THAT(refused(with("data_parallel_size: 2, kv_events: 'ipc:///x'")),
               says(at + ".kv_events", "several ranks"));
+}
+
+TEST(Workers, EachNumberTakesItsEndsAndNothingBeyond) {
+  struct Count {
+    std::string_view key;
+    std::string_view most;
+    std::string_view above;
+  };
+  for (const auto& [key, most, above] :
+       {Count{"data_parallel_size", "1024", "1025"}, Count{"block_size", "65536", "65537"},
+        Count{"kv_blocks", "1000000000000", "1000000000001"},
+        Count{"max_batched_tokens", "1000000000000", "1000000000001"}}) {
+    read_worker(fmt::format("{}: 1", key));
+    read_worker(fmt::format("{}: {}", key, most));
+    for (const std::string_view text : {std::string_view("0"), above, std::string_view("-1")}) {
+      EXPECT_THAT(refused(with(fmt::format("{}: {}", key, text))),
+                  testing::ElementsAre(
+                      fmt::format("baton.yaml:5: models[0].workers[0].{}: '{}' is not a whole "
+                                  "number from 1 to {}",
+                                  key, text, most)));
+    }
+  }
+}
+
+TEST(Workers, SizesOfCachesAreRead) {
+  const model::WorkerSpec spec =
+      read_worker("block_size: 32, kv_blocks: 4000, max_batched_tokens: 16384");
+  EXPECT_EQ(spec.block_size, 32U);
+  EXPECT_EQ(spec.kv_blocks, 4000U);
+  EXPECT_EQ(spec.max_batched_tokens, 16384U);
+  EXPECT_EQ(read_worker("role: aggregated").kv_blocks, std::nullopt);
+}
+
+TEST(Workers, EachModeBelongsToOneEngine) {
+  for (const auto& [engine, mode] :
+       std::vector<std::pair<std::string_view, std::string_view>>{{"vllm", "nixl_pull"},
+                                                                  {"vllm", "nixl_push"},
+                                                                  {"vllm", "mooncake"},
+                                                                  {"sglang", "bootstrap"},
+                                                                  {"trtllm", "context_first"},
+                                                                  {"trtllm", "generation_first"}}) {
+    for (const std::string_view other : {"vllm", "sglang", "trtllm"}) {
+      const std::string text = fmt::format(
+          "models: [{{name: a, workers: [{{url: 'http://h:1', role: decode, engine: {}, "
+          "handoff: {}}}]}}]",
+          other, mode);
+      if (other == engine) {
+        EXPECT_EQ(to_string(*accepted(text).models.at(0).workers.at(0).handoff), mode);
+        continue;
+      }
+      EXPECT_THAT(refused(text),
+                  says("baton.yaml:1: models[0].workers[0].handoff",
+                       fmt::format("{} is a mode of {}, but the worker runs {}; write ", mode,
+                                   engine, other)));
+    }
+  }
+}
+
+TEST(Workers, RolesAndEnginesAreKnownByName) {
+  const std::string at = "baton.yaml:5: models[0].workers[0]";
+  EXPECT_THAT(refused(with("engine: vlm")),
+              says(at + ".engine", "unknown 'vlm'; did you mean vllm?"));
+  EXPECT_THAT(refused(with("engine: tgi")),
+              says(at + ".engine", "unknown 'tgi'; write one of vllm, sglang, trtllm"));
+  EXPECT_THAT(refused(with("role: both")),
+              says(at + ".role", "unknown 'both'; write one of prefill, decode, aggregated"));
+  EXPECT_THAT(
+      refused(with("role: prefill, topology: [rack=a], transfer_domain: rack, "
+                   "transfer_enforcement: soft")),
+      says(at + ".transfer_enforcement", "unknown 'soft'; write one of required, preferred"));
+}
+
+TEST(Workers, MayHaveManyTaintsAndPlaces) {
+  std::string taints = "taints: [";
+  for (int i = 0; i < 256; ++i) taints += fmt::format("t{},", i);
+  EXPECT_EQ(read_worker(taints + "]").taints.size(), 256U);
+  // A place of two domains is two places; the same twice is reported where it stands.
+  EXPECT_THAT(refused(with("topology: [rack=a, zone=b, rack=a]")),
+              says("baton.yaml:5: models[0].workers[0].topology[2]", "'rack=a' stands twice"));
+  EXPECT_THAT(read_worker("topology: ['rack=a=b', zone=c]").topology,
+              testing::ElementsAre("rack=a=b", "zone=c"));
+}
+
+TEST(Workers, ATaintIsAName) {
+  const std::string at = "baton.yaml:5: models[0].workers[0].taints[0]";
+  EXPECT_THAT(refused(with("taints: ['']")), says(at, "must not be empty"));
+  EXPECT_THAT(refused(with("taints: [' a']")), says(at, "blanks at its ends"));
+  EXPECT_THAT(refused(with("taints: [[a]]")), says(at, "must be a single value"));
+  EXPECT_THAT(read_worker("taints: [baton.topology]").taints,
+              testing::ElementsAre("baton.topology"));
+}
+
+TEST(Workers, FeedsOfSeveralRanksHavePorts) {
+  const std::string at = "baton.yaml:5: models[0].workers[0]";
+  EXPECT_EQ(read_worker("data_parallel_size: 2, kv_events: 'tcp://h:1'").data_parallel_size, 2U);
+  EXPECT_EQ(read_worker("data_parallel_size: 2, kv_events: off").kv_feed, model::KvFeed());
+  EXPECT_THAT(refused(with("data_parallel_size: 2, kv_events: 'tcp://h:1', "
+                           "kv_replay: 'ipc:///run/replay'")),
+              says(at + ".kv_replay", "cannot be ipc:// for a worker with several ranks"));
+}
+
+TEST(Workers, AReplayNeedsEventsThatAreOn) {
+  const std::string at = "baton.yaml:5: models[0].workers[0]";
+  for (const std::string events : {"", "kv_events: off, "}) {
+    EXPECT_THAT(refused(with(events + "kv_replay: 'tcp://h:1', kv_topic: x")),
+                testing::ElementsAre(testing::HasSubstr(at + ".kv_replay: has no kv_events"),
+                                     testing::HasSubstr(at + ".kv_topic: has no kv_events")));
+  }
+}
+
+TEST(Workers, WhatNixlNeedsIsNamedOneByOne) {
+  const std::string at = "baton.yaml:5: models[0].workers[0]";
+  EXPECT_THAT(refused(with("role: prefill, handoff: nixl_push, nixl: {}")),
+              testing::ElementsAre(testing::HasSubstr(at + ".nixl: has no engine_id"),
+                                   testing::HasSubstr(at + ".nixl: has no side_channel")));
+  for (const std::string_view key : {"tensor_parallel_size", "pipeline_parallel_size"}) {
+    const std::string nixl = fmt::format(
+        "role: prefill, handoff: nixl_push, nixl: {{engine_id: e, side_channel: 'h:1', "
+        "{}: 1025}}",
+        key);
+    EXPECT_THAT(refused(with(nixl)), says(fmt::format("{}.nixl.{}", at, key),
+                                          "'1025' is not a whole number from 1 to "
+                                          "1024"));
+  }
+}
+
+TEST(Workers, AWrongUrlIsNotAlsoAMissingOne) {
+  EXPECT_THAT(refused("models: [{name: a, workers: [{url: ''}]}]"),
+              says("baton.yaml:1: models[0].workers[0].url", "'' must be http://host:port"));
+  EXPECT_THAT(refused("models: [{name: a, workers: [{url: [x]}]}]"),
+              says("baton.yaml:1: models[0].workers[0].url", "must be a single value"));
 }
 
 }  // namespace

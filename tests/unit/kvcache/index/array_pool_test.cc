@@ -61,5 +61,30 @@ TEST(ArrayPool, CountsLargeArraysItself) {
   EXPECT_EQ(pool.bytes(), 0U);
 }
 
+TEST(ArrayPool, ArraysGivenBackAreTakenAgain) {
+  PageArena arena;
+  ArrayPool pool(arena);
+  std::vector<ArrayPool::Array> arrays;
+  for (int i = 0; i < 1000; ++i) arrays.push_back(pool.take(48));
+  const std::size_t bytes = arena.bytes();
+  for (int round = 0; round < 5; ++round) {
+    for (const ArrayPool::Array& array : arrays) pool.give(array.memory, array.ref);
+    for (ArrayPool::Array& array : arrays) array = pool.take(48);
+    EXPECT_EQ(arena.bytes(), bytes);
+  }
+  for (const ArrayPool::Array& array : arrays) pool.give(array.memory, array.ref);
+  EXPECT_EQ(arena.bytes(), 0U);
+}
+
+TEST(ArrayPool, LargeArraysGoWithThePool) {
+  PageArena arena;
+  ArrayPool pool(arena);
+  const ArrayPool::Array first = pool.take(5'000);
+  const ArrayPool::Array second = pool.take(500'000);
+  EXPECT_EQ(pool.bytes(), first.bytes + second.bytes);
+  pool.give(first.memory, first.ref);
+  EXPECT_EQ(pool.bytes(), second.bytes);
+}
+
 }  // namespace
 }  // namespace baton::kvcache

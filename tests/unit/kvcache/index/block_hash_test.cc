@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 #include <xxhash.h>
 
@@ -129,6 +132,50 @@ TEST(BlockHash, OnlyCompleteBlocksCount) {
   EXPECT_EQ(sequence_hashes(counting(7), {.size = 4}, 1337).size(), 1U);
   EXPECT_TRUE(sequence_hashes(counting(4), {.size = 4, .bigram = true}, 1337).empty());
   EXPECT_EQ(sequence_hashes(counting(8), {.size = 4, .bigram = true}, 1337).size(), 1U);
+}
+
+// One hash after another, as the definition says, for every shape.
+TEST(BlockHash, SequencesAreTheChainOfTheirBlocks) {
+  const std::vector<TokenId> tokens = counting(100);
+  const std::uint64_t seed = seed_of({.lora = "a"});
+  for (const std::uint32_t size : {1U, 2U, 3U, 7U, 16U, 64U, 100U, 101U}) {
+    for (const bool bigram : {false, true}) {
+      std::vector<SequenceHash> expected;
+      for (std::size_t begin = 0;; begin += size) {
+        const std::size_t end = begin + size + (bigram ? 1 : 0);
+        if (end > tokens.size()) break;
+        const std::vector<TokenId> block(tokens.begin() + static_cast<std::ptrdiff_t>(begin),
+                                         tokens.begin() + static_cast<std::ptrdiff_t>(end));
+        const BlockHash hash = hash_block(block, seed);
+        expected.push_back(expected.empty() ? hash : next_sequence(expected.back(), hash));
+      }
+      EXPECT_EQ(sequence_hashes(tokens, {.size = size, .bigram = bigram}, seed), expected) << size;
+    }
+  }
+}
+
+TEST(BlockHash, APrefixHasTheHashesOfItsBeginning) {
+  const std::vector<TokenId> tokens = counting(64);
+  const auto whole = sequence_hashes(tokens, {.size = 4}, 1337);
+  for (std::size_t length = 0; length <= tokens.size(); ++length) {
+    const auto part = sequence_hashes(std::span(tokens).first(length), {.size = 4}, 1337);
+    ASSERT_EQ(part.size(), length / 4);
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin()));
+  }
+}
+
+TEST(BlockHash, AChangedTokenChangesAllThatFollows) {
+  auto tokens = counting(32);
+  const auto before = sequence_hashes(tokens, {.size = 4}, 1337);
+  tokens[17] = 1000;  // in the fifth block
+  const auto after = sequence_hashes(tokens, {.size = 4}, 1337);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(before[i] == after[i], i < 4) << i;
+}
+
+TEST(BlockHash, AdapterAndSaltDoNotStandForEachOther) {
+  EXPECT_NE(seed_of({.lora = "x"}), seed_of({.salt = "x"}));
+  EXPECT_NE(seed_of({.lora = "x", .salt = "y"}), seed_of({.lora = "y", .salt = "x"}));
+  EXPECT_EQ(seed_of({.lora = "", .salt = ""}), seed_of({}));
 }
 
 }  // namespace

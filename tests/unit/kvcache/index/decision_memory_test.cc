@@ -225,5 +225,119 @@ TEST(DecisionMemory, ServesThreadsAtOnce) {
   EXPECT_EQ(memory.size().memberships, 0U);
 }
 
+TEST(DecisionMemory, RemembersNothingOfNothing) {
+  DecisionMemory memory({});
+  memory.remember(kFirst, {}, kStart);
+  EXPECT_EQ(memory.size().memberships, 0U);
+  std::vector<Match> matches{{.holder = kFirst}};
+  memory.match({}, kStart, matches);
+  EXPECT_TRUE(matches.empty());
+  DecisionMemory none({.ttl = seconds(1), .blocks = 0});
+  none.remember(kFirst, prompt_of(1, 5), kStart);
+  EXPECT_EQ(length_of(none, prompt_of(1, 5), kStart), 0U);
+}
+
+TEST(DecisionMemory, AMatchIsOfAllTiersAlike) {
+  DecisionMemory memory({});
+  memory.remember(kFirst, prompt_of(1, 7), kStart);
+  std::vector<Match> matches;
+  memory.match(prompt_of(1, 9), kStart, matches);
+  EXPECT_EQ(matches, (std::vector<Match>{{.holder = kFirst, .blocks = {7, 7, 7, 7}}}));
+}
+
+TEST(DecisionMemory, RanksOfAWorkerAreHoldersOfTheirOwn) {
+  DecisionMemory memory({});
+  const auto prompt = prompt_of(1, 6);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    memory.remember({.worker = {1}, .rank = rank}, std::span(prompt).first(rank + 2), kStart);
+  }
+  memory.forget({.worker = {1}, .rank = 2});
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(length_of(memory, prompt, kStart, {.worker = {1}, .rank = rank}),
+              rank == 2 ? 0 : rank + 2);
+  }
+}
+
+TEST(DecisionMemory, AnotherPromptWithTheSameBeginningSharesItsBlocks) {
+  DecisionMemory memory({});
+  auto one = prompt_of(1, 10);
+  auto other = one;
+  for (std::size_t i = 4; i < other.size(); ++i) other[i] = next_sequence(77, i);
+  memory.remember(kFirst, one, kStart);
+  memory.remember(kFirst, other, kStart);
+  EXPECT_EQ(length_of(memory, one, kStart), 10U);
+  EXPECT_EQ(length_of(memory, other, kStart), 10U);
+  EXPECT_EQ(memory.size().memberships, 16U);
+  EXPECT_EQ(memory.size().blocks, 16U);
+}
+
+TEST(DecisionMemory, ALaterUseOfABranchKeepsWhatLeadsToIt) {
+  DecisionMemory memory({.ttl = seconds(2)});
+  auto one = prompt_of(1, 10);
+  auto other = one;
+  for (std::size_t i = 4; i < other.size(); ++i) other[i] = next_sequence(77, i);
+  memory.remember(kFirst, one, kStart);
+  memory.remember(kFirst, other, kStart + seconds(1));
+  EXPECT_EQ(length_of(memory, one, kStart + milliseconds(2500)), 4U);
+  EXPECT_EQ(length_of(memory, other, kStart + milliseconds(2500)), 10U);
+  EXPECT_EQ(length_of(memory, other, kStart + milliseconds(3500)), 0U);
+}
+
+TEST(DecisionMemory, AClockThatLagsDoesNotForgetTooMuch) {
+  DecisionMemory memory({.ttl = seconds(2)});
+  const auto prompt = prompt_of(1, 4);
+  memory.remember(kFirst, prompt, kStart + seconds(1));
+  memory.remember(kFirst, prompt, kStart);  // from a thread that looked at its clock before
+  EXPECT_EQ(length_of(memory, prompt, kStart + milliseconds(2900)), 4U);
+  EXPECT_EQ(length_of(memory, prompt, kStart + milliseconds(3100)), 0U);
+}
+
+// Under a limit: never more than that, and nothing that nobody was sent. Nearly always the latest
+// prompt is whole: what leads to a run that is to go next may still take room.
+TEST(DecisionMemory, AtItsLimitKeepsTheLatestOfWhatWasSent) {
+  constexpr std::size_t kMost = 300;
+  constexpr int kPrompts = 200;
+  for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 chance(seed);
+    DecisionMemory memory({.ttl = seconds(100), .blocks = kMost});
+    DecisionModel unbounded(1000);
+    int whole = 0;
+    for (int step = 0; step < kPrompts; ++step) {
+      const auto now = kStart + milliseconds(100) * step;
+      const Holder holder{.worker = {1 + chance() % 3}, .rank = 0};
+      std::vector<SequenceHash> prompt;
+      const std::uint32_t length = 1 + chance() % (chance() % 5 == 0 ? 280 : 40);
+      std::uint64_t kind = 0;
+      while (prompt.size() < length) {
+        if (chance() % 10 == 0) kind = chance() % 4;
+        prompt.push_back(prompt.empty() ? first_sequence(kind)
+                                        : next_sequence(prompt.back(), kind));
+      }
+      memory.remember(holder, prompt, now);
+      unbounded.remember(holder, prompt, step);
+      ASSERT_LE(memory.size().memberships, kMost);
+      whole += length_of(memory, prompt, now, holder) == length ? 1 : 0;
+      for (std::uint64_t worker = 1; worker <= 3; ++worker) {
+        const Holder other{.worker = {worker}, .rank = 0};
+        ASSERT_LE(length_of(memory, prompt, now, other), unbounded.length_of(other, prompt, step));
+      }
+    }
+    EXPECT_GT(whole, kPrompts * 9 / 10);
+  }
+}
+
+TEST(DecisionMemory, GivesItsMemoryBack) {
+  DecisionMemory memory({.ttl = seconds(1)});
+  const std::size_t empty = memory.size().bytes;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    memory.remember({.worker = {i % 50}, .rank = 0}, prompt_of(i, 300), kStart);
+  }
+  EXPECT_GT(memory.size().bytes, empty + 500'000);
+  memory.tidy(kStart + seconds(2));
+  EXPECT_EQ(memory.size().blocks, 0U);
+  EXPECT_LT(memory.size().bytes, empty + 100'000);
+}
+
 }  // namespace
 }  // namespace baton::kvcache

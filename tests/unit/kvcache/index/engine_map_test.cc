@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -72,6 +74,65 @@ TEST(EngineMap, TakesLittleMoreThanItsNames) {
   EXPECT_LT(map.bytes(), 100 * 64U);
   map.clear();
   EXPECT_EQ(map.bytes(), 0U);
+}
+
+TEST(EngineMap, APutOfANameThatIsThereSaysWhere) {
+  PageArena arena;
+  EngineMap map(arena);
+  map.reserve(2);
+  EXPECT_FALSE(map.put(7, 70));
+  const EngineMap::Entry entry = map.put(7, 71);
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry.place(), 70U);  // as it was
+  EXPECT_TRUE(entry.is(7));
+  EXPECT_FALSE(entry.is(8));
+  entry.set_place(72);
+  EXPECT_EQ(map.find(7).place(), 72U);
+  EXPECT_EQ(map.size(), 1U);
+}
+
+TEST(EngineMap, TellsNamesApartThatShareAHalf) {
+  PageArena arena;
+  EngineMap map(arena);
+  constexpr std::uint64_t kLow = 0x11112222;
+  map.reserve(64);
+  for (std::uint64_t high = 0; high < 32; ++high) {
+    map.put(high << 32 | kLow, static_cast<BlockPlace>(high));
+  }
+  for (std::uint64_t high = 0; high < 32; ++high) {
+    ASSERT_TRUE(map.find(high << 32 | kLow));
+    EXPECT_EQ(map.find(high << 32 | kLow).place(), high);
+    EXPECT_FALSE(map.find(high << 32 | (kLow + 1)));
+    EXPECT_FALSE(map.find(kLow << 32 | high));
+  }
+}
+
+TEST(EngineMap, EveryNameIsOneAlsoTheExtremes) {
+  PageArena arena;
+  EngineMap map(arena);
+  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_FALSE(map.find(0));
+  EXPECT_FALSE(map.find(kLast));
+  map.reserve(2);
+  map.put(0, 1);
+  EXPECT_FALSE(map.find(kLast));
+  map.put(kLast, kNoPlace);
+  EXPECT_EQ(map.find(0).place(), 1U);
+  EXPECT_EQ(map.find(kLast).place(), kNoPlace);
+}
+
+TEST(EngineMap, ThatIsClearedTakesNamesAgain) {
+  PageArena arena;
+  EngineMap map(arena);
+  for (int round = 0; round < 5; ++round) {
+    map.reserve(1000);
+    for (std::uint64_t name = 0; name < 1000; ++name) map.put(name * 977, 5);
+    EXPECT_EQ(map.size(), 1000U);
+    map.clear();
+    EXPECT_EQ(map.size(), 0U);
+    EXPECT_EQ(map.bytes(), 0U);
+    EXPECT_FALSE(map.find(977));
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -37,6 +38,37 @@ TEST(FairLockTest, WakesWhoeverIsNextHoweverOftenTheyMeet) {
   }
   EXPECT_EQ(together, alone[0] + alone[1]);
   EXPECT_GT(together, 0U);
+}
+
+TEST(FairLockTest, LetsOneInAtATime) {
+  FairLock lock;
+  int inside = 0;  // under lock
+  int most = 0;
+  std::uint64_t entered = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < 300; ++round) {
+          const std::lock_guard guard(lock);
+          most = std::max(most, ++inside);
+          ++entered;
+          --inside;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(entered, 1200U);
+}
+
+TEST(FairLockTest, IsFreeAgainAfterEachHold) {
+  FairLock lock;
+  for (int i = 0; i < 100'000; ++i) {
+    lock.lock();
+    lock.unlock();
+  }
+  const std::lock_guard guard(lock);
 }
 
 }  // namespace

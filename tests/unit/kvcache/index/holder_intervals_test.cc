@@ -2,11 +2,13 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvcache/index/holder_intervals.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <map>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace baton::kvcache {
@@ -90,6 +92,80 @@ TEST(HolderIntervals, AreFreeUpToWhatIsTaken) {
   EXPECT_EQ(stretches.free_from(5, 20, 128), 108U);
   EXPECT_EQ(stretches.free_from(4, 0, 128), 128U);
   stretches.close();
+}
+
+// Builds a list by hand and shows it as text: "slot:begin-end=tiers …".
+class Intervals {
+ public:
+  Intervals() { stretches.open(); }
+  ~Intervals() { stretches.close(); }
+
+  std::string shown() const {
+    std::string text;
+    for (const Stretch& one : run_.all_stretches()) {
+      if (!text.empty()) text += ' ';
+      text += fmt::format("{}:{}-{}={}", one.slot, one.begin, one.end, one.tiers);
+    }
+    return text;
+  }
+
+ private:
+  PageArena arena_;
+  ArrayPool pool_{arena_};
+  kvcache::Run run_{};
+
+ public:
+  HolderIntervals stretches{run_, pool_};
+};
+
+TEST(HolderIntervals, JoinWhereTheyTouchWithTheSameTiers) {
+  Intervals list;
+  list.stretches.add(3, 0, 10, 1);
+  list.stretches.add(3, 20, 30, 1);
+  EXPECT_EQ(list.shown(), "3:0-10=1 3:20-30=1");
+  list.stretches.add(3, 10, 20, 1);
+  EXPECT_EQ(list.shown(), "3:0-30=1");
+  list.stretches.add(3, 30, 128, 2);
+  EXPECT_EQ(list.shown(), "3:0-30=1 3:30-128=2");
+}
+
+TEST(HolderIntervals, OfDifferentSlotsDoNotJoin) {
+  Intervals list;
+  list.stretches.add(5, 10, 20, 1);
+  list.stretches.add(4, 0, 10, 1);
+  list.stretches.add(6, 20, 30, 1);
+  EXPECT_EQ(list.shown(), "4:0-10=1 5:10-20=1 6:20-30=1");
+  list.stretches.remove_all(5);
+  EXPECT_EQ(list.shown(), "4:0-10=1 6:20-30=1");
+  list.stretches.remove_all(7);  // has none
+  EXPECT_EQ(list.shown(), "4:0-10=1 6:20-30=1");
+}
+
+TEST(HolderIntervals, ABlockTakenFromTheMiddleSplitsThem) {
+  Intervals list;
+  list.stretches.add(1, 0, 128, 3);
+  list.stretches.set_tiers(1, 64, 0);
+  EXPECT_EQ(list.shown(), "1:0-64=3 1:65-128=3");
+  list.stretches.set_tiers(1, 0, 0);
+  list.stretches.set_tiers(1, 127, 0);
+  EXPECT_EQ(list.shown(), "1:1-64=3 1:65-127=3");
+  list.stretches.set_tiers(1, 63, 1);
+  EXPECT_EQ(list.shown(), "1:1-63=3 1:63-64=1 1:65-127=3");
+  list.stretches.add(1, 64, 65, 1);
+  EXPECT_EQ(list.shown(), "1:1-63=3 1:63-65=1 1:65-127=3");
+  list.stretches.set_tiers(1, 63, 3);
+  list.stretches.set_tiers(1, 64, 3);
+  EXPECT_EQ(list.shown(), "1:1-127=3");
+}
+
+TEST(HolderIntervals, AreListedBySlot) {
+  Intervals list;
+  for (const std::uint32_t slot : {9U, 2U, 5U, 7U}) list.stretches.add(slot, 0, slot, 1);
+  EXPECT_EQ(list.shown(), "2:0-2=1 5:0-5=1 7:0-7=1 9:0-9=1");
+  EXPECT_EQ(list.stretches.of(5).size(), 1U);
+  EXPECT_TRUE(list.stretches.of(6).empty());
+  EXPECT_EQ(list.stretches.tiers(7, 6), 1U);
+  EXPECT_EQ(list.stretches.tiers(7, 7), 0U);
 }
 
 }  // namespace

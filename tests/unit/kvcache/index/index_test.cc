@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -231,6 +233,91 @@ TEST(Index, SlotsAreUsedAgain) {
   index.leave(slot);
   EXPECT_EQ(index.join(worker(2)), slot);
   EXPECT_TRUE(match(index, chain.sequences).empty());
+}
+
+TEST(Index, OfNoRoomTakesNothing) {
+  Index index({.blocks = 0});
+  const Slot slot = index.join(worker(1));
+  EXPECT_EQ(index.store(slot, {}, Chain(1, 3).blocks, Tier::Device), (Applied{.no_room = 3}));
+  EXPECT_EQ(index.size().memberships, 0U);
+}
+
+TEST(Index, ChangesOfNothingChangeNothing) {
+  Index index({});
+  const Slot slot = index.join(worker(1));
+  EXPECT_EQ(index.store(slot, {}, {}, Tier::Device), Applied{});
+  EXPECT_EQ(index.store(slot, 7, {}, Tier::Device), Applied{});
+  EXPECT_EQ(index.copy(slot, {}, Tier::Host), Applied{});
+  EXPECT_EQ(index.remove(slot, {}, Tier::Host), Applied{});
+  EXPECT_EQ(index.restore(slot, {}, {}), Applied{});
+  index.clear(slot);
+  EXPECT_EQ(index.size().blocks, 0U);
+  EXPECT_EQ(index.match_one(slot, {}), std::nullopt);
+}
+
+TEST(Index, CountsEachNameOfARemovalThatStandsTwice) {
+  Index index({});
+  const Chain chain(1, 3);
+  const Slot slot = index.join(worker(1));
+  index.store(slot, {}, chain.blocks, Tier::Device);
+  const std::array twice{chain.names[1], chain.names[1], EngineHash{99}};
+  EXPECT_EQ(index.remove(slot, twice, Tier::Device), (Applied{.done = 1, .known = 2}));
+  EXPECT_EQ(index.copy(slot, std::array{chain.names[0], chain.names[0]}, Tier::Host),
+            (Applied{.done = 1, .known = 1}));
+}
+
+TEST(Index, ANearerTierCountsForTheFartherOnes) {
+  Index index({});
+  const Chain chain(1, 4);
+  const Slot slot = index.join(worker(1));
+  // Block i in tier i only.
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::optional<EngineHash> parent =
+        i == 0 ? std::optional<EngineHash>() : chain.names[i - 1];
+    index.store(slot, parent, std::span(chain.blocks).subspan(i, 1), static_cast<Tier>(i));
+  }
+  EXPECT_EQ(match(index, chain.sequences).at(0).blocks, (Lengths{1, 2, 3, 4}));
+  index.remove(slot, chain.name(0), Tier::Device);
+  EXPECT_TRUE(match(index, chain.sequences).empty());
+  index.store(slot, {}, std::span(chain.blocks).first(1), Tier::External);
+  EXPECT_EQ(match(index, chain.sequences).at(0).blocks, (Lengths{0, 0, 0, 4}));
+}
+
+TEST(Index, HoldersLeaveWithoutTakingBlocksOfOthers) {
+  Index index({});
+  const Chain chain(1, 20);
+  const Slot stays = index.join(worker(1));
+  for (std::uint64_t i = 2; i < 40; ++i) {
+    const Slot goes = index.join(worker(i));
+    index.store(goes, {}, chain.blocks, Tier::Device);
+    if (i == 20) index.store(stays, {}, chain.blocks, Tier::Device);
+    index.leave(goes);
+    EXPECT_EQ(match(index, chain.sequences).size(), i >= 20 ? 1U : 0U);
+  }
+  EXPECT_EQ(index.size().memberships, 20U);
+}
+
+TEST(Index, ANameMayMeanAnotherBlockLater) {
+  Index index({});
+  const Slot slot = index.join(worker(1));
+  const Chain one(1, 2);
+  const Chain other(2, 2);
+  index.store(slot, {}, one.blocks, Tier::Device);
+  const std::array renamed{NewBlock{.engine = one.names[1], .block = other.blocks[0].block}};
+  EXPECT_EQ(index.store(slot, {}, renamed, Tier::Device), (Applied{.done = 1}));
+  EXPECT_EQ(match(index, one.sequences).at(0).blocks[0], 1U);  // its second block is gone
+  EXPECT_EQ(match(index, other.sequences).at(0).blocks[0], 1U);
+  EXPECT_EQ(index.size().memberships, 2U);
+}
+
+TEST(Index, EmptiesTheListItWritesTo) {
+  Index index({});
+  std::vector<Match> matches{{.holder = worker(9)}};
+  index.match(Chain(1, 3).sequences, matches);
+  EXPECT_TRUE(matches.empty());
+  matches.push_back({.holder = worker(9)});
+  index.match({}, matches);
+  EXPECT_TRUE(matches.empty());
 }
 
 }  // namespace

@@ -4,11 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace baton::kvcache {
 namespace {
@@ -52,6 +58,71 @@ TEST(PageArena, UsesAPageAgain) {
   arena.give(page);
   EXPECT_EQ(arena.bytes(), 0U);
   EXPECT_EQ(arena.take(), page);
+}
+
+TEST(PageArena, PagesAreApartAndOfOneSize) {
+  PageArena arena(SystemPages::Small);
+  std::vector<std::byte*> pages;
+  for (std::size_t i = 1; i <= 600; ++i) {  // more than the system is asked for at once
+    pages.push_back(arena.take());
+    EXPECT_EQ(arena.bytes(), i * PageArena::kPageBytes);
+  }
+  std::ranges::sort(pages);
+  for (std::size_t i = 1; i < pages.size(); ++i) {
+    EXPECT_GE(static_cast<std::size_t>(pages[i] - pages[i - 1]), PageArena::kPageBytes);
+  }
+  for (std::byte* page : pages) arena.give(page);
+  EXPECT_EQ(arena.bytes(), 0U);
+}
+
+TEST(PageArena, ManyPagesGivenBackComeAgainEmptyOrAsTheyWere) {
+  PageArena arena(SystemPages::Small);
+  std::set<std::byte*> pages;
+  for (int i = 0; i < 100; ++i) {
+    std::byte* const page = arena.take();
+    std::fill_n(page, PageArena::kPageBytes, std::byte{7});
+    pages.insert(page);
+  }
+  for (std::byte* page : pages) arena.give(page);
+  for (int i = 0; i < 100; ++i) {
+    std::byte* const page = arena.take();
+    EXPECT_TRUE(pages.contains(page));  // no more is taken from the system
+    EXPECT_TRUE(*page == std::byte{0} || *page == std::byte{7});
+  }
+}
+
+TEST(PageArena, ServesThreadsAtOnce) {
+  PageArena arena(SystemPages::Small);
+  std::atomic<int> shared{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 1; t <= 3; ++t) {
+      threads.emplace_back([&, mark = static_cast<std::byte>(t)] {
+        for (int round = 0; round < 50; ++round) {
+          std::vector<std::byte*> mine;
+          for (int i = 0; i < 20; ++i) {
+            mine.push_back(arena.take());
+            *mine.back() = mark;
+          }
+          for (std::byte* page : mine) {
+            if (*page != mark) shared.fetch_add(1);
+            arena.give(page);
+          }
+        }
+      });
+    }
+  }
+  EXPECT_EQ(shared.load(), 0);
+  EXPECT_EQ(arena.bytes(), 0U);
+}
+
+TEST(AllocateArray, BeginsWithACacheLineWhateverItsSize) {
+  for (const std::size_t bytes : {1U, 63U, 64U, 65U, 131'071U, 131'072U, 3'000'000U}) {
+    std::byte* const array = allocate_array(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array) % 64, 0U) << bytes;
+    array[0] = array[bytes - 1] = std::byte{1};
+    free_array(array, bytes);
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace baton::kvcache {
@@ -61,6 +62,54 @@ TEST(RunTable, RefusesKeysMadeToLieInOnePlaceBeforeItGrowsForThem) {
   EXPECT_GT(taken, 100U);
   EXPECT_LT(taken, 1000U);
   EXPECT_LT(fixture.table.bytes(), 1'000'000U);
+}
+
+TEST(RunTable, ThatIsEmptyFindsNothing) {
+  Fixture fixture;
+  EXPECT_EQ(fixture.table.find(0), kNoRun);
+  fixture.table.prefetch_line(1);
+  fixture.table.prefetch_run(1);
+  EXPECT_EQ(fixture.table.bytes(), 0U);
+}
+
+TEST(RunTable, EveryKeyIsOneAlsoTheExtremes) {
+  Fixture fixture;
+  const std::vector<SequenceHash> keys{0, 1, 0xFFFFFFFFFFFFFFFF, 0x8000000000000000};
+  std::vector<RunNumber> runs;
+  for (const SequenceHash key : keys) runs.push_back(fixture.add(key));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    EXPECT_EQ(fixture.table.find(keys[i]), runs[i]);
+    fixture.table.prefetch_line(keys[i]);
+    fixture.table.prefetch_run(keys[i]);
+  }
+  EXPECT_EQ(fixture.table.find(2), kNoRun);
+}
+
+// Keys of one line: those that went further on are found when others before them have gone.
+TEST(RunTable, FindsKeysThatWentFurtherOnAfterOthersWentAway) {
+  Fixture fixture;
+  std::uint64_t inverse = 1;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - 0x9E3779B97F4A7C15U * inverse;
+  std::vector<std::pair<SequenceHash, RunNumber>> added;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const RunNumber run = fixture.add(i * inverse);
+    ASSERT_NE(run, kNoRun);
+    added.emplace_back(i * inverse, run);
+  }
+  for (const std::size_t step : {2U, 3U, 1U}) {
+    std::vector<std::pair<SequenceHash, RunNumber>> left;
+    for (std::size_t i = 0; i < added.size(); ++i) {
+      if (i % step == 0) {
+        fixture.drop(added[i].second);
+      } else {
+        left.push_back(added[i]);
+      }
+    }
+    for (const auto& [key, run] : left) ASSERT_EQ(fixture.table.find(key), run);
+    added = left;
+  }
+  EXPECT_TRUE(added.empty());
+  EXPECT_EQ(fixture.table.bytes(), 0U);
 }
 
 }  // namespace

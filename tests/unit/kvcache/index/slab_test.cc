@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <random>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace baton::kvcache {
@@ -53,6 +57,47 @@ TEST(Slab, GivesPagesBack) {
     EXPECT_EQ(arena.bytes(), PageArena::kPageBytes);
   }
   EXPECT_EQ(arena.bytes(), 0U);
+}
+
+TEST(Slab, SaysWhenItsNumbersAreUsedUp) {
+  PageArena arena;
+  // Sixteen items a page, and 256 numbers: the last page would have the number that means nothing.
+  Slab slab(arena, 64, {.index_bits = 4, .number_bits = 8});
+  std::set<std::uint32_t> numbers;
+  for (int i = 0; i < 240; ++i) {
+    const std::uint32_t number = slab.take();
+    ASSERT_LT(number, 240U);
+    ASSERT_TRUE(numbers.insert(number).second);
+  }
+  EXPECT_EQ(slab.take(), Slab::kNothing);
+  EXPECT_EQ(slab.take(), Slab::kNothing);
+  slab.give(100);
+  EXPECT_EQ(slab.take(), 100U);
+  EXPECT_EQ(slab.take(), Slab::kNothing);
+}
+
+TEST(Slab, FillsTheLowestPageFirst) {
+  PageArena arena;
+  Slab slab(arena, 64, {.index_bits = 2, .number_bits = 16});
+  for (std::uint32_t i = 0; i < 40; ++i) EXPECT_EQ(slab.take(), i);
+  for (const std::uint32_t number : {37U, 21U, 5U}) slab.give(number);
+  EXPECT_EQ(slab.take(), 5U);
+  EXPECT_EQ(slab.take(), 21U);
+  EXPECT_EQ(slab.take(), 37U);
+  EXPECT_EQ(slab.take(), 40U);
+}
+
+TEST(Slab, ItemsLieApart) {
+  PageArena arena;
+  for (const std::size_t bytes : {16U, 20U, 1000U, 16'384U}) {
+    Slab slab(arena, bytes);
+    std::vector<std::byte*> items;
+    for (int i = 0; i < 100; ++i) items.push_back(slab.at(slab.take()));
+    std::ranges::sort(items);
+    for (std::size_t i = 1; i < items.size(); ++i) {
+      EXPECT_GE(static_cast<std::size_t>(items[i] - items[i - 1]), bytes);
+    }
+  }
 }
 
 }  // namespace

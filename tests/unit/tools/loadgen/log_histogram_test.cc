@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace baton::loadgen {
@@ -102,6 +104,96 @@ TEST(LogHistogram, TakesWhateverItIsGivenInBoundedMemory) {
   EXPECT_EQ(histogram.least_ms(), 0);
   EXPECT_LE(histogram.buckets().size(), 2U);
   EXPECT_GT(histogram.most_ms(), 1e8);
+}
+
+TEST(LogHistogram, SmallDurationsAreExact) {
+  // Below 2^7 microseconds each has a bucket of its own.
+  LogHistogram histogram(7);
+  for (int us = 0; us < 128; ++us) histogram.add(microseconds(us));
+  for (int us = 0; us < 128; ++us) {
+    const double quantile = (us + 1) / 128.0;
+    EXPECT_EQ(histogram.quantile_ms(quantile), us / 1000.0) << us;
+  }
+  EXPECT_EQ(histogram.buckets().size(), 128U);
+}
+
+// By hand, for two buckets a doubling: 0 1 | 2 3 | 4-5 6-7 | 8-11 12-15 | 16-23 24-31.
+TEST(LogHistogram, BucketsGrowWithWhatTheyHold) {
+  const std::vector<std::pair<int, double>> bounds{
+      {0, 0.001},  {1, 0.002},  {2, 0.003},  {3, 0.004},  {4, 0.006},
+      {5, 0.006},  {6, 0.008},  {7, 0.008},  {8, 0.012},  {11, 0.012},
+      {12, 0.016}, {16, 0.024}, {23, 0.024}, {24, 0.032}, {31, 0.032}};
+  for (const auto& [us, below] : bounds) {
+    LogHistogram histogram(1);
+    histogram.add(microseconds(us));
+    const auto buckets = histogram.buckets();
+    ASSERT_EQ(buckets.size(), 1U);
+    EXPECT_DOUBLE_EQ(buckets[0].below_ms, below) << us;
+    EXPECT_EQ(buckets[0].count, 1U);
+  }
+}
+
+TEST(LogHistogram, OneDurationIsEveryQuantile) {
+  for (const std::int64_t us : {0L, 1L, 999L, 123'456'789L}) {
+    LogHistogram histogram(3);
+    histogram.add(microseconds(us));
+    for (const double quantile : {0.0, 0.001, 0.5, 1.0}) {
+      EXPECT_EQ(histogram.quantile_ms(quantile), static_cast<double>(us) / 1000);
+    }
+    EXPECT_EQ(histogram.mean_ms(), static_cast<double>(us) / 1000);
+  }
+}
+
+TEST(LogHistogram, PartsOfAMicrosecondCountInTheMeanAlone) {
+  LogHistogram histogram;
+  histogram.add(nanoseconds(500));
+  histogram.add(nanoseconds(1'500));
+  EXPECT_DOUBLE_EQ(histogram.mean_ms(), 0.001);
+  EXPECT_EQ(histogram.least_ms(), 0);
+  EXPECT_EQ(histogram.most_ms(), 0.001);
+}
+
+TEST(LogHistogram, AQuantileIsTheFirstThatCoversItsShare) {
+  LogHistogram histogram;
+  for (int i = 0; i < 10; ++i) histogram.add(microseconds(10 * (i + 1)));
+  EXPECT_EQ(histogram.quantile_ms(0.1), 0.01);
+  EXPECT_EQ(histogram.quantile_ms(0.10001), 0.02);
+  EXPECT_EQ(histogram.quantile_ms(0.5), 0.05);
+  EXPECT_EQ(histogram.quantile_ms(0.9), 0.09);
+  EXPECT_EQ(histogram.quantile_ms(0.91), 0.1);
+  EXPECT_EQ(histogram.quantile_ms(0.99), 0.1);
+}
+
+TEST(LogHistogram, MergesWithNothingInEitherDirection) {
+  LogHistogram full;
+  full.add(microseconds(7));
+  LogHistogram empty;
+  empty.merge(LogHistogram());
+  EXPECT_EQ(empty.count(), 0U);
+  EXPECT_EQ(empty.mean_ms(), 0);
+  full.merge(empty);
+  EXPECT_EQ(full.count(), 1U);
+  EXPECT_EQ(full.least_ms(), 0.007);  // not that of nothing, which is 0
+  empty.merge(full);
+  EXPECT_EQ(empty.least_ms(), 0.007);
+  EXPECT_EQ(empty.most_ms(), 0.007);
+}
+
+TEST(LogHistogram, MergesShortAndLongOnes) {
+  LogHistogram brief;
+  LogHistogram lengthy;
+  brief.add(microseconds(1));
+  lengthy.add(std::chrono::hours(1));
+  LogHistogram one = brief;
+  one.merge(lengthy);
+  LogHistogram other = lengthy;
+  other.merge(brief);
+  for (const LogHistogram& merged : {one, other}) {
+    EXPECT_EQ(merged.count(), 2U);
+    EXPECT_EQ(merged.least_ms(), 0.001);
+    EXPECT_EQ(merged.most_ms(), 3'600'000);
+    EXPECT_EQ(merged.quantile_ms(0.5), 0.001);
+  }
 }
 
 }  // namespace

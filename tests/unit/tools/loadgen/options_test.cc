@@ -5,8 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace baton::loadgen {
 namespace {
@@ -128,6 +135,166 @@ TEST(Workloads, HaveNamesThatCanBeReadBack) {
         WorkloadKind::HotDocument, WorkloadKind::LongShort, WorkloadKind::Trace})
     EXPECT_EQ(parse_workload(to_string(kind)), kind);
   EXPECT_FALSE(parse_workload("everything"));
+}
+
+TEST(Plan, EachNumberTakesItsEndsAndNothingBeyond) {
+  struct Bound {
+    std::string_view message;
+    std::function<void(Options&, double)> set;
+    double least;
+    double most;
+    double below;
+    double above;
+  };
+  const auto tokens = [](auto member) {
+    return [member](Options& o, double value) {
+      o.workload.*member = static_cast<std::uint32_t>(value);
+    };
+  };
+  const std::vector<Bound> all{
+      {"--input-tokens must be from 1 to 10000000, not ", tokens(&WorkloadOptions::input_tokens), 1,
+       1e7, 0, 1e7 + 1},
+      {"--output-tokens must be from 1 to 10000000, not ", tokens(&WorkloadOptions::output_tokens),
+       1, 1e7, 0, 1e7 + 1},
+      {"--prefix-tokens must be from 0 to 10000000, not ", tokens(&WorkloadOptions::prefix_tokens),
+       0, 1e7, 1e7 + 2, 1e7 + 1},
+      {"--document-tokens must be from 1 to 10000000, not ",
+       tokens(&WorkloadOptions::document_tokens), 1, 1e7, 0, 1e7 + 1},
+      {"--other-tokens must be from 1 to 10000000, not ", tokens(&WorkloadOptions::other_tokens), 1,
+       1e7, 0, 1e7 + 1},
+      {"--long-tokens must be from 1 to 10000000, not ", tokens(&WorkloadOptions::long_tokens), 1,
+       1e7, 0, 1e7 + 1},
+      {"--short-tokens must be from 1 to 10000000, not ", tokens(&WorkloadOptions::short_tokens), 1,
+       1e7, 0, 1e7 + 1},
+      {"--turns must be from 1 to 1000", tokens(&WorkloadOptions::turns), 1, 1000, 0, 1001},
+      {"--spread is a share: give a number from 0 to 1, not ",
+       [](Options& o, double value) { o.workload.spread = value; }, 0, 1, -0.01, 1.01},
+      {"--hot-share is a share: give a number from 0 to 1, not ",
+       [](Options& o, double value) { o.workload.hot_share = value; }, 0, 1, -0.01, 1.01},
+      {"--long-share is a share: give a number from 0 to 1, not ",
+       [](Options& o, double value) { o.workload.long_share = value; }, 0, 1, -0.01, 1.01},
+      {"--rate must be above 0 and at most 1000000 requests a second",
+       [](Options& o, double value) { o.rate = value; }, 1e-9, 1e6, 0, 1e6 + 1},
+      {"--concurrency must be from 1 to 100000",
+       [](Options& o, double value) { o.concurrency = static_cast<std::uint32_t>(value); }, 1, 1e5,
+       0, 1e5 + 1},
+      {"--vocabulary must be from 1000 to 10000000",
+       [](Options& o, double value) { o.vocabulary = static_cast<std::uint32_t>(value); }, 1000,
+       1e7, 999, 1e7 + 1},
+      {"--threads must be from 1 to 256",
+       [](Options& o, double value) { o.threads = static_cast<std::uint32_t>(value); }, 1, 256, 0,
+       257},
+  };
+  for (const auto& [message, set, least, most, below, above] : all) {
+    for (const double good : {least, most}) {
+      EXPECT_EQ(complaint([&](Options& o) { set(o, good); }), "accepted") << message << good;
+    }
+    for (const double bad : {below, above}) {
+      EXPECT_THAT(complaint([&](Options& o) { set(o, bad); }),
+                  testing::StartsWith(std::string(message)));
+    }
+  }
+}
+
+TEST(Plan, NoNumberIsNoNumber) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(complaint([&](Options& o) { o.rate = nan; }), HasSubstr("--rate"));
+  EXPECT_THAT(complaint([&](Options& o) { o.rate = infinite; }), HasSubstr("--rate"));
+  EXPECT_THAT(complaint([&](Options& o) { o.workload.spread = nan; }), HasSubstr("--spread"));
+  for (const double scale : {nan, infinite, -1.0}) {
+    EXPECT_THAT(complaint([&](Options& o) { o.workload.time_scale = scale; }),
+                HasSubstr("--time-scale must be above 0"));
+  }
+  EXPECT_THAT(complaint([&](Options& o) { o.slo_ttft_ms = nan; }),
+              HasSubstr("--slo-ttft must be above 0 milliseconds"));
+  EXPECT_THAT(complaint([&](Options& o) { o.slo_itl_ms = -1; }), HasSubstr("--slo-itl"));
+}
+
+TEST(Plan, AWarmUpOfEachKindLeavesSomethingToMeasure) {
+  const auto with = [](std::string warmup, std::optional<std::uint64_t> requests,
+                       std::optional<std::chrono::milliseconds> duration) {
+    return complaint([&](Options& o) {
+      o.warmup = std::move(warmup);
+      o.requests = requests;
+      o.duration = duration;
+    });
+  };
+  using std::chrono::seconds;
+  EXPECT_EQ(with("9", 10, {}), "accepted");
+  EXPECT_EQ(with("10", 10, {}),
+            "--warmup 10 leaves nothing to measure of 10 requests; raise --requests");
+  EXPECT_EQ(with("1999ms", {}, seconds(2)), "accepted");
+  EXPECT_EQ(with("2s", {}, seconds(2)), "--warmup 2s leaves nothing to measure; raise --duration");
+  // A number of requests says nothing of a duration, and the other way round.
+  EXPECT_EQ(with("5000", {}, seconds(2)), "accepted");
+  EXPECT_EQ(with("1h", 10, {}), "accepted");
+  EXPECT_EQ(with("0", 1, {}), "accepted");
+  EXPECT_EQ(with("0s", 1, {}), "accepted");
+  EXPECT_THAT(with("1000000001", {}, seconds(2)),
+              testing::StartsWith("--warmup: '1000000001' is not a whole number"));
+  EXPECT_THAT(with("-1s", {}, {}), HasSubstr("; or give a number of requests"));
+}
+
+TEST(Plan, KeepsTheRequestsAndTheDurationThatAreGiven) {
+  Options options = some();
+  options.requests = 7;
+  options.duration = std::chrono::seconds(3);
+  const auto plan = make_plan(options);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->requests, 7U);
+  EXPECT_EQ(plan->duration, std::chrono::seconds(3));
+  options.rate = 5;
+  EXPECT_TRUE(make_plan(options)->open_loop);
+  EXPECT_EQ(make_plan(options)->options.concurrency, std::nullopt);
+}
+
+TEST(Plan, AHeaderHasANameAndAValue) {
+  for (const std::string header : {"A: b", "A:", "A: b: c"}) {
+    EXPECT_EQ(complaint([&](Options& o) { o.headers = {header}; }), "accepted") << header;
+  }
+  for (const std::string header : {"", "A", ": b", "A: b\n", "A: b\r"}) {
+    EXPECT_EQ(complaint([&](Options& o) { o.headers = {"Good: one", header}; }),
+              "--header '" + header + "' is not of the form 'Name: value'");
+  }
+}
+
+TEST(Plan, ChatIsTextAndSaysSo) {
+  Options options = some();
+  options.api = Api::Chat;
+  EXPECT_EQ(make_plan(options)->prompt, PromptKind::Text);
+  options.prompt = PromptKind::Text;
+  EXPECT_EQ(make_plan(options)->prompt, PromptKind::Text);
+  options.api = Api::Completions;
+  EXPECT_EQ(make_plan(options)->prompt, PromptKind::Text);
+}
+
+TEST(Plan, UrlsAreCheckedByTheirFlag) {
+  EXPECT_EQ(complaint([](Options& o) { o.url = "https://h:1/"; }), "accepted");
+  EXPECT_THAT(complaint([](Options& o) { o.url = "h:1"; }), testing::StartsWith("--url: 'h:1' "));
+  EXPECT_THAT(complaint([](Options& o) { o.url = "http://h:1/v1"; }), testing::StartsWith("--url"));
+  EXPECT_THAT(complaint([](Options& o) { o.admin = "h:1"; }),
+              testing::StartsWith("--admin: 'h:1'"));
+}
+
+TEST(Plan, LimitsOfTheRunAreChecked) {
+  EXPECT_EQ(complaint([](Options& o) { o.max_in_flight = 0; }),
+            "--max-in-flight must be at least 1");
+  EXPECT_EQ(complaint([](Options& o) { o.samples = 1'000'001; }),
+            "--samples must be at most 1000000");
+  EXPECT_EQ(complaint([](Options& o) { o.samples = 0; }), "accepted");
+}
+
+TEST(Workloads, EveryEnumHasItsWord) {
+  EXPECT_EQ(to_string(Api::Chat), "chat");
+  EXPECT_EQ(to_string(Api::Completions), "completions");
+  EXPECT_EQ(to_string(PromptKind::Text), "text");
+  EXPECT_EQ(to_string(PromptKind::Tokens), "tokens");
+  EXPECT_EQ(to_string(Arrivals::Even), "even");
+  EXPECT_EQ(to_string(Arrivals::Poisson), "poisson");
+  EXPECT_EQ(parse_workload("multi-turn"), WorkloadKind::MultiTurn);
+  EXPECT_EQ(parse_workload("Trace"), std::nullopt);
+  EXPECT_EQ(parse_workload(""), std::nullopt);
 }
 
 }  // namespace

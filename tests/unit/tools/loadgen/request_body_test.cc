@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace baton::loadgen {
@@ -113,6 +116,75 @@ TEST(RequestBody, SaysNothingOfTheEndWhereItIsNatural) {
   plan.options.natural_end = true;
   const std::vector<Piece> said{{.key = 1, .tokens = 1}};
   EXPECT_FALSE(Json::parse(RequestBody(plan, "m").write(said, 1)).contains("ignore_eos"));
+}
+
+TEST(RequestBody, NothingSaidIsAnEmptyPrompt) {
+  const auto written = [](Api api, PromptKind prompt) {
+    return Json::parse(RequestBody(plan_of(api, prompt), "m").write({}, 1));
+  };
+  EXPECT_EQ(written(Api::Completions, PromptKind::Tokens)["prompt"], Json::array());
+  EXPECT_EQ(written(Api::Completions, PromptKind::Text)["prompt"], "");
+}
+
+TEST(RequestBody, TextOfAnswersIsQuotedWhateverItHolds) {
+  const RequestBody bodies(plan_of(Api::Chat, PromptKind::Text), "m");
+  for (const std::string& text :
+       {std::string("\"\\/\b\f\n\r\t"), std::string("\x01\x1f", 2), std::string(""),
+        std::string("\xc3\xa4\xf0\x9f\x98\x80"), std::string("</script>{}")}) {
+    const std::vector<Piece> said{{.speaker = Speaker::Assistant, .text = text}};
+    EXPECT_EQ(Json::parse(bodies.write(said, 1))["messages"][0]["content"], text);
+  }
+}
+
+TEST(RequestBody, ANextPromptBeginsWithTheOneBefore) {
+  for (const PromptKind kind : {PromptKind::Tokens, PromptKind::Text}) {
+    const RequestBody bodies(plan_of(Api::Completions, kind, WorkloadKind::MultiTurn), "m");
+    std::vector<Piece> said{{.key = 1, .tokens = 50}};
+    const Json before = Json::parse(bodies.write(said, 1))["prompt"];
+    said.push_back({.speaker = Speaker::Assistant, .key = 2, .tokens = 5});
+    said.push_back({.key = 3, .tokens = 9});
+    const Json after = Json::parse(bodies.write(said, 1))["prompt"];
+    if (kind == PromptKind::Text) {
+      EXPECT_TRUE(after.get<std::string>().starts_with(before.get<std::string>()));
+    } else {
+      ASSERT_EQ(after.size(), 64U);
+      EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
+    }
+  }
+}
+
+TEST(RequestBody, AsksForIdsOnlyWhereItGoesOnWithThem) {
+  const auto asks = [](PromptKind prompt, WorkloadKind kind) {
+    const std::vector<Piece> said{{.key = 1, .tokens = 1}};
+    return Json::parse(RequestBody(plan_of(Api::Completions, prompt, kind), "m").write(said, 1))
+        .contains("return_token_ids");
+  };
+  EXPECT_TRUE(asks(PromptKind::Tokens, WorkloadKind::MultiTurn));
+  EXPECT_FALSE(asks(PromptKind::Text, WorkloadKind::MultiTurn));
+  EXPECT_FALSE(asks(PromptKind::Tokens, WorkloadKind::Distinct));
+}
+
+TEST(TokenOf, StaysInTheVocabularyAndUsesAllOfIt) {
+  std::set<std::uint32_t> seen;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    const std::uint32_t token = token_of(7, i, 1000);
+    ASSERT_GE(token, 256U);
+    ASSERT_LT(token, 1000U);
+    seen.insert(token);
+  }
+  EXPECT_EQ(seen.size(), 744U);
+}
+
+TEST(WordOf, IsAWordWithoutBlanksOrQuotes) {
+  std::set<std::string_view> seen;
+  for (std::uint32_t i = 0; i < 5'000; ++i) {
+    const std::string_view word = word_of(3, i);
+    ASSERT_FALSE(word.empty());
+    for (const char c : word) ASSERT_TRUE(c >= 'a' && c <= 'z');
+    seen.insert(word);
+  }
+  EXPECT_EQ(seen.size(), 128U);
+  EXPECT_EQ(word_of(3, 4), word_of(3, 4));
 }
 
 }  // namespace
