@@ -103,7 +103,8 @@ awaitable<void> LegPlanner::choose_decode() {
     // After a failure, report that one: it says more than that no worker is left.
     if (!decode_.error() || placed.error().code() != Errc::NoWorkers)
       decode_.explain(std::move(placed.error()));
-    session_.events.dispatch({Event::NoDecode});
+    session_.events.dispatch(
+        {.event = Event::NoDecode, .elsewhere = session_.scheduler.may_leave_namespace()});
     co_return;
   }
   decode_.book(std::move(placed->booking));
