@@ -128,6 +128,18 @@ void Fleet::add_metrics() {
                      }
                      for (const auto& [labels, count] : counts) emit(labels, count);
                    });
+  // Looked up, so that a namespace that is gone has none.
+  metrics_.collect("baton_prefill_state",
+                   "Prefill workers: 0 none heard of, 1 active, 2 none available.",
+                   [this](const telemetry::Registry::Emit& emit) {
+                     for (const auto& served : models()) {
+                       const auto pools = served->pools();
+                       for (const auto& pool : *pools) {
+                         emit({{"model", served->name()}, {"namespace", pool->name()}},
+                              static_cast<std::int64_t>(pool->prefill_state()));
+                       }
+                     }
+                   });
   metrics_.collect("baton_wanted_workers", "Workers that the load of the last minutes needs.",
                    [this](const telemetry::Registry::Emit& emit) {
                      const Time now = Clock::now();

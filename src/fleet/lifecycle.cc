@@ -57,9 +57,6 @@ Lifecycle::Lifecycle(std::string model, std::string name_space, const WorkerSet&
       name_space_(std::move(name_space)),
       prefill_(prefill),
       log_(log),
-      gauge_(metrics.gauge("baton_prefill_state",
-                           "Prefill workers: 0 none heard of, 1 active, 2 none available.",
-                           {{"model", model_}, {"namespace", name_space_}})),
       to_active_(transitions(metrics, model_, name_space_, "active")),
       to_unavailable_(transitions(metrics, model_, name_space_, "unavailable")) {}
 
@@ -67,7 +64,6 @@ void Lifecycle::observe() {
   const locks::Lock lock(mutex_);
   // Looked up, not derived from the news: two threads may bring theirs in either order.
   const PrefillState now = prefill_state(prefill_);
-  gauge_.set(static_cast<std::int64_t>(now));
   tell(std::exchange(told_, now), now);
 }
 

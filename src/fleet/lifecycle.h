@@ -39,7 +39,6 @@ class Lifecycle {
   const std::string name_space_;
   const WorkerSet& prefill_;
   telemetry::Logger& log_;
-  telemetry::Gauge& gauge_;
   telemetry::Counter& to_active_;
   telemetry::Counter& to_unavailable_;
   locks::Mutex mutex_;

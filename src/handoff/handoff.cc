@@ -37,21 +37,21 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
 Handoff::Handoff(http_client::UpstreamPool& pool, net::TaskGroup& tasks, net::CpuPool& cpu,
                  TicketSource& tickets, Random random, telemetry::Registry& metrics,
                  scheduling::DecisionLog& decisions, Options options)
-    : pool_(pool),
-      tasks_(tasks),
-      cpu_(cpu),
-      tickets_(tickets),
-      random_(std::move(random)),
-      options_(options),
-      metrics_(metrics),
-      decisions_(decisions),
-      peers_(pool, options.timeouts) {}
+    : tools_{.pool = pool,
+             .tasks = tasks,
+             .cpu = cpu,
+             .tickets = tickets,
+             .random = std::move(random),
+             .metrics = metrics,
+             .decisions = decisions,
+             .options = options,
+             .peers = engine::PeerDirectory(pool, options.timeouts)} {}
 
 awaitable<Result<UpstreamResponse>> Handoff::run(HandoffRequest request, RequestTrace& trace,
                                                  Cancellation& cancellation) {
   if (cancellation.requested()) co_return fail(cancellation.reason());
   UpstreamResponse answer(
-      std::make_shared<HandoffSession>(*this, std::move(request), trace, cancellation));
+      std::make_shared<HandoffSession>(tools_, std::move(request), trace, cancellation));
   if (auto begun = co_await answer.begin(); !begun) co_return fail(std::move(begun.error()));
   co_return answer;
 }

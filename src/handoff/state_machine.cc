@@ -34,7 +34,7 @@ void HandoffStateMachine::take_in(const Input& input) {
     case Event::DecodeChosen:
       return on_decode_chosen();
     case Event::NoDecode:
-      return on_no_decode();
+      return on_no_decode(input.elsewhere);
     case Event::PrefillAccepted:
       return;
     case Event::PrefillKept:
@@ -133,11 +133,15 @@ void HandoffStateMachine::on_decode_chosen() {
   say(Action::SendDecode);
 }
 
-void HandoffStateMachine::on_no_decode() {
+void HandoffStateMachine::on_no_decode(bool elsewhere) {
   decode_ = Decode::None;
   if (gone_) return;
   take_back_retry();
   release_if_pinned();
+  if (elsewhere && !alone_ && may_try_again()) {
+    if (last_cause_ == Cause::None) last_cause_ = Cause::NoDecode;
+    return begin_attempt();
+  }
   finish(Action::FailRequest, last_cause_ == Cause::None ? Cause::NoDecode : last_cause_);
 }
 

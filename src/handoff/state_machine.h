@@ -71,7 +71,8 @@ struct Input {
   Event event;
   model::HandoffMode mode = model::HandoffMode::NixlPull;  // PrefillChosen
   Failure failure = {};                                    // PrefillFailed, DecodeFailed
-  bool kept = false;  // PrefillEnded: blocks are held all the same
+  bool kept = false;       // PrefillEnded: blocks are held all the same
+  bool elsewhere = false;  // NoDecode: both workers may be found in another namespace
 };
 
 // Actions. The shell does the first group at once, the second in the client's own flow.
@@ -99,6 +100,8 @@ enum class Cause : std::uint8_t { None, NoPrefill, NoDecode, Prefill, Decode, Cl
 //   fetched, or a release is sent, unless the request was condemned. The client gets exactly one
 //   end: an answer or an error, never one after the other. No leg waits for a partner that has
 //   failed. Nothing but a release is sent for a client that has left.
+// Size. Its members are the state of one request, most of them a bit; every decision depends on
+//   several. A test visits all of its states.
 class HandoffStateMachine {
  public:
   using Actions = std::vector<Action>;
@@ -147,7 +150,7 @@ class HandoffStateMachine {
   void on_prefill_chosen(model::HandoffMode mode);
   void on_no_prefill();
   void on_decode_chosen();
-  void on_no_decode();
+  void on_no_decode(bool elsewhere);
 
   void proceed();
   void wind_down();

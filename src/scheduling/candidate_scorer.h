@@ -38,6 +38,8 @@ struct CandidateScore {
 // Role. Scores candidates for one leg of a request.
 // Confinement. One call of a WorkerSet.
 // Invariants. Reads loads without a lock, one after the other.
+// Size. Many members, as one call scores thousands of candidates: what does not depend on the
+//   candidate is computed once. The formulas are functions of policy/.
 class CandidateScorer {
  public:
   CandidateScorer(model::Role role, model::Policy policy, const config::Cost& options,

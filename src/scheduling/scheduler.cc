@@ -79,6 +79,11 @@ awaitable<Result<Placement>> Scheduler::admit(Cancellation& cancellation) {
 
 Result<Placement> Scheduler::place_decode() { return placement(selector_.decode()); }
 
+bool Scheduler::may_leave_namespace() const {
+  const Hints& hints = *request_.hints;
+  return !hints.prefill && !hints.decode && request_.model->pools()->size() > 1;
+}
+
 std::optional<Placement> Scheduler::place_without_prefill(const BypassCounters& counters) {
   auto booking = selector_.bypass(counters);
   if (!booking) return std::nullopt;

@@ -85,6 +85,8 @@ class Scheduler {
   const std::shared_ptr<fleet::Pool>& pool() const { return selector_.pool(); }
   std::optional<model::HandoffMode> mode() const { return selector_.mode(); }
   const Constraints& transfer() const { return selector_.transfer(); }
+  // The request's workers may also be in another namespace than those placed last.
+  bool may_leave_namespace() const;
   // The answer comes token by token.
   bool streams() const { return selector_.streams(); }
 

@@ -21,6 +21,8 @@ namespace baton::scheduling {
 // Role. One look at a set, for one requirement: workers that join or leave meanwhile have no
 //   effect.
 // Confinement. One call of the set.
+// Size. Many methods, most of a few lines: questions about one candidate, and one for each rule of
+//   what excludes it.
 class SelectionPass {
  public:
   SelectionPass(const fleet::WorkerSet& set, const WorkerRequirements& requirements);

@@ -29,6 +29,9 @@ namespace baton::scheduling {
 // Confinement. One I/O thread.
 // Lifetime. Owned by the request's Scheduler, whose ScheduledRequest outlives it.
 // Invariants. Choosing is booking: the result counts on its worker until it is released.
+// Size. Larger than most classes, as each choice needs what the one before left behind: namespace,
+//   session, demands of the prefill worker, failures. What needs no such state is elsewhere: filter
+//   and pick (SelectionPass), score (CandidateScorer), count (book), prefill_bypass.cc.
 class WorkerSelector {
  public:
   WorkerSelector(const ScheduledRequest& request, const Random& random);

@@ -90,6 +90,8 @@ struct Admitted {
 // Invariants. At most one request is offered its turn at a time. A change that comes meanwhile is
 //   not lost. No request overtakes those of its class that wait already, except those whose workers
 //   are busy.
+// Size. Half of the members are constants, the rest what one mutex guards: who waits, who has the
+//   turn, and what has changed since. The order is in ClassQueues, the figures are in QueueMetrics.
 class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
  public:
   // Interval of rechecks while requests wait: load may decay without a notification.

@@ -44,6 +44,8 @@ struct AwaitedHash {
 //   debt. Nothing is remembered of a class without waiting requests. The cost of a round does not
 //   grow with the number of lanes, but with the lanes that a tenant has requests in when it is
 //   served.
+// Size. Many methods, as lanes, tenants and the order within them change together with each
+//   request that comes or goes: their invariants are of one class.
 class ClassQueue {
  public:
   struct Line;

@@ -525,6 +525,27 @@ TEST_F(ChangingFleet, WhoComesAndWhoLeavesAtOneAddressIsOneSeriesOfMetrics) {
   EXPECT_EQ(occurrences(text, "baton_worker_in_flight{"), 1U);
 }
 
+TEST_F(ChangingFleet, MetricsOfANamespaceThatIsGoneAreNotWritten) {
+  for (const char* name_space : {"blue", "green"}) {
+    const int first = name_space == std::string_view("blue") ? 1 : 3;
+    for (const Role role : {Role::Prefill, Role::Decode}) {
+      model::WorkerSpec one =
+          worker(static_cast<std::uint16_t>(first + (role == Role::Decode ? 1 : 0)), role);
+      one.name_space = name_space;
+      announce(name_space + std::string(model::to_string(role)), one);
+    }
+  }
+  fleet().withdraw(Origin::Etcd, "blueprefill");
+  fleet().withdraw(Origin::Etcd, "bluedecode");
+  fleet().sweep();
+  const std::string text = metrics.render();
+  for (const std::string name : {"baton_prefill_state", "baton_workers"}) {
+    const auto line = name + "{model=\"m\",namespace=";
+    EXPECT_THAT(text, testing::HasSubstr(line + "\"green\""));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr(line + "\"blue\"")));
+  }
+}
+
 // Digits of counters may become more, series may not.
 std::size_t series(const std::string& text) { return occurrences(text, "\n"); }
 

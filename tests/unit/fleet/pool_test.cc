@@ -147,8 +147,7 @@ TEST_F(PoolTest, ADrainThatItIsToldOfCountsForItsPrefillState) {
   prefill->set_draining(true);
   pool().tell(*prefill, "draining", "");
   EXPECT_THAT(lines, HasSubstr("prefill_unavailable"));
-  EXPECT_THAT(metrics.render(),
-              HasSubstr("baton_prefill_state{model=\"m\",namespace=\"blue\"} 2\n"));
+  EXPECT_EQ(pool().prefill_state(), PrefillState::Unavailable);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 //
-// What follows from failures where the prefill comes first; run_together_test.cc has the modes
-// whose legs run side by side, run_abandoned_test.cc has clients that leave.
+// What follows from failures where the prefill comes first; session_together_test.cc has the modes
+// whose legs run side by side, session_abandoned_test.cc has clients that leave.
 #include "handoff/session.h"
 
 #include "support/no_descriptors.h"
@@ -315,6 +315,35 @@ TEST_F(SessionTest, AnotherSuccessThan200IsAFailureOfTheWorker) {
     answer.reset();
     wait_for_legs();
   }
+}
+
+TEST_F(SessionTest, ARequestWhoseNamespaceLosesItsDecodeWorkersIsServedInAnother) {
+  FakeEngine blue(answers_when_told(response(200, kKept)));
+  const FakeEngine blue_decode(test::always(response(200, "of blue")));
+  serve(std::vector<model::WorkerSpec>{});
+  const auto announce = [this](const char* name_space, Role role, const FakeEngine& engine) {
+    model::WorkerSpec one = spec(Engine::Vllm, role, engine.endpoint());
+    one.name_space = name_space;
+    fleet->announce(fleet::Origin::Etcd, engine.endpoint().to_string(),
+                    {.model = "m", .spec = one});
+  };
+  announce("blue", Role::Prefill, blue);
+  announce("blue", Role::Decode, blue_decode);
+  begin(Api::Completions, kRequest);
+  run_until([&] { return blue.requests().size() == 1; });
+  announce("green", Role::Prefill, prefill);
+  announce("green", Role::Decode, decode);
+  fleet->withdraw(fleet::Origin::Etcd, blue_decode.endpoint().to_string());
+  blue.proceed();
+  wait_for_answer();
+  ASSERT_TRUE(*answer) << answer->error().message();
+  EXPECT_EQ(read_rest(), "decoded");
+  EXPECT_TRUE(says(prefill.requests()[0], "X-Request-Id: id-1-r1"));
+  answer.reset();
+  EXPECT_EQ(trace.retries, 1U);
+  EXPECT_TRUE(blue_decode.requests().empty());
+  wait_for_legs();  // the release finds nobody who could take the blocks, and gives up
+  EXPECT_EQ(in_flight(), 0);
 }
 
 TEST_F(SessionTest, ADecodeThatRefusesTheRequestHasTheBlocksReleased) {

@@ -258,6 +258,7 @@ struct World {
     if (choosing_decode) {
       inputs.push_back({Event::DecodeChosen});
       inputs.push_back({Event::NoDecode});
+      inputs.push_back({.event = Event::NoDecode, .elsewhere = true});
     }
     if (prefill_lives) {
       if (!prefill_accepted) inputs.push_back({Event::PrefillAccepted});

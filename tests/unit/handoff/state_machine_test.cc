@@ -473,6 +473,31 @@ TEST(DecodeErrors, NobodyFromTheBeginningIsACauseOfItsOwn) {
   EXPECT_EQ(story.machine.failed_by(), Cause::NoDecode);
 }
 
+// The namespace of the prefill worker has lost its decode workers.
+TEST(DecodeErrors, NobodyIsLeftHereRepeatsAllInAnotherNamespace) {
+  Story story({.retries = 1});
+  story.choose(HandoffMode::NixlPull);
+  story(PrefillKept);
+  EXPECT_THAT(story(Input{.event = NoDecode, .elsewhere = true}),
+              ElementsAre(SendRelease, ChoosePrefill));
+  EXPECT_EQ(story.machine.retries(), 1U);
+  story.choose(HandoffMode::NixlPull);
+  story(PrefillKept);
+  EXPECT_THAT(story(Input{.event = NoDecode, .elsewhere = true}),
+              ElementsAre(SendRelease, FailRequest))
+      << "no retry is left";
+  EXPECT_EQ(story.machine.failed_by(), Cause::NoDecode);
+}
+
+TEST(DecodeErrors, NobodyIsLeftHereNorElsewhereIsTheSameCause) {
+  Story story({.required = true});
+  story.choose(HandoffMode::Bootstrap);
+  EXPECT_THAT(story(Input{.event = NoDecode, .elsewhere = true}), ElementsAre(ChoosePrefill));
+  EXPECT_THAT(story(NoPrefill), ElementsAre(FailRequest));
+  EXPECT_EQ(story.machine.failed_by(), Cause::NoDecode);
+  EXPECT_EQ(story.machine.retries(), 0U) << "it was tried on nobody";
+}
+
 TEST(DecodeErrors, OfOneWhoDoesBothNeedAnother) {
   Story story({.disaggregate = false});
   story(DecodeChosen);

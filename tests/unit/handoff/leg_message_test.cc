@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 //
-// Where a run's long answers are read, and bodies made of them.
+// Where a session's long answers are read, and bodies made of them.
 #include "handoff/session.h"
 #include "unit/handoff/handoff_fixture.h"
 
