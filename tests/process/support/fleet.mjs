@@ -55,7 +55,7 @@ export class Sim {
     return sim;
   }
 
-  /** Starts one at the ports of another, which somebody's outgoing connection may have for a moment. */
+  /** Starts one at the ports of another. An outgoing connection of any process may have one of them, for as long as it is kept. */
   static async again(scenario, start) {
     for (let attempt = 0; ; ++attempt) {
       const number = scenario.processes.length;
@@ -63,7 +63,7 @@ export class Sim {
         return await start();
       } catch (error) {
         scenario.processes[number].expectedExit = undefined;
-        if (attempt === 50) throw error;
+        if (attempt === 600) throw error;
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     }
