@@ -207,6 +207,7 @@ std::expected<void, Denial> AdmissionQueue::queue_up(const std::shared_ptr<Queue
               .compute_seconds = request.compute_seconds,
               .until = guest->until,
               .behind = guest->behind};
+  put_in_time(*guest, request, entry);
   if (auto denial = too_long(*guest, request, entry)) return std::unexpected(*std::move(denial));
   if (const auto wait = foreseen_late(*guest, request, entry)) {
     if (!request.due->queue_late)
@@ -255,6 +256,18 @@ std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest,
   if (!wait) return std::nullopt;
   return scheduling::too_long(its_class.name, wait->seconds, wait->limit,
                               demand_.retry_after(entry.arrival));
+}
+
+void AdmissionQueue::put_in_time(const QueuedRequest& guest, const QueueRequest& request,
+                                 Entry& entry) const {
+  if (guest.fail_fast || guest.behind || goes_its_own_way(request)) return;
+  if (request.due && !guest.follows) entry.by = request.due->by;
+  const std::size_t index = guest.policy_class;
+  const auto forecast = [&](const Work& before) REQUIRES(mutex_) {
+    return demand_.foreseen({.policy_class = index, .before = before}, request.workers,
+                            entry.arrival);
+  };
+  entry.delay = queue_.delay(index, entry, entry.arrival, forecast);
 }
 
 std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest& guest,

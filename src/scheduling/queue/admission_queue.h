@@ -136,6 +136,9 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
                                        std::optional<std::uint64_t> tried_at);
   std::optional<Denial> too_long(const QueuedRequest& guest, const QueueRequest& request,
                                  const Entry& entry) REQUIRES(mutex_);
+  // Sets when it must have a worker, and its place behind those that it would make late.
+  void put_in_time(const QueuedRequest& guest, const QueueRequest& request, Entry& entry) const
+      REQUIRES(mutex_);
   // The expected wait, if its first token would then be too late.
   std::optional<Clock::duration> foreseen_late(const QueuedRequest& guest,
                                                const QueueRequest& request,

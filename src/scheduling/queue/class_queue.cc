@@ -5,6 +5,7 @@
 #include "scheduling/policy/forecast.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -22,15 +23,15 @@ constexpr std::size_t kMostDebts = 4096;
 // In one round: more would not be tried in it.
 constexpr std::size_t kMostFreed = 64;
 
-// Shortest first: in which twentieth of a second its turn is, roughly.
+// Shortest first: in which hundredth of a second its turn is.
+constexpr double kTurnsPerSecond = 100;
 std::int64_t turn_of(const ClassQueue::Member& member) {
-  constexpr double kPerSecond = 20;
   constexpr double kMost = 1e15;
   if (member.strict_priority > 0) return std::numeric_limits<std::int64_t>::min();
   if (member.strict_priority == ClassQueue::kBehind)
     return std::numeric_limits<std::int64_t>::max();
   const double turn = scheduling::turn(member.seconds, member.arrival - member.jump);
-  return static_cast<std::int64_t>(std::clamp(kPerSecond * turn, -kMost, kMost));
+  return static_cast<std::int64_t>(std::floor(std::clamp(kTurnsPerSecond * turn, -kMost, kMost)));
 }
 
 }  // namespace
@@ -86,7 +87,16 @@ struct ClassQueue::Tenant {
   std::multiset<double>::iterator served;  // tokens, on the scale of the waiting tenants
   std::vector<Line*> lines;
   Work waiting;
-  std::map<std::int64_t, Work> by_turn;  // the same, where shorter ones go first
+  // The waiting requests with one turn.
+  struct Turn {
+    std::size_t requests = 0;
+    Work work;
+    // Of these, or of one that has left: the smallest work, and the most urgent time.
+    Work least{.tokens = kForever, .seconds = kForever};
+    double by = kForever;
+  };
+  std::map<std::int64_t, Turn> by_turn;  // where shorter ones go first
+  std::size_t due = 0;                   // requests with an objective
 
   void add(const Member& member);
   void remove(const Member& member);
@@ -94,7 +104,13 @@ struct ClassQueue::Tenant {
 
 void ClassQueue::Tenant::add(const Member& member) {
   waiting += member.work();
-  if (member.order == QueueOrder::Shortest) by_turn[turn_of(member)] += member.work();
+  if (member.order != QueueOrder::Shortest) return;
+  Turn& turn = by_turn[turn_of(member)];
+  ++turn.requests;
+  turn.work += member.work();
+  if (member.seconds < turn.least.seconds) turn.least = member.work();
+  turn.by = std::min(turn.by, member.by);
+  if (member.by < kForever) ++due;
 }
 
 void ClassQueue::Tenant::remove(const Member& member) {
@@ -102,8 +118,9 @@ void ClassQueue::Tenant::remove(const Member& member) {
   if (member.order != QueueOrder::Shortest) return;
   const auto found = by_turn.find(turn_of(member));
   if (found == by_turn.end()) return;
-  found->second -= member.work();
-  if (found->second.tokens <= 0) by_turn.erase(found);
+  found->second.work -= member.work();
+  if (--found->second.requests == 0) by_turn.erase(found);
+  if (member.by < kForever) --due;
 }
 
 double ClassQueue::Member::score(double now) const {
@@ -394,23 +411,54 @@ void ClassQueue::bar_newcomers(double now) {
 
 Work ClassQueue::before(const std::string& tenant, const Member& newcomer) const {
   const auto found = tenants_.find(tenant);
-  Work all;
   Work own;
-  if (found != tenants_.end()) all = own = found->second->waiting;
+  if (found != tenants_.end()) own = found->second->waiting;
   if (found != tenants_.end() && order_ == QueueOrder::Shortest) {
     own = {};
     const std::int64_t turn = turn_of(newcomer);
-    for (const auto& [its_turn, work] : found->second->by_turn) {
+    for (const auto& [its_turn, requests] : found->second->by_turn) {
       if (its_turn > turn) break;
-      own += work;
+      own += requests.work;
     }
   }
-  const std::size_t count = tenants_.size() - (found == tenants_.end() ? 0 : 1);
+  return shared(found == tenants_.end() ? nullptr : found->second.get(), own, newcomer.cost);
+}
+
+Work ClassQueue::shared(const Tenant* tenant, const Work& own, double newcomer_cost) const {
+  const std::size_t count = tenants_.size() - (tenant == nullptr ? 0 : 1);
   if (count == 0) return own;
   Work others = waiting_;
-  others -= all;
-  own += others.up_to((own.tokens + newcomer.cost) * static_cast<double>(count));
-  return own;
+  if (tenant != nullptr) others -= tenant->waiting;
+  Work all = own;
+  all += others.up_to((own.tokens + newcomer_cost) * static_cast<double>(count));
+  return all;
+}
+
+// From the last request towards its own place, until one would be late.
+double ClassQueue::delay(const std::string& tenant, const Member& newcomer, double now,
+                         const Forecast& forecast) const {
+  const auto found = tenants_.find(tenant);
+  if (found == tenants_.end() || found->second->due == 0 || newcomer.strict_priority != 0) return 0;
+  const Tenant& its = *found->second;
+  const std::int64_t own_turn = turn_of(newcomer);
+  Work until = its.waiting;
+  until += newcomer.work();
+  for (auto it = its.by_turn.rbegin(); it != its.by_turn.rend() && it->first >= own_turn; ++it) {
+    const auto& [turn, requests] = *it;
+    if (requests.by < kForever) {
+      // The last of them waits for all but itself.
+      Work before = until;
+      before -= requests.least;
+      if (now + forecast(shared(&its, before, 0)) > requests.by) {
+        // In the middle of the next turn, or rounding may put it into this one.
+        const double behind = (static_cast<double>(turn) + 1.5) / kTurnsPerSecond;
+        return (behind - scheduling::turn(newcomer.seconds, newcomer.arrival - newcomer.jump)) /
+               kPatience;
+      }
+    }
+    until -= requests.work;
+  }
+  return 0;
 }
 
 bool ClassQueue::newcomer(const Member& member) const {

@@ -58,8 +58,9 @@ class ClassQueue {
     std::int64_t strict_priority = 0;  // kBehind: after all others
     double jump = 0;
     double arrival = 0;
-    double cost = 1;     // tokens to compute
-    double seconds = 0;  // that takes
+    double cost = 1;       // tokens to compute
+    double seconds = 0;    // that takes
+    double by = kForever;  // a worker that it gets later is too late for its objective
     // From then on it no longer waits for its lane's key; as of its last try.
     double until = kForever;
     config::QueueOrder order = config::QueueOrder::Fcfs;
@@ -116,11 +117,19 @@ class ClassQueue {
   // each other tenant as many tokens as that and itself. With QueueOrder::Shortest, only requests
   // that would run first.
   Work before(const std::string& tenant, const Member& newcomer) const;
+  // Seconds until so much work of this class is served.
+  using Forecast = std::function<double(const Work& before)>;
+  // With QueueOrder::Shortest: by how much its jump must be reduced, so that it overtakes no request
+  // of its tenant that it would make late. 0: it may keep its place.
+  double delay(const std::string& tenant, const Member& newcomer, double now,
+               const Forecast& forecast) const;
 
  private:
   struct Tenant;
 
   Tenant& tenant(const std::string& name);
+  // The work of that tenant, and of each other one what is served meanwhile.
+  Work shared(const Tenant* tenant, const Work& own, double newcomer_cost) const;
   Line& line_of(Tenant& owner, const WaitKey& said, double now);
   void enter(Member& member, Line& line, double now);
   void leave_line(Member& member);

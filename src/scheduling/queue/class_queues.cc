@@ -76,10 +76,11 @@ std::optional<Refusal> ClassQueues::refuse(const PolicyClass& wanted, const Tota
 ClassQueue::Member ClassQueues::member_of(const Entry& entry) const {
   ClassQueue::Member member;
   member.strict_priority = entry.behind ? ClassQueue::kBehind : entry.strict_priority;
-  member.jump = std::max(0.0, entry.priority_jump);
+  member.jump = std::max(0.0, entry.priority_jump) - entry.delay;
   member.arrival = since_beginning(entry.arrival);
   member.cost = static_cast<double>(std::max<std::uint64_t>(1, entry.uncached_tokens()));
   member.seconds = entry.compute_seconds;
+  if (entry.by) member.by = since_beginning(*entry.by);
   if (entry.until) member.until = since_beginning(*entry.until);
   return member;
 }
@@ -242,6 +243,13 @@ Work ClassQueues::before(std::size_t policy_class, const Entry& entry) const {
                                                member_of(entry));
 }
 
+double ClassQueues::delay(std::size_t policy_class, const Entry& entry, Clock::time_point now,
+                          const ClassQueue::Forecast& forecast) const {
+  return classes_[policy_class].members.delay(fair_tenants_ ? entry.tenant : std::string(),
+                                              member_of(entry),
+                                              std::max(now_, since_beginning(now)), forecast);
+}
+
 void ClassQueues::put_behind(Ticket ticket, Clock::time_point time) {
   const auto found = places_.find(ticket);
   if (found == places_.end()) return;
@@ -250,6 +258,7 @@ void ClassQueues::put_behind(Ticket ticket, Clock::time_point time) {
   const double now = seconds(time);
   members.remove(place.member, now);
   place.member.strict_priority = ClassQueue::kBehind;
+  place.member.by = kForever;
   members.add(place.member, place.tenant, {}, now);
 }
 

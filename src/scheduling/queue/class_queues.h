@@ -29,7 +29,9 @@ struct Entry {
   std::uint64_t cached_tokens = 0;  // of those
   WaitKey awaits;
   Clock::time_point arrival;
-  double compute_seconds = 0;                   // for what is not cached
+  double compute_seconds = 0;                // for what is not cached
+  std::optional<Clock::time_point> by = {};  // when it must have a worker, if it has an objective
+  double delay = 0;                          // see ClassQueue::delay
   std::optional<Clock::time_point> until = {};  // see ClassQueue::pass
   bool behind = false;                          // all others of its class, whatever its priority
 
@@ -103,6 +105,9 @@ class ClassQueues {
   std::size_t size() const { return places_.size(); }
   // The work of its class that would be served before a new request.
   Work before(std::size_t policy_class, const Entry& entry) const;
+  // See ClassQueue.
+  double delay(std::size_t policy_class, const Entry& entry, Clock::time_point now,
+               const ClassQueue::Forecast& forecast) const;
 
  private:
   struct PolicyClass {

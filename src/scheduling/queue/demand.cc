@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "scheduling/queue/demand.h"
 
-#include "scheduling/policy/forecast.h"
-
 #include <algorithm>
 
 namespace baton::scheduling {
@@ -29,7 +27,6 @@ void Demand::add(std::size_t policy_class, const Work& work, Time now) {
   if (requests_++ == 0) drain_.begin(now);
   ++classes_[policy_class].requests;
   classes_[policy_class].waiting += work;
-  classes_[policy_class].overtakers.came(work.seconds, now);
 }
 
 void Demand::remove(std::size_t policy_class, const Work& work, Time now) {
@@ -66,12 +63,9 @@ double Demand::foreseen(const Newcomer& newcomer, std::size_t workers, Time now)
   const double per_second =
       drain_.forecast(1, now).value_or(1 / static_cast<double>(std::max<std::size_t>(1, workers)));
   const double wait = per_second * seconds_before(newcomer);
-  const double jump = std::max(0.0, newcomer.priority_jump);
-  const PolicyClass& its = classes_[newcomer.policy_class];
-  if (!its.shortest_first) return std::max(0.0, wait - jump);
-  // Requests that it jumps over are not in `before`.
-  return its.overtakers.wait_with_them(newcomer.compute_seconds - kPatience * jump, wait,
-                                       per_second, now);
+  // In a shortest-first queue, requests that it jumps over are not in `before`.
+  if (classes_[newcomer.policy_class].shortest_first) return wait;
+  return std::max(0.0, wait - std::max(0.0, newcomer.priority_jump));
 }
 
 std::chrono::seconds Demand::retry_after(Time now) const {

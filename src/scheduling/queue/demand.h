@@ -4,7 +4,6 @@
 
 #include "config/routing.h"
 #include "scheduling/queue/drain_rate.h"
-#include "scheduling/queue/overtakers.h"
 #include "scheduling/queue/wait_bound.h"
 #include "scheduling/queue/work.h"
 
@@ -41,8 +40,7 @@ class Demand {
   // The expected wait, if it is too long. Nothing as long as no forecast exists.
   std::optional<Wait> too_long(const Newcomer& newcomer, Time now);
   // How long it would have to wait; `workers` serve it at once. At the queue's drain rate or, if
-  // that is unknown, as if each worker had only the waiting work. Shortest first includes those
-  // expected to overtake it.
+  // that is unknown, as if each worker had only the waiting work.
   double foreseen(const Newcomer& newcomer, std::size_t workers, Time now) const;
   // Time until all that waits now is served.
   std::chrono::seconds retry_after(Time now) const;
@@ -53,7 +51,6 @@ class Demand {
     std::size_t requests = 0;
     Work waiting = {};
     bool shortest_first = false;
-    Overtakers overtakers = {};
   };
   double seconds_before(const Newcomer& newcomer) const;
   double seconds_of_all() const;

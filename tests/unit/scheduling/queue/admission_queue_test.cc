@@ -533,18 +533,21 @@ TEST_F(AdmissionQueueTest, WhoWouldBeLateIsRefusedAtOnce) {
   EXPECT_EQ(gate->waiting(), 0U);
 }
 
-TEST_F(AdmissionQueueTest, WhoWouldBeOvertakenUntilItIsLateIsRefusedAtOnce) {
-  for (const auto order : {config::QueueOrder::Fcfs, config::QueueOrder::Shortest}) {
-    config::QueueClass one = queue_class("one");
-    one.order = order;
-    open({one});
-    // A second of work, in short requests: more will come while it waits.
-    for (int i = 0; i < 20; ++i) come(due_in(seconds(60), milliseconds(50)));
-    const Visit& longer = come(due_in(milliseconds(2'200), seconds(1)), "long");
-    EXPECT_EQ(longer.outcome.has_value(), order == config::QueueOrder::Shortest);
-    EXPECT_FALSE(come(due_in(milliseconds(2'300), milliseconds(50)), "short").outcome);
-    now_free("w", 22);
+TEST_F(AdmissionQueueTest, ShorterRequestsDoNotMakeAnAdmittedOneLate) {
+  config::QueueClass one = queue_class("one");
+  one.order = config::QueueOrder::Shortest;
+  open({one});
+  come(due_in(seconds(60), milliseconds(1'000)), "first");
+  // A second of work is before it, and a tenth of a second may come.
+  come(due_in(milliseconds(3'100), seconds(2)), "long");
+  for (const char* name : {"a", "b", "c", "d"}) {
+    EXPECT_FALSE(come(due_in(seconds(60), milliseconds(40)), name).outcome);
   }
+  // It could only go before "long".
+  EXPECT_EQ(why(come(due_in(milliseconds(1'500), milliseconds(40)), "late")),
+            Errc::SloUnattainable);
+  now_free("w", 6);
+  EXPECT_THAT(served, testing::ElementsAre("a", "b", "first", "long", "c", "d"));
 }
 
 TEST_F(AdmissionQueueTest, WhoFindsAWorkerIsNotRefusedForWhatWaits) {

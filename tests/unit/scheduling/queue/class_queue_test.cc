@@ -79,6 +79,68 @@ TEST(ClassQueue, WhoIsPassedOverAloneComesBackAtItsPlace) {
   queue.remove(second, 3);
 }
 
+// One worker serves the queue, and forecasts are exact. A request is added only if its own forecast
+// is in time.
+TEST(ClassQueue, ShorterRequestsMakeNoneLateThatWasInTime) {
+  std::mt19937_64 random(5);
+  const auto between = [&random](double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(random);
+  };
+  ClassQueue queue(QueueOrder::Shortest);
+  std::list<Member> members;
+  std::size_t refused = 0, served = 0, overtakes = 0;
+  double now = 0, free_at = 0;
+  for (std::uint64_t ticket = 1; ticket < 20'000; ++ticket) {
+    now += between(0, 0.15);  // more than can be served
+    while (free_at <= now && queue.size() > 0) {
+      Member& first = *queue.first(free_at);
+      ASSERT_LE(free_at, first.by + 1e-9) << first.ticket;
+      for (const Member& other : members) overtakes += other.ticket < first.ticket ? 1 : 0;
+      free_at += first.seconds;
+      queue.serve(first, free_at);
+      members.remove_if([&](const Member& member) { return &member == &first; });
+      ++served;
+    }
+    free_at = std::max(free_at, now);
+    Member made = of(ticket, now, 1);
+    made.seconds = random() % 4 == 0 ? between(0.2, 0.6) : between(0.01, 0.1);
+    made.cost = 1000 * made.seconds;
+    made.by = now + between(0.1, 2);
+    made.order = QueueOrder::Shortest;
+    const auto wait = [&](const Work& before) { return free_at - now + before.seconds; };
+    made.jump = -queue.delay("", made, now, wait);
+    if (now + wait(queue.before("", made)) > made.by) {
+      ++refused;
+      continue;
+    }
+    queue.add(members.emplace_back(made), "", {}, now);
+  }
+  EXPECT_GT(served, 8'000U);
+  EXPECT_GT(refused, 2'000U);
+  EXPECT_GT(overtakes, 2'000U) << "shorter requests still go first";
+  for (Member& member : members) queue.remove(member, now);
+}
+
+TEST(ClassQueue, AShorterRequestOvertakesWhereNoneIsDue) {
+  ClassQueue queue(QueueOrder::Shortest);
+  Member longer = of(1, 0, 1000);
+  longer.seconds = 1;
+  queue.add(longer, "", {}, 0);
+  Member shorter = of(2, 0, 10);
+  shorter.order = QueueOrder::Shortest;
+  shorter.seconds = 0.01;
+  const auto slow = [](const Work& before) { return 100 * before.seconds; };
+  EXPECT_EQ(queue.delay("", shorter, 0, slow), 0);
+  EXPECT_EQ(queue.delay("another", shorter, 0, slow), 0);
+  queue.remove(longer, 0);
+  longer.by = 0.5;
+  queue.add(longer, "", {}, 0);
+  EXPECT_GT(queue.delay("", shorter, 0, slow), 0);
+  shorter.strict_priority = 1;
+  EXPECT_EQ(queue.delay("", shorter, 0, slow), 0) << "an operator's word goes first";
+  queue.remove(longer, 0);
+}
+
 TEST(ClassQueue, ForgivesDebtsRatherThanRememberAllTenants) {
   ClassQueue queue(QueueOrder::Fcfs);
   // One tenant always waits; each of many others is served once and leaves with a debt.

@@ -220,7 +220,7 @@ class QueueModel {
     return longest ? std::optional(longest->second) : std::nullopt;
   }
   double score(const Waiting& waiting, double now) const {
-    const double jump = std::max(0.0, waiting.entry.priority_jump);
+    const double jump = std::max(0.0, waiting.entry.priority_jump) - waiting.entry.delay;
     const double arrival = seconds(waiting.entry.arrival);
     switch (config_.classes[waiting.policy_class].order) {
       case config::QueueOrder::Fcfs:
