@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 namespace baton::scheduling {
@@ -20,6 +21,12 @@ constexpr double kPriorTokens = 2'000;
 constexpr double kOutlyingPrefill = 8;
 constexpr std::uint64_t kStart = 5;
 constexpr double kLeastPerToken = 1e-9;
+// A rank that throttles or recovers: so many measurements in a row that are off by this factor in the
+// same direction show it, and then the earlier ones keep this share of their weight.
+constexpr double kChanged = 2;
+constexpr int kSurelyChanged = 3;
+constexpr double kDistrust = 0.1;
+constexpr std::uint64_t kKnown = 20;  // steps; before, the prior fades anyway
 // A full step leaves more than this fraction of its completed work behind.
 constexpr std::uint64_t kFewLeft = 8;
 // Full steps are measured once they have completed this multiple of their largest prompt, or after
@@ -37,10 +44,7 @@ double seconds_between(Time from, Time to) {
 }  // namespace
 
 void SpeedFit::add(const Measured& measured) {
-  const double kept = std::pow(kFade, measured.steps);
-  for (double* sum : {&steps_, &floors_, &tokens_, &floors_floors_, &floors_tokens_,
-                      &floors_seconds_, &tokens_tokens_, &tokens_seconds_})
-    *sum *= kept;
+  fade(std::pow(kFade, measured.steps));
   const auto [tokens, seconds, steps, floors] = measured;
   steps_ += steps;
   floors_ += floors;
@@ -53,6 +57,14 @@ void SpeedFit::add(const Measured& measured) {
   tokens_seconds_ += tokens * seconds / steps;
   measured_ += static_cast<std::uint64_t>(steps);
 }
+
+void SpeedFit::fade(double kept) {
+  for (double* sum : {&steps_, &floors_, &tokens_, &floors_floors_, &floors_tokens_,
+                      &floors_seconds_, &tokens_tokens_, &tokens_seconds_})
+    *sum *= kept;
+}
+
+void SpeedFit::distrust() { fade(kDistrust); }
 
 PrefillSpeed SpeedFit::speed(const PrefillSpeed& prior) const {
   // The prior as two measurements: of a floor alone, and of an average step.
@@ -182,9 +194,21 @@ void Pace::close_stretch(double floors) {
                                     .seconds = std::min(all.seconds, kOutlyingPrefill * expected),
                                     .steps = all.steps,
                                     .floors = floors};
+  if (expected > 0 && fit_.measured() >= kKnown) notice_change(measured.seconds / expected);
   fit_.add(measured);
   if (siblings_) siblings_->add(measured, since_);
   published_->store(fit_.speed(usual), since_);
+}
+
+void Pace::notice_change(double ratio) {
+  if (ratio > kChanged) {
+    outliers_ = std::max(outliers_, 0) + 1;
+  } else if (ratio < 1 / kChanged) {
+    outliers_ = std::min(outliers_, 0) - 1;
+  } else {
+    outliers_ = 0;
+  }
+  if (std::abs(outliers_) >= kSurelyChanged) fit_.distrust();
 }
 
 void Pace::forget_stretch() {

@@ -30,9 +30,13 @@ class SpeedFit {
   // `prior` counts like a few measurements and fades; a little of it stays, so that short prompts
   // do not determine the speed of long ones.
   PrefillSpeed speed(const PrefillSpeed& prior) const;
+  // The rank has changed: what was measured so far counts for little.
+  void distrust();
   std::uint64_t measured() const { return measured_; }
 
  private:
+  void fade(double kept);
+
   std::uint64_t measured_ = 0;  // steps
   // Sums over the steps, and of products; the oldest have the least weight.
   double steps_ = 0;
@@ -84,7 +88,7 @@ inline PrefillSpeed speed_of(const PublishedSpeed& own, const SiblingPace* sibli
 // Confinement. Any thread; a lock for a few sums, and readers take none.
 // Lifetime. As long as the rank; shared with the requests sent there.
 // Invariants. Each sent() ends in one computed() or one lost(). A single outlier moves the speed
-//   only a little.
+//   only a little; several in a row, all slower or all faster, replace what was learned before.
 class Pace {
  public:
   // Answers closer together than this, or than this share of their step, come from one step of the
@@ -129,6 +133,7 @@ class Pace {
   void close_step() REQUIRES(mutex_);
   void close_stretch(double floors) REQUIRES(mutex_);
   void forget_stretch() REQUIRES(mutex_);
+  void notice_change(double ratio) REQUIRES(mutex_);
 
   const std::shared_ptr<SiblingPace> siblings_;
   const std::shared_ptr<PublishedSpeed> published_;
@@ -146,6 +151,8 @@ class Pace {
   Stretch stretch_ GUARDED_BY(mutex_);
   // The step before the interval left a prompt behind.
   bool begun_full_ GUARDED_BY(mutex_) = false;
+  // Measurements in a row far above the expectation; below zero: far below it.
+  int outliers_ GUARDED_BY(mutex_) = 0;
   bool shares_steps_ GUARDED_BY(mutex_) = false;  // two were answered within kSameStep once
 };
 

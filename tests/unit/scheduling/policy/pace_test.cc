@@ -185,6 +185,21 @@ TEST(PaceTest, FollowsAChangeOfSpeed) {
   }
 }
 
+// A rank that throttles gets requests by its old speed until the new one is known.
+TEST(PaceTest, AFewPromptsShowARankThatThrottles) {
+  const PrefillSpeed throttled{.seconds_per_step = 4 * kHalf.seconds_per_step,
+                               .seconds_per_token = 4 * kHalf.seconds_per_token};
+  Rank rank(kHalf);
+  rank.compute_some(40);
+  rank.set_truth(throttled);
+  rank.compute_some(4);
+  EXPECT_LT(rank.error(5'000), 0.25);
+  rank.compute_some(40);
+  rank.set_truth(kHalf);
+  rank.compute_some(5);
+  EXPECT_LT(rank.error(5'000), 0.35) << "and that it has recovered";
+}
+
 TEST(PaceTest, OneOutlierMovesItLittle) {
   Rank rank(kFast);
   rank.compute_some(40);
