@@ -16,6 +16,7 @@ class Steps(NamedTuple):
     """A request takes request_ms outside of steps; the others are flags of `baton sim`."""
     request_ms: float
     step_ms: float  # --decode-ms
+    sequence_ms: float  # --decode-ms-per-seq
     floor_ms: float  # --step-floor-ms
     token_ms: float  # 1000 / --prefill-tokens-per-second
     pair_ns: float  # --attention-ns-per-pair
@@ -24,7 +25,7 @@ class Steps(NamedTuple):
         """Of a step that computes these pieces (tokens, tokens before them) of prompts."""
         compute = max(self.floor_ms, self.token_ms * sum(tokens for tokens, _ in pieces))
         pairs = sum(tokens * (before + tokens / 2) for tokens, before in pieces)
-        return self.step_ms + compute + self.pair_ns * 1e-6 * pairs
+        return self.step_ms + self.sequence_ms * len(pieces) + compute + self.pair_ns * 1e-6 * pairs
 
 
 @dataclasses.dataclass
@@ -110,7 +111,7 @@ def fit(cells, budget, starts=6, rounds=400):
     short, long = alone[0], alone[-1]
     token_ms = max((long["last_ms"] - short["last_ms"]) / max(long["tokens"] - short["tokens"], 1), 1e-4)
     guess = Steps(request_ms=0.05 * short["last_ms"], step_ms=0.2 * short["last_ms"],
-                  floor_ms=0.7 * short["last_ms"], token_ms=token_ms,
+                  sequence_ms=0.05 * short["last_ms"], floor_ms=0.7 * short["last_ms"], token_ms=token_ms,
                   pair_ns=0.1e6 * token_ms / long["tokens"])
     chance, found = random.Random(1), []
     for _ in range(starts):
@@ -124,7 +125,7 @@ def fit(cells, budget, starts=6, rounds=400):
 
 def flags(steps):
     """As `baton sim` takes them."""
-    return {"decode-ms": steps.step_ms, "step-floor-ms": steps.floor_ms,
+    return {"decode-ms": steps.step_ms, "decode-ms-per-seq": steps.sequence_ms, "step-floor-ms": steps.floor_ms,
             "prefill-tokens-per-second": 1000 / steps.token_ms, "attention-ns-per-pair": steps.pair_ns}
 
 
@@ -132,7 +133,8 @@ def report(steps, cells, budget):
     """Lines for people: the constants, then predicted against measured times of each cell."""
     values = {name: f"{value:.4g}" for name, value in flags(steps).items()}
     yield "flags:   " + " ".join(f"--{name} {value}" for name, value in values.items())
-    yield (f"profile: .step_ms = {values['decode-ms']}, .floor_ms = {values['step-floor-ms']}, "
+    yield (f"profile: .step_ms = {values['decode-ms']}, .sequence_ms = {values['decode-ms-per-seq']}, "
+           f".floor_ms = {values['step-floor-ms']}, "
            f".tokens_per_second = {values['prefill-tokens-per-second']}, "
            f".attention_ns = {values['attention-ns-per-pair']}")
     yield f"beside steps, which is not simulated: {steps.request_ms:.2f} ms a request"

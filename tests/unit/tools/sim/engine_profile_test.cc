@@ -130,6 +130,16 @@ TEST(EngineProfiles, TheL40sIsAnH200ByBandwidthAndCompute) {
   EXPECT_NEAR(l40s.attention_ns / h200.attention_ns, 989.0 / 362, 0.01);
 }
 
+// vLLM on two cores: a prompt of so many tokens alone, in ms; a request took 1 ms outside of steps.
+TEST(EngineProfiles, TheCpuIsAMeasuredServer) {
+  for (const auto& [tokens, measured] :
+       {std::pair{64, 19.6}, {128, 20.6}, {256, 22.3}, {512, 27.4}, {1000, 38.6}, {1500, 53.8}}) {
+    StepLoad load;
+    load.add_piece(static_cast<std::uint64_t>(tokens), 0);
+    EXPECT_NEAR((1 + find_profile("cpu")->step.ms(load)) / measured, 1, 0.15) << tokens;
+  }
+}
+
 TEST(EngineProfiles, HaveNamesOfTheirOwnAndAreWhole) {
   std::set<std::string_view> names;
   for (const EngineProfile& profile : engine_profiles()) {
