@@ -235,8 +235,10 @@ void AdmissionAttempt::set_due(QueueRequest& request) {
   const double after = first->after_booking + first->ahead;
   // Even a request that is late already gets one turn, if a worker has time.
   constexpr std::chrono::milliseconds kOneTurn{5};
+  const Clock::time_point soonest = now + kOneTurn;
   request.due = Due{.received = received,
-                    .by = std::max(received + in_time(budget - after), now + kOneTurn),
+                    .foreseen_by = std::max(received + in_time(budget - after), soonest),
+                    .by = std::max(received + objective - in_time(after), soonest),
                     .after = in_time(after),
                     .objective = objective,
                     .queue_late = slo_->slo().queue_late};

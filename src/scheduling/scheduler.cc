@@ -65,7 +65,8 @@ awaitable<Result<Placement>> Scheduler::admit(Cancellation& cancellation) {
       },
       cancellation, &seen);
   if (!admitted) {
-    if (attempt.slo() && admitted.error().code() == Errc::SloUnattainable) attempt.slo()->refused();
+    if (attempt.slo() && admitted.error().code() == Errc::SloUnattainable)
+      attempt.slo()->refused(seen.waited.count() > 0);
     admission_.waited = attempt.waited(std::move(seen));
     admission_.waited.refused = admitted.error().message();
     selector_.page().waited(admission_.waited);

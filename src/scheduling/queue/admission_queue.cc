@@ -261,7 +261,7 @@ std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest,
 void AdmissionQueue::put_in_time(const QueuedRequest& guest, const QueueRequest& request,
                                  Entry& entry) const {
   if (guest.fail_fast || guest.behind || goes_its_own_way(request)) return;
-  if (request.due && !guest.follows) entry.by = request.due->by;
+  if (request.due && !guest.follows) entry.by = request.due->foreseen_by;
   const std::size_t index = guest.policy_class;
   const auto forecast = [&](const Work& before) REQUIRES(mutex_) {
     return demand_.foreseen({.policy_class = index, .before = before}, request.workers,
@@ -284,7 +284,7 @@ std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest
   constexpr double kLongest = 1e6;  // the longest wait that fits in nanoseconds
   const auto wait = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(std::min(seconds, kLongest)));
-  return entry.arrival + wait <= request.due->by ? std::nullopt : std::optional(wait);
+  return entry.arrival + wait <= request.due->foreseen_by ? std::nullopt : std::optional(wait);
 }
 
 Denial AdmissionQueue::denial_of(const config::QueueClass& its_class, const Due& due,

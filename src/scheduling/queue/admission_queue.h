@@ -50,7 +50,10 @@ using Attempt = std::function<Result<Tried>(const config::QueueClass& policy_cla
 // When the first token is due, of a request with an objective.
 struct Due {
   Clock::time_point received;
-  Clock::time_point by;   // it must have its worker by then
+  // It is admitted if its forecast is to have a worker by then, and refused if it has none at `by`:
+  // between the two are the errors of forecasts.
+  Clock::time_point foreseen_by;
+  Clock::time_point by;
   Clock::duration after;  // from the booking to its first token
   Clock::duration objective;
   bool queue_late = false;  // else it is refused when that cannot be any more

@@ -52,7 +52,10 @@ void SloRecord::served(std::optional<double> ttft, std::optional<double> itl, Ti
   if (!ttft) return failed(now);
   const bool in_time = keeps(slo_.ttft, ttft);
   count(in_time && keeps(slo_.itl, itl), now);
-  if (!slo_.ttft) return;
+  if (slo_.ttft) move_margin(in_time);
+}
+
+void SloRecord::move_margin(bool in_time) {
   const locks::Lock lock(mutex_);
   margin_.store(std::clamp(margin() + (in_time ? kRaise : -kCut), kLeastMargin, 1.0),
                 std::memory_order_relaxed);
@@ -60,7 +63,10 @@ void SloRecord::served(std::optional<double> ttft, std::optional<double> itl, Ti
 
 void SloRecord::failed(Time now) { count(false, now); }
 
-void SloRecord::refused() { refused_.add(); }
+void SloRecord::refused(bool late) {
+  refused_.add();
+  if (late) move_margin(false);
+}
 
 void SloRecord::count(bool kept, Time now) {
   (kept ? met_ : missed_).add();

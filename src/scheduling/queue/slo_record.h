@@ -27,20 +27,23 @@ class SloRecord {
   const config::Slo& slo() const { return slo_; }
 
   // The share of slo().ttft that a forecast may use so that nearly all requests keep the objective.
-  // Forecasts err: if first tokens were late, requests are admitted for less of the objective.
+  // Forecasts err: if first tokens were late, or admitted requests had to be refused, requests are
+  // admitted for less of the objective.
   double margin() const { return margin_.load(std::memory_order_relaxed); }
 
   // A stream has ended, in seconds; nothing: it had no first token, or only one.
   void served(std::optional<double> ttft, std::optional<double> itl, Time now);
   // The engines failed it: it kept nothing.
   void failed(Time now);
-  void refused();
+  // `late`: it had been admitted, and its turn did not come in time.
+  void refused(bool late);
 
   // The share of the requests served in about the last minute that kept the objective.
   double attainment(Time now) const;
 
  private:
   void count(bool kept, Time now);
+  void move_margin(bool in_time);
   struct Seen {
     double kept = 0;
     double all = 0;

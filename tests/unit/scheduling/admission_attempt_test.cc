@@ -299,7 +299,8 @@ struct DueTest : AdmissionAttemptTest {
     ASSERT_LT(after, 0.5);
     EXPECT_NEAR(seconds(request.due->after), after, 1e-3);
     const double margin = one->attempt.slo()->margin();
-    EXPECT_NEAR(seconds(request.due->by - request.due->received), margin - after, 1e-3);
+    EXPECT_NEAR(seconds(request.due->foreseen_by - request.due->received), margin - after, 1e-3);
+    EXPECT_NEAR(seconds(request.due->by - request.due->received), 1 - after, 1e-3);
   }
 
   static constexpr std::uint64_t kTokens = 4096;

@@ -507,6 +507,7 @@ QueueRequest due_in(milliseconds left, milliseconds after, bool queue_late = fal
   made.compute_seconds = std::chrono::duration<double>(after).count();
   const Clock::time_point now = Clock::now();
   made.due = Due{.received = now,
+                 .foreseen_by = now + left - after,
                  .by = now + left - after,
                  .after = after,
                  .objective = left,

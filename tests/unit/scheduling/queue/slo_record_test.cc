@@ -31,7 +31,7 @@ TEST_F(SloRecordTest, AStreamMeetsItsObjectiveInBothOrNotAtAll) {
   record.served(std::nullopt, std::nullopt, now);
   record.failed(now);
   EXPECT_NEAR(record.attainment(now), 2.0 / 6, 1e-9);
-  record.refused();
+  record.refused(false);
   const std::string metrics = registry.render();
   const std::string labels = R"({model="m",namespace="default",class="chat")";
   EXPECT_THAT(metrics, HasSubstr("baton_slo_requests_total" + labels + R"(,outcome="met"} 2)"));
@@ -63,6 +63,14 @@ TEST_F(SloRecordTest, LateFirstTokensLeaveLessOfTheObjectiveToForecasts) {
   EXPECT_GT(least, 0.1) << "or nobody would be admitted, and nothing learned";
   for (int i = 0; i < 10'000; ++i) record.served(0.1, {}, now);
   EXPECT_EQ(record.margin(), 1);
+}
+
+TEST_F(SloRecordTest, ABrokenPromiseLeavesLessOfTheObjectiveToForecasts) {
+  const double first = record.margin();
+  record.refused(false);
+  EXPECT_EQ(record.margin(), first) << "it was not promised anything";
+  record.refused(true);
+  EXPECT_LT(record.margin(), first);
 }
 
 // Late tokens after the first are no reason to find workers earlier.
