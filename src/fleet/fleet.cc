@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
-
 #include "fleet/pool_advice.h"
 #include "scheduling/policy/batch_limit.h"
 
@@ -140,6 +139,22 @@ void Fleet::add_metrics() {
                        }
                      }
                    });
+  metrics_.collect_counts(
+      "baton_prefill_transitions_total",
+      "Changes of whether prefill workers can be counted on, by what became of it.",
+      [this](const telemetry::Registry::Emit& emit) {
+        for (const auto& served : models()) {
+          const auto pools = served->pools();
+          for (const auto& pool : *pools) {
+            const Lifecycle& prefill = pool->prefill_lifecycle();
+            for (const auto& [to, count] : {std::pair("active", prefill.activations()),
+                                            std::pair("unavailable", prefill.deactivations())}) {
+              emit({{"model", served->name()}, {"namespace", pool->name()}, {"to", to}},
+                   static_cast<std::int64_t>(count));
+            }
+          }
+        }
+      });
   metrics_.collect("baton_wanted_workers", "Workers that the load of the last minutes needs.",
                    [this](const telemetry::Registry::Emit& emit) {
                      const Time now = Clock::now();

@@ -63,6 +63,7 @@ void Model::remove(const Worker& worker) {
   Pools pools = *pools_.get();
   std::erase(pools, home);
   pools_.set(std::move(pools));
+  home->forget_listener();  // the default one stays
 }
 
 std::shared_ptr<Pool> Model::pool(std::string_view name_space) const {

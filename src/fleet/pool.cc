@@ -34,7 +34,7 @@ Pool::Pool(const config::Model& model, std::string name_space, telemetry::Regist
       aggregated_(model::Role::Aggregated, model.policy, model.routing.cost, load_notifier_,
                   forecasts_of(model, name_, model::Role::Aggregated, model.policy, metrics, log),
                   model.routing.least_itl()),
-      lifecycle_(model_, name_, prefill_, metrics, log) {}
+      lifecycle_(model_, name_, prefill_, log) {}
 
 void Pool::add(const std::shared_ptr<Worker>& worker) {
   worker->watched_by(weak_from_this());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/fleet.h"
-
 #include "support/plain_model.h"
 #include "unit/fleet/fleet_fixture.h"
 #include "unit/scheduling/book_worker.h"
@@ -539,7 +538,8 @@ TEST_F(ChangingFleet, MetricsOfANamespaceThatIsGoneAreNotWritten) {
   fleet().withdraw(Origin::Etcd, "bluedecode");
   fleet().sweep();
   const std::string text = metrics.render();
-  for (const std::string name : {"baton_prefill_state", "baton_workers"}) {
+  for (const std::string name :
+       {"baton_prefill_state", "baton_prefill_transitions_total", "baton_workers"}) {
     const auto line = name + "{model=\"m\",namespace=";
     EXPECT_THAT(text, testing::HasSubstr(line + "\"green\""));
     EXPECT_THAT(text, testing::Not(testing::HasSubstr(line + "\"blue\"")));

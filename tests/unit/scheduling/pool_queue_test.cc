@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "scheduling/pool_queue.h"
-
 #include "fleet/fleet.h"
+#include "scheduling/pool_queue.h"
 #include "telemetry/log.h"
 #include "unit/scheduling/book_worker.h"
 
@@ -73,6 +72,30 @@ TEST_F(PoolQueueTest, ThoseWhoFollowAreTriedAgainWhenTheirLeaderEnds) {
   leading->done();
   io.poll();
   EXPECT_TRUE(outcome && *outcome);
+}
+
+// The default namespace has a pool also while it has no workers.
+TEST_F(PoolQueueTest, ObjectivesOfANamespaceThatIsGoneAreNotWritten) {
+  config::Model options;
+  options.name = "m";
+  options.routing.slo.emplace().ttft = std::chrono::milliseconds(300);
+  fleet::Model served(options, metrics, log);
+  std::vector<std::shared_ptr<fleet::Worker>> workers;
+  for (const std::string name_space : {"blue", "default"}) {
+    model::WorkerSpec spec;
+    spec.endpoint = {"127.0.0.1", static_cast<std::uint16_t>(workers.size() + 1)};
+    spec.role = model::Role::Aggregated;
+    spec.name_space = name_space;
+    workers.push_back(std::make_shared<fleet::Worker>(model::WorkerId{workers.size() + 1}, spec,
+                                                      config::Health()));
+    PoolQueue::of(*served.add(workers.back()), options.routing, options.policy, "m",
+                  io.get_executor(), metrics);
+  }
+  const std::string series = R"(baton_slo_attainment{model="m",namespace=)";
+  EXPECT_NE(metrics.render().find(series + "\"blue\""), std::string::npos);
+  EXPECT_NE(metrics.render().find(series + "\"default\""), std::string::npos);
+  for (const auto& worker : workers) served.remove(*worker);
+  EXPECT_EQ(metrics.render().find(series), std::string::npos);
 }
 
 // Requests that wait by the old options are served by what those who came by the new ones give back.
