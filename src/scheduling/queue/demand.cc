@@ -70,7 +70,7 @@ double Demand::foreseen(const Newcomer& newcomer, std::size_t workers, Time now)
   const PolicyClass& its = classes_[newcomer.policy_class];
   if (!its.shortest_first) return std::max(0.0, wait - jump);
   // Requests that it jumps over are not in `before`.
-  return its.overtakers.wait_with_them(newcomer.compute_seconds - kPatience * jump, wait,
+  return its.overtakers.wait_with_them(newcomer.compute_seconds - kWaitWeight * jump, wait,
                                        per_second, now);
 }
 

@@ -50,7 +50,7 @@ double Overtakers::wait_with_them(double seconds, double wait, double per_second
   // The longest ones overtake for the shortest time.
   for (; shorter > 0; --shorter) {
     const double rate = rates[shorter - 1];
-    const double until = (seconds - longest(shorter - 1)) / kPatience;
+    const double until = (seconds - longest(shorter - 1)) / kWaitWeight;
     if (all < 1 && wait <= until * (1 - all)) return wait / (1 - all);
     wait += rate * until;
     all -= rate;
