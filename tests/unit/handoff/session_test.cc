@@ -4,6 +4,7 @@
 // What follows from failures where the prefill comes first; session_together_test.cc has the modes
 // whose legs run side by side, session_abandoned_test.cc has clients that leave.
 #include "handoff/session.h"
+
 #include "support/no_descriptors.h"
 #include "unit/handoff/handoff_fixture.h"
 
