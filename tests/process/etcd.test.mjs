@@ -58,14 +58,14 @@ async function checkServed(router, count) {
   }
 }
 
-/** Requests on several lanes until it is stopped; none may fail. */
+/** Requests on several senders until it is stopped; none may fail. */
 function load(router, width = 3) {
   let over = false;
   let sent = 0;
   const failures = [];
-  const lane = async (number) => {
+  const sender = async (number) => {
     while (!over) {
-      const body = chat(`lane ${number}, request ${sent++}`);
+      const body = chat(`sender ${number}, request ${sent++}`);
       try {
         checkExact(await ask(router, body), body);
       } catch (error) {
@@ -73,12 +73,12 @@ function load(router, width = 3) {
       }
     }
   };
-  const lanes = Promise.all(Array.from({ length: width }, (_, number) => lane(number)));
+  const senders = Promise.all(Array.from({ length: width }, (_, number) => sender(number)));
   return {
     sent: () => sent,
     async stop() {
       over = true;
-      await lanes;
+      await senders;
       assert.deepEqual(failures.slice(0, 3), [], `${failures.length} of ${sent} requests failed`);
       assert.ok(sent > 0, 'there were requests');
     },

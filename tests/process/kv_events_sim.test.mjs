@@ -38,10 +38,10 @@ async function traffic(sim, requests = 60, seed = 7) {
     prompt: [...range(1000 * (1 + roll(6)), 1 + roll(40)), ...range(100 * roll(3), roll(12))],
     max_tokens: 1 + roll(20),
   }));
-  const lanes = range(0, 3).map(async (lane) => {
-    for (let i = lane; i < bodies.length; i += 3) await complete(sim, bodies[i]);
+  const senders = range(0, 3).map(async (sender) => {
+    for (let i = sender; i < bodies.length; i += 3) await complete(sim, bodies[i]);
   });
-  await Promise.all(lanes);
+  await Promise.all(senders);
 }
 
 async function atRest(sim) {

@@ -337,7 +337,7 @@ scenario('SGLang is asked where its events are', async (s) => {
 scenario('a new engine behind a feed that cannot be asked for a replay', async (s) => {
   const flags = { ...SMALL, engine: 'sglang', release: '0.5.18' };
   let sim = await Sim.telling(s, flags);
-  // Nobody looks whether the engine is there: its feed alone tells.
+  // The engine is not checked: only its feed shows that it is there.
   const router = await routerFor(s, [sim.worker()], { prediction_ttl: '0s' }, { health: { interval: '1h' } });
   const fresh = freshPrompts();
   let last;
@@ -400,7 +400,7 @@ scenario('engines that connect share a port of Baton\'s, and nonsense there harm
   await quiet(sims);
   const { prompts } = await new Audit(router, () => sims.map((sim) => ({ sim, model: 'demo', blockSize: BLOCK }))).agrees();
   assert.ok(prompts > 10);
-  // Somebody whom nobody knows.
+  // An unknown worker.
   const stranger = await Publisher.start(s, ['--connect', `tcp://127.0.0.1:${port}`, '--topic', 'kv@10.9.8.7:1@demo']);
   await until('it was turned away', async () => {
     await stranger.publish(stored([1], null, range(1, BLOCK)));

@@ -77,13 +77,13 @@ class Town {
 
   /** So many requests to each model, some at once. */
   async traffic(requests = 12) {
-    const lanes = MODELS.flatMap((model) => [model, model]).map(async (model) => {
+    const senders = MODELS.flatMap((model) => [model, model]).map(async (model) => {
       for (let i = 0; i < requests / 2; ++i) {
         const answer = await ask(this.router, prompt(model));
         assert.equal(answer.status, 200, answer.raw);
       }
     });
-    await Promise.all(lanes);
+    await Promise.all(senders);
     await this.quiet();
   }
 

@@ -110,7 +110,7 @@ class Ward {
     const addresses = sims.map(({ address }) => address);
     const failures = [];
     let sent = 0;
-    const lane = async () => {
+    const sender = async () => {
       while (sent < 100) {
         const one = body(sent++);
         try {
@@ -123,7 +123,7 @@ class Ward {
         }
       }
     };
-    await Promise.all(Array.from({ length: 8 }, lane));
+    await Promise.all(Array.from({ length: 8 }, sender));
     assert.deepEqual(failures.slice(0, 3), [], `${failures.length} of ${sent} requests failed`);
     await until('nothing is in flight', async () => (await this.router.inFlight()) === 0);
   }
@@ -161,7 +161,7 @@ async function survivesBursts(ward) {
       const next = (sim) => back.find(({ address }) => address === sim.address) ?? sim;
       [p0, p1, d0, d1] = [p0, p1, d0, d1].map(next);
       await ward.servesHundred([p0, p1, d0, d1]);
-      // Whoever was ejected in the burst comes back, too.
+      // A worker that was ejected in the burst comes back, too.
       await router.allUp();
       await ward.servesHundred([p0, p1, d0, d1]);
       for (const sim of back) assert.ok((await sim.state()).requests > 0, `${sim.process.name} serves again`);

@@ -148,7 +148,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
     const many = async (nvext) => {
       const seen = { prefill: new Set(), decode: new Set() };
       for (let i = 0; i < 6; ++i) {
-        const by = await servers(fleet, chat(`Choosy ${i}`, { nvext, stream: i % 2 === 0 }));
+        const by = await servers(fleet, chat(`Constrained ${i}`, { nvext, stream: i % 2 === 0 }));
         for (const role of Object.keys(seen)) seen[role].add(by[role]);
       }
       return [[...seen.prefill].sort(), [...seen.decode].sort()];
@@ -175,7 +175,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
         [{ allowed_worker_ids: [] }, /allows no worker/],
       ];
       for (const [nvext, what] of cases) {
-        assert.match(await refusalOf(fleet, chat('Too choosy', { nvext }), {}, 503, 'no_eligible_worker'), what);
+        assert.match(await refusalOf(fleet, chat('Too constrained', { nvext }), {}, 503, 'no_eligible_worker'), what);
       }
       assert.equal(await requestsOf(fleet), before, 'nothing was sent');
     });

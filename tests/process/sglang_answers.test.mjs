@@ -36,7 +36,7 @@ const LEFT = {
     'stream with logprobs', 'stop string', 'text and ids', 'negative temperature', 'unknown sampling field', 'stream refused', 'not JSON',
     'no object', 'text as a number', 'by PUT',
   ]),
-  // Nobody asks for loads in that format; the simulator's own tokens have no way back to text.
+  // No client asks for loads in that format; the simulator's own tokens have no way back to text.
   'paths.json': new Set(['loads as Prometheus', 'detokenize', 'detokenize lists', 'v1/detokenize', 'detokenize nothing', 'detokenize words']),
   // A room that is nobody's lets SGLang try itself.
   'prefill.json': new Set(NO_PARTNER),

@@ -247,7 +247,7 @@ scenario('baton workers shows and changes them', async (s) => {
   });
   await s.step('no router, no sense, help', async () => {
     const nobody = await batonWorkers(s, ['--admin', '127.0.0.1:1'], { expect: 1 });
-    assert.match(nobody.stderr, /nobody answers at http:\/\/127\.0\.0\.1:1.*--admin/);
+    assert.match(nobody.stderr, /no answer at http:\/\/127\.0\.0\.1:1.*--admin/);
     const notAdmin = await batonWorkers(s, ['--admin', router.address], { expect: 1 });
     assert.match(notAdmin.stderr, /nothing at \/workers/);
     await batonWorkers(s, ['--admin', 'ftp://x'], { expect: 2 });
