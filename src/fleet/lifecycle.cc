@@ -20,7 +20,7 @@ std::string_view to_string(PrefillState state) {
 
 PrefillState prefill_state(const WorkerSet& prefill) {
   const auto members = prefill.members();
-  bool somebody_new = members->workers.empty();
+  bool any_new = members->workers.empty();
   for (const auto& worker : members->workers) {
     if (worker->draining()) continue;
     switch (worker->condition()) {
@@ -29,7 +29,7 @@ PrefillState prefill_state(const WorkerSet& prefill) {
       case Condition::OnTrial:
         return PrefillState::Active;
       case Condition::New:
-        somebody_new = true;
+        any_new = true;
         break;
       case Condition::Unreachable:
       case Condition::Ejected:
@@ -37,7 +37,7 @@ PrefillState prefill_state(const WorkerSet& prefill) {
         break;
     }
   }
-  return somebody_new ? PrefillState::Pending : PrefillState::Unavailable;
+  return any_new ? PrefillState::Pending : PrefillState::Unavailable;
 }
 
 Lifecycle::Lifecycle(std::string model, std::string name_space, const WorkerSet& prefill,
@@ -48,10 +48,10 @@ void Lifecycle::observe() {
   const locks::Lock lock(mutex_);
   // Looked up, not derived from the news: two threads may bring theirs in either order.
   const PrefillState now = prefill_state(prefill_);
-  tell(std::exchange(told_, now), now);
+  report(std::exchange(reported_, now), now);
 }
 
-void Lifecycle::tell(PrefillState before, PrefillState now) {
+void Lifecycle::report(PrefillState before, PrefillState now) {
   const bool active = now == PrefillState::Active;
   if (active == (before == PrefillState::Active)) return;
   if (!active) {

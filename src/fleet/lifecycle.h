@@ -37,7 +37,7 @@ class Lifecycle {
   std::uint64_t deactivations() const { return deactivations_.value(); }
 
  private:
-  void tell(PrefillState before, PrefillState now) REQUIRES(mutex_);
+  void report(PrefillState before, PrefillState now) REQUIRES(mutex_);
 
   const std::string model_;
   const std::string name_space_;
@@ -46,7 +46,7 @@ class Lifecycle {
   telemetry::Counter activations_;
   telemetry::Counter deactivations_;
   locks::Mutex mutex_;
-  PrefillState told_ GUARDED_BY(mutex_) = PrefillState::Pending;
+  PrefillState reported_ GUARDED_BY(mutex_) = PrefillState::Pending;
   bool was_active_ GUARDED_BY(mutex_) = false;
 };
 

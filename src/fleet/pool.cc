@@ -95,18 +95,18 @@ std::string Pool::why_not_ready() const {
 }
 
 void Pool::changed(const Worker& worker, const Health::Change& change) {
-  tell(worker, to_string(change.from), to_string(change.to), change.why);
+  report(worker, to_string(change.from), to_string(change.to), change.why);
   lifecycle_.observe();
   load_notifier_->ring();
 }
 
-void Pool::tell(const Worker& worker, std::string_view to, std::string_view why) {
-  tell(worker, "", to, why);
+void Pool::report(const Worker& worker, std::string_view to, std::string_view why) {
+  report(worker, "", to, why);
   lifecycle_.observe();
 }
 
-void Pool::tell(const Worker& worker, std::string_view from, std::string_view to,
-                std::string_view why) {
+void Pool::report(const Worker& worker, std::string_view from, std::string_view to,
+                  std::string_view why) {
   const std::string_view role = model::to_string(worker.spec().role);
   metrics_
       .counter("baton_worker_changes_total", "What has become of workers.",

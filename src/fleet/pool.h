@@ -78,10 +78,11 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
 
   void changed(const Worker& worker, const Health::Change& change) override;
   // Reports a state that is no condition: joined, left, draining.
-  void tell(const Worker& worker, std::string_view to, std::string_view why);
+  void report(const Worker& worker, std::string_view to, std::string_view why);
 
  private:
-  void tell(const Worker& worker, std::string_view from, std::string_view to, std::string_view why);
+  void report(const Worker& worker, std::string_view from, std::string_view to,
+              std::string_view why);
 
   const std::string model_;
   const std::string name_;

@@ -99,7 +99,7 @@ class Registry {
   Share& share(std::string_view name, std::string_view help, Labels labels = {});
   Histogram& histogram(std::string_view name, std::string_view help, Labels labels = {},
                        std::span<const double> bounds = duration_bounds());
-  // Series that are written while somebody holds them. Equal names and labels share one.
+  // Series that are written while they are held. Equal names and labels share one.
   std::shared_ptr<Counter> held_counter(std::string_view name, std::string_view help,
                                         Labels labels);
   std::shared_ptr<Share> held_share(std::string_view name, std::string_view help, Labels labels);

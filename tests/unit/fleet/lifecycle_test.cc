@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 #include "fleet/lifecycle.h"
+
 #include "unit/fleet/fleet_fixture.h"
 #include "unit/scheduling/book_worker.h"
 

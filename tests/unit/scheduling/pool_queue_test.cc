@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "fleet/fleet.h"
 #include "scheduling/pool_queue.h"
+
+#include "fleet/fleet.h"
 #include "telemetry/log.h"
 #include "unit/scheduling/book_worker.h"
 
@@ -20,7 +21,7 @@ namespace baton::scheduling {
 namespace {
 
 struct PoolQueueTest : testing::Test {
-  std::shared_ptr<PoolQueue> gate(const config::Queue& queue) {
+  std::shared_ptr<PoolQueue> make_queue(const config::Queue& queue) {
     config::Routing routing;
     routing.queue = queue;
     return PoolQueue::of(*pool, routing, model::Policy::Kv, "m", io.get_executor(), metrics);
@@ -39,9 +40,9 @@ TEST_F(PoolQueueTest, IsOneForAPool) {
   config::Queue queue;
   queue.classes.emplace_back().name = "default";
   queue.classes[0].busy_tokens = 0;
-  const auto first = gate(queue);
+  const auto first = make_queue(queue);
   EXPECT_FALSE(first->coalescer());
-  EXPECT_EQ(gate(queue), first);
+  EXPECT_EQ(make_queue(queue), first);
   EXPECT_EQ(PoolQueue::find(*pool), first);
   pool->load_notifier().ring();  // nobody waits
 }
@@ -49,7 +50,7 @@ TEST_F(PoolQueueTest, IsOneForAPool) {
 TEST_F(PoolQueueTest, ThoseWhoFollowAreTriedAgainWhenTheirLeaderEnds) {
   config::Queue queue;
   queue.follow_tokens = 16;
-  const auto made = gate(queue);
+  const auto made = make_queue(queue);
   const std::vector<std::uint64_t> hashes{1, 2, 3};
   const Chain chain{.hashes = hashes, .cached = 0, .block_tokens = 16};
   auto leading = made->coalescer()->lead(chain);
