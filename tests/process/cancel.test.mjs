@@ -109,7 +109,7 @@ describe('leaving', { concurrency: 3 }, () => {
           await leave(fleet, decode, chat('Hanging decode', stream), { kind: 'hang', phase: 'decode', count: 1 });
           await checkAfterwards(fleet);
           // SGLang's prefill leg is dropped, and lets the blocks go; vLLM's decode worker tells the prefill worker of
-          // requests that are closed; TensorRT-LLM's blocks need somebody to take them.
+          // requests that are closed; TensorRT-LLM's blocks need a worker that takes them.
           const release = engine === 'trtllm' ? 1 : 0;
           assert.equal((await releases()) - released, release);
           assert.equal((await requestsOf(decode)) - before, 2 + release, 'the leg, the release and the request afterwards');

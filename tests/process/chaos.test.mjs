@@ -29,7 +29,7 @@ const TIMEOUTS = { connect: '500ms', first_byte: '1500ms', idle: '1500ms', hando
 const GROWTH = 64 * 1024 * 1024;
 // Freed memory that a sanitizer holds back would count as growth.
 const ENVIRONMENT = { ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64` };
-// A prefill worker whose answer is lost on its way keeps blocks that nobody was told of: only their lease can end that.
+// A prefill worker whose answer is lost on its way keeps blocks that no other worker knows of: only their lease can end that.
 // One prefill worker gets such faults; the others must never have to wait for a lease.
 const LOSING = ['cut', 'malformed', 'refuse'];
 

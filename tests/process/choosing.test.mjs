@@ -37,7 +37,7 @@ for (const policy of ['kv', 'ttft']) {
 }
 
 for (const policy of ['load_aware', 'kv', 'ttft']) {
-  scenario(`${policy} spreads prompts that nobody has`, async (s) => {
+  scenario(`${policy} spreads prompts that no worker has`, async (s) => {
     const fleet = await Fleet.start(s, {
       counts: { prefill: 2, decode: 2 },
       sim: { prefillTokensPerSecond: 20_000 },
@@ -116,7 +116,7 @@ scenario('who would wait too long is refused at once, and served when it comes a
     }
   });
   await Promise.all(loops);
-  assert.ok(refused, 'somebody was refused');
+  assert.ok(refused, 'a request was refused');
   assert.ok(Number(refused.headers['retry-after']) >= 1);
   const { error } = JSON.parse(refused.text);
   assert.equal(error.code, 'queue_full');
@@ -126,7 +126,7 @@ scenario('who would wait too long is refused at once, and served when it comes a
   assert.equal((await complete(fleet, ids(100, ++seed))).status, 200);
 });
 
-scenario('whoever does not want to wait is told so, whoever leaves is gone', async (s) => {
+scenario('a request that may not wait is refused, and one whose client leaves is gone', async (s) => {
   const fleet = await Fleet.start(s, {
     counts: { prefill: 1, decode: 1 },
     sim: { prefillTokensPerSecond: 1000 },

@@ -3,7 +3,7 @@
 // them is taken by another one. No block stays pinned, and none has to wait for its lease.
 //
 // Each round kills one decode worker after the other, until none is left, and then starts all again. Between two kills all requests come to
-// their end: none can lose two workers, which would make it poison, and what poison leaves is released by nobody.
+// their end: none can lose two workers, which would make it poison, and the blocks of poison are not released.
 //
 // BATON_KILLS_ROUNDS is the number of rounds of each hand-off; BATON_KILLS_SEED repeats a plan; BATON_KILLS_ONLY runs the hand-offs with
 // this in their name.
@@ -25,7 +25,7 @@ const DECODES = 2;
 const TIMEOUTS = { connect: '5s', first_byte: '30s', idle: '30s', handoff_grace: '4s' };
 
 // What may end with a lease all the same. A push is not released where its decode worker ended with its connection: the blocks may be
-// under way, and vLLM would never free those of a second push. TensorRT-LLM gives nobody else what a worker had begun to fetch.
+// under way, and vLLM would never free those of a second push. TensorRT-LLM gives no other worker the blocks that one had begun to fetch.
 const left = {
   nixl_push: () => 0,
   context_first: ({ leaked, leaked_in_transfer: moving }) => leaked - moving,
@@ -61,7 +61,7 @@ for (const [place, one] of HANDOFFS.entries()) {
         const victims = [...decodes.slice(first), ...decodes.slice(0, first)];
         for (const [n, victim] of victims.entries()) {
           await killUnderLoad(router, victim, engine, dice, tally);
-          // What the last one leaves waits until there is somebody to take it.
+          // The blocks of the last one wait for a worker that takes them.
           if (n < DECODES - 1) await rest(router, slots.filter(({ alive }) => alive));
         }
         await Promise.all(victims.map((victim) => victim.restart()));

@@ -360,7 +360,7 @@ scenario('a decode worker of vLLM tells of what it received, one of SGLang has n
   await replayIsTruth(s, meeting);
 });
 
-scenario('TensorRT-LLM gives its events to whoever asks', async (s) => {
+scenario('TensorRT-LLM gives its events to any client that asks', async (s) => {
   const sim = await Sim.start(s, { ...SMALL, engine: 'trtllm', kvBuffer: 100_000, dpSize: 2 });
   const fetchEvents = async () => JSON.parse((await request(sim.address, { method: 'POST', path: '/kv_cache_events' })).text);
   const events = await fetchEvents();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that a vLLM prefill worker keeps and nobody needs are freed once: not never, and not twice.
+// Blocks that a vLLM prefill worker keeps and no worker needs are freed once: not never, and not twice.
 import assert from 'node:assert/strict';
 
 import { ask, chat, checkExact, servedBy } from './support/ask.mjs';

@@ -167,7 +167,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
       const elsewhere = { preferred_taints: { platinum: 5 } };
       assert.deepEqual(await many({ routing_constraints: elsewhere }), [['p0', 'p1', 'p2'], ['d0', 'd1', 'd2']]);
     });
-    await s.step('nobody fits', async () => {
+    await s.step('no worker fits', async () => {
       const before = await requestsOf(fleet);
       const cases = [
         [{ routing_constraints: { required_taints: ['platinum'] } }, /required taints: platinum/],
@@ -183,7 +183,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
   });
 
   const SOURCES = {
-    'nobody is trusted': [{}, false],
+    'no client is trusted': [{}, false],
     'others are trusted': [{ trust_routing_headers: true, trusted_sources: ['10.0.0.0/8', 'fd00::/8'] }, false],
     'this source is trusted': [{ trust_routing_headers: true, trusted_sources: ['10.0.0.0/8', '127.0.0.0/8'] }, true],
   };

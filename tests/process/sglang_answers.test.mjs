@@ -38,7 +38,7 @@ const LEFT = {
   ]),
   // No client asks for loads in that format; the simulator's own tokens have no way back to text.
   'paths.json': new Set(['loads as Prometheus', 'detokenize', 'detokenize lists', 'v1/detokenize', 'detokenize nothing', 'detokenize words']),
-  // A room that is nobody's lets SGLang try itself.
+  // With an unused room SGLang tries by itself.
   'prefill.json': new Set(NO_PARTNER),
   'decode.json': new Set(NO_PARTNER),
   // An accident: -1 choices are counted as none, and one is made. Grammars are not followed, so no backend is missed.

@@ -76,7 +76,7 @@ export function normalise(value, key = '') {
 /** The first and the last events: those between them are alike. */
 const someOf = (events) => (events.length > 8 ? [...events.slice(0, 4), ...events.slice(-4)] : events);
 
-/** Of a long answer, what is asked for by somebody: the members of these names. */
+/** The members of a long answer that a test asks for. */
 const only = (answer, names) => Object.fromEntries(Object.entries(answer).filter(([name]) => names.includes(name)));
 
 const TIMEOUT_MS = 60_000;
