@@ -122,11 +122,11 @@ void BatonDecider::look_up(const Hashes& hashes) {
 }
 
 BatonDecider::Booked BatonDecider::book(std::size_t /*tokens*/) {
-  scheduling::WorkerRequirements wish;
-  wish.part = scheduling::Part::Prefill;
-  wish.prompt = known_;
+  scheduling::WorkerRequirements requirements;
+  requirements.part = scheduling::Part::Prefill;
+  requirements.prompt = known_;
   scheduling::Choice why;  // as `decisions` keeps it, which it does unless it is switched off
-  auto booking = test::book_worker(set_, wish, [this] { return random_(); }, &why);
+  auto booking = test::book_worker(set_, requirements, [this] { return random_(); }, &why);
   if (!booking) throw std::runtime_error(booking.error().message());
   return std::move(*booking);
 }

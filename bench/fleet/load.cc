@@ -37,7 +37,7 @@ namespace {
 
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 constexpr std::uint64_t kMsNs = 1'000'000;
-constexpr timeval kPatience{.tv_sec = 10, .tv_usec = 0};
+constexpr timeval kTimeout{.tv_sec = 10, .tv_usec = 0};
 constexpr std::size_t kBodyBytes = 512;
 
 struct Plan {
@@ -130,8 +130,8 @@ class Client {
     if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return false;
     const int on = 1;
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
-    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &kTimeout, sizeof(kTimeout));
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof(kTimeout));
     return true;
   }
 

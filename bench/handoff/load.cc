@@ -36,7 +36,7 @@ namespace baton::bench {
 namespace {
 
 constexpr std::uint64_t kMsNs = 1'000'000;
-constexpr timeval kPatience{.tv_sec = 30, .tv_usec = 0};
+constexpr timeval kTimeout{.tv_sec = 30, .tv_usec = 0};
 
 // How the legs are spoken without a router.
 enum class Directly {
@@ -73,8 +73,8 @@ class Wire {
       die(fmt::format("connect to port {}", port), errno);
     const int on = 1;
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
-    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &kTimeout, sizeof(kTimeout));
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof(kTimeout));
   }
   ~Wire() { close(fd_); }
   Wire(const Wire&) = delete;

@@ -80,5 +80,5 @@ def measure_in_peace(baton, scratch, plan, policy, attempts):
             best = row
         if best["disturbance"] <= MOST_DISTURBANCE:
             break
-        say(f"  {policy:13} disturbed: {row['disturbance']:.1%} of the time nobody got to run")
+        say(f"  {policy:13} disturbed: {row['disturbance']:.1%} of the time no process got to run")
     return best

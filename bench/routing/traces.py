@@ -186,7 +186,7 @@ class Cache:
 
 def least_work(entries, workers, cache_tokens, skip):
     """Prompt tokens for each request after the first `skip` that a policy which knows all caches, and does
-    not care about time, has computed: each prompt goes to whoever has most of it, of those who are not
+    not care about time, has computed: each prompt goes to the worker that has most of it, of those that are not
     ahead of the least busy worker by more than eight average prompts."""
     caches = [Cache(cache_tokens) for _ in range(workers)]
     done = [0] * workers

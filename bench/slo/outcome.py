@@ -35,26 +35,26 @@ class Outcome:
 
     def goals(self, policy):
         over = self.row(policy, OVERLOAD)
-        verdict = lambda met: "met" if met else "missed"
+        result_of = lambda met: "met" if met else "missed"
         failed = sum(self.row(policy, load)["failed"] for load in LOADS)
-        yield f"- {policy}: nothing failed: **{verdict(failed == 0)}** ({failed:,})"
+        yield f"- {policy}: nothing failed: **{result_of(failed == 0)}** ({failed:,})"
         if not POLICIES[policy].bounded:
             return
         peak = max(self.row(policy, load)["goodput"] for load in LOADS)
         share = over["goodput"] / peak if peak else 0
         yield (f"- {policy}: goodput at {OVERLOAD} at least {GOAL_GOODPUT:.0%} of the peak: "
-               f"**{verdict(share >= GOAL_GOODPUT)}** ({share:.0%})")
+               f"**{result_of(share >= GOAL_GOODPUT)}** ({share:.0%})")
         refused, told, late = over["refused"], over["told"], over["refused_p99"] or 0
-        yield (f"- {policy}: refused with Retry-After: **{verdict(refused > 0 and told == refused)}** "
+        yield (f"- {policy}: refused with Retry-After: **{result_of(refused > 0 and told == refused)}** "
                f"({told:,} of {refused:,}); in under {GOAL_REFUSED_MS} ms, p99: "
-               f"**{verdict(late < GOAL_REFUSED_MS)}** ({late:.1f} ms)")
-        yield (f"- {policy}: memory flat: **{verdict(over['memory_growth'] <= GOAL_GROWTH)}** (second "
+               f"**{result_of(late < GOAL_REFUSED_MS)}** ({late:.1f} ms)")
+        yield (f"- {policy}: memory flat: **{result_of(over['memory_growth'] <= GOAL_GROWTH)}** (second "
                f"half of {OVERLOAD} {over['memory_growth']:.2f} × the first, "
                f"{over['memory_mib']:.0f} MiB at most)")
         before, again = (self.row(policy, load)["ttft_mean"] for load in (CALM, AGAIN))
         answered = before is not None and again is not None
         yield (f"- {policy}: as before at once: "
-               f"**{verdict(answered and again <= GOAL_RECOVERY * before)}** (mean TTFT "
+               f"**{result_of(answered and again <= GOAL_RECOVERY * before)}** (mean TTFT "
                f"{cell(again, '{:.0f}')} ms, before {cell(before, '{:.0f}')} ms at {CALM})")
 
     def paragraphs(self):

@@ -29,7 +29,7 @@ class Policy:
 POLICIES = {
     "slo": Policy({"policy": "ttft", "slo": {"ttft": f"{TTFT_MS}ms", "itl": f"{ITL_MS}ms"}}),
     "ttft": Policy({"policy": "ttft"}, bounded=False),
-    # For people who talk: nobody is to wait for long.
+    # For people who talk: no request is to wait for long.
     "ttft-wait": Policy({"policy": "ttft", "queue": {"longest_wait": "200ms"}}),
     # A worker with one prompt to compute beside the one that it computes is busy; one more may wait for each.
     "kv-queue": Policy({"policy": "kv", "queue": {"busy_tokens": PROMPT_TOKENS,

@@ -19,7 +19,7 @@ awaitable<void> respond_metrics(http::Call call, std::string text) {
   co_await call.response.respond(200, headers, text);
 }
 
-awaitable<void> tell_route(pipeline::RouteQuery& query, http::Call call) {
+awaitable<void> preview_route(pipeline::RouteQuery& query, http::Call call) {
   auto described = co_await query.describe(std::move(call.head.headers), std::move(call.body),
                                            std::move(call.memory), call.cancellation);
   if (described) {
@@ -52,7 +52,7 @@ std::vector<http::Route> admin_routes(AdminContext context) {
     return respond_metrics(std::move(call), context.metrics.render());
   };
   const auto route = [context](http::Call call) {
-    return tell_route(context.route_query, std::move(call));
+    return preview_route(context.route_query, std::move(call));
   };
   return {
       {"GET", "/health", http::Access::Open, health},

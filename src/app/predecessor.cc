@@ -13,7 +13,7 @@
 namespace baton::app {
 namespace {
 
-constexpr std::chrono::milliseconds kTellEvery{20};
+constexpr std::chrono::milliseconds kReportEvery{20};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ boost::asio::awaitable<void> Predecessor::wait(std::function<Progress()> progres
     if (now != told && now != Progress::Starting)
       channel_.send(now == Progress::Ready ? "ready" : "checked");
     told = now;
-    co_await net::pause(kTellEvery);
+    co_await net::pause(kReportEvery);
   }
 }
 

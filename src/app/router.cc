@@ -254,8 +254,8 @@ void Router::on_signal() {
 
 // Polls, because tasks end on other threads and shutting down happens once.
 void Router::wait_for_tasks(std::chrono::steady_clock::time_point until, void (Router::*then)()) {
-  patience_ = until;
-  after_patience_ = then;
+  deadline_ = until;
+  at_deadline_ = then;
   look_for_tasks();
 }
 
@@ -264,8 +264,8 @@ void Router::look_for_tasks() {
     end();
     return;
   }
-  if (std::chrono::steady_clock::now() >= patience_) {
-    (this->*after_patience_)();
+  if (std::chrono::steady_clock::now() >= deadline_) {
+    (this->*at_deadline_)();
     return;
   }
   timer_.expires_after(kPoll);

@@ -144,8 +144,8 @@ class Router {
   model::Endpoint address_;
   std::optional<model::Endpoint> admin_address_;
   // Deadline of the current wait for tasks, and the step that follows it.
-  std::chrono::steady_clock::time_point patience_;
-  void (Router::*after_patience_)() = nullptr;
+  std::chrono::steady_clock::time_point deadline_;
+  void (Router::*at_deadline_)() = nullptr;
   bool open_ = false;
   bool handed_over_ = false;
   bool ended_ = false;

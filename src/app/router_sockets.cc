@@ -65,7 +65,7 @@ Result<Router::Acceptors> Router::bind_anew() {
                                acceptors.empty() ? http::Sharing::First : http::Sharing::Further);
     if (!acceptor) return fail(std::move(acceptor.error()));
     address =
-        local_endpoint(*acceptor, config.listen);  // port 0: the first one's choice is everybody's
+        local_endpoint(*acceptor, config.listen);  // port 0: the others take the port of the first
     listening_.push_back({std::string(kClientSocket), acceptor->native_handle()});
     acceptors.push_back(std::move(*acceptor));
   }

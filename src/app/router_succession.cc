@@ -14,7 +14,7 @@ namespace {
 using std::chrono::steady_clock;
 
 // Time for engines to confirm the known contents of their caches, once all else is ready.
-constexpr std::chrono::seconds kIndexPatience{2};
+constexpr std::chrono::seconds kIndexWait{2};
 
 }  // namespace
 
@@ -36,7 +36,7 @@ Predecessor::Progress Router::progress() {
   if (!told || !is_ready()) return Predecessor::Progress::Checked;
   if (!could_serve_since_) could_serve_since_ = steady_clock::now();
   const bool index =
-      feeds_.has_taken_up() || steady_clock::now() - *could_serve_since_ > kIndexPatience;
+      feeds_.has_taken_up() || steady_clock::now() - *could_serve_since_ > kIndexWait;
   return index ? Predecessor::Progress::Ready : Predecessor::Progress::Starting;
 }
 

@@ -24,7 +24,7 @@ using model::Role;
 // A prompt of some blocks, so that there is something to hand over.
 constexpr std::string_view kSentence = "Baton hands this on to see that it arrives. ";
 constexpr int kSentences = 24;
-constexpr std::chrono::seconds kTestPatience{10};
+constexpr std::chrono::seconds kTestTimeout{10};
 constexpr std::chrono::milliseconds kTurn{10};
 constexpr std::size_t kLargestTestAnswer = 1024 * 1024;
 
@@ -62,7 +62,7 @@ http_client::PoolOptions test_pool_options(Services& services) {
 }
 
 handoff::Options test_handoff_options(const config::Config& config) {
-  return {.timeouts = {.first_byte = kTestPatience, .idle = kTestPatience},
+  return {.timeouts = {.first_byte = kTestTimeout, .idle = kTestTimeout},
           .grace = config.timeouts.handoff_grace,
           .response_bytes = kLargestTestAnswer,
           .trtllm_auth = config.trtllm_auth};

@@ -67,7 +67,7 @@ Services::Services(config::Config settings, telemetry::Logger& logger, MemoryBud
                                  {}, kLagBounds)),
       escaped_exceptions_(
           metrics.counter("baton_escaped_exceptions_total",
-                          "Tasks that ended by an exception nobody caught: bugs.")) {
+                          "Tasks that ended by an exception that was not caught: bugs.")) {
   // From the start, so that a model without requests counts none instead of being absent.
   for (const config::Model& model : config.models) ledger.metrics(model.name);
   metrics.counter("baton_log_lines_dropped_total",

@@ -24,7 +24,7 @@ http_client::PoolOptions admin_pool_options() {
   return {
       .connect_timeout = std::chrono::seconds(3), .idle_per_worker = 0, .header_bytes = 64 * 1024};
 }
-constexpr http_client::ExchangeTimeouts kPatience{.first_byte = std::chrono::seconds(10),
+constexpr http_client::ExchangeTimeouts kTimeouts{.first_byte = std::chrono::seconds(10),
                                                   .idle = std::chrono::seconds(10)};
 constexpr std::size_t kLargestAnswer = 64 * 1024 * 1024;
 
@@ -32,11 +32,10 @@ constexpr std::size_t kLargestAnswer = 64 * 1024 * 1024;
 Error explain(const Error& error, const model::Endpoint& router) {
   const std::string url = "http://" + router.to_string();
   if (error.code() == Errc::EngineUnreachable) {
-    return {
-        Errc::EngineUnreachable,
-        fmt::format("nobody answers at {}: is the router running, and is that its admin address? "
-                    "Say where it is with --admin URL or BATON_ADMIN",
-                    url)};
+    return {Errc::EngineUnreachable,
+            fmt::format("no answer at {}: is the router running, and is that its admin address? "
+                        "Say where it is with --admin URL or BATON_ADMIN",
+                        url)};
   }
   if (error.code() == Errc::EngineTimeout)
     return {Errc::EngineTimeout, fmt::format("the router at {} took too long to answer", url)};
@@ -53,7 +52,7 @@ struct Question {
 
 awaitable<void> exchange_with(http_client::UpstreamPool& pool, const model::Endpoint& router,
                               Question question, Result<AdminClient::Answer>& answer) {
-  http_client::Exchange exchange(pool, {model::WorkerId{}, router}, kPatience);
+  http_client::Exchange exchange(pool, {model::WorkerId{}, router}, kTimeouts);
   std::vector<std::string_view> body;
   if (!question.body.empty()) body.emplace_back(question.body);
   if (auto sent = co_await exchange.send(question.head, body); !sent) {

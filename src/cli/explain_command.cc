@@ -27,8 +27,8 @@ The id is the x-request-id of the answer; clients can choose it by sending that 
 served as several: ID-0, ID-1 and so on. As many requests are remembered as "decisions" in the configuration says.
 
 For each worker that was chosen there is a table of those it was chosen from, the chosen one first and marked *: what
-each had cached, what it had to do, each term of its cost, and why it was not taken. How costs come about is explained
-in docs/choosing.md. Who would serve a request that is not sent, POST /v1/route tells: docs/admin-api.md.)";
+each had cached, what it had to do, each term of its cost, and why it was not taken. docs/choosing.md explains the costs.
+POST /v1/route names the workers that would serve a request, without sending it: docs/admin-api.md.)";
 
 int refuse(int code, std::string_view what) {
   fmt::print(stderr, "baton explain: {}\n", what);

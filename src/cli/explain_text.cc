@@ -51,9 +51,9 @@ std::string count(const Json& value, std::string_view one, std::string_view many
 
 std::string text_of(const Json& value) { return value.is_string() ? plain(value) : std::string(); }
 
-std::string seat_of(const Json& seat) {
-  const std::string worker = plain(seat.at("worker"));
-  const Json& rank = seat.at("dp_rank");
+std::string rank_of(const Json& place) {
+  const std::string worker = plain(place.at("worker"));
+  const Json& rank = place.at("dp_rank");
   return rank.is_null() ? worker : fmt::format("{} rank {}", worker, number(rank));
 }
 
@@ -149,7 +149,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kFacts{{{"cached_to
 std::vector<std::string> row_of(const Json& choice, std::size_t i, const Terms* terms) {
   const Json& one = choice.at("candidates").at(i);
   const bool picked = i == choice.at("picked").get<std::size_t>();
-  std::vector<std::string> row{picked ? "*" : "", seat_of(one)};
+  std::vector<std::string> row{picked ? "*" : "", rank_of(one)};
   if (terms != nullptr) {
     for (const auto& [field, title] : kFacts) row.push_back(number(one.at(field)));
   }
@@ -218,7 +218,7 @@ std::string decision_text(const Json& decision) {
   const Json& choice = decision.at("choice");
   const auto attempt = decision.at("attempt").get<std::int64_t>();
   const std::string why = text_of(decision.at("given_back"));
-  return fmt::format("\n{}: {} ({}{})\n{}{}{}", role_of(decision.at("part")), seat_of(choice),
+  return fmt::format("\n{}: {} ({}{})\n{}{}{}", role_of(decision.at("part")), rank_of(choice),
                      how(choice), attempt > 1 ? fmt::format(", attempt {}", attempt) : "",
                      why.empty() ? "" : fmt::format("But it did not get the request: {}.\n", why),
                      distrust_text(choice), table_of(choice, terms_of(choice)));
@@ -260,7 +260,7 @@ std::string bypass_text(const Json& bypass) {
   } else if (label == "bypass_denied_decode_busy") {
     words = "no, it would get too full";
   } else if (label == "bypass_denied_decode_busy_unknown") {
-    words = "no, nobody knows how many KV blocks it has";
+    words = "no, the number of its KV blocks is unknown";
   } else {
     words = "yes";
   }

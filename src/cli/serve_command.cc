@@ -57,8 +57,7 @@ int refuse(std::string_view what) {
   return kCannotStart;
 }
 
-void tell_addresses(const ServeOptions& options, const app::Router& router,
-                    telemetry::Logger& log) {
+void log_addresses(const ServeOptions& options, const app::Router& router, telemetry::Logger& log) {
   log.info("serving",
            {{"address", router.address().to_string()},
             {"admin", router.admin_address() ? router.admin_address()->to_string() : "off"}});
@@ -128,7 +127,7 @@ int run_serve_command(const ServeOptions& options) {
   telemetry::Logger log = app::make_logger(config->log);
   std::optional<app::Router> router;
   const auto serving = [&] {
-    tell_addresses(options, *router, log);
+    log_addresses(options, *router, log);
     // Otherwise the predecessor has said so: the service manager listens to the main process only.
     if (!follows) app::notify_service_manager("READY=1");
   };

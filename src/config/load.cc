@@ -201,7 +201,7 @@ Config read_config(const Node& root, bool flag_gives_worker, Problems& problems)
   read_limits(limits, config.limits);
   read_client_limits(limits, config.client_limits, problems);
   read_log(section.section("log"), config.log);
-  config.api_keys = read_key_list(section, "api_keys", "to let everybody in", problems);
+  config.api_keys = read_key_list(section, "api_keys", "to let all clients in", problems);
   config.admin_keys =
       read_key_list(section, "admin_keys", "to be asked from loopback only", problems);
   read_fleet_sources(root, section, config, problems);

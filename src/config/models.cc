@@ -128,7 +128,7 @@ void check_slo(const Node& node, const Section& section, const Model& model, Pro
   const Node* const slo = node.find("slo");
   problems.add(
       slo != nullptr ? *slo : node, section.path_of("slo"),
-      "promises a time to first token, but nobody waits for a worker with this policy; use "
+      "promises a time to first token, but no request waits for a worker with this policy; use "
       "policy: ttft, or say when a worker is busy, as queue: {busy_threshold: 4}");
 }
 

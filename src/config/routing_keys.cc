@@ -217,7 +217,7 @@ Queue read_queue(const Node& node, const Section& model, Problems& problems) {
   if (queue.classes.empty()) {
     if (!only.queues() && only != nothing) {
       problems.add(*map, model.path_of("queue"),
-                   "never holds anybody; say when a worker is busy, as busy_threshold: 4");
+                   "never holds a request; say when a worker is busy, as busy_threshold: 4");
     }
     if (only.queues()) queue.classes.push_back(std::move(only));
   } else {

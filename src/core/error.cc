@@ -41,7 +41,7 @@ constexpr std::array kTable{
     ErrorInfo{Errc::ExpectationFailed, 417, "invalid_request_error", "expectation_failed", Fault::Client, false,
               "The request expects something other than `100-continue`."},
     ErrorInfo{Errc::InvalidRouting, 400, "invalid_request_error", "invalid_routing", Fault::Client, false,
-              "What the request says of its workers cannot be meant: an unknown worker, a rank that is missing "
+              "The request names its workers wrongly: an unknown worker, a rank that is missing "
               "or does not exist, a worker that it does not allow itself or that lacks a taint it requires, a "
               "pin that contradicts its session, two headers that contradict each other, or no worker named "
               "although the policy is `direct`. The message names the header or field."},
@@ -105,7 +105,7 @@ constexpr std::array kTable{
               "The request's time was over, `timeouts.request` or its own `X-Request-Timeout-Ms`, before its answer was "
               "complete. No worker is blamed; the connection is closed."},
     ErrorInfo{Errc::WorkersBusy, 503, "overloaded_error", "workers_busy", Fault::Us, false,
-              "Every worker for this request is busy, and it may not wait: it said `fail-fast`, or nobody of its "
+              "Every worker for this request is busy, and it may not wait: it said `fail-fast`, or no request of its "
               "class waits. `Retry-After` as above."},
     ErrorInfo{Errc::TooManyConnections, 503, "overloaded_error", "too_many_connections", Fault::Us, false,
               "There are already `limits.connections` client connections; `Retry-After` is one second."},
@@ -129,7 +129,7 @@ constexpr std::array kTable{
               "refused by then, not answered."},
     ErrorInfo{Errc::ClientGone, 499, "client_error", "client_gone", Fault::Client, false,
               "The client left before its answer was complete, or took too little of it for too long "
-              "(`timeouts.client_write`); nobody sees this status, it is for logs and metrics."},
+              "(`timeouts.client_write`); no client sees this status, it is for logs and metrics."},
     ErrorInfo{Errc::Internal, 500, "server_error", "internal", Fault::Us, false,
               "A mistake in Baton; please report it with the request id."},
 };

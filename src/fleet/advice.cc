@@ -149,7 +149,7 @@ Need decode_need(const Load& load, bool promised, const RoleFacts& role) {
                                  "worker may decode");
   }
   if (!load.streams)
-    return keep(role, "no answer has ended in the last minutes, so nobody knows how long they are");
+    return keep(role, "no answer has ended in the last minutes, so their length is unknown");
   const double offered = bounded(*load.streams / places);
   return busy_need(
       offered, kPlacesUsed, role,

@@ -95,7 +95,7 @@ void EtcdKeys::put(const etcd::KeyValue& entry, Fleet::Changes& changes) {
     return refuse(entry, in_words(announcement.error()), known != keys_.end());
   }
   refused_.erase(entry.key);
-  if (known != keys_.end()) unseat(known);
+  if (known != keys_.end()) drop_key(known);
   known = keys_
               .insert_or_assign(entry.key, Key{.slot = slot_of(*announcement),
                                                .digest = digest,
@@ -128,17 +128,17 @@ void EtcdKeys::leave(Keys::iterator key, bool unsure, Fleet::Changes& changes) {
   if (meant || replaced || linger_.count() == 0) return drop(key, changes);
   gone.until = Clock::now() + linger_;
   lingering_.insert(key->first);
-  if (gone.lease != 0) doubts_[gone.lease].push_back(key->first);
+  if (gone.lease != 0) unconfirmed_[gone.lease].push_back(key->first);
 }
 
 void EtcdKeys::drop(Keys::iterator key, Fleet::Changes& changes) {
-  unseat(key);
+  drop_key(key);
   lingering_.erase(key->first);
   changes.insert_or_assign(key->first, std::nullopt);
   keys_.erase(key);
 }
 
-void EtcdKeys::unseat(Keys::iterator key) {
+void EtcdKeys::drop_key(Keys::iterator key) {
   const auto here = at_.find(key->second.slot);
   here->second.erase(key->first);
   if (here->second.empty()) at_.erase(here);
@@ -149,18 +149,18 @@ void EtcdKeys::refuse(const etcd::KeyValue& entry, std::string_view problem, boo
                {{"key", entry.key}, {"problem", problem}, {"value_before_holds", kept}});
 }
 
-std::optional<EtcdKeys::Doubt> EtcdKeys::take_doubt() {
-  if (doubts_.empty()) return std::nullopt;
-  auto first = doubts_.extract(doubts_.begin());
-  return Doubt{first.key(), std::move(first.mapped())};
+std::optional<EtcdKeys::UnconfirmedLease> EtcdKeys::take_unconfirmed() {
+  if (unconfirmed_.empty()) return std::nullopt;
+  auto first = unconfirmed_.extract(unconfirmed_.begin());
+  return UnconfirmedLease{first.key(), std::move(first.mapped())};
 }
 
-void EtcdKeys::withdraw(const Doubt& doubt) {
+void EtcdKeys::withdraw(const UnconfirmedLease& unconfirmed) {
   Fleet::Changes changes;
-  for (const std::string& name : doubt.keys) {
+  for (const std::string& name : unconfirmed.keys) {
     const auto key = keys_.find(name);
     // It may have come back meanwhile, and gone again with another lease.
-    if (key != keys_.end() && key->second.until && key->second.lease == doubt.lease)
+    if (key != keys_.end() && key->second.until && key->second.lease == unconfirmed.lease)
       drop(key, changes);
   }
   commit(std::move(changes), lingering_.size());

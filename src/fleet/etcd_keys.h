@@ -41,15 +41,15 @@ class EtcdKeys {
 
   // Keys that have gone, and the lease they had. If the lease still exists the keys were deleted on
   // purpose, and the caller calls withdraw.
-  struct Doubt {
+  struct UnconfirmedLease {
     std::int64_t lease;
     std::vector<std::string> keys;
   };
-  std::optional<Doubt> take_doubt();
-  std::size_t doubts() const { return doubts_.size(); }
-  void forget_doubts() { doubts_.clear(); }
+  std::optional<UnconfirmedLease> take_unconfirmed();
+  std::size_t unconfirmed() const { return unconfirmed_.size(); }
+  void forget_unconfirmed() { unconfirmed_.clear(); }
   // Those of its keys that have not come back.
-  void withdraw(const Doubt& doubt);
+  void withdraw(const UnconfirmedLease& unconfirmed);
 
   // Withdraws workers that have lingered for long enough, and those that are gone. `away`: etcd
   // cannot be reached, so no worker can come back, and the time does not count.
@@ -75,7 +75,7 @@ class EtcdKeys {
   // The key is there: it does not linger, and no other key lingers in its place.
   void settle(Keys::iterator key, Fleet::Changes& changes);
   void refuse(const etcd::KeyValue& entry, std::string_view problem, bool kept);
-  void unseat(Keys::iterator key);
+  void drop_key(Keys::iterator key);
   void commit(Fleet::Changes changes, std::size_t lingered_before);
 
   Fleet& fleet_;
@@ -86,10 +86,10 @@ class EtcdKeys {
   telemetry::Gauge& lingering_now_;
   telemetry::Gauge& refused_now_;
   Keys keys_;
-  std::map<Slot, std::set<std::string>> at_;                 // which keys stand for a server
-  std::set<std::string, std::less<>> lingering_;             // keys that have gone
-  std::map<std::string, std::size_t, std::less<>> refused_;  // digests of what cannot be read
-  std::map<std::int64_t, std::vector<std::string>> doubts_;  // by lease
+  std::map<Slot, std::set<std::string>> at_;                      // which keys stand for a server
+  std::set<std::string, std::less<>> lingering_;                  // keys that have gone
+  std::map<std::string, std::size_t, std::less<>> refused_;       // digests of what cannot be read
+  std::map<std::int64_t, std::vector<std::string>> unconfirmed_;  // by lease
 };
 
 }  // namespace baton::fleet

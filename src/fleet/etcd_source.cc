@@ -138,7 +138,7 @@ void EtcdSource::take(const std::vector<etcd::Event>& events, std::int64_t revis
 }
 
 void EtcdSource::lost(const etcd::Failure& failure) {
-  keys_.forget_doubts();  // they cannot be resolved now
+  keys_.forget_unconfirmed();  // they cannot be resolved now
   const bool news = problem_.empty();
   problem_ = failure.message;
   if (!away_since_) away_since_ = system_clock::now();
@@ -177,7 +177,7 @@ awaitable<void> EtcdSource::pause() {
 
 void EtcdSource::see_to_leaving() {
   if (keys_.lingering() > 0 && !std::exchange(tending_, true)) tasks_.spawn(tend());
-  for (std::size_t i = 0; i < keys_.doubts() && asking_ < kMostAsking; ++i) {
+  for (std::size_t i = 0; i < keys_.unconfirmed() && asking_ < kMostAsking; ++i) {
     ++asking_;
     tasks_.spawn(ask_after_leases());
   }
@@ -185,14 +185,14 @@ void EtcdSource::see_to_leaving() {
 
 awaitable<void> EtcdSource::ask_after_leases() {
   while (!stopped_) {
-    const auto doubt = keys_.take_doubt();
-    if (!doubt) break;
-    const auto left = co_await client_.time_to_live(doubt->lease);
+    const auto unconfirmed = keys_.take_unconfirmed();
+    if (!unconfirmed) break;
+    const auto left = co_await client_.time_to_live(unconfirmed->lease);
     if (stopped_) break;
     if (!left) {
-      keys_.forget_doubts();  // etcd cannot resolve them
+      keys_.forget_unconfirmed();  // etcd cannot resolve them
     } else if (left->count() > 0) {
-      keys_.withdraw(*doubt);
+      keys_.withdraw(*unconfirmed);
     }
   }
   --asking_;

@@ -140,6 +140,22 @@ void Fleet::add_metrics() {
                        }
                      }
                    });
+  metrics_.collect_counts(
+      "baton_prefill_transitions_total",
+      "Changes of whether prefill workers can be counted on, by what became of it.",
+      [this](const telemetry::Registry::Emit& emit) {
+        for (const auto& served : models()) {
+          const auto pools = served->pools();
+          for (const auto& pool : *pools) {
+            const Lifecycle& prefill = pool->prefill_lifecycle();
+            for (const auto& [to, count] : {std::pair("active", prefill.activations()),
+                                            std::pair("unavailable", prefill.deactivations())}) {
+              emit({{"model", served->name()}, {"namespace", pool->name()}, {"to", to}},
+                   static_cast<std::int64_t>(count));
+            }
+          }
+        }
+      });
   metrics_.collect("baton_wanted_workers", "Workers that the load of the last minutes needs.",
                    [this](const telemetry::Registry::Emit& emit) {
                      const Time now = Clock::now();
@@ -195,9 +211,9 @@ void Fleet::configure(const std::vector<config::Model>& models) {
   }
   for (const std::string& name : renewed) models_.erase(name);
   for (const config::Model& model : configured_) model_for(model.name);
-  for (auto& [slot, seated] : seats_) {
-    if (std::ranges::find(renewed, seated.model->name()) != renewed.end())
-      amend(seated, model::WorkerSpec(seated.worker->spec()));
+  for (auto& [slot, registered] : registered_) {
+    if (std::ranges::find(renewed, registered.model->name()) != renewed.end())
+      amend(registered, model::WorkerSpec(registered.worker->spec()));
   }
   settle(in_order_of(models, roster_.replace(Origin::File, announcements_of(models))));
   publish();
@@ -240,12 +256,12 @@ void Fleet::settle(const std::vector<Slot>& slots) {
 
 void Fleet::settle(const Slot& slot) {
   const auto said = roster_.find(slot);
-  const auto seated = seats_.find(slot);
+  const auto registered = registered_.find(slot);
   if (!said) {
     drained_.erase(slot);
-    if (seated == seats_.end()) return;
-    retire(std::move(seated->second));
-    seats_.erase(seated);
+    if (registered == registered_.end()) return;
+    retire(std::move(registered->second));
+    registered_.erase(registered);
     return;
   }
   const model::WorkerSpec& spec = said->announcement.spec;
@@ -254,51 +270,52 @@ void Fleet::settle(const Slot& slot) {
     worker->set_draining(said->announcement.draining);  // before it can be chosen
     return worker;
   };
-  if (seated == seats_.end()) {
-    seat(slot, make(), "joined");
-  } else if (const model::WorkerSpec& before = seated->second.worker->spec();
+  if (registered == registered_.end()) {
+    add_worker(slot, make(), "joined");
+  } else if (const model::WorkerSpec& before = registered->second.worker->spec();
              before.instance != spec.instance ||
              before.data_parallel_size != spec.data_parallel_size) {
     drained_.erase(slot);
-    Seated old = std::move(seated->second);
-    seat(slot, make(), "joined");
+    Registered old = std::move(registered->second);
+    add_worker(slot, make(), "joined");
     retire(std::move(old));
   } else if (before != spec) {
-    amend(seated->second, spec);
+    amend(registered->second, spec);
   }
-  set_draining(seats_.at(slot), said->announcement.draining || drained_.contains(slot));
+  set_draining(registered_.at(slot), said->announcement.draining || drained_.contains(slot));
 }
 
-void Fleet::seat(const Slot& slot, const std::shared_ptr<Worker>& worker, std::string_view how) {
+void Fleet::add_worker(const Slot& slot, const std::shared_ptr<Worker>& worker,
+                       std::string_view how) {
   auto model = model_for(slot.model);
   auto pool = model->add(worker);
-  pool->tell(*worker, how, "");
-  seats_.insert_or_assign(slot, Seated{worker, std::move(model), std::move(pool)});
-  for (const OnSeated& call : on_seated_) call(worker, slot.model);
+  pool->report(*worker, how, "");
+  registered_.insert_or_assign(slot, Registered{worker, std::move(model), std::move(pool)});
+  for (const OnAdded& call : on_added_) call(worker, slot.model);
 }
 
-void Fleet::retire(Seated seated) {
-  seated.worker->set_draining(true);
-  seated.model->remove(*seated.worker);
-  seated.pool->tell(*seated.worker, "leaving", "");
-  leaving_.push_back(std::move(seated));
+void Fleet::retire(Registered registered) {
+  registered.worker->set_draining(true);
+  registered.model->remove(*registered.worker);
+  registered.pool->report(*registered.worker, "leaving", "");
+  leaving_.push_back(std::move(registered));
 }
 
-void Fleet::amend(Seated& seated, const model::WorkerSpec& spec) {
-  const std::shared_ptr<Worker> before = seated.worker;
-  const std::shared_ptr<Model> old_home = seated.model;
-  seated.worker = std::make_shared<Worker>(*before, spec);
-  seated.model = model_for(old_home->name());
-  seated.pool = seated.model->add(seated.worker);
+void Fleet::amend(Registered& registered, const model::WorkerSpec& spec) {
+  const std::shared_ptr<Worker> before = registered.worker;
+  const std::shared_ptr<Model> old_home = registered.model;
+  registered.worker = std::make_shared<Worker>(*before, spec);
+  registered.model = model_for(old_home->name());
+  registered.pool = registered.model->add(registered.worker);
   // A model with other options is another one: requests that keep the old one keep its workers.
-  if (seated.model == old_home) old_home->remove(*before);
-  seated.pool->tell(*seated.worker, "amended", "");
-  for (const OnSeated& call : on_seated_) call(seated.worker, seated.model->name());
+  if (registered.model == old_home) old_home->remove(*before);
+  registered.pool->report(*registered.worker, "amended", "");
+  for (const OnAdded& call : on_added_) call(registered.worker, registered.model->name());
 }
 
-void Fleet::set_draining(const Seated& seated, bool draining) {
-  if (!seated.worker->set_draining(draining)) return;
-  seated.pool->tell(*seated.worker, draining ? "draining" : "undrained", "");
+void Fleet::set_draining(const Registered& registered, bool draining) {
+  if (!registered.worker->set_draining(draining)) return;
+  registered.pool->report(*registered.worker, draining ? "draining" : "undrained", "");
 }
 
 std::shared_ptr<Model> Fleet::model_for(const std::string& name) {
@@ -308,7 +325,7 @@ std::shared_ptr<Model> Fleet::model_for(const std::string& name) {
   config::Model options;
   options.name = name;
   if (configured != configured_.end()) options = *configured;
-  auto& load_notifier = bells_[name];
+  auto& load_notifier = load_notifiers_[name];
   if (!load_notifier) load_notifier = std::make_shared<LoadNotifier>();
   auto model = std::make_shared<Model>(options, metrics_, log_, load_notifier);
   models_.emplace(name, model);
@@ -321,7 +338,8 @@ void Fleet::publish() {
     return named.second->pools()->empty() &&
            std::ranges::find(configured_, named.first, &config::Model::name) == configured_.end();
   });
-  std::erase_if(bells_, [this](const auto& named) { return !models_.contains(named.first); });
+  std::erase_if(load_notifiers_,
+                [this](const auto& named) { return !models_.contains(named.first); });
   Catalog catalog;
   for (const config::Model& model : configured_) catalog.models.push_back(models_.at(model.name));
   for (const auto& [name, model] : models_) {
@@ -337,9 +355,9 @@ void Fleet::publish() {
     for (const std::string& name : model->adapters())
       catalog.by_name.emplace(name, Served{model, AdapterRequest{name, true}});
   }
-  for (const auto& [slot, seated] : seats_) {
-    for (const std::string& name : *seated.worker->adapters())
-      catalog.by_name.emplace(name, Served{seated.model, AdapterRequest{name, false}});
+  for (const auto& [slot, registered] : registered_) {
+    for (const std::string& name : *registered.worker->adapters())
+      catalog.by_name.emplace(name, Served{registered.model, AdapterRequest{name, false}});
   }
   catalog_.set(std::move(catalog));
 }
@@ -355,38 +373,38 @@ std::shared_ptr<Worker> Fleet::make_worker(const std::string& model,
   return std::make_shared<Worker>(model::WorkerId{next_id_++}, spec, health_, kind->second);
 }
 
-std::map<Slot, Fleet::Seated>::iterator Fleet::find_seat(model::WorkerId id) {
-  return std::ranges::find_if(seats_,
-                              [id](const auto& seat) { return seat.second.worker->id() == id; });
+std::map<Slot, Fleet::Registered>::iterator Fleet::find_registered(model::WorkerId id) {
+  return std::ranges::find_if(registered_,
+                              [id](const auto& entry) { return entry.second.worker->id() == id; });
 }
 
 bool Fleet::drain(model::WorkerId id, bool draining) {
-  const auto seated = find_seat(id);
-  if (seated == seats_.end()) return false;
+  const auto registered = find_registered(id);
+  if (registered == registered_.end()) return false;
   if (draining) {
-    drained_.insert(seated->first);
+    drained_.insert(registered->first);
   } else {
-    drained_.erase(seated->first);
+    drained_.erase(registered->first);
   }
-  settle(seated->first);
+  settle(registered->first);
   return true;
 }
 
 void Fleet::loaded(model::WorkerId id, std::vector<std::string> adapters) {
-  const auto seated = find_seat(id);
-  if (seated == seats_.end() || *seated->second.worker->adapters() == adapters) return;
-  seated->second.worker->has_adapters(std::move(adapters));
+  const auto registered = find_registered(id);
+  if (registered == registered_.end() || *registered->second.worker->adapters() == adapters) return;
+  registered->second.worker->has_adapters(std::move(adapters));
   publish();
 }
 
 void Fleet::restarted(model::WorkerId id) {
-  const auto seated = find_seat(id);
-  if (seated == seats_.end()) return;
-  const Slot slot = seated->first;
-  Seated old = std::move(seated->second);
+  const auto registered = find_registered(id);
+  if (registered == registered_.end()) return;
+  const Slot slot = registered->first;
+  Registered old = std::move(registered->second);
   auto fresh = make_worker(old.model->name(), old.worker->spec());
   fresh->set_draining(old.worker->draining());
-  seat(slot, fresh, "restarted");
+  add_worker(slot, fresh, "restarted");
   retire(std::move(old));
   settle(slot);
   publish();  // its adapters went with it
@@ -397,14 +415,14 @@ void Fleet::sweep() {
   std::vector<std::string> drained;
   for (const Slot& slot : drained_) {
     const auto said = roster_.find(slot);
-    if (said && said->origin == Origin::Admin && seats_.at(slot).worker->in_flight() == 0)
+    if (said && said->origin == Origin::Admin && registered_.at(slot).worker->in_flight() == 0)
       drained.push_back(said->key);
   }
   for (const std::string& key : drained) withdraw(Origin::Admin, key);
   const auto done = std::ranges::partition(
-      leaving_, [](const Seated& one) { return one.worker->in_flight() > 0; });
-  for (const Seated& one : done) {
-    one.pool->tell(*one.worker, "gone", "");
+      leaving_, [](const Registered& one) { return one.worker->in_flight() > 0; });
+  for (const Registered& one : done) {
+    one.pool->report(*one.worker, "gone", "");
     for (const OnGone& call : on_gone_) call(one.worker->id());
   }
   leaving_.erase(done.begin(), done.end());
@@ -412,12 +430,12 @@ void Fleet::sweep() {
 
 std::vector<Fleet::Member> Fleet::members() const {
   std::vector<Member> all;
-  all.reserve(seats_.size() + leaving_.size());
-  for (const auto& [slot, seated] : seats_) {
+  all.reserve(registered_.size() + leaving_.size());
+  for (const auto& [slot, registered] : registered_) {
     const auto said = roster_.find(slot);
-    all.push_back({seated.worker, seated.model, seated.pool, said->origin, said->key});
+    all.push_back({registered.worker, registered.model, registered.pool, said->origin, said->key});
   }
-  for (const Seated& one : leaving_)
+  for (const Registered& one : leaving_)
     all.push_back({one.worker, one.model, one.pool, Origin::File, "", true});
   return all;
 }
@@ -435,16 +453,16 @@ std::optional<Fleet::Member> Fleet::find_member(std::string_view name) const {
 }
 
 std::optional<Fleet::Member> Fleet::find_member(const Slot& slot) const {
-  const auto found = seats_.find(slot);
-  if (found == seats_.end()) return std::nullopt;
-  const Seated& seated = found->second;
+  const auto found = registered_.find(slot);
+  if (found == registered_.end()) return std::nullopt;
+  const Registered& registered = found->second;
   const auto said = roster_.find(slot);
-  return Member{seated.worker, seated.model, seated.pool, said->origin, said->key};
+  return Member{registered.worker, registered.model, registered.pool, said->origin, said->key};
 }
 
 std::shared_ptr<Worker> Fleet::find_namesake(const Slot& slot, std::string_view name) const {
-  for (auto one = seats_.lower_bound({.model = slot.model, .server = {}});
-       one != seats_.end() && one->first.model == slot.model; ++one) {
+  for (auto one = registered_.lower_bound({.model = slot.model, .server = {}});
+       one != registered_.end() && one->first.model == slot.model; ++one) {
     const std::shared_ptr<Worker>& worker = one->second.worker;
     const bool called_so = worker->name() == name || worker->authority() == name;
     if (called_so && one->first.server != slot.server) return worker;
@@ -452,9 +470,9 @@ std::shared_ptr<Worker> Fleet::find_namesake(const Slot& slot, std::string_view 
   return nullptr;
 }
 
-void Fleet::on_seated(OnSeated seated) {
-  for (const auto& [slot, one] : seats_) seated(one.worker, slot.model);
-  on_seated_.push_back(std::move(seated));
+void Fleet::on_added(OnAdded call) {
+  for (const auto& [slot, one] : registered_) call(one.worker, slot.model);
+  on_added_.push_back(std::move(call));
 }
 
 void Fleet::on_gone(OnGone gone) { on_gone_.push_back(std::move(gone)); }

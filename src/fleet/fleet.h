@@ -91,9 +91,9 @@ class Fleet {
 
   // Called on the control thread when a worker has joined or its announcement has changed, for
   // present ones at once; and when one has gone for good.
-  using OnSeated = std::function<void(const std::shared_ptr<Worker>&, const std::string& model)>;
+  using OnAdded = std::function<void(const std::shared_ptr<Worker>&, const std::string& model)>;
   using OnGone = std::function<void(model::WorkerId)>;
-  void on_seated(OnSeated seated);
+  void on_added(OnAdded call);
   void on_gone(OnGone gone);
 
  private:
@@ -104,7 +104,7 @@ class Fleet {
     std::vector<std::shared_ptr<Model>> models;  // those of the file first, in its order
     std::unordered_map<std::string, Served, NameHash, std::equal_to<>> by_name;
   };
-  struct Seated {
+  struct Registered {
     std::shared_ptr<Worker> worker;
     std::shared_ptr<Model> model;
     std::shared_ptr<Pool> pool;
@@ -112,14 +112,14 @@ class Fleet {
 
   void settle(const std::vector<Slot>& slots);
   void settle(const Slot& slot);
-  void seat(const Slot& slot, const std::shared_ptr<Worker>& worker, std::string_view how);
-  void retire(Seated seated);
-  void amend(Seated& seated, const model::WorkerSpec& spec);
-  void set_draining(const Seated& seated, bool draining);
+  void add_worker(const Slot& slot, const std::shared_ptr<Worker>& worker, std::string_view how);
+  void retire(Registered registered);
+  void amend(Registered& registered, const model::WorkerSpec& spec);
+  void set_draining(const Registered& registered, bool draining);
   std::shared_ptr<Model> model_for(const std::string& name);
   void publish();
   std::shared_ptr<Worker> make_worker(const std::string& model, const model::WorkerSpec& spec);
-  std::map<Slot, Seated>::iterator find_seat(model::WorkerId id);
+  std::map<Slot, Registered>::iterator find_registered(model::WorkerId id);
   void add_metrics();
 
   telemetry::Registry& metrics_;
@@ -127,15 +127,16 @@ class Fleet {
   const config::Health health_;
   std::vector<config::Model> configured_;
   std::map<std::string, std::shared_ptr<Model>, std::less<>> models_;  // by name
-  std::map<std::string, std::shared_ptr<LoadNotifier>> bells_;  // by model; outlive its options
+  std::map<std::string, std::shared_ptr<LoadNotifier>>
+      load_notifiers_;  // by model; outlive its options
   Roster roster_;
-  std::map<Slot, Seated> seats_;
-  std::vector<Seated> leaving_;
+  std::map<Slot, Registered> registered_;
+  std::vector<Registered> leaving_;
   std::set<Slot> drained_;  // by an operator
   std::uint64_t next_id_ = 1;
   // Common measurements of workers of one kind.
   std::map<std::pair<std::string, model::Role>, Worker::Siblings> siblings_;
-  std::vector<OnSeated> on_seated_;
+  std::vector<OnAdded> on_added_;
   std::vector<OnGone> on_gone_;
   Published<Catalog> catalog_;
 };

@@ -36,7 +36,7 @@ enum class Failure {
   Broken,       // timeout, server error, a stream that ended in the middle
 };
 
-// Role. Judges one worker by the results of requests and probes: ejection with back-off and a
+// Role. Tracks one worker by the results of requests and probes: ejection with back-off and a
 //   trial, overload marks that expire. Knows nothing of load.
 // Confinement. Any thread; a look is one atomic load, a change takes a lock.
 // Invariants. An unreachable worker comes back as soon as it answers a probe; one that failed

@@ -5,17 +5,6 @@
 #include <utility>
 
 namespace baton::fleet {
-namespace {
-
-telemetry::Counter& transitions(telemetry::Registry& metrics, const std::string& model,
-                                const std::string& name_space, std::string to) {
-  return metrics.counter(
-      "baton_prefill_transitions_total",
-      "Changes of whether prefill workers can be counted on, by what became of it.",
-      {{"model", model}, {"namespace", name_space}, {"to", std::move(to)}});
-}
-
-}  // namespace
 
 std::string_view to_string(PrefillState state) {
   switch (state) {
@@ -31,7 +20,7 @@ std::string_view to_string(PrefillState state) {
 
 PrefillState prefill_state(const WorkerSet& prefill) {
   const auto members = prefill.members();
-  bool somebody_new = members->workers.empty();
+  bool any_new = members->workers.empty();
   for (const auto& worker : members->workers) {
     if (worker->draining()) continue;
     switch (worker->condition()) {
@@ -40,7 +29,7 @@ PrefillState prefill_state(const WorkerSet& prefill) {
       case Condition::OnTrial:
         return PrefillState::Active;
       case Condition::New:
-        somebody_new = true;
+        any_new = true;
         break;
       case Condition::Unreachable:
       case Condition::Ejected:
@@ -48,37 +37,32 @@ PrefillState prefill_state(const WorkerSet& prefill) {
         break;
     }
   }
-  return somebody_new ? PrefillState::Pending : PrefillState::Unavailable;
+  return any_new ? PrefillState::Pending : PrefillState::Unavailable;
 }
 
 Lifecycle::Lifecycle(std::string model, std::string name_space, const WorkerSet& prefill,
-                     telemetry::Registry& metrics, telemetry::Logger& log)
-    : model_(std::move(model)),
-      name_space_(std::move(name_space)),
-      prefill_(prefill),
-      log_(log),
-      to_active_(transitions(metrics, model_, name_space_, "active")),
-      to_unavailable_(transitions(metrics, model_, name_space_, "unavailable")) {}
+                     telemetry::Logger& log)
+    : model_(std::move(model)), name_space_(std::move(name_space)), prefill_(prefill), log_(log) {}
 
 void Lifecycle::observe() {
   const locks::Lock lock(mutex_);
   // Looked up, not derived from the news: two threads may bring theirs in either order.
   const PrefillState now = prefill_state(prefill_);
-  tell(std::exchange(told_, now), now);
+  report(std::exchange(reported_, now), now);
 }
 
-void Lifecycle::tell(PrefillState before, PrefillState now) {
+void Lifecycle::report(PrefillState before, PrefillState now) {
   const bool active = now == PrefillState::Active;
   if (active == (before == PrefillState::Active)) return;
   if (!active) {
-    to_unavailable_.add();
+    deactivations_.add();
     log_.warning("prefill_unavailable",
                  {{"model", model_},
                   {"namespace", name_space_},
                   {"registered", static_cast<std::int64_t>(prefill_.size())}});
     return;
   }
-  to_active_.add();
+  activations_.add();
   if (std::exchange(was_active_, true)) {
     log_.info("prefill_reactivated", {{"model", model_}, {"namespace", name_space_}});
   } else {

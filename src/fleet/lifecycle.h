@@ -7,6 +7,7 @@
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -27,22 +28,25 @@ PrefillState prefill_state(const WorkerSet& prefill);
 class Lifecycle {
  public:
   Lifecycle(std::string model, std::string name_space, const WorkerSet& prefill,
-            telemetry::Registry& metrics, telemetry::Logger& log);
+            telemetry::Logger& log);
 
   // A prefill worker has changed.
   void observe();
+  // Changes so far.
+  std::uint64_t activations() const { return activations_.value(); }
+  std::uint64_t deactivations() const { return deactivations_.value(); }
 
  private:
-  void tell(PrefillState before, PrefillState now) REQUIRES(mutex_);
+  void report(PrefillState before, PrefillState now) REQUIRES(mutex_);
 
   const std::string model_;
   const std::string name_space_;
   const WorkerSet& prefill_;
   telemetry::Logger& log_;
-  telemetry::Counter& to_active_;
-  telemetry::Counter& to_unavailable_;
+  telemetry::Counter activations_;
+  telemetry::Counter deactivations_;
   locks::Mutex mutex_;
-  PrefillState told_ GUARDED_BY(mutex_) = PrefillState::Pending;
+  PrefillState reported_ GUARDED_BY(mutex_) = PrefillState::Pending;
   bool was_active_ GUARDED_BY(mutex_) = false;
 };
 

@@ -20,7 +20,7 @@ Members::Members(std::vector<std::shared_ptr<Worker>> of) : workers(std::move(of
     for (std::size_t i = 0; i < workers.size(); ++i) {
       const Worker& worker = *workers[i];
       if (rank >= worker.ranks()) continue;
-      candidates.push_back({.seat = {worker.id(), rank},
+      candidates.push_back({.key = {worker.id(), rank},
                             .worker = static_cast<std::uint32_t>(i),
                             .block_size = worker.spec().block_size.value_or(0),
                             .load = worker.load(rank).get(),
@@ -41,14 +41,14 @@ std::shared_ptr<Worker> Members::find(std::string_view name) const {
   return nullptr;
 }
 
-std::optional<std::size_t> Members::look_up(scheduling::RankKey seat) const {
+std::optional<std::size_t> Members::look_up(scheduling::RankKey key) const {
   std::call_once(index_->made, [this] {
-    index_->by_seat.reserve(candidates.size());
+    index_->by_key.reserve(candidates.size());
     for (std::size_t i = 0; i < candidates.size(); ++i)
-      index_->by_seat.emplace(candidates[i].seat, static_cast<std::uint32_t>(i));
+      index_->by_key.emplace(candidates[i].key, static_cast<std::uint32_t>(i));
   });
-  const auto found = index_->by_seat.find(seat);
-  if (found == index_->by_seat.end()) return std::nullopt;
+  const auto found = index_->by_key.find(key);
+  if (found == index_->by_key.end()) return std::nullopt;
   return found->second;
 }
 

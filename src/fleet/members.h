@@ -27,7 +27,7 @@ class Members {
   // The fields that are read for each prompt lie together here: there may be thousands. The worker
   // owns what it points to.
   struct Candidate {
-    scheduling::RankKey seat;
+    scheduling::RankKey key;
     std::uint32_t worker = 0;      // of workers
     std::uint32_t block_size = 0;  // as announced; 0: unknown
     const scheduling::RankLoad* load = nullptr;
@@ -62,18 +62,18 @@ class Members {
   // By name, host:port or number; null where there is none.
   std::shared_ptr<Worker> find(std::string_view name) const;
   // The candidate of that rank; nothing if it is none of these. `guess`: where to look first.
-  std::optional<std::size_t> find(scheduling::RankKey seat, std::size_t guess = 0) const {
-    if (guess < candidates.size() && candidates[guess].seat == seat) return guess;
-    return look_up(seat);
+  std::optional<std::size_t> find(scheduling::RankKey key, std::size_t guess = 0) const {
+    if (guess < candidates.size() && candidates[guess].key == key) return guess;
+    return look_up(key);
   }
 
  private:
   // Made when it is first wanted: a large fleet changes often, and not every policy wants it.
   struct Index {
     std::once_flag made;
-    boost::unordered_flat_map<scheduling::RankKey, std::uint32_t, scheduling::RankKeyHash> by_seat;
+    boost::unordered_flat_map<scheduling::RankKey, std::uint32_t, scheduling::RankKeyHash> by_key;
   };
-  std::optional<std::size_t> look_up(scheduling::RankKey seat) const;
+  std::optional<std::size_t> look_up(scheduling::RankKey key) const;
 
   std::shared_ptr<Index> index_ = std::make_shared<Index>();
 };

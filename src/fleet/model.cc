@@ -31,8 +31,8 @@ Model::Model(const config::Model& config, telemetry::Registry& metrics, telemetr
       metrics_(metrics),
       log_(log),
       load_notifier_(std::move(load_notifier)),
-      nobody_(std::make_shared<Pool>(config, std::string(model::kDefaultNamespace), metrics, log,
-                                     load_notifier_)),
+      default_pool_(std::make_shared<Pool>(config, std::string(model::kDefaultNamespace), metrics,
+                                           log, load_notifier_)),
       prefill_sessions_(config.affinity.ttl, config.affinity.sessions),
       decode_sessions_(config.affinity.ttl, config.affinity.sessions) {
   options_.workers.clear();
@@ -42,8 +42,8 @@ std::shared_ptr<Pool> Model::add(const std::shared_ptr<Worker>& worker) {
   const std::string& name_space = worker->spec().name_space;
   auto home = pool(name_space);
   if (!home) {
-    home = name_space == nobody_->name()
-               ? nobody_
+    home = name_space == default_pool_->name()
+               ? default_pool_
                : std::make_shared<Pool>(options_, name_space, metrics_, log_, load_notifier_);
     Pools pools = *pools_.get();
     pools.insert(std::ranges::upper_bound(pools, name_space, {}, &Pool::name), home);
@@ -63,6 +63,7 @@ void Model::remove(const Worker& worker) {
   Pools pools = *pools_.get();
   std::erase(pools, home);
   pools_.set(std::move(pools));
+  home->forget_listener();  // the default one stays
 }
 
 std::shared_ptr<Pool> Model::pool(std::string_view name_space) const {
@@ -73,7 +74,7 @@ std::shared_ptr<Pool> Model::pool(std::string_view name_space) const {
 
 std::shared_ptr<Pool> Model::choose(const scheduling::Hints& hints, const Random& random) {
   const auto pools = pools_.get();
-  if (pools->empty()) return nobody_;
+  if (pools->empty()) return default_pool_;
   if (pools->size() == 1) return pools->front();
   for (const auto& pin : {hints.decode, hints.prefill}) {
     if (!pin) continue;
@@ -100,10 +101,10 @@ std::shared_ptr<Pool> Model::choose(const scheduling::Hints& hints, const Random
 
 std::shared_ptr<Pool> Model::pool_of_session(const Pools& pools, const std::string& session) {
   if (session.empty() || !decode_sessions_.enabled()) return nullptr;
-  const auto seat = decode_sessions_.find(session);
-  if (!seat) return nullptr;
+  const auto rank = decode_sessions_.find(session);
+  if (!rank) return nullptr;
   const auto home =
-      std::ranges::find_if(pools, [&](const auto& one) { return has(*one, seat->worker); });
+      std::ranges::find_if(pools, [&](const auto& one) { return has(*one, rank->worker); });
   return home == pools.end() || !(*home)->why_not_ready().empty() ? nullptr : *home;
 }
 
@@ -135,7 +136,7 @@ bool Model::disaggregated() const {
 
 std::string Model::why_not_ready() const {
   const auto pools = pools_.get();
-  if (pools->empty()) return nobody_->why_not_ready();
+  if (pools->empty()) return default_pool_->why_not_ready();
   std::string why;
   for (const auto& one : *pools) {
     const std::string missing = one->why_not_ready();

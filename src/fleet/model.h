@@ -76,7 +76,7 @@ class Model {
   telemetry::Registry& metrics_;
   telemetry::Logger& log_;
   std::shared_ptr<LoadNotifier> load_notifier_;
-  std::shared_ptr<Pool> nobody_;
+  std::shared_ptr<Pool> default_pool_;
   Published<Pools> pools_;  // by name
   scheduling::AffinityTable prefill_sessions_;
   scheduling::AffinityTable decode_sessions_;

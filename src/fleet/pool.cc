@@ -34,7 +34,7 @@ Pool::Pool(const config::Model& model, std::string name_space, telemetry::Regist
       aggregated_(model::Role::Aggregated, model.policy, model.routing.cost, load_notifier_,
                   forecasts_of(model, name_, model::Role::Aggregated, model.policy, metrics, log),
                   model.routing.least_itl()),
-      lifecycle_(model_, name_, prefill_, metrics, log) {}
+      lifecycle_(model_, name_, prefill_, log) {}
 
 void Pool::add(const std::shared_ptr<Worker>& worker) {
   worker->watched_by(weak_from_this());
@@ -95,18 +95,18 @@ std::string Pool::why_not_ready() const {
 }
 
 void Pool::changed(const Worker& worker, const Health::Change& change) {
-  tell(worker, to_string(change.from), to_string(change.to), change.why);
+  report(worker, to_string(change.from), to_string(change.to), change.why);
   lifecycle_.observe();
   load_notifier_->ring();
 }
 
-void Pool::tell(const Worker& worker, std::string_view to, std::string_view why) {
-  tell(worker, "", to, why);
+void Pool::report(const Worker& worker, std::string_view to, std::string_view why) {
+  report(worker, "", to, why);
   lifecycle_.observe();
 }
 
-void Pool::tell(const Worker& worker, std::string_view from, std::string_view to,
-                std::string_view why) {
+void Pool::report(const Worker& worker, std::string_view from, std::string_view to,
+                  std::string_view why) {
   const std::string_view role = model::to_string(worker.spec().role);
   metrics_
       .counter("baton_worker_changes_total", "What has become of workers.",

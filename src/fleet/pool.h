@@ -44,6 +44,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   // Prefill and decode are on different workers, and that is not switched off.
   bool disaggregated() const;
   PrefillState prefill_state() const { return fleet::prefill_state(prefill_); }
+  const Lifecycle& prefill_lifecycle() const { return lifecycle_; }
   // Empty if it can serve; otherwise the reason why not.
   std::string why_not_ready() const;
 
@@ -69,12 +70,19 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
     return listener_;
   }
 
+  // Its last worker has left, and requests go to other namespaces.
+  void forget_listener() {
+    const locks::Lock lock(mutex_);
+    listener_.reset();
+  }
+
   void changed(const Worker& worker, const Health::Change& change) override;
   // Reports a state that is no condition: joined, left, draining.
-  void tell(const Worker& worker, std::string_view to, std::string_view why);
+  void report(const Worker& worker, std::string_view to, std::string_view why);
 
  private:
-  void tell(const Worker& worker, std::string_view from, std::string_view to, std::string_view why);
+  void report(const Worker& worker, std::string_view from, std::string_view to,
+              std::string_view why);
 
   const std::string model_;
   const std::string name_;
@@ -83,7 +91,7 @@ class Pool final : public Watcher, public std::enable_shared_from_this<Pool> {
   telemetry::Logger& log_;
   const std::shared_ptr<LoadNotifier> load_notifier_;
   mutable locks::Mutex mutex_;
-  std::shared_ptr<LoadListener> listener_ GUARDED_BY(mutex_);  // once made it stays
+  std::shared_ptr<LoadListener> listener_ GUARDED_BY(mutex_);
   WorkerSet prefill_;
   WorkerSet decode_;
   WorkerSet aggregated_;

@@ -19,7 +19,7 @@ RoleFacts facts_of(const WorkerSet& set, Time now) {
   for (const auto& worker : members->workers) {
     if (worker->draining()) continue;
     ++facts.registered;
-    if (worker->standing(now) <= EligibilityTier::Spare) ++facts.available;
+    if (worker->tier(now) <= EligibilityTier::Spare) ++facts.available;
     ranks += worker->ranks();
     for (std::uint32_t rank = 0; rank < worker->ranks(); ++rank) {
       const std::int64_t most = worker->batch_limit(rank).most();

@@ -58,7 +58,7 @@ std::int64_t Worker::in_flight() const {
   return sum;
 }
 
-EligibilityTier Worker::standing(Time now) const {
+EligibilityTier Worker::tier(Time now) const {
   if (draining()) return EligibilityTier::Out;
   switch (condition()) {
     case Condition::Up:

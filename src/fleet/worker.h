@@ -102,7 +102,7 @@ class Worker {
 
   const Health& health() const { return state_->health; }
   Condition condition() const { return state_->health.condition(); }
-  EligibilityTier standing(Time now) const;
+  EligibilityTier tier(Time now) const;
   bool draining() const { return state_->draining.load(std::memory_order_relaxed); }
   // One word for people: draining, overloaded, or its condition.
   std::string_view state(Time now) const;
@@ -261,7 +261,7 @@ class Booking {
   std::optional<std::uint32_t> rank() const {
     return worker_->ranks() > 1 ? std::optional(rank_) : std::nullopt;
   }
-  scheduling::RankId seat() const { return {worker_->id(), rank()}; }
+  scheduling::RankId rank_id() const { return {worker_->id(), rank()}; }
 
  private:
   friend class Transfer;

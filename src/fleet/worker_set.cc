@@ -44,7 +44,7 @@ bool WorkerSet::any_available() const {
   const auto members = this->members();
   return std::ranges::any_of(members->workers, [now](const auto& worker) {
     // One on trial is there: whether it is well will be known in a moment.
-    return worker->standing(now) <= EligibilityTier::Spare ||
+    return worker->tier(now) <= EligibilityTier::Spare ||
            (worker->condition() == Condition::OnTrial && !worker->draining());
   });
 }
@@ -56,8 +56,8 @@ std::optional<std::int64_t> WorkerSet::free_places() const {
   std::optional<std::int64_t> places;
   for (const Members::Candidate& one : members->candidates) {
     const Worker& worker = *members->workers[one.worker];
-    if (worker.standing(now) > EligibilityTier::Spare) continue;
-    const std::int64_t most = worker.batch_limit(one.seat.rank).most();
+    if (worker.tier(now) > EligibilityTier::Spare) continue;
+    const std::int64_t most = worker.batch_limit(one.key.rank).most();
     if (most == scheduling::BatchLimit::kUnlimited) return std::nullopt;
     places = places.value_or(0) + std::max<std::int64_t>(0, most - one.load->requests());
   }

@@ -117,8 +117,8 @@ void DecodeLeg::failed(Error error, std::string error_type) {
     failure.freed = frees_blocks(end);
   }
   const bool awaits_cache = session_.machine.handing_off() && !session_.attempt.streaming;
-  const Blame blame = blame_for(error, awaits_cache);
-  failure.either = blame == Blame::Pair && !dropped_;
+  const FailedPart part = failed_part(error, awaits_cache);
+  failure.either = part == FailedPart::Pair && !dropped_;
   // A kept connection may have died of the request, and only the next one was refused.
   if (exchange_ && exchange_->replayed()) failure.untouched = false;
   if (!dropped_) {
@@ -129,9 +129,9 @@ void DecodeLeg::failed(Error error, std::string error_type) {
     log_failure(session_.tools.options.log, session_.request, "decode", worker, *error_);
     // A failure that may be another worker's fault, or the request's own, counts once.
     if (!scheduler.failures().suspects_decode(worker.id())) count_failure(worker, *error_);
-    if (blame == Blame::Pair) {
+    if (part == FailedPart::Pair) {
       scheduler.handoff_failed(worker, session_.attempt.ticket->peer.remembered);
-    } else if (blame == Blame::Worker) {
+    } else if (part == FailedPart::Worker) {
       scheduler.decode_failed(worker);
     }
   }

@@ -21,7 +21,8 @@ Counters::Counters(telemetry::Registry& registry, const std::string& model)
                                 {{"model", model}})),
       wasted_prefill_tokens(registry.counter(
           "baton_wasted_prefill_tokens_total",
-          "Prompt tokens computed by prefill workers for answers nobody got.", {{"model", model}})),
+          "Prompt tokens computed by prefill workers for answers that no client got.",
+          {{"model", model}})),
       poison_requests(registry.counter(
           "baton_poison_requests_total",
           "Requests given up because several workers' processes ended under them or their copies.",

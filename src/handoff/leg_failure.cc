@@ -16,10 +16,10 @@ Failure failure_of(const Error& error) {
                        error.code() == Errc::OutOfResources};
 }
 
-Blame blame_for(const Error& error, bool awaits_cache) {
-  if (error.code() == Errc::EngineFailed && awaits_cache) return Blame::Pair;
+FailedPart failed_part(const Error& error, bool awaits_cache) {
+  if (error.code() == Errc::EngineFailed && awaits_cache) return FailedPart::Pair;
   const bool own = error.code() == Errc::OutOfResources || error.code() == Errc::MemoryExhausted;
-  return own ? Blame::Nobody : Blame::Worker;
+  return own ? FailedPart::None : FailedPart::Worker;
 }
 
 engine::DecodeEnd decode_end(const http_client::Exchange& exchange, const fleet::Worker& worker,

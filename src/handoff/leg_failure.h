@@ -14,13 +14,13 @@
 #include <string>
 #include <string_view>
 
-// What the error of a leg says: of the leg, for the state machine; of the worker, for its health;
-// and of both workers, for the choice of the next ones.
+// The meaning of a leg's error: for the state machine, for the health of its worker, and for the
+// choice of the next workers.
 namespace baton::handoff {
 
-// Whom later attempts of the request pass over.
-enum class Blame : std::uint8_t {
-  Nobody,  // this process lacked something
+// The workers that later attempts of the request pass over.
+enum class FailedPart : std::uint8_t {
+  None,    // this process lacked something
   Worker,  // that of the leg
   Pair,    // of a decode leg: that, or the prefill worker whose cache did not arrive
 };
@@ -30,7 +30,7 @@ Error leg_given_up();
 
 Failure failure_of(const Error& error);
 // `awaits_cache`: of a decode leg that a prefill worker has not given the cache yet.
-Blame blame_for(const Error& error, bool awaits_cache);
+FailedPart failed_part(const Error& error, bool awaits_cache);
 // How a decode leg ended that brought no answer.
 engine::DecodeEnd decode_end(const http_client::Exchange& exchange, const fleet::Worker& worker,
                              const Error& error, std::string error_type);

@@ -28,7 +28,7 @@ namespace baton::handoff {
 
 using boost::asio::awaitable;
 
-// What all legs' messages are made of. Shared: a leg keeps it until its request is sent, also if
+// The source of all legs' messages. Shared: a leg keeps it until its request is sent, also if
 // the session needs it no longer.
 struct ClientMessage {
   std::shared_ptr<const engine::ClientBody> body;

@@ -67,13 +67,12 @@ bool LegPlanner::bypasses_prefill() {
 void LegPlanner::no_prefill(Error why) {
   // Asking for the impossible is no reason to serve it differently.
   const Errc code = why.code();
-  const bool nobody =
-      code == Errc::NoWorkers || (code == Errc::NoEligibleWorker && decode_.error());
+  const bool none = code == Errc::NoWorkers || (code == Errc::NoEligibleWorker && decode_.error());
   // The last failure says more than that no worker is left.
-  if (!prefill_.error() || !nobody) prefill_.explain(std::move(why));
+  if (!prefill_.error() || !none) prefill_.explain(std::move(why));
   session_.events.dispatch(
-      nobody ? Input{Event::NoPrefill}
-             : Input{.event = Event::PrefillFailed, .failure = {.retryable = false}});
+      none ? Input{Event::NoPrefill}
+           : Input{.event = Event::PrefillFailed, .failure = {.retryable = false}});
 }
 
 void LegPlanner::draw_ids(const fleet::Booking& prefill) {

@@ -82,7 +82,7 @@ awaitable<void> PrefillLeg::run() {
     if (outcome) answer_memory_ = exchange.take_memory();
   }
   exchange_ = nullptr;
-  session_.events.wake();  // for those who wait for its end
+  session_.events.wake();  // the flow may wait for its end
   if (outcome) {
     answered(booking, *std::move(outcome));
     co_return;
@@ -158,7 +158,8 @@ void PrefillLeg::failed(Error error, fleet::Worker& worker) {
   if (!dropped_) {
     if (error.code() == Errc::EngineTimeout) session_.abort(session_.attempt.prefill_worker, name_);
     explain(std::move(error));
-    if (blame_for(*error_, false) == Blame::Worker) session_.scheduler.prefill_failed(worker);
+    if (failed_part(*error_, false) == FailedPart::Worker)
+      session_.scheduler.prefill_failed(worker);
     log_failure(session_.tools.options.log, session_.request, "prefill", worker, *error_);
     count_failure(worker, *error_);
     session_.invalidate_peer_if_stale(*error_);

@@ -93,8 +93,8 @@ awaitable<bool> ReleaseLeg::try_once() {
   failed_.push_back(worker.id());
   // One that waits in vain for blocks that were surely held may hang; a second one shows that they
   // are no longer held.
-  const int patience = outcome_->handoff.empty() ? 1 : 2;
-  co_return sent.error().code() == Errc::EngineTimeout && ++in_vain_ == patience;
+  const int attempts = outcome_->handoff.empty() ? 1 : 2;
+  co_return sent.error().code() == Errc::EngineTimeout && ++in_vain_ == attempts;
 }
 
 // Legs that are sent at once carry the prefill worker's id from an earlier question: it may have

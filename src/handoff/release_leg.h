@@ -16,14 +16,14 @@
 
 namespace baton::handoff {
 
-// Role. Relieves a prefill worker of blocks that nobody needs: has a decode worker fetch them, with
+// Role. Relieves a prefill worker of blocks that are not needed: has a decode worker fetch them, with
 //   a leg of one token, and tries others until they are surely free or their lease is over.
 // Confinement. One I/O thread.
 // Lifetime. A task of its own, independent of the session's next steps: it has its own references
 //   to the attempt's state. Its session lives until it has ended.
 class ReleaseLeg {
  public:
-  // Of the blocks of the attempt under way.
+  // For the blocks of the attempt under way.
   explicit ReleaseLeg(SessionContext& session);
 
   awaitable<void> run();
@@ -57,7 +57,7 @@ class Releases {
   Releases(SessionContext& session, const PoisonGuard& poison)
       : session_(session), poison_(poison) {}
 
-  // Of the blocks of the attempt under way.
+  // Releases the blocks of the attempt under way.
   void release();
   // No later event will show more of the request. A condemned one is sent nowhere.
   void send_held();

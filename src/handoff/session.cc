@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPrefillPatience{2'000};
+constexpr std::chrono::milliseconds kPrefillWait{2'000};
 // vLLM's default: a prefill worker keeps unfetched blocks for so long.
 constexpr std::chrono::milliseconds kPushLease{30'000};
 
@@ -196,8 +196,8 @@ awaitable<Result<void>> HandoffSession::recover(Error error, const engine::Progr
 }
 
 awaitable<void> HandoffSession::await_prefill(bool needed) {
-  const auto patience = needed ? context_.tools.options.timeouts.first_byte : kPrefillPatience;
-  const auto until = steady_clock::now() + patience;
+  const auto most = needed ? context_.tools.options.timeouts.first_byte : kPrefillWait;
+  const auto until = steady_clock::now() + most;
   // The flow is woken for other events, too: for the head of the prefill's answer, which may come
   // after the whole of the decode's.
   while (prefill_.running() && steady_clock::now() < until) {

@@ -45,6 +45,7 @@ void SessionContext::begin_attempt() {
   attempt.lease = {};
   attempt.outcome = nothing_answered();
   attempt.handed_off = false;
+  attempt.streaming = false;
   attempt.transfer = {};
   attempt.ticket = std::make_shared<engine::HandoffTicket>();
   // The legs of an attempt share their id; a new attempt must not meet leftovers of the last.

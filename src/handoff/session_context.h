@@ -22,7 +22,7 @@
 
 namespace baton::handoff {
 
-// Role. Where the parts of a session report what happens. The session implements it.
+// Role. Takes the reports of a session's parts. The session implements it.
 // Confinement. One I/O thread.
 // Lifetime. Tasks that may outlive the client's flow share it.
 class SessionEvents : public std::enable_shared_from_this<SessionEvents> {
@@ -36,7 +36,7 @@ class SessionEvents : public std::enable_shared_from_this<SessionEvents> {
   ~SessionEvents() = default;
 };
 
-// What the legs of one attempt share.
+// State that the legs of one attempt share.
 struct Attempt {
   std::shared_ptr<engine::HandoffTicket> ticket;  // a leg keeps it until its request is sent
   std::optional<model::HandoffMode> mode;         // of the prefill worker chosen last
@@ -50,8 +50,8 @@ struct Attempt {
   bool streaming = false;         // it has its first token
 };
 
-// Role. What the parts of one session share: the tools and the request, who decides (the machine)
-//   and who chooses workers (the scheduler), and the state of the attempt.
+// Role. State that the parts of one session share: the tools and the request, the machine, which
+//   decides, the scheduler, which chooses workers, and the state of the attempt.
 // Confinement. One I/O thread.
 // Lifetime. Part of the session.
 struct SessionContext {
@@ -71,7 +71,7 @@ struct SessionContext {
   void abort(std::shared_ptr<const fleet::Worker> worker, engine::LegName name) const;
   // The error of a leg may come of what Baton knew of the prefill worker: it is asked again.
   void invalidate_peer_if_stale(const Error& error);
-  // Nobody gets an answer to the prompt that was computed.
+  // The prompt was computed for an answer that no client gets.
   void count_waste() const;
 
   HandoffTools& tools;

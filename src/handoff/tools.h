@@ -33,7 +33,7 @@ struct Options {
   std::chrono::milliseconds release_for = std::chrono::seconds(30);
 };
 
-// What the sessions of one I/O thread work with. Owned by Handoff, which outlives them.
+// Services for the sessions of one I/O thread. Owned by Handoff, which outlives them.
 struct HandoffTools {
   http_client::UpstreamPool& pool;
   net::TaskGroup& tasks;

@@ -33,7 +33,7 @@ enum class HandoffMode {
 enum class Disaggregation { Auto, Required, Off };
 // Reaction when no further prefill worker is to be tried (Fail: the first failure is final).
 enum class OnPrefillFailure { Retry, Fallback, Fail };
-// Whether a transfer domain is a condition or a wish.
+// Whether a transfer domain is a condition or a preference.
 enum class Enforcement { Required, Preferred };
 
 std::string_view to_string(Engine engine);
@@ -86,7 +86,7 @@ struct NixlPeer {
   bool operator==(const NixlPeer&) const = default;
 };
 
-// Where an engine publishes the events of its KV cache.
+// The sockets on which an engine publishes the events of its KV cache.
 struct KvFeed {
   // ZeroMQ endpoint of the first rank; each further rank has the next port. With a wildcard for
   // host Baton binds and the engine connects. Empty: the engine is not to be listened to.

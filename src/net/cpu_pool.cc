@@ -13,8 +13,8 @@ namespace {
 // cores that are never idle.
 constexpr int kNicer = 5;
 
-// Linux keeps a niceness for each thread; a new one has that of its process. Where it cannot be set,
-// the work is done all the same.
+// Linux keeps a niceness for each thread; a new one has that of its process. If it cannot be set, the
+// work is done all the same.
 void yield_to_others() {
   const auto self = static_cast<id_t>(gettid());
   setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + kNicer);

@@ -80,7 +80,7 @@ std::shared_ptr<fleet::Worker> worker_to_ask(const fleet::Model& model) {
         const auto& spec = worker->spec();
         if (engine::token_route(spec.engine, worker->version()) == engine::TokenRoute::None)
           continue;
-        const Rank rank{worker->standing(now), order_of(role), worker->in_flight()};
+        const Rank rank{worker->tier(now), order_of(role), worker->in_flight()};
         if (std::get<0>(rank) >= fleet::EligibilityTier::Down) continue;
         if (best && rank >= best_rank) continue;
         best = worker;

@@ -30,9 +30,9 @@ std::uint64_t most_cached_tokens(const ScheduledRequest& request, const WorkerSe
   const auto only = pin != nullptr ? members->find(pin->worker) : nullptr;
   std::uint64_t most = 0;
   for (const KnownPrompt::Hit& hit : prompt.hits) {
-    const auto candidate = members->find(hit.seat);
+    const auto candidate = members->find(hit.key);
     if (!candidate || !may_go_to(*request.hints, *members->worker(*candidate))) continue;
-    if (only && (hit.seat.worker != only->id() || hit.seat.rank != pin->rank.value_or(0))) continue;
+    if (only && (hit.key.worker != only->id() || hit.key.rank != pin->rank.value_or(0))) continue;
     const std::uint64_t blocks = std::uint64_t{hit.device} + hit.host + hit.disk;
     most = std::max(most, blocks * hit.block_size);
   }
@@ -55,7 +55,7 @@ std::optional<Chain> chain_of(const ScheduledRequest& request, const WorkerSelec
                .block_tokens = shape.block_size};
 }
 
-std::string seat_name(model::WorkerId worker, std::uint32_t rank) {
+std::string rank_name(model::WorkerId worker, std::uint32_t rank) {
   return fmt::format("{}/{}", worker.value, rank);
 }
 
@@ -66,11 +66,11 @@ WaitKey choice_of(const ScheduledRequest& request, const WorkerSelector& selecto
   if (const Pin* const pin = selector.first_pin()) {
     const auto worker = workers.find(pin->worker);
     const std::uint32_t rank = pin->rank.value_or(0);
-    return {.what = worker ? "only " + seat_name(worker->id(), rank) : "only " + pin->worker};
+    return {.what = worker ? "only " + rank_name(worker->id(), rank) : "only " + pin->worker};
   }
   std::string what(model::to_string(workers.role()));
-  if (const auto seat = selector.first_seat())
-    what += fmt::format(" rather {}", seat_name(seat->worker, seat->rank.value_or(0)));
+  if (const auto bound = selector.session_rank())
+    what += fmt::format(" rather {}", rank_name(bound->worker, bound->rank.value_or(0)));
   if (request.adapter) what += fmt::format(" adapter {}", request.adapter->name);
   for (const std::string& taint : hints.constraints.required)
     what += fmt::format(" with {}", taint);
@@ -300,7 +300,7 @@ Result<Tried> AdmissionAttempt::attempt(const config::QueueClass& one, Chance ch
     const auto& favourite = booking.error().favourite;
     return Tried(
         Attempted::Busy,
-        favourite ? WaitKey{.what = seat_name(favourite->worker, favourite->rank), .surely = false}
+        favourite ? WaitKey{.what = rank_name(favourite->worker, favourite->rank), .surely = false}
                   : WaitKey());
   }
   if (chain) {

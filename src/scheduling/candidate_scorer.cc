@@ -83,7 +83,7 @@ void CandidateScorer::note_hits() {
   found_.resize(members_.candidates.size());
   std::size_t next = 0;
   for (const KnownPrompt::Hit& hit : requirements_.prompt->hits) {
-    const auto candidate = members_.find(hit.seat, next);
+    const auto candidate = members_.find(hit.key, next);
     if (!candidate) continue;
     found_[*candidate].hit = &hit;
     next = *candidate + 1;  // hits mostly come in the order of the candidates
@@ -98,8 +98,8 @@ void CandidateScorer::note_active(const LoadLedger& ledger) {
     if (active.empty()) continue;
     found_.resize(members_.candidates.size());
     std::size_t next = 0;
-    for (const auto& [seat, blocks] : active) {
-      const auto candidate = members_.find(seat, next);
+    for (const auto& [key, blocks] : active) {
+      const auto candidate = members_.find(key, next);
       if (!candidate) continue;
       std::uint32_t& most = found_[*candidate].active;
       most = std::max(most, blocks);
@@ -209,30 +209,30 @@ CostFacts CandidateScorer::facts_of(std::size_t candidate, const LegSize& leg) c
 }
 
 Forecast CandidateScorer::forecast_on(std::size_t candidate) const {
-  const fleet::Members::Candidate& seat = members_.candidates[candidate];
-  const auto [queue_seconds, joins_step] = seat.load->prefill_line(now_);
+  const fleet::Members::Candidate& rank = members_.candidates[candidate];
+  const auto [queue_seconds, joins_step] = rank.load->prefill_line(now_);
   return forecast(
       facts_,
-      {.queue_seconds = queue_seconds + seat.load->awaited_seconds(),
+      {.queue_seconds = queue_seconds + rank.load->awaited_seconds(),
        .joins_step = joins_step,
        .cached_tokens = cached_.empty() ? 0 : cached_[candidate],
-       .speed = seat.speed(now_),
+       .speed = rank.speed(now_),
        .transfer_seconds =
-           requirements_.part == Part::Prefill ? seat.transfer_seconds(facts_.tokens, now_) : 0,
+           requirements_.part == Part::Prefill ? rank.transfer_seconds(facts_.tokens, now_) : 0,
        .preference = preference_of(candidate),
-       .requests = seat.load->requests(),
+       .requests = rank.load->requests(),
        .decodes = requirements_.part == Part::Both,
-       .usual = trust_ < 1 ? seat.usual_speed() : PrefillSpeed()},
+       .usual = trust_ < 1 ? rank.usual_speed() : PrefillSpeed()},
       trust_);
 }
 
 std::optional<double> CandidateScorer::expected_seconds(std::size_t candidate) const {
   if (!forecasts()) return std::nullopt;
-  const fleet::Members::Candidate& seat = members_.candidates[candidate];
-  const auto [queue_seconds, joins_step] = seat.load->prefill_line(now_);
+  const fleet::Members::Candidate& rank = members_.candidates[candidate];
+  const auto [queue_seconds, joins_step] = rank.load->prefill_line(now_);
   const double cached = cached_.empty() ? 0 : cached_[candidate];
   const double new_tokens = std::max(1.0, facts_.tokens - cached);
-  const PrefillSpeed speed = seat.speed(now_);
+  const PrefillSpeed speed = rank.speed(now_);
   return queue_seconds + (joins_step ? speed.seconds_of(new_tokens) : speed.seconds(new_tokens));
 }
 

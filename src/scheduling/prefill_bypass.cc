@@ -68,8 +68,8 @@ bool WorkerSelector::prefill_is_busy() {
   return line.crossed_by(*would.worker, tokens);
 }
 
-Bypassed WorkerSelector::judge_bypass(bool prefill_busy, const fleet::Worker& worker,
-                                      const CandidateScore& weight) const {
+Bypassed WorkerSelector::decide_bypass(bool prefill_busy, const fleet::Worker& worker,
+                                       const CandidateScore& weight) const {
   const ConditionalPrefill& rule = request_.model->routing().conditional;
   const bool by_length = rule.policy == Bypass::IslBounding || rule.policy == Bypass::IslOrLoad;
   if (!prefill_busy && !(by_length && little_is_new(rule, known_->tokens, weight.cached_tokens)))
@@ -86,7 +86,7 @@ std::optional<Choice> WorkerSelector::preview_bypass(std::optional<Bypassed>& de
   auto choice = look(Role::Decode, alone_requirements());
   if (!choice) return std::nullopt;
   const Choice::Candidate& would = choice->candidates[choice->picked];
-  decision = judge_bypass(busy, *would.worker, *would.weight);
+  decision = decide_bypass(busy, *would.worker, *would.weight);
   if (!allows(*decision)) return std::nullopt;
   return std::move(*choice);
 }
@@ -97,7 +97,7 @@ std::optional<fleet::Booking> WorkerSelector::bypass(const BypassCounters& count
   std::optional<Bypassed> decision;
   WorkerRequirements requirements = alone_requirements();
   requirements.accept = [&](const fleet::Worker& worker, const CandidateScore& weight) {
-    decision = judge_bypass(busy, worker, weight);
+    decision = decide_bypass(busy, worker, weight);
     return allows(*decision);
   };
   auto booking = book(Role::Decode, std::move(requirements), decode_lease_);

@@ -114,12 +114,12 @@ std::string SelectionPass::why_not(const fleet::Worker& worker) const {
   return "";
 }
 
-std::optional<fleet::EligibilityTier> SelectionPass::best_standing() const {
+std::optional<fleet::EligibilityTier> SelectionPass::best_tier() const {
   std::optional<fleet::EligibilityTier> best;
   for (const auto& worker : members_->workers) {
-    const fleet::EligibilityTier standing = worker->standing(now_);
-    if ((best && standing >= *best) || refusal(*worker) != Refusal::None) continue;
-    best = standing;
+    const fleet::EligibilityTier tier = worker->tier(now_);
+    if ((best && tier >= *best) || refusal(*worker) != Refusal::None) continue;
+    best = tier;
     if (best == fleet::EligibilityTier::Good) break;
   }
   return best;
@@ -153,12 +153,12 @@ Result<std::size_t> SelectionPass::choose(const Random& random, Turn turn) const
                             model::to_string(set_.role()), worker_header(set_.role())));
   }
   if (requirements_.affinity) {
-    const auto seat = seated(*requirements_.affinity);
+    const auto bound = find_rank(*requirements_.affinity);
     // If requests can queue, none is placed behind much work.
-    if (seat && (!scorer_ || requirements_.busy)) return weighed(*seat);
-    if (seat) {
+    if (bound && (!scorer_ || requirements_.busy)) return weighed(*bound);
+    if (bound) {
       auto best = choose_by_weight(random);
-      return best && is_dearer(*seat, *best) ? best : weighed(*seat);
+      return best && is_dearer(*bound, *best) ? best : weighed(*bound);
     }
   }
   if (scorer_) return choose_by_weight(random);
@@ -168,12 +168,12 @@ Result<std::size_t> SelectionPass::choose(const Random& random, Turn turn) const
                               : set_.selector().peek(count, cost, eligible, dice);
   };
   // The best may have gone down in this moment; then the second best is the best.
-  for (auto worst = best_standing(); worst; worst = best_standing()) {
+  for (auto worst = best_tier(); worst; worst = best_tier()) {
     const auto picked =
         asks_nothing_of_workers(requirements_)
             ? pick([this](std::size_t i) { return load(i); }, with_places([&](std::size_t i) {
                      const fleet::Worker& one = *worker(i);
-                     return one.standing(now_) <= *worst && !is_excluded(one, requirements_) &&
+                     return one.tier(now_) <= *worst && !is_excluded(one, requirements_) &&
                             !is_busy(i);
                    }))
             : choose_by_preference(pick, *worst);
@@ -192,12 +192,12 @@ bool SelectionPass::is_busy(std::size_t i) const {
 }
 
 bool SelectionPass::has_room(std::size_t i) const {
-  const fleet::Members::Candidate& seat = members_->candidates[i];
+  const fleet::Members::Candidate& candidate = members_->candidates[i];
   // If only whole answers come the rank's speed stays unmeasured, and a guess holds nothing up.
-  const PrefillSpeed speed = seat.speed(now_);
+  const PrefillSpeed speed = candidate.speed(now_);
   if (!requirements_.observed && speed == kUnmeasuredSpeed) return true;
   return scheduling::has_room(
-      seat.load->prefill_seconds(now_), static_cast<double>(seat.load->prefill_tokens()),
+      candidate.load->prefill_seconds(now_), static_cast<double>(candidate.load->prefill_tokens()),
       static_cast<double>(worker(i)->max_batched_tokens()), speed, scorer_ ? scorer_->trust() : 1);
 }
 
@@ -206,9 +206,9 @@ bool SelectionPass::is_crowded(std::size_t i) const {
 }
 
 // A session is better served elsewhere than late; but if all are full, it stays with its cache.
-bool SelectionPass::is_left(std::size_t seat) const {
-  if (is_crowded(seat)) return true;
-  if (requirements_.part != Part::Both || !is_full(seat)) return false;
+bool SelectionPass::is_left(std::size_t candidate) const {
+  if (is_crowded(candidate)) return true;
+  if (requirements_.part != Part::Both || !is_full(candidate)) return false;
   for (std::size_t i = 0; i < size(); ++i) {
     if (refusal(*worker(i)) == Refusal::None && !is_full(i)) return true;
   }
@@ -222,13 +222,13 @@ Error SelectionPass::all_busy() const {
 }
 
 // By more than the session would lose: computing its prompt again.
-bool SelectionPass::is_dearer(std::size_t seat, std::size_t than) const {
+bool SelectionPass::is_dearer(std::size_t candidate, std::size_t than) const {
   const CandidateScore there = scorer_->weigh(than);
   const auto tokens = static_cast<double>(there.leg.tokens);
   const double scale = std::max(1.0, requirements_.cost.value_or(set_.cost()).prefill_load_scale);
   const double anew = there.forecast ? members_->candidates[than].speed(now_).seconds(tokens)
                                      : scale * tokens / there.leg.block_size;
-  return scorer_->total(seat) > there.total + anew;
+  return scorer_->total(candidate) > there.total + anew;
 }
 
 Result<std::size_t> SelectionPass::weighed(Result<std::size_t> only) const {
@@ -240,7 +240,7 @@ Result<std::size_t> SelectionPass::weighed(Result<std::size_t> only) const {
 }
 
 Result<std::size_t> SelectionPass::choose_by_weight(const Random& random) const {
-  const auto worst = best_standing();
+  const auto worst = best_tier();
   if (!worst) return fail(none_eligible());
   const bool plain = asks_nothing_of_workers(requirements_) && requirements_.excluded.empty();
   const auto cheapest = [&](std::span<const std::uint32_t> among) -> std::size_t {
@@ -258,18 +258,18 @@ Result<std::size_t> SelectionPass::choose_by_weight(const Random& random) const 
   if (plain && !bounds_batches_ && (!requirements_.busy || !requirements_.busy->draws_a_line())) {
     // Mostly all are well: then it is cheaper to look at the health of one than of thousands.
     const std::size_t chosen = cheapest(eligible);
-    if (worker(chosen)->standing(now_) == fleet::EligibilityTier::Good) return unless_late(chosen);
+    if (worker(chosen)->tier(now_) == fleet::EligibilityTier::Good) return unless_late(chosen);
   }
   eligible.clear();
-  bool anybody = false;
+  bool any = false;
   for (std::size_t i = 0; i < size(); ++i) {
     const fleet::Worker& one = *worker(i);
-    if (one.standing(now_) > *worst || (!plain && refusal(one) != Refusal::None)) continue;
-    anybody = true;
+    if (one.tier(now_) > *worst || (!plain && refusal(one) != Refusal::None)) continue;
+    any = true;
     if (!is_busy(i)) eligible.push_back(static_cast<std::uint32_t>(i));
   }
   // The best may have gone down in this moment.
-  if (!anybody) return fail(none_eligible());
+  if (!any) return fail(none_eligible());
   if (eligible.empty()) return fail(all_busy());
   if (bounds_batches_) {
     std::vector<std::uint32_t> with_place;
@@ -294,8 +294,7 @@ std::optional<std::size_t> SelectionPass::choose_by_preference(Pick pick,
     return requirements_.constraints.preference(worker(i)->taints());
   };
   const auto eligible = with_places([&](std::size_t i) {
-    return worker(i)->standing(now_) <= worst && refusal(*worker(i)) == Refusal::None &&
-           !is_busy(i);
+    return worker(i)->tier(now_) <= worst && refusal(*worker(i)) == Refusal::None && !is_busy(i);
   });
   if (looks_at_load(set_.policy())) {
     const auto score = [&](std::size_t i) {
@@ -347,11 +346,11 @@ Result<std::size_t> SelectionPass::pinned(const Pin& pin) const {
     return fail(unavailable(Errc::WorkersBusy, fmt::format("{} is asked for, and is busy", who)));
   }
   if (requirements_.affinity) {
-    const auto seat = seated(*requirements_.affinity);
-    if (seat && *seat != chosen) {
+    const auto bound = find_rank(*requirements_.affinity);
+    if (bound && *bound != chosen) {
       return invalid(
           fmt::format("{} is asked for, but the session is served by '{}'; leave out {} or {}", who,
-                      this->worker(*seat)->name(), worker_header(set_.role()), kSessionHeader));
+                      this->worker(*bound)->name(), worker_header(set_.role()), kSessionHeader));
     }
   }
   return chosen;
@@ -359,13 +358,13 @@ Result<std::size_t> SelectionPass::pinned(const Pin& pin) const {
 
 Error SelectionPass::none_eligible() const {
   const std::string_view role = model::to_string(set_.role());
-  bool anybody = false;
+  bool any = false;
   Refusal nearest = Refusal::NotAllowed;
   for (const auto& worker : members_->workers) {
-    anybody = anybody || (!is_out(*worker) && !is_excluded(*worker, requirements_));
+    any = any || (!is_out(*worker) && !is_excluded(*worker, requirements_));
     nearest = std::max(nearest, refusal(*worker));
   }
-  if (!anybody) {
+  if (!any) {
     return unavailable(Errc::NoWorkers, set_.any_available()
                                             ? fmt::format("every {} worker has failed", role)
                                             : fmt::format("no {} worker is available", role));
@@ -398,13 +397,13 @@ Error SelectionPass::none_eligible() const {
   return unavailable(Errc::NoEligibleWorker, std::move(why));
 }
 
-std::optional<std::size_t> SelectionPass::seated(const RankId& seat) const {
+std::optional<std::size_t> SelectionPass::find_rank(const RankId& id) const {
   for (const auto& worker : members_->workers) {
-    if (worker->id() != seat.worker) continue;
+    if (worker->id() != id.worker) continue;
     if (refusal(*worker) != Refusal::None || is_excluded(*worker, requirements_))
       return std::nullopt;
-    if (!seat.rank && worker->ranks() > 1) return std::nullopt;
-    const auto found = index_of(*worker, seat.rank.value_or(0));
+    if (!id.rank && worker->ranks() > 1) return std::nullopt;
+    const auto found = index_of(*worker, id.rank.value_or(0));
     return found && is_left(*found) ? std::nullopt : found;
   }
   return std::nullopt;

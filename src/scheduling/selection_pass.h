@@ -34,7 +34,7 @@ class SelectionPass {
   bool can_serve() const;
 
   const std::shared_ptr<fleet::Worker>& worker(std::size_t i) const { return members_->worker(i); }
-  std::uint32_t rank(std::size_t i) const { return members_->candidates[i].seat.rank; }
+  std::uint32_t rank(std::size_t i) const { return members_->candidates[i].key.rank; }
   std::int64_t load(std::size_t i) const { return members_->candidates[i].load->requests(); }
   std::size_t size() const { return members_->candidates.size(); }
   std::string why_not(const fleet::Worker& worker) const;
@@ -62,7 +62,7 @@ class SelectionPass {
 
   // A request that names a worker may have one that has failed others.
   bool is_out(const fleet::Worker& worker) const {
-    return worker.standing(now_) >
+    return worker.tier(now_) >
            (requirements_.pin ? std::max(requirements_.worst, fleet::EligibilityTier::Doubtful)
                               : requirements_.worst);
   }
@@ -70,7 +70,7 @@ class SelectionPass {
   // The same, were it for the model itself.
   Refusal refusal_of_base(const fleet::Worker& worker) const;
   // The best tier among the allowed workers; nothing if none is allowed.
-  std::optional<fleet::EligibilityTier> best_standing() const;
+  std::optional<fleet::EligibilityTier> best_tier() const;
   template <class Pick>
   std::optional<std::size_t> choose_by_preference(Pick pick, fleet::EligibilityTier worst) const;
   // The same, but without full ranks as long as another one is not full.
@@ -80,14 +80,14 @@ class SelectionPass {
   // The same one, unless it is to be waited for.
   Result<std::size_t> unless_late(std::size_t chosen) const;
   // The session should leave that rank.
-  bool is_left(std::size_t seat) const;
+  bool is_left(std::size_t candidate) const;
   // That rank costs so much more that the session should leave it.
-  bool is_dearer(std::size_t seat, std::size_t than) const;
+  bool is_dearer(std::size_t candidate, std::size_t than) const;
   // The same candidate, compared with itself so that its score is known.
   Result<std::size_t> weighed(Result<std::size_t> only) const;
   Error none_eligible() const;
   Error all_busy() const;
-  std::optional<std::size_t> seated(const RankId& seat) const;
+  std::optional<std::size_t> find_rank(const RankId& id) const;
   std::optional<std::size_t> index_of(const fleet::Worker& worker, std::uint32_t rank) const;
 
   const fleet::WorkerSet& set_;

@@ -53,10 +53,10 @@ Choice::Candidate describe(const SelectionPass& pass, std::size_t i,
 Choice::By decided_by(const SelectionPass& pass, const WorkerRequirements& requirements,
                       std::size_t picked) {
   if (requirements.pin) return Choice::By::Name;
-  const bool seated = requirements.affinity &&
-                      requirements.affinity->worker == pass.worker(picked)->id() &&
-                      requirements.affinity->rank.value_or(0) == pass.rank(picked);
-  return seated ? Choice::By::Session : Choice::By::Policy;
+  const bool by_session = requirements.affinity &&
+                          requirements.affinity->worker == pass.worker(picked)->id() &&
+                          requirements.affinity->rank.value_or(0) == pass.rank(picked);
+  return by_session ? Choice::By::Session : Choice::By::Policy;
 }
 
 // The cheapest of the candidates, up to kMost.

@@ -45,7 +45,7 @@ std::size_t count_available(const fleet::WorkerSet& set) {
   const fleet::Time now = fleet::Clock::now();
   const auto members = set.members();
   return static_cast<std::size_t>(std::ranges::count_if(members->workers, [now](const auto& one) {
-    return one->standing(now) <= fleet::EligibilityTier::Spare;
+    return one->tier(now) <= fleet::EligibilityTier::Spare;
   }));
 }
 
@@ -120,7 +120,7 @@ const Pin* WorkerSelector::first_pin() const {
   return pin ? &*pin : nullptr;
 }
 
-std::optional<RankId> WorkerSelector::first_seat() const {
+std::optional<RankId> WorkerSelector::session_rank() const {
   const std::string& session = request_.hints->session_id;
   AffinityTable& sessions = request_.model->affinity(hands_off() ? Role::Prefill : alone_role_);
   return session.empty() || !sessions.enabled() ? std::nullopt : sessions.find(session);
@@ -153,7 +153,7 @@ WorkerSelector::Attempt WorkerSelector::book(Role role, WorkerRequirements requi
   fleet::WorkerSet& workers = pool_->workers(role);
   const Part part = requirements.part;
   std::optional<Choice> choice;
-  unseat_ = nullptr;
+  unbind_ = nullptr;
   auto booking =
       ask(role, std::move(requirements), [&](const WorkerRequirements& asked) -> Attempt {
         auto booked = scheduling::book(
@@ -175,10 +175,11 @@ WorkerSelector::Attempt WorkerSelector::book(Role role, WorkerRequirements requi
   AffinityTable& sessions = request_.model->affinity(role);
   if (booking && !session.empty() && sessions.enabled()) {
     const auto before = sessions.find(session);
-    lease = sessions.bind(session, booking->seat());
+    lease = sessions.bind(session, booking->rank_id());
     if (request_.hints->session_final) sessions.unbind(session);
-    unseat_ = [&sessions, &session, &lease, before, bound = booking->seat()] {
-      if (sessions.find(session) != bound) return;  // another request of the session sits elsewhere
+    unbind_ = [&sessions, &session, &lease, before, bound = booking->rank_id()] {
+      if (sessions.find(session) != bound)
+        return;  // another request of the session is bound elsewhere
       lease = before ? sessions.bind(session, *before) : AffinityTable::Lease();
       if (!before) sessions.unbind(session);
     };
@@ -188,7 +189,7 @@ WorkerSelector::Attempt WorkerSelector::book(Role role, WorkerRequirements requi
 
 void WorkerSelector::given_back(std::string_view why) {
   page_.given_back(why);
-  if (const auto unseat = std::exchange(unseat_, nullptr)) unseat();
+  if (const auto unbind = std::exchange(unbind_, nullptr)) unbind();
 }
 
 std::expected<Choice, NotBooked> WorkerSelector::look(Role role, WorkerRequirements requirements) {
@@ -293,9 +294,9 @@ void WorkerSelector::move_to(const std::shared_ptr<fleet::Pool>& pool, Role alon
 template <class Find>
 auto WorkerSelector::anywhere(Find find) {
   auto found = find();
-  const bool nobody_here = !found && (found.error().code() == Errc::NoWorkers ||
-                                      found.error().code() == Errc::NoEligibleWorker);
-  if (!nobody_here) return found;
+  const bool none_here = !found && (found.error().code() == Errc::NoWorkers ||
+                                    found.error().code() == Errc::NoEligibleWorker);
+  if (!none_here) return found;
   const auto pools = request_.model->pools();
   const auto home = pool_;
   const Role role_at_home = alone_role_;

@@ -30,7 +30,7 @@ namespace baton::scheduling {
 // Lifetime. Owned by the request's Scheduler, whose ScheduledRequest outlives it.
 // Invariants. Choosing is booking: the result counts on its worker until it is released.
 // Size. Larger than most classes, as each choice needs what the one before left behind: namespace,
-//   session, demands of the prefill worker, failures. What needs no such state is elsewhere: filter
+//   session, demands of the prefill worker, failures. Code that needs no such state is elsewhere: filter
 //   and pick (SelectionPass), score (CandidateScorer), count (book), prefill_bypass.cc.
 class WorkerSelector {
  public:
@@ -86,7 +86,7 @@ class WorkerSelector {
   const fleet::WorkerSet& first_workers() const;
   const Pin* first_pin() const;
   // The rank of such a worker that served the session.
-  std::optional<RankId> first_seat() const;
+  std::optional<RankId> session_rank() const;
   // Any worker that can take over a prefill worker's pinned blocks in that mode; one that has
   // failed before, or does not answer now, rather than none.
   Result<fleet::Booking> releaser(fleet::Pool& pool, model::HandoffMode mode,
@@ -116,8 +116,8 @@ class WorkerSelector {
   // The conditions on prompt and fleet under which a decode worker may compute the prompt itself.
   bool may_bypass();
   bool prefill_is_busy();
-  Bypassed judge_bypass(bool prefill_busy, const fleet::Worker& worker,
-                        const CandidateScore& weight) const;
+  Bypassed decide_bypass(bool prefill_busy, const fleet::Worker& worker,
+                         const CandidateScore& weight) const;
   std::optional<Choice> preview_bypass(std::optional<Bypassed>& decision);
   WorkerRequirements decode_requirements() const;
   // Calls `take` (to book or to look) with the requirements and the session's rank.
@@ -144,7 +144,7 @@ class WorkerSelector {
   bool looked_ = false;           // and no worker has been chosen since
   bool alone_ = false;
   // Restores the session's binding from before the worker chosen last.
-  std::function<void()> unseat_;
+  std::function<void()> unbind_;
   DecisionLog::Page page_;
   std::size_t attempt_ = 1;
   model::Role alone_role_ = model::Role::Decode;

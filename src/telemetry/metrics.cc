@@ -96,6 +96,17 @@ void append_series(fmt::memory_buffer& out, std::string_view name, const Labels&
   append_value(out, snapshot.count);
 }
 
+// Null if it is not to be written any more.
+template <class Metric>
+const Metric* present(const std::unique_ptr<Metric>& metric) {
+  return metric.get();
+}
+template <class Metric>
+std::shared_ptr<Metric> present(const std::weak_ptr<Metric>& metric) {
+  return metric.lock();
+}
+const Counter* present(const Counter* metric) { return metric; }
+
 template <class Metric>
 constexpr std::string_view kType = "";
 template <>
@@ -172,7 +183,8 @@ struct Registry::Family {
   struct Series {
     Labels labels;
     std::variant<std::unique_ptr<Counter>, std::unique_ptr<Gauge>, std::unique_ptr<Share>,
-                 std::unique_ptr<Histogram>, const Counter*>
+                 std::unique_ptr<Histogram>, const Counter*, std::weak_ptr<Counter>,
+                 std::weak_ptr<Share>>
         metric;
   };
 
@@ -216,6 +228,25 @@ Metric& Registry::series(std::string_view name, std::string_view help, Labels la
   return reference;
 }
 
+template <class Metric>
+std::shared_ptr<Metric> Registry::held_series(std::string_view name, std::string_view help,
+                                              Labels labels) {
+  using Held = std::weak_ptr<Metric>;
+  const locks::Lock lock(mutex_);
+  Family& known = family(name, help, kType<Metric>);
+  for (const Family::Series& one : known.series) {
+    if (!std::ranges::is_permutation(one.labels, labels)) continue;
+    if (auto metric = std::get<Held>(one.metric).lock()) return metric;
+  }
+  std::erase_if(known.series, [](const Family::Series& one) {
+    const auto* const held = std::get_if<Held>(&one.metric);
+    return held != nullptr && held->expired();
+  });
+  auto metric = std::make_shared<Metric>();
+  known.series.push_back({std::move(labels), Held(metric)});
+  return metric;
+}
+
 Counter& Registry::counter(std::string_view name, std::string_view help, Labels labels) {
   return series<Counter>(name, help, std::move(labels));
 }
@@ -238,6 +269,22 @@ Histogram& Registry::histogram(std::string_view name, std::string_view help, Lab
   return series<Histogram>(name, help, std::move(labels), bounds);
 }
 
+std::shared_ptr<Counter> Registry::held_counter(std::string_view name, std::string_view help,
+                                                Labels labels) {
+  return held_series<Counter>(name, help, std::move(labels));
+}
+
+std::shared_ptr<Share> Registry::held_share(std::string_view name, std::string_view help,
+                                            Labels labels) {
+  return held_series<Share>(name, help, std::move(labels));
+}
+
+void Registry::collect_counts(std::string_view name, std::string_view help,
+                              std::function<void(const Emit&)> collect) {
+  const locks::Lock lock(mutex_);
+  family(name, help, kType<Counter>).collect = std::move(collect);
+}
+
 void Registry::collect(std::string_view name, std::string_view help,
                        std::function<void(const Emit&)> collect) {
   const locks::Lock lock(mutex_);
@@ -252,8 +299,12 @@ std::string Registry::render() const {
     append_escaped(out, family->help, Quotes::Keep);
     fmt::format_to(std::back_inserter(out), "\n# TYPE {} {}\n", family->name, family->type);
     for (const Family::Series& one : family->series) {
-      std::visit([&](const auto& metric) { append_series(out, family->name, one.labels, *metric); },
-                 one.metric);
+      std::visit(
+          [&](const auto& metric) {
+            if (const auto shown = present(metric))
+              append_series(out, family->name, one.labels, *shown);
+          },
+          one.metric);
     }
     if (!family->collect) continue;
     family->collect([&](const Labels& labels, std::int64_t value) {

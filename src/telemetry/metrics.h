@@ -99,11 +99,18 @@ class Registry {
   Share& share(std::string_view name, std::string_view help, Labels labels = {});
   Histogram& histogram(std::string_view name, std::string_view help, Labels labels = {},
                        std::span<const double> bounds = duration_bounds());
-  // A gauge whose series come and go: each render calls `collect` for the present ones. It must not
-  // use the registry.
+  // Series that are written while they are held. Equal names and labels share one.
+  std::shared_ptr<Counter> held_counter(std::string_view name, std::string_view help,
+                                        Labels labels);
+  std::shared_ptr<Share> held_share(std::string_view name, std::string_view help, Labels labels);
+  // A metric whose series come and go: each render calls `collect` for the present ones. It must
+  // not use the registry.
   using Emit = std::function<void(const Labels& labels, std::int64_t value)>;
   void collect(std::string_view name, std::string_view help,
                std::function<void(const Emit&)> collect);
+  // The same for counters.
+  void collect_counts(std::string_view name, std::string_view help,
+                      std::function<void(const Emit&)> collect);
   std::string render() const;
 
   // Name, type and help of every metric known, in order of name. For documentation and its test.
@@ -120,6 +127,8 @@ class Registry {
       REQUIRES(mutex_);
   template <class Metric, class... Args>
   Metric& series(std::string_view name, std::string_view help, Labels labels, const Args&... args);
+  template <class Metric>
+  std::shared_ptr<Metric> held_series(std::string_view name, std::string_view help, Labels labels);
 
   mutable locks::Mutex mutex_;
   std::vector<std::unique_ptr<Family>> families_ GUARDED_BY(mutex_);

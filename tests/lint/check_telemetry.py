@@ -11,8 +11,17 @@ import tree
 METRICS_PAGE = Path("docs/metrics.md")
 LOGS_PAGE = Path("docs/logging.md")
 
-# A share is a gauge. A collected metric is one whose series are told at each scrape, by the function that follows.
-METRIC = re.compile(r'\b(counter|gauge|share|histogram|collect)\(\s*"(baton_\w+)"')
+# A collected metric is one whose series are written at each scrape, by the function that follows.
+METRIC = re.compile(
+    r'\b(counter|gauge|share|histogram|collect|collect_counts|held_counter|held_share)\(\s*"(baton_\w+)"'
+)
+TYPES = {
+    "collect": "gauge",
+    "collect_counts": "counter",
+    "held_counter": "counter",
+    "held_share": "gauge",
+    "share": "gauge",
+}
 LOG_CALL = re.compile(r'\blog_?(?:\.|->)(debug|info|warning|error)\(\s*"(\w+)",(.*?)\);', re.DOTALL)
 # The level is decided at run time: every Level named before the event.
 LOG_WRITE = re.compile(r'\blog_?(?:\.|->)write\(\s*([^"]*?),\s*"(\w+)",(.*?)\);', re.DOTALL)
@@ -41,10 +50,9 @@ def written_metrics(root: Path) -> Entries:
         matches = list(METRIC.finditer(text))
         ends = [match.start() for match in matches[1:]] + [len(text)]
         for match, end in zip(matches, ends):
-            collected = match[1] == "collect"
+            collected = match[1].startswith("collect")
             statement = text[match.end() : end].split("\n}\n" if collected else ";")[0]
-            kind = "gauge" if match[1] in ("collect", "share") else match[1]
-            found[match[2]] = (kind, frozenset(NAMED.findall(statement)))
+            found[match[2]] = (TYPES.get(match[1], match[1]), frozenset(NAMED.findall(statement)))
     return found
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What every text file keeps: a licence line, clean white space, nothing of one machine."""
+"""What every text file keeps: a licence line, clean white space, plain words, nothing of one machine."""
 
 import json
 import re
@@ -23,6 +23,16 @@ UNWANTED = {
     "a note to self; make it an issue": re.compile(r"\b(?:TO[D]O|FIX[M]E)\b"),
     "the host of a package registry": re.compile(r"\b(?:registry\.npm|pypi\.org|crates\.io\b)"),
 }
+
+# Pictures that the field's words have replaced; plain words of engines and protocols are not among them.
+OLD_TYPES = (
+    "Awaited Bell Blame BusyLine CacheWatch Choosy Circumstances Entrance Followers Gate Guest Inlet Lane LoadBell "
+    "Manner Occasion Pack Patience Patient Seat SeatLoad SideBySide StreamJudge Stretches Tournament Trail TruthMeter "
+    "Verdict Vitals Weighing Wish"
+)
+OLD_TYPE = re.compile(rf"\b(?:class|struct|enum|using|concept) ({OLD_TYPES.replace(' ', '|')})\b(?!::)")
+# A sentence is about a request, a worker or a client.
+SUBJECT = re.compile(r"(?:^|[.:;!?*|#/-] )(Who[e]ver|No[b]ody|Some[b]ody|Every[b]ody|Any[b]ody) ")
 
 # Tests run beside one another: two that write to one file break each other now and then.
 SHARED_PATH = re.compile(r"\b(?:TempDir\(\)|temp_directory_path\(|mkdtemp\()")
@@ -58,6 +68,10 @@ def check_lines(path: Path, lines: list[str]) -> Iterator[str]:
         for what, pattern in UNWANTED.items():
             if pattern.search(line):
                 yield f"{path}:{number}: {what}"
+        if path.suffix in tree.CPP_SUFFIXES and (old := OLD_TYPE.search(line)):
+            yield f"{path}:{number}: {old[1]} is no word of the field; docs/glossary.md has those"
+        if vague := SUBJECT.search(line):
+            yield f"{path}:{number}: name the request, worker or client instead of '{vague[1]}'"
         if is_cpp_test and SHARED_PATH.search(line):
             yield f"{path}:{number}: files of a test belong in a TemporaryDirectory ({OWN_DIRECTORY})"
 

@@ -313,6 +313,27 @@ class TextTest(TreeTest):
                 self.write("src/core/error.h", CPP_HEAD + f"// {word}: later\n")
                 self.assert_refused(check_text, "src/core/error.h:3", "note to self")
 
+    def test_old_names_of_types_are_refused(self):
+        for code in ("class Gate {", "struct Seat;", "enum class Verdict {", "using Wish = int;"):
+            with self.subTest(code):
+                self.write("src/core/error.h", CPP_HEAD + code + "\n")
+                self.assert_refused(check_text, "src/core/error.h:3", "is no word of the field")
+        for code in ("class AdmissionQueue {", "struct GateDisabled;", "using sim::Lane::x;", "seat(one);"):
+            with self.subTest(code):
+                self.write("src/core/error.h", CPP_HEAD + code + "\n")
+                self.assert_accepted(check_text)
+
+    def test_a_sentence_says_what_it_is_about(self):
+        for word in ("Who" + "ever", "No" + "body", "Some" + "body"):
+            with self.subTest(word):
+                self.write("src/core/error.h", CPP_HEAD + f"int x;  // {word} waits.\n")
+                self.assert_refused(check_text, "src/core/error.h:3", f"instead of '{word}'")
+                self.write("src/core/error.h", CPP_HEAD)
+                self.write("docs/page.md", f"It ends. {word} waits.\n")
+                self.assert_refused(check_text, "docs/page.md:1", f"instead of '{word}'")
+                self.write("docs/page.md", f"`Test.{word}Waits`, Part::{word}\n")
+                self.assert_accepted(check_text)
+
     def test_registries_are_not_named(self):
         self.write("docs/page.md", "from registry." + "npmjs.org\n")
         self.assert_refused(check_text, "registry")
@@ -460,6 +481,20 @@ class TelemetryTest(TreeTest):
     def test_labels_must_be_right(self):
         self.rewrite("docs/metrics.md", "`role`", "`role` `model`")
         self.assert_refused(check_telemetry, "baton_legs_total does not have `model`")
+
+    def test_a_metric_whose_series_end_needs_its_row_too(self):
+        for call, kind in (
+            ("gauge", "gauge"),
+            ("collect", "gauge"),
+            ("held_share", "gauge"),
+            ("collect_counts", "counter"),
+            ("held_counter", "counter"),
+        ):
+            with self.subTest(call):
+                code = self.CODE.replace("metrics.gauge(", f"metrics.{call}(").replace("Open.\");", "Open.\");\n}\n")
+                self.write("src/core/error.cc", CPP_HEAD + code)
+                self.write("docs/metrics.md", self.METRICS.replace("| gauge |", f"| {kind} |"))
+                self.assert_accepted(check_telemetry)
 
     def test_a_log_line_without_a_row_is_refused(self):
         self.rewrite("src/core/error.cc", '"stopped"', '"halted"')

@@ -107,8 +107,8 @@ scenario('refused requests are counted by themselves', async (s) => {
 scenario('an endpoint that is gone is an error, not a hang', async (s) => {
   const sim = await Sim.start(s);
   await sim.kill();
-  const nobody = await bench(s, sim.address, [], { code: 2 });
-  assert.match(nobody.stderr, /is the endpoint up\?/);
+  const unanswered = await bench(s, sim.address, [], { code: 2 });
+  assert.match(unanswered.stderr, /is the endpoint up\?/);
   const { result } = await bench(s, sim.address, ['--model', 'demo', '--concurrency', '1', '--requests', '2'], { code: 1 });
   assert.deepEqual(result.summary.errors, { connect: 2 });
 });

@@ -15,7 +15,7 @@ const LIMITS = { minOutput: 200, maxOutput: 200 };
 // One thread, so that every leg finds a kept connection of the request before: a leg that is given up must not be taken
 // for one whose kept connection had died, and be sent again.
 const configure = (grace) => ({ threads: 1, timeouts: { first_byte: '5s', idle: '5s', handoff_grace: grace } });
-const CONFIG = configure('4s'); // longer than any whole answer takes: until it is there nobody knows what was fetched
+const CONFIG = configure('4s'); // longer than any whole answer takes: before it, it is unknown which blocks were fetched
 const IMPATIENT = configure('1500ms');
 const chat = (text, stream) => ({ model: 'demo', messages: [{ role: 'user', content: `${text} ${'and so on '.repeat(30)}` }], stream });
 
@@ -109,7 +109,7 @@ describe('leaving', { concurrency: 3 }, () => {
           await leave(fleet, decode, chat('Hanging decode', stream), { kind: 'hang', phase: 'decode', count: 1 });
           await checkAfterwards(fleet);
           // SGLang's prefill leg is dropped, and lets the blocks go; vLLM's decode worker tells the prefill worker of
-          // requests that are closed; TensorRT-LLM's blocks need somebody to take them.
+          // requests that are closed; TensorRT-LLM's blocks need a worker that takes them.
           const release = engine === 'trtllm' ? 1 : 0;
           assert.equal((await releases()) - released, release);
           assert.equal((await requestsOf(decode)) - before, 2 + release, 'the leg, the release and the request afterwards');
@@ -118,7 +118,7 @@ describe('leaving', { concurrency: 3 }, () => {
     });
 
     scenario(`${engine}: leaving while the only decode worker hangs for good`, async (s) => {
-      // Nobody can fetch what the prefill worker holds, so its lease must end it; the router gives up after a few tries.
+      // No worker can fetch the blocks of the prefill worker, so its lease must end it; the router gives up after a few tries.
       const fleet = await Fleet.start(s, { engine, sim: { leaseMs: 2000, ...LIMITS }, config: IMPATIENT });
       const [decode] = fleet.of('decode');
       const before = await requestsOf(decode);

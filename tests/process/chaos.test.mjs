@@ -11,7 +11,7 @@ import { Dice, pause } from './support/dice.mjs';
 import { Router } from './support/fleet.mjs';
 import { inTime, residentBytes } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
-import { HANDOFFS, Seat, rest } from './support/seat.mjs';
+import { HANDOFFS, Slot, rest } from './support/slot.mjs';
 import { CLIENTS, Tally, during, load } from './support/tally.mjs';
 
 const SECONDS = Number(process.env.BATON_CHAOS_SECONDS ?? 36);
@@ -29,14 +29,14 @@ const TIMEOUTS = { connect: '500ms', first_byte: '1500ms', idle: '1500ms', hando
 const GROWTH = 64 * 1024 * 1024;
 // Freed memory that a sanitizer holds back would count as growth.
 const ENVIRONMENT = { ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64` };
-// A prefill worker whose answer is lost on its way keeps blocks that nobody was told of: only their lease can end that.
+// A prefill worker whose answer is lost on its way keeps blocks that no other worker knows of: only their lease can end that.
 // One prefill worker gets such faults; the others must never have to wait for a lease.
 const LOSING = ['cut', 'malformed', 'refuse'];
 
 /** What happens to the fleet. */
 class Storm {
-  constructor(seats, dice) {
-    this.seats = seats;
+  constructor(slots, dice) {
+    this.slots = slots;
     this.dice = dice;
     this.kills = 0;
     this.decodeKills = 0;
@@ -53,8 +53,8 @@ class Storm {
   }
 
   async #kill() {
-    const victim = this.dice.of(this.seats);
-    const living = this.seats.filter((seat) => seat.alive && seat.role === victim.role);
+    const victim = this.dice.of(this.slots);
+    const living = this.slots.filter((slot) => slot.alive && slot.role === victim.role);
     if (!victim.alive || living.length <= 2) return;
     ++this.kills;
     if (victim.role === 'decode') ++this.decodeKills;
@@ -65,7 +65,7 @@ class Storm {
 
   async #fault() {
     const { dice } = this;
-    const seat = dice.of(this.seats);
+    const slot = dice.of(this.slots);
     const after_tokens = dice.of([0, 0, 1, 3, 10]);
     const fault = dice.of([
       { kind: 'hang', count: 1 },
@@ -78,15 +78,15 @@ class Storm {
       { kind: 'slow', delay_ms: dice.between(1, 30), count: dice.between(1, 5) },
       { kind: 'refuse', for_ms: dice.between(20, 600) },
     ]);
-    if (!seat.alive || (LOSING.includes(fault.kind) && seat.keepsItsWord)) return;
+    if (!slot.alive || (LOSING.includes(fault.kind) && slot.keepsItsWord)) return;
     this.faults[fault.kind] = (this.faults[fault.kind] ?? 0) + 1;
-    await seat.sim.fault(fault).catch(() => {}); // it may die meanwhile
+    await slot.sim.fault(fault).catch(() => {}); // it may die meanwhile
   }
 
   /** All are there again, and nothing is wrong with any. */
   async calm() {
     await inTime('all workers are back', Promise.all(this.restarts), 60_000);
-    for (const seat of this.seats) await seat.sim.clearFaults();
+    for (const slot of this.slots) await slot.sim.clearFaults();
   }
 }
 
@@ -96,9 +96,9 @@ for (const [place, one] of HANDOFFS.entries()) {
   scenario(`${name} in a storm`, async (s) => {
     const dice = new Dice(SEED * 31 + place);
     const roles = ['prefill', 'decode'].flatMap((role) => Array(PER_ROLE).fill(role));
-    const seats = await Promise.all(roles.map((role) => new Seat(s, role, one).start()));
-    seats.slice(1, PER_ROLE).forEach((seat) => (seat.keepsItsWord = true));
-    const models = [{ name: 'demo', retries: 3, migration: 3, workers: seats.map((seat) => seat.spec) }];
+    const slots = await Promise.all(roles.map((role) => new Slot(s, role, one).start()));
+    slots.slice(1, PER_ROLE).forEach((slot) => (slot.keepsItsWord = true));
+    const models = [{ name: 'demo', retries: 3, migration: 3, workers: slots.map((slot) => slot.spec) }];
     const router = await Router.start(s, { threads: 2, timeouts: TIMEOUTS, models }, ENVIRONMENT);
     await router.allUp();
     const counted = async (metric) => router.metric(metric);
@@ -109,12 +109,12 @@ for (const [place, one] of HANDOFFS.entries()) {
       await load(router, engine, dice, calmly, during(WARM_UP_MS), { leaves: 0 });
       assert.deepEqual(calmly.violations, []);
       assert.equal(calmly.exact, calmly.requests);
-      await rest(router, seats);
+      await rest(router, slots);
       atFirst = await residentBytes(router.process.pid);
     });
 
     const tally = new Tally();
-    const storm = new Storm(seats, dice);
+    const storm = new Storm(slots, dice);
     const length = (SECONDS * 1000 * shareOf(one)) / SHARES;
     await Promise.all([load(router, engine, dice, tally, during(length)), storm.blow(Date.now() + length)]);
     await storm.calm();
@@ -124,17 +124,17 @@ for (const [place, one] of HANDOFFS.entries()) {
       assert.ok(tally.exact > 0);
     });
     await s.step('nothing stays', async () => {
-      states = await rest(router, seats);
+      states = await rest(router, slots);
     });
     await s.step('nothing had to wait for its lease', () => {
-      seats.forEach((seat, i) => {
+      slots.forEach((slot, i) => {
         const { leaked, leaked_in_transfer: moving } = states[i];
         // A push whose decode worker broke may be under way: a second one would wait for ever, so the lease frees it.
         // What a request left that ended two workers is offered to no third one, not even to release it.
         const released = handoff !== 'nixl_push' && !tally.errors.poison_request;
-        if (seat.keepsItsWord && released) assert.equal(leaked - moving, 0, `${seat.sim.process.name}, seed ${SEED}`);
+        if (slot.keepsItsWord && released) assert.equal(leaked - moving, 0, `${slot.sim.process.name}, seed ${SEED}`);
         // What a decode worker was fetching when it was killed may be released by no other one, by engine.
-        if (storm.decodeKills === 0) assert.equal(moving, 0, `${seat.sim.process.name}, seed ${SEED}`);
+        if (storm.decodeKills === 0) assert.equal(moving, 0, `${slot.sim.process.name}, seed ${SEED}`);
       });
     });
     await s.step('after it, all is exact again', async () => {
@@ -143,7 +143,7 @@ for (const [place, one] of HANDOFFS.entries()) {
       assert.deepEqual(after.violations, []);
       assert.deepEqual(after.errors, {});
       assert.ok(after.requests >= CLIENTS);
-      await rest(router, seats);
+      await rest(router, slots);
     });
     await s.step('memory is back', async () => {
       const growth = (await residentBytes(router.process.pid)) - atFirst;

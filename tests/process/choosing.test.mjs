@@ -37,7 +37,7 @@ for (const policy of ['kv', 'ttft']) {
 }
 
 for (const policy of ['load_aware', 'kv', 'ttft']) {
-  scenario(`${policy} spreads prompts that nobody has`, async (s) => {
+  scenario(`${policy} spreads prompts that no worker has`, async (s) => {
     const fleet = await Fleet.start(s, {
       counts: { prefill: 2, decode: 2 },
       sim: { prefillTokensPerSecond: 20_000 },
@@ -104,7 +104,7 @@ scenario('who would wait too long is refused at once, and served when it comes a
     sim: { prefillTokensPerSecond: 4000 },
     model: { policy: 'ttft', queue: { longest_wait: '50ms' } },
   });
-  // At first nobody knows how fast the queue is served, and nobody is refused.
+  // At first the speed of the queue is unknown, and no request is refused.
   let refused;
   let seed = 0;
   const loops = Array.from({ length: 40 }, async () => {
@@ -116,7 +116,7 @@ scenario('who would wait too long is refused at once, and served when it comes a
     }
   });
   await Promise.all(loops);
-  assert.ok(refused, 'somebody was refused');
+  assert.ok(refused, 'a request was refused');
   assert.ok(Number(refused.headers['retry-after']) >= 1);
   const { error } = JSON.parse(refused.text);
   assert.equal(error.code, 'queue_full');
@@ -126,7 +126,7 @@ scenario('who would wait too long is refused at once, and served when it comes a
   assert.equal((await complete(fleet, ids(100, ++seed))).status, 200);
 });
 
-scenario('whoever does not want to wait is told so, whoever leaves is gone', async (s) => {
+scenario('a request that may not wait is refused, and one whose client leaves is gone', async (s) => {
   const fleet = await Fleet.start(s, {
     counts: { prefill: 1, decode: 1 },
     sim: { prefillTokensPerSecond: 1000 },
@@ -134,13 +134,13 @@ scenario('whoever does not want to wait is told so, whoever leaves is gone', asy
   });
   const running = complete(fleet, ids(4000, 1));
   await until('the first is being computed', async () => (await fleet.router.metric('baton_worker_prefill_tokens')) > 0);
-  const hasty = await complete(fleet, ids(100, 2), { 'x-baton-queue': 'fail-fast' });
-  assert.equal(hasty.status, 503);
-  assert.equal(JSON.parse(hasty.text).error.code, 'workers_busy');
-  const patient = await complete(fleet, ids(100, 3), { 'x-baton-queue': '50ms' });
-  assert.equal(patient.status, 503);
-  assert.equal(JSON.parse(patient.text).error.code, 'queue_timeout');
-  const path = `/v1/decisions/${patient.headers['x-request-id']}`;
+  const failFast = await complete(fleet, ids(100, 2), { 'x-baton-queue': 'fail-fast' });
+  assert.equal(failFast.status, 503);
+  assert.equal(JSON.parse(failFast.text).error.code, 'workers_busy');
+  const bounded = await complete(fleet, ids(100, 3), { 'x-baton-queue': '50ms' });
+  assert.equal(bounded.status, 503);
+  assert.equal(JSON.parse(bounded.text).error.code, 'queue_timeout');
+  const path = `/v1/decisions/${bounded.headers['x-request-id']}`;
   const { waited } = JSON.parse((await request(fleet.router.admin, { method: 'GET', path })).text);
   assert.equal(waited.policy_class, 'default');
   assert.ok(waited.queued_ms > 0);

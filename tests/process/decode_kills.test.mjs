@@ -3,7 +3,7 @@
 // them is taken by another one. No block stays pinned, and none has to wait for its lease.
 //
 // Each round kills one decode worker after the other, until none is left, and then starts all again. Between two kills all requests come to
-// their end: none can lose two workers, which would make it poison, and what poison leaves is released by nobody.
+// their end: none can lose two workers, which would make it poison, and the blocks of poison are not released.
 //
 // BATON_KILLS_ROUNDS is the number of rounds of each hand-off; BATON_KILLS_SEED repeats a plan; BATON_KILLS_ONLY runs the hand-offs with
 // this in their name.
@@ -12,7 +12,7 @@ import assert from 'node:assert/strict';
 import { Dice, pause } from './support/dice.mjs';
 import { Router } from './support/fleet.mjs';
 import { scenario } from './support/scenario.mjs';
-import { HANDOFFS, Seat, rest } from './support/seat.mjs';
+import { HANDOFFS, Slot, rest } from './support/slot.mjs';
 import { Tally, load } from './support/tally.mjs';
 
 const ROUNDS = Number(process.env.BATON_KILLS_ROUNDS ?? 2);
@@ -25,7 +25,7 @@ const DECODES = 2;
 const TIMEOUTS = { connect: '5s', first_byte: '30s', idle: '30s', handoff_grace: '4s' };
 
 // What may end with a lease all the same. A push is not released where its decode worker ended with its connection: the blocks may be
-// under way, and vLLM would never free those of a second push. TensorRT-LLM gives nobody else what a worker had begun to fetch.
+// under way, and vLLM would never free those of a second push. TensorRT-LLM gives no other worker the blocks that one had begun to fetch.
 const left = {
   nixl_push: () => 0,
   context_first: ({ leaked, leaked_in_transfer: moving }) => leaked - moving,
@@ -48,12 +48,12 @@ for (const [place, one] of HANDOFFS.entries()) {
   scenario(`${name}: decode workers are killed, and nothing stays pinned`, async (s) => {
     const dice = new Dice(SEED * 31 + place);
     const roles = [...Array(PREFILLS).fill('prefill'), ...Array(DECODES).fill('decode')];
-    const seats = await Promise.all(roles.map((role) => new Seat(s, role, one).start()));
-    const models = [{ name: 'demo', retries: 3, migration: 3, workers: seats.map((seat) => seat.spec) }];
+    const slots = await Promise.all(roles.map((role) => new Slot(s, role, one).start()));
+    const models = [{ name: 'demo', retries: 3, migration: 3, workers: slots.map((slot) => slot.spec) }];
     const router = await Router.start(s, { threads: 2, timeouts: TIMEOUTS, models });
     await router.allUp();
     const tally = new Tally();
-    const decodes = seats.slice(PREFILLS);
+    const decodes = slots.slice(PREFILLS);
     let leaked = [];
     for (let i = 0; i < ROUNDS; ++i) {
       await s.step(`round ${i}, seed ${SEED}`, async () => {
@@ -61,14 +61,14 @@ for (const [place, one] of HANDOFFS.entries()) {
         const victims = [...decodes.slice(first), ...decodes.slice(0, first)];
         for (const [n, victim] of victims.entries()) {
           await killUnderLoad(router, victim, engine, dice, tally);
-          // What the last one leaves waits until there is somebody to take it.
-          if (n < DECODES - 1) await rest(router, seats.filter(({ alive }) => alive));
+          // The blocks of the last one wait for a worker that takes them.
+          if (n < DECODES - 1) await rest(router, slots.filter(({ alive }) => alive));
         }
         await Promise.all(victims.map((victim) => victim.restart()));
-        const states = await rest(router, seats);
+        const states = await rest(router, slots);
         leaked = states.slice(0, PREFILLS).map((state) => state.leaked);
         states.slice(0, PREFILLS).forEach((state, n) => {
-          assert.equal(leftBy(handoff)(state), 0, `blocks of ${seats[n].sim.process.name} had to wait for their lease`);
+          assert.equal(leftBy(handoff)(state), 0, `blocks of ${slots[n].sim.process.name} had to wait for their lease`);
         });
         assert.equal(await router.metric('baton_poison_requests_total'), 0);
         await router.allUp();

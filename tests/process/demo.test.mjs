@@ -45,7 +45,7 @@ scenario('its curl line streams an answer, Ctrl-C ends everything', async (s) =>
 scenario('killed midway it leaves nothing behind', async (s) => {
   const { demo, children, temporary } = await startDemo(s);
   demo.expectedExit = undefined;
-  // Nobody can tidy up after SIGKILL, so there must be nothing to tidy up once the demo is up.
+  // Nothing can tidy up after SIGKILL, so there must be nothing to tidy up once the demo is up.
   await s.step('up, it needs no temporary files', async () => assert.deepEqual(await readdir(temporary), []));
   await s.step('dead, it leaves no process and no file', async () => {
     demo.signal('SIGKILL');

@@ -135,7 +135,7 @@ for (const engine of ENGINES) {
       const sim = { toolCallParser: 'hermes', enableAutoToolChoice: true };
       const fleet = await Fleet.start(s, { engine, counts, sim });
       const client = fleet.router.client();
-      // Choices are drawn by legs of their own: without a seed nobody could say what they are.
+      // Choices are drawn by legs of their own: without a seed they are unpredictable.
       const variants = [{}, { max_tokens: 5 }, { temperature: 0.25, seed: 7 }, { n: 2, seed: 9 }];
       let handoffs = 0;
       for (const stream of [false, true]) {

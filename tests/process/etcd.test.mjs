@@ -58,14 +58,14 @@ async function checkServed(router, count) {
   }
 }
 
-/** Requests on several lanes until it is stopped; none may fail. */
+/** Requests on several senders until it is stopped; none may fail. */
 function load(router, width = 3) {
   let over = false;
   let sent = 0;
   const failures = [];
-  const lane = async (number) => {
+  const sender = async (number) => {
     while (!over) {
-      const body = chat(`lane ${number}, request ${sent++}`);
+      const body = chat(`sender ${number}, request ${sent++}`);
       try {
         checkExact(await ask(router, body), body);
       } catch (error) {
@@ -73,12 +73,12 @@ function load(router, width = 3) {
       }
     }
   };
-  const lanes = Promise.all(Array.from({ length: width }, (_, number) => lane(number)));
+  const senders = Promise.all(Array.from({ length: width }, (_, number) => sender(number)));
   return {
     sent: () => sent,
     async stop() {
       over = true;
-      await lanes;
+      await senders;
       assert.deepEqual(failures.slice(0, 3), [], `${failures.length} of ${sent} requests failed`);
       assert.ok(sent > 0, 'there were requests');
     },
@@ -161,7 +161,7 @@ scenario('workers join and leave by their keys', async (s) => {
     checkExact(answer, body, limits);
     assert.deepEqual(servedBy(answer), { prefill: prefill.address, decode: decode.address });
   });
-  await s.step('a value that cannot be read is told of, and hurts nobody', async () => {
+  await s.step('a value that cannot be read is reported, and does no harm', async () => {
     await etcd.put(`${PREFIX}bad`, '{"model": "demo", "url": "ftp://x"}');
     const line = await until('it is refused', () => router.logLines('etcd_entry_refused')[0]);
     assert.equal(line.key, `${PREFIX}bad`);
@@ -206,7 +206,7 @@ scenario('etcd is killed and comes back', async (s) => {
   assert.equal(await router.metric('baton_etcd_connected'), 0);
   await etcd.restart();
   await untilWell(router);
-  assert.equal(await changes(router), before, 'nobody came or went');
+  assert.equal(await changes(router), before, 'no worker came or went');
   assert.equal((await router.logged('etcd_lost')).length, 1);
   assert.equal((await router.logged('etcd_back')).length, 1);
   await etcd.del(keyOf(sims[2]));
@@ -244,10 +244,10 @@ scenario('etcd sleeps for longer than the leases', async (s) => {
   await putAll(etcd, sims, await etcd.lease(60));
   await until('they are registered again', async () => (await router.metric('baton_etcd_lingering')) === 0);
   await running.stop();
-  assert.equal(await changes(router), before, 'nobody came or went');
+  assert.equal(await changes(router), before, 'no worker came or went');
 });
 
-scenario('whoever loses its lease stays, unless its engine is away, too', async (s) => {
+scenario('a worker that loses its lease stays, unless its engine is away, too', async (s) => {
   const { etcd, sims, router } = await startFleet(s, { etcd: { linger: '5m' } });
   const [lost, kept] = await startSims(s, ['decode', 'decode']);
   const lease = await etcd.lease(60);
@@ -266,7 +266,7 @@ scenario('whoever loses its lease stays, unless its engine is away, too', async 
   assert.equal(await router.metric('baton_etcd_lingering'), 1);
 });
 
-scenario('etcd is compacted while nobody listens', async (s) => {
+scenario('etcd is compacted while no router listens', async (s) => {
   const [etcd, sims] = await Promise.all([Etcd.start(s), startSims(s, ['prefill', 'decode', 'decode'])]);
   const proxy = await startProxy(s, etcd);
   await putAll(etcd, sims.slice(0, 2));

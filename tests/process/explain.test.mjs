@@ -46,14 +46,14 @@ async function kvFleet(s, counts, config = {}) {
   return fleet;
 }
 
-scenario('a prompt goes where most of it is, and everybody agrees why', async (s) => {
+scenario('a prompt goes where most of it is, and every command agrees why', async (s) => {
   const fleet = await kvFleet(s, { prefill: 3, decode: 2 });
   const { router } = fleet;
   const body = completion(`${BEGINNING}What follows is new.`);
   let warm;
   let route;
 
-  await s.step('at first nobody has anything of it', async () => {
+  await s.step('at first no worker has anything of it', async () => {
     const cold = await router.route(body);
     assert.equal(cold.status, 200);
     assert.equal(cold.prompt_tokens, body.prompt.length + 1, 'one token each, and <s>');
@@ -198,7 +198,7 @@ scenario('what failed before is told, too', async (s) => {
   await fleet.settle();
 });
 
-scenario('whoever has a key of its own does not wait behind a flood', async (s) => {
+scenario('a client with a key of its own does not wait behind a flood', async (s) => {
   const keys = ['key-of-a-flood', 'key-of-somebody'];
   const fleet = await Fleet.start(s, {
     counts: { aggregated: 1 },

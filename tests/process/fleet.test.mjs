@@ -66,7 +66,7 @@ scenario('blue and green serve side by side, and blue leaves under load', async 
   await s.step('no request failed', () => running.stop());
 });
 
-scenario('whoever is removed from a mounted file ends its stream normally', async (s) => {
+scenario('a worker that is removed from a mounted file ends its streams normally', async (s) => {
   const limits = { minOutput: 500, maxOutput: 500 };
   const sims = await Promise.all(['prefill', 'decode', 'decode'].map((role) => Sim.start(s, { role, decodeMs: 10, ...limits })));
   const [prefill, leaving, staying] = sims;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hand-offs in which both legs run at once, and data-parallel ranks: exact answers, nobody left waiting for a
+// The hand-offs in which both legs run at once, and data-parallel ranks: exact answers, no worker left waiting for a
 // partner that failed, nothing pinned.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
@@ -10,7 +10,7 @@ import { RawConnection, wire } from './support/http.mjs';
 import { until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 
-// A decode worker that nobody tells waits for its partner as long as this.
+// A decode worker without news waits for its partner as long as this.
 const LEASE_MS = 20_000;
 const AT_ONCE_MS = 5_000;
 
@@ -63,7 +63,7 @@ async function checkAllFetched(fleet, requests) {
   for (const { recomputed, refused } of states) assert.equal(recomputed + refused, 0);
 }
 
-/** A decode leg of a push names no blocks: it was sent before anybody knew them. The first of a worker may be pulled. */
+/** A decode leg of a push names no blocks: it was sent before they were known. The first of a worker may be pulled. */
 async function checkPushed(fleet, { configured }) {
   const legs = (await Promise.all(fleet.of('decode').map((sim) => sim.legs()))).flat().map(({ body }) => JSON.parse(body));
   const pulled = legs.filter(({ kv_transfer_params: params }) => params.remote_block_ids !== undefined);

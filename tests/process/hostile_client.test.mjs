@@ -11,7 +11,7 @@ import { scenario } from './support/scenario.mjs';
 scenario('a body that is made to be dear is refused with what is too much of it', async (s) => {
   const { engine, open } = await withFake(s);
   const cases = {
-    'more members than anybody needs': [`{"model":"demo","messages":[]${',"\\u0061":1'.repeat(300_000)}}`, /more than 4096 members/],
+    'more members than needed': [`{"model":"demo","messages":[]${',"\\u0061":1'.repeat(300_000)}}`, /more than 4096 members/],
     'nesting without end': [`{"model":"demo","messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /nested too deeply/],
     'a salt of a megabyte': [JSON.stringify(chat('x', { cache_salt: 'x'.repeat(1 << 20) })), /"cache_salt" is longer than 65536 bytes/],
   };
@@ -58,7 +58,7 @@ const CODINGS = {
   'chunked in one list twice': `${START}Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n`,
   'chunked not last': `${START}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
   'identity and chunked': `${START}Transfer-Encoding: identity\r\n${CHUNKED}\r\n${CHUNKS}`,
-  'an encoding nobody knows': `${START}Transfer-Encoding: xchunked\r\n\r\n${CHUNKS}`,
+  'an unknown encoding': `${START}Transfer-Encoding: xchunked\r\n\r\n${CHUNKS}`,
   'a vertical tab before chunked': `${START}Transfer-Encoding: \x0bchunked\r\n\r\n${CHUNKS}`,
   'chunked in quotes': `${START}Transfer-Encoding: "chunked"\r\n\r\n${CHUNKS}`,
   'chunked of HTTP/1.0': `POST ${CHAT} HTTP/1.0\r\nHost: x\r\n${CHUNKED}\r\n${CHUNKS}`,

@@ -38,7 +38,7 @@ const FRAMING = {
   'a negative length': head(JSON_TYPE, 'Content-Length: -2') + '{}',
   'a length beyond numbers': head(JSON_TYPE, 'Content-Length: 999999999999999999999') + '{}',
   'a length that is not reached': head(JSON_TYPE, 'Content-Length: 100') + '{',
-  'an encoding that nobody asked for': head(JSON_TYPE, 'Transfer-Encoding: gzip') + '{}',
+  'an encoding that was not asked for': head(JSON_TYPE, 'Transfer-Encoding: gzip') + '{}',
   'a chunk without a size': head(EVENTS_TYPE, 'Transfer-Encoding: chunked') + 'zz\r\n',
   'a chunk beyond numbers': head(EVENTS_TYPE, 'Transfer-Encoding: chunked') + 'ffffffffffffffffff\r\n',
   'a negative chunk': head(EVENTS_TYPE, 'Transfer-Encoding: chunked') + '-1\r\n',

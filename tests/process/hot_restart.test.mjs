@@ -253,7 +253,7 @@ scenario('another address in the configuration is another socket', async (s) => 
   assert.ok(unused.length > 0 && unused.every(({ address: one }) => one === router.address), JSON.stringify(unused));
 });
 
-scenario('a worker that does not answer yet holds a restart back, unless nobody could serve anyway', async (s) => {
+scenario('a worker that does not answer yet holds a restart back, unless no worker could serve anyway', async (s) => {
   const { router, sims } = await Fleet.start(s, { counts: { aggregated: 1 }, config: { restart_timeout: '3s' } });
   const line = new Generations(s, router);
   const [sim] = sims;
@@ -269,7 +269,7 @@ scenario('a worker that does not answer yet holds a restart back, unless nobody 
   assert.equal((await router.readiness()).ready, false);
 });
 
-/** The server's descriptor; whoever starts a process with it closes it here afterwards. */
+/** The server's descriptor; the caller closes it here after it has started a process with it. */
 async function listening() {
   const server = net.createServer();
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));

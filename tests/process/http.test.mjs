@@ -88,7 +88,7 @@ scenario('connections carry requests one after another', async (s) => {
     checkExact(await connection.write(text).response(), JSON.parse(text));
     connection.destroy();
   });
-  await s.step('an expectation nobody knows', async () => {
+  await s.step('an unknown expectation', async () => {
     const connection = await RawConnection.open(router.address);
     assert.equal((await connection.write(post(chat('x'), { Expect: 'miracles' })).response()).status, 417);
     connection.destroy();

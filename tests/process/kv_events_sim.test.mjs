@@ -38,10 +38,10 @@ async function traffic(sim, requests = 60, seed = 7) {
     prompt: [...range(1000 * (1 + roll(6)), 1 + roll(40)), ...range(100 * roll(3), roll(12))],
     max_tokens: 1 + roll(20),
   }));
-  const lanes = range(0, 3).map(async (lane) => {
-    for (let i = lane; i < bodies.length; i += 3) await complete(sim, bodies[i]);
+  const senders = range(0, 3).map(async (sender) => {
+    for (let i = sender; i < bodies.length; i += 3) await complete(sim, bodies[i]);
   });
-  await Promise.all(lanes);
+  await Promise.all(senders);
 }
 
 async function atRest(sim) {
@@ -360,7 +360,7 @@ scenario('a decode worker of vLLM tells of what it received, one of SGLang has n
   await replayIsTruth(s, meeting);
 });
 
-scenario('TensorRT-LLM gives its events to whoever asks', async (s) => {
+scenario('TensorRT-LLM gives its events to any client that asks', async (s) => {
   const sim = await Sim.start(s, { ...SMALL, engine: 'trtllm', kvBuffer: 100_000, dpSize: 2 });
   const fetchEvents = async () => JSON.parse((await request(sim.address, { method: 'POST', path: '/kv_cache_events' })).text);
   const events = await fetchEvents();

@@ -36,7 +36,7 @@ async function compute(router, tokens, more = {}) {
   return answer.usage.prompt_tokens_details?.cached_tokens ?? 0;
 }
 
-/** Prompts that nobody has seen before; the model knows 256 bytes. */
+/** New prompts; the model knows 256 bytes. */
 function freshPrompts(length = 9) {
   let next = 0;
   return (tokens = length) => [++next % 200, Math.floor(next / 200), ...range(0, tokens - 2).map((i) => i % 200)];
@@ -61,7 +61,7 @@ const stored = (hashes, parent, tokens, more = {}) =>
   ({ type: 'BlockStored', block_hashes: hashes, parent_block_hash: parent, token_ids: tokens, block_size: BLOCK, lora_id: null, ...more });
 const removed = (...hashes) => ({ type: 'BlockRemoved', block_hashes: hashes });
 
-scenario('a publisher of nobody\'s code is read in both encodings and framings', async (s) => {
+scenario('an independent publisher is read in both encodings and framings', async (s) => {
   const kinds = ['map', 'array'].flatMap((encoding) => ['old', 'new'].map((framing) => ({ encoding, framing })));
   const feeds = await Promise.all(
     kinds.map(async ({ encoding, framing }) => ({
@@ -69,7 +69,7 @@ scenario('a publisher of nobody\'s code is read in both encodings and framings',
       publisher: await Publisher.start(s, ['--encoding', encoding, '--framing', framing]),
     })),
   );
-  // What is published before anybody listens is asked for.
+  // Events published before the subscription are asked for.
   const tokens = range(1, 7 * BLOCK);
   const part = (first, count) => tokens.slice(first * BLOCK, (first + count) * BLOCK);
   const each = (work) => Promise.all(feeds.map(({ publisher }) => work(publisher)));
@@ -147,7 +147,7 @@ scenario('a publisher of nobody\'s code is read in both encodings and framings',
     await each((one) => one.publish(removed(17), removed(16)));
     await allHold({ device: 1, host: 5 });
     await each((one) => one.publish({ type: 'AllBlocksCleared' }));
-    await until('nobody holds anything', async () => (await matchesOf(router, tokens)).length === 0);
+    await until('no worker holds anything', async () => (await matchesOf(router, tokens)).length === 0);
     assert.equal((await indexOf(router)).blocks, 0);
   });
 
@@ -238,7 +238,7 @@ for (const kind of ['kv_lie', 'kv_scramble']) {
     for (let round = 0; round < 5; ++round) {
       for (const prompt of prompts.slice(1, 4)) await compute(router, prompt);
       if (kind !== 'kv_lie') continue;
-      // What nobody was told of yet is no sample.
+      // Blocks that were not announced yet are no sample.
       for (const prompt of prompts.slice(1, 4))
         await until('the lie is heard', async () => (await matchAt(router, sim, prompt))?.told === 2);
     }
@@ -250,7 +250,7 @@ for (const kind of ['kv_lie', 'kv_scramble']) {
     const { source, feed } = await cacheOf(router, sim);
     assert.deepEqual([source, feed], ['nothing', 'live']);
     const held = await matchAt(router, sim, prompts[0]);
-    assert.deepEqual([held.blocks.device, held.cached_tokens, held.told, held.source], [0, 0, 2, 'nothing'], 'it tells, and nobody listens');
+    assert.deepEqual([held.blocks.device, held.cached_tokens, held.told, held.source], [0, 0, 2, 'nothing'], 'it publishes without a subscriber');
     assert.ok((await router.metric('baton_kv_feed_wrong_percent')) > 50);
 
     await sim.clearFaults();
@@ -337,7 +337,7 @@ scenario('SGLang is asked where its events are', async (s) => {
 scenario('a new engine behind a feed that cannot be asked for a replay', async (s) => {
   const flags = { ...SMALL, engine: 'sglang', release: '0.5.18' };
   let sim = await Sim.telling(s, flags);
-  // Nobody looks whether the engine is there: its feed alone tells.
+  // The engine is not checked: only its feed shows that it is there.
   const router = await routerFor(s, [sim.worker()], { prediction_ttl: '0s' }, { health: { interval: '1h' } });
   const fresh = freshPrompts();
   let last;
@@ -359,7 +359,7 @@ scenario('a new engine behind a feed that cannot be asked for a replay', async (
   sim = await Sim.again(s, () => Sim.telling(s, { ...flags, port: sim.address.split(':')[1], kvEvents: sim.feed, kvReplay: sim.replay }));
   const after = await cacheOf(router, sim);
   assert.ok(doubted(after) && after.number === number, JSON.stringify(after));
-  assert.equal((await matchAt(router, sim, last))?.cached_tokens ?? 0, 0, 'nobody believes in the old one\'s blocks');
+  assert.equal((await matchAt(router, sim, last))?.cached_tokens ?? 0, 0, 'the old one\'s blocks are not believed');
 
   let looks = 0;
   await untilCache(router, sim, 'the new one is heard', async ({ source, restarts, lost }) => {
@@ -377,7 +377,7 @@ function shout(port, bytes) {
   });
 }
 
-scenario('engines that connect share a port of Baton\'s, and nonsense there harms nobody', async (s) => {
+scenario('engines that connect share a port of Baton\'s, and nonsense there does no harm', async (s) => {
   const port = await freePort();
   const llmD = {
     ...SMALL, release: '0.17.0', kvEvents: `tcp://127.0.0.1:${port}`, kvConnect: true, kvFirstSeq: 1,
@@ -400,7 +400,7 @@ scenario('engines that connect share a port of Baton\'s, and nonsense there harm
   await quiet(sims);
   const { prompts } = await new Audit(router, () => sims.map((sim) => ({ sim, model: 'demo', blockSize: BLOCK }))).agrees();
   assert.ok(prompts > 10);
-  // Somebody whom nobody knows.
+  // An unknown worker.
   const stranger = await Publisher.start(s, ['--connect', `tcp://127.0.0.1:${port}`, '--topic', 'kv@10.9.8.7:1@demo']);
   await until('it was turned away', async () => {
     await stranger.publish(stored([1], null, range(1, BLOCK)));

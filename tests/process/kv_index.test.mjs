@@ -77,13 +77,13 @@ class Town {
 
   /** So many requests to each model, some at once. */
   async traffic(requests = 12) {
-    const lanes = MODELS.flatMap((model) => [model, model]).map(async (model) => {
+    const senders = MODELS.flatMap((model) => [model, model]).map(async (model) => {
       for (let i = 0; i < requests / 2; ++i) {
         const answer = await ask(this.router, prompt(model));
         assert.equal(answer.status, 200, answer.raw);
       }
     });
-    await Promise.all(lanes);
+    await Promise.all(senders);
     await this.quiet();
   }
 
@@ -139,7 +139,7 @@ scenario('the index is the union of the engines\' own tables', async (s) => {
     assert.ok(caches.every(({ source, feed, state }) => source === 'events' && feed === 'live' && state === 'live'));
     assert.ok(blocks > 0 && memberships > blocks, 'some blocks are in several caches');
     assert.equal(await town.sum('lost'), 0);
-    assert.deepEqual(router.logLines('kv_feed_wrong'), [], 'nobody was suspected');
+    assert.deepEqual(router.logLines('kv_feed_wrong'), [], 'no worker was suspected');
   });
 
   await s.step('for a router that comes late', async () => {
@@ -179,7 +179,7 @@ scenario('the index is the union of the engines\' own tables', async (s) => {
     await town.agrees();
   });
 
-  await s.step('after batches that nobody can repeat', async () => {
+  await s.step('after batches that cannot be repeated', async () => {
     await town.strike({ kind: 'kv_lose', count: 1 });
     const struck = await town.agrees({ lacking: () => true }).then(() => town.audit.told());
     const lost = struck.filter(({ lost: batches }) => batches > 0).map(({ holder }) => holder);
@@ -209,7 +209,7 @@ scenario('the index is the union of the engines\' own tables', async (s) => {
       const ports = { port: sim.address.split(':')[1], kvEvents: sim.feed, kvReplay: sim.replay };
       town.engines[at] = { ...town.engines[at], sim: await Sim.again(s, () => Sim.telling(s, { ...flags, ...ports })) };
     }
-    await town.audit.agrees(); // before it has published anything: nobody believes in the old one's blocks
+    await town.audit.agrees(); // before it has published anything: the old one's blocks are not believed
     for (const { sim } of town.engines) await router.untilState(sim, 'ready');
     await town.traffic();
     await town.agrees();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sets blocks apart in an engine's cache and is in none of its events: nobody is believed to hold another's blocks.
+// What sets blocks apart in an engine's cache and is in none of its events: no worker is believed to hold another's blocks.
 import assert from 'node:assert/strict';
 
 import { ask, completion } from './support/ask.mjs';

@@ -61,7 +61,7 @@ class Desk {
 
 scenario('what a router knew, the next one knows', async (s) => {
   const desk = await Desk.start(s);
-  // Engines repeat little, so nothing much is to be told before anybody listens.
+  // Engines repeat little, so nothing much is to be published before the subscription.
   let looks = 0;
   for (const sim of desk.sims) {
     await untilCache(desk.router, sim, 'it is heard', async ({ source }) => {

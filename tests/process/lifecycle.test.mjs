@@ -120,7 +120,7 @@ scenario('SIGHUP and SIGPIPE are harmless, SIGINT ends', async (s) => {
   assert.deepEqual(await router.process.ended(), { code: 0, signal: null });
 });
 
-scenario('a configuration path that leads to a pipe or a folder blocks nobody', async (s) => {
+scenario('a configuration path that leads to a pipe or a folder blocks nothing', async (s) => {
   const sim = await Sim.start(s);
   const router = await Router.start(s, { models: [{ name: 'demo', workers: [sim.worker()] }] });
   const path = router.configFile.path;

@@ -10,7 +10,7 @@ import { scenario } from './support/scenario.mjs';
 const BATCH = 100; // requests written at once
 const DROPPED = 'baton_log_lines_dropped_total';
 
-/** Requests for a model nobody has, one log line each, until `enough()`; each must be answered. Returns how many. */
+/** Requests for an unknown model, one log line each, until `enough()`; each must be answered. Returns how many. */
 async function requestsUntil(router, enough) {
   const connection = await RawConnection.open(router.address);
   const one = wire('POST', '/v1/chat/completions', {}, JSON.stringify({ model: 'nobody', messages: [] }));
@@ -36,7 +36,7 @@ async function stalled(s) {
   return { router, reader, sent };
 }
 
-scenario('a log that nobody reads holds up no request, and what was dropped is told', async (s) => {
+scenario('an unread log holds up no request, and what was dropped is told', async (s) => {
   const { router, reader, sent } = await stalled(s);
   await inTime('liveness', fetchText(router.admin, '/health'));
   reader.resume();
@@ -51,7 +51,7 @@ scenario('a log that nobody reads holds up no request, and what was dropped is t
   assert.equal(await router.metric(DROPPED), dropped);
 });
 
-scenario('SIGTERM ends a router whose log nobody reads', async (s) => {
+scenario('SIGTERM ends a router whose log is not read', async (s) => {
   const { router, reader } = await stalled(s);
   const { child } = router.process;
   router.process.signal('SIGTERM');

@@ -17,7 +17,7 @@ const MIB = 1 << 20;
 const BUDGET = 256 * MIB;
 const UNFINISHED = 15 * MIB; // of 16
 const ATTACKERS = 40;
-const PATIENCE = 240_000;
+const TIMEOUT_MS = 240_000;
 
 /** Fields of /proc/PID/status in bytes. */
 async function memoryOf({ process }) {
@@ -41,7 +41,7 @@ const used = (router) => router.metric('baton_memory_used_bytes');
 const refusals = (router) => router.metric('baton_limit_refusals_total', { limit: 'memory' });
 
 async function checkRefusal(connection) {
-  const answer = await inTime('a refusal', connection.response(), PATIENCE);
+  const answer = await inTime('a refusal', connection.response(), TIMEOUT_MS);
   assert.equal(answer.status, 503, answer.text);
   assert.equal(JSON.parse(answer.text).error.code, 'memory_exhausted');
   assert.deepEqual([answer.headers['retry-after'], answer.headers.connection], ['1', 'close']);
@@ -50,7 +50,7 @@ async function checkRefusal(connection) {
 
 /** Its status; one that was refused while it was still being sent may see no more than the end of its connection. */
 async function post(router, [path, body]) {
-  const answer = await inTime('an answer', request(router.address, { path, body }).catch(() => undefined), PATIENCE);
+  const answer = await inTime('an answer', request(router.address, { path, body }).catch(() => undefined), TIMEOUT_MS);
   if (answer?.status === 503) assert.equal(JSON.parse(answer.text).error.code, 'memory_exhausted', answer.text);
   return answer?.status;
 }
@@ -84,8 +84,8 @@ scenario('long bodies beyond the memory for them', async (s) => {
     const attackers = await Promise.all(Array.from({ length: ATTACKERS }, () => RawConnection.open(router.address)));
     for (const one of attackers) one.write(head(16 * MIB)).write(part);
     const most = Math.floor(BUDGET / UNFINISHED);
-    await until('what does not fit is refused', async () => (await refusals(router)) >= ATTACKERS - most, PATIENCE);
-    await until('the others are there', async () => (await used(router)) > BUDGET - 2 * 16 * MIB, PATIENCE);
+    await until('what does not fit is refused', async () => (await refusals(router)) >= ATTACKERS - most, TIMEOUT_MS);
+    await until('the others are there', async () => (await used(router)) > BUDGET - 2 * 16 * MIB, TIMEOUT_MS);
     assert.ok((await used(router)) <= BUDGET);
 
     await checkRefusal((await RawConnection.open(router.address)).write(head(40 * MIB)));
@@ -94,7 +94,7 @@ scenario('long bodies beyond the memory for them', async (s) => {
     await short.next(100);
     await checkPeak();
     attackers.forEach((one) => one.destroy());
-    await until('their memory is free', async () => (await used(router)) === 0, PATIENCE);
+    await until('their memory is free', async () => (await used(router)) === 0, TIMEOUT_MS);
   });
 
   await s.step('whole bodies, one after the other', async () => {
@@ -104,7 +104,7 @@ scenario('long bodies beyond the memory for them', async (s) => {
     }
     const [, text] = long.text(length);
     const connection = (await RawConnection.open(router.address)).write(`${chunkedHead(text.length)}${text}\r\n0\r\n\r\n`);
-    assert.equal((await inTime('an answer', connection.response(), PATIENCE)).status, 200);
+    assert.equal((await inTime('an answer', connection.response(), TIMEOUT_MS)).status, 200);
     connection.destroy();
     engine.legs = [];
     await checkPeak();

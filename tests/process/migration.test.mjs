@@ -177,7 +177,7 @@ killing('sglang aggregated: completions survive the death of a worker', {
   engine: 'sglang', streams: 40, kinds: [completion], victims: 'aggregated', counts: { aggregated: 2 },
 });
 
-// Workers that fail this often would be ejected, and nobody could say whom a request meets.
+// Workers that fail this often would be ejected, and the worker of a request would be unknown.
 const NOBODY_EJECTED = { failures: 1000 };
 
 const ask = (fleet, body, headers) => inTime('an answer', new Call(fleet.router.address, body, headers).ended);
@@ -251,7 +251,7 @@ scenario('vllm: however a stream breaks, it goes on', async (s) => {
 
 const TOOLS = [{ type: 'function', function: { name: 'look_up', parameters: { type: 'object' } } }];
 
-/** Streams that nobody could go on with, and why. */
+/** Streams that no worker could continue, and why. */
 const REFUSED = {
   'stop strings': chat('Stop somewhere', { stop: ['never said'] }),
   logprobs: chat('How sure are you?', { logprobs: true }),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four outages that once lasted until somebody restarted the router, by each source of workers: decode workers that are
+// Four outages that once lasted until the router was restarted, by each source of workers: decode workers that are
 // replaced while prefill stays, a decode worker that is replaced before prefill comes, and restarts under bursts of
 // requests without and with canaries. Engines are ended by SIGKILL. Once a replacement is ready, everything is served,
-// by a prefill and a decode worker, and nobody has to help.
+// by a prefill and a decode worker, without help.
 //
 // How long the first answer took after the replacement was ready is told (it should be below a second); only a bound
 // that no busy machine misses is demanded.
@@ -58,7 +58,7 @@ class Ward {
     return new Ward(s, name, await SOURCES[name].start(s, options));
   }
 
-  /** New engines, all at once. Their time of birth is when they were ready, before anybody was told of them. */
+  /** New engines, all at once. Their time of birth is when they were ready, before any router knew of them. */
   admit(...roles) {
     return Promise.all(
       roles.map(async (role) => {
@@ -110,7 +110,7 @@ class Ward {
     const addresses = sims.map(({ address }) => address);
     const failures = [];
     let sent = 0;
-    const lane = async () => {
+    const sender = async () => {
       while (sent < 100) {
         const one = body(sent++);
         try {
@@ -123,7 +123,7 @@ class Ward {
         }
       }
     };
-    await Promise.all(Array.from({ length: 8 }, lane));
+    await Promise.all(Array.from({ length: 8 }, sender));
     assert.deepEqual(failures.slice(0, 3), [], `${failures.length} of ${sent} requests failed`);
     await until('nothing is in flight', async () => (await this.router.inFlight()) === 0);
   }
@@ -161,7 +161,7 @@ async function survivesBursts(ward) {
       const next = (sim) => back.find(({ address }) => address === sim.address) ?? sim;
       [p0, p1, d0, d1] = [p0, p1, d0, d1].map(next);
       await ward.servesHundred([p0, p1, d0, d1]);
-      // Whoever was ejected in the burst comes back, too.
+      // A worker that was ejected in the burst comes back, too.
       await router.allUp();
       await ward.servesHundred([p0, p1, d0, d1]);
       for (const sim of back) assert.ok((await sim.state()).requests > 0, `${sim.process.name} serves again`);

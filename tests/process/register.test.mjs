@@ -45,7 +45,7 @@ scenario('an SGLang prefill worker is announced with its bootstrap port', async 
   const worker = await sidecar.appears();
   assert.equal(worker.key, `${PREFIX}demo/prefill/run-1`);
   assert.equal(String(worker.bootstrap_port), portOf(await sim.process.address(bootstrapReady)));
-  assert.equal(sidecar.lines('loopback_announced').length, 1, 'nobody elsewhere finds 127.0.0.1');
+  assert.equal(sidecar.lines('loopback_announced').length, 1, '127.0.0.1 is not found from elsewhere');
   await sidecar.leaves();
 });
 
@@ -108,7 +108,7 @@ scenario('SIGTERM drains: no new requests, the running ones end, then it is gone
   assert.deepEqual(sidecar.lines('drained').map(({ outcome }) => outcome), ['idle']);
 });
 
-scenario('a second signal waits for nobody', async (s) => {
+scenario('a second signal waits for no request', async (s) => {
   const etcd = await Etcd.start(s);
   const sim = await Sim.start(s, { decodeMs: 50, minOutput: 5000, maxOutput: 5000 });
   const sidecar = Sidecar.start(s, etcd, sim.address);

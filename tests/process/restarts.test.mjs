@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that end and are followed by others at their address: who is to blame, and who finds out.
+// Processes that end and are followed by others at their address: which of them is at fault, and how that is found out.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 
@@ -11,7 +11,7 @@ import { inTime, until } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
 import { Sidecar } from './support/sidecar.mjs';
 
-// So long that only whoever does not have to wait for it serves again.
+// So long that only a worker that need not wait for it serves again.
 const LONG_BACKOFF = { failures: 3, backoff: '5m', backoff_max: '5m' };
 
 /** Asks until it is served, which it must be exactly. */
@@ -37,7 +37,7 @@ scenario('a new process at the address of an ejected one owes nothing for the ol
   await Promise.all(streams.map((stream) => inTime('the end of a stream', stream.ended)));
   const ejected = ({ worker, to }) => worker === decode.address && to === 'ejected';
   await until('it is ejected', () => router.logLines('worker_changed').some(ejected));
-  await router.untilState(decode, 'unreachable'); // nobody waits five minutes to see that it has ended
+  await router.untilState(decode, 'unreachable'); // its end is seen within five minutes
   await Sim.again(s, () => Sim.start(s, { role: 'decode', port: decode.address.split(':')[1], ...sim }));
   await servesAgain(router, ({ decode: worker }) => worker === decode.address, sim);
 });
@@ -58,7 +58,7 @@ for (const [engine, sim] of Object.entries({ sglang: { prefillTokensPerSecond: 1
   });
 }
 
-// What the router told the decode worker of it is out of date, and there is nobody else to turn to.
+// What the router told the decode worker of it is out of date, and there is no other worker.
 for (const handoff of ['nixl_push', 'mooncake']) {
   scenario(`${handoff}: a prefill worker that began anew serves the next request`, async (s) => {
     const flags = { engine: 'vllm', handoff, leaseMs: 600_000 };

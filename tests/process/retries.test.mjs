@@ -50,7 +50,7 @@ describe('retries', { concurrency: 3 }, () => {
       // An SGLang prefill answers when decode has everything: whether its answer is cut no longer matters.
       if (engine === 'sglang' && fault.kind === 'cut') continue;
       scenario(`${engine}: prefill, ${name}: the second prefill worker serves`, async (s) => {
-        // Of two legs that wait for each other nobody can tell which one hangs: a second pair has neither.
+        // If two legs wait for each other, it is unknown which one hangs: a second pair has neither.
         const fleet = await startFleet(s, engine, { prefill: 2, decode: 2 });
         const [bad, good] = fleet.of('prefill');
         for (const stream of name === 'death' ? [true] : [false, true]) {
@@ -64,7 +64,7 @@ describe('retries', { concurrency: 3 }, () => {
           assert.equal(line.prefill_worker, good.address);
           if (fault.kind !== 'die') await bad.clearFaults();
         }
-        // Blocks whose names were lost with an answer, and those of a dead worker, are not for anybody to release.
+        // Blocks whose names were lost with an answer, and those of a dead worker, cannot be released.
         if (['reset', 'status 500', 'hang beyond first_byte'].includes(name)) await fleet.settle();
       });
     }

@@ -148,7 +148,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
     const many = async (nvext) => {
       const seen = { prefill: new Set(), decode: new Set() };
       for (let i = 0; i < 6; ++i) {
-        const by = await servers(fleet, chat(`Choosy ${i}`, { nvext, stream: i % 2 === 0 }));
+        const by = await servers(fleet, chat(`Constrained ${i}`, { nvext, stream: i % 2 === 0 }));
         for (const role of Object.keys(seen)) seen[role].add(by[role]);
       }
       return [[...seen.prefill].sort(), [...seen.decode].sort()];
@@ -167,7 +167,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
       const elsewhere = { preferred_taints: { platinum: 5 } };
       assert.deepEqual(await many({ routing_constraints: elsewhere }), [['p0', 'p1', 'p2'], ['d0', 'd1', 'd2']]);
     });
-    await s.step('nobody fits', async () => {
+    await s.step('no worker fits', async () => {
       const before = await requestsOf(fleet);
       const cases = [
         [{ routing_constraints: { required_taints: ['platinum'] } }, /required taints: platinum/],
@@ -175,7 +175,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
         [{ allowed_worker_ids: [] }, /allows no worker/],
       ];
       for (const [nvext, what] of cases) {
-        assert.match(await refusalOf(fleet, chat('Too choosy', { nvext }), {}, 503, 'no_eligible_worker'), what);
+        assert.match(await refusalOf(fleet, chat('Too constrained', { nvext }), {}, 503, 'no_eligible_worker'), what);
       }
       assert.equal(await requestsOf(fleet), before, 'nothing was sent');
     });
@@ -183,7 +183,7 @@ describe('where a request is served', { concurrency: 3 }, () => {
   });
 
   const SOURCES = {
-    'nobody is trusted': [{}, false],
+    'no client is trusted': [{}, false],
     'others are trusted': [{ trust_routing_headers: true, trusted_sources: ['10.0.0.0/8', 'fd00::/8'] }, false],
     'this source is trusted': [{ trust_routing_headers: true, trusted_sources: ['10.0.0.0/8', '127.0.0.0/8'] }, true],
   };

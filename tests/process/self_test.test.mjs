@@ -30,7 +30,7 @@ scenario('a pair that cannot hand over is misconfigured, and serves once it can'
   await prefill.fault({ kind: 'status', status: 500, phase: 'prefill' });
   const workers = [prefill.worker(), decode.worker()];
   const router = await Router.start(s, { ...CONFIG, models: [{ name: 'demo', workers }] });
-  const struck = await until('somebody failed the test', async () => (await workersOf(router)).find(({ state }) => state === 'misconfigured'));
+  const struck = await until('a worker failed the test', async () => (await workersOf(router)).find(({ state }) => state === 'misconfigured'));
   assert.match(struck.reason, /the self-test failed: .*500/);
   await prefill.clearFaults();
   await router.allUp();
@@ -57,7 +57,7 @@ scenario('a prefill worker without a connector is misconfigured, and prompts are
       const answer = await ask(router, body);
       checkExact(answer, body);
       assert.equal(servedBy(answer).prefill, undefined);
-      assert.equal((await plain.state()).requests, requests, 'nobody asks it any more');
+      assert.equal((await plain.state()).requests, requests, 'it gets no further request');
     });
   }
 });

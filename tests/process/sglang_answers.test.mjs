@@ -36,9 +36,9 @@ const LEFT = {
     'stream with logprobs', 'stop string', 'text and ids', 'negative temperature', 'unknown sampling field', 'stream refused', 'not JSON',
     'no object', 'text as a number', 'by PUT',
   ]),
-  // Nobody asks for loads in that format; the simulator's own tokens have no way back to text.
+  // No client asks for loads in that format; the simulator's own tokens have no way back to text.
   'paths.json': new Set(['loads as Prometheus', 'detokenize', 'detokenize lists', 'v1/detokenize', 'detokenize nothing', 'detokenize words']),
-  // A room that is nobody's lets SGLang try itself.
+  // With an unused room SGLang tries by itself.
   'prefill.json': new Set(NO_PARTNER),
   'decode.json': new Set(NO_PARTNER),
   // An accident: -1 choices are counted as none, and one is made. Grammars are not followed, so no backend is missed.

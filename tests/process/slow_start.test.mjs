@@ -38,25 +38,25 @@ scenario('a prefill worker that stood still for two seconds gets its share again
 
   let over = false;
   let answered = 0;
-  const lane = async () => {
+  const sender = async () => {
     while (!over) {
       await complete(fleet, TOKENS);
       ++answered;
     }
   };
-  const lanes = Promise.all(Array.from({ length: AT_ONCE }, lane));
-  lanes.catch(() => {}); // told below
+  const senders = Promise.all(Array.from({ length: AT_ONCE }, sender));
+  senders.catch(() => {}); // told below
   s.after(() => (over = true));
   const more = async (count) => {
     const goal = answered + count;
-    await Promise.race([until(() => `${count} more answers; ${answered} so far`, () => answered >= goal, 60_000), lanes]);
+    await Promise.race([until(() => `${count} more answers; ${answered} so far`, () => answered >= goal, 60_000), senders]);
     return counts(fleet);
   };
   // What was measured while it stood still counts for a few seconds.
   const before = await more(ANSWERS);
   const after = await more(ANSWERS);
   over = true;
-  await inTime('all are answered', lanes, 60_000);
+  await inTime('all are answered', senders, 60_000);
   const got = after.map((count, i) => count - before[i]);
   const share = got[0] / (got[0] + got[1]);
   assert.ok(share >= FEWEST, `the worker that stood still got ${got[0]} of ${got[0] + got[1]} prompts`);

@@ -12,7 +12,7 @@ import { Dice, pause } from './support/dice.mjs';
 import { Router } from './support/fleet.mjs';
 import { inTime } from './support/process.mjs';
 import { scenario } from './support/scenario.mjs';
-import { HANDOFFS, Seat, rest } from './support/seat.mjs';
+import { HANDOFFS, Slot, rest } from './support/slot.mjs';
 import { differences, lookAt, shown } from './support/soak_look.mjs';
 import { Storm } from './support/soak_storm.mjs';
 import { Tally, callOnce, someRequest } from './support/tally.mjs';
@@ -22,9 +22,9 @@ const RATE = Number(process.env.SOAK_RATE ?? 40);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 
 const MINUTE_MS = 60_000;
-// After the first stretch memory is looked at for what the others are compared with; all else is to be as before any request.
+// After the first phase memory is looked at for what the others are compared with; all else is to be as before any request.
 const WARM_UP_MINUTES = Math.min(1, MINUTES / 4);
-const STRETCH_MINUTES = Math.min(10, (MINUTES - WARM_UP_MINUTES) / 3);
+const PHASE_MINUTES = Math.min(10, (MINUTES - WARM_UP_MINUTES) / 3);
 const MOST_AT_ONCE = 200;
 const COUNTS = { prefill: 2, decode: 3, aggregated: 3 };
 const TIMEOUTS = { connect: '1s', first_byte: '5s', idle: '5s', handoff_grace: '2s' };
@@ -44,15 +44,15 @@ async function startFleet(s, one) {
   const roles = handoff ? ['prefill', 'decode'] : ['aggregated'];
   const tools = engine === 'vllm' ? { toolCallParser: 'hermes', enableAutoToolChoice: true } : {};
   const flags = { model, blocks: BLOCKS, keepAliveMs: KEEP_ALIVE_MS, telling: true, ...tools };
-  const all = roles.flatMap((role) => Array.from({ length: COUNTS[role] }, () => new Seat(s, role, one, flags)));
-  return { ...one, seats: await Promise.all(all.map((seat) => seat.start())) };
+  const all = roles.flatMap((role) => Array.from({ length: COUNTS[role] }, () => new Slot(s, role, one, flags)));
+  return { ...one, slots: await Promise.all(all.map((slot) => slot.start())) };
 }
 
-const configOf = ({ model, handoff, seats }) => ({
+const configOf = ({ model, handoff, slots }) => ({
   name: model,
   retries: 3,
   migration: 3,
-  workers: seats.map(({ spec }) => spec),
+  workers: slots.map(({ spec }) => spec),
   // One of them has its prompts looked for in the workers' caches.
   ...(handoff === 'nixl_pull' ? { tokenize: 'engine', policy: 'kv' } : {}),
 });
@@ -76,14 +76,14 @@ async function traffic(router, fleets, dice, tally, milliseconds) {
 scenario(`a soak of ${MINUTES} minutes`, async (s) => {
   const dice = new Dice(SEED);
   const fleets = await Promise.all(FLEETS.map((one) => startFleet(s, one)));
-  const seats = fleets.flatMap((one) => one.seats);
+  const slots = fleets.flatMap((one) => one.slots);
   const log = { format: 'json', level: 'warning' };
   const config = { threads: 2, log, timeouts: TIMEOUTS, limits: LIMITS, health: HEALTH };
   const router = await Router.start(s, { ...config, models: fleets.map(configOf) });
   const allUp = () => Promise.all(fleets.map(({ model }) => router.allUp(model)));
   await allUp();
   const tally = Object.assign(new Tally(), { running: new Set() });
-  const storm = new Storm(router, seats, dice);
+  const storm = new Storm(router, slots, dice);
   const begun = Date.now();
   const told = setInterval(async () => {
     const { requests, exact, aborts, errors, running } = tally;
@@ -93,26 +93,26 @@ scenario(`a soak of ${MINUTES} minutes`, async (s) => {
   }, MINUTE_MS);
   s.after(() => clearInterval(told));
 
-  const wanted = await lookAt(router, seats);
+  const wanted = await lookAt(router, slots);
   console.log(`at first: ${JSON.stringify(wanted)}`);
   delete wanted.rss; // it is measured once the caches have something in them
-  /** A stretch of everything, and then how things are once all is quiet. */
-  const stretch = async (minutes) => {
+  /** A phase of everything, and then how things are once all is quiet. */
+  const phase = async (minutes) => {
     const length = minutes * MINUTE_MS;
     await Promise.all([traffic(router, fleets, dice, tally, length), storm.blow(length)]);
     await storm.calm();
     await inTime('every worker may have requests', allUp(), 60_000);
-    await rest(router, seats);
-    const now = await lookAt(router, seats, wanted);
+    await rest(router, slots);
+    const now = await lookAt(router, slots, wanted);
     console.log(`afterwards: ${JSON.stringify(now)}`);
     wanted.rss ??= now.rss;
     assert.deepEqual(differences(wanted, now), [], `seed ${SEED}`);
     assert.deepEqual(tally.violations.slice(0, 5), [], `${tally.violations.length} violations, seed ${SEED}`);
     assert.ok(tally.exact > tally.requests / 2, 'most are served');
   };
-  await s.step(`the first ${WARM_UP_MINUTES} minutes`, () => stretch(WARM_UP_MINUTES));
-  const stretches = Math.round((MINUTES - WARM_UP_MINUTES) / STRETCH_MINUTES);
-  for (let i = 1; i <= stretches; ++i) await s.step(`stretch ${i} of ${stretches}`, () => stretch(STRETCH_MINUTES));
+  await s.step(`the first ${WARM_UP_MINUTES} minutes`, () => phase(WARM_UP_MINUTES));
+  const phases = Math.round((MINUTES - WARM_UP_MINUTES) / PHASE_MINUTES);
+  for (let i = 1; i <= phases; ++i) await s.step(`phase ${i} of ${phases}`, () => phase(PHASE_MINUTES));
   if (process.env.SOAK_LOG) await writeFile(process.env.SOAK_LOG, router.process.stderr);
   console.log(`seed ${SEED}: ${tally.requests} requests, ${tally.exact} exact, ${tally.aborts} left, errors ${JSON.stringify(tally.errors)}; ${storm}`);
 });

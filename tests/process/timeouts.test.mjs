@@ -201,7 +201,7 @@ describe('a request whose time is over', { concurrency: 3 }, () => {
       await inTime('the connection closes', answer.connection.closed());
       await sim.clearFaults();
     });
-    await s.step('nobody lengthens it', async () => {
+    await s.step('nothing lengthens it', async () => {
       await sim.fault(slow);
       const answer = await from('127.0.0.1', within(60_000));
       assert.equal(answer.body.error?.code, TOO_LATE, answer.text);

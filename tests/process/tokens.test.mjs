@@ -92,7 +92,7 @@ scenario('send_token_ids: never sends text', async (s) => {
   assert.equal(sum(await fleet.settle(), 'with_token_ids'), 0);
 });
 
-scenario('what a template refuses is told in its own words, and nobody is asked', async (s) => {
+scenario('what a template refuses is told in its own words, and no worker is asked', async (s) => {
   const tokenizer = await writeTinyModel(s);
   const fleet = await Fleet.start(s, { sim: { tokenizer }, model: { tokenizer } });
   const body = { model: 'demo', messages: [{ role: 'broken', content: 'hi' }] };

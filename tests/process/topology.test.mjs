@@ -53,7 +53,7 @@ describe('transfer domains', { concurrency: 3 }, () => {
         used.prefill.add(prefill);
         used.decode.add(decode);
       }
-      assert.deepEqual([used.prefill.size, used.decode.size], [2, 4], 'everybody works');
+      assert.deepEqual([used.prefill.size, used.decode.size], [2, 4], 'every worker works');
       await fleet.settle();
     });
   }
@@ -76,7 +76,7 @@ describe('transfer domains', { concurrency: 3 }, () => {
       const message = checkRefused(await ask(fleet.router, chat('Too far', { stream })), 503, 'no_eligible_worker');
       assert.match(message, /rack=r[01]/);
     }
-    for (const { requests } of await fleet.states()) assert.equal(requests, 0, 'nobody was asked anything');
+    for (const { requests } of await fleet.states()) assert.equal(requests, 0, 'no worker was asked');
     await until('nothing is in flight', async () => (await fleet.router.inFlight()) === 0);
   });
 
@@ -85,7 +85,7 @@ describe('transfer domains', { concurrency: 3 }, () => {
     const headers = { 'x-baton-prefill-instance-id': 'p0', 'x-baton-worker-instance-id': 'd1' };
     const message = checkRefused(await ask(fleet.router, chat('Across'), headers), 400, 'invalid_routing');
     assert.match(message, /d1.*rack=r0/);
-    for (const { requests } of await fleet.states()) assert.equal(requests, 0, 'nobody was asked anything');
+    for (const { requests } of await fleet.states()) assert.equal(requests, 0, 'no worker was asked');
   });
 
   scenario('required: a prefill worker without a decode worker near it is passed over', async (s) => {
@@ -97,7 +97,7 @@ describe('transfer domains', { concurrency: 3 }, () => {
     await fleet.settle();
   });
 
-  scenario('preferred: near while there is somebody near, far otherwise', async (s) => {
+  scenario('preferred: near while a worker is near, far otherwise', async (s) => {
     const fleet = await startFleet(s, PREFERRED);
     for (let i = 0; i < ROUNDS; ++i) {
       const { prefill, decode } = await serveOne(fleet, i);

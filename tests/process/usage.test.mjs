@@ -131,7 +131,7 @@ describe('usage', { concurrency: 3 }, () => {
   }
 });
 
-/** Fields of vLLM 0.32, and one that nobody knows. */
+/** Fields of vLLM 0.32, and one that does not exist. */
 const usageOf = (prompt, completion, created, cached) => ({
   prompt_tokens: prompt,
   total_tokens: prompt + completion,

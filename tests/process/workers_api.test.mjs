@@ -37,7 +37,7 @@ scenario('a router without models gets its workers by the admin API', async (s) 
     return servedBy(answer);
   };
 
-  await s.step('nobody is there at first', async () => {
+  await s.step('no worker is there at first', async () => {
     assert.deepEqual(await workers(router), []);
     assert.equal((await ask(router, chat('Hello'))).error.code, 'model_not_found');
     assert.equal((await router.readiness()).ready, false);
@@ -90,7 +90,7 @@ scenario('a router without models gets its workers by the admin API', async (s) 
     assert.match(JSON.parse(patched.text).error.message, /^kv_blocks: /);
     assert.equal(await router.metric('baton_escaped_exceptions_total'), 0);
   });
-  await s.step('a worker that is removed serves nobody', async () => {
+  await s.step('a worker that is removed serves no request', async () => {
     const removed = await admin(router, 'DELETE', `/workers/${decode.address}`);
     assert.equal(removed.status, 200, removed.text);
     assert.equal(removed.json.leaving, true);
@@ -197,7 +197,7 @@ scenario('baton workers shows and changes them', async (s) => {
   const at = ['--admin', `http://${router.admin}`];
   const addArgs = (sim) => ['add', '--model', 'demo', '--url', sim.worker().url, '--engine', 'vllm', '--role', sim.role];
 
-  await s.step('nobody', async () => {
+  await s.step('no worker', async () => {
     assert.match((await batonWorkers(s, at)).stdout, /no workers/);
   });
   await s.step('add', async () => {
@@ -219,7 +219,7 @@ scenario('baton workers shows and changes them', async (s) => {
     assert.match(first, new RegExp(`^demo +default +decode +2 +${decode.address} +vllm +ready +0 +(now|\\d+ s ago) +decisions$`));
     assert.match(second, /^demo +default +prefill +1 +p-1 +vllm +ready +0 /);
     assert.equal(sum, '2 workers: 2 ready');
-    assert.doesNotMatch(stdout, /\x1b/, 'no colours where nobody looks');
+    assert.doesNotMatch(stdout, /\x1b/, 'no colours without a terminal');
   });
   await s.step('JSON', async () => {
     const { stdout } = await batonWorkers(s, ['--json', ...at]);
@@ -246,8 +246,8 @@ scenario('baton workers shows and changes them', async (s) => {
     assert.match((await batonWorkers(s, args, { expect: 1 })).stderr, /vllm/);
   });
   await s.step('no router, no sense, help', async () => {
-    const nobody = await batonWorkers(s, ['--admin', '127.0.0.1:1'], { expect: 1 });
-    assert.match(nobody.stderr, /nobody answers at http:\/\/127\.0\.0\.1:1.*--admin/);
+    const unanswered = await batonWorkers(s, ['--admin', '127.0.0.1:1'], { expect: 1 });
+    assert.match(unanswered.stderr, /no answer at http:\/\/127\.0\.0\.1:1.*--admin/);
     const notAdmin = await batonWorkers(s, ['--admin', router.address], { expect: 1 });
     assert.match(notAdmin.stderr, /nothing at \/workers/);
     await batonWorkers(s, ['--admin', 'ftp://x'], { expect: 2 });

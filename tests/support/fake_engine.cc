@@ -21,7 +21,7 @@
 namespace baton::test {
 namespace {
 
-constexpr std::chrono::seconds kEnginePatience{8};
+constexpr std::chrono::seconds kEngineTimeout{8};
 constexpr int kDripPause = 5;    // milliseconds
 constexpr int kAcceptPause = 5;  // milliseconds
 
@@ -115,7 +115,7 @@ void FakePeer::wait_for_drop() {
 }
 
 void FakePeer::drip(std::string_view bytes) {
-  const auto end = std::chrono::steady_clock::now() + kEnginePatience;
+  const auto end = std::chrono::steady_clock::now() + kEngineTimeout;
   pollfd other{descriptor_, POLLIN | POLLRDHUP, 0};
   while (::poll(&other, 1, kDripPause) == 0) {
     if (std::chrono::steady_clock::now() > end) return;  // a silence would end in a timeout, too
@@ -127,7 +127,7 @@ void FakePeer::drip(std::string_view bytes) {
 void FakePeer::wait_for_proceed() {
   std::unique_lock lock(engine_.mutex_);
   ++engine_.pauses_;
-  engine_.changed_.wait_for(lock, kEnginePatience,
+  engine_.changed_.wait_for(lock, kEngineTimeout,
                             [this] { return engine_.ending_ || engine_.allowed_to_proceed_ > 0; });
   if (engine_.allowed_to_proceed_ > 0) --engine_.allowed_to_proceed_;
 }
@@ -176,7 +176,7 @@ void FakeEngine::accept_loop() {
     const std::lock_guard lock(mutex_);
     if (descriptor >= 0) descriptors_.push_back(descriptor);
     if (descriptor < 0 || ending_) return;
-    const timeval patience{kEnginePatience.count(), 0};
+    const timeval patience{kEngineTimeout.count(), 0};
     ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     const int at_once = 1;
@@ -212,7 +212,7 @@ std::vector<SeenRequest> FakeEngine::aborts() const {
 
 bool FakeEngine::wait_for_aborts(std::size_t count) const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kEnginePatience, [&] { return aborts_.size() >= count; });
+  return changed_.wait_for(lock, kEngineTimeout, [&] { return aborts_.size() >= count; });
 }
 
 std::size_t FakeEngine::connections() const {
@@ -232,12 +232,12 @@ std::size_t FakeEngine::pauses() const {
 
 bool FakeEngine::wait_for_requests(std::size_t count) const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kEnginePatience, [&] { return requests_.size() >= count; });
+  return changed_.wait_for(lock, kEngineTimeout, [&] { return requests_.size() >= count; });
 }
 
 bool FakeEngine::wait_for_drops(std::size_t count) const {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kEnginePatience, [&] { return drops_ >= count; });
+  return changed_.wait_for(lock, kEngineTimeout, [&] { return drops_ >= count; });
 }
 
 FakeEngine::Script always(std::string response) {

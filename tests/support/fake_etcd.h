@@ -45,9 +45,9 @@ class FakeEtcd {
   void compact();
   // Ends its connections and refuses further ones, or no longer.
   void set_away(bool away);
-  // Somebody put an empty data directory in place.
+  // Its data directory was replaced by an empty one.
   void wipe();
-  // Nobody may ask after leases, or again everybody.
+  // Refuses questions for leases, or answers them again.
   void set_secretive(bool secretive);
 
   std::size_t listings() const;

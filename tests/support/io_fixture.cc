@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kRunPatience{10};
+constexpr std::chrono::seconds kRunTimeout{10};
 constexpr std::chrono::milliseconds kSlice{5};
 
 }  // namespace
@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kSlice{5};
 IoFixture::~IoFixture() {
   deadlines.stop();
   io.restart();
-  io.run_for(kRunPatience);
+  io.run_for(kRunTimeout);
   EXPECT_EQ(started_, 0U) << "a coroutine has not ended";
 }
 
@@ -45,7 +45,7 @@ void IoFixture::run(Body body) {
 }
 
 void IoFixture::run_until(const std::function<bool()>& condition) {
-  const auto deadline = steady_clock::now() + kRunPatience;
+  const auto deadline = steady_clock::now() + kRunTimeout;
   while (!condition()) {
     if (steady_clock::now() > deadline) {
       ADD_FAILURE() << "what was waited for did not come";

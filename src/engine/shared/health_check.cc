@@ -33,23 +33,23 @@ std::string_view to_string(Health health) {
   return "";
 }
 
-awaitable<HealthVerdict> check_health(http_client::UpstreamPool& pool, http_client::Target target,
-                                      const model::WorkerSpec& spec,
-                                      std::chrono::milliseconds timeout) {
-  if (spec.engine == model::Engine::Sglang) timeout = std::max(timeout, kLeastSglangPatience);
+awaitable<HealthResult> check_health(http_client::UpstreamPool& pool, http_client::Target target,
+                                     const model::WorkerSpec& spec,
+                                     std::chrono::milliseconds timeout) {
+  if (spec.engine == model::Engine::Sglang) timeout = std::max(timeout, kLeastSglangTimeout);
   const auto answer = co_await http_client::fetch(
       pool, target, {.path = "/health", .largest_answer = kLargestHealthAnswer},
       {.first_byte = timeout, .idle = timeout});
   if (!answer) {
     if (answer.error().code() == Errc::OutOfResources)
-      co_return HealthVerdict{Health::NotAsked, answer.error().message()};
+      co_return HealthResult{Health::NotAsked, answer.error().message()};
     const bool refused = answer.error().cause() == std::errc::connection_refused;
-    co_return HealthVerdict{refused ? Health::Refused : Health::Unreachable,
-                            answer.error().message()};
+    co_return HealthResult{refused ? Health::Refused : Health::Unreachable,
+                           answer.error().message()};
   }
-  co_return HealthVerdict{answer->status < kServerError ? Health::Answers : Health::NotYet,
-                          fmt::format("worker {} answered GET /health with status {}",
-                                      target.endpoint.to_string(), answer->status)};
+  co_return HealthResult{answer->status < kServerError ? Health::Answers : Health::NotYet,
+                         fmt::format("worker {} answered GET /health with status {}",
+                                     target.endpoint.to_string(), answer->status)};
 }
 
 }  // namespace baton::engine

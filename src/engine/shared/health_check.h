@@ -24,20 +24,20 @@ enum class Health {
 };
 std::string_view to_string(Health health);
 
-struct HealthVerdict {
+struct HealthResult {
   Health health;
   std::string text;  // for people: what was seen
 };
 
 // SGLang answers by generating a token and checks for it once a second: a shorter timeout would
 // make every busy worker look dead.
-inline constexpr std::chrono::milliseconds kLeastSglangPatience{2'000};
+inline constexpr std::chrono::milliseconds kLeastSglangTimeout{2'000};
 
 // GET /health. vLLM and TensorRT-LLM answer at once, SGLang within 20 s; `timeout` is raised to
-// kLeastSglangPatience for it. No key is needed at any of them. `spec` must stay until then.
+// kLeastSglangTimeout for it. No key is needed at any of them. `spec` must stay until then.
 // Confinement. One I/O thread.
-awaitable<HealthVerdict> check_health(http_client::UpstreamPool& pool, http_client::Target target,
-                                      const model::WorkerSpec& spec,
-                                      std::chrono::milliseconds timeout);
+awaitable<HealthResult> check_health(http_client::UpstreamPool& pool, http_client::Target target,
+                                     const model::WorkerSpec& spec,
+                                     std::chrono::milliseconds timeout);
 
 }  // namespace baton::engine

@@ -12,7 +12,7 @@ namespace baton::engine {
 namespace {
 
 // The server only notes it down.
-constexpr std::chrono::milliseconds kAbortPatience{2000};
+constexpr std::chrono::milliseconds kAbortTimeout{2000};
 
 }  // namespace
 
@@ -26,7 +26,7 @@ awaitable<void> abort_request(http_client::UpstreamPool& pool, http_client::Targ
   co_await http_client::fetch(
       pool, target,
       {.method = "POST", .path = "/abort_request", .own_headers = headers, .body = body},
-      {.first_byte = kAbortPatience, .idle = kAbortPatience});
+      {.first_byte = kAbortTimeout, .idle = kAbortTimeout});
 }
 
 }  // namespace baton::engine

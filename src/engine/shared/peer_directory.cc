@@ -17,7 +17,7 @@ namespace baton::engine {
 namespace {
 
 // A request waits for this, so it must not take as long as an answer may.
-constexpr std::chrono::milliseconds kPatience{3'000};
+constexpr std::chrono::milliseconds kTimeout{3'000};
 using wire::kOk;
 // Default port of the side channel of vLLM's first rank; the other ranks count up.
 constexpr std::uint16_t kNixlSideChannelPort = 5600;
@@ -56,8 +56,8 @@ std::optional<model::NixlPeer> nixl_peer_in(std::string_view kv_transfer_params)
 PeerDirectory::PeerDirectory(http_client::UpstreamPool& pool,
                              http_client::ExchangeTimeouts timeouts)
     : pool_(pool), timeouts_(timeouts) {
-  timeouts_.first_byte = std::min(timeouts_.first_byte, kPatience);
-  timeouts_.idle = std::min(timeouts_.idle, kPatience);
+  timeouts_.first_byte = std::min(timeouts_.first_byte, kTimeout);
+  timeouts_.idle = std::min(timeouts_.idle, kTimeout);
 }
 
 awaitable<Result<PrefillPeer>> PeerDirectory::find(model::WorkerId id,

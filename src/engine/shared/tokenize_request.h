@@ -63,7 +63,7 @@ struct ToldTokens {
 };
 
 // Asks a worker, which its own version decides how. A vLLM that does not render after all is asked
-// the other way. Of `headers`, those of the client's request, the authorization goes along. Each
+// the other way. The authorization in `headers`, those of the client's request, goes along. Each
 // question may take what `timeouts` say (see fetch.h), each answer `largest_answer` bytes; none
 // outlives `cancellation`, which is then the error.
 // EngineRejected where the engine refuses the request (a template's error, a prompt too long) or

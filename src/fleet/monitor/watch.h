@@ -70,18 +70,18 @@ class Watch {
   void observe(const std::shared_ptr<Worker>& worker, const std::string& model);
   boost::asio::awaitable<void> watch();
   void make_rounds();
-  bool must_be_asked(const MonitoredWorker& patient) const;
-  Need need_of(const MonitoredWorker& patient, Time now) const;
-  void ask(MonitoredWorker& patient, Need need);
+  bool must_be_asked(const MonitoredWorker& monitored) const;
+  Need need_of(const MonitoredWorker& monitored, Time now) const;
+  void ask(MonitoredWorker& monitored, Need need);
   boost::asio::awaitable<void> attend(std::uint64_t id, Need need);
   // Whether it is there; and its identity, if that is not known yet.
-  boost::asio::awaitable<void> look(MonitoredWorker patient, Need need);
-  boost::asio::awaitable<bool> admit(MonitoredWorker& patient);
+  boost::asio::awaitable<void> look(MonitoredWorker monitored, Need need);
+  boost::asio::awaitable<bool> admit(MonitoredWorker& monitored);
   // Which adapters it has loaded meanwhile.
-  boost::asio::awaitable<void> ask_models(MonitoredWorker patient);
-  boost::asio::awaitable<void> send_canary(MonitoredWorker patient);
+  boost::asio::awaitable<void> ask_models(MonitoredWorker monitored);
+  boost::asio::awaitable<void> send_canary(MonitoredWorker monitored);
   // Records the result, unless the worker has gone meanwhile.
-  bool outdated(const MonitoredWorker& patient) const;
+  bool outdated(const MonitoredWorker& monitored) const;
   template <class Write>
   void note(model::WorkerId id, Write write);
 
@@ -91,8 +91,8 @@ class Watch {
   SelfTest self_test_;
   http_client::UpstreamPool pool_;
   boost::asio::steady_timer timer_;
-  std::unordered_map<std::uint64_t, MonitoredWorker> patients_;  // by worker
-  std::uint64_t turn_ = 0;                                       // where the next round begins
+  std::unordered_map<std::uint64_t, MonitoredWorker> monitored_;  // by worker
+  std::uint64_t turn_ = 0;                                        // where the next round begins
   std::size_t under_way_ = 0;
   double allowance_ = 0;  // questions to workers that are well
   Time last_round_ = Clock::now();

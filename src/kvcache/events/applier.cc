@@ -54,7 +54,7 @@ void Applier::State::apply(const Event& event) {
     ++tally.cleared;
     return writer.clear();
   }
-  const auto tier = filter.judge(event);
+  const auto tier = filter.classify(event);
   if (!tier) return writer.count(tier.error(), event.events);
   if (event.type == Event::Type::Stored) {
     writer.store(event, *tier);

@@ -57,17 +57,17 @@ std::optional<Tier> tier_of(std::string_view medium) {
   return found->tier;
 }
 
-std::expected<Tier, Skipped> EventFilter::judge(const Event& event) {
+std::expected<Tier, Skipped> EventFilter::classify(const Event& event) {
   if (!event.ownership.empty()) return std::unexpected(Skipped::Owned);
   if (!event.locality.empty() && !is(event.locality, "LOCAL"))
     return std::unexpected(Skipped::NotLocal);
   const auto tier = tier_of(event.medium);
   if (!tier) return std::unexpected(Skipped::UnknownMedium);
-  if (const auto reason = judge_group(event)) return std::unexpected(*reason);
+  if (const auto reason = classify_group(event)) return std::unexpected(*reason);
   return *tier;
 }
 
-std::optional<Skipped> EventFilter::judge_group(const Event& event) {
+std::optional<Skipped> EventFilter::classify_group(const Event& event) {
   const auto known =
       event.group ? std::ranges::find(groups_, *event.group, &std::pair<std::uint64_t, bool>::first)
                   : groups_.end();

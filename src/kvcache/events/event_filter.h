@@ -20,17 +20,17 @@ std::optional<Tier> tier_of(std::string_view medium);
 
 // Role. Separates the events that make a prefix reusable on this worker from all others.
 // Confinement. One thread.
-// Invariants. A cache group is judged by its last store; removals do not tell.
+// Invariants. A cache group is classified by its last store; removals do not tell.
 class EventFilter {
  public:
   // The tier it speaks of, or why it does not count. Not for events that clear.
-  std::expected<Tier, Skipped> judge(const Event& event);
+  std::expected<Tier, Skipped> classify(const Event& event);
   void forget() { groups_.clear(); }
   // Its judgement is the same as before any event.
   bool knows_nothing_special() const;
 
  private:
-  std::optional<Skipped> judge_group(const Event& event);
+  std::optional<Skipped> classify_group(const Event& event);
 
   std::vector<std::pair<std::uint64_t, bool>> groups_;  // whether they are of the main attention
 };

@@ -141,14 +141,14 @@ void EventSubscriber::heed_connection() {
     }
   }
   if (!news.made) return;
-  tell_lost();
+  report_lost();
   for (FeedReader* reader : readers_) {
     reader->connected();
     reader->show();
   }
 }
 
-void EventSubscriber::tell_lost() {
+void EventSubscriber::report_lost() {
   if (!std::exchange(lost_, false)) return;
   for (FeedReader* reader : readers_) {
     reader->disconnected();
@@ -166,7 +166,7 @@ bool EventSubscriber::work() {
     more = message.receive(*socket_) == Message::Outcome::Received;
     if (more) receive(message);
   }
-  if (!more) tell_lost();
+  if (!more) report_lost();
   for (FeedReader* reader : touched_) reader->show();
   touched_.clear();
   return more;
@@ -211,8 +211,8 @@ const std::vector<FeedReader*>& EventSubscriber::meant(std::string_view topic) {
   // A publisher that we connected to is known.
   if (!bound_ && readers_.size() == 1) return readers_;
   // No engine has such a topic, and strangers' topics are not remembered.
-  static const std::vector<FeedReader*> kNobody;
-  if (topic.size() > kLongestTopic) return kNobody;
+  static const std::vector<FeedReader*> kNone;
+  if (topic.size() > kLongestTopic) return kNone;
   std::string key(topic);
   const auto known = meant_.find(key);
   if (known != meant_.end()) return known->second;

@@ -41,7 +41,7 @@ class EventSubscriber final : public Source {
   bool try_open();
   void close();
   void heed_connection();
-  void tell_lost();
+  void report_lost();
   void failed(std::string_view error);
   void begin(FeedReader& reader);
   void receive(const Message& message);

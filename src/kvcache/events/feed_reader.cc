@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRepliesAtOnce = 128;
 // A replay is given up after so many times the maximum wait for one reply.
-constexpr int kPatienceInAll = 30;
+constexpr int kMostReplayTimeouts = 30;
 constexpr std::chrono::seconds kLongestPause{30};
 // A subscription misses a batch that is published between a replay and its own start. After this
 // time it has started, and the replay is asked once more.
@@ -173,25 +173,25 @@ void FeedReader::report() {
   const std::int64_t sequence =
       sequence_.position() ? number(sequence_.position()->sequence) : std::int64_t{-1};
 
-  if (counts.restarts != before.restarts && restart_gate_.passes(now))
+  if (counts.restarts != before.restarts && restart_limiter_.passes(now))
     log.warning("feed_restarted",
                 {{"worker", worker}, {"rank", rank}, {"restarts", number(counts.restarts)}});
   if (counts.gaps != before.gaps) {
     if (!repairing_) repairing_ = before;
-    if (gap_gate_.passes(now))
+    if (gap_limiter_.passes(now))
       log.warning("feed_gap", {{"worker", worker},
                                {"rank", rank},
                                {"sequence", sequence},
                                {"replay", !spec_.replay.empty()}});
   }
-  if (counts.lost != before.lost && lost_gate_.passes(now))
+  if (counts.lost != before.lost && lost_limiter_.passes(now))
     log.warning("feed_lost", {{"worker", worker},
                               {"rank", rank},
                               {"batches", number(counts.lost - before.lost)},
                               {"sequence", sequence}});
   if (sequence_.wanted()) return;
   if (repairing_) {
-    if (counts.lost == repairing_->lost && repaired_gate_.passes(now))
+    if (counts.lost == repairing_->lost && repaired_limiter_.passes(now))
       log.info("feed_repaired", {{"worker", worker},
                                  {"rank", rank},
                                  {"batches", number(counts.replayed - repairing_->replayed)},
@@ -233,8 +233,8 @@ void FeedReader::ask(Clock::time_point now) {
   auto socket = make_replay(context_.zmq, spec_.replay, asked_->from);
   if (!socket) return attempt_failed(now);
   replay_ = *std::move(socket);
-  reply_by_ = now + context_.options.replay_patience;
-  end_by_ = now + kPatienceInAll * context_.options.replay_patience;
+  reply_by_ = now + context_.options.replay_timeout;
+  end_by_ = now + kMostReplayTimeouts * context_.options.replay_timeout;
   if (!context_.readiness.add(descriptor(*replay_), *this)) {
     replay_.reset();
     attempt_failed(now);
@@ -245,7 +245,7 @@ void FeedReader::attempt_failed(Clock::time_point now) {
   stop_replay();
   ++attempts_;
   if (attempts_ >= context_.options.replay_attempts) {
-    if (silent_gate_.passes(now))
+    if (silent_limiter_.passes(now))
       context_.log.warning("feed_replay_failed", {{"worker", spec_.name},
                                                   {"rank", std::int64_t{spec_.holder.rank}},
                                                   {"endpoint", spec_.replay},
@@ -280,7 +280,7 @@ bool FeedReader::work() {
       sequence_.replay_done();
     } else if (sequence_.replayed(reply->sequence, reply->payload)) {
       last_batch_ = Clock::now();
-      reply_by_ = *last_batch_ + context_.options.replay_patience;
+      reply_by_ = *last_batch_ + context_.options.replay_timeout;
     }
     if (sequence_.wanted() != asked_) break;
   }

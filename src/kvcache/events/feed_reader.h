@@ -145,11 +145,11 @@ class FeedReader final : public Source, private Sequence::Sink {
   bool lived_ = false;              // said so
   Sequence::Counts reported_;
   std::optional<Sequence::Counts> repairing_;  // as they were when a gap was found
-  LogRateLimiter gap_gate_;
-  LogRateLimiter repaired_gate_;
-  LogRateLimiter lost_gate_;
-  LogRateLimiter restart_gate_;
-  LogRateLimiter silent_gate_;
+  LogRateLimiter gap_limiter_;
+  LogRateLimiter repaired_limiter_;
+  LogRateLimiter lost_limiter_;
+  LogRateLimiter restart_limiter_;
+  LogRateLimiter silent_limiter_;
 };
 
 }  // namespace baton::kvcache

@@ -33,13 +33,13 @@ struct FeedThread::State {
   struct Open {
     std::shared_ptr<StatusCell> cell;
     std::unique_ptr<FeedReader> reader;
-    EventSubscriber* inlet;
+    EventSubscriber* subscriber;
   };
 
   FeedContext context;
-  std::map<std::string, std::unique_ptr<EventSubscriber>> inlets;  // by endpoint
+  std::map<std::string, std::unique_ptr<EventSubscriber>> subscribers;  // by endpoint
   std::map<Holder, Open> open_feeds;
-  std::uint64_t inlets_made = 0;
+  std::uint64_t subscribers_made = 0;
 
   locks::Mutex mutex;
   std::deque<Command> commands GUARDED_BY(mutex);
@@ -175,22 +175,22 @@ bool FeedThread::State::run_commands() {
 void FeedThread::State::open(FeedSpec spec, Slot slot, std::shared_ptr<StatusCell> cell) {
   close(spec.holder);
   const Holder holder = spec.holder;
-  auto& inlet = inlets[spec.events];
-  if (!inlet)
-    inlet = std::make_unique<EventSubscriber>(context, spec.events,
-                                              "feed-" + std::to_string(++inlets_made));
+  auto& subscriber = subscribers[spec.events];
+  if (!subscriber)
+    subscriber = std::make_unique<EventSubscriber>(context, spec.events,
+                                                   "feed-" + std::to_string(++subscribers_made));
   auto reader = std::make_unique<FeedReader>(context, std::move(spec), slot, *cell);
   Open& feed = open_feeds[holder] = {
-      .cell = std::move(cell), .reader = std::move(reader), .inlet = inlet.get()};
-  feed.inlet->add(*feed.reader);
+      .cell = std::move(cell), .reader = std::move(reader), .subscriber = subscriber.get()};
+  feed.subscriber->add(*feed.reader);
 }
 
 void FeedThread::State::close(Holder holder) {
   const auto found = open_feeds.find(holder);
   if (found == open_feeds.end()) return;
-  EventSubscriber* inlet = found->second.inlet;
-  inlet->remove(*found->second.reader);
-  if (inlet->empty()) inlets.erase(found->second.reader->spec().events);
+  EventSubscriber* subscriber = found->second.subscriber;
+  subscriber->remove(*found->second.reader);
+  if (subscriber->empty()) subscribers.erase(found->second.reader->spec().events);
   open_feeds.erase(found);
 }
 

@@ -22,8 +22,8 @@ namespace baton::kvcache {
 class FeedThread {
  public:
   struct Options {
-    std::chrono::milliseconds replay_patience{2'000};  // without a reply, before it is given up
-    std::chrono::milliseconds replay_pause{200};       // before it is tried again; doubles
+    std::chrono::milliseconds replay_timeout{2'000};  // without a reply, before it is given up
+    std::chrono::milliseconds replay_pause{200};      // before it is tried again; doubles
     std::size_t replay_attempts = 8;
     std::size_t held_batches = 4'096;  // that came while a replay is under way
   };

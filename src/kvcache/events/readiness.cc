@@ -61,7 +61,7 @@ void Readiness::set_time(Source& source, std::optional<Time> time) {
   time_of_.emplace(&source, *time);
 }
 
-int Readiness::patience() const {
+int Readiness::wait_ms() const {
   if (!ready_.empty()) return 0;
   if (times_.empty()) return -1;
   const auto left = times_.begin()->first - std::chrono::steady_clock::now();
@@ -72,7 +72,7 @@ int Readiness::patience() const {
 
 void Readiness::run_once() {
   std::array<epoll_event, kEvents> events{};
-  const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), patience());
+  const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_ms());
   for (int i = 0; i < count; ++i) {
     if (auto* source = static_cast<Source*>(events[static_cast<std::size_t>(i)].data.ptr)) {
       make_ready(*source);

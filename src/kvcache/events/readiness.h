@@ -53,7 +53,7 @@ class Readiness {
   void wake();
 
  private:
-  int patience() const;
+  int wait_ms() const;
 
   int epoll_ = -1;
   int wake_ = -1;

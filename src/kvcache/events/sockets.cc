@@ -23,7 +23,7 @@ constexpr std::int64_t kMessageBytes = std::int64_t{64} << 20U;  // of a frame
 constexpr int kReconnectMs = 100;
 constexpr int kReconnectMostMs = 5'000;
 constexpr int kHeartbeatMs = 5'000;
-constexpr int kHeartbeatPatienceMs = 15'000;
+constexpr int kHeartbeatTimeoutMs = 15'000;
 
 constexpr int kLost = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
@@ -60,8 +60,8 @@ Result<zmq::socket_t> make_subscriber(zmq::context_t& context, const std::string
     socket.set(zmq::sockopt::rcvhwm, kQueuedBatches);
     // Detects a connection that ended silently, and reconnects.
     socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
-    socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatPatienceMs);
-    socket.set(zmq::sockopt::heartbeat_ttl, kHeartbeatPatienceMs);
+    socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);
+    socket.set(zmq::sockopt::heartbeat_ttl, kHeartbeatTimeoutMs);
     if (is_bound(endpoint)) {
       socket.bind(endpoint);
       return socket;

@@ -28,7 +28,7 @@ class HolderIntervals {
   // How many blocks from `from` on, up to `to`, the slot has none of.
   std::uint32_t free_from(std::uint32_t slot, std::uint32_t from, std::uint32_t to) const;
   // All of the slot's.
-  std::span<const Stretch> of(std::uint32_t slot) const;
+  std::span<const Interval> of(std::uint32_t slot) const;
 
   // Requires: free_from(slot, from, to) == to - from.
   void add(std::uint32_t slot, std::uint32_t from, std::uint32_t to, std::uint32_t tiers);
@@ -40,10 +40,10 @@ class HolderIntervals {
   // The slot's first interval that does not end before or at `offset`, or the one after.
   std::uint32_t find(std::uint32_t slot, std::uint32_t offset) const;
   bool is_of(std::uint32_t at, std::uint32_t slot) const {
-    return at < run_.stretch_count && run_.stretches[at].slot == slot;
+    return at < run_.interval_count && run_.intervals[at].slot == slot;
   }
   // Replaces some by others.
-  void replace(std::uint32_t begin, std::uint32_t end, std::span<const Stretch> others);
+  void replace(std::uint32_t begin, std::uint32_t end, std::span<const Interval> others);
   void resize(std::uint32_t room);
 
   Run& run_;

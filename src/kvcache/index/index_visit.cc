@@ -43,13 +43,13 @@ Index::Listing Index::list(Slot slot) const {
 }
 
 void Index::Listing::visit(const std::function<void(const Held&)>& visitor) const {
-  constexpr auto kNobody = static_cast<std::uint32_t>(-1);
+  constexpr auto kNone = static_cast<std::uint32_t>(-1);
   struct Links {
-    std::uint32_t first_child = kNobody;  // position in the list
-    std::uint32_t next = kNobody;
+    std::uint32_t first_child = kNone;  // position in the list
+    std::uint32_t next = kNone;
   };
   std::vector<Links> links(blocks_.size());
-  std::vector<std::uint32_t> parents(blocks_.size(), kNobody);
+  std::vector<std::uint32_t> parents(blocks_.size(), kNone);
   std::vector<std::uint32_t> open;
   for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
     const auto before = std::ranges::lower_bound(blocks_, blocks_[i].before, {}, &Block::place);
@@ -66,9 +66,9 @@ void Index::Listing::visit(const std::function<void(const Held&)>& visitor) cons
     const std::uint32_t at = open.back();
     open.pop_back();
     Held held = blocks_[at].held;
-    if (parents[at] != kNobody) held.parent = blocks_[parents[at]].held.engine;
+    if (parents[at] != kNone) held.parent = blocks_[parents[at]].held.engine;
     visitor(held);
-    for (std::uint32_t child = links[at].first_child; child != kNobody; child = links[child].next) {
+    for (std::uint32_t child = links[at].first_child; child != kNone; child = links[child].next) {
       open.push_back(child);
     }
   }

@@ -31,15 +31,15 @@ inline BlockPlace place_of(std::size_t shard, RunNumber run, std::uint32_t offse
 }
 
 // Consecutive blocks of a run that a slot has in the same tiers.
-struct Stretch {
+struct Interval {
   std::uint32_t slot;
   std::uint8_t begin;
   std::uint8_t end;
   std::uint8_t tiers;
   std::uint8_t zero = 0;  // so that intervals can be compared as bytes
-  bool operator==(const Stretch&) const = default;
+  bool operator==(const Interval&) const = default;
 };
-static_assert(sizeof(Stretch) == 8);
+static_assert(sizeof(Interval) == 8);
 
 // Consecutive blocks, and their holders. Blocks that follow one of them instead of the next are in
 // a run of their own.
@@ -47,19 +47,19 @@ struct alignas(64) Run {
   SequenceHash key;         // of the first block
   SequenceHash* sequences;  // of each block; behind them the counts of its holders, and of the
                             // runs that follow it
-  Stretch* stretches;       // ordered by slot and begin
-  Stretch single;           // where the only one is
-  std::uint32_t stretch_count;
-  std::uint32_t stretch_room;
+  Interval* intervals;      // ordered by slot and begin
+  Interval single;          // where the only one is
+  std::uint32_t interval_count;
+  std::uint32_t interval_room;
   std::uint32_t cells_ref;  // of the array that `sequences` is in
-  std::uint32_t stretches_ref;
+  std::uint32_t intervals_ref;
   BlockPlace parent;  // the block before the first; kNoPlace: it begins a prompt
   std::uint8_t length;
   std::uint8_t room;
 
   std::uint32_t* holders() const { return reinterpret_cast<std::uint32_t*>(sequences + room); }
   std::uint32_t* children() const { return holders() + room; }
-  std::span<const Stretch> all_stretches() const { return {stretches, stretch_count}; }
+  std::span<const Interval> all_intervals() const { return {intervals, interval_count}; }
 };
 static_assert(sizeof(Run) == 64);
 inline constexpr std::size_t kCellBytes = sizeof(SequenceHash) + 2 * sizeof(std::uint32_t);

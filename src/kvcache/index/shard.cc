@@ -137,14 +137,14 @@ void Shard::hold_free(const Part& part, std::uint32_t slot, std::uint32_t tiers,
   std::size_t fresh = 0;
   for (std::uint32_t i = 0; i < part.count; ++i) fresh += holders[i]++ == 0 ? 1 : 0;
   Tally::add(held_, fresh);
-  stretches(part.run).add(slot, part.begin, part.begin + part.count, tiers);
+  intervals(part.run).add(slot, part.begin, part.begin + part.count, tiers);
   tally.count_tiers(0, tiers, part.count);
   Tally::add(tally.memberships, part.count);
 }
 
 std::uint32_t Shard::hold(RunNumber run, std::uint32_t offset, std::uint32_t slot,
                           std::uint32_t tiers, Tally& tally) {
-  HolderIntervals list = stretches(run);
+  HolderIntervals list = intervals(run);
   const std::uint32_t before = list.tiers(slot, offset);
   if (before == 0) {
     hold_free({.run = run, .begin = offset, .count = 1}, slot, tiers, tally);
@@ -157,7 +157,7 @@ std::uint32_t Shard::hold(RunNumber run, std::uint32_t offset, std::uint32_t slo
 
 std::uint32_t Shard::release(RunNumber run, std::uint32_t offset, std::uint32_t slot,
                              std::uint32_t tiers, Tally& tally) {
-  HolderIntervals list = stretches(run);
+  HolderIntervals list = intervals(run);
   const std::uint32_t before = list.tiers(slot, offset);
   const std::uint32_t left = before & ~tiers;
   if (left == before) return before;
@@ -173,16 +173,16 @@ std::uint32_t Shard::release(RunNumber run, std::uint32_t offset, std::uint32_t 
 }
 
 void Shard::release_all(RunNumber run, std::uint32_t slot, Tally& tally) {
-  HolderIntervals list = stretches(run);
+  HolderIntervals list = intervals(run);
   std::uint32_t* holders = runs_[run].holders();
-  for (const Stretch& stretch : list.of(slot)) {
-    const std::uint32_t count = stretch.end - stretch.begin;
+  for (const Interval& interval : list.of(slot)) {
+    const std::uint32_t count = interval.end - interval.begin;
     std::size_t last = 0;
-    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i) {
+    for (std::uint32_t i = interval.begin; i < interval.end; ++i) {
       last += --holders[i] == 0 ? 1 : 0;
     }
     Tally::add(held_, -last);
-    tally.count_tiers(stretch.tiers, 0, count);
+    tally.count_tiers(interval.tiers, 0, count);
     Tally::add(tally.memberships, -std::size_t{count});
   }
   list.remove_all(slot);

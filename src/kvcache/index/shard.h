@@ -85,14 +85,14 @@ class Shard {
   BlockPlace parent(RunNumber run) const REQUIRES(lock_) { return runs_[run].parent; }
 
   std::uint32_t free_from(const Part& part, std::uint32_t slot) REQUIRES(lock_) {
-    return stretches(part.run).free_from(slot, part.begin, part.begin + part.count);
+    return intervals(part.run).free_from(slot, part.begin, part.begin + part.count);
   }
   // Requires: the slot has none of them.
   void hold_free(const Part& part, std::uint32_t slot, std::uint32_t tiers, Tally& tally)
       REQUIRES(lock_);
   // The tiers that the slot has a block in.
   std::uint32_t tiers(RunNumber run, std::uint32_t offset, std::uint32_t slot) REQUIRES(lock_) {
-    return stretches(run).tiers(slot, offset);
+    return intervals(run).tiers(slot, offset);
   }
   // The slot has a block in these tiers as well. Returns those it had it in before.
   std::uint32_t hold(RunNumber run, std::uint32_t offset, std::uint32_t slot, std::uint32_t tiers,
@@ -107,7 +107,7 @@ class Shard {
   void prefetch_parts(RunNumber run, std::uint32_t offset) const REQUIRES(lock_) {
     const Run& it = runs_[run];
     __builtin_prefetch(it.holders() + offset);
-    __builtin_prefetch(it.stretches);
+    __builtin_prefetch(it.intervals);
   }
 
   void match(std::span<const SequenceHash> prompt, const Slots& slots,
@@ -121,7 +121,7 @@ class Shard {
   void publish_bytes() REQUIRES(lock_);
 
  private:
-  HolderIntervals stretches(RunNumber run) REQUIRES(lock_) { return {runs_[run], pool_}; }
+  HolderIntervals intervals(RunNumber run) REQUIRES(lock_) { return {runs_[run], pool_}; }
   Part append(RunNumber run, std::span<const Link> links) REQUIRES(lock_);
   Part make_run(RunNumber above, std::uint32_t above_offset, std::span<const Link> links)
       REQUIRES(lock_);

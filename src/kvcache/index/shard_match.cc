@@ -30,11 +30,11 @@ struct Progress {
   // Takes the slot's next interval. `ends(tier, blocks)`: so far it holds the run's blocks in this
   // tier and nearer ones. False: it does not go on.
   template <class Ends>
-  bool pass(const Stretch& stretch, std::uint32_t count, Ends ends) {
-    if (stretch.begin != blocks || blocks == count) return false;
-    const auto near = static_cast<std::uint32_t>(std::countr_zero(unsigned{stretch.tiers}));
+  bool pass(const Interval& interval, std::uint32_t count, Ends ends) {
+    if (interval.begin != blocks || blocks == count) return false;
+    const auto near = static_cast<std::uint32_t>(std::countr_zero(unsigned{interval.tiers}));
     for (; reach < near; ++reach) ends(reach, blocks);
-    blocks = std::min<std::uint32_t>(stretch.end, count);
+    blocks = std::min<std::uint32_t>(interval.end, count);
     return true;
   }
 };
@@ -84,8 +84,8 @@ class Matcher {
   static bool begin(const Run& run, std::uint32_t count, const Slots& slots, Progressing& on);
   // Whether two runs have the same intervals, and so the same holders drop out of both.
   static bool alike(const Run& run, const Run& other) {
-    return run.stretch_count == other.stretch_count &&
-           std::memcmp(run.stretches, other.stretches, run.stretch_count * sizeof(Stretch)) == 0;
+    return run.interval_count == other.interval_count &&
+           std::memcmp(run.intervals, other.intervals, run.interval_count * sizeof(Interval)) == 0;
   }
   static void pass(const Run& run, std::uint32_t depth, std::uint32_t count, Progressing& on);
   static void leave(const Alive& slot, std::uint32_t depth, std::vector<Match>& matches);
@@ -100,15 +100,15 @@ class Matcher {
 bool Matcher::begin(const Run& run, std::uint32_t count, const Slots& slots, Progressing& on) {
   // Kept for the next call, as are the matches: thousands, of which each is written once.
   static thread_local std::vector<Alive> room;
-  if (room.size() < run.stretch_count) room.resize(run.stretch_count);
-  on.matches.resize(run.stretch_count);
+  if (room.size() < run.interval_count) room.resize(run.interval_count);
+  on.matches.resize(run.interval_count);
   std::uint32_t found = 0;
   bool all = true;
-  for (const Stretch& stretch : run.all_stretches()) {
-    all = all && stretch.begin == 0 && stretch.end >= count && (stretch.tiers & 1) != 0;
-    if (stretch.begin > 0) continue;
-    room[found] = {.slot = stretch.slot, .match = found, .reach = 0};
-    on.matches[found].holder = slots.holder(stretch.slot);
+  for (const Interval& interval : run.all_intervals()) {
+    all = all && interval.begin == 0 && interval.end >= count && (interval.tiers & 1) != 0;
+    if (interval.begin > 0) continue;
+    room[found] = {.slot = interval.slot, .match = found, .reach = 0};
+    on.matches[found].holder = slots.holder(interval.slot);
     ++found;
   }
   on.matches.resize(found);
@@ -126,14 +126,14 @@ void Matcher::leave(const Alive& slot, std::uint32_t depth, std::vector<Match>& 
 // Both lists are ordered by slot. A slot that lacks some of the run's blocks is left behind.
 void Matcher::pass(const Run& run, std::uint32_t depth, std::uint32_t count, Progressing& on) {
   auto& [alive, matches] = on;
-  const Stretch* at = run.stretches;
-  const Stretch* const end = at + run.stretch_count;
+  const Interval* at = run.intervals;
+  const Interval* const end = at + run.interval_count;
   std::size_t kept = 0;
   for (const Alive slot : alive) {
     // Mostly it is the next one. If not, it may be far away: many have blocks here, and not those
     // before.
     if (at != end && at->slot < slot.slot && ++at != end && at->slot < slot.slot)
-      at = std::ranges::lower_bound(at, end, slot.slot, {}, &Stretch::slot);
+      at = std::ranges::lower_bound(at, end, slot.slot, {}, &Interval::slot);
     if (at == end || at->slot != slot.slot) {
       leave(slot, depth, matches);
       continue;
@@ -167,7 +167,7 @@ void Matcher::all(const Slots& slots, std::vector<Match>& matches) const {
     reached = depth + count;
     if (before != nullptr && count <= before_count && alike(run, *before)) return true;
     if (depth > 0 || !begin(run, count, slots, on)) pass(run, depth, count, on);
-    before = on.alive.size() == run.stretch_count ? &run : nullptr;
+    before = on.alive.size() == run.interval_count ? &run : nullptr;
     before_count = count;
     return !on.alive.empty();
   });
@@ -180,9 +180,9 @@ std::array<std::uint32_t, kTiers> Matcher::one(std::uint32_t slot) const {
   std::uint32_t reach = 0;
   std::uint32_t reached = 0;
   walk([&](const Run& run, std::uint32_t depth, std::uint32_t count) {
-    const auto list = run.all_stretches();
+    const auto list = run.all_intervals();
     Progress progress{.reach = reach};
-    for (const auto *at = std::ranges::lower_bound(list, slot, {}, &Stretch::slot).operator->();
+    for (const auto *at = std::ranges::lower_bound(list, slot, {}, &Interval::slot).operator->();
          at != list.data() + list.size() && at->slot == slot &&
          progress.pass(
              *at, count,

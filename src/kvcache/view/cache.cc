@@ -28,8 +28,7 @@ bool Cache::compare(const FeedAccuracy::Sample& sample) {
   reported_tokens_ += sample.reported;
   meter_.add(sample);
   const bool believed = meter_.believed();
-  return change([believed](CacheTrust& verdict) { verdict.believed = believed; }).believed !=
-         believed;
+  return change([believed](CacheTrust& trust) { trust.believed = believed; }).believed != believed;
 }
 
 bool Cache::expect_events(Clock::time_point sent, Clock::time_point now) {

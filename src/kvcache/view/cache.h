@@ -20,8 +20,8 @@ namespace baton::kvcache {
 
 using Clock = std::chrono::steady_clock;
 
-// Keys that set blocks apart in an engine's cache and are in none of its events. Of a size that is
-// loaded and stored at once.
+// Keys that set blocks apart in an engine's cache and are in none of its events. The size allows
+// one load or store.
 struct alignas(4) Hidden {
   bool salts = false;
   bool adapters = false;
@@ -40,27 +40,27 @@ class Cache {
     std::string authority;  // host:port
     std::string model;
   };
-  // `verdict`: where its trust is kept, if it is shared.
+  // `trust`: where its trust is kept, if it is shared.
   Cache(Identity identity, Slot slot, BlockShape shape,
-        SharedVerdict verdict = std::make_shared<std::atomic<CacheTrust>>())
-      : identity_(std::move(identity)), slot_(slot), verdict_(std::move(verdict)) {
+        SharedTrust trust = std::make_shared<std::atomic<CacheTrust>>())
+      : identity_(std::move(identity)), slot_(slot), trust_(std::move(trust)) {
     set_shape(shape);
   }
 
   const Identity& identity() const { return identity_; }
   Slot slot() const { return slot_; }
-  const SharedVerdict& verdict() const { return verdict_; }
+  const SharedTrust& trust() const { return trust_; }
   BlockShape shape() const { return now().shape(); }
   void set_shape(BlockShape shape) {
-    change([shape](CacheTrust& verdict) {
-      verdict.block_size = shape.size;
-      verdict.bigram = shape.bigram;
+    change([shape](CacheTrust& trust) {
+      trust.block_size = shape.size;
+      trust.bigram = shape.bigram;
     });
   }
   FeedHealth health() const { return now().health; }
   // Returns the old value.
   FeedHealth set_health(FeedHealth health) {
-    return change([health](CacheTrust& verdict) { verdict.health = health; }).health;
+    return change([health](CacheTrust& trust) { trust.health = health; }).health;
   }
   // Why the feed does not count, in words; empty if it does, or need not.
   std::string reason() const {
@@ -81,7 +81,7 @@ class Cache {
   bool mixed() const { return now().mixed; }
   // Whether that is new.
   bool mix() {
-    return !change([](CacheTrust& verdict) { verdict.mixed = true; }).mixed;
+    return !change([](CacheTrust& trust) { trust.mixed = true; }).mixed;
   }
   bool believed() const { return now().believed; }
   Trusted trusted(config::IndexSource source) const { return now().trusted(source); }
@@ -104,7 +104,7 @@ class Cache {
   Truth truth() const;
 
  private:
-  CacheTrust now() const { return verdict_->load(std::memory_order_relaxed); }
+  CacheTrust now() const { return trust_->load(std::memory_order_relaxed); }
   // Returns the old value.
   template <class Change>
   CacheTrust change(Change apply) {
@@ -113,13 +113,13 @@ class Cache {
     do {
       after = before;
       apply(after);
-    } while (!verdict_->compare_exchange_weak(before, after));
+    } while (!trust_->compare_exchange_weak(before, after));
     return before;
   }
 
   const Identity identity_;
   const Slot slot_;
-  const SharedVerdict verdict_;
+  const SharedTrust trust_;
   std::atomic<Hidden> hidden_{Hidden()};
   std::atomic<bool> salted_{false};   // it was sent salted prompts
   std::atomic<bool> adapted_{false};  // and prompts for an adapter

@@ -44,7 +44,7 @@ struct CacheTrust {
   Trusted trusted(config::IndexSource source) const;
 };
 static_assert(sizeof(CacheTrust) == 8);
-using SharedVerdict = std::shared_ptr<std::atomic<CacheTrust>>;
+using SharedTrust = std::shared_ptr<std::atomic<CacheTrust>>;
 
 // Here, since it is asked of thousands for each prompt.
 inline Trusted CacheTrust::trusted(config::IndexSource source) const {

@@ -24,7 +24,7 @@ constexpr milliseconds kPause{100};
 constexpr milliseconds kIdlePause{300};
 constexpr milliseconds kLongestPause{5'000};
 constexpr unsigned kMostDoublings = 6;
-constexpr milliseconds kPatience{5'000};
+constexpr milliseconds kTimeout{5'000};
 constexpr std::size_t kLargestAnswer = std::size_t{64} << 20;
 
 }  // namespace
@@ -103,7 +103,7 @@ awaitable<void> EventPoll::ask() {
   const auto answer = co_await http_client::fetch(
       pool_, {worker->id(), worker->spec().endpoint},
       {.method = "POST", .path = "/kv_cache_events", .largest_answer = kLargestAnswer},
-      {.first_byte = kPatience, .idle = kPatience});
+      {.first_byte = kTimeout, .idle = kTimeout});
   if (closed_) co_return;
   if (!answer && answer.error().code() == Errc::OutOfResources) {
     ++failures_;  // the engine keeps the events, and the index its blocks

@@ -7,7 +7,7 @@
 namespace baton::kvcache {
 
 // Role. Compares the cached part of a prompt by a worker's feed with the engine's own report, and
-//   judges whether the feed is right.
+//   decides whether the feed is right.
 // Confinement. One thread at a time.
 // Invariants. Old comparisons count less with each new one, so a feed that has become right is
 //   believed again.

@@ -152,7 +152,7 @@ void Feeds::add_metrics(telemetry::Registry& metrics) {
           return std::pair(Labels{{"model", of.model}, {"worker", of.authority}}, status.gaps);
         });
       });
-  metrics.collect("baton_kv_feed_lost", "Batches of KV events that nobody could repeat.",
+  metrics.collect("baton_kv_feed_lost", "Batches of KV events that could not be repeated.",
                   [=](const Emit& emit) {
                     sums(emit, [](const Identity& of, const FeedStatus& status) {
                       return std::pair(Labels{{"model", of.model}, {"worker", of.authority}},

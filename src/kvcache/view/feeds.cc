@@ -69,7 +69,7 @@ void Feeds::start() {
   const auto changed = [this] {
     if (!std::exchange(fleet_changed_, true)) timer_.cancel();
   };
-  fleet_.on_seated([changed](const auto&, const std::string&) { changed(); });
+  fleet_.on_added([changed](const auto&, const std::string&) { changed(); });
   fleet_.on_gone([this, changed](model::WorkerId id) {
     pool_.forget(id);
     changed();
@@ -176,7 +176,7 @@ void Feeds::look_at_feeds() {
       const auto listener = listeners_.find(status.holder);
       if (listener == listeners_.end() || listener->second.thread != thread.get()) continue;
       listener->second.status = std::move(status);
-      judge(listener->second);
+      assess(listener->second);
     }
   }
   for (const auto& poll : polls_ | std::views::values) {
@@ -184,7 +184,7 @@ void Feeds::look_at_feeds() {
       const auto listener = listeners_.find(status.holder);
       if (listener == listeners_.end() || listener->second.poll != poll) continue;
       listener->second.status = status;
-      judge(listener->second);
+      assess(listener->second);
     }
   }
   // Silence makes no event: holders with due events are checked until one comes.
@@ -193,7 +193,7 @@ void Feeds::look_at_feeds() {
     const auto listener = listeners_.find(holder);
     if (listener == listeners_.end()) return true;
     if (!listener->second.status) return false;
-    judge(listener->second);
+    assess(listener->second);
     return !listener->second.cache->overdue_since(listener->second.status->last_batch);
   });
 }
@@ -375,7 +375,7 @@ bool Feeds::is_unreachable(Listener& listener) const {
 }
 
 // Updates the cache's health and the shape of its blocks from the feed.
-void Feeds::judge(Listener& listener) {
+void Feeds::assess(Listener& listener) {
   Cache& cache = *listener.cache;
   const FeedStatus* status = &*listener.status;
   if (status->shape) {

@@ -30,7 +30,7 @@
 
 namespace baton::kvcache {
 
-// Role. Subscribes to every rank of every worker that publishes its cache's events, and judges
+// Role. Subscribes to every rank of every worker that publishes its cache's events, and assesses
 //   whether they can be used.
 // Confinement. The control thread.
 // Lifetime. Owned by Router; stop() and an empty TaskGroup before it ends.
@@ -94,7 +94,7 @@ class Feeds {
   void poll(const std::shared_ptr<fleet::Worker>& worker);
   void stop_listening(Listener& listener);
   Listeners::iterator leave(Listeners::iterator at);
-  void judge(Listener& listener);
+  void assess(Listener& listener);
   bool is_unreachable(Listener& listener) const;
   void set_shape(Listener& listener, BlockShape shape);
   void publish();

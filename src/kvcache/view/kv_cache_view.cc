@@ -16,7 +16,7 @@ constexpr std::size_t kShareOfDecisions = 4;
 // not.
 constexpr std::chrono::milliseconds kOnTheWay{500};
 // More are not judged: they keep prompts in memory.
-constexpr std::size_t kMostDoubts = 1'024;
+constexpr std::size_t kMostDeferred = 1'024;
 
 using Hit = scheduling::KnownPrompt::Hit;
 using Tiers = std::array<std::uint32_t, kTiers>;
@@ -32,7 +32,7 @@ void begin(Overlap& row, Holder holder, std::uint32_t block_size, Trusted source
 
 void begin(Hit& row, Holder holder, std::uint32_t block_size, Trusted /*source*/,
            std::uint32_t /*told*/) {
-  row.seat = {holder.worker, holder.rank};
+  row.key = {holder.worker, holder.rank};
   row.block_size = block_size;
 }
 
@@ -83,8 +83,8 @@ void KvCacheView::publish(Table table) {
   known.numbers.reserve(table.caches.size());
   for (auto& [holder, cache] : table.caches) {
     known.numbers.emplace(holder, static_cast<std::uint32_t>(known.caches.size()));
-    const std::atomic<CacheTrust>* const verdict = cache->verdict().get();
-    known.caches.push_back({holder, std::move(cache), verdict});
+    const std::atomic<CacheTrust>* const trust = cache->trust().get();
+    known.caches.push_back({holder, std::move(cache), trust});
   }
   known_.set(std::move(known));
 }
@@ -108,9 +108,9 @@ std::vector<Row> KvCacheView::collect(const PromptBlocks& prompt) const {
         const Known::Entry* const entry = known->find(match.holder, next);
         if (entry == nullptr) continue;
         next = static_cast<std::size_t>(entry - known->caches.data()) + 1;
-        const CacheTrust verdict = entry->verdict->load(std::memory_order_relaxed);
-        if (verdict.shape() != hashes.shape) continue;
-        visit(match, next - 1, verdict.trusted(settings_.source));
+        const CacheTrust trust = entry->trust->load(std::memory_order_relaxed);
+        if (trust.shape() != hashes.shape) continue;
+        visit(match, next - 1, trust.trusted(settings_.source));
       }
     };
     index_.match(hashes.sequence, told);
@@ -196,21 +196,21 @@ void KvCacheView::computed(Holder holder, const Computed& what) {
   if (sample.reported <= sample.most || !what.blocks) return compare(*cache, sample);
   // The engine had more: of that, and of this very prompt, events may be on their way.
   const locks::Lock lock(mutex_);
-  if (doubts_.size() < kMostDoubts) doubts_.push_back({holder, what, Clock::now()});
+  if (deferred_.size() < kMostDeferred) deferred_.push_back({holder, what, Clock::now()});
 }
 
 void KvCacheView::settle(Clock::time_point now) {
   decisions_.tidy(now);
   predictions_.tidy(now);
-  std::vector<Doubt> due;
+  std::vector<Deferred> due;
   {
     const locks::Lock lock(mutex_);
-    while (!doubts_.empty() && doubts_.front().since + kOnTheWay <= now) {
-      due.push_back(std::move(doubts_.front()));
-      doubts_.pop_front();
+    while (!deferred_.empty() && deferred_.front().since + kOnTheWay <= now) {
+      due.push_back(std::move(deferred_.front()));
+      deferred_.pop_front();
     }
   }
-  for (const Doubt& doubt : due) {
+  for (const Deferred& doubt : due) {
     const auto cache = find(doubt.holder);
     if (!cache || cache->health() != FeedHealth::Live || cache->mixed()) continue;
     const Computed& what = doubt.what;

@@ -89,7 +89,7 @@ class KvCacheView {
     Clock::time_point sent = {};
   };
   void computed(Holder holder, const Computed& what);
-  // Judges deferred comparisons, and forgets finished ones. To be called now and then.
+  // Makes deferred comparisons, and forgets finished ones. To be called now and then.
   void settle(Clock::time_point now);
   // Holders whose events have become due, or cannot be used any more, since the last call.
   std::vector<Holder> take_expecting();
@@ -101,7 +101,7 @@ class KvCacheView {
 
   // For Feeds, on the control thread.
   std::shared_ptr<Cache> make(Cache::Identity identity, Slot slot, BlockShape shape) {
-    return std::make_shared<Cache>(std::move(identity), slot, shape, verdicts_.make());
+    return std::make_shared<Cache>(std::move(identity), slot, shape, trusts_.make());
   }
   struct Table {
     std::map<Holder, std::shared_ptr<Cache>> caches;
@@ -117,7 +117,7 @@ class KvCacheView {
     struct Entry {
       Holder holder;
       std::shared_ptr<Cache> cache;
-      const std::atomic<CacheTrust>* verdict;  // the cache's
+      const std::atomic<CacheTrust>* trust;  // the cache's
     };
     std::vector<Entry> caches;  // by number
     boost::unordered_flat_map<Holder, std::uint32_t, HolderHash> numbers;
@@ -130,7 +130,7 @@ class KvCacheView {
     }
     const Entry* look_up(Holder holder) const;
   };
-  struct Doubt {
+  struct Deferred {
     Holder holder;
     Computed what;
     Clock::time_point since;
@@ -145,11 +145,11 @@ class KvCacheView {
   Index index_;
   mutable DecisionMemory decisions_;    // for caches without events
   mutable DecisionMemory predictions_;  // of those with: what is about to be stored
-  PagedPool<std::atomic<CacheTrust>> verdicts_;
+  PagedPool<std::atomic<CacheTrust>> trusts_;
   Published<Known> known_;
   locks::Mutex mutex_;
-  std::deque<Doubt> doubts_ GUARDED_BY(mutex_);  // oldest first
-  // Holders to be judged: their events are due, or they have become mixed.
+  std::deque<Deferred> deferred_ GUARDED_BY(mutex_);  // oldest first
+  // Holders to be checked: their events are due, or they have become mixed.
   std::vector<Holder> expecting_ GUARDED_BY(mutex_);  // each once, unless events came between
 };
 

@@ -11,7 +11,7 @@ namespace baton::jinja {
 class Run;
 class Arguments;
 
-// Look-ups as the sandboxed environment does them. What is not there is undefined; only looking into
+// Look-ups as the sandboxed environment does them. A missing item is undefined; only looking into
 // something undefined raises. The result is `scratch` or lives as long as the object.
 const Value& find_item(Run& run, const Value& object, const Value& key, Value& scratch);
 const Value& find_attribute(Run& run, const Value& object, const Value& name, Value& scratch);

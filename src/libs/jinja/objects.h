@@ -46,7 +46,7 @@ struct RangeObject final : Object {
   RangeObject(std::int64_t from, std::int64_t to, std::int64_t by)
       : start(from), stop(to), step(by) {}
   std::int64_t size() const;
-  // Wraps where no integer can tell it; a range that long is refused before anybody walks it.
+  // Wraps where no integer can tell it; a range that long is refused before it is walked.
   std::int64_t at(std::int64_t index) const {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
                                      static_cast<std::uint64_t>(index) *

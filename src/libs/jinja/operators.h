@@ -23,7 +23,7 @@ enum class Arithmetic : std::uint8_t {
   Power,
 };
 
-// Python's rules. What Python refuses raises a Failure in its words.
+// Python's rules. An operation that Python refuses raises a Failure in its words.
 bool truthy(const Value& value);
 bool equal(const Value& a, const Value& b);
 bool compare(Comparison how, const Value& a, const Value& b);

@@ -34,7 +34,7 @@ struct AddedToken {
 // Confinement. Filled by one thread, then immutable; any thread.
 class AddedTokens {
  public:
-  // A part of a text: a token of its own, or a stretch that goes on to the model.
+  // A part of a text: a token of its own, or a segment that goes on to the model.
   struct Part {
     std::string_view text;
     std::optional<TokenId> id;

@@ -85,7 +85,7 @@ bool BpeModel::every_character_has_symbols() const {
 void BpeModel::prepare_cuts() {
   if (byte_level_ == ByteLevel::Yes || !options_.prefix.empty() || !options_.suffix.empty()) return;
   // Characters that are not in the vocabulary become byte tokens or unknown tokens, or they are
-  // dropped. What is left of and right of a cut must not depend on each other through those.
+  // dropped. The two sides of a cut must not depend on each other through those.
   const bool lone_unknown = unknown_ != kNone && !options_.byte_fallback && !options_.fuse_unknown;
   if (!complete_ && !lone_unknown) return;
   std::vector<bool> stands_in(vocabulary_.id_end());

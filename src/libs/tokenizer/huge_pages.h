@@ -23,7 +23,7 @@ struct HugePages {
     const std::size_t size = count * sizeof(T);
     if (size < kPage) return static_cast<T*>(::operator new(size));
     void* const memory = ::operator new(size, std::align_val_t{kPage});
-    // Only a wish: where it is not granted, everything works as well.
+    // Only a hint: if it is not granted, everything works as well.
     (void)::madvise(memory, size, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }

@@ -153,16 +153,16 @@ SegmentCache::Shard& SegmentCache::shard_of(const Name& name) const {
 }
 
 // Remembers what came next, where that is not what came the last time.
-void SegmentCache::follow(Trail& trail, const Name& name, const Name& next) {
-  if (trail.last.size > 0 && trail.next != name) {
-    Shard& shard = shard_of(trail.last);
+void SegmentCache::follow(Cursor& cursor, const Name& name, const Name& next) {
+  if (cursor.last.size > 0 && cursor.next != name) {
+    Shard& shard = shard_of(cursor.last);
     const locks::Lock lock(shard.mutex);
-    if (Segment* const last = shard.find(trail.last)) last->next = name;
+    if (Segment* const last = shard.find(cursor.last)) last->next = name;
   }
-  trail = {.last = name, .next = next};
+  cursor = {.last = name, .next = next};
 }
 
-bool SegmentCache::append_known(const Name& name, std::string_view text, Trail& trail,
+bool SegmentCache::append_known(const Name& name, std::string_view text, Cursor& cursor,
                                 TokenIds& ids) {
   Name next;
   {
@@ -176,27 +176,27 @@ bool SegmentCache::append_known(const Name& name, std::string_view text, Trail& 
     shard.append(*found, ids);
     next = found->next;
   }
-  follow(trail, name, next);
+  follow(cursor, name, next);
   return true;
 }
 
-std::size_t SegmentCache::append_next(std::string_view rest, Trail& trail, TokenIds& ids) {
-  const Name name = trail.next;
+std::size_t SegmentCache::append_next(std::string_view rest, Cursor& cursor, TokenIds& ids) {
+  const Name name = cursor.next;
   if (name.size == 0 || name.size > rest.size()) return 0;
   Shard& shard = shard_of(name);
   const locks::Lock lock(shard.mutex);
   Segment* const found = shard.find(name, rest.substr(0, name.size));
   if (found == nullptr) return 0;
   shard.append(*found, ids);
-  trail = {.last = name, .next = found->next};
+  cursor = {.last = name, .next = found->next};
   return name.size;
 }
 
 void SegmentCache::remember(const Name& name, std::string_view text, std::span<const TokenId> ids,
-                            Trail& trail) {
+                            Cursor& cursor) {
   Shard& shard = shard_of(name);
   if (Segment::cost_of(text.size(), ids.size()) > shard.bound) {
-    trail = {};
+    cursor = {};
     return;
   }
   Segment::Owner segment = Segment::make(name, text, ids);  // copied before the lock is taken
@@ -204,7 +204,7 @@ void SegmentCache::remember(const Name& name, std::string_view text, std::span<c
     const locks::Lock lock(shard.mutex);
     if (shard.find(name, text) == nullptr) shard.keep(std::move(segment));
   }
-  follow(trail, name, {});
+  follow(cursor, name, {});
 }
 
 SegmentCache::Stats SegmentCache::stats() const {

@@ -13,7 +13,7 @@
 
 namespace baton::tokenizer {
 
-// Role. Caches the tokens of segments: stretches of text that are cut where no token reaches
+// Role. Caches the tokens of segments: segments of text that are cut where no token reaches
 //   across. A segment's tokens depend on its own text only, so a conversation's next turn costs
 //   only its new text.
 // Confinement. Any thread; locks are held for a look-up or an insertion.
@@ -45,7 +45,7 @@ class SegmentCache {
   };
   // How one comes through a text, segment by segment: behind which one stands, and what followed it
   // the last time.
-  struct Trail {
+  struct Cursor {
     Name last = {};
     Name next = {};
   };
@@ -60,27 +60,27 @@ class SegmentCache {
 
   static Name name_of(std::string_view text, Place place);
   // Appends the tokens where the segment is known. Requires: the text's name.
-  bool append_known(const Name& name, std::string_view text, Trail& trail, TokenIds& ids);
+  bool append_known(const Name& name, std::string_view text, Cursor& cursor, TokenIds& ids);
   void remember(const Name& name, std::string_view text, std::span<const TokenId> ids,
-                Trail& trail);
+                Cursor& cursor);
   // The same for a segment on its own.
   bool append_known(std::string_view text, Place place, TokenIds& ids) {
-    Trail none;
+    Cursor none;
     return append_known(name_of(text, place), text, none, ids);
   }
   void remember(std::string_view text, Place place, std::span<const TokenId> ids) {
-    Trail none;
+    Cursor none;
     remember(name_of(text, place), text, ids, none);
   }
   // Appends the tokens of what followed the last time, where the text goes on with it: nothing else
   // of the text needs to be looked at. Returns how long that is; 0 where it does not.
-  std::size_t append_next(std::string_view rest, Trail& trail, TokenIds& ids);
+  std::size_t append_next(std::string_view rest, Cursor& cursor, TokenIds& ids);
   Stats stats() const;
 
  private:
   struct Shard;
   Shard& shard_of(const Name& name) const;
-  void follow(Trail& trail, const Name& name, const Name& next);
+  void follow(Cursor& cursor, const Name& name, const Name& next);
 
   std::size_t shard_count_;
   std::unique_ptr<Shard[]> shards_;

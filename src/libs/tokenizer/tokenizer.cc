@@ -23,13 +23,13 @@ namespace {
 
 // How much text is encoded between two looks at whether to go on: a fraction of a millisecond.
 constexpr std::size_t kStride = std::size_t{8} << 10;
-// A stretch of text that the cache knows as one has at least so many bytes, where there are more.
-constexpr std::size_t kStretch = 128;
+// A segment of text that the cache knows as one has at least so many bytes, where there are more.
+constexpr std::size_t kLongSegment = 128;
 // Shorter ones end at one in so many tokens.
 constexpr std::uint32_t kOneTokenIn = 4;
 // Words that the cache knows as one end at one in so many spaces.
 constexpr std::uint32_t kOneSpaceIn = 32;
-// Tokens are rarely shorter than this on average. Where they are, all of them are copied once more.
+// Tokens are rarely shorter than this on average. If they are, all of them are copied once more.
 constexpr std::size_t kBytesPerToken = 3;
 
 }  // namespace
@@ -54,13 +54,13 @@ class Tokenizer::Run {
     clear_ = 0;
     for (std::string_view rest = text; !rest.empty(); place = Place::Later) {
       std::size_t length = 0;
-      if (parts_.added.may_end_at(rest, trail_.next.size)) {
-        length = encoding_.cache->append_next(rest, trail_, ids_);
+      if (parts_.added.may_end_at(rest, cursor_.next.size)) {
+        length = encoding_.cache->append_next(rest, cursor_, ids_);
       }
       if (length != 0) {
         if (!go_on(length)) return false;
       } else {
-        length = encode_stretch(rest, place);
+        length = encode_parts(rest, place);
         if (length == 0) return false;
       }
       rest.remove_prefix(length);
@@ -88,29 +88,29 @@ class Tokenizer::Run {
 
   // Encodes what is looked up in the cache at once, about a message. Returns how long it is, 0 where
   // it was stopped.
-  std::size_t encode_stretch(std::string_view text, Place place) {
-    stretch_.clear();
+  std::size_t encode_parts(std::string_view text, Place place) {
+    segment_parts_.clear();
     std::size_t length = 0;
     bool ends = false;
     parts_.added.cut(text, clear_, [&](const AddedTokens::Part& part) {
-      stretch_.push_back(part);
+      segment_parts_.push_back(part);
       ends = part.id && parts_.added.is_border(*part.id) && is_end(text.substr(0, length));
       length = static_cast<std::size_t>(part.end - text.data());
       return !ends;
     });
-    // A stretch that ends with the text may continue in another text.
-    if (!ends) trail_ = {};
-    const bool encoded = with_cache(text.substr(0, length), place, trail_, [&] {
-      return std::ranges::all_of(stretch_, [&](const AddedTokens::Part& part) {
+    // A segment that ends with the text may continue in another text.
+    if (!ends) cursor_ = {};
+    const bool encoded = with_cache(text.substr(0, length), place, cursor_, [&] {
+      return std::ranges::all_of(segment_parts_, [&](const AddedTokens::Part& part) {
         return encode_part(part, part.text.data() == text.data() ? place : Place::Later);
       });
     });
     return encoded ? length : 0;
   }
 
-  // Whether a stretch ends with the border behind this.
+  // Whether a segment ends with the border behind this.
   static bool is_end(std::string_view before) {
-    return before.size() >= kStretch ||
+    return before.size() >= kLongSegment ||
            (before.size() >= SegmentCache::kShortest && is_chosen(before, kOneTokenIn));
   }
 
@@ -122,7 +122,7 @@ class Tokenizer::Run {
     if (length == text.size()) return encode_anew(text, place);
     while (!text.empty()) {
       const std::string_view words = text.substr(0, length);
-      SegmentCache::Trail none;
+      SegmentCache::Cursor none;
       if (!with_cache(words, place, none, [&] { return encode_anew(words, place); })) return false;
       text.remove_prefix(length);
       place = Place::Later;
@@ -151,16 +151,16 @@ class Tokenizer::Run {
 
   // The tokens of a text from the cache, else as `encode` makes them.
   template <class Encode>
-  bool with_cache(std::string_view text, Place place, SegmentCache::Trail& trail, Encode encode) {
+  bool with_cache(std::string_view text, Place place, SegmentCache::Cursor& cursor, Encode encode) {
     if (encoding_.cache == nullptr || text.size() < SegmentCache::kShortest) {
-      trail = {};
+      cursor = {};
       return encode();
     }
     const SegmentCache::Name name = SegmentCache::name_of(text, place);
-    if (encoding_.cache->append_known(name, text, trail, ids_)) return go_on(text.size());
+    if (encoding_.cache->append_known(name, text, cursor, ids_)) return go_on(text.size());
     const std::size_t before = ids_.size();
     if (!encode()) return false;
-    encoding_.cache->remember(name, text, std::span(ids_).subspan(before), trail);
+    encoding_.cache->remember(name, text, std::span(ids_).subspan(before), cursor);
     return true;
   }
 
@@ -241,8 +241,8 @@ class Tokenizer::Run {
   const bool cuts_words_;
   std::size_t since_look_ = 0;  // bytes
   std::string normalized_;
-  std::vector<AddedTokens::Part> stretch_;
-  SegmentCache::Trail trail_;
+  std::vector<AddedTokens::Part> segment_parts_;
+  SegmentCache::Cursor cursor_;
   std::size_t clear_ = 0;  // of what is left of the text; see AddedTokens::cut()
   Pieces pieces_;
 };
@@ -262,7 +262,7 @@ Result<TokenIds> Tokenizer::encode(std::string_view text, const Encoding& encodi
   try {
     const WorkspacePool::Lease workspace(*workspaces_);
     if (!Run(*parts_, *workspace, encoding, ids).encode(text))
-      return fail(ErrorCode::Stopped, "nobody waits for the tokens any more");
+      return fail(ErrorCode::Stopped, "the tokens are not wanted any more");
   } catch (const TooHard& why) {
     return fail(ErrorCode::TooCostly, fmt::format("the text cannot be tokenized: {}", why.what()));
   }

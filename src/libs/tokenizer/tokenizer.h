@@ -43,8 +43,8 @@ struct Encoding {
 class Tokenizer {
  public:
   // From a folder with tokenizer.json (or a tiktoken rank file), tokenizer_config.json and
-  // config.json where they are there, read as that release of transformers reads them. What Baton
-  // does not know is refused by name.
+  // config.json where they are there, read as that release of transformers reads them. Unknown
+  // members are refused by name.
   static Result<std::shared_ptr<const Tokenizer>> load(const std::filesystem::path& folder,
                                                        Transformers release = Transformers::V5,
                                                        const FileReader& read = read_file);

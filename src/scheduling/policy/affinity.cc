@@ -20,10 +20,10 @@ std::optional<RankId> AffinityTable::find(std::string_view session) {
     erase(entry);
     return std::nullopt;
   }
-  return entry->second.seat;
+  return entry->second.rank;
 }
 
-AffinityTable::Lease AffinityTable::bind(std::string_view session, RankId seat) {
+AffinityTable::Lease AffinityTable::bind(std::string_view session, RankId rank) {
   if (!enabled() || session.empty()) return {};
   const Time now = clock_();
   const locks::Lock lock(mutex_);
@@ -39,7 +39,7 @@ AffinityTable::Lease AffinityTable::bind(std::string_view session, RankId seat) 
   } else if (entry->second.uses == 0) {
     unused_.erase(entry->second.unused);
   }
-  entry->second.seat = seat;
+  entry->second.rank = rank;
   ++entry->second.uses;
   return Lease(*this, session, entry->second.binding);
 }

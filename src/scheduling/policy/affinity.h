@@ -72,14 +72,14 @@ class AffinityTable {
   bool enabled() const { return ttl_.count() > 0; }
   std::optional<RankId> find(std::string_view session);
   // Binds the session to this rank, replacing another one. Empty sessions are not bound.
-  [[nodiscard]] Lease bind(std::string_view session, RankId seat);
+  [[nodiscard]] Lease bind(std::string_view session, RankId rank);
   // Forgets the session: its rank cannot be used any more, or this was its last request.
   void unbind(std::string_view session);
   std::size_t size() const;
 
  private:
   struct Entry {
-    RankId seat;
+    RankId rank;
     std::uint64_t binding = 0;  // tells a session from an earlier one of the same name
     std::size_t uses = 0;
     Time ended;                                      // where uses is 0

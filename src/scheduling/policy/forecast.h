@@ -124,12 +124,12 @@ inline bool has_room(double queue_seconds, double queue_tokens, double step_toke
 
 // A second of waiting makes up for this much more computation: shorter requests overtake a longer
 // one, but not for ever.
-inline constexpr double kPatience = 0.3;
+inline constexpr double kWaitWeight = 0.3;
 
 // Order of waiting requests: the smallest value is sent first. It does not change while they wait.
 // `arrived_seconds` counts from any moment that is the same for all.
 inline double turn(double compute_seconds, double arrived_seconds) {
-  return compute_seconds + kPatience * arrived_seconds;
+  return compute_seconds + kWaitWeight * arrived_seconds;
 }
 
 }  // namespace baton::scheduling

@@ -21,7 +21,7 @@ struct KnownPrompt {
   };
   // A rank that holds the beginning of it.
   struct Hit {
-    RankKey seat;
+    RankKey key;
     std::uint32_t block_size = 0;
     // Blocks: on the device, on the host beyond those, on disk or outside beyond those.
     std::uint32_t device = 0;

@@ -62,7 +62,7 @@ void LoadLedger::Entry::free(Time now) {
   booking->ledger->end(*booking, now);
 }
 
-LoadLedger::Entry LoadLedger::book(RankKey seat, std::shared_ptr<RankLoad> load, LegLoad what,
+LoadLedger::Entry LoadLedger::book(RankKey key, std::shared_ptr<RankLoad> load, LegLoad what,
                                    Time now) {
   auto booking = std::make_unique<Entry::Booking>();
   booking->ledger = shared_from_this();
@@ -75,7 +75,7 @@ LoadLedger::Entry LoadLedger::book(RankKey seat, std::shared_ptr<RankLoad> load,
   BlockWeight weight = booking->own_weight();
   if (chained > 0) {
     const locks::Lock lock(mutex_);
-    booking->slot = take_slot(seat, *load);
+    booking->slot = take_slot(key, *load);
     const ActiveBlocks::Added added = active_.add(booking->slot, std::move(what.chain));
     booking->end = added.end;
     weight += added.change;
@@ -97,9 +97,9 @@ void LoadLedger::shared(std::span<const std::uint64_t> chain,
                         std::vector<std::pair<RankKey, std::uint32_t>>& out) const {
   out.clear();
   const locks::Lock lock(mutex_);
-  const RankId* const seats = seats_.data();  // for the lambda, which runs under the lock
-  active_.visit_shared(chain, [seats, &out](ActiveBlocks::Slot slot, std::size_t blocks) {
-    out.emplace_back(seats[slot].key, static_cast<std::uint32_t>(blocks));
+  const TrackedRank* const ranks = ranks_.data();  // for the lambda, which runs under the lock
+  active_.visit_shared(chain, [ranks, &out](ActiveBlocks::Slot slot, std::size_t blocks) {
+    out.emplace_back(ranks[slot].key, static_cast<std::uint32_t>(blocks));
   });
 }
 
@@ -138,24 +138,24 @@ void LoadLedger::end(Entry::Booking& booking, Time now) {
   booking.load->requests_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-ActiveBlocks::Slot LoadLedger::take_slot(RankKey seat, const RankLoad& load) {
+ActiveBlocks::Slot LoadLedger::take_slot(RankKey key, const RankLoad& load) {
   const auto [known, is_new] = slots_.try_emplace(&load, 0);
   if (is_new) {
     if (free_slots_.empty()) {
-      free_slots_.push_back(static_cast<ActiveBlocks::Slot>(seats_.size()));
-      seats_.emplace_back();
+      free_slots_.push_back(static_cast<ActiveBlocks::Slot>(ranks_.size()));
+      ranks_.emplace_back();
     }
     known->second = free_slots_.back();
     free_slots_.pop_back();
-    seats_[known->second] = RankId{seat, &load, 0};
+    ranks_[known->second] = TrackedRank{key, &load, 0};
   }
-  ++seats_[known->second].entries;
+  ++ranks_[known->second].entries;
   return known->second;
 }
 
 void LoadLedger::give_back(ActiveBlocks::Slot slot) {
-  if (--seats_[slot].entries > 0) return;
-  slots_.erase(seats_[slot].load);
+  if (--ranks_[slot].entries > 0) return;
+  slots_.erase(ranks_[slot].load);
   free_slots_.push_back(slot);
 }
 

@@ -71,7 +71,7 @@ class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
   LoadLedger& operator=(const LoadLedger&) = delete;
 
   // Requires: load is not null, and is this rank's in every call.
-  [[nodiscard]] Entry book(RankKey seat, std::shared_ptr<RankLoad> load, LegLoad what, Time now);
+  [[nodiscard]] Entry book(RankKey key, std::shared_ptr<RankLoad> load, LegLoad what, Time now);
   // For each rank where a prompt with the same beginning is active: how many blocks of `chain` are.
   // Unordered; overwrites `out`.
   void shared(std::span<const std::uint64_t> chain,
@@ -80,7 +80,7 @@ class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
   std::size_t tracked_blocks() const;
 
  private:
-  struct RankId {
+  struct TrackedRank {
     RankKey key;
     const RankLoad* load = nullptr;
     std::size_t entries = 0;
@@ -89,12 +89,12 @@ class LoadLedger : public std::enable_shared_from_this<LoadLedger> {
   void complete_prefill(Entry::Booking& booking, Time now);
   void grow_output(Entry::Booking& booking, std::uint64_t blocks, BlockWeight weight);
   void end(Entry::Booking& booking, Time now);
-  ActiveBlocks::Slot take_slot(RankKey seat, const RankLoad& load) REQUIRES(mutex_);
+  ActiveBlocks::Slot take_slot(RankKey key, const RankLoad& load) REQUIRES(mutex_);
   void give_back(ActiveBlocks::Slot slot) REQUIRES(mutex_);
 
   mutable locks::Mutex mutex_;
   ActiveBlocks active_ GUARDED_BY(mutex_);
-  std::vector<RankId> seats_ GUARDED_BY(mutex_);  // by slot
+  std::vector<TrackedRank> ranks_ GUARDED_BY(mutex_);  // by slot
   std::vector<ActiveBlocks::Slot> free_slots_ GUARDED_BY(mutex_);
   std::unordered_map<const RankLoad*, ActiveBlocks::Slot> slots_ GUARDED_BY(mutex_);
 };

@@ -115,7 +115,7 @@ void Pace::computed(Time now, std::uint64_t tokens) {
   const double seconds = seconds_between(since_, now);
   if (blurred_) {
     close_step();
-    forget_stretch();
+    forget_window();
     blurred_ = false;
     // From here on the time belongs to the following prompts; the order behind is not known.
     there_ = outstanding_ - 1;
@@ -140,7 +140,7 @@ void Pace::computed(Time now, std::uint64_t tokens) {
 void Pace::lost(Time now) {
   const locks::Lock lock(mutex_);
   close_step();
-  forget_stretch();
+  forget_window();
   since_ = std::max(since_, now);
   blurred_ = true;
   one_less();
@@ -149,7 +149,7 @@ void Pace::lost(Time now) {
 void Pace::one_less() {
   if (--outstanding_ > 0) return;
   close_step();
-  stretch_ = {};
+  window_ = {};
   blurred_ = begun_full_ = answered_ = false;
   there_ = 0;
 }
@@ -159,30 +159,30 @@ void Pace::close_step() {
   if (step.prompts == 0) return;
   const std::uint64_t left = there_ - std::min(there_, step.prompts);
   there_ = step.there_at_first - std::min(step.there_at_first, step.prompts);
-  stretch_.steps += 1;
-  stretch_.prompts += step.prompts;
-  stretch_.tokens += step.tokens;
-  stretch_.largest = std::max(stretch_.largest, step.largest);
-  stretch_.seconds += step.seconds;
+  window_.steps += 1;
+  window_.prompts += step.prompts;
+  window_.tokens += step.tokens;
+  window_.largest = std::max(window_.largest, step.largest);
+  window_.seconds += step.seconds;
   // One or two among many came in the moment in which the step began.
   const bool full = left > step.prompts / kFewLeft;
   if (!full) {
     if (begun_full_) {
-      stretch_ = {};  // an unknown part of it was computed before
+      window_ = {};  // an unknown part of it was computed before
     } else {
-      close_stretch(stretch_.steps);
+      close_window(window_.steps);
     }
-  } else if (stretch_.tokens >= kManyPrompts * stretch_.largest || stretch_.steps >= kMostSteps ||
-             stretch_.seconds >= kMostSeconds) {
+  } else if (window_.tokens >= kManyPrompts * window_.largest || window_.steps >= kMostSteps ||
+             window_.seconds >= kMostSeconds) {
     // As long as no two were ever answered together the engine may compute them one by one, each
     // with a floor of its own.
-    close_stretch(shares_steps_ ? 0 : static_cast<double>(stretch_.prompts));
+    close_window(shares_steps_ ? 0 : static_cast<double>(window_.prompts));
   }
-  if (stretch_.steps == 0) begun_full_ = full;
+  if (window_.steps == 0) begun_full_ = full;
 }
 
-void Pace::close_stretch(double floors) {
-  const Stretch all = std::exchange(stretch_, {});
+void Pace::close_window(double floors) {
+  const Window all = std::exchange(window_, {});
   const PrefillSpeed usual = siblings_ ? siblings_->speed() : kUnmeasuredSpeed;
   const auto expect = [&all](const PrefillSpeed& speed) {
     return all.steps * speed.seconds_per_step + speed.seconds_of(all.tokens);
@@ -211,8 +211,8 @@ void Pace::notice_change(double ratio) {
   if (std::abs(outliers_) >= kSurelyChanged) fit_.distrust();
 }
 
-void Pace::forget_stretch() {
-  stretch_ = {};
+void Pace::forget_window() {
+  window_ = {};
   begun_full_ = true;
 }
 

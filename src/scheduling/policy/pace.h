@@ -121,7 +121,7 @@ class Pace {
     std::uint64_t there_at_first = 0;  // prompts that were there at that answer, with its own
   };
   // Steps in a row.
-  struct Stretch {
+  struct Window {
     double steps = 0;
     std::uint64_t prompts = 0;
     double tokens = 0;
@@ -131,8 +131,8 @@ class Pace {
 
   void one_less() REQUIRES(mutex_);
   void close_step() REQUIRES(mutex_);
-  void close_stretch(double floors) REQUIRES(mutex_);
-  void forget_stretch() REQUIRES(mutex_);
+  void close_window(double floors) REQUIRES(mutex_);
+  void forget_window() REQUIRES(mutex_);
   void notice_change(double ratio) REQUIRES(mutex_);
 
   const std::shared_ptr<SiblingPace> siblings_;
@@ -148,7 +148,7 @@ class Pace {
   Step step_ GUARDED_BY(mutex_);
   bool answered_ GUARDED_BY(mutex_) = false;    // since it was idle
   std::uint64_t there_ GUARDED_BY(mutex_) = 0;  // when the step began
-  Stretch stretch_ GUARDED_BY(mutex_);
+  Window window_ GUARDED_BY(mutex_);
   // The step before the interval left a prompt behind.
   bool begun_full_ GUARDED_BY(mutex_) = false;
   // Measurements in a row far above the expectation; below zero: far below it.

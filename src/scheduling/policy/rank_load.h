@@ -25,10 +25,10 @@ struct RankKey {
 };
 
 struct RankKeyHash {
-  std::size_t operator()(const RankKey& seat) const {
+  std::size_t operator()(const RankKey& key) const {
     // Multiplying and folding twice moves every bit of the key into every bit of the hash.
-    std::uint64_t mixed = (seat.worker.value ^ (std::uint64_t{seat.rank} << 32 | seat.rank)) +
-                          0x9E37'79B9'7F4A'7C15ULL;
+    std::uint64_t mixed =
+        (key.worker.value ^ (std::uint64_t{key.rank} << 32 | key.rank)) + 0x9E37'79B9'7F4A'7C15ULL;
     mixed = (mixed ^ mixed >> 30) * 0xBF58'476D'1CE4'E5B9ULL;
     mixed = (mixed ^ mixed >> 27) * 0x94D0'49BB'1331'11EBULL;
     return static_cast<std::size_t>(mixed ^ mixed >> 31);

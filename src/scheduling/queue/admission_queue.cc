@@ -41,40 +41,40 @@ bool goes_its_own_way(const QueueRequest& request) {
 // An offer on its way to a queued request. If the executor ends first, the next one gets it.
 class AdmissionQueue::Offer {
  public:
-  Offer(std::shared_ptr<AdmissionQueue> gate, std::shared_ptr<QueuedRequest> guest)
-      : gate_(std::move(gate)), guest_(std::move(guest)) {}
+  Offer(std::shared_ptr<AdmissionQueue> queue, std::shared_ptr<QueuedRequest> pending)
+      : queue_(std::move(queue)), pending_(std::move(pending)) {}
   Offer(Offer&&) = default;
   Offer& operator=(Offer&&) = delete;
   ~Offer() {
-    if (gate_) gate_->answer(*guest_, Answer::Gone, {});
+    if (queue_) queue_->answer(*pending_, Answer::Gone, {});
   }
 
   void operator()() {
-    const auto gate = std::move(gate_);
-    const Answer answer = guest_->try_now(gate->config_.classes[guest_->policy_class],
-                                          guest_->fail_fast ? Chance::Last : Chance::Usual);
-    gate->answer(*guest_, answer, guest_->awaits);
+    const auto queue = std::move(queue_);
+    const Answer answer = pending_->try_now(queue->config_.classes[pending_->policy_class],
+                                            pending_->fail_fast ? Chance::Last : Chance::Usual);
+    queue->answer(*pending_, answer, pending_->awaits);
   }
 
  private:
-  std::shared_ptr<AdmissionQueue> gate_;
-  std::shared_ptr<QueuedRequest> guest_;
+  std::shared_ptr<AdmissionQueue> queue_;
+  std::shared_ptr<QueuedRequest> pending_;
 };
 
 // A queued request's place in the queue, for as long as its coroutine waits.
 class AdmissionQueue::Place {
  public:
-  Place(AdmissionQueue& gate, QueuedRequest& guest) : gate_(gate), guest_(guest) {}
+  Place(AdmissionQueue& queue, QueuedRequest& pending) : queue_(queue), pending_(pending) {}
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   ~Place() {
-    guest_.leave();
-    gate_.abort_all(guest_);
+    pending_.leave();
+    queue_.abort_all(pending_);
   }
 
  private:
-  AdmissionQueue& gate_;
-  QueuedRequest& guest_;
+  AdmissionQueue& queue_;
+  QueuedRequest& pending_;
 };
 
 AdmissionQueue::AdmissionQueue(config::Queue config, boost::asio::any_io_executor home,
@@ -104,41 +104,41 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
   const auto at_most =
       request.max_wait.value_or(MaxQueueWait::configured(config_.patience)).at_most;
   const bool fail_fast = at_most && at_most->count() == 0;
-  const auto guest = std::make_shared<QueuedRequest>(co_await boost::asio::this_coro::executor,
-                                                     attempt, index, fail_fast);
-  guest->constrained = request.constrained;
-  guest->behind = request.behind;
+  const auto pending = std::make_shared<QueuedRequest>(co_await boost::asio::this_coro::executor,
+                                                       attempt, index, fail_fast);
+  pending->constrained = request.constrained;
+  pending->behind = request.behind;
 
   std::optional<std::uint64_t> tried_at;  // changes_ at the last try
   const auto try_now = [&](Chance chance) {
     tried_at = changes_.load();
-    guest->try_now(its_class, chance);
+    pending->try_now(its_class, chance);
   };
   // If no request waits for workers, those that wait for each other have no precedence.
-  const auto nobody_waits = [&] { return waiting_of_class_[index].load() == 0; };
+  const auto none_waiting = [&] { return waiting_of_class_[index].load() == 0; };
   const Clock::time_point arrival = now_();
-  if (nobody_waits() || !its_class.queues()) {
+  if (none_waiting() || !its_class.queues()) {
     try_now(fail_fast ? Chance::Last : Chance::Usual);
   } else if (!fail_fast && request.follows) {
     const std::uint64_t changes = changes_.load();
     if (auto leader = request.follows()) {
       tried_at = changes;
-      guest->wait(std::move(*leader));
+      pending->wait(std::move(*leader));
     }
   }
-  auto outcome = guest->outcome();
+  auto outcome = pending->outcome();
   if (!outcome) {
-    auto queued = queue_up(guest, request, tried_at);
+    auto queued = queue_up(pending, request, tried_at);
     // There is no room to wait for another: it computes for itself. Nor to wait for a worker: but
     // one of its own may have time.
-    const bool alone = guest->follows && (nobody_waits() || !its_class.queues());
+    const bool alone = pending->follows && (none_waiting() || !its_class.queues());
     if (!queued && (alone || (request.constrained && !tried_at))) {
-      guest->follows = false;
+      pending->follows = false;
       try_now(Chance::Last);
-      outcome = guest->outcome();
-      if (!outcome && alone) queued = queue_up(guest, request, tried_at);
+      outcome = pending->outcome();
+      if (!outcome && alone) queued = queue_up(pending, request, tried_at);
     }
-    if (seen != nullptr) seen->ahead = guest->ahead;
+    if (seen != nullptr) seen->ahead = pending->ahead;
     if (!outcome && !queued) co_return fail(told(std::move(queued.error())));
   }
   if (outcome) {
@@ -147,34 +147,34 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
     co_return admitted;
   }
 
-  const Place place(*this, *guest);
+  const Place place(*this, *pending);
   const bool until_told = !at_most || fail_fast;
   const auto deadline = until_told ? Clock::time_point::max() : arrival + *at_most;
-  const bool may_be_late = !request.due || guest->behind || goes_its_own_way(request);
-  co_await guest->waiter.sleep(may_be_late ? deadline : std::min(deadline, request.due->by),
-                               cancellation);
+  const bool may_be_late = !request.due || pending->behind || goes_its_own_way(request);
+  co_await pending->waiter.sleep(may_be_late ? deadline : std::min(deadline, request.due->by),
+                                 cancellation);
   // Its turn did not come in time. A follower, though, waits for work that is already running.
-  if (!may_be_late && !guest->settled() && !cancellation.requested() && now_() < deadline) {
-    if (!guest->follows && !request.due->queue_late) {
+  if (!may_be_late && !pending->settled() && !cancellation.requested() && now_() < deadline) {
+    if (!pending->follows && !request.due->queue_late) {
       admitted.waited = now_() - arrival;
-      admitted.ahead = guest->ahead;
+      admitted.ahead = pending->ahead;
       if (seen != nullptr) *seen = admitted;
       const locks::Lock lock(mutex_);
       co_return fail(told(denial_of(its_class, *request.due, Clock::duration(0), now_())));
     }
-    if (!guest->follows) put_behind(*guest, now_());
-    co_await guest->waiter.sleep(deadline, cancellation);
+    if (!pending->follows) put_behind(*pending, now_());
+    co_await pending->waiter.sleep(deadline, cancellation);
   }
   const Clock::time_point now = now_();
   admitted.waited = now - arrival;
-  admitted.ahead = guest->ahead;
+  admitted.ahead = pending->ahead;
   if (seen != nullptr) *seen = admitted;
-  outcome = guest->outcome();
+  outcome = pending->outcome();
   if (!outcome && cancellation.requested()) co_return fail(cancellation.reason());
   // It would rather have waited for another, but need not.
-  if (!outcome && guest->follows && (nobody_waits() || !its_class.queues())) {
-    guest->try_now(its_class, Chance::Last);
-    outcome = guest->outcome();
+  if (!outcome && pending->follows && (none_waiting() || !its_class.queues())) {
+    pending->try_now(its_class, Chance::Last);
+    outcome = pending->outcome();
   }
   if (!outcome) {
     const locks::Lock lock(mutex_);
@@ -186,65 +186,65 @@ awaitable<Result<Admitted>> AdmissionQueue::enter(QueueRequest request, Attempt 
   co_return admitted;
 }
 
-std::expected<void, Denial> AdmissionQueue::queue_up(const std::shared_ptr<QueuedRequest>& guest,
+std::expected<void, Denial> AdmissionQueue::queue_up(const std::shared_ptr<QueuedRequest>& pending,
                                                      const QueueRequest& request,
                                                      std::optional<std::uint64_t> tried_at) {
   const Clock::time_point now = now_();
-  const std::size_t index = guest->policy_class;
+  const std::size_t index = pending->policy_class;
   const std::string& name = config_.classes[index].name;
-  const bool may_wait = config_.classes[index].queues() || guest->follows;
+  const bool may_wait = config_.classes[index].queues() || pending->follows;
   const locks::Lock lock(mutex_);
-  guest->ahead = queue_.totals(index).requests;
-  if (!may_wait || (guest->fail_fast && tried_at))
+  pending->ahead = queue_.totals(index).requests;
+  if (!may_wait || (pending->fail_fast && tried_at))
     return std::unexpected(busy(name, demand_.retry_after(now)));
   Entry entry{.strict_priority = request.strict_priority,
               .priority_jump = request.priority_jump,
               .tenant = request.tenant,
               .prompt_tokens = request.prompt_tokens,
               .cached_tokens = request.cached_tokens,
-              .awaits = guest->awaits.what.empty() ? request.awaits : guest->awaits,
+              .awaits = pending->awaits.what.empty() ? request.awaits : pending->awaits,
               .arrival = now,
               .compute_seconds = request.compute_seconds,
-              .until = guest->until,
-              .behind = guest->behind};
-  put_in_time(*guest, request, entry);
-  if (auto denial = too_long(*guest, request, entry)) return std::unexpected(*std::move(denial));
-  if (const auto wait = foreseen_late(*guest, request, entry)) {
+              .until = pending->until,
+              .behind = pending->behind};
+  put_in_time(*pending, request, entry);
+  if (auto denial = too_long(*pending, request, entry)) return std::unexpected(*std::move(denial));
+  if (const auto wait = foreseen_late(*pending, request, entry)) {
     if (!request.due->queue_late)
       return std::unexpected(denial_of(config_.classes[index], *request.due, *wait, now));
-    guest->behind = entry.behind = true;
+    pending->behind = entry.behind = true;
   }
   const auto ticket = queue_.add(index, entry, request.workers, now);
   if (!ticket) return std::unexpected(full(ticket.error(), demand_.retry_after(now)));
-  guest->ticket = *ticket;
-  guest->weight = {.requests = 1,
-                   .prompt_tokens = request.prompt_tokens,
-                   .cached_tokens = request.cached_tokens,
-                   .uncached_tokens = entry.uncached_tokens()};
-  guest->work = work_of(request);
-  guests_.emplace(*ticket, guest);
-  metrics_.came(index, guest->weight);
-  wants_worker(*guest, !guest->follows, now);
+  pending->ticket = *ticket;
+  pending->weight = {.requests = 1,
+                     .prompt_tokens = request.prompt_tokens,
+                     .cached_tokens = request.cached_tokens,
+                     .uncached_tokens = entry.uncached_tokens()};
+  pending->work = work_of(request);
+  pending_.emplace(*ticket, pending);
+  metrics_.came(index, pending->weight);
+  wants_worker(*pending, !pending->follows, now);
   waiting_.fetch_add(1);
   // From here on changed() sees the waiting request; earlier changes are checked here.
   const std::uint64_t changes = changes_.load();
   const bool known_busy =
       tried_at ? *tried_at == changes : queue_.passed(*ticket) && round_changes_ == changes;
-  if (guest->fail_fast && known_busy) {
-    forget(*guest);
+  if (pending->fail_fast && known_busy) {
+    forget(*pending);
     return std::unexpected(busy(name, demand_.retry_after(now)));
   }
-  if (guest->fail_fast) fail_fast_.push_back({*ticket, round_});
+  if (pending->fail_fast) fail_fast_.push_back({*ticket, round_});
   if (!known_busy) wake(now);
   if (!std::exchange(rechecking_, true)) recheck_later();
   return {};
 }
 
-std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest,
+std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& pending,
                                                const QueueRequest& request, const Entry& entry) {
-  if (guest.follows || guest.fail_fast || guest.behind || goes_its_own_way(request))
+  if (pending.follows || pending.fail_fast || pending.behind || goes_its_own_way(request))
     return std::nullopt;
-  const std::size_t index = guest.policy_class;
+  const std::size_t index = pending.policy_class;
   const config::QueueClass& its_class = config_.classes[index];
   // In a shortest-first queue, `before` already excludes the requests that it jumps over.
   const bool jumps = its_class.order != config::QueueOrder::Shortest;
@@ -258,11 +258,11 @@ std::optional<Denial> AdmissionQueue::too_long(const QueuedRequest& guest,
                               demand_.retry_after(entry.arrival));
 }
 
-void AdmissionQueue::put_in_time(const QueuedRequest& guest, const QueueRequest& request,
+void AdmissionQueue::put_in_time(const QueuedRequest& pending, const QueueRequest& request,
                                  Entry& entry) const {
-  if (guest.fail_fast || guest.behind || goes_its_own_way(request)) return;
-  if (request.due && !guest.follows) entry.by = request.due->foreseen_by;
-  const std::size_t index = guest.policy_class;
+  if (pending.fail_fast || pending.behind || goes_its_own_way(request)) return;
+  if (request.due && !pending.follows) entry.by = request.due->foreseen_by;
+  const std::size_t index = pending.policy_class;
   const auto forecast = [&](const Work& before) REQUIRES(mutex_) {
     return demand_.foreseen({.policy_class = index, .before = before}, request.workers,
                             entry.arrival);
@@ -270,12 +270,13 @@ void AdmissionQueue::put_in_time(const QueuedRequest& guest, const QueueRequest&
   entry.delay = queue_.delay(index, entry, entry.arrival, forecast);
 }
 
-std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest& guest,
+std::optional<Clock::duration> AdmissionQueue::foreseen_late(const QueuedRequest& pending,
                                                              const QueueRequest& request,
                                                              const Entry& entry) const {
-  if (!request.due || guest.follows || guest.fail_fast || guest.behind || goes_its_own_way(request))
+  if (!request.due || pending.follows || pending.fail_fast || pending.behind ||
+      goes_its_own_way(request))
     return std::nullopt;
-  const std::size_t index = guest.policy_class;
+  const std::size_t index = pending.policy_class;
   const double seconds = demand_.foreseen({.policy_class = index,
                                            .before = queue_.before(index, entry),
                                            .priority_jump = request.priority_jump,
@@ -296,28 +297,30 @@ Denial AdmissionQueue::denial_of(const config::QueueClass& its_class, const Due&
                   seconds(due.objective), demand_.retry_after(now));
 }
 
-void AdmissionQueue::put_behind(QueuedRequest& guest, Clock::time_point now) {
+void AdmissionQueue::put_behind(QueuedRequest& pending, Clock::time_point now) {
   const locks::Lock lock(mutex_);
-  if (!guests_.contains(guest.ticket)) return;
-  guest.behind = true;
-  queue_.put_behind(guest.ticket, now);
+  if (!pending_.contains(pending.ticket)) return;
+  pending.behind = true;
+  queue_.put_behind(pending.ticket, now);
   // It no longer keeps a worker from others.
-  if (std::exchange(guest.demands, false)) demand_.remove(guest.policy_class, guest.work, now);
+  if (std::exchange(pending.demands, false))
+    demand_.remove(pending.policy_class, pending.work, now);
 }
 
-void AdmissionQueue::wants_worker(QueuedRequest& guest, bool wants, Clock::time_point now) {
-  if (std::exchange(guest.wants_worker, wants) == wants) return;
+void AdmissionQueue::wants_worker(QueuedRequest& pending, bool wants, Clock::time_point now) {
+  if (std::exchange(pending.wants_worker, wants) == wants) return;
   if (!wants) {
-    if (std::exchange(guest.demands, false)) demand_.remove(guest.policy_class, guest.work, now);
-    waiting_of_class_[guest.policy_class].fetch_sub(1);
+    if (std::exchange(pending.demands, false))
+      demand_.remove(pending.policy_class, pending.work, now);
+    waiting_of_class_[pending.policy_class].fetch_sub(1);
     return;
   }
-  waiting_of_class_[guest.policy_class].fetch_add(1);
+  waiting_of_class_[pending.policy_class].fetch_add(1);
   // Others do not wait for a worker that only this request may have. It also need not compute what
   // another has computed for it, but that amount is unknown before the next try.
-  if (guest.constrained || guest.has_followed || guest.behind) return;
-  guest.demands = true;
-  demand_.add(guest.policy_class, guest.work, now);
+  if (pending.constrained || pending.has_followed || pending.behind) return;
+  pending.demands = true;
+  demand_.add(pending.policy_class, pending.work, now);
 }
 
 void AdmissionQueue::changed() {
@@ -347,68 +350,69 @@ void AdmissionQueue::offer_next(Clock::time_point now) {
   offering_ = false;
   while (true) {
     if (const auto ticket = queue_.next(now)) {
-      const std::shared_ptr<QueuedRequest>& guest = guests_.at(*ticket);
+      const std::shared_ptr<QueuedRequest>& pending = pending_.at(*ticket);
       offering_ = true;
       // Under the lock: the request cannot leave, nor its executor end, before this is posted.
-      boost::asio::post(guest->waiter.home(), Offer(shared_from_this(), guest));
+      boost::asio::post(pending->waiter.home(), Offer(shared_from_this(), pending));
       return;
     }
-    turn_away_the_hasty(now);
+    refuse_fail_fast(now);
     if (!again_) return;
     begin_round(now);
   }
 }
 
-void AdmissionQueue::turn_away_the_hasty(Clock::time_point now) {
+void AdmissionQueue::refuse_fail_fast(Clock::time_point now) {
   std::vector<FailFast> kept;
   for (const FailFast& fail_fast : std::exchange(fail_fast_, {})) {
-    const auto found = guests_.find(fail_fast.ticket);
-    if (found == guests_.end()) continue;
+    const auto found = pending_.find(fail_fast.ticket);
+    if (found == pending_.end()) continue;
     if (fail_fast.since == round_) {  // this round may not have seen it
       kept.push_back(fail_fast);
       continue;
     }
-    const std::shared_ptr<QueuedRequest> guest = found->second;
-    const std::string& name = config_.classes[guest->policy_class].name;
-    boost::asio::post(
-        guest->waiter.home(),
-        [guest, why = told(busy(name, demand_.retry_after(now)))] { guest->settle(fail(why)); });
-    forget(*guest);
+    const std::shared_ptr<QueuedRequest> pending = found->second;
+    const std::string& name = config_.classes[pending->policy_class].name;
+    boost::asio::post(pending->waiter.home(),
+                      [pending, why = told(busy(name, demand_.retry_after(now)))] {
+                        pending->settle(fail(why));
+                      });
+    forget(*pending);
   }
   fail_fast_ = std::move(kept);
 }
 
-void AdmissionQueue::answer(QueuedRequest& guest, Answer answer, const WaitKey& awaits) {
+void AdmissionQueue::answer(QueuedRequest& pending, Answer answer, const WaitKey& awaits) {
   const Clock::time_point now = now_();
   const locks::Lock lock(mutex_);
   switch (answer) {
     case Answer::Taken:
-      queue_.taken(guest.ticket, now);
-      if (guest.demands) demand_.served(guest.work, now);
-      forget(guest);
+      queue_.taken(pending.ticket, now);
+      if (pending.demands) demand_.served(pending.work, now);
+      forget(pending);
       break;
     case Answer::Busy:
-      queue_.pass(guest.ticket, awaits, now, guest.until);
-      if (guests_.contains(guest.ticket)) wants_worker(guest, !guest.follows, now);
+      queue_.pass(pending.ticket, awaits, now, pending.until);
+      if (pending_.contains(pending.ticket)) wants_worker(pending, !pending.follows, now);
       break;
     case Answer::Gone:
-      forget(guest);
+      forget(pending);
       break;
   }
   offer_next(now);
 }
 
-void AdmissionQueue::abort_all(QueuedRequest& guest) {
+void AdmissionQueue::abort_all(QueuedRequest& pending) {
   const locks::Lock lock(mutex_);
-  forget(guest);
+  forget(pending);
 }
 
-void AdmissionQueue::forget(QueuedRequest& guest) {
-  if (guests_.erase(guest.ticket) == 0) return;
-  if (guests_.empty()) guests_ = decltype(guests_)();  // clear() would keep its buckets
-  queue_.remove(guest.ticket, now_());
-  metrics_.left(guest.policy_class, guest.weight);
-  wants_worker(guest, false, now_());
+void AdmissionQueue::forget(QueuedRequest& pending) {
+  if (pending_.erase(pending.ticket) == 0) return;
+  if (pending_.empty()) pending_ = decltype(pending_)();  // clear() would keep its buckets
+  queue_.remove(pending.ticket, now_());
+  metrics_.left(pending.policy_class, pending.weight);
+  wants_worker(pending, false, now_());
   waiting_.fetch_sub(1);
 }
 
@@ -424,9 +428,9 @@ Error AdmissionQueue::told(Denial denial) const {
 
 void AdmissionQueue::recheck_later() {
   boost::asio::post(home_, [weak = weak_from_this()] {
-    const auto gate = weak.lock();
-    if (!gate) return;
-    const auto timer = std::make_shared<boost::asio::steady_timer>(gate->home_, kRecheck);
+    const auto queue = weak.lock();
+    if (!queue) return;
+    const auto timer = std::make_shared<boost::asio::steady_timer>(queue->home_, kRecheck);
     timer->async_wait([weak, timer](boost::system::error_code error) {
       if (const auto still = weak.lock(); still && !error) still->recheck();
     });
@@ -435,7 +439,7 @@ void AdmissionQueue::recheck_later() {
 
 void AdmissionQueue::recheck() {
   const locks::Lock lock(mutex_);
-  rechecking_ = !guests_.empty();
+  rechecking_ = !pending_.empty();
   if (!rechecking_) return;
   wake(now_());
   recheck_later();

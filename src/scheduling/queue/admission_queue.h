@@ -134,33 +134,33 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
 
   Error told(Denial denial) const;
 
-  std::expected<void, Denial> queue_up(const std::shared_ptr<QueuedRequest>& guest,
+  std::expected<void, Denial> queue_up(const std::shared_ptr<QueuedRequest>& pending,
                                        const QueueRequest& request,
                                        std::optional<std::uint64_t> tried_at);
-  std::optional<Denial> too_long(const QueuedRequest& guest, const QueueRequest& request,
+  std::optional<Denial> too_long(const QueuedRequest& pending, const QueueRequest& request,
                                  const Entry& entry) REQUIRES(mutex_);
   // Sets when it must have a worker, and its place behind those that it would make late.
-  void put_in_time(const QueuedRequest& guest, const QueueRequest& request, Entry& entry) const
+  void put_in_time(const QueuedRequest& pending, const QueueRequest& request, Entry& entry) const
       REQUIRES(mutex_);
   // The expected wait, if its first token would then be too late.
-  std::optional<Clock::duration> foreseen_late(const QueuedRequest& guest,
+  std::optional<Clock::duration> foreseen_late(const QueuedRequest& pending,
                                                const QueueRequest& request,
                                                const Entry& entry) const REQUIRES(mutex_);
   Denial denial_of(const config::QueueClass& its_class, const Due& due, Clock::duration wait,
                    Clock::time_point now) const REQUIRES(mutex_);
   // It can no longer be in time, and waits behind the others.
-  void put_behind(QueuedRequest& guest, Clock::time_point now);
+  void put_behind(QueuedRequest& pending, Clock::time_point now);
   // Whether it waits for a worker, and not for another request or not any more.
-  void wants_worker(QueuedRequest& guest, bool wants, Clock::time_point now) REQUIRES(mutex_);
-  void abort_all(QueuedRequest& guest);
+  void wants_worker(QueuedRequest& pending, bool wants, Clock::time_point now) REQUIRES(mutex_);
+  void abort_all(QueuedRequest& pending);
   enum class Answer { Taken, Busy, Gone };
-  void answer(QueuedRequest& guest, Answer answer, const WaitKey& awaits);
+  void answer(QueuedRequest& pending, Answer answer, const WaitKey& awaits);
 
   void wake(Clock::time_point now) REQUIRES(mutex_);
   void offer_next(Clock::time_point now) REQUIRES(mutex_);
   void begin_round(Clock::time_point now) REQUIRES(mutex_);
-  void turn_away_the_hasty(Clock::time_point now) REQUIRES(mutex_);
-  void forget(QueuedRequest& guest) REQUIRES(mutex_);
+  void refuse_fail_fast(Clock::time_point now) REQUIRES(mutex_);
+  void forget(QueuedRequest& pending) REQUIRES(mutex_);
 
   void recheck_later();
   void recheck();
@@ -178,7 +178,7 @@ class AdmissionQueue : public std::enable_shared_from_this<AdmissionQueue> {
   mutable locks::Mutex mutex_;
   ClassQueues queue_ GUARDED_BY(mutex_);
   Demand demand_ GUARDED_BY(mutex_);
-  std::unordered_map<Ticket, std::shared_ptr<QueuedRequest>> guests_ GUARDED_BY(mutex_);
+  std::unordered_map<Ticket, std::shared_ptr<QueuedRequest>> pending_ GUARDED_BY(mutex_);
   // Requests that want a try but not to wait.
   std::vector<FailFast> fail_fast_ GUARDED_BY(mutex_);
   bool offering_ GUARDED_BY(mutex_) = false;  // a request has been offered its turn

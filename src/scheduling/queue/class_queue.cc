@@ -36,10 +36,10 @@ std::int64_t turn_of(const ClassQueue::Member& member) {
 
 }  // namespace
 
-// The waiting requests of one tenant in one lane.
+// The waiting requests of one tenant in one bucket.
 struct ClassQueue::Line {
   Tenant* tenant = nullptr;
-  Lane* bucket = nullptr;
+  Bucket* bucket = nullptr;
   KineticTournament<Member> members;  // those that are not aside
   std::size_t waiting = 0;            // those too
   Member* best = nullptr;
@@ -54,7 +54,7 @@ struct ClassQueue::Line {
   std::size_t slot = 0;
 };
 
-struct ClassQueue::Lane {
+struct ClassQueue::Bucket {
   WaitKey awaited;
   KineticTournament<Line> lines;  // those with a request that is not aside
   std::unordered_map<Tenant*, std::unique_ptr<Line>> by_tenant;
@@ -63,19 +63,19 @@ struct ClassQueue::Lane {
   std::size_t passes = 0;      // in this round
   bool closed = false;         // for this round
   bool races = false;
-  bool listed = false;               // among those to be reset
-  double tried = 0;                  // when it last was, or came to be
-  std::list<Lane*>::iterator age{};  // but that of newcomers
+  bool listed = false;                 // among those to be reset
+  double tried = 0;                    // when it last was, or came to be
+  std::list<Bucket*>::iterator age{};  // but that of newcomers
 
   bool of_newcomers() const { return awaited.what.empty(); }
   double settle(double now) {
     best = lines.best(now);
     return lines.until();
   }
-  bool ahead_of(const Lane& other, double now) const {
+  bool ahead_of(const Bucket& other, double now) const {
     return passes != other.passes ? passes < other.passes : best->ahead_of(*other.best, now);
   }
-  double overtaken_by(const Lane& other, double now) const {
+  double overtaken_by(const Bucket& other, double now) const {
     return passes != other.passes ? kForever : best->overtaken_by(*other.best, now);
   }
 
@@ -188,11 +188,11 @@ ClassQueue::Line& ClassQueue::line_of(Tenant& owner, const WaitKey& said, double
   const WaitKey awaited = said.what.empty() ? WaitKey() : said;
   auto& bucket = buckets_[awaited];
   if (!bucket) {
-    bucket = std::make_unique<Lane>();
+    bucket = std::make_unique<Bucket>();
     bucket->awaited = awaited;
     bucket->tried = now;
     if (!bucket->of_newcomers())
-      bucket->age = lanes_by_age_.insert(lanes_by_age_.end(), bucket.get());
+      bucket->age = buckets_by_age_.insert(buckets_by_age_.end(), bucket.get());
   }
   auto& line = bucket->by_tenant[&owner];
   if (!line) {
@@ -224,16 +224,16 @@ void ClassQueue::add(Member& member, const std::string& tenant_name, const WaitK
   race(member, now);
 }
 
-void ClassQueue::refresh(Lane& bucket, double now) {
-  const bool has_anybody = bucket.lines.size() > 0 && !bucket.closed;
-  if (has_anybody && bucket.races) {
+void ClassQueue::refresh(Bucket& bucket, double now) {
+  const bool has_waiting = bucket.lines.size() > 0 && !bucket.closed;
+  if (has_waiting && bucket.races) {
     race_.changed(bucket, now);
-  } else if (has_anybody) {
+  } else if (has_waiting) {
     race_.join(bucket, now);
   } else if (bucket.races) {
     race_.leave(bucket, now);
   }
-  bucket.races = has_anybody;
+  bucket.races = has_waiting;
 }
 
 void ClassQueue::race(Member& member, double now) {
@@ -268,15 +268,15 @@ void ClassQueue::put_aside(Member& member, double now) {
 // Requires: it does not race.
 void ClassQueue::leave_line(Member& member) {
   Line& line = *member.line;
-  Lane& bucket = *line.bucket;
+  Bucket& bucket = *line.bucket;
   if (bucket.of_newcomers()) newcomers_.erase(member.age);
   if (--line.waiting > 0) return;
   Tenant& owner = *line.tenant;
   std::erase(owner.lines, &line);
   bucket.by_tenant.erase(&owner);
   if (!bucket.by_tenant.empty()) return;
-  if (!bucket.of_newcomers()) lanes_by_age_.erase(bucket.age);
-  if (bucket.listed) std::erase(tried_lanes_, &bucket);
+  if (!bucket.of_newcomers()) buckets_by_age_.erase(bucket.age);
+  if (bucket.listed) std::erase(tried_buckets_, &bucket);
   buckets_.erase(WaitKey(bucket.awaited));
 }
 
@@ -334,13 +334,13 @@ void ClassQueue::dismiss(Tenant& tenant) {
 }
 
 ClassQueue::Member* ClassQueue::first(double now) {
-  const Lane* const bucket = race_.best(now);
+  const Bucket* const bucket = race_.best(now);
   return bucket ? bucket->best->best : nullptr;
 }
 
-ClassQueue::Untried ClassQueue::longest_untried_lane(double now) {
-  // Passes over no more lanes than a round tries: the others of a lane may all be aside.
-  for (Lane* const bucket : lanes_by_age_) {
+ClassQueue::Untried ClassQueue::longest_untried_bucket(double now) {
+  // Passes over no more buckets than a round tries: the others of a bucket may all be aside.
+  for (Bucket* const bucket : buckets_by_age_) {
     const Line* const line = bucket->tried_in == round_ ? nullptr : bucket->lines.best(now);
     if (line) return {.member = line->best, .since = bucket->tried};
   }
@@ -358,7 +358,7 @@ void ClassQueue::pass(Member& member, const WaitKey& awaited, double now, double
   if (member.aside) return;
   // Without a new key it waits for the same as before, and no longer.
   if (!awaited.what.empty() || until < kForever) wait_until(member, until);
-  Lane& bucket = *member.line->bucket;
+  Bucket& bucket = *member.line->bucket;
   const bool moves = !awaited.what.empty() && awaited != bucket.awaited;
   if (moves) {
     put_aside(member, now);
@@ -391,16 +391,16 @@ void ClassQueue::wait_until(Member& member, double until) {
   if (until < kForever) until_.emplace(until, &member);
 }
 
-void ClassQueue::tried(Lane& bucket, double now) {
+void ClassQueue::tried(Bucket& bucket, double now) {
   bucket.tried_in = round_;
   bucket.tried = now;
-  lanes_by_age_.splice(lanes_by_age_.end(), lanes_by_age_, bucket.age);
-  if (!std::exchange(bucket.listed, true)) tried_lanes_.push_back(&bucket);
+  buckets_by_age_.splice(buckets_by_age_.end(), buckets_by_age_, bucket.age);
+  if (!std::exchange(bucket.listed, true)) tried_buckets_.push_back(&bucket);
 }
 
-void ClassQueue::close(Lane& bucket, double now) {
+void ClassQueue::close(Bucket& bucket, double now) {
   bucket.closed = true;
-  if (!std::exchange(bucket.listed, true)) tried_lanes_.push_back(&bucket);
+  if (!std::exchange(bucket.listed, true)) tried_buckets_.push_back(&bucket);
   refresh(bucket, now);
 }
 
@@ -453,7 +453,7 @@ double ClassQueue::delay(const std::string& tenant, const Member& newcomer, doub
         // In the middle of the next turn, or rounding may put it into this one.
         const double behind = (static_cast<double>(turn) + 1.5) / kTurnsPerSecond;
         return (behind - scheduling::turn(newcomer.seconds, newcomer.arrival - newcomer.jump)) /
-               kPatience;
+               kWaitWeight;
       }
     }
     until -= requests.work;
@@ -470,13 +470,13 @@ std::size_t ClassQueue::passes_before(const Member& member) const {
 }
 
 bool ClassQueue::passed(const Member& member) const {
-  const Lane& bucket = *member.line->bucket;
+  const Bucket& bucket = *member.line->bucket;
   return member.aside || (bucket.tried_in == round_ && bucket.awaited.surely);
 }
 
 void ClassQueue::begin_round(double now) {
   ++round_;
-  for (Lane* const bucket : std::exchange(tried_lanes_, {})) {
+  for (Bucket* const bucket : std::exchange(tried_buckets_, {})) {
     bucket->listed = bucket->closed = false;
     bucket->passes = 0;
     refresh(*bucket, now);

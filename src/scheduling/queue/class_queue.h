@@ -19,7 +19,7 @@
 
 namespace baton::scheduling {
 
-// The resource a request waits for. Those of a class that wait for the same form a lane: the first
+// The resource a request waits for. Those of a class that wait for the same form a bucket: the first
 // of them is tried for all.
 struct WaitKey {
   std::string what;  // empty: not known yet
@@ -28,7 +28,7 @@ struct WaitKey {
   bool operator==(const WaitKey&) const = default;
 };
 
-struct AwaitedHash {
+struct WaitKeyHash {
   std::size_t operator()(const WaitKey& awaited) const {
     return std::hash<std::string>()(awaited.what) + (awaited.surely ? 1 : 0);
   }
@@ -36,20 +36,20 @@ struct AwaitedHash {
 
 // Role. The order of the requests that wait in one class: strict priority, then the tenant that was
 //   served the fewest tokens, then the score, then arrival. And the candidates for a try in this
-//   round: the first of each lane, then the second of those whose result may have changed, and so
+//   round: the first of each bucket, then the second of those whose result may have changed, and so
 //   on; a request whose resource is unknown (a newcomer) is tried alone.
 // Confinement. None of its own: its owner locks.
 // Invariants. A request that is passed over keeps its place. A tenant that comes (back) starts
 //   level with the least served waiting tenant: it gets nothing for its absence, and keeps its
 //   debt. Nothing is remembered of a class without waiting requests. The cost of a round does not
-//   grow with the number of lanes, but with the lanes that a tenant has requests in when it is
+//   grow with the number of buckets, but with the buckets that a tenant has requests in when it is
 //   served.
-// Size. Many methods, as lanes, tenants and the order within them change together with each
+// Size. Many methods, as buckets, tenants and the order within them change together with each
 //   request that comes or goes: their invariants are of one class.
 class ClassQueue {
  public:
   struct Line;
-  struct Lane;
+  struct Bucket;
   static constexpr std::int64_t kBehind = -1;
 
   // A waiting request, as its class sees it. Times are seconds since the queue's beginning.
@@ -61,7 +61,7 @@ class ClassQueue {
     double cost = 1;       // tokens to compute
     double seconds = 0;    // that takes
     double by = kForever;  // a worker that it gets later is too late for its objective
-    // From then on it no longer waits for its lane's key; as of its last try.
+    // From then on it no longer waits for its bucket's key; as of its last try.
     double until = kForever;
     config::QueueOrder order = config::QueueOrder::Fcfs;
 
@@ -91,24 +91,24 @@ class ClassQueue {
 
   // The first that has not been passed over in this round; null where there is none.
   Member* first(double now);
-  // The longest untried of the requests not tried in this round: the first of a lane, or a
+  // The longest untried of the requests not tried in this round: the first of a bucket, or a
   // newcomer. `tried` says since when.
   struct Untried {
     Member* member = nullptr;  // null: there is none
     double since = 0;
   };
-  Untried longest_untried_lane(double now);
+  Untried longest_untried_bucket(double now);
   Untried longest_untried_newcomer() const;
   // Not tried again in this round; if `awaited` equals what it waits for already, or is empty,
   // neither are the others that surely wait for the same. Else it waits for that from now on, until
-  // `until`: in the first round after that the lane's first request is a newcomer again.
+  // `until`: in the first round after that the bucket's first request is a newcomer again.
   void pass(Member& member, const WaitKey& awaited, double now, double until = kForever);
   // Newcomers are no longer first in this round.
   void bar_newcomers(double now);
   // It is known to find its workers busy, as of this round.
   bool passed(const Member& member) const;
   bool newcomer(const Member& member) const;
-  // How many of its lane have been passed over in this round, each tried alone.
+  // How many of its bucket have been passed over in this round, each tried alone.
   std::size_t passes_before(const Member& member) const;
   void begin_round(double now);
 
@@ -140,10 +140,10 @@ class ClassQueue {
   void wait_until(Member& member, double until);
   // Requires: it does not race.
   void move(Member& member, const WaitKey& awaited, double now);
-  // The lane's first request may have changed, or the lane may be empty.
-  void refresh(Lane& bucket, double now);
-  void tried(Lane& bucket, double now);
-  void close(Lane& bucket, double now);
+  // The bucket's first request may have changed, or the bucket may be empty.
+  void refresh(Bucket& bucket, double now);
+  void tried(Bucket& bucket, double now);
+  void close(Bucket& bucket, double now);
   void charge(Tenant& tenant, double cost, double now);
   void dismiss(Tenant& tenant);
 
@@ -151,11 +151,11 @@ class ClassQueue {
   std::size_t size_ = 0;
   Work waiting_;
   std::uint64_t round_ = 1;
-  std::unordered_map<WaitKey, std::unique_ptr<Lane>, AwaitedHash> buckets_;
-  KineticTournament<Lane> race_;    // those with a request to try
-  std::list<Lane*> lanes_by_age_;   // but that of newcomers: the longest untried first
-  std::list<Member*> newcomers_;    // likewise
-  std::vector<Lane*> tried_lanes_;  // in this round, or closed
+  std::unordered_map<WaitKey, std::unique_ptr<Bucket>, WaitKeyHash> buckets_;
+  KineticTournament<Bucket> race_;      // those with a request to try
+  std::list<Bucket*> buckets_by_age_;   // but that of newcomers: the longest untried first
+  std::list<Member*> newcomers_;        // likewise
+  std::vector<Bucket*> tried_buckets_;  // in this round, or closed
   std::unordered_map<std::string, std::unique_ptr<Tenant>> tenants_;  // those with waiting requests
   std::multiset<double> counters_;                                    // of those
   std::unordered_map<std::string, double> debts_;  // of some tenants that do not wait now

@@ -50,8 +50,8 @@ double ClassQueues::since_beginning(Clock::time_point time) const {
 
 std::optional<Refusal> ClassQueues::refuse(const PolicyClass& wanted, const Totals& weight,
                                            std::size_t workers) const {
-  const auto judge = [&](LimitKind kind, auto per_worker, std::uint64_t current,
-                         std::uint64_t own) -> std::optional<Refusal> {
+  const auto exceeded = [&](LimitKind kind, auto per_worker, std::uint64_t current,
+                            std::uint64_t own) -> std::optional<Refusal> {
     if (!per_worker) return std::nullopt;
     const std::uint64_t limit = *per_worker * std::max<std::size_t>(1, workers);
     if (own <= limit && current <= limit - own) return std::nullopt;
@@ -63,13 +63,13 @@ std::optional<Refusal> ClassQueues::refuse(const PolicyClass& wanted, const Tota
   };
   const config::QueueClass& config = wanted.config;
   const Totals& totals = wanted.totals;
-  auto refusal = judge(LimitKind::Requests, config.requests_per_worker, totals.requests, 1);
+  auto refusal = exceeded(LimitKind::Requests, config.requests_per_worker, totals.requests, 1);
   if (!refusal)
-    refusal = judge(LimitKind::RawIslTokens, config.tokens_per_worker, totals.prompt_tokens,
-                    weight.prompt_tokens);
+    refusal = exceeded(LimitKind::RawIslTokens, config.tokens_per_worker, totals.prompt_tokens,
+                       weight.prompt_tokens);
   if (!refusal)
-    refusal = judge(LimitKind::CachedTokens, config.cached_tokens_per_worker, totals.cached_tokens,
-                    weight.cached_tokens);
+    refusal = exceeded(LimitKind::CachedTokens, config.cached_tokens_per_worker,
+                       totals.cached_tokens, weight.cached_tokens);
   return refusal;
 }
 
@@ -131,7 +131,7 @@ std::optional<Ticket> ClassQueues::next_by_age(double now) {
     if (other.member && (!longest.member || other.since < longest.since)) longest = other;
   };
   for (PolicyClass& each : classes_) {
-    consider(each.members.longest_untried_lane(now));
+    consider(each.members.longest_untried_bucket(now));
     if (by_age_.newcomers < kByAge / 2) consider(each.members.longest_untried_newcomer());
   }
   return longest.member ? std::optional(longest.member->ticket) : std::nullopt;
@@ -149,10 +149,10 @@ std::optional<Ticket> ClassQueues::next_in_order(double now) {
     if (firsts.back()) fewest = std::min(fewest, each.members.passes_before(*firsts.back()));
   }
   if (fewest == std::numeric_limits<std::size_t>::max()) return std::nullopt;
-  std::vector<bool> nobody(firsts.size());
+  std::vector<bool> empty(firsts.size());
   for (std::size_t i = 0; i < firsts.size(); ++i) {
-    nobody[i] = firsts[i] == nullptr;
-    // The first of each lane of all classes, before the second of any.
+    empty[i] = firsts[i] == nullptr;
+    // The first of each bucket of all classes, before the second of any.
     if (firsts[i] && classes_[i].members.passes_before(*firsts[i]) > fewest) firsts[i] = nullptr;
   }
   while (true) {
@@ -162,14 +162,14 @@ std::optional<Ticket> ClassQueues::next_in_order(double now) {
         if (!std::exchange(trial_.granted, true)) deficit += quantum_of(classes_[trial_.of].config);
         if (cost_of(*first) <= deficit) return first->ticket;
       }
-      end_turn(nobody[trial_.of]);
+      end_turn(empty[trial_.of]);
     }
     grant_in_bulk(firsts);
   }
 }
 
-void ClassQueues::end_turn(bool nobody_to_try) {
-  if (nobody_to_try) {
+void ClassQueues::end_turn(bool none_to_try) {
+  if (none_to_try) {
     // While all of its workers are busy its deficit is at most the cost of its next request: more
     // would be a claim against classes that took nothing from it.
     const PolicyClass& each = classes_[trial_.of];

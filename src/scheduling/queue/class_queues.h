@@ -69,7 +69,7 @@ struct Totals {
 // Invariants. A class whose turn it is keeps it, and its deficit, until it has spent the deficit,
 //   is empty, or another class was served because all of its own requests were passed over. A class
 //   that empties loses its deficit. A limit is never crossed. A request that is not among the first
-//   in order has its turn by age: of N lanes each is tried in one of N / kByAge rounds, whatever is
+//   in order has its turn by age: of N buckets each is tried in one of N / kByAge rounds, whatever is
 //   before it.
 class ClassQueues {
  public:
@@ -142,7 +142,7 @@ class ClassQueues {
   std::optional<Ticket> next_by_age(double now);
   std::optional<Refusal> refuse(const PolicyClass& wanted, const Totals& weight,
                                 std::size_t workers) const;
-  void end_turn(bool nobody_to_try);
+  void end_turn(bool none_to_try);
   void grant_in_bulk(const std::vector<ClassQueue::Member*>& firsts);
   void forget(Ticket ticket);
 

@@ -25,15 +25,15 @@ std::optional<Leader> CoalescingTable::find(const Chain& chain) const {
 }
 
 std::expected<Leader, Leader> CoalescingTable::lead(const Chain& chain,
-                                                    std::shared_ptr<FollowerGroup> pack) {
+                                                    std::shared_ptr<FollowerGroup> group) {
   // Blocks before the first decide for no prompt, as long as caches only gain.
   const auto first = decisive_block(chain);
   if (!first) return Leader{0};
   if (const auto other = find(chain)) return std::unexpected(*other);
   Named& named = leaders_[++last_];
-  if (pack && pack->led_by == 0) {
-    pack->led_by = last_;
-    named.pack = std::move(pack);
+  if (group && group->led_by == 0) {
+    group->led_by = last_;
+    named.group = std::move(group);
   }
   const std::size_t end = std::min(chain.hashes.size(), *first + kMostOfOne);
   for (std::size_t i = *first; i < end && leader_of_.size() < kMost; ++i) {
@@ -43,22 +43,22 @@ std::expected<Leader, Leader> CoalescingTable::lead(const Chain& chain,
 }
 
 std::shared_ptr<FollowerGroup> CoalescingTable::follow(Leader leader) {
-  auto& pack = leaders_.at(leader).pack;
-  if (!pack) pack = std::make_shared<FollowerGroup>(leader);
-  return pack;
+  auto& group = leaders_.at(leader).group;
+  if (!group) group = std::make_shared<FollowerGroup>(leader);
+  return group;
 }
 
 bool CoalescingTable::followed(Leader leader) const {
   const auto found = leaders_.find(leader);
-  return found != leaders_.end() && found->second.pack;
+  return found != leaders_.end() && found->second.group;
 }
 
 void CoalescingTable::finish(Leader leader, End end) {
   const auto ended = leaders_.extract(leader);
   if (!ended) return;
-  if (const auto& pack = ended.mapped().pack) {
-    pack->led_by = 0;
-    pack->succeeded = end == End::Succeeded;
+  if (const auto& group = ended.mapped().group) {
+    group->led_by = 0;
+    group->succeeded = end == End::Succeeded;
   }
   for (const std::uint64_t hash : ended.mapped().hashes) leader_of_.erase(hash);
   // clear() would keep their buckets.

@@ -47,9 +47,9 @@ class CoalescingTable {
   // The leader that computes the beginning of this prompt now.
   std::optional<Leader> find(const Chain& chain) const;
   // Makes the prompt a leader; 0: too little of it for others to wait for. Or returns the existing
-  // leader. `pack`: the group it belonged to. That group follows it, if the group's leader has
+  // leader. `group`: the group it belonged to. That group follows it, if the group's leader has
   // failed and has no successor yet.
-  std::expected<Leader, Leader> lead(const Chain& chain, std::shared_ptr<FollowerGroup> pack = {});
+  std::expected<Leader, Leader> lead(const Chain& chain, std::shared_ptr<FollowerGroup> group = {});
   enum class End { Succeeded, Failed };
   // Adds a waiting request to the leader's group. Requires: it leads.
   std::shared_ptr<FollowerGroup> follow(Leader leader);
@@ -61,8 +61,8 @@ class CoalescingTable {
 
  private:
   struct Named {
-    std::vector<std::uint64_t> hashes;    // which it was the first to name
-    std::shared_ptr<FollowerGroup> pack;  // null: no request waits for it
+    std::vector<std::uint64_t> hashes;     // which it was the first to name
+    std::shared_ptr<FollowerGroup> group;  // null: no request waits for it
   };
 
   std::optional<std::size_t> decisive_block(const Chain& chain) const;

@@ -29,7 +29,7 @@ class KineticTournament {
   void join(Runner& runner, double now) {
     if (size_ == leaves_) resize(std::max<std::size_t>(1, 2 * leaves_), now);
     runner.slot = size_++;
-    seat(runner, now);
+    place(runner, now);
   }
 
   void leave(Runner& runner, double now) {
@@ -38,14 +38,14 @@ class KineticTournament {
     vacate(last, now);
     if (&moved != &runner) {
       moved.slot = runner.slot;
-      seat(moved, now);
+      place(moved, now);
     }
     // Shrinks again after a crowd has gone.
     if (size_ <= leaves_ / 4) resize(leaves_ / 2 * (size_ == 0 ? 0 : 1), now);
   }
 
   // Something other than time has changed about the runner.
-  void changed(Runner& runner, double now) { seat(runner, now); }
+  void changed(Runner& runner, double now) { place(runner, now); }
 
   // Null if empty.
   Runner* best(double now) {
@@ -62,7 +62,7 @@ class KineticTournament {
     double until = kForever;
   };
 
-  void seat(Runner& runner, double now) {
+  void place(Runner& runner, double now) {
     const std::size_t leaf = leaves_ + runner.slot;
     nodes_[leaf] = {&runner, runner.settle(now)};
     replay(leaf, now);

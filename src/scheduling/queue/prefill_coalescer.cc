@@ -27,7 +27,7 @@ void LeaderLease::counted() const {
 }
 
 WaitKey FollowedPrefill::awaits() const {
-  return {.what = fmt::format("leader {}", pack->first), .surely = true};
+  return {.what = fmt::format("leader {}", group->first), .surely = true};
 }
 
 PrefillCoalescer::PrefillCoalescer(std::uint64_t tokens, std::function<void()> changed)
@@ -43,12 +43,12 @@ std::optional<FollowedPrefill> PrefillCoalescer::find(const Chain& chain) {
 std::expected<LeaderLease, FollowedPrefill> PrefillCoalescer::lead(
     const Chain& chain, const std::optional<FollowedPrefill>& before) {
   const locks::Lock lock(mutex_);
-  const auto led = table_.lead(chain, before && !before->over() ? before->pack : nullptr);
+  const auto led = table_.lead(chain, before && !before->over() ? before->group : nullptr);
   if (!led) return std::unexpected(follow(led.error()));
   return *led == 0 ? LeaderLease() : LeaderLease(shared_from_this(), *led);
 }
 
-FollowedPrefill PrefillCoalescer::follow(Leader leader) { return {.pack = table_.follow(leader)}; }
+FollowedPrefill PrefillCoalescer::follow(Leader leader) { return {.group = table_.follow(leader)}; }
 
 void PrefillCoalescer::counted(Leader leader) {
   bool followed = false;

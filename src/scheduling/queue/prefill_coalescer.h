@@ -47,14 +47,14 @@ class LeaderLease {
 
 // The prefill that a coalesced request waits for.
 struct FollowedPrefill {
-  std::shared_ptr<FollowerGroup> pack;
+  std::shared_ptr<FollowerGroup> group;
   WaitKey awaits() const;
   // The wait is over, whatever the cache view says.
-  bool over() const { return pack->succeeded; }
+  bool over() const { return group->succeeded; }
 };
 
 // Role. Coalesces prefills: of many requests with the same cold prefix one computes it and the rest
-//   wait for that. For one model and namespace. They wait in the queue, in a lane of their leader.
+//   wait for that. For one model and namespace. They wait in the queue, in a bucket of their leader.
 // Confinement. Any thread.
 // Lifetime. Held by shared_ptr.
 // Invariants. A leader has been booked. If a leader fails, the first of its followers to be booked

@@ -17,10 +17,10 @@ constexpr double kRaise = kCut / 99;
 // A request served half a minute ago counts half.
 constexpr std::chrono::duration<double> kHalfLife{30};
 
-telemetry::Counter& counter(telemetry::Registry& registry, const std::string& model,
-                            const std::string& name_space, const std::string& policy_class,
-                            const char* outcome) {
-  return registry.counter(
+std::shared_ptr<telemetry::Counter> counter(telemetry::Registry& registry, const std::string& model,
+                                            const std::string& name_space,
+                                            const std::string& policy_class, const char* outcome) {
+  return registry.held_counter(
       "baton_slo_requests_total",
       "Requests with an objective: streams that met or missed it, and requests "
       "refused because they would have.",
@@ -41,11 +41,11 @@ SloRecord::SloRecord(const config::Slo& slo, telemetry::Registry& registry,
       met_(counter(registry, model, name_space, policy_class, "met")),
       missed_(counter(registry, model, name_space, policy_class, "missed")),
       refused_(counter(registry, model, name_space, policy_class, "refused")),
-      attainment_(registry.share(
+      attainment_(registry.held_share(
           "baton_slo_attainment",
           "Share of the streams of the last minute that met the objective `slo` of their class.",
           {{"model", model}, {"namespace", name_space}, {"class", policy_class}})) {
-  attainment_.set(1);
+  attainment_->set(1);
 }
 
 void SloRecord::served(std::optional<double> ttft, std::optional<double> itl, Time now) {
@@ -64,18 +64,18 @@ void SloRecord::move_margin(bool in_time) {
 void SloRecord::failed(Time now) { count(false, now); }
 
 void SloRecord::refused(bool late) {
-  refused_.add();
+  refused_->add();
   if (late) move_margin(false);
 }
 
 void SloRecord::count(bool kept, Time now) {
-  (kept ? met_ : missed_).add();
+  (kept ? met_ : missed_)->add();
   const locks::Lock lock(mutex_);
   seen_ = seen(now);
   last_ = std::max(last_, now);
   seen_.all += 1;
   if (kept) seen_.kept += 1;
-  attainment_.set(seen_.kept / seen_.all);
+  attainment_->set(seen_.kept / seen_.all);
 }
 
 SloRecord::Seen SloRecord::seen(Time now) const {

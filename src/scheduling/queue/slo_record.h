@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -52,10 +53,11 @@ class SloRecord {
 
   const config::Slo slo_;
   std::atomic<double> margin_;
-  telemetry::Counter& met_;
-  telemetry::Counter& missed_;
-  telemetry::Counter& refused_;
-  telemetry::Share& attainment_;
+  // The namespace's series end with its last record.
+  const std::shared_ptr<telemetry::Counter> met_;
+  const std::shared_ptr<telemetry::Counter> missed_;
+  const std::shared_ptr<telemetry::Counter> refused_;
+  const std::shared_ptr<telemetry::Share> attainment_;
   mutable locks::Mutex mutex_;
   Seen seen_ GUARDED_BY(mutex_);  // as of last_
   Time last_ GUARDED_BY(mutex_);

@@ -56,7 +56,7 @@ Registrar::Registrar(boost::asio::io_context& io, net::Deadlines& deadlines, net
       options_(std::move(options)),
       log_(log),
       pool_(io, deadlines,
-            {.connect_timeout = options_.patience,
+            {.connect_timeout = options_.timeout,
              .idle_per_worker = 1,
              .header_bytes = kHeaderBytes}),
       client_(io, deadlines, std::move(etcd)),
@@ -104,9 +104,9 @@ awaitable<std::expected<void, std::string>> Registrar::attend() {
 
 awaitable<void> Registrar::await_engine() {
   while (leaving_ == Leaving::No) {
-    const auto verdict = co_await check();
-    if (verdict.health == Health::Answers) co_return;
-    say_waiting(verdict.text);
+    const auto result = co_await check();
+    if (result.health == Health::Answers) co_return;
+    say_waiting(result.text);
     co_await pause(std::min(kEngineAway, options_.health_interval));
   }
 }
@@ -114,7 +114,7 @@ awaitable<void> Registrar::await_engine() {
 awaitable<Registrar::Introduced> Registrar::ask_engine() {
   if (leaving_ != Leaving::No) co_return std::nullopt;
   const auto facts = co_await engine::probe(
-      pool_, target(), spec(), {.first_byte = options_.patience, .idle = options_.patience}, {});
+      pool_, target(), spec(), {.first_byte = options_.timeout, .idle = options_.timeout}, {});
   if (leaving_ != Leaving::No) co_return std::nullopt;
   if (!facts) {
     if (!may_pass(facts.error())) co_return std::unexpected(facts.error().message());
@@ -152,9 +152,9 @@ awaitable<void> Registrar::watch_engine() {
   while (true) {
     co_await pause(options_.health_interval);
     if (leaving_ != Leaving::No) co_return;
-    const auto verdict = co_await check();
+    const auto result = co_await check();
     if (leaving_ != Leaving::No) co_return;
-    if (verdict.health == Health::Answers) {
+    if (result.health == Health::Answers) {
       missed = 0;
       if (co_await is_another()) {
         process_ended_ = true;
@@ -162,10 +162,10 @@ awaitable<void> Registrar::watch_engine() {
                                      {"error", "another engine answers at its address"}});
         co_return;
       }
-    } else if (verdict.health == Health::NotAsked) {
+    } else if (result.health == Health::NotAsked) {
       continue;  // this machine's own fault
-    } else if (verdict.health == Health::Refused || ++missed == kChecksToLose) {
-      log_.warning("engine_lost", {{"url", options_.engine.to_string()}, {"error", verdict.text}});
+    } else if (result.health == Health::Refused || ++missed == kChecksToLose) {
+      log_.warning("engine_lost", {{"url", options_.engine.to_string()}, {"error", result.text}});
       waiting_said_ = true;
       co_return;
     }
@@ -175,17 +175,17 @@ awaitable<void> Registrar::watch_engine() {
 // It may have been replaced between two looks.
 awaitable<bool> Registrar::is_another() {
   const auto facts = co_await engine::probe(
-      pool_, target(), spec(), {.first_byte = options_.patience, .idle = options_.patience}, {});
+      pool_, target(), spec(), {.first_byte = options_.timeout, .idle = options_.timeout}, {});
   if (!facts || leaving_ != Leaving::No) co_return false;
   auto now = introduce(options_.introduction, *facts);
   if (now) now->spec.instance = instance_;
   co_return !now || *now != *announced_;
 }
 
-awaitable<engine::HealthVerdict> Registrar::check() {
-  auto verdict = co_await engine::check_health(pool_, target(), spec(), options_.patience);
-  if (verdict.health == Health::Refused) process_ended_ = true;
-  co_return verdict;
+awaitable<engine::HealthResult> Registrar::check() {
+  auto result = co_await engine::check_health(pool_, target(), spec(), options_.timeout);
+  if (result.health == Health::Refused) process_ended_ = true;
+  co_return result;
 }
 
 awaitable<void> Registrar::drain() {
@@ -198,7 +198,7 @@ awaitable<void> Registrar::drain() {
     // While routers may not have heard of it, new requests come.
     const bool told = registration_.settled() || registration_.stalled();
     const auto count = co_await engine::count_requests(
-        pool_, target(), spec(), {.first_byte = options_.patience, .idle = options_.patience});
+        pool_, target(), spec(), {.first_byte = options_.timeout, .idle = options_.timeout});
     if (!count && count.error().cause() == std::errc::connection_refused) {
       outcome = "engine_ended";
       break;

@@ -32,7 +32,7 @@ struct RegistrarOptions {
   std::string prefix;
   std::chrono::seconds ttl{10};
   std::chrono::milliseconds health_interval{2'000};
-  std::chrono::milliseconds patience{5'000};  // for one answer of the engine
+  std::chrono::milliseconds timeout{5'000};  // for one answer of the engine
   std::chrono::milliseconds drain{30'000};
   std::chrono::milliseconds settle{1'000};  // how long the engine must be idle to be called so
 };
@@ -69,7 +69,7 @@ class Registrar {
   // Until its health is lost.
   boost::asio::awaitable<void> watch_engine();
   boost::asio::awaitable<bool> is_another();
-  boost::asio::awaitable<engine::HealthVerdict> check();
+  boost::asio::awaitable<engine::HealthResult> check();
   boost::asio::awaitable<void> drain();
   boost::asio::awaitable<void> withdraw();
   boost::asio::awaitable<void> keep_registered();

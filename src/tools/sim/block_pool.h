@@ -48,8 +48,8 @@ class BlockPool {
   BlockPool(std::uint32_t blocks, std::uint32_t block_size, PoolSettings settings = {});
 
   // Room for `prompt` and `output_tokens` more. The last prompt token is always computed, so at
-  // most prompt.size() - 1 tokens come from the cache. Of the prompt the blocks carry what the
-  // device has cached; the rest is appended as its KV comes to be there, first of all what
+  // most prompt.size() - 1 tokens come from the cache. The blocks carry the part of the
+  // prompt that the device has cached; the rest is appended as its KV comes to be there, first of all what
   // `cached_tokens` counts beyond that, which comes from the host. Nothing changes when there is no
   // room.
   std::optional<Allocation> reserve(std::span<const TokenId> prompt, std::uint32_t output_tokens,
@@ -64,7 +64,7 @@ class BlockPool {
   void cache_partial(Allocation& allocation);
   void release(std::span<const BlockId> blocks);
 
-  // Nothing can be found any more. What is held stays so.
+  // Nothing can be found any more. Held blocks stay held.
   void clear();
   // Removes a reported block without an event.
   void forget(const BlockHash& hash, const CacheScope& scope);

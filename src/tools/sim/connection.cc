@@ -171,9 +171,9 @@ asio::awaitable<bool> Connection::end_stream() {
   co_return co_await write("0\r\n\r\n");
 }
 
-asio::awaitable<bool> Connection::heard_within(std::chrono::nanoseconds patience) {
+asio::awaitable<bool> Connection::heard_within(std::chrono::nanoseconds timeout) {
   if (reader_->buffer.size() > 0) co_return true;
-  asio::steady_timer timer(socket_.get_executor(), patience);
+  asio::steady_timer timer(socket_.get_executor(), timeout);
   const auto first = co_await (socket_.async_wait(asio::ip::tcp::socket::wait_read, net::kAwait) ||
                                timer.async_wait(net::kAwait));
   co_return first.index() == 0;

@@ -66,7 +66,7 @@ class Connection {
   boost::asio::awaitable<bool> end_stream();
 
   // Whether the next request begins to arrive, or the connection ends, within that time.
-  boost::asio::awaitable<bool> heard_within(std::chrono::nanoseconds patience);
+  boost::asio::awaitable<bool> heard_within(std::chrono::nanoseconds timeout);
   // Returns when the peer has gone; what it sends meanwhile is kept for the next request.
   boost::asio::awaitable<void> until_closed();
 

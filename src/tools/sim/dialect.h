@@ -35,7 +35,7 @@ struct PromptText {
   std::string_view raw;
 };
 
-// Reads a generation request with the strictness of the simulated engine. What names a hand-off is
+// Reads a generation request with the strictness of the simulated engine. The fields of a hand-off are
 // read first, so `out.sources` can be released also when the request is refused. `out.id` is what
 // the request is called unless it says so itself.
 Result<void> read_request(const Options& options, Api api, const nlohmann::json& body,

@@ -42,8 +42,8 @@ struct GenerationServices {
 // Confinement. The server's thread.
 // Lifetime. Lives in the connection's coroutine; refers to the services and the connection, which
 //   outlive it.
-// Invariants. However it ends, its sequences are gone from the engine. Where decode follows the
-//   prefill's answer, a decode leg's blocks on the other worker have been let go.
+// Invariants. However it ends, its sequences are gone from the engine. If decode follows the
+//   prefill's answer, a decode leg's blocks on the other worker have been released.
 class Generation final : public SequenceListener, public Abortable {
  public:
   Generation(GenerationServices& services, Connection& connection, Api api);
@@ -75,7 +75,7 @@ class Generation final : public SequenceListener, public Abortable {
   Result<void> take_name();
   bool kills_engine() const;
   boost::asio::awaitable<void> until_aborted();
-  // The engine goes on for a while before it looks whether anybody is there.
+  // The engine goes on for a while before it checks the connection.
   boost::asio::awaitable<void> until_noticed();
   boost::asio::awaitable<void> answer_aborted();
   boost::asio::awaitable<bool> strike_before_engine();

@@ -162,7 +162,7 @@ void Generation::keep_for_decode(Choice& choice, TokenProduced& token) {
   EngineCore& engine = services_.engine;
   const auto tokens = static_cast<std::uint32_t>(request_.prompts[choice.prompt].size());
   std::vector<BlockId> blocks = std::move(token.kept_blocks);
-  // The block that only the generated token needed is of no use to anybody.
+  // The block that only the generated token needed is of no use.
   const std::size_t carrying = choice.rank->pool().blocks_for(tokens);
   choice.rank->give_back({blocks.begin() + static_cast<std::ptrdiff_t>(carrying), blocks.end()});
   blocks.resize(carrying);

@@ -27,7 +27,7 @@ HealthRequest::~HealthRequest() {
 asio::awaitable<bool> HealthRequest::seen(double poll_ms) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   const auto poll = std::chrono::microseconds(static_cast<std::int64_t>(poll_ms * 1000));
-  const auto deadline = Clock::now() + kPatience;
+  const auto deadline = Clock::now() + kTimeout;
   while (Clock::now() < deadline) {
     timer.expires_after(poll);
     const auto [cancelled] = co_await timer.async_wait(net::kAwait);

@@ -19,14 +19,14 @@ namespace baton::sim {
 // Invariants. However it ends, its sequence is gone from the engine.
 class HealthRequest final : public SequenceListener {
  public:
-  static constexpr std::chrono::seconds kPatience{20};
+  static constexpr std::chrono::seconds kTimeout{20};
 
   explicit HealthRequest(EngineCore& engine);
   ~HealthRequest() override;
   HealthRequest(const HealthRequest&) = delete;
   HealthRequest& operator=(const HealthRequest&) = delete;
 
-  // Looks every `poll_ms`, the first time after one; false after kPatience without a token.
+  // Looks every `poll_ms`, the first time after one; false after kTimeout without a token.
   boost::asio::awaitable<bool> seen(double poll_ms);
 
   void on_token(TokenProduced& token) override;

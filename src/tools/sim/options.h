@@ -118,7 +118,7 @@ struct Options {
   bool keeps_kv_events() const {
     return engine == model::Engine::Trtllm && kv.buffer.value_or(0) > 0;
   }
-  // Whether anybody can learn of its blocks.
+  // Whether its blocks are published.
   bool tells_of_blocks() const { return !kv.events.empty() || keeps_kv_events(); }
   // A decode worker of vLLM keeps what it received; those of the others have no cache unless told.
   bool caches_prefixes() const {

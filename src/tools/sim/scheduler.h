@@ -40,7 +40,7 @@ struct TokenProduced {
 };
 
 // Role. Continuous batching as a state machine: the sequences in a step, its duration, its output.
-//   A sequence is admitted in arrival order once a seat and all the blocks it can ever need are
+//   A sequence is admitted in arrival order once a place in the batch and all the blocks it can ever need are
 //   there, so running ones are never preempted. A step has a budget of tokens: one for each
 //   sequence that decodes, the rest for prompts in the order of admission; a long prompt takes
 //   several steps. The part of a prompt that a step computes serves as a prefix for sequences
@@ -56,7 +56,7 @@ class Scheduler {
   // Whether a sequence this large can ever run here.
   bool fits(std::size_t prompt_tokens, std::uint32_t output_tokens) const;
   void abort(SequenceId id);
-  // The sequence keeps its seat and its blocks and produces nothing more.
+  // The sequence keeps its place and its blocks and produces nothing more.
   void hold(SequenceId id);
 
   // Admits what can run and says how long the step lasts; nothing when there is nothing to run.

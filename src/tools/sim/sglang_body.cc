@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr std::string_view kStumble = "Internal Server Error";
 
-// In the order of the models, which is that of the errors. What is not nullable has a default.
+// In the order of the models, which is that of the errors. A field that is not nullable has a default.
 constexpr std::array kSglangRanks{
     FieldRule{"routed_dp_rank", FieldKind::Integer},
     FieldRule{"data_parallel_rank", FieldKind::Integer},

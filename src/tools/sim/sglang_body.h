@@ -15,8 +15,8 @@
 
 namespace baton::sim {
 
-// The types of the fields. Where a value is taken for another ("2" for 2), the body as it is then
-// read; nullopt where it is right as it is.
+// The types of the fields. If a value is taken for another ("2" for 2), the body as it is then
+// read; nullopt if it is right as it is.
 Result<std::optional<nlohmann::json>> validate_sglang_body(Api api, const nlohmann::json& body);
 
 // Rules of its own, once the types are right, and those of sampling.

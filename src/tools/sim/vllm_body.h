@@ -22,8 +22,8 @@ Error refused_parameter(std::string_view message, std::string_view parameter,
 // One that names no parameter.
 Error refused_request(std::string message);
 
-// The request model: its own rules, then the types of its fields. Where a value is taken for
-// another ("2" for 2), the body as it is then read; nullopt where it is right as it is.
+// The request model: its own rules, then the types of its fields. If a value is taken for
+// another ("2" for 2), the body as it is then read; nullopt if it is right as it is.
 Result<std::optional<nlohmann::json>> validate_vllm_body(Api api, const nlohmann::json& body);
 
 // Rules between fields that come before their types.

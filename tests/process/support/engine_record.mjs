@@ -76,14 +76,14 @@ export function normalise(value, key = '') {
 /** The first and the last events: those between them are alike. */
 const someOf = (events) => (events.length > 8 ? [...events.slice(0, 4), ...events.slice(-4)] : events);
 
-/** Of a long answer, what is asked for by somebody: the members of these names. */
+/** The members of a long answer that a test asks for. */
 const only = (answer, names) => Object.fromEntries(Object.entries(answer).filter(([name]) => names.includes(name)));
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** What is kept of an answer. */
 async function recorded(address, { sent, ...one }) {
-  const asked = { ...one, headers: sent, signal: AbortSignal.timeout(PATIENCE_MS) };
+  const asked = { ...one, headers: sent, signal: AbortSignal.timeout(TIMEOUT_MS) };
   const { headers, ...rest } = normalise(await ask(address, asked));
   if (rest.events) rest.events = someOf(rest.events);
   if (one.keep) rest.answer = only(rest.answer, one.keep);

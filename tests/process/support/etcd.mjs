@@ -22,7 +22,7 @@ function prefixEnd(prefix) {
 export class Etcd {
   /**
    * `tls`: true for a certificate of the server, 'mutual' where it also wants one of its clients.
-   * `auth`: {user, password}, who may do everything; nobody else may do anything.
+   * `auth`: {user, password}, who may do everything; others may do nothing.
    */
   static async start(scenario, { tls = false, auth } = {}) {
     const etcd = new Etcd();

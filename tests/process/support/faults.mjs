@@ -194,7 +194,7 @@ const SAVED = [
   'refuse', 'reset', 'status 401', 'status 429', 'status 500', 'status 503', 'hang', 'hang before a token',
   'error event at once', 'cut at once', 'malformed at once',
 ];
-// A prefill answer that is lost names blocks nobody can ask for: only the lease frees them.
+// A prefill answer that is lost names blocks that cannot be asked for: only the lease frees them.
 const LOSES_BLOCKS = ['cut at once', 'malformed at once'];
 
 async function checkSaved(fleet, sim, phase, name) {
@@ -219,7 +219,7 @@ function saved(engine, phase) {
   scenario(`a second worker makes good what fails at ${phase}`, async (s) => {
     const counts = Object.fromEntries(Object.keys(countsFor(phase)).map((role) => [role, 2]));
     const model = phase === 'aggregated' ? {} : { disaggregation: 'required' };
-    // The worker that fails is asked again and again, so nobody may be ejected.
+    // The worker that fails is asked again and again, so none may be ejected.
     const config = { timeouts: TIMEOUTS, health: { failures: 1000 } };
     const fleet = await Fleet.start(s, { engine, counts, config, model });
     const [sim] = fleet.of(phase);

@@ -305,7 +305,7 @@ export class Fleet {
     const states = await this.idle(({ running, waiting, pinned }) => running + waiting + pinned);
     for (const state of states) {
       assert.equal(state.leaked, 0, 'no pin ran into its lease');
-      if (!inDoubt) assert.equal(state.unrecognized, 0, 'no blocks were asked for that nobody held');
+      if (!inDoubt) assert.equal(state.unrecognized, 0, 'no blocks were asked for that were not held');
     }
     return states;
   }

@@ -186,12 +186,12 @@ export class Audit {
         continue;
       }
       assert.equal(match?.told ?? 0, held.external, what);
-      // What nobody believes is told all the same.
+      // Feeds that are not believed are shown all the same.
       const counted = doubted.has(holder) ? NOWHERE : held;
       assert.deepEqual(blocks, counted, what);
       const reusable = Math.min(counted.external, Math.floor((tokens.length - 1) / table.blockSize));
       assert.equal(match?.cached_tokens ?? 0, reusable * table.blockSize, what);
     }
-    assert.deepEqual([...found.keys()], [], 'nobody else is said to hold it');
+    assert.deepEqual([...found.keys()], [], 'no other worker is said to hold it');
   }
 }

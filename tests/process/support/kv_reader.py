@@ -19,7 +19,7 @@ STORED = ["type", "block_hashes", "parent_block_hash", "token_ids", "block_size"
           "extra_keys", "group_idx", "kv_cache_spec_kind", "kv_cache_spec_sliding_window"]
 REMOVED = ["type", "block_hashes", "medium", "group_idx"]
 FIELDS = {"BlockStored": STORED, "BlockRemoved": REMOVED, "AllBlocksCleared": ["type"]}
-PATIENCE_MS = 20_000
+TIMEOUT_MS = 20_000
 END = b"\xff" * 8
 
 
@@ -87,7 +87,7 @@ def follow(endpoints, bind):
 def replay(endpoint, first):
     socket = zmq.Context().socket(zmq.DEALER)
     socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.RCVTIMEO, PATIENCE_MS)
+    socket.setsockopt(zmq.RCVTIMEO, TIMEOUT_MS)
     socket.connect(endpoint)
     socket.send_multipart([b"", first.to_bytes(8, "big")])
     while True:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests without a pause, on several lanes, until they are stopped.
+// Requests without a pause, on several senders, until they are stopped.
 import assert from 'node:assert/strict';
 
 import { ask, chat, checkExact, servedBy, streamed } from './ask.mjs';
@@ -27,10 +27,10 @@ export function load(s, router, { width = 6, told = [], model = 'demo' } = {}) {
     const { prefill, decode } = servedBy(answer);
     pairs.set(`${prefill} ${decode}`, (pairs.get(`${prefill} ${decode}`) ?? 0) + 1);
   };
-  const lane = async () => {
+  const sender = async () => {
     while (!over) await send().catch((error) => wrong.push(error.message));
   };
-  const lanes = Promise.all(Array.from({ length: width }, lane));
+  const senders = Promise.all(Array.from({ length: width }, sender));
   s.after(() => (over = true)); // also where a test ends early
 
   return {
@@ -45,7 +45,7 @@ export function load(s, router, { width = 6, told = [], model = 'demo' } = {}) {
     /** {sent, served, refused} of all its time. */
     async stop() {
       over = true;
-      await lanes;
+      await senders;
       assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} of ${sums.sent} requests failed`);
       return sums;
     },

@@ -53,12 +53,12 @@ export async function shown({ process: { pid } }) {
 }
 
 /** How a router and its fleet at rest are. `before`: how they were, which descriptors are given time to come back to. */
-export async function lookAt(router, seats, before) {
+export async function lookAt(router, slots, before) {
   const { pid } = router.process;
   const descriptors = await fewestDescriptors(pid, before?.descriptors);
   const metrics = await router.metrics();
   const sum = (name) => metrics.filter((one) => one.name === name).reduce((all, { value }) => all + value, 0);
-  const states = await Promise.all(seats.map(({ sim }) => sim.state()));
+  const states = await Promise.all(slots.map(({ sim }) => sim.state()));
   return {
     rss: inMib(await residentBytes(pid)),
     descriptors,

@@ -10,8 +10,8 @@ import { inTime } from './process.mjs';
 const KV_FAULTS = ['kv_drop', 'kv_lose', 'kv_garbage', 'kv_duplicate', 'kv_restart'];
 
 export class Storm {
-  constructor(router, seats, dice) {
-    Object.assign(this, { router, seats, dice });
+  constructor(router, slots, dice) {
+    Object.assign(this, { router, slots, dice });
     this.models = router.config.models;
     this.counts = { kills: 0, drains: 0, reloads: 0, removals: 0, 'lost events': 0 };
     this.ending = new Set(); // what has begun and is to be undone
@@ -34,7 +34,7 @@ export class Storm {
   async calm() {
     while (this.ending.size > 0) await inTime('all is undone', Promise.all(this.ending), 60_000);
     await this.#configure(this.models);
-    for (const seat of this.seats) await seat.sim.clearFaults();
+    for (const slot of this.slots) await slot.sim.clearFaults();
   }
 
   /** Undone after a while. */
@@ -44,45 +44,45 @@ export class Storm {
   }
 
   /** A worker that is not the only one of its role, and to which nothing has been done. */
-  #someSeat() {
-    const seat = this.dice.of(this.seats);
-    const others = this.seats.filter((one) => one.flags.model === seat.flags.model && one.role === seat.role && one !== seat);
-    return !seat.busy && others.some((one) => !one.busy) ? seat : undefined;
+  #someSlot() {
+    const slot = this.dice.of(this.slots);
+    const others = this.slots.filter((one) => one.flags.model === slot.flags.model && one.role === slot.role && one !== slot);
+    return !slot.busy && others.some((one) => !one.busy) ? slot : undefined;
   }
 
-  #take(seat, undo) {
-    seat.busy = true;
+  #take(slot, undo) {
+    slot.busy = true;
     this.#later(async () => {
       await undo();
-      seat.busy = false;
+      slot.busy = false;
     });
   }
 
   async #kill() {
-    const seat = this.#someSeat();
-    if (!seat) return;
+    const slot = this.#someSlot();
+    if (!slot) return;
     ++this.counts.kills;
-    await seat.kill();
-    this.#take(seat, () => seat.restart());
+    await slot.kill();
+    this.#take(slot, () => slot.restart());
   }
 
   async #drain() {
-    const seat = this.#someSeat();
-    if (!seat) return;
+    const slot = this.#someSlot();
+    if (!slot) return;
     ++this.counts.drains;
     const ask = async (method) => {
-      const { status, text } = await request(this.router.admin, { method, path: `/workers/${seat.sim.address}/drain` });
+      const { status, text } = await request(this.router.admin, { method, path: `/workers/${slot.sim.address}/drain` });
       assert.equal(status, 200, `${method} of a drain: ${text}`);
     };
     await ask('POST');
-    this.#take(seat, () => ask('DELETE'));
+    this.#take(slot, () => ask('DELETE'));
   }
 
   /** Other options of a model, which make another one of it, or a worker that it has no longer. */
   async #reload() {
     ++this.counts.reloads;
     const changed = this.dice.of(this.models);
-    const leaving = this.dice.chance(0.5) ? this.#someSeat() : undefined;
+    const leaving = this.dice.chance(0.5) ? this.#someSlot() : undefined;
     const retries = 3 + this.dice.below(2);
     const models = this.models.map((model) => {
       if (leaving?.flags.model === model.name) return { ...model, workers: model.workers.filter((one) => one !== leaving.spec && one.url !== leaving.spec.url) };
@@ -95,10 +95,10 @@ export class Storm {
   }
 
   async #lose() {
-    const seat = this.dice.of(this.seats.filter(({ telling, alive }) => telling && alive));
+    const slot = this.dice.of(this.slots.filter(({ telling, alive }) => telling && alive));
     ++this.counts['lost events'];
     // It may die meanwhile.
-    await seat.sim.fault({ kind: this.dice.of(KV_FAULTS), count: this.dice.between(1, 3) }).catch(() => {});
+    await slot.sim.fault({ kind: this.dice.of(KV_FAULTS), count: this.dice.between(1, 3) }).catch(() => {});
   }
 
   async #configure(models) {

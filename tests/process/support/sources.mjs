@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three ways in which a router learns of workers, each with a router that knows no other: whoever tests what
-// becomes of workers says join and leave, and need not know how it is told.
+// The three ways in which a router learns of workers, each with a router that knows no other. Tests of what becomes of
+// workers say join and leave, and need not know how it is announced.
 import assert from 'node:assert/strict';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -50,7 +50,7 @@ export class Tally {
   errors = {};
   violations = [];
 
-  blame(call, why) {
+  fail(call, why) {
     const { status, text } = call;
     if (this.violations.length === MOST_TOLD) return;
     this.violations.push(`${why}\n  request ${JSON.stringify(call.body).slice(0, 200)}\n  status ${status}, answer …${text.slice(-400)}`);
@@ -61,7 +61,7 @@ export class Tally {
     try {
       this.#judge(call, answer);
     } catch (error) {
-      this.blame(call, error.message);
+      this.fail(call, error.message);
     }
   }
 
@@ -147,7 +147,7 @@ export async function callOnce(router, body, dice, tally, { leaves = 0.15 } = {}
     await Promise.race([call.ended, pause(dice.between(0, 120))]);
     if (!call.over) call.leave();
   }
-  const answer = await inTime('an answer', call.ended, ANSWERED_WITHIN).catch((error) => tally.blame(call, error.message));
+  const answer = await inTime('an answer', call.ended, ANSWERED_WITHIN).catch((error) => tally.fail(call, error.message));
   if (answer) tally.take(call, answer);
   return Boolean(answer);
 }

@@ -48,8 +48,8 @@ struct IoThreadTest : testing::Test {
   }
   // Until this thread has done all that was asked of it before.
   bool quiet() const {
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (thread->tasks() > 0 && std::chrono::steady_clock::now() < patience) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (thread->tasks() > 0 && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::yield();
     }
     return thread->tasks() == 0;

@@ -37,8 +37,8 @@ class Connection {
     boost::system::error_code error;
     socket_.connect({boost::asio::ip::address_v4::loopback(), port}, error);
     connected_ = !error;
-    const timeval patience{10, 0};
-    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const timeval timeout{10, 0};
+    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   }
   bool connected() const { return connected_; }
   void send(std::string_view text) {

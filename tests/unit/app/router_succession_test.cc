@@ -63,8 +63,8 @@ TEST_F(RouterSuccessionTest, GoesOnServingAfterASuccessorThatFailed) {
 TEST_F(RouterSuccessionTest, AnEndMeanwhileEndsTheSuccessorToo) {
   serve_with_successor("echo pid $$ >&6; echo $$ >" + directory.path("pid") + "; read line <&6");
   ::kill(::getpid(), SIGUSR2);
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!file("pid").ends_with('\n') && std::chrono::steady_clock::now() < patience) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!file("pid").ends_with('\n') && std::chrono::steady_clock::now() < deadline) {
     get(admin(), "/health");
   }
   ASSERT_TRUE(file("pid").ends_with('\n'));

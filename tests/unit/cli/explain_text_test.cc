@@ -218,7 +218,7 @@ TEST(Explanation, TellsWhetherTheDecodeWorkerComputes) {
     const char* words;
   } cases[] = {{"bypass_declined_by_policy", "no, too much"},
                {"bypass_denied_decode_busy", "no, it would get too full"},
-               {"bypass_denied_decode_busy_unknown", "no, nobody knows"},
+               {"bypass_denied_decode_busy_unknown", "no, the number of its KV blocks"},
                {"bypass_allowed_decode_gate_disabled", "yes ("},
                {"bypass_allowed_decode_not_busy", "yes ("}};
   for (const auto& c : cases) {

@@ -109,7 +109,7 @@ TEST(ApiKeys, FilesOfNothingAreRefusedAtTheirFlag) {
     const TemporaryFile file(text);
     EXPECT_THAT(refused(kFleet, {{"api_keys_file", file.path()}}),
                 ElementsAre("command line: --api-keys-file: names a file without a key; add one, "
-                            "or remove it to let everybody in"));
+                            "or remove it to let all clients in"));
   }
 }
 

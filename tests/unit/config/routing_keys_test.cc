@@ -127,7 +127,7 @@ TEST(RoutingKeys, AQueueWithoutClassesIsOneClass) {
   EXPECT_FALSE(queue.fair_tenants);
   EXPECT_EQ(queue.follow_tokens, 4096U);
   EXPECT_THAT(refused(model_with_key("queue: {requests_per_worker: 16}")),
-              says("baton.yaml:3: models[0].queue", "never holds anybody"));
+              says("baton.yaml:3: models[0].queue", "never holds a request"));
   // Following others needs no queue.
   EXPECT_TRUE(routing_of("queue: {follow_tokens: 1}").queue.classes.empty());
 }
@@ -349,7 +349,7 @@ TEST(RoutingKeys, AClassWithAnObjectiveNeedsAQueueWhereNobodyForecasts) {
     return fmt::format("models:\n  - name: demo\n    policy: kv\n    {}\n", key);
   };
   EXPECT_THAT(refused(kv("queue: {classes: [{name: a, slo: {ttft: 1s}}]}")),
-              says("baton.yaml:2: models[0].slo", "nobody waits for a worker"));
+              says("baton.yaml:2: models[0].slo", "no request waits for a worker"));
   accepted(kv("queue: {classes: [{name: a, busy_tokens: 1, slo: {ttft: 1s}}]}"));
   accepted(kv("slo: {itl: 40ms}"));  // promises no first token
   // Each class has its own, so the model's is nobody's.

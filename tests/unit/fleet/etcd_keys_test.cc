@@ -128,7 +128,7 @@ TEST_F(EtcdKeysTest, LetsGoAtOnceOfWhoWasDraining) {
   keys.apply({put("/a", worker_value(1, R"(,"draining":true)"), 7)});
   keys.apply({erased("/a")});
   EXPECT_THAT(serving(), IsEmpty());
-  EXPECT_EQ(keys.doubts(), 0U);
+  EXPECT_EQ(keys.unconfirmed(), 0U);
 }
 
 TEST_F(EtcdKeysTest, KeepsWhoMayHaveLostItsLeaseOnly) {
@@ -139,11 +139,11 @@ TEST_F(EtcdKeysTest, KeepsWhoMayHaveLostItsLeaseOnly) {
   EXPECT_EQ(keys.lingering(), 3U);
   EXPECT_THAT(lines, HasSubstr(R"("event":"etcd_lingering","workers":3)"));
   // One question per lease; the first lease turns out to be alive.
-  EXPECT_EQ(keys.doubts(), 2U);
-  const auto doubt = keys.take_doubt();
-  ASSERT_TRUE(doubt.has_value());
-  EXPECT_EQ(doubt->lease, 7);
-  keys.withdraw(*doubt);
+  EXPECT_EQ(keys.unconfirmed(), 2U);
+  const auto unconfirmed = keys.take_unconfirmed();
+  ASSERT_TRUE(unconfirmed.has_value());
+  EXPECT_EQ(unconfirmed->lease, 7);
+  keys.withdraw(*unconfirmed);
   EXPECT_THAT(serving(), ElementsAre("127.0.0.1:3"));
 }
 
@@ -152,10 +152,10 @@ TEST_F(EtcdKeysTest, SeesNothingInAKeyThatComesBackInTime) {
   const auto before = at("127.0.0.1:1").id();
   const std::size_t told = changes();
   keys.apply({erased("/a")});
-  const auto doubt = keys.take_doubt();
+  const auto unconfirmed = keys.take_unconfirmed();
   keys.apply({put("/a", worker_value(1), 8)});
   EXPECT_EQ(keys.lingering(), 0U);
-  keys.withdraw(*doubt);  // too late: it is there again
+  keys.withdraw(*unconfirmed);  // too late: it is there again
   keys.tend(Clock::now() + 2 * kLinger, false);
   EXPECT_EQ(at("127.0.0.1:1").id(), before);
   EXPECT_EQ(changes(), told);
@@ -165,7 +165,7 @@ TEST_F(EtcdKeysTest, AsksAfterTheLeaseItHadLast) {
   keys.apply({put("/a", worker_value(1), 7)});
   keys.apply({put("/a", worker_value(1), 8)});
   keys.apply({erased("/a")});
-  EXPECT_EQ(keys.take_doubt()->lease, 8);
+  EXPECT_EQ(keys.take_unconfirmed()->lease, 8);
 }
 
 TEST_F(EtcdKeysTest, TakesAnotherInstanceForAnotherWorker) {
@@ -255,7 +255,7 @@ TEST_F(EtcdKeysTest, LetsNobodyLingerWhereThatIsSwitchedOff) {
   strict.apply({put("/a", worker_value(1), 7)});
   strict.apply({erased("/a")});
   EXPECT_THAT(serving(), IsEmpty());
-  EXPECT_EQ(strict.doubts(), 0U);
+  EXPECT_EQ(strict.unconfirmed(), 0U);
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ TEST_F(EtcdSourceTest, KeepsEverybodyWhenEtcdComesBackEmpty) {
   EXPECT_EQ(serving().size(), 2U);
   EXPECT_EQ(gauge("baton_etcd_lingering"), 2);
   EXPECT_THAT(source->status().detail, HasSubstr("2 workers are without a lease"));
-  // Whoever registers again has never been away.
+  // A worker that registers again has never been away.
   const std::size_t changes = told("worker_changed");
   etcd.put("/a", worker_value(1), 8);
   etcd.put("/b", worker_value(2), 9);

@@ -113,7 +113,7 @@ TEST_F(FleetTest, TellsTheBatchLimitsThatHold) {
 
 struct ChangingFleet : FleetTest {
   ChangingFleet() {
-    fleet().on_seated([this](const std::shared_ptr<Worker>& one, const std::string&) {
+    fleet().on_added([this](const std::shared_ptr<Worker>& one, const std::string&) {
       const bool is_new =
           std::ranges::none_of(joined, [&](const auto& other) { return other->id() == one->id(); });
       if (is_new) joined.push_back(one);
@@ -254,7 +254,7 @@ TEST_F(ChangingFleet, NobodyIsMissedWhoIsBeingReplaced) {
   all.emplace("p", said(worker(3, Role::Prefill)));
   all.emplace("d", said(worker(4, Role::Decode)));
   const auto kept = fleet().find("m");
-  fleet().on_seated([&](const std::shared_ptr<Worker>& one, const std::string&) {
+  fleet().on_added([&](const std::shared_ptr<Worker>& one, const std::string&) {
     EXPECT_EQ(fleet().find("m"), kept);
     EXPECT_EQ(kept->why_not_ready(), "");
     EXPECT_TRUE(kept->disaggregated());
@@ -318,7 +318,7 @@ TEST_F(ChangingFleet, WhatIsSaidOfAWorkerMayChangeWhileItServes) {
 TEST_F(ChangingFleet, WhoeverWantsToKnowIsToldWhoSitsWhere) {
   announce("a", worker(1, Role::Decode));
   std::vector<std::string> seen;
-  fleet().on_seated([&](const std::shared_ptr<Worker>& one, const std::string& of) {
+  fleet().on_added([&](const std::shared_ptr<Worker>& one, const std::string& of) {
     seen.push_back(of + " " + one->name());
   });
   EXPECT_THAT(seen, testing::ElementsAre("m 127.0.0.1:1")) << "those that are there at once";
@@ -539,7 +539,8 @@ TEST_F(ChangingFleet, MetricsOfANamespaceThatIsGoneAreNotWritten) {
   fleet().withdraw(Origin::Etcd, "bluedecode");
   fleet().sweep();
   const std::string text = metrics.render();
-  for (const std::string name : {"baton_prefill_state", "baton_workers"}) {
+  for (const std::string name :
+       {"baton_prefill_state", "baton_prefill_transitions_total", "baton_workers"}) {
     const auto line = name + "{model=\"m\",namespace=";
     EXPECT_THAT(text, testing::HasSubstr(line + "\"green\""));
     EXPECT_THAT(text, testing::Not(testing::HasSubstr(line + "\"blue\"")));

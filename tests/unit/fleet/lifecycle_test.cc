@@ -109,12 +109,11 @@ PrefillState of_the_two(Last first, Last second) {
 TEST(LifecycleOrders, EveryOrderOfNewsUpToSixEndsWhereTheWorkersAre) {
   constexpr std::size_t kEvents = 4;  // of the first or the second worker: up, down
   constexpr std::size_t kLength = 6;
-  telemetry::Registry metrics;
   for (std::size_t order = 0; order < (1U << (2 * kLength)); ++order) {
     std::string lines;
     telemetry::Logger log(telemetry::Format::Json, telemetry::Level::Info, lines);
     WorkerSet prefill(Role::Prefill, model::Policy::RoundRobin);
-    Lifecycle lifecycle("m", "n", prefill, metrics, log);
+    Lifecycle lifecycle("m", "n", prefill, log);
     for (std::uint16_t i = 1; i <= 2; ++i) prefill.add(make_worker(i, worker(i, Role::Prefill)));
     Last last[2] = {};
     PrefillState before = PrefillState::Pending;

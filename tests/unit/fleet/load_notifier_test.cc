@@ -31,9 +31,9 @@ TEST(LoadNotifier, RingsForWhoeverListens) {
   EXPECT_EQ(second_rung, 2);
 }
 
-struct LoadBellTest : FleetTest {};
+struct LoadNotifierTest : FleetTest {};
 
-TEST_F(LoadBellTest, OneListensForEachPool) {
+TEST_F(LoadNotifierTest, OneListensForEachPool) {
   add_model("m", {worker(1, model::Role::Aggregated)});
   EXPECT_EQ(pool().listener(), nullptr);
   int rung = 0;
@@ -52,7 +52,7 @@ TEST_F(LoadBellTest, OneListensForEachPool) {
 }
 
 // Who waits for workers by the old options hears of what is served by the new ones.
-TEST_F(LoadBellTest, OutlivesAChangeOfTheModelsOptions) {
+TEST_F(LoadNotifierTest, OutlivesAChangeOfTheModelsOptions) {
   add_model("m", {worker(1, model::Role::Aggregated)});
   const auto before = model().choose({}, no_dice);
   int rung = 0;

@@ -130,7 +130,7 @@ TEST_F(PoolTest, TellsEveryChangeInOneLineAndCountsIt) {
     EXPECT_THAT(lines, HasSubstr(part));
   }
   lines.clear();
-  pool().tell(*prefill, "joined", "");
+  pool().report(*prefill, "joined", "");
   EXPECT_THAT(lines, HasSubstr(R"("level":"info")"));
   EXPECT_THAT(lines, HasSubstr(R"("to":"joined")"));
   const std::string text = metrics.render();
@@ -145,7 +145,7 @@ TEST_F(PoolTest, ADrainThatItIsToldOfCountsForItsPrefillState) {
   prefill->answered();
   EXPECT_EQ(pool().prefill_state(), PrefillState::Active);
   prefill->set_draining(true);
-  pool().tell(*prefill, "draining", "");
+  pool().report(*prefill, "draining", "");
   EXPECT_THAT(lines, HasSubstr("prefill_unavailable"));
   EXPECT_EQ(pool().prefill_state(), PrefillState::Unavailable);
 }

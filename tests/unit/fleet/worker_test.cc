@@ -66,7 +66,7 @@ TEST_F(WorkerLoad, IsCountedOnTheRankItIsBookedFor) {
     Booking first(many, 1);
     const Booking second(many, 2);
     EXPECT_EQ(first.rank(), 1U);
-    EXPECT_EQ(second.seat(), (scheduling::RankId{{3}, 2}));
+    EXPECT_EQ(second.rank_id(), (scheduling::RankId{{3}, 2}));
     EXPECT_EQ(many->in_flight(0), 0);
     EXPECT_EQ(many->in_flight(1), 1);
     EXPECT_EQ(many->in_flight(), 2);
@@ -97,10 +97,10 @@ TEST(WorkerTaints, AreThoseGivenAndItsPlaces) {
   EXPECT_THAT(worker.taints(), testing::ElementsAre("h200", "baton.topology/rack=r7"));
 }
 
-TEST(WorkerStanding, FollowsItsConditionItsLoadMarkAndItsDrain) {
+TEST(WorkerTier, FollowsItsConditionItsLoadMarkAndItsDrain) {
   const struct {
     void (*become)(Worker&);
-    EligibilityTier standing;
+    EligibilityTier tier;
     const char* state;
   } cases[] = {
       {[](Worker&) {}, EligibilityTier::Spare, "new"},
@@ -132,19 +132,19 @@ TEST(WorkerStanding, FollowsItsConditionItsLoadMarkAndItsDrain) {
   for (const auto& c : cases) {
     Worker one({1}, spec("h", 1), {});
     c.become(one);
-    EXPECT_EQ(one.standing(Clock::now()), c.standing) << c.state;
+    EXPECT_EQ(one.tier(Clock::now()), c.tier) << c.state;
     EXPECT_EQ(one.state(Clock::now()), c.state);
   }
 }
 
-TEST(WorkerStanding, SaysWhetherADrainChangedAnything) {
+TEST(WorkerTier, SaysWhetherADrainChangedAnything) {
   Worker one({1}, spec("h", 1), {});
   EXPECT_TRUE(one.set_draining(true));
   EXPECT_FALSE(one.set_draining(true));
   EXPECT_TRUE(one.set_draining(false));
 }
 
-TEST(WorkerStanding, OfOneWhoseTimeOutIsOverIsGoodForOneBooking) {
+TEST(WorkerTier, OfOneWhoseTimeOutIsOverIsGoodForOneBooking) {
   config::Health health;
   health.failures = 1;
   health.backoff = 0ms;
@@ -152,11 +152,11 @@ TEST(WorkerStanding, OfOneWhoseTimeOutIsOverIsGoodForOneBooking) {
   one->failed(Failure::Broken, "broken");
   one->answered();
   EXPECT_EQ(one->condition(), Condition::HalfOpen);
-  EXPECT_EQ(one->standing(Clock::now()), EligibilityTier::Good);
+  EXPECT_EQ(one->tier(Clock::now()), EligibilityTier::Good);
   {
     const Booking trial(one);
     EXPECT_EQ(one->condition(), Condition::OnTrial);
-    EXPECT_EQ(one->standing(Clock::now()), EligibilityTier::Doubtful);
+    EXPECT_EQ(one->tier(Clock::now()), EligibilityTier::Doubtful);
     const Booking beside(one);  // somebody had no other way
   }
   EXPECT_EQ(one->condition(), Condition::HalfOpen) << "it told nothing, so another may try";
@@ -168,7 +168,7 @@ TEST(WorkerStanding, OfOneWhoseTimeOutIsOverIsGoodForOneBooking) {
   EXPECT_EQ(one->condition(), Condition::Up);
 }
 
-TEST(WorkerStanding, OnlyTheEndOfTheTrialItselfEndsIt) {
+TEST(WorkerTier, OnlyTheEndOfTheTrialItselfEndsIt) {
   config::Health health;
   health.failures = 1;
   health.backoff = 0ms;

@@ -135,7 +135,7 @@ struct HandoffFixture : test::IoFixture {
     start([this]() -> boost::asio::awaitable<void> {
       co_await cpu.run([this] {
         cpu_held_ = true;
-        cpu_gate_.acquire();
+        cpu_hold_.acquire();
         return true;
       });
       cpu_held_ = false;
@@ -144,7 +144,7 @@ struct HandoffFixture : test::IoFixture {
   }
   void release_cpu() {
     if (!cpu_held_) return;
-    cpu_gate_.release();
+    cpu_hold_.release();
     run_until([this] { return !cpu_held_; });
   }
   // Something waits for the CPU thread that is held.
@@ -195,7 +195,7 @@ struct HandoffFixture : test::IoFixture {
   std::optional<Result<UpstreamResponse>> answer;
 
  private:
-  std::counting_semaphore<> cpu_gate_{0};
+  std::counting_semaphore<> cpu_hold_{0};
   std::atomic<bool> cpu_held_ = false;
 };
 

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-FakeEngine::Script nobody_should_come() {
+FakeEngine::Script no_request_expected() {
   return [](FakePeer& peer) { peer.read_request(); };
 }
 
@@ -152,7 +152,7 @@ TEST_F(PrefillFirst, FailsAsTheOnlyDecodeDoesAndReleasesWhatIsPinned) {
 }
 
 TEST_F(PrefillFirst, LeavesWhatNeedsOneWorkerToTheDecodeWorker) {
-  const FakeEngine prefill(nobody_should_come());
+  const FakeEngine prefill(no_request_expected());
   serve(Engine::Vllm, {{Role::Prefill, prefill.endpoint()}, {Role::Decode, decode.endpoint()}});
   const std::string requirements = R"({"model":"m","prompt":"a","echo":true)";
   EXPECT_EQ(ask_and_read(Api::Completions, requirements + R"(,"kv_transfer_params":{"x":1}})"),

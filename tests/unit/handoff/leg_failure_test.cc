@@ -23,24 +23,24 @@ TEST(LegFailure, BeforeTheWorkerBeganLeavesTheBlocksUntouched) {
   EXPECT_FALSE(failure_of(error(Errc::EngineTimeout)).untouched);
 }
 
-TEST(BlameTest, IsOfTheLegsOwnWorker) {
-  EXPECT_EQ(blame_for(error(Errc::EngineFailed), false), Blame::Worker);
-  EXPECT_EQ(blame_for(error(Errc::EngineTimeout), false), Blame::Worker);
+TEST(FailedPartTest, IsOfTheLegsOwnWorker) {
+  EXPECT_EQ(failed_part(error(Errc::EngineFailed), false), FailedPart::Worker);
+  EXPECT_EQ(failed_part(error(Errc::EngineTimeout), false), FailedPart::Worker);
 }
 
 // A prefill worker that died leaves its decode worker with nothing to fetch.
-TEST(BlameTest, IsOfBothWhereTheCacheHadNotArrived) {
-  EXPECT_EQ(blame_for(error(Errc::EngineFailed), true), Blame::Pair);
+TEST(FailedPartTest, IsOfBothWhereTheCacheHadNotArrived) {
+  EXPECT_EQ(failed_part(error(Errc::EngineFailed), true), FailedPart::Pair);
   // The decode worker itself is away, or pushes back.
-  EXPECT_EQ(blame_for(error(Errc::EngineUnreachable), true), Blame::Worker);
-  EXPECT_EQ(blame_for(error(Errc::EngineOverloaded), true), Blame::Worker);
-  EXPECT_EQ(blame_for(error(Errc::StreamBroken), true), Blame::Worker);
+  EXPECT_EQ(failed_part(error(Errc::EngineUnreachable), true), FailedPart::Worker);
+  EXPECT_EQ(failed_part(error(Errc::EngineOverloaded), true), FailedPart::Worker);
+  EXPECT_EQ(failed_part(error(Errc::StreamBroken), true), FailedPart::Worker);
 }
 
-TEST(BlameTest, IsNobodysWhereThisProcessLacksSomething) {
+TEST(FailedPartTest, IsNobodysWhereThisProcessLacksSomething) {
   for (const bool awaits_cache : {false, true}) {
-    EXPECT_EQ(blame_for(error(Errc::OutOfResources), awaits_cache), Blame::Nobody);
-    EXPECT_EQ(blame_for(error(Errc::MemoryExhausted), awaits_cache), Blame::Nobody);
+    EXPECT_EQ(failed_part(error(Errc::OutOfResources), awaits_cache), FailedPart::None);
+    EXPECT_EQ(failed_part(error(Errc::MemoryExhausted), awaits_cache), FailedPart::None);
   }
 }
 

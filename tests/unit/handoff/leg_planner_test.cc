@@ -36,7 +36,7 @@ FakeEngine::Script when_told() {
   };
 }
 
-struct RunChoicesTest : HandoffFixture {
+struct LegPlannerTest : HandoffFixture {
   struct Client {
     RequestTrace trace;
     Cancellation cancellation;
@@ -91,7 +91,7 @@ struct RunChoicesTest : HandoffFixture {
 };
 
 // A request whose prompt is cached but for one block, and the work that has come by it.
-struct ArrivalTest : RunChoicesTest {
+struct ArrivalTest : LegPlannerTest {
   void expect_only_new_tokens() {
     constexpr std::uint64_t kTokens = 1024;
     const auto prompt = std::make_shared<scheduling::KnownPromptStub>(kTokens);
@@ -123,7 +123,7 @@ TEST_F(ArrivalTest, WhatIsCachedIsNoWorkInAQueueEither) {
   expect_only_new_tokens();
 }
 
-TEST_F(RunChoicesTest, WhoeverFindsAllBusyWaitsForItsTurn) {
+TEST_F(LegPlannerTest, WhoeverFindsAllBusyWaitsForItsTurn) {
   serve_one();
   Client first;
   Client second;
@@ -149,8 +149,8 @@ TEST_F(RunChoicesTest, WhoeverFindsAllBusyWaitsForItsTurn) {
   EXPECT_EQ(in_flight(), 0);
 }
 
-// When its prompt has been computed nobody sees; it must not count as work until all is answered.
-TEST_F(RunChoicesTest, AWholeAnswerHoldsUpNobodyForLongerThanItsPrompt) {
+// The end of its prefill is not seen; it must not count as work until all is answered.
+TEST_F(LegPlannerTest, AWholeAnswerHoldsUpNobodyForLongerThanItsPrompt) {
   serve_one();
   HandoffRequest whole = sized_job(100);
   whole.body = engine::ClientBody::parse(R"({"model":"m","prompt":"p","max_tokens":50})").value();
@@ -173,8 +173,8 @@ TEST_F(RunChoicesTest, AWholeAnswerHoldsUpNobodyForLongerThanItsPrompt) {
   EXPECT_EQ(in_flight(), 0);
 }
 
-// Whoever sends many requests waits behind its own.
-TEST_F(RunChoicesTest, ClientsWithKeysOfTheirOwnShareTheQueue) {
+// A tenant with many requests waits behind its own.
+TEST_F(LegPlannerTest, ClientsWithKeysOfTheirOwnShareTheQueue) {
   serve_one();
   struct Named {
     std::string name;
@@ -212,7 +212,7 @@ TEST_F(RunChoicesTest, ClientsWithKeysOfTheirOwnShareTheQueue) {
   EXPECT_EQ(in_flight(), 0);
 }
 
-TEST_F(RunChoicesTest, AFullQueueRefusesAtOnce) {
+TEST_F(LegPlannerTest, AFullQueueRefusesAtOnce) {
   serve_one(1);
   Client running;
   Client queued;
@@ -239,7 +239,7 @@ TEST_F(RunChoicesTest, AFullQueueRefusesAtOnce) {
   read_all(queued);
 }
 
-TEST_F(RunChoicesTest, AClientThatLeavesTheQueueIsGone) {
+TEST_F(LegPlannerTest, AClientThatLeavesTheQueueIsGone) {
   serve_one();
   Client running;
   Client leaving;
@@ -258,7 +258,7 @@ TEST_F(RunChoicesTest, AClientThatLeavesTheQueueIsGone) {
   EXPECT_EQ(worker_.requests().size(), 1U);
 }
 
-TEST_F(RunChoicesTest, WhoeverDoesNotWantToWaitIsTold) {
+TEST_F(LegPlannerTest, WhoeverDoesNotWantToWaitIsTold) {
   serve_one();
   Client running;
   Client fail_fast;
@@ -276,7 +276,7 @@ TEST_F(RunChoicesTest, WhoeverDoesNotWantToWaitIsTold) {
 }
 
 // A prompt that another request computes is waited for, and not computed twice.
-TEST_F(RunChoicesTest, AStampedeFollowsItsFirst) {
+TEST_F(LegPlannerTest, AStampedeFollowsItsFirst) {
   options.routing.queue.follow_tokens = 1024;
   options.policy = model::Policy::Kv;
   serve(Engine::Vllm, {{Role::Aggregated, worker_.endpoint()}});
@@ -309,8 +309,8 @@ TEST_F(RunChoicesTest, AStampedeFollowsItsFirst) {
   read_all(other);
 }
 
-// Whoever was let through need not queue again, also where it goes on alone.
-TEST_F(RunChoicesTest, AFallbackDoesNotQueueAgain) {
+// A request that was admitted need not queue again, also if one worker serves it.
+TEST_F(LegPlannerTest, AFallbackDoesNotQueueAgain) {
   config::QueueClass one;
   one.name = "default";
   one.busy_tokens = 0;
@@ -337,7 +337,7 @@ TEST_F(RunChoicesTest, AFallbackDoesNotQueueAgain) {
   EXPECT_EQ(worker_.requests().size(), 1U);
 }
 
-TEST_F(RunChoicesTest, WhyIsRemembered) {
+TEST_F(LegPlannerTest, WhyIsRemembered) {
   options.policy = model::Policy::Kv;
   serve(Engine::Vllm, {{Role::Aggregated, worker_.endpoint()}});
   worker_.proceed();
@@ -357,7 +357,7 @@ TEST_F(RunChoicesTest, WhyIsRemembered) {
   EXPECT_EQ(choice.candidates[0].weight->cached_tokens, 64U);
 }
 
-TEST_F(RunChoicesTest, ADecodeWorkerThatHasThePromptServesAlone) {
+TEST_F(LegPlannerTest, ADecodeWorkerThatHasThePromptServesAlone) {
   options.policy = model::Policy::Kv;
   options.routing.conditional.policy = config::Bypass::IslBounding;
   FakeEngine prefill(test::always(response(200, "{}")));

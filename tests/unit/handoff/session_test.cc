@@ -546,6 +546,38 @@ TEST_F(SessionTest, AfterTheFirstTokenAMigrationContinuesFromWhatTheClientHas) {
   EXPECT_EQ(counters.migrations.value(), 1U);
 }
 
+// The pace of transfers is known after five of them; each of the three requests has two.
+TEST_F(SessionTest, TheTransferOfAMigratedHandoffIsMeasuredToo) {
+  options.migration = 1;
+  const FakeEngine breaking([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+  });
+  serve_vllm({prefill.endpoint()}, {breaking.endpoint(), decode.endpoint()});
+  for (int i = 0; i < 3; ++i) {
+    HandoffRequest continuable = job(Api::Completions, kRequest);
+    continuable.continuable = true;
+    continuable.prompt_tokens = 1'000;
+    trace = {};
+    begin(continuable);
+    wait_for_answer();
+    ASSERT_TRUE(*answer);
+    run([&]() -> awaitable<void> {
+      UpstreamResponse& got = **answer;
+      EXPECT_TRUE(co_await got.stream().read());
+      got.first_token();
+      const auto broken = co_await got.stream().read();
+      EXPECT_FALSE(broken);
+      const engine::Progress progress{
+          .prompt_token_ids = "[1,2,3]", .token_ids = "7,8", .produced = 2};
+      EXPECT_TRUE(co_await got.recover(broken.error(), &progress));
+    });
+    EXPECT_EQ(read_rest(), "decoded");
+  }
+  EXPECT_EQ(breaking.requests().size(), 3U);
+  EXPECT_GT(worker(prefill.endpoint()).transfers(0).seconds(1'000, fleet::Clock::now()), 0);
+}
+
 TEST_F(SessionTest, AnAnswerThatTookAWrongTurnIsNotMigrated) {
   options.migration = 1;
   const FakeEngine breaking([](FakePeer& peer) {

@@ -68,11 +68,11 @@ TEST_F(CpuPoolTest, AnExceptionComesThrough) {
 TEST_F(CpuPoolTest, OneThreadTakesWorkInOrder) {
   CpuPool pool(1);
   std::vector<int> order;  // written by the pool's one thread, read after everything is done
-  std::latch gate(1);
+  std::latch released(1);
   std::atomic<int> done{0};
   start([&]() -> test::awaitable<void> {
     co_await pool.run([&] {
-      gate.wait();
+      released.wait();
       return 0;
     });
     ++done;
@@ -87,7 +87,7 @@ TEST_F(CpuPoolTest, OneThreadTakesWorkInOrder) {
     });
   }
   run_until([&] { return pool.waiting() == 20; });  // all but the one that runs
-  gate.count_down();
+  released.count_down();
   run_until([&] { return done == 21; });
   EXPECT_EQ(pool.waiting(), 0U);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
@@ -116,21 +116,21 @@ TEST_F(CpuPoolTest, AThreadSaysWhatItIs) {
 
 TEST_F(CpuPoolTest, JoinDoesWhatWasTakenInFirst) {
   CpuPool pool(1);
-  std::latch gate(1);
+  std::latch released(1);
   std::atomic<int> begun{0};
   std::atomic<int> done{0};
   for (int i = 0; i < 5; ++i) {
     start([&]() -> test::awaitable<void> {
       co_await pool.run([&] {
         ++begun;
-        gate.wait();
+        released.wait();
         return 0;
       });
       ++done;
     });
   }
   run_until([&] { return begun == 1 && pool.waiting() == 4; });
-  gate.count_down();
+  released.count_down();
   pool.join();
   run_until([&] { return done == 5; });
 }

@@ -32,9 +32,9 @@ engine::Usage usage(std::optional<std::int64_t> cached) {
   return {.prompt_tokens = kPromptTokens, .completion_tokens = 3, .cached_tokens = cached};
 }
 
-class CacheWatchTest : public testing::Test {
+class CacheHitTrackerTest : public testing::Test {
  protected:
-  CacheWatchTest() {
+  CacheHitTrackerTest() {
     for (const std::uint64_t id : {1UZ, 2UZ}) {
       model::WorkerSpec spec;
       spec.endpoint = {"10.0.0.1", static_cast<std::uint16_t>(8000 + id)};
@@ -88,7 +88,7 @@ class CacheWatchTest : public testing::Test {
   std::map<std::uint64_t, std::shared_ptr<fleet::Worker>> workers;
 };
 
-TEST_F(CacheWatchTest, TellsWhoHasTheBeginning) {
+TEST_F(CacheHitTrackerTest, TellsWhoHasTheBeginning) {
   store(1, 3);
   store(2, 5, 1);
   const auto known = watch().known();
@@ -99,13 +99,13 @@ TEST_F(CacheWatchTest, TellsWhoHasTheBeginning) {
   EXPECT_EQ(known->shapes[0].chain->size(), 5U);
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> blocks;
   for (const auto& hit : known->hits) {
-    blocks[{hit.seat.worker.value, hit.seat.rank}] = hit.device;
+    blocks[{hit.key.worker.value, hit.key.rank}] = hit.device;
     EXPECT_EQ(hit.host + hit.disk, 0U);
   }
   EXPECT_EQ(blocks, (decltype(blocks){{{1, 0}, 3}, {{2, 1}, 5}}));
 }
 
-TEST_F(CacheWatchTest, ComparesWhatWasToldWithTheAnswersUsage) {
+TEST_F(CacheHitTrackerTest, ComparesWhatWasToldWithTheAnswersUsage) {
   store(1, 3);
   CacheHitTracker followed = watch();
   computing(followed, 1);
@@ -118,7 +118,7 @@ TEST_F(CacheWatchTest, ComparesWhatWasToldWithTheAnswersUsage) {
   EXPECT_EQ(followed.predicted(), 12);
 }
 
-TEST_F(CacheWatchTest, AWholeAnswerNeedsNoFirstToken) {
+TEST_F(CacheHitTrackerTest, AWholeAnswerNeedsNoFirstToken) {
   store(1, 3);
   CacheHitTracker followed = watch();
   computing(followed, 1);
@@ -127,7 +127,7 @@ TEST_F(CacheWatchTest, AWholeAnswerNeedsNoFirstToken) {
   EXPECT_EQ(truth(1).error, 0);
 }
 
-TEST_F(CacheWatchTest, KnowsTheRank) {
+TEST_F(CacheHitTrackerTest, KnowsTheRank) {
   store(2, 2, 1);
   CacheHitTracker followed = watch();
   computing(followed, 2, 1);
@@ -137,7 +137,7 @@ TEST_F(CacheWatchTest, KnowsTheRank) {
   EXPECT_EQ(truth(2, 1).error, 0);
 }
 
-TEST_F(CacheWatchTest, WhereTheEngineChoosesTheRankNobodyIsJudged) {
+TEST_F(CacheHitTrackerTest, WhereTheEngineChoosesTheRankNobodyIsJudged) {
   model::WorkerSpec spec = workers.at(2)->spec();
   spec.engine = model::Engine::Trtllm;
   workers[2] = std::make_shared<fleet::Worker>(model::WorkerId{2}, spec, config::Health{});
@@ -149,7 +149,7 @@ TEST_F(CacheWatchTest, WhereTheEngineChoosesTheRankNobodyIsJudged) {
   EXPECT_EQ(truth(2, 1).samples, 0U);
 }
 
-TEST_F(CacheWatchTest, AfterARetryTheLastWorkerCounts) {
+TEST_F(CacheHitTrackerTest, AfterARetryTheLastWorkerCounts) {
   store(1, 5);
   store(2, 2);
   CacheHitTracker followed = watch();
@@ -164,7 +164,7 @@ TEST_F(CacheWatchTest, AfterARetryTheLastWorkerCounts) {
   EXPECT_EQ(truth(2).error, 0);
 }
 
-TEST_F(CacheWatchTest, AfterARetryThePrefillWorkersReportIsForgotten) {
+TEST_F(CacheHitTrackerTest, AfterARetryThePrefillWorkersReportIsForgotten) {
   store(1, 5);
   store(2, 2);
   CacheHitTracker followed = watch();
@@ -176,7 +176,7 @@ TEST_F(CacheWatchTest, AfterARetryThePrefillWorkersReportIsForgotten) {
   EXPECT_EQ(truth(2).reported_tokens, 8U);
 }
 
-TEST_F(CacheWatchTest, APrefillWorkersReportCountsAndNotThatOfDecode) {
+TEST_F(CacheHitTrackerTest, APrefillWorkersReportCountsAndNotThatOfDecode) {
   store(1, 3);
   CacheHitTracker followed = watch();
   computing(followed, 1);
@@ -187,7 +187,7 @@ TEST_F(CacheWatchTest, APrefillWorkersReportCountsAndNotThatOfDecode) {
   EXPECT_EQ(truth(1).error, 0);
 }
 
-TEST_F(CacheWatchTest, APrefillWorkerThatDoesNotReportIsNotJudgedByDecode) {
+TEST_F(CacheHitTrackerTest, APrefillWorkerThatDoesNotReportIsNotJudgedByDecode) {
   store(1, 3);
   CacheHitTracker followed = watch();
   computing(followed, 1);
@@ -196,7 +196,7 @@ TEST_F(CacheWatchTest, APrefillWorkerThatDoesNotReportIsNotJudgedByDecode) {
   EXPECT_EQ(truth(1).samples, 0U);
 }
 
-TEST_F(CacheWatchTest, WhatIsContinuedElsewhereAfterTheFirstTokenIsNotCompared) {
+TEST_F(CacheHitTrackerTest, WhatIsContinuedElsewhereAfterTheFirstTokenIsNotCompared) {
   store(1, 3);
   CacheHitTracker followed = watch();
   computing(followed, 1);
@@ -208,7 +208,7 @@ TEST_F(CacheWatchTest, WhatIsContinuedElsewhereAfterTheFirstTokenIsNotCompared) 
   EXPECT_EQ(truth(2).samples, 0U);
 }
 
-TEST_F(CacheWatchTest, BlocksThatCameMeanwhileMayBeInTheReport) {
+TEST_F(CacheHitTrackerTest, BlocksThatCameMeanwhileMayBeInTheReport) {
   store(1, 1);
   CacheHitTracker followed = watch();
   computing(followed, 1);
@@ -220,7 +220,7 @@ TEST_F(CacheWatchTest, BlocksThatCameMeanwhileMayBeInTheReport) {
   EXPECT_EQ(truth(1).error, 0);
 }
 
-TEST_F(CacheWatchTest, BlocksThatComeAfterTheAnswerMayBeInTheReport) {
+TEST_F(CacheHitTrackerTest, BlocksThatComeAfterTheAnswerMayBeInTheReport) {
   CacheHitTracker followed = watch();
   computing(followed, 1);
   followed.answered();
@@ -232,7 +232,7 @@ TEST_F(CacheWatchTest, BlocksThatComeAfterTheAnswerMayBeInTheReport) {
   EXPECT_EQ(truth(1).error, 0);
 }
 
-TEST_F(CacheWatchTest, OfAReportOfNothingNothingIsLearned) {
+TEST_F(CacheHitTrackerTest, OfAReportOfNothingNothingIsLearned) {
   store(1, 3);
   CacheHitTracker nobody = watch();
   nobody.finish(usage(12));  // never sent
@@ -246,7 +246,7 @@ TEST_F(CacheWatchTest, OfAReportOfNothingNothingIsLearned) {
   EXPECT_EQ(truth(1).samples, 0U);
 }
 
-TEST_F(CacheWatchTest, WithoutEventsNothingIsPredictedButWhatWasSentIsRemembered) {
+TEST_F(CacheHitTrackerTest, WithoutEventsNothingIsPredictedButWhatWasSentIsRemembered) {
   cache(1).set_health(FeedHealth::None);
   CacheHitTracker followed = watch();
   computing(followed, 1);
@@ -258,7 +258,7 @@ TEST_F(CacheWatchTest, WithoutEventsNothingIsPredictedButWhatWasSentIsRemembered
   EXPECT_EQ(overlaps[0].source, kvcache::Trusted::Decisions);
 }
 
-TEST_F(CacheWatchTest, NewBlocksMakeEventsDue) {
+TEST_F(CacheHitTrackerTest, NewBlocksMakeEventsDue) {
   store(1, 3);
   CacheHitTracker followed = watch();
   computing(followed, 1);
@@ -268,7 +268,7 @@ TEST_F(CacheWatchTest, NewBlocksMakeEventsDue) {
   EXPECT_TRUE(events_due(1));
 }
 
-TEST_F(CacheWatchTest, NothingIsDueWhereAllBlocksWereThere) {
+TEST_F(CacheHitTrackerTest, NothingIsDueWhereAllBlocksWereThere) {
   store(1, 5);
   CacheHitTracker told = watch();
   computing(told, 1);

@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 constexpr const char* kUnlimitedRequest = R"({"model":"m","prompt":"p","stream":true})";
 
 struct AdmissionAttemptTest : HandoffFixture {
-  // One request at the gate, as it is tried by the test.
+  // One request in the queue, as it is tried by the test.
   struct Visitor {
     Visitor(AdmissionAttemptTest& test, HandoffRequest wanted)
         : job(std::move(wanted)),
@@ -136,7 +136,7 @@ TEST_F(AdmissionAttemptTest, WhoCannotWaitDoesNotFollow) {
   serve_two(model::Policy::Kv);
   const auto leader = visitor("leader");
   leader->try_once();
-  const auto fail_fast = visitor("hasty");
+  const auto fail_fast = visitor("fail-fast");
   EXPECT_EQ(fail_fast->try_once(Chance::Last).what, Attempted::Taken);
   EXPECT_FALSE(fail_fast->attempt.lease());
 }

@@ -46,7 +46,7 @@ std::shared_ptr<KnownPrompt> prompt_of_tokens(std::uint64_t tokens) {
   return prompt;
 }
 
-struct WeighingTest : testing::Test {
+struct CandidateScorerTest : testing::Test {
   void serve(Policy policy, Role role = Role::Prefill, config::Cost cost = {}, int count = 3) {
     set = std::make_unique<fleet::WorkerSet>(role, policy, cost);
     for (int i = 1; i <= count; ++i) {
@@ -55,15 +55,15 @@ struct WeighingTest : testing::Test {
       set->add(make_worker(static_cast<std::uint16_t>(i), std::move(spec)));
     }
   }
-  RankKey seat(std::string_view name) { return {set->find(name)->id(), 0}; }
+  RankKey key_of(std::string_view name) { return {set->find(name)->id(), 0}; }
   const RankLoad& load(std::string_view name) { return *set->find(name)->load(0); }
   fleet::Booking book(const WorkerRequirements& requirements) {
     auto booking = test::book_worker(*set, requirements, random);
     EXPECT_TRUE(booking) << (booking ? "" : booking.error().message());
     return booking ? std::move(*booking) : fleet::Booking();
   }
-  WorkerRequirements wish_with(std::shared_ptr<const KnownPrompt> prompt,
-                               Part part = Part::Prefill) {
+  WorkerRequirements requirements_with(std::shared_ptr<const KnownPrompt> prompt,
+                                       Part part = Part::Prefill) {
     WorkerRequirements requirements;
     requirements.prompt = std::move(prompt);
     requirements.part = part;
@@ -74,11 +74,11 @@ struct WeighingTest : testing::Test {
   Random random = std::mt19937_64(7);
 };
 
-TEST_F(WeighingTest, TheOneThatHasThePromptGetsIt) {
+TEST_F(CandidateScorerTest, TheOneThatHasThePromptGetsIt) {
   serve(Policy::Kv);
   auto prompt = prompt_of(10);
-  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 8});
-  const fleet::Booking booking = book(wish_with(prompt));
+  prompt->hits.push_back({.key = key_of("b"), .block_size = kBlock, .device = 8});
+  const fleet::Booking booking = book(requirements_with(prompt));
   EXPECT_EQ(booking.worker().name(), "b");
   // What is not cached is to be computed.
   EXPECT_EQ(load("b").prefill_tokens(), 2 * kBlock);
@@ -86,26 +86,26 @@ TEST_F(WeighingTest, TheOneThatHasThePromptGetsIt) {
   EXPECT_EQ(load("b").requests(), 1);
 }
 
-TEST_F(WeighingTest, MuchToDoWeighsMoreThanALittleCache) {
+TEST_F(CandidateScorerTest, MuchToDoWeighsMoreThanALittleCache) {
   serve(Policy::Kv);
   auto long_prompt = prompt_of(100, 2);
-  long_prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 1});
-  const fleet::Booking first = book(wish_with(long_prompt));
+  long_prompt->hits.push_back({.key = key_of("b"), .block_size = kBlock, .device = 1});
+  const fleet::Booking first = book(requirements_with(long_prompt));
   ASSERT_EQ(first.worker().name(), "b");
   auto prompt = prompt_of(10, 3);
-  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 5});
-  const fleet::Booking second = book(wish_with(prompt));
+  prompt->hits.push_back({.key = key_of("b"), .block_size = kBlock, .device = 5});
+  const fleet::Booking second = book(requirements_with(prompt));
   EXPECT_NE(second.worker().name(), "b");
 }
 
-TEST_F(WeighingTest, LoadAwareDoesNotLookAtCaches) {
+TEST_F(CandidateScorerTest, LoadAwareDoesNotLookAtCaches) {
   serve(Policy::LoadAware);
   auto prompt = prompt_of(10);
-  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 8});
+  prompt->hits.push_back({.key = key_of("b"), .block_size = kBlock, .device = 8});
   std::map<std::string, int> where;
   std::vector<fleet::Booking> running;
   for (int i = 0; i < 9; ++i) {
-    running.push_back(book(wish_with(prompt)));
+    running.push_back(book(requirements_with(prompt)));
     ++where[running.back().worker().name()];
   }
   EXPECT_EQ(where, (std::map<std::string, int>{{"a", 3}, {"b", 3}, {"c", 3}}));
@@ -114,23 +114,23 @@ TEST_F(WeighingTest, LoadAwareDoesNotLookAtCaches) {
   EXPECT_EQ(load("b").decode_blocks(), 30);
 }
 
-TEST_F(WeighingTest, EqualBeginningsCountOnce) {
+TEST_F(CandidateScorerTest, EqualBeginningsCountOnce) {
   serve(Policy::Kv, Role::Prefill, {}, 1);
-  const fleet::Booking first = book(wish_with(prompt_of(10, 1, 6)));
-  const fleet::Booking second = book(wish_with(prompt_of(10, 2, 6)));
+  const fleet::Booking first = book(requirements_with(prompt_of(10, 1, 6)));
+  const fleet::Booking second = book(requirements_with(prompt_of(10, 2, 6)));
   EXPECT_EQ(load("a").decode_blocks(), 14);
 }
 
-TEST_F(WeighingTest, DecodeAfterAPrefillTracksNoPrefillAndSharesNothing) {
+TEST_F(CandidateScorerTest, DecodeAfterAPrefillTracksNoPrefillAndSharesNothing) {
   config::Cost cost;
   cost.decode_active_request_weight = 1;
   serve(Policy::Kv, Role::Decode, cost);
   auto prompt = prompt_of(10);
-  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 10});
+  prompt->hits.push_back({.key = key_of("b"), .block_size = kBlock, .device = 10});
   std::map<std::string, int> where;
   std::vector<fleet::Booking> running;
   for (int i = 0; i < 6; ++i) {
-    running.push_back(book(wish_with(prompt, Part::Decode)));
+    running.push_back(book(requirements_with(prompt, Part::Decode)));
     ++where[running.back().worker().name()];
   }
   EXPECT_EQ(where, (std::map<std::string, int>{{"a", 2}, {"b", 2}, {"c", 2}}));
@@ -138,9 +138,9 @@ TEST_F(WeighingTest, DecodeAfterAPrefillTracksNoPrefillAndSharesNothing) {
   EXPECT_EQ(load("b").decode_blocks(), 20);
 }
 
-TEST_F(WeighingTest, APrefillThatIsOverCountsNoMore) {
+TEST_F(CandidateScorerTest, APrefillThatIsOverCountsNoMore) {
   serve(Policy::Kv, Role::Aggregated);
-  fleet::Booking booking = book(wish_with(prompt_of(10), Part::Both));
+  fleet::Booking booking = book(requirements_with(prompt_of(10), Part::Both));
   const std::string name = booking.worker().name();
   EXPECT_EQ(load(name).prefill_tokens(), 10 * kBlock);
   booking.prefill_completed();
@@ -153,11 +153,11 @@ TEST_F(WeighingTest, APrefillThatIsOverCountsNoMore) {
   EXPECT_EQ(set->ledger().tracked_blocks(), 0U);
 }
 
-TEST_F(WeighingTest, WhoeverIsBusyIsPassedOver) {
+TEST_F(CandidateScorerTest, WhoeverIsBusyIsPassedOver) {
   serve(Policy::Kv, Role::Prefill, {}, 2);
   auto prompt = prompt_of(10);
-  prompt->hits.push_back({.seat = seat("a"), .block_size = kBlock, .device = 9});
-  WorkerRequirements requirements = wish_with(prompt);
+  prompt->hits.push_back({.key = key_of("a"), .block_size = kBlock, .device = 9});
+  WorkerRequirements requirements = requirements_with(prompt);
   requirements.busy = BusyThreshold{.tokens = 0, .share = {}};
   const fleet::Booking first = book(requirements);
   EXPECT_EQ(first.worker().name(), "a");
@@ -173,9 +173,9 @@ TEST_F(WeighingTest, WhoeverIsBusyIsPassedOver) {
   EXPECT_TRUE(test::book_worker(*set, requirements, random));
 }
 
-TEST_F(WeighingTest, ShareOfWhatIsBatchedIsALineToo) {
+TEST_F(CandidateScorerTest, ShareOfWhatIsBatchedIsALineToo) {
   serve(Policy::Kv, Role::Prefill, {}, 1);
-  WorkerRequirements requirements = wish_with(prompt_of(100));
+  WorkerRequirements requirements = requirements_with(prompt_of(100));
   requirements.busy = BusyThreshold{.tokens = {}, .share = 0.1};  // of 8192
   const fleet::Booking first = book(requirements);
   EXPECT_EQ(test::book_worker(*set, requirements, random).error().code(), Errc::WorkersBusy);
@@ -183,9 +183,9 @@ TEST_F(WeighingTest, ShareOfWhatIsBatchedIsALineToo) {
   EXPECT_TRUE(test::book_worker(*set, requirements, random));
 }
 
-TEST_F(WeighingTest, WhatIsNotAcceptedIsNotBooked) {
+TEST_F(CandidateScorerTest, WhatIsNotAcceptedIsNotBooked) {
   serve(Policy::Kv, Role::Decode, {}, 1);
-  WorkerRequirements requirements = wish_with(prompt_of(10), Part::Both);
+  WorkerRequirements requirements = requirements_with(prompt_of(10), Part::Both);
   double blocks = 0;
   requirements.accept = [&blocks](const fleet::Worker&, const CandidateScore& weight) {
     blocks = weight.facts.decode_blocks;
@@ -199,11 +199,11 @@ TEST_F(WeighingTest, WhatIsNotAcceptedIsNotBooked) {
   EXPECT_EQ(load("a").requests(), 1);
 }
 
-TEST_F(WeighingTest, ARequestMayBeWeighedDifferently) {
+TEST_F(CandidateScorerTest, ARequestMayBeWeighedDifferently) {
   serve(Policy::Kv);
   auto prompt = prompt_of(10);
-  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 10});
-  WorkerRequirements requirements = wish_with(prompt);
+  prompt->hits.push_back({.key = key_of("b"), .block_size = kBlock, .device = 10});
+  WorkerRequirements requirements = requirements_with(prompt);
   requirements.cost = config::Cost{};
   requirements.cost->overlap_score_credit = 0;
   std::map<std::string, int> where;
@@ -211,11 +211,11 @@ TEST_F(WeighingTest, ARequestMayBeWeighedDifferently) {
   EXPECT_EQ(where.size(), 3U);  // equal costs, so each has its share
 }
 
-TEST_F(WeighingTest, WithoutCreditForTheDeviceWhatIsCachedNeedNotBeComputed) {
+TEST_F(CandidateScorerTest, WithoutCreditForTheDeviceWhatIsCachedNeedNotBeComputed) {
   serve(Policy::Kv, Role::Prefill, {}, 3);
   auto prompt = prompt_of(10);
-  prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 4, .host = 4});
-  WorkerRequirements requirements = wish_with(prompt);
+  prompt->hits.push_back({.key = key_of("b"), .block_size = kBlock, .device = 4, .host = 4});
+  WorkerRequirements requirements = requirements_with(prompt);
   requirements.cost = config::Cost{};
   requirements.cost->overlap_score_credit = 0;
   const fleet::Booking booking = book(requirements);
@@ -223,11 +223,11 @@ TEST_F(WeighingTest, WithoutCreditForTheDeviceWhatIsCachedNeedNotBeComputed) {
   EXPECT_EQ(load("b").prefill_tokens(fleet::Clock::now()), 160 - 4 * 16 - 0.75 * 4 * 16);
 }
 
-TEST_F(WeighingTest, AnAnswerWeighsLessTheNearerItsExpectedEndIs) {
+TEST_F(CandidateScorerTest, AnAnswerWeighsLessTheNearerItsExpectedEndIs) {
   config::Cost cost;
   cost.track_output_blocks = true;
   serve(Policy::Kv, Role::Prefill, cost, 1);
-  WorkerRequirements requirements = wish_with(prompt_of(10));
+  WorkerRequirements requirements = requirements_with(prompt_of(10));
   requirements.expected_output = 64;
   fleet::Booking booking = book(requirements);
   EXPECT_DOUBLE_EQ(load("a").decode_blocks(), 10);
@@ -235,13 +235,13 @@ TEST_F(WeighingTest, AnAnswerWeighsLessTheNearerItsExpectedEndIs) {
   EXPECT_DOUBLE_EQ(load("a").decode_blocks(), 12 * 0.5);
 }
 
-TEST_F(WeighingTest, WhyIsTold) {
+TEST_F(CandidateScorerTest, WhyIsTold) {
   serve(Policy::Kv, Role::Prefill, {}, 3);
   auto prompt = prompt_of(10);
   prompt->hits.push_back(
-      {.seat = seat("c"), .block_size = kBlock, .device = 4, .host = 2, .disk = 1});
+      {.key = key_of("c"), .block_size = kBlock, .device = 4, .host = 2, .disk = 1});
   Choice why{.picked = 9, .candidates = {}};
-  const auto booking = test::book_worker(*set, wish_with(prompt), random, &why);
+  const auto booking = test::book_worker(*set, requirements_with(prompt), random, &why);
   ASSERT_TRUE(booking);
   EXPECT_EQ(why.picked, 0U);
   EXPECT_EQ(why.of, 3U);
@@ -255,16 +255,16 @@ TEST_F(WeighingTest, WhyIsTold) {
   EXPECT_DOUBLE_EQ(why.candidates[1].score, 20);
 }
 
-TEST_F(WeighingTest, OfManyOnlyTheBestAreTold) {
+TEST_F(CandidateScorerTest, OfManyOnlyTheBestAreTold) {
   serve(Policy::Kv, Role::Prefill, {}, 26);
   auto prompt = prompt_of(30);
   // The later in the alphabet, the more it has.
   for (std::uint32_t i = 0; i < 26; ++i)
-    prompt->hits.push_back({.seat = seat(std::string(1, static_cast<char>('a' + i))),
+    prompt->hits.push_back({.key = key_of(std::string(1, static_cast<char>('a' + i))),
                             .block_size = kBlock,
                             .device = i + 1});
   Choice why{.picked = 9, .candidates = {}};
-  ASSERT_TRUE(test::book_worker(*set, wish_with(prompt), random, &why));
+  ASSERT_TRUE(test::book_worker(*set, requirements_with(prompt), random, &why));
   EXPECT_EQ(why.of, 26U);
   std::string told;
   for (const auto& candidate : why.candidates) told += candidate.worker->name();
@@ -272,7 +272,7 @@ TEST_F(WeighingTest, OfManyOnlyTheBestAreTold) {
 }
 
 // Between choosing and booking nobody comes in between: at most one is ever ahead.
-TEST_F(WeighingTest, AHerdSpreads) {
+TEST_F(CandidateScorerTest, AHerdSpreads) {
   serve(Policy::Kv, Role::Prefill, {}, 4);
   constexpr int kThreads = 4;
   constexpr int kEach = 100;
@@ -286,7 +286,7 @@ TEST_F(WeighingTest, AHerdSpreads) {
         for (int i = 0; i < kEach; ++i) {
           const auto family = static_cast<std::uint64_t>(t * kEach + i + 2);
           bookings[static_cast<std::size_t>(t)].push_back(
-              test::book_worker(*set, wish_with(prompt_of(4, family)), dice).value());
+              test::book_worker(*set, requirements_with(prompt_of(4, family)), dice).value());
         }
       });
     }
@@ -297,7 +297,7 @@ TEST_F(WeighingTest, AHerdSpreads) {
   }
 }
 
-TEST_F(WeighingTest, TtftGoesWhereTheFirstTokenComesSoonest) {
+TEST_F(CandidateScorerTest, TtftGoesWhereTheFirstTokenComesSoonest) {
   serve(Policy::Ttft, Role::Prefill, {}, 2);
   // b is measured to be ten times as fast as a.
   fleet::Time now{};
@@ -309,25 +309,26 @@ TEST_F(WeighingTest, TtftGoesWhereTheFirstTokenComesSoonest) {
     }
     now += std::chrono::seconds(1);
   }
-  const fleet::Booking first = book(wish_with(prompt_of(100)));
+  const fleet::Booking first = book(requirements_with(prompt_of(100)));
   EXPECT_EQ(first.worker().name(), "b");
   // Until b has so much to do that a is sooner, all go there.
   std::vector<fleet::Booking> running;
   std::size_t to_b = 0;
   for (std::uint64_t i = 2; running.empty() || running.back().worker().name() == "b"; ++i, ++to_b) {
     ASSERT_LT(i, 100U);
-    running.push_back(book(wish_with(prompt_of(100, i))));
+    running.push_back(book(requirements_with(prompt_of(100, i))));
   }
   EXPECT_GE(to_b, 5U);
   EXPECT_LE(to_b, 20U);
   EXPECT_GT(load("b").prefill_seconds(fleet::Clock::now()), 0);
 }
 
-TEST_F(WeighingTest, TtftCountsWhatIsOnItsWayAsCached) {
+TEST_F(CandidateScorerTest, TtftCountsWhatIsOnItsWayAsCached) {
   serve(Policy::Ttft, Role::Prefill, {}, 2);
-  const fleet::Booking first = book(wish_with(prompt_of(100, 1, 90)));
+  const fleet::Booking first = book(requirements_with(prompt_of(100, 1, 90)));
   Choice why{.picked = 9, .candidates = {}};
-  const auto second = test::book_worker(*set, wish_with(prompt_of(100, 2, 90)), random, &why);
+  const auto second =
+      test::book_worker(*set, requirements_with(prompt_of(100, 2, 90)), random, &why);
   ASSERT_TRUE(second);
   for (const auto& candidate : why.candidates) {
     const bool same = candidate.worker->name() == first.worker().name();
@@ -337,12 +338,12 @@ TEST_F(WeighingTest, TtftCountsWhatIsOnItsWayAsCached) {
 }
 
 // Of a prompt of 110 blocks of which `a` has 100: what computing it on `b` wastes, in seconds.
-struct HotBeginningTest : WeighingTest {
+struct HotBeginningTest : CandidateScorerTest {
   HotBeginningTest() { serve(Policy::Ttft, Role::Prefill, {}, 2); }
   WorkerRequirements requirements(std::uint64_t family, std::uint64_t common = 0) {
     auto prompt = prompt_of(110, family, common);
-    prompt->hits.push_back({.seat = seat("a"), .block_size = kBlock, .device = 100});
-    return wish_with(prompt);
+    prompt->hits.push_back({.key = key_of("a"), .block_size = kBlock, .device = 100});
+    return requirements_with(prompt);
   }
   double waste(std::uint64_t family) {
     const auto choice = scheduling::peek(*set, requirements(family), random);
@@ -424,20 +425,20 @@ TEST_F(HotBeginningTest, SpreadsBeforeOthersDo) {
 }
 
 TEST_F(HotBeginningTest, WhatNobodyHasIsNoWaste) {
-  const auto choice = scheduling::peek(*set, wish_with(prompt_of(110)), random);
+  const auto choice = scheduling::peek(*set, requirements_with(prompt_of(110)), random);
   ASSERT_TRUE(choice);
   for (const auto& candidate : choice->candidates) EXPECT_EQ(candidate.weight->forecast->waste, 0);
 }
 
-TEST_F(WeighingTest, TotalsAreThoseOfTheWeights) {
+TEST_F(CandidateScorerTest, TotalsAreThoseOfTheWeights) {
   for (const Policy policy : {Policy::Kv, Policy::LoadAware, Policy::Ttft}) {
     serve(policy, Role::Prefill, {}, 4);
-    const fleet::Booking first = book(wish_with(prompt_of(50, 1, 30)));
+    const fleet::Booking first = book(requirements_with(prompt_of(50, 1, 30)));
     auto prompt = prompt_of(60, 2, 30);
-    prompt->hits.push_back({.seat = seat("c"), .block_size = kBlock, .device = 9, .host = 3});
-    prompt->hits.push_back({.seat = seat("b"), .block_size = kBlock, .device = 7});
-    prompt->hits.push_back({.seat = {{99}, 0}, .block_size = kBlock, .device = 60});
-    const WorkerRequirements requirements = wish_with(prompt);
+    prompt->hits.push_back({.key = key_of("c"), .block_size = kBlock, .device = 9, .host = 3});
+    prompt->hits.push_back({.key = key_of("b"), .block_size = kBlock, .device = 7});
+    prompt->hits.push_back({.key = {{99}, 0}, .block_size = kBlock, .device = 60});
+    const WorkerRequirements requirements = requirements_with(prompt);
     const Popularity popularity;
     CandidateScorer scorer(Role::Prefill, policy, {}, set->ledger(), popularity, *set->members(),
                            requirements, fleet::Clock::now());
@@ -447,51 +448,51 @@ TEST_F(WeighingTest, TotalsAreThoseOfTheWeights) {
   }
 }
 
-TEST_F(WeighingTest, FartherPrefillWorkersTakeLonger) {
+TEST_F(CandidateScorerTest, FartherPrefillWorkersTakeLonger) {
   serve(Policy::Ttft, Role::Prefill, {}, 2);
   for (int i = 0; i < 20; ++i) set->find("a")->transfers(0).took(1600, 0.05, fleet::Clock::now());
   for (int i = 0; i < 20; ++i) set->find("b")->transfers(0).took(1600, 0.01, fleet::Clock::now());
-  EXPECT_EQ(book(wish_with(prompt_of(100))).worker().name(), "b");
-  // Whoever answers itself hands nothing on.
-  const auto choice = scheduling::peek(*set, wish_with(prompt_of(100), Part::Both), random);
+  EXPECT_EQ(book(requirements_with(prompt_of(100))).worker().name(), "b");
+  // A worker that answers itself hands nothing on.
+  const auto choice = scheduling::peek(*set, requirements_with(prompt_of(100), Part::Both), random);
   ASSERT_TRUE(choice);
   for (const auto& candidate : choice->candidates)
     EXPECT_EQ(candidate.weight->forecast->transfer, 0);
 }
 
-TEST_F(WeighingTest, WhatIsMeasuredBecomesLessToDoAsTimeGoesBy) {
+TEST_F(CandidateScorerTest, WhatIsMeasuredBecomesLessToDoAsTimeGoesBy) {
   for (const auto model : {config::PrefillLoadModel::None, config::PrefillLoadModel::Measured}) {
     config::Cost cost;
     cost.prefill_load_model = model;
     serve(Policy::Kv, Role::Prefill, cost, 1);
-    const fleet::Booking booking = book(wish_with(prompt_of(100)));
+    const fleet::Booking booking = book(requirements_with(prompt_of(100)));
     const fleet::Time later = fleet::Clock::now() + std::chrono::seconds(10);
     EXPECT_EQ(load("a").prefill_tokens(later),
               model == config::PrefillLoadModel::None ? 100 * kBlock : 0);
   }
 }
 
-TEST_F(WeighingTest, WhatIsGivenBackBeforeItWasSentBlursNoMeasurement) {
+TEST_F(CandidateScorerTest, WhatIsGivenBackBeforeItWasSentBlursNoMeasurement) {
   serve(Policy::Ttft, Role::Prefill, {}, 1);
-  fleet::Booking sent = book(wish_with(prompt_of(100, 1)));
+  fleet::Booking sent = book(requirements_with(prompt_of(100, 1)));
   sent.sent();
-  book(wish_with(prompt_of(100, 2)));
+  book(requirements_with(prompt_of(100, 2)));
   sent.prefill_completed();
   EXPECT_TRUE(set->find("a")->pace(0).measured());
 }
 
-TEST_F(WeighingTest, WhatFailedBlursTheNextMeasurement) {
+TEST_F(CandidateScorerTest, WhatFailedBlursTheNextMeasurement) {
   serve(Policy::Ttft, Role::Prefill, {}, 1);
-  fleet::Booking sent = book(wish_with(prompt_of(100, 1)));
+  fleet::Booking sent = book(requirements_with(prompt_of(100, 1)));
   sent.sent();
-  book(wish_with(prompt_of(100, 2))).sent();
+  book(requirements_with(prompt_of(100, 2))).sent();
   sent.prefill_completed();
   EXPECT_FALSE(set->find("a")->pace(0).measured());
 }
 
-TEST_F(WeighingTest, WhoeverBindsLateWaitsForTheBestWorker) {
+TEST_F(CandidateScorerTest, WhoeverBindsLateWaitsForTheBestWorker) {
   serve(Policy::Ttft, Role::Prefill, {}, 2);
-  WorkerRequirements requirements = wish_with(prompt_of(1000));
+  WorkerRequirements requirements = requirements_with(prompt_of(1000));
   requirements.busy = BusyThreshold{.tokens = {}, .share = {}, .late = true};
   fleet::Booking first = book(requirements);
   requirements.prompt = prompt_of(1000, 2);
@@ -504,10 +505,10 @@ TEST_F(WeighingTest, WhoeverBindsLateWaitsForTheBestWorker) {
   EXPECT_EQ(book(requirements).worker().name(), freed);
 }
 
-// Nobody would ever learn that the guess is too slow.
-TEST_F(WeighingTest, WhoIsAnsweredAsAWholeWaitsForNoGuess) {
+// It would never be learned that the guess is too slow.
+TEST_F(CandidateScorerTest, WhoIsAnsweredAsAWholeWaitsForNoGuess) {
   serve(Policy::Ttft, Role::Aggregated, {}, 1);
-  WorkerRequirements requirements = wish_with(prompt_of_tokens(100'000), Part::Both);
+  WorkerRequirements requirements = requirements_with(prompt_of_tokens(100'000), Part::Both);
   requirements.busy = BusyThreshold{.tokens = {}, .share = {}, .late = true};
   fleet::Booking first = book(requirements);
   first.sent();
@@ -516,29 +517,29 @@ TEST_F(WeighingTest, WhoIsAnsweredAsAWholeWaitsForNoGuess) {
   const fleet::Booking unseen = book(requirements);
   first.prefill_completed();
   ASSERT_TRUE(set->find("a")->pace(0).measured());
-  const fleet::Booking longer = book(wish_with(prompt_of_tokens(1'000'000'000)));
+  const fleet::Booking longer = book(requirements_with(prompt_of_tokens(1'000'000'000)));
   EXPECT_EQ(test::book_worker(*set, requirements, random).error().code(), Errc::WorkersBusy);
 }
 
 // What is before it in the line, and itself.
-TEST_F(WeighingTest, APromptThatNobodySeesIsDueAfterThoseBeforeIt) {
+TEST_F(CandidateScorerTest, APromptThatNobodySeesIsDueAfterThoseBeforeIt) {
   for (const Policy policy : {Policy::Ttft, Policy::Kv}) {
     serve(policy, Role::Aggregated, {}, 1);
-    const fleet::Booking first = book(wish_with(prompt_of_tokens(1'000'000'000)));
+    const fleet::Booking first = book(requirements_with(prompt_of_tokens(1'000'000'000)));
     const auto alone = first.prefill_due();
-    const fleet::Booking second = book(wish_with(prompt_of_tokens(1'000'000'000)));
+    const fleet::Booking second = book(requirements_with(prompt_of_tokens(1'000'000'000)));
     EXPECT_GT(alone, std::chrono::hours(10));
     EXPECT_GT(second.prefill_due(), alone + std::chrono::hours(10)) << model::to_string(policy);
   }
 }
 
 // A session is worth its prompt, and not more.
-TEST_F(WeighingTest, ASessionLeavesASeatThatHasBecomeTooDear) {
+TEST_F(CandidateScorerTest, ASessionLeavesARankThatHasBecomeTooDear) {
   for (const Policy policy : {Policy::Kv, Policy::LoadAware, Policy::Ttft}) {
     serve(policy, Role::Aggregated, {}, 2);
-    WorkerRequirements requirements = wish_with(prompt_of(1000));
+    WorkerRequirements requirements = requirements_with(prompt_of(1000));
     requirements.affinity = RankId{set->find("a")->id(), {}};
-    WorkerRequirements other = wish_with(prompt_of(400, 2));
+    WorkerRequirements other = requirements_with(prompt_of(400, 2));
     other.pin = Pin{"a", {}};
     std::vector<fleet::Booking> before;
     before.push_back(book(other));

@@ -24,7 +24,7 @@ class KnownPromptStub : public PromptObserver {
   }
   void cached(const fleet::Worker& worker, std::uint32_t tokens) {
     prompt_->hits.push_back(
-        {.seat = {worker.id(), 0}, .block_size = kBlock, .device = tokens / kBlock});
+        {.key = {worker.id(), 0}, .block_size = kBlock, .device = tokens / kBlock});
   }
 
   std::shared_ptr<const KnownPrompt> known() const override { return prompt_; }

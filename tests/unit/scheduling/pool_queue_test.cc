@@ -21,7 +21,7 @@ namespace baton::scheduling {
 namespace {
 
 struct PoolQueueTest : testing::Test {
-  std::shared_ptr<PoolQueue> gate(const config::Queue& queue) {
+  std::shared_ptr<PoolQueue> make_queue(const config::Queue& queue) {
     config::Routing routing;
     routing.queue = queue;
     return PoolQueue::of(*pool, routing, model::Policy::Kv, "m", io.get_executor(), metrics);
@@ -40,9 +40,9 @@ TEST_F(PoolQueueTest, IsOneForAPool) {
   config::Queue queue;
   queue.classes.emplace_back().name = "default";
   queue.classes[0].busy_tokens = 0;
-  const auto first = gate(queue);
+  const auto first = make_queue(queue);
   EXPECT_FALSE(first->coalescer());
-  EXPECT_EQ(gate(queue), first);
+  EXPECT_EQ(make_queue(queue), first);
   EXPECT_EQ(PoolQueue::find(*pool), first);
   pool->load_notifier().ring();  // nobody waits
 }
@@ -50,7 +50,7 @@ TEST_F(PoolQueueTest, IsOneForAPool) {
 TEST_F(PoolQueueTest, ThoseWhoFollowAreTriedAgainWhenTheirLeaderEnds) {
   config::Queue queue;
   queue.follow_tokens = 16;
-  const auto made = gate(queue);
+  const auto made = make_queue(queue);
   const std::vector<std::uint64_t> hashes{1, 2, 3};
   const Chain chain{.hashes = hashes, .cached = 0, .block_tokens = 16};
   auto leading = made->coalescer()->lead(chain);
@@ -73,6 +73,30 @@ TEST_F(PoolQueueTest, ThoseWhoFollowAreTriedAgainWhenTheirLeaderEnds) {
   leading->done();
   io.poll();
   EXPECT_TRUE(outcome && *outcome);
+}
+
+// The default namespace has a pool also while it has no workers.
+TEST_F(PoolQueueTest, ObjectivesOfANamespaceThatIsGoneAreNotWritten) {
+  config::Model options;
+  options.name = "m";
+  options.routing.slo.emplace().ttft = std::chrono::milliseconds(300);
+  fleet::Model served(options, metrics, log);
+  std::vector<std::shared_ptr<fleet::Worker>> workers;
+  for (const std::string name_space : {"blue", "default"}) {
+    model::WorkerSpec spec;
+    spec.endpoint = {"127.0.0.1", static_cast<std::uint16_t>(workers.size() + 1)};
+    spec.role = model::Role::Aggregated;
+    spec.name_space = name_space;
+    workers.push_back(std::make_shared<fleet::Worker>(model::WorkerId{workers.size() + 1}, spec,
+                                                      config::Health()));
+    PoolQueue::of(*served.add(workers.back()), options.routing, options.policy, "m",
+                  io.get_executor(), metrics);
+  }
+  const std::string series = R"(baton_slo_attainment{model="m",namespace=)";
+  EXPECT_NE(metrics.render().find(series + "\"blue\""), std::string::npos);
+  EXPECT_NE(metrics.render().find(series + "\"default\""), std::string::npos);
+  for (const auto& worker : workers) served.remove(*worker);
+  EXPECT_EQ(metrics.render().find(series), std::string::npos);
 }
 
 // Requests that wait by the old options are served by what those who came by the new ones give back.

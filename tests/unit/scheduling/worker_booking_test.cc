@@ -168,7 +168,7 @@ TEST(WorkerSet, WithAllDownOrExcludedHasNoWorkers) {
   EXPECT_EQ(workers.booked(), "b");
 }
 
-TEST(Standings, TheBestOnesWhoMayHaveItGetTheRequest) {
+TEST(EligibilityTiers, TheBestOnesWhoMayHaveItGetTheRequest) {
   for (const Policy policy : kPolicies) {
     Workers workers(policy);
     Worker& good = workers.add();
@@ -209,7 +209,7 @@ TEST(Standings, TheBestOnesWhoMayHaveItGetTheRequest) {
   }
 }
 
-TEST(Standings, OfThoseWhoMayNotHaveItDoNotMatter) {
+TEST(EligibilityTiers, OfThoseWhoMayNotHaveItDoNotMatter) {
   Workers workers;
   Worker& good = workers.add();
   workers.add(1, {"h200"});
@@ -220,7 +220,7 @@ TEST(Standings, OfThoseWhoMayNotHaveItDoNotMatter) {
       << "the only one that may, though nobody has heard of it";
 }
 
-TEST(Standings, OneWhoseTimeOutIsOverGetsOneRequest) {
+TEST(EligibilityTiers, OneWhoseTimeOutIsOverGetsOneRequest) {
   config::Health health;
   health.failures = 1;
   health.backoff = std::chrono::milliseconds(0);
@@ -450,7 +450,7 @@ TEST(Taints, PreferredOnesAreTakenFirstInTurnsAndDice) {
     EXPECT_EQ(counts.size(), 2U) << model::to_string(policy);
     EXPECT_GT(counts["b"], 0);
     EXPECT_GT(counts["c"], 0);
-    // Only a wish: without the near ones, the others serve.
+    // Only a preference: without the near ones, the others serve.
     other.unreachable(fleet::Failure::Unreachable, "gone");
     requirements.excluded = {{2}};
     EXPECT_EQ(workers.booked(requirements), "a");
@@ -481,7 +481,7 @@ TEST(Affinity, IsTakenWhereItCanBe) {
     for (int i = 0; i < 10; ++i) {
       const auto booking = test::book_worker(workers.set, requirements, fleet::no_dice);
       ASSERT_TRUE(booking);
-      EXPECT_EQ(booking->seat(), requirements.affinity);
+      EXPECT_EQ(booking->rank_id(), requirements.affinity);
     }
   }
 }
@@ -489,26 +489,26 @@ TEST(Affinity, IsTakenWhereItCanBe) {
 TEST(Affinity, IsLeftWhereItCannotBe) {
   Workers workers;
   workers.add();
-  Worker& seat = workers.add(2);
+  Worker& bound = workers.add(2);
   WorkerRequirements requirements;
-  requirements.affinity = RankId{seat.id(), 1};
+  requirements.affinity = RankId{bound.id(), 1};
   const auto leaves = [&](const WorkerRequirements& asked) {
     const auto booking = test::book_worker(workers.set, asked, fleet::no_dice);
-    return booking && booking->seat() != asked.affinity;
+    return booking && booking->rank_id() != asked.affinity;
   };
   WorkerRequirements excluded = requirements;
-  excluded.excluded = {seat.id()};
+  excluded.excluded = {bound.id()};
   EXPECT_TRUE(leaves(excluded));
   WorkerRequirements not_allowed = requirements;
   not_allowed.allowed = {{"a"}};
   EXPECT_TRUE(leaves(not_allowed));
   for (const RankId gone :
-       {RankId{{99}, std::nullopt}, RankId{seat.id(), 2}, RankId{seat.id(), {}}}) {
+       {RankId{{99}, std::nullopt}, RankId{bound.id(), 2}, RankId{bound.id(), {}}}) {
     WorkerRequirements elsewhere = requirements;
     elsewhere.affinity = gone;
     EXPECT_TRUE(leaves(elsewhere));
   }
-  seat.unreachable(fleet::Failure::Unreachable, "gone");
+  bound.unreachable(fleet::Failure::Unreachable, "gone");
   EXPECT_TRUE(leaves(requirements));
 }
 
@@ -521,7 +521,7 @@ TEST(Affinity, MustNotContradictAPin) {
   EXPECT_THAT(workers.refused(requirements), is_error(Errc::InvalidRouting, "x-baton-session-id"));
   requirements.pin->worker = "a";
   EXPECT_EQ(workers.booked(requirements), "a");
-  // A seat that is no longer there is no contradiction.
+  // A rank that is no longer there is no contradiction.
   requirements.pin->worker = "b";
   a.unreachable(fleet::Failure::Unreachable, "gone");
   EXPECT_EQ(workers.booked(requirements), "b");
@@ -626,7 +626,7 @@ WorkerRequirements part(Part what) {
   return requirements;
 }
 
-// Whoever would cross no line waits for a place only.
+// A request that would cross no threshold waits for a place only.
 WorkerRequirements waiting() {
   WorkerRequirements requirements;
   requirements.busy = BusyThreshold{.tokens = 1'000'000'000, .share = {}};

@@ -382,7 +382,7 @@ TEST_F(WorkerSelectorTest, AReleaseGoesToAnyoneOfTheMode) {
   EXPECT_EQ(
       name(selector->releaser(*selector->pool(), HandoffMode::NixlPull, {}, {worker("d1").id()})),
       "d2")
-      << "what the request wished for does not matter here";
+      << "the preferences of the request do not matter here";
   EXPECT_FALSE(selector->releaser(*selector->pool(), HandoffMode::Mooncake, {}, {}));
 }
 
@@ -498,7 +498,7 @@ TEST_F(Topology, WaitsForABusyOneBehindOneThatNoDecodeCouldFollow) {
   selector->pool()->load_notifier().add(listener);
   WorkerSelector later(*job, random);
   EXPECT_EQ(code(later.prefill(busy)), Errc::WorkersBusy);
-  // Whoever looked at the other one and gave it back would wake itself for ever.
+  // A request that looked at the other one and gave it back would wake itself for ever.
   EXPECT_EQ(listener->rung, 0);
   running = fail(Errc::Internal, "ended");
   EXPECT_EQ(listener->rung, 1);
@@ -578,19 +578,19 @@ TEST_F(Sessions, StayWithTheirWorkers) {
 }
 
 TEST_F(Sessions, AreNotBoundToAWorkerThatWasGivenBack) {
-  const auto seat = [this] { return model()->affinity(Role::Prefill).find("s"); };
+  const auto session_rank = [this] { return model()->affinity(Role::Prefill).find("s"); };
   begin();
   ASSERT_TRUE(selector->prefill());
-  ASSERT_TRUE(seat());
+  ASSERT_TRUE(session_rank());
   selector->given_back("it was of no use");
-  EXPECT_EQ(seat(), std::nullopt);
+  EXPECT_EQ(session_rank(), std::nullopt);
   serve();
-  const auto before = seat();
+  const auto before = session_rank();
   ASSERT_TRUE(before);
   begin();
   ASSERT_TRUE(selector->prefill());
   selector->given_back("it was of no use");
-  EXPECT_EQ(seat(), before);
+  EXPECT_EQ(session_rank(), before);
 }
 
 TEST_F(Sessions, AreNotKeptWithoutATimeToLive) {

@@ -180,6 +180,32 @@ TEST(Registry, AsksAtEachRenderForSeriesThatComeAndGo) {
   EXPECT_EQ(registry.describe().front().type, "gauge");
 }
 
+TEST(Registry, CollectsCountersToo) {
+  Registry registry;
+  registry.collect_counts("all", "All.", [](const Registry::Emit& emit) { emit({}, 7); });
+  EXPECT_EQ(registry.render(), "# HELP all All.\n# TYPE all counter\nall 7\n");
+}
+
+TEST(Registry, WritesAHeldSeriesWhileSomebodyHoldsIt) {
+  Registry registry;
+  auto first = registry.held_counter("x", "X.", {{"a", "1"}});
+  auto second = registry.held_counter("x", "X.", {{"a", "1"}});
+  auto share = registry.held_share("y", "Y.", {{"a", "1"}});
+  EXPECT_EQ(first, second);
+  first->add(3);
+  share->set(0.5);
+  const std::string x = "# HELP x X.\n# TYPE x counter\n";
+  const std::string y = "# HELP y Y.\n# TYPE y gauge\n";
+  EXPECT_EQ(registry.render(), x + "x{a=\"1\"} 3\n" + y + "y{a=\"1\"} 0.5\n");
+  first.reset();
+  share.reset();
+  EXPECT_EQ(registry.render(), x + "x{a=\"1\"} 3\n" + y);
+  second.reset();
+  EXPECT_EQ(registry.render(), x + y);
+  const auto again = registry.held_counter("x", "X.", {{"a", "1"}});
+  EXPECT_EQ(registry.render(), x + "x{a=\"1\"} 0\n" + y) << "it begins anew";
+}
+
 TEST(Registry, DescribesItsMetricsInOrderOfName) {
   Registry registry;
   registry.gauge("b", "B.");

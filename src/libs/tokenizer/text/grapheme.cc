@@ -50,7 +50,7 @@ bool joins_hangul(GraphemeKind before, GraphemeKind kind) {
   }
 }
 
-// Role. What of a cluster decides where it ends. Lifetime. One cluster.
+// Role. The facts of a cluster that decide where it ends. Lifetime. One cluster.
 class Cluster {
  public:
   explicit Cluster(GraphemeKind first) { remember(first); }

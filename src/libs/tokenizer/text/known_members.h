@@ -21,8 +21,8 @@ struct KnownMembers {
   std::array<std::string_view, kMost> names = {};
 };
 
-// The first member that is none of `known`. What Baton does not know may change tokens, so the
-// callers refuse it.
+// The first member that is none of `known`. An unknown one may change tokens, so the callers
+// refuse it.
 inline std::optional<std::string_view> find_unknown_member(
     simdjson::dom::object object, std::span<const std::string_view> known) {
   for (const auto& member : object) {

@@ -8,7 +8,7 @@
 
 namespace baton::tokenizer {
 
-// A stretch of text, in bytes.
+// A segment of text, in bytes.
 struct Match {
   std::size_t begin;
   std::size_t end;

@@ -23,7 +23,7 @@ constexpr std::uint32_t kMaxHeapKib = 64 * 1024;
 constexpr std::size_t kJitStackStart = 32 * 1024;
 constexpr std::size_t kJitStackLimit = 1024 * 1024;
 
-// Role. What PCRE2 needs to run any pattern. Confinement. One for each thread.
+// Role. Memory for PCRE2 to run any pattern. Confinement. One for each thread.
 class Workspace {
  public:
   static Workspace& of_this_thread() {

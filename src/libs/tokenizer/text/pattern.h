@@ -17,7 +17,7 @@ namespace baton::tokenizer {
 
 // Role. Any regular expression of a tokenizer, run by PCRE2 over the symbols of its alphabet.
 // Confinement. Immutable; any thread.
-// Invariants. Where PCRE2 gives up (a match takes too many steps), so does this: TooHard.
+// Invariants. TooHard is thrown when PCRE2 gives up (a match takes too many steps).
 class Pattern : public Matcher {
  public:
   static Result<std::unique_ptr<const Pattern>> compile(std::string_view pattern, Dialect dialect);

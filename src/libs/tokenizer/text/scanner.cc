@@ -184,8 +184,8 @@ struct O200kRules {
     return end;
   }
 
-  // [U]*[W]+. Where no lower case letter follows the U, they are given back until one of them is
-  // among the W, too.
+  // [U]*[W]+. If no lower case letter follows the U, they are given back until one of them is among
+  // the W, too.
   static const char* ends_low(const Ahead& text, const char* place) {
     const char* behind_caseless = nullptr;
     const char* at = place;

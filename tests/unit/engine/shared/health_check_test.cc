@@ -21,16 +21,16 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 struct HealthCheckTest : http_client::ExchangeFixture {
-  HealthVerdict check(const model::Endpoint& endpoint, Engine engine = Engine::Vllm,
-                      std::chrono::milliseconds timeout = 5s) {
+  HealthResult check(const model::Endpoint& endpoint, Engine engine = Engine::Vllm,
+                     std::chrono::milliseconds timeout = 5s) {
     model::WorkerSpec spec;
     spec.endpoint = endpoint;
     spec.engine = engine;
-    HealthVerdict verdict{};
+    HealthResult result{};
     run([&]() -> awaitable<void> {
-      verdict = co_await check_health(pool, {{1}, spec.endpoint}, spec, timeout);
+      result = co_await check_health(pool, {{1}, spec.endpoint}, spec, timeout);
     });
-    return verdict;
+    return result;
   }
 };
 
@@ -50,10 +50,10 @@ TEST_F(HealthCheckTest, TellsNotYetFromThere) {
                                           {502, Health::NotYet},  {503, Health::NotYet}};
   for (const auto& [status, health] : cases) {
     const FakeEngine engine(test::always(response(status, "x", "Connection: close\r\n")));
-    const HealthVerdict verdict = check(engine.endpoint());
-    EXPECT_EQ(verdict.health, health) << status;
-    EXPECT_THAT(verdict.text, HasSubstr(std::to_string(status)));
-    EXPECT_THAT(verdict.text, HasSubstr(engine.endpoint().to_string()));
+    const HealthResult result = check(engine.endpoint());
+    EXPECT_EQ(result.health, health) << status;
+    EXPECT_THAT(result.text, HasSubstr(std::to_string(status)));
+    EXPECT_THAT(result.text, HasSubstr(engine.endpoint().to_string()));
   }
 }
 
@@ -65,9 +65,9 @@ TEST_F(HealthCheckTest, TellsNothingOfAWorkerWhereThisMachineHasNoDescriptors) {
 
 TEST_F(HealthCheckTest, TellsThatNobodyListens) {
   const auto nobody = test::closed_endpoint();
-  const HealthVerdict verdict = check(nobody);
-  EXPECT_EQ(verdict.health, Health::Refused);
-  EXPECT_THAT(verdict.text, HasSubstr(nobody.to_string()));
+  const HealthResult result = check(nobody);
+  EXPECT_EQ(result.health, Health::Refused);
+  EXPECT_THAT(result.text, HasSubstr(nobody.to_string()));
 }
 
 // The engine is gone, and a kept connection to it is still in the pool.
@@ -96,7 +96,7 @@ TEST_F(HealthCheckTest, TellsSilenceAndBrokenAnswers) {
 }
 
 // It looks for its token once a second, so an answer that takes that long is a good one.
-TEST_F(HealthCheckTest, HasThePatienceThatSglangNeeds) {
+TEST_F(HealthCheckTest, HasTheTimeoutThatSglangNeeds) {
   FakeEngine engine([](test::FakePeer& peer) {
     peer.read_request();
     peer.wait_for_proceed();
@@ -116,7 +116,7 @@ TEST_F(HealthCheckTest, HasThePatienceThatSglangNeeds) {
   EXPECT_EQ(health, Health::Answers);
 }
 
-TEST_F(HealthCheckTest, NamesItsVerdicts) {
+TEST_F(HealthCheckTest, NamesItsResults) {
   EXPECT_EQ(to_string(Health::Answers), "answers");
   EXPECT_EQ(to_string(Health::NotYet), "not_yet");
   EXPECT_EQ(to_string(Health::Refused), "refused");

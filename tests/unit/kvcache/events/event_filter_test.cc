@@ -8,8 +8,8 @@ namespace baton::kvcache {
 namespace {
 
 std::optional<Skipped> reason(EventFilter& filter, const Event& event) {
-  const auto judged = filter.judge(event);
-  return judged ? std::nullopt : std::optional(judged.error());
+  const auto classified = filter.classify(event);
+  return classified ? std::nullopt : std::optional(classified.error());
 }
 
 Event of_group(std::optional<std::uint64_t> group, std::string_view kind = {}) {
@@ -21,7 +21,7 @@ Event of_group(std::optional<std::uint64_t> group, std::string_view kind = {}) {
 
 TEST(EventFilter, NothingSaidIsTheDevice) {
   EventFilter filter;
-  EXPECT_EQ(filter.judge(Event{}), Tier::Device);
+  EXPECT_EQ(filter.classify(Event{}), Tier::Device);
   EXPECT_EQ(tier_of(""), Tier::Device);
   EXPECT_EQ(tier_of("Cpu_Pinned"), Tier::Host);
   EXPECT_EQ(tier_of("GP"), std::nullopt);
@@ -76,20 +76,20 @@ TEST(EventFilter, OwnersComeBeforePlacesBeforeMediaBeforeGroups) {
   event.medium = "DISK";
   EXPECT_EQ(reason(filter, event), Skipped::NotMainAttention);
   event.kind = "full_attention";
-  EXPECT_EQ(filter.judge(event), Tier::Disk);
+  EXPECT_EQ(filter.classify(event), Tier::Disk);
 }
 
 TEST(EventFilter, KnowsNothingSpecialWhereItJudgesAsAtTheStart) {
   EventFilter filter;
   EXPECT_TRUE(filter.knows_nothing_special());
-  filter.judge(of_group(std::nullopt, "full_attention"));
-  filter.judge(of_group(0, "full_attention"));
+  filter.classify(of_group(std::nullopt, "full_attention"));
+  filter.classify(of_group(0, "full_attention"));
   EXPECT_TRUE(filter.knows_nothing_special());
-  filter.judge(of_group(1, "sliding_window"));
+  filter.classify(of_group(1, "sliding_window"));
   EXPECT_FALSE(filter.knows_nothing_special());
   filter.forget();
   EXPECT_TRUE(filter.knows_nothing_special());
-  filter.judge(of_group(0, "mamba"));
+  filter.classify(of_group(0, "mamba"));
   EXPECT_FALSE(filter.knows_nothing_special());
 }
 

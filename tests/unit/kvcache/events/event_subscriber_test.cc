@@ -24,11 +24,11 @@ TEST(EventSubscriber, WhatZeroMqRefusesIsSaidAndEndsNothing) {
     spec.name = "w";
     spec.events = "tcp://127.0.0.1:1";  // to connect to
     FeedReader reader(context, spec, index.join(holder), cell);
-    EventSubscriber inlet(context, spec.events, "one");
+    EventSubscriber subscriber(context, spec.events, "one");
     context.zmq.shutdown();
-    inlet.work();
-    EXPECT_NO_THROW(inlet.add(reader));
-    EXPECT_NO_THROW(inlet.remove(reader));
+    subscriber.work();
+    EXPECT_NO_THROW(subscriber.add(reader));
+    EXPECT_NO_THROW(subscriber.remove(reader));
   }
   EXPECT_THAT(lines, testing::HasSubstr("ZeroMQ refuses the subscription"));
 }

@@ -324,7 +324,7 @@ class BadReplayTest : public FeedThreadTest,
                       public testing::WithParamInterface<FakePublisher::Replay> {};
 
 TEST_P(BadReplayTest, IsGivenUpAfterAFewAttempts) {
-  start({.replay_patience = 20ms, .replay_attempts = 3});
+  start({.replay_timeout = 20ms, .replay_attempts = 3});
   FakePublisher publisher;
   open(publisher, true);
   ASSERT_TRUE(publisher.await_subscriber());
@@ -345,7 +345,7 @@ INSTANTIATE_TEST_SUITE_P(Replies, BadReplayTest,
                                          FakePublisher::Replay::Rubbish));
 
 TEST_F(FeedThreadTest, AnEndlessReplayEnds) {
-  start({.replay_patience = 20ms, .replay_attempts = 3});
+  start({.replay_timeout = 20ms, .replay_attempts = 3});
   FakePublisher publisher;
   open(publisher, true);
   ASSERT_TRUE(publisher.await_subscriber());

@@ -20,12 +20,13 @@ using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""ms;
 
 // Readable after ring(), like the descriptor of a socket.
-class Bell final : public Source {
+class CountingSource final : public Source {
  public:
-  explicit Bell(Readiness& readiness) : readiness_(readiness) {
-    if (descriptor_ < 0 || !readiness_.add(descriptor_, *this)) throw std::runtime_error("no bell");
+  explicit CountingSource(Readiness& readiness) : readiness_(readiness) {
+    if (descriptor_ < 0 || !readiness_.add(descriptor_, *this))
+      throw std::runtime_error("no source");
   }
-  ~Bell() override {
+  ~CountingSource() override {
     readiness_.remove(descriptor_, *this);
     readiness_.set_time(*this, std::nullopt);
     close(descriptor_);
@@ -53,18 +54,18 @@ class Bell final : public Source {
 
 TEST(Readiness, AnAddedSourceIsReadyOnce) {
   Readiness readiness;
-  Bell bell(readiness);
+  CountingSource source(readiness);
   readiness.run_once();
-  EXPECT_EQ(bell.worked, 1);
+  EXPECT_EQ(source.worked, 1);
   readiness.wake();
   readiness.run_once();
-  EXPECT_EQ(bell.worked, 1);
+  EXPECT_EQ(source.worked, 1);
 }
 
 TEST(Readiness, OnlyWhoseDescriptorIsReadableWorks) {
   Readiness readiness;
-  Bell rung(readiness);
-  Bell quiet(readiness);
+  CountingSource rung(readiness);
+  CountingSource quiet(readiness);
   readiness.run_once();
   rung.ring();
   readiness.run_once();
@@ -74,8 +75,8 @@ TEST(Readiness, OnlyWhoseDescriptorIsReadableWorks) {
 
 TEST(Readiness, WhoHasMoreToDoGoesOnWithoutFurtherNotice) {
   Readiness readiness;
-  Bell busy(readiness);
-  Bell calm(readiness);
+  CountingSource busy(readiness);
+  CountingSource calm(readiness);
   busy.wanted = 3;
   for (int i = 0; i < 3; ++i) readiness.run_once();
   EXPECT_EQ(busy.worked, 3);
@@ -85,23 +86,23 @@ TEST(Readiness, WhoHasMoreToDoGoesOnWithoutFurtherNotice) {
 // So that commands to a thread of thousands of busy feeds are heard soon.
 TEST(Readiness, WhereManyAreReadyTheyTakeTurns) {
   Readiness readiness;
-  std::deque<Bell> bells;
-  for (int i = 0; i < 100; ++i) bells.emplace_back(readiness).wanted = 1'000;
+  std::deque<CountingSource> sources;
+  for (int i = 0; i < 100; ++i) sources.emplace_back(readiness).wanted = 1'000;
   const auto worked = [&] {
     int all = 0;
-    for (const Bell& bell : bells) all += bell.worked;
+    for (const CountingSource& source : sources) all += source.worked;
     return all;
   };
   readiness.run_once();
   EXPECT_LT(worked(), 50);
   while (worked() < 1'000) readiness.run_once();
-  for (const Bell& bell : bells) EXPECT_GE(bell.worked, 9);
+  for (const CountingSource& source : sources) EXPECT_GE(source.worked, 9);
 }
 
 TEST(Readiness, WhoIsRemovedByAnotherDoesNotWork) {
   Readiness readiness;
-  Bell first(readiness);
-  std::optional<Bell> second(std::in_place, readiness);
+  CountingSource first(readiness);
+  std::optional<CountingSource> second(std::in_place, readiness);
   first.on_work = [&] { second.reset(); };
   readiness.run_once();
   EXPECT_EQ(first.worked, 1);
@@ -110,8 +111,8 @@ TEST(Readiness, WhoIsRemovedByAnotherDoesNotWork) {
 
 TEST(Readiness, TimesComeInTheirOrderAndOnce) {
   Readiness readiness;
-  Bell soon(readiness);
-  Bell later(readiness);
+  CountingSource soon(readiness);
+  CountingSource later(readiness);
   readiness.run_once();
   const auto now = std::chrono::steady_clock::now();
   readiness.set_time(later, now + 1h);
@@ -125,11 +126,11 @@ TEST(Readiness, TimesComeInTheirOrderAndOnce) {
 
 TEST(Readiness, ATimeCanBeTakenBack) {
   Readiness readiness;
-  Bell bell(readiness);
-  readiness.set_time(bell, std::chrono::steady_clock::now());
-  readiness.set_time(bell, std::nullopt);
+  CountingSource source(readiness);
+  readiness.set_time(source, std::chrono::steady_clock::now());
+  readiness.set_time(source, std::nullopt);
   readiness.run_once();
-  EXPECT_EQ(bell.times, 0);
+  EXPECT_EQ(source.times, 0);
 }
 
 TEST(Readiness, AnotherThreadWakesIt) {

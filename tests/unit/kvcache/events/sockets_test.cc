@@ -42,7 +42,7 @@ TEST(SocketsTest, AMonitorThatWasStoppedIsToldNoMore) {
   EXPECT_FALSE(read_monitor(*monitor).given_up);
 }
 
-// Whoever only connects, as vLLM does to an endpoint with a host, is nobody to connect to.
+// An engine that only connects, as vLLM does to an endpoint with a host, cannot be connected to.
 TEST(SocketsTest, AttemptsThatFailAreCountedUntilOneDoesNot) {
   zmq::context_t context = make_context();
   zmq::socket_t publisher(context, zmq::socket_type::pub);

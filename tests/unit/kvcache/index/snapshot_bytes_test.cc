@@ -18,7 +18,7 @@
 namespace baton::kvcache {
 namespace {
 
-constexpr std::uint32_t kNobody = 0xFFFFFFFF;  // as a parent
+constexpr std::uint32_t kNone = 0xFFFFFFFF;  // as a parent
 
 std::string little_endian(std::uint64_t number, int bytes) {
   std::string text;
@@ -77,8 +77,8 @@ TEST(SnapshotBytes, AreThoseOfVersionOne) {
       {.worker = "", .rank = 0, .position = {}, .shape = {.size = 1}, .blocks = {}}};
   const std::string bytes = with_sum(
       header(2) + HolderBytes{"http://h:1", 3, 0x0102030405060708, 9, 32, 1}.with_blocks(3) +
-      block_bytes(7, 70, kNobody, 0x10 | 1) + block_bytes(8, 80, 0, 10) +
-      block_bytes(9, 90, kNobody, 15) + HolderBytes{"", 0, 0, 0, 1, 0}.with_blocks(0));
+      block_bytes(7, 70, kNone, 0x10 | 1) + block_bytes(8, 80, 0, 10) +
+      block_bytes(9, 90, kNone, 15) + HolderBytes{"", 0, 0, 0, 1, 0}.with_blocks(0));
   EXPECT_EQ(encode_snapshot(holders), bytes);
   const auto decoded = decode_snapshot(bytes);
   ASSERT_TRUE(decoded) << decoded.error().message();
@@ -92,7 +92,7 @@ TEST(SnapshotBytes, OfNobodyAreAHeaderAndASum) {
 
 TEST(SnapshotBytes, CutAnywhereAreRefused) {
   const std::string whole = with_sum(header(1) + HolderBytes{}.with_blocks(2) +
-                                     block_bytes(1, 1, kNobody, 0x11) + block_bytes(2, 2, 0, 1));
+                                     block_bytes(1, 1, kNone, 0x11) + block_bytes(2, 2, 0, 1));
   ASSERT_TRUE(decode_snapshot(whole));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const std::string reason = refusal(std::string_view(whole).substr(0, size));
@@ -108,7 +108,7 @@ TEST(SnapshotBytes, CutAnywhereAreRefused) {
 
 TEST(SnapshotBytes, EveryFlippedBitIsNoticed) {
   const std::string whole =
-      with_sum(header(1) + HolderBytes{}.with_blocks(1) + block_bytes(1, 1, kNobody, 0x11));
+      with_sum(header(1) + HolderBytes{}.with_blocks(1) + block_bytes(1, 1, kNone, 0x11));
   for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string wrong = whole;
     wrong[bit / 8] = static_cast<char>(wrong[bit / 8] ^ 1 << bit % 8);
@@ -136,7 +136,7 @@ TEST(SnapshotBytes, CountsBeyondTheBytesAreRefused) {
   EXPECT_REFUSED(with_sum(header(1) + HolderBytes{}.with_blocks(0xFFFFFFFF)),
                  "it counts more blocks than it has");
   EXPECT_REFUSED(
-      with_sum(header(1) + HolderBytes{}.with_blocks(2) + block_bytes(1, 1, kNobody, 0x11)),
+      with_sum(header(1) + HolderBytes{}.with_blocks(2) + block_bytes(1, 1, kNone, 0x11)),
       "it counts more blocks than it has");
   std::string long_name = HolderBytes{}.with_blocks(0);
   long_name.replace(0, 4, little_endian(0xFFFFFFFF, 4));
@@ -153,7 +153,7 @@ TEST(SnapshotBytes, HoldersHaveAShape) {
 
 TEST(SnapshotBytes, BlocksAreInATierAndNothingElse) {
   const auto one_block = [](std::uint8_t flags) {
-    return with_sum(header(1) + HolderBytes{}.with_blocks(1) + block_bytes(1, 1, kNobody, flags));
+    return with_sum(header(1) + HolderBytes{}.with_blocks(1) + block_bytes(1, 1, kNone, flags));
   };
   for (unsigned flags = 0; flags < 256; ++flags) {
     const bool sound = (flags & 15U) != 0 && flags < 32;
@@ -168,20 +168,20 @@ TEST(SnapshotBytes, ParentsComeFirst) {
     return with_sum(header(1) + HolderBytes{}.with_blocks(2) + block_bytes(1, 1, first, 1) +
                     block_bytes(2, 2, second, flags));
   };
-  EXPECT_TRUE(decode_snapshot(with_parents(kNobody, 0)));
-  EXPECT_TRUE(decode_snapshot(with_parents(kNobody, kNobody)));
-  EXPECT_REFUSED(with_parents(0, kNobody), "a block comes before its parent");
-  EXPECT_REFUSED(with_parents(kNobody, 1), "a block comes before its parent");
-  EXPECT_REFUSED(with_parents(kNobody, 0xFFFFFFFE), "a block comes before its parent");
+  EXPECT_TRUE(decode_snapshot(with_parents(kNone, 0)));
+  EXPECT_TRUE(decode_snapshot(with_parents(kNone, kNone)));
+  EXPECT_REFUSED(with_parents(0, kNone), "a block comes before its parent");
+  EXPECT_REFUSED(with_parents(kNone, 1), "a block comes before its parent");
+  EXPECT_REFUSED(with_parents(kNone, 0xFFFFFFFE), "a block comes before its parent");
   // A first block follows nothing.
-  EXPECT_REFUSED(with_parents(kNobody, 0, 0x11), "a block comes before its parent");
+  EXPECT_REFUSED(with_parents(kNone, 0, 0x11), "a block comes before its parent");
 }
 
 // A block that another of the same name follows: the name means the first of them.
 TEST(SnapshotBytes, ANameThatStandsTwiceDoesNoHarm) {
   const std::string bytes =
-      with_sum(header(1) + HolderBytes{}.with_blocks(3) + block_bytes(1, 10, kNobody, 0x11) +
-               block_bytes(1, 20, kNobody, 0x11) + block_bytes(2, 30, 1, 1));
+      with_sum(header(1) + HolderBytes{}.with_blocks(3) + block_bytes(1, 10, kNone, 0x11) +
+               block_bytes(1, 20, kNone, 0x11) + block_bytes(2, 30, 1, 1));
   const auto decoded = decode_snapshot(bytes);
   ASSERT_TRUE(decoded);
   Index index({});
@@ -197,10 +197,10 @@ TEST(SnapshotBytes, ANameThatStandsTwiceDoesNoHarm) {
 TEST(SnapshotBytes, GarbledFieldsAreRefusedOrHarmless) {
   std::string body = header(2) + HolderBytes{}.with_blocks(20);
   for (std::uint32_t i = 0; i < 20; ++i) {
-    body += block_bytes(i + 1, next_sequence(1, i), i == 0 ? kNobody : i - 1, i == 0 ? 0x11 : 1);
+    body += block_bytes(i + 1, next_sequence(1, i), i == 0 ? kNone : i - 1, i == 0 ? 0x11 : 1);
   }
   body += HolderBytes{.worker = "other", .rank = 1}.with_blocks(1);
-  body += block_bytes(5, 5, kNobody, 0x12);
+  body += block_bytes(5, 5, kNone, 0x12);
   std::mt19937 random(29);
   int accepted = 0;
   for (int round = 0; round < 800; ++round) {

@@ -19,10 +19,10 @@ struct Row {
 class TrustedTest : public testing::TestWithParam<Row> {};
 
 TEST_P(TrustedTest, FollowsFromSourceHealthAndBelief) {
-  CacheTrust verdict{.health = GetParam().health};
-  EXPECT_EQ(verdict.trusted(GetParam().source), GetParam().believed);
-  verdict.believed = false;
-  EXPECT_EQ(verdict.trusted(GetParam().source), GetParam().doubted);
+  CacheTrust trust{.health = GetParam().health};
+  EXPECT_EQ(trust.trusted(GetParam().source), GetParam().believed);
+  trust.believed = false;
+  EXPECT_EQ(trust.trusted(GetParam().source), GetParam().doubted);
 }
 
 constexpr auto kNothing = Trusted::Nothing;

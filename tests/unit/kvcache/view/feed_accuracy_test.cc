@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kShort = 16;
 constexpr std::uint64_t kLong = 4096;
 
-class TruthMeterTest : public testing::TestWithParam<std::uint32_t> {
+class FeedAccuracyTest : public testing::TestWithParam<std::uint32_t> {
  protected:
   std::uint64_t some(std::uint64_t least, std::uint64_t most) {
     return std::uniform_int_distribution(least, most)(chance);
@@ -35,7 +35,7 @@ class TruthMeterTest : public testing::TestWithParam<std::uint32_t> {
   FeedAccuracy meter;
 };
 
-TEST_P(TruthMeterTest, WhoIsRightIsAlwaysBelieved) {
+TEST_P(FeedAccuracyTest, WhoIsRightIsAlwaysBelieved) {
   for (int i = 0; i < 1'000; ++i) {
     meter.add(right());
     ASSERT_TRUE(meter.believed());
@@ -43,7 +43,7 @@ TEST_P(TruthMeterTest, WhoIsRightIsAlwaysBelieved) {
   }
 }
 
-TEST_P(TruthMeterTest, WhoIsWrongFromTheStartIsSoonDoubted) {
+TEST_P(FeedAccuracyTest, WhoIsWrongFromTheStartIsSoonDoubted) {
   int samples = 0;
   while (meter.believed() && samples < 100) {
     meter.add(wrong());
@@ -54,7 +54,7 @@ TEST_P(TruthMeterTest, WhoIsWrongFromTheStartIsSoonDoubted) {
   EXPECT_EQ(meter.error(), 1);
 }
 
-TEST_P(TruthMeterTest, WhoBecomesWrongIsDoubtedAndWhoBecomesRightIsBelievedAgain) {
+TEST_P(FeedAccuracyTest, WhoBecomesWrongIsDoubtedAndWhoBecomesRightIsBelievedAgain) {
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 200; ++i) meter.add(right());
     ASSERT_TRUE(meter.believed());
@@ -76,7 +76,7 @@ TEST_P(TruthMeterTest, WhoBecomesWrongIsDoubtedAndWhoBecomesRightIsBelievedAgain
   }
 }
 
-TEST_P(TruthMeterTest, AFewMistakesAmongManyAreForgiven) {
+TEST_P(FeedAccuracyTest, AFewMistakesAmongManyAreForgiven) {
   for (int i = 0; i < 2'000; ++i) {
     meter.add(i % 10 == 9 ? wrong() : FeedAccuracy::Sample{kLong, kLong, kLong});
     ASSERT_TRUE(meter.believed());
@@ -84,9 +84,9 @@ TEST_P(TruthMeterTest, AFewMistakesAmongManyAreForgiven) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, TruthMeterTest, testing::Range(1U, 21U));
+INSTANTIATE_TEST_SUITE_P(Seeds, FeedAccuracyTest, testing::Range(1U, 21U));
 
-TEST(OneTruthMeterTest, WhatSaysNothingDoesNotCount) {
+TEST(OneFeedAccuracyTest, WhatSaysNothingDoesNotCount) {
   FeedAccuracy meter;
   for (int i = 0; i < 100; ++i) meter.add({.least = 0, .most = 100, .reported = 0});
   EXPECT_EQ(meter.samples(), 0U);
@@ -95,7 +95,7 @@ TEST(OneTruthMeterTest, WhatSaysNothingDoesNotCount) {
   EXPECT_EQ(meter.samples(), 1U);
 }
 
-TEST(OneTruthMeterTest, AnythingBetweenBeforeAndAfterIsRight) {
+TEST(OneFeedAccuracyTest, AnythingBetweenBeforeAndAfterIsRight) {
   FeedAccuracy meter;
   meter.add({.least = 10, .most = 20, .reported = 10});
   meter.add({.least = 10, .most = 20, .reported = 15});

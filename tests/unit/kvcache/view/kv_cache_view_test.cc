@@ -26,7 +26,7 @@ constexpr BlockShape kShape{.size = 4};
 
 Holder holder(std::uint64_t worker, std::uint32_t rank = 0) { return {{worker}, rank}; }
 
-class CachesTest : public testing::Test {
+class KvCacheViewTest : public testing::Test {
  protected:
   KvCacheView& make(IndexSource source = IndexSource::Auto) {
     settings.source = source;
@@ -67,15 +67,15 @@ class CachesTest : public testing::Test {
     expect_same(overlaps, caches->hits(blocks));
     return overlaps;
   }
-  // Whoever chooses is told the same: each tier's blocks beyond the nearer ones.
+  // The policies get the same: each tier's blocks beyond the nearer ones.
   static void expect_same(const std::vector<Overlap>& overlaps,
                           std::vector<scheduling::KnownPrompt::Hit> hits) {
-    std::ranges::sort(hits, {}, &scheduling::KnownPrompt::Hit::seat);
+    std::ranges::sort(hits, {}, &scheduling::KnownPrompt::Hit::key);
     ASSERT_EQ(hits.size(), overlaps.size());
     for (std::size_t i = 0; i < hits.size(); ++i) {
-      const auto& [seat, block_size, device, host, disk] = hits[i];
+      const auto& [key, block_size, device, host, disk] = hits[i];
       const auto& blocks = overlaps[i].blocks;
-      EXPECT_EQ(seat, (scheduling::RankKey{overlaps[i].holder.worker, overlaps[i].holder.rank}));
+      EXPECT_EQ(key, (scheduling::RankKey{overlaps[i].holder.worker, overlaps[i].holder.rank}));
       EXPECT_EQ(block_size, overlaps[i].block_size);
       EXPECT_EQ(device, blocks[static_cast<std::size_t>(Tier::Device)]);
       EXPECT_EQ(device + host, blocks[static_cast<std::size_t>(Tier::Host)]);
@@ -100,7 +100,7 @@ class CachesTest : public testing::Test {
   std::optional<KvCacheView> caches;
 };
 
-TEST_F(CachesTest, AnEmptyTableKnowsNothing) {
+TEST_F(KvCacheViewTest, AnEmptyTableKnowsNothing) {
   make();
   EXPECT_TRUE(caches->plan("m").shapes.empty());
   EXPECT_THAT(caches->match(hash_prompt({.shapes = {kShape}, .lora = {}}, counting(40), "")),
@@ -109,13 +109,13 @@ TEST_F(CachesTest, AnEmptyTableKnowsNothing) {
   EXPECT_EQ(caches->find(holder(1)), nullptr);
 }
 
-TEST_F(CachesTest, WhereTheIndexIsOffNobodyHashes) {
+TEST_F(KvCacheViewTest, WhereTheIndexIsOffNobodyHashes) {
   make(IndexSource::Off);
   join(holder(1), FeedHealth::None);
   EXPECT_TRUE(caches->plan("m").shapes.empty());
 }
 
-TEST_F(CachesTest, EventsCountByTierWhereTheFeedIsLive) {
+TEST_F(KvCacheViewTest, EventsCountByTierWhereTheFeedIsLive) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
   store(*cache, 5, Tier::Host);
@@ -129,7 +129,7 @@ TEST_F(CachesTest, EventsCountByTierWhereTheFeedIsLive) {
   EXPECT_EQ(overlaps[0].source, Trusted::Events);
 }
 
-TEST_F(CachesTest, PredictionsAddToEvents) {
+TEST_F(KvCacheViewTest, PredictionsAddToEvents) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
   store(*cache, 2);
@@ -141,7 +141,7 @@ TEST_F(CachesTest, PredictionsAddToEvents) {
   EXPECT_EQ(overlaps[0].source, Trusted::Events);
 }
 
-TEST_F(CachesTest, APredictionCountsBeforeTheFirstEvent) {
+TEST_F(KvCacheViewTest, APredictionCountsBeforeTheFirstEvent) {
   make();
   join(holder(1), FeedHealth::Live);
   caches->sent(holder(1), prompt(16));
@@ -151,7 +151,7 @@ TEST_F(CachesTest, APredictionCountsBeforeTheFirstEvent) {
   EXPECT_EQ(overlaps[0].told, 0U);
 }
 
-TEST_F(CachesTest, NothingIsPredictedWhereThatIsSwitchedOff) {
+TEST_F(KvCacheViewTest, NothingIsPredictedWhereThatIsSwitchedOff) {
   settings.prediction_ttl = std::chrono::milliseconds(0);
   make();
   join(holder(1), FeedHealth::Live);
@@ -159,7 +159,7 @@ TEST_F(CachesTest, NothingIsPredictedWhereThatIsSwitchedOff) {
   EXPECT_THAT(match(prompt(40)), IsEmpty());
 }
 
-TEST_F(CachesTest, DecisionsCountWhereThereAreNoEvents) {
+TEST_F(KvCacheViewTest, DecisionsCountWhereThereAreNoEvents) {
   make();
   join(holder(1), FeedHealth::None);
   join(holder(2), FeedHealth::Silent);
@@ -175,7 +175,7 @@ TEST_F(CachesTest, DecisionsCountWhereThereAreNoEvents) {
   EXPECT_EQ(match(prompt(40)).size(), 1U);
 }
 
-TEST_F(CachesTest, LongPromptsAreRememberedWhole) {
+TEST_F(KvCacheViewTest, LongPromptsAreRememberedWhole) {
   make();
   join(holder(1), FeedHealth::None);
   const PromptBlocks long_prompt = prompt(20'000);
@@ -185,7 +185,7 @@ TEST_F(CachesTest, LongPromptsAreRememberedWhole) {
   EXPECT_EQ(overlaps[0].blocks.back(), 5'000U);
 }
 
-TEST_F(CachesTest, OfAFeedThatWentSilentOnlyDecisionsCount) {
+TEST_F(KvCacheViewTest, OfAFeedThatWentSilentOnlyDecisionsCount) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
   store(*cache, 5);
@@ -198,7 +198,7 @@ TEST_F(CachesTest, OfAFeedThatWentSilentOnlyDecisionsCount) {
   EXPECT_EQ(overlaps[0].source, Trusted::Decisions);
 }
 
-TEST_F(CachesTest, WithEventsOnlyASilentCacheCountsAsEmpty) {
+TEST_F(KvCacheViewTest, WithEventsOnlyASilentCacheCountsAsEmpty) {
   make(IndexSource::Events);
   const auto cache = join(holder(1), FeedHealth::Silent);
   store(*cache, 5);
@@ -209,7 +209,7 @@ TEST_F(CachesTest, WithEventsOnlyASilentCacheCountsAsEmpty) {
   EXPECT_EQ(overlaps[0].source, Trusted::Nothing);
 }
 
-TEST_F(CachesTest, AWrongFeedCountsForNothingUntilItIsRight) {
+TEST_F(KvCacheViewTest, AWrongFeedCountsForNothingUntilItIsRight) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
   store(*cache, 5);
@@ -223,7 +223,7 @@ TEST_F(CachesTest, AWrongFeedCountsForNothingUntilItIsRight) {
   EXPECT_THAT(lines, HasSubstr("kv_feed_right_again"));
 }
 
-TEST_F(CachesTest, EventsOnTheirWayDoNotMakeAFeedWrong) {
+TEST_F(KvCacheViewTest, EventsOnTheirWayDoNotMakeAFeedWrong) {
   make();
   const auto late = join(holder(1), FeedHealth::Live);
   const auto never = join(holder(2), FeedHealth::Live);
@@ -243,7 +243,7 @@ TEST_F(CachesTest, EventsOnTheirWayDoNotMakeAFeedWrong) {
   EXPECT_FALSE(never->believed());
 }
 
-TEST_F(CachesTest, AFeedThatSaysNothingIsNotCalledWrong) {
+TEST_F(KvCacheViewTest, AFeedThatSaysNothingIsNotCalledWrong) {
   make();
   for (const FeedHealth health : {FeedHealth::None, FeedHealth::Waiting, FeedHealth::Silent}) {
     const auto cache = join(holder(static_cast<std::uint64_t>(health)), health);
@@ -254,7 +254,7 @@ TEST_F(CachesTest, AFeedThatSaysNothingIsNotCalledWrong) {
 }
 
 // Its events will tell the prompt's blocks as if they were anybody's.
-TEST_F(CachesTest, APromptThatIsHiddenInEventsEndsTheirUse) {
+TEST_F(KvCacheViewTest, APromptThatIsHiddenInEventsEndsTheirUse) {
   const Hidden all{.salts = true, .adapters = true, .keys = true};
   const auto hidden_prompt = [this](bool keyed) {
     return hash_prompt(
@@ -298,7 +298,7 @@ TEST_F(CachesTest, APromptThatIsHiddenInEventsEndsTheirUse) {
 }
 
 // Old SGLang's tell of no adapter; vLLM's do.
-TEST_F(CachesTest, APromptOfAnAdapterIsNotJudgedByEventsThatDoNotTellIt) {
+TEST_F(KvCacheViewTest, APromptOfAnAdapterIsNotJudgedByEventsThatDoNotTellIt) {
   for (const bool told : {false, true}) {
     table = {};
     KvCacheView& all_caches = make();
@@ -324,7 +324,7 @@ TEST_F(CachesTest, APromptOfAnAdapterIsNotJudgedByEventsThatDoNotTellIt) {
 }
 
 // What was in doubt before counts no more once other blocks may be taken for it.
-TEST_F(CachesTest, ADoubtOfBeforeACacheWasMixedIsNotJudged) {
+TEST_F(KvCacheViewTest, ADoubtOfBeforeACacheWasMixedIsNotJudged) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
   const auto blocks = std::make_shared<PromptBlocks>(prompt(8));
@@ -341,7 +341,7 @@ TEST_F(CachesTest, ADoubtOfBeforeACacheWasMixedIsNotJudged) {
   EXPECT_EQ(cache->truth().samples, 0U);
 }
 
-TEST_F(CachesTest, APromptThatMustLeaveBlocksMakesEventsDue) {
+TEST_F(KvCacheViewTest, APromptThatMustLeaveBlocksMakesEventsDue) {
   make();
   const auto cache = join(holder(1), FeedHealth::Waiting);
   const auto sent = Clock::now();
@@ -354,7 +354,7 @@ TEST_F(CachesTest, APromptThatMustLeaveBlocksMakesEventsDue) {
   EXPECT_EQ(cache->overdue_since(sent), std::nullopt);
 }
 
-TEST_F(CachesTest, EachCacheIsAskedInItsOwnShape) {
+TEST_F(KvCacheViewTest, EachCacheIsAskedInItsOwnShape) {
   make();
   const auto four = join(holder(1), FeedHealth::Live);
   const auto eight = join(holder(2), FeedHealth::Live, {.size = 8});
@@ -372,7 +372,7 @@ TEST_F(CachesTest, EachCacheIsAskedInItsOwnShape) {
   EXPECT_THAT(overlaps[2].blocks, ElementsAre(1, 1, 1, 1));
 }
 
-TEST_F(CachesTest, WhatWasSentInAnotherShapeThanTheCacheHasDoesNotCount) {
+TEST_F(KvCacheViewTest, WhatWasSentInAnotherShapeThanTheCacheHasDoesNotCount) {
   make();
   const auto cache = join(holder(1), FeedHealth::None);
   join(holder(2), FeedHealth::None, {.size = 8});
@@ -386,7 +386,7 @@ TEST_F(CachesTest, WhatWasSentInAnotherShapeThanTheCacheHasDoesNotCount) {
   EXPECT_THAT(overlaps[0].blocks, ElementsAre(2, 2, 2, 2));
 }
 
-TEST_F(CachesTest, TellsWhatTheEventsOfOneHolderSay) {
+TEST_F(KvCacheViewTest, TellsWhatTheEventsOfOneHolderSay) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
   join(holder(2), FeedHealth::None);
@@ -407,7 +407,7 @@ TEST_F(CachesTest, TellsWhatTheEventsOfOneHolderSay) {
   EXPECT_EQ(none.source, Trusted::Decisions);
 }
 
-TEST_F(CachesTest, OfUnknownHoldersNothingIsTold) {
+TEST_F(KvCacheViewTest, OfUnknownHoldersNothingIsTold) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
   store(*cache, 5);
@@ -421,7 +421,7 @@ TEST_F(CachesTest, OfUnknownHoldersNothingIsTold) {
   EXPECT_EQ(caches->told(prompt(40), holder(1)).of, 0U);
 }
 
-TEST_F(CachesTest, APromptHashedForOtherShapesIsOfNoUse) {
+TEST_F(KvCacheViewTest, APromptHashedForOtherShapesIsOfNoUse) {
   make();
   join(holder(1), FeedHealth::None);
   const auto other = hash_prompt({.shapes = {{.size = 3}}, .lora = {}}, counting(40), "");
@@ -430,7 +430,7 @@ TEST_F(CachesTest, APromptHashedForOtherShapesIsOfNoUse) {
   EXPECT_EQ(caches->told(other, holder(1)).of, 0U);
 }
 
-TEST_F(CachesTest, MetricsShowCachesAndTruth) {
+TEST_F(KvCacheViewTest, MetricsShowCachesAndTruth) {
   make();
   const auto cache = join(holder(1), FeedHealth::Live);
   join(holder(2), FeedHealth::None);
@@ -455,7 +455,7 @@ TEST_F(CachesTest, MetricsShowCachesAndTruth) {
 }
 
 // Readers see a whole table and what was stored before, while others come, go and are sent prompts.
-TEST_F(CachesTest, ManyMayAskWhileTheTableChanges) {
+TEST_F(KvCacheViewTest, ManyMayAskWhileTheTableChanges) {
   make();
   const auto steady = join(holder(1), FeedHealth::Live);
   store(*steady, 5);

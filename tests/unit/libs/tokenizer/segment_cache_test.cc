@@ -97,22 +97,22 @@ TEST(SegmentCache, CountsASegmentToldTwiceOnce) {
 
 // Goes through segments as somebody who has to make their tokens where they are not known.
 void pass(SegmentCache& cache, const std::vector<std::size_t>& numbers) {
-  SegmentCache::Trail trail;
+  SegmentCache::Cursor cursor;
   for (const std::size_t number : numbers) {
     const std::string text = text_of(number);
     const auto name = SegmentCache::name_of(text, Place::Later);
     TokenIds ids;
-    if (!cache.append_known(name, text, trail, ids))
-      cache.remember(name, text, ids_of(number), trail);
+    if (!cache.append_known(name, text, cursor, ids))
+      cache.remember(name, text, ids_of(number), cursor);
   }
 }
 
 // How many segments are known by what they follow, the first one apart.
 std::size_t followed(SegmentCache& cache, const std::vector<std::size_t>& numbers) {
-  SegmentCache::Trail trail;
+  SegmentCache::Cursor cursor;
   TokenIds ids;
   if (!cache.append_known(SegmentCache::name_of(text_of(numbers[0]), Place::Later),
-                          text_of(numbers[0]), trail, ids)) {
+                          text_of(numbers[0]), cursor, ids)) {
     return 0;
   }
   std::string text;
@@ -120,7 +120,7 @@ std::size_t followed(SegmentCache& cache, const std::vector<std::size_t>& number
   std::size_t count = 0;
   for (std::string_view rest = text; !rest.empty(); ++count) {
     ids.clear();
-    const std::size_t length = cache.append_next(rest, trail, ids);
+    const std::size_t length = cache.append_next(rest, cursor, ids);
     if (length == 0) break;
     EXPECT_EQ(length, 100U);
     EXPECT_EQ(ids, ids_of(numbers[count + 1]));
@@ -145,17 +145,17 @@ TEST(SegmentCache, KnowsWhatFollowedTheLastTime) {
 TEST(SegmentCache, ComparesWhatFollows) {
   SegmentCache cache(1 << 16);
   pass(cache, {1, 2});
-  SegmentCache::Trail trail;
+  SegmentCache::Cursor cursor;
   TokenIds ids;
   const std::string first = text_of(1);
-  ASSERT_TRUE(cache.append_known(SegmentCache::name_of(first, Place::Later), first, trail, ids));
+  ASSERT_TRUE(cache.append_known(SegmentCache::name_of(first, Place::Later), first, cursor, ids));
   ids.clear();
   std::string other = text_of(2);
   other.back() = 'y';
-  EXPECT_EQ(cache.append_next(other, trail, ids), 0U);
-  EXPECT_EQ(cache.append_next(text_of(2).substr(1), trail, ids), 0U) << "too short";
+  EXPECT_EQ(cache.append_next(other, cursor, ids), 0U);
+  EXPECT_EQ(cache.append_next(text_of(2).substr(1), cursor, ids), 0U) << "too short";
   EXPECT_TRUE(ids.empty());
-  EXPECT_EQ(cache.append_next(text_of(2) + other, trail, ids), 100U) << "nothing was lost";
+  EXPECT_EQ(cache.append_next(text_of(2) + other, cursor, ids), 100U) << "nothing was lost";
 }
 
 TEST(SegmentCache, ForgetsWhatFollowsWithTheSegment) {
@@ -177,16 +177,16 @@ TEST(SegmentCache, IsRightWhenThreadsUseItAtOnce) {
   SegmentCache cache(kBound);
   const auto work = [&](std::size_t start) {
     TokenIds ids;
-    SegmentCache::Trail trail;
+    SegmentCache::Cursor cursor;
     for (std::size_t step = 0; step < 4000; ++step) {
       const std::size_t number = (start + step * 7) % 3000;
       ids.clear();
       const std::string text = text_of(number, 1000);
       const auto name = SegmentCache::name_of(text, Place::Later);
-      if (cache.append_next(text, trail, ids) > 0 || cache.append_known(name, text, trail, ids)) {
+      if (cache.append_next(text, cursor, ids) > 0 || cache.append_known(name, text, cursor, ids)) {
         EXPECT_EQ(ids, ids_of(number));
       } else {
-        cache.remember(name, text, ids_of(number), trail);
+        cache.remember(name, text, ids_of(number), cursor);
       }
     }
   };

@@ -24,7 +24,7 @@ TEST(Tokenizer, EncodesPieces) {
   EXPECT_EQ(ids_of(*tokenizer, ""), TokenIds{});
 }
 
-TEST(Tokenizer, NormalizesEachStretchBetweenAddedTokens) {
+TEST(Tokenizer, NormalizesEachPieceBetweenAddedTokens) {
   const auto tokenizer = make(byte_fallback_file());
   EXPECT_EQ(ids_of(*tokenizer, "ab a"), (TokenIds{4, 3}));
   EXPECT_EQ(ids_of(*tokenizer, "ab<s>a"), (TokenIds{4, 6, 3})) << "a prefix behind <s> as well";

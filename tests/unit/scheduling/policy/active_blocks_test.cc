@@ -31,7 +31,7 @@ std::vector<std::pair<Slot, std::size_t>> shared(const ActiveBlocks& active,
   return found;
 }
 
-TEST(ActiveBlocks, FindsHowMuchOfAPromptEachSeatHas) {
+TEST(ActiveBlocks, FindsHowMuchOfAPromptEachRankHas) {
   ActiveBlocks active;
   auto* const first = active.add(1, chain_of({1, 2, 3, 4})).end;
   auto* const second = active.add(2, chain_of({1, 2, 5})).end;
@@ -50,7 +50,7 @@ TEST(ActiveBlocks, FindsHowMuchOfAPromptEachSeatHas) {
   EXPECT_THAT(shared(active, chain_of({1})), IsEmpty());
 }
 
-TEST(ActiveBlocks, CountsABlockOncePerSeat) {
+TEST(ActiveBlocks, CountsABlockOncePerRank) {
   ActiveBlocks active;
   const auto first = active.add(1, chain_of({1, 2, 3}));
   EXPECT_EQ(first.change, 3 * kWholeBlock);
@@ -74,7 +74,7 @@ TEST(ActiveBlocks, WeighsLessOnlyWhatNoOtherPromptHas) {
   const auto other = active.add(1, chain_of({1, 2, 5}));
   const auto elsewhere = active.add(2, chain_of({1, 2, 3, 4}));
   EXPECT_EQ(active.reweigh(1, first.end, kWholeBlock, kHalfBlock), -2 * kHalfBlock);  // 3 and 4
-  // Nobody shares them now, so 1 and 2 weigh less too; and whole again with another prompt.
+  // No prompt shares them now, so 1 and 2 weigh less too; and whole again with another prompt.
   EXPECT_EQ(active.remove(1, other.end, kWholeBlock), -kWholeBlock - 2 * kHalfBlock);
   const auto again = active.add(1, chain_of({1, 2, 3}));
   EXPECT_EQ(again.change, 3 * kHalfBlock);
@@ -141,23 +141,23 @@ TEST(ActiveBlocks, DoesNotFallToPieces) {
   active.remove(0, stays.end, kWholeBlock);
 }
 
-TEST(ActiveBlocks, FindsThousandsOfSeats) {
-  constexpr Slot kSeats = 4000;
+TEST(ActiveBlocks, FindsThousandsOfRanks) {
+  constexpr Slot kRanks = 4000;
   ActiveBlocks active;
-  std::vector<ActiveBlocks::Run*> ends(kSeats);
-  std::vector<Slot> order(kSeats);
-  for (Slot slot = 0; slot < kSeats; ++slot) order[slot] = slot;
+  std::vector<ActiveBlocks::Run*> ends(kRanks);
+  std::vector<Slot> order(kRanks);
+  for (Slot slot = 0; slot < kRanks; ++slot) order[slot] = slot;
   std::mt19937_64 random{5};
   std::ranges::shuffle(order, random);
   for (const Slot slot : order) ends[slot] = active.add(slot, chain_with(100, 300, slot + 1)).end;
   const auto found = shared(active, chain_with(100, 300, 78));
-  ASSERT_EQ(found.size(), kSeats);
+  ASSERT_EQ(found.size(), kRanks);
   std::set<Slot> seen;
   for (const auto& [slot, blocks] : found) {
     seen.insert(slot);
     EXPECT_EQ(blocks, slot == 77 ? 300U : 100U);
   }
-  EXPECT_EQ(seen.size(), kSeats);
+  EXPECT_EQ(seen.size(), kRanks);
   std::ranges::shuffle(order, random);
   for (const Slot slot : order) active.remove(slot, ends[slot], kWholeBlock);
   EXPECT_EQ(active.runs(), 0U);
@@ -171,7 +171,7 @@ struct LivePrompt {
   BlockWeight weight;
 };
 
-// What each seat's blocks weigh, counted one by one.
+// What each rank's blocks weigh, counted one by one.
 std::map<Slot, BlockWeight> recount(const std::vector<LivePrompt>& prompts) {
   std::map<std::pair<Slot, std::uint64_t>, std::vector<BlockWeight>> holders;
   for (const LivePrompt& one : prompts) {
@@ -240,7 +240,7 @@ TEST(ActiveBlocks, EqualsARecountAfterAnyHistory) {
                                    : draw_chain(random, longest);
       const auto found = shared(active, asked);
       const std::map<Slot, std::size_t> by_slot(found.begin(), found.end());
-      ASSERT_EQ(by_slot.size(), found.size()) << "a seat is named twice";
+      ASSERT_EQ(by_slot.size(), found.size()) << "a rank is named twice";
       ASSERT_EQ(by_slot, recount_shared(prompts, asked)) << "step " << step;
       // A chain is kept for prompts that are as long and go the same way.
       std::erase_if(chains, [](const auto& chain) { return chain.expired(); });

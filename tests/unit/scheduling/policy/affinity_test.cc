@@ -14,30 +14,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr RankId kFirstSeat{{1}, std::nullopt};
-constexpr RankId kSecondSeat{{2}, 3};
+constexpr RankId kFirstRank{{1}, std::nullopt};
+constexpr RankId kSecondRank{{2}, 3};
 
 struct AffinityTest : testing::Test {
   AffinityTable::Time now{1h};
 };
 
-TEST_F(AffinityTest, RemembersTheSeatOfASession) {
+TEST_F(AffinityTest, RemembersTheRankOfASession) {
   AffinityTable sessions(10s, 100, [this] { return now; });
   EXPECT_EQ(sessions.find("s"), std::nullopt);
-  const auto lease = sessions.bind("s", kSecondSeat);
-  EXPECT_EQ(sessions.find("s"), kSecondSeat);
+  const auto lease = sessions.bind("s", kSecondRank);
+  EXPECT_EQ(sessions.find("s"), kSecondRank);
   EXPECT_EQ(sessions.find("t"), std::nullopt);
 }
 
 TEST_F(AffinityTest, CountsTheTtlFromTheEndOfTheLastUse) {
   AffinityTable sessions(10s, 100, [this] { return now; });
   {
-    const auto lease = sessions.bind("s", kFirstSeat);
+    const auto lease = sessions.bind("s", kFirstRank);
     now += 1h;
-    EXPECT_EQ(sessions.find("s"), kFirstSeat);  // in use: it does not expire
+    EXPECT_EQ(sessions.find("s"), kFirstRank);  // in use: it does not expire
   }
   now += 10s - 1ms;
-  EXPECT_EQ(sessions.find("s"), kFirstSeat);
+  EXPECT_EQ(sessions.find("s"), kFirstRank);
   now += 1ms;
   EXPECT_EQ(sessions.find("s"), std::nullopt);
   EXPECT_EQ(sessions.size(), 0U);
@@ -45,11 +45,11 @@ TEST_F(AffinityTest, CountsTheTtlFromTheEndOfTheLastUse) {
 
 TEST_F(AffinityTest, IsInUseUntilTheLastOfSeveralUsesEnds) {
   AffinityTable sessions(10s, 100, [this] { return now; });
-  auto first = sessions.bind("s", kFirstSeat);
-  auto second = sessions.bind("s", kFirstSeat);
+  auto first = sessions.bind("s", kFirstRank);
+  auto second = sessions.bind("s", kFirstRank);
   first = {};
   now += 1h;
-  EXPECT_EQ(sessions.find("s"), kFirstSeat);
+  EXPECT_EQ(sessions.find("s"), kFirstRank);
   second = {};
   now += 10s;
   EXPECT_EQ(sessions.find("s"), std::nullopt);
@@ -58,74 +58,74 @@ TEST_F(AffinityTest, IsInUseUntilTheLastOfSeveralUsesEnds) {
 TEST_F(AffinityTest, UsingASessionAgainRenewsIt) {
   AffinityTable sessions(10s, 100, [this] { return now; });
   for (int i = 0; i < 5; ++i) {
-    const auto lease = sessions.bind("s", kFirstSeat);
+    const auto lease = sessions.bind("s", kFirstRank);
     now += 9s;
   }
-  EXPECT_EQ(sessions.find("s"), kFirstSeat);
+  EXPECT_EQ(sessions.find("s"), kFirstRank);
 }
 
 TEST_F(AffinityTest, BindingAnewMovesTheSession) {
   AffinityTable sessions(10s, 100, [this] { return now; });
-  const auto first = sessions.bind("s", kFirstSeat);
-  const auto second = sessions.bind("s", kSecondSeat);
-  EXPECT_EQ(sessions.find("s"), kSecondSeat);
+  const auto first = sessions.bind("s", kFirstRank);
+  const auto second = sessions.bind("s", kSecondRank);
+  EXPECT_EQ(sessions.find("s"), kSecondRank);
   EXPECT_EQ(sessions.size(), 1U);
 }
 
 TEST_F(AffinityTest, UnbindingForgetsAndLateLeasesHarmNobody) {
   AffinityTable sessions(10s, 100, [this] { return now; });
-  auto old_use = sessions.bind("s", kFirstSeat);
+  auto old_use = sessions.bind("s", kFirstRank);
   sessions.unbind("s");
   sessions.unbind("never bound");
   EXPECT_EQ(sessions.find("s"), std::nullopt);
-  const auto new_use = sessions.bind("s", kSecondSeat);
+  const auto new_use = sessions.bind("s", kSecondRank);
   old_use = {};  // must not end the new session's use
   now += 1h;
-  EXPECT_EQ(sessions.find("s"), kSecondSeat);
+  EXPECT_EQ(sessions.find("s"), kSecondRank);
 }
 
 TEST_F(AffinityTest, AtTheBoundTheLongestUnusedGoes) {
   AffinityTable sessions(10s, 3, [this] { return now; });
-  auto a = sessions.bind("a", kFirstSeat);
-  auto b = sessions.bind("b", kFirstSeat);
-  auto c = sessions.bind("c", kFirstSeat);
+  auto a = sessions.bind("a", kFirstRank);
+  auto b = sessions.bind("b", kFirstRank);
+  auto c = sessions.bind("c", kFirstRank);
   b = {};
   now += 1s;
   a = {};
-  const auto d = sessions.bind("d", kFirstSeat);
+  const auto d = sessions.bind("d", kFirstRank);
   EXPECT_EQ(sessions.find("b"), std::nullopt);
-  EXPECT_EQ(sessions.find("a"), kFirstSeat);
-  EXPECT_EQ(sessions.find("c"), kFirstSeat);
+  EXPECT_EQ(sessions.find("a"), kFirstRank);
+  EXPECT_EQ(sessions.find("c"), kFirstRank);
   EXPECT_EQ(sessions.size(), 3U);
 }
 
 TEST_F(AffinityTest, WhereAllAreInUseANewSessionIsNotRemembered) {
   AffinityTable sessions(10s, 1, [this] { return now; });
-  const auto a = sessions.bind("a", kFirstSeat);
+  const auto a = sessions.bind("a", kFirstRank);
   {
-    const auto b = sessions.bind("b", kSecondSeat);
+    const auto b = sessions.bind("b", kSecondRank);
     EXPECT_EQ(sessions.find("b"), std::nullopt);
   }
-  EXPECT_EQ(sessions.find("a"), kFirstSeat);
+  EXPECT_EQ(sessions.find("a"), kFirstRank);
 }
 
 TEST_F(AffinityTest, WithoutATtlOrANameNothingIsRemembered) {
   AffinityTable off(0ms, 100, [this] { return now; });
-  const auto lease = off.bind("s", kFirstSeat);
+  const auto lease = off.bind("s", kFirstRank);
   EXPECT_FALSE(off.enabled());
   EXPECT_EQ(off.find("s"), std::nullopt);
   AffinityTable sessions(10s, 100, [this] { return now; });
-  const auto nameless = sessions.bind("", kFirstSeat);
+  const auto nameless = sessions.bind("", kFirstRank);
   EXPECT_EQ(sessions.size(), 0U);
 }
 
 TEST_F(AffinityTest, ExpiredSessionsAreClearedAwayByOthers) {
   AffinityTable sessions(10s, 1000, [this] { return now; });
   for (int i = 0; i < 40; ++i) {
-    const auto lease = sessions.bind("old" + std::to_string(i), kFirstSeat);
+    const auto lease = sessions.bind("old" + std::to_string(i), kFirstRank);
   }
   now += 10s;
-  for (int i = 0; i < 40; ++i) const auto lease = sessions.bind("new", kFirstSeat);
+  for (int i = 0; i < 40; ++i) const auto lease = sessions.bind("new", kFirstRank);
   EXPECT_EQ(sessions.size(), 1U);
 }
 
@@ -135,7 +135,7 @@ TEST_F(AffinityTest, MemoryIsFlatUnderChurn) {
   const auto churn = [&] {
     for (int i = 0; i < 20'000; ++i) {
       const auto lease = sessions.bind(
-          "a session with a name of some length " + std::to_string(1'000'000 + next++), kFirstSeat);
+          "a session with a name of some length " + std::to_string(1'000'000 + next++), kFirstRank);
       now += 1ms;
       EXPECT_LE(sessions.size(), 500U);
     }
@@ -164,8 +164,8 @@ TEST_F(AffinityTest, ManyThreadsKeepTheCountRight) {
   EXPECT_LE(sessions.size(), 64U);
   // Nothing is in use any more, so every place can be had again.
   for (int i = 0; i < 64; ++i)
-    const auto lease = sessions.bind("fresh" + std::to_string(i), kFirstSeat);
-  for (int i = 0; i < 64; ++i) EXPECT_EQ(sessions.find("fresh" + std::to_string(i)), kFirstSeat);
+    const auto lease = sessions.bind("fresh" + std::to_string(i), kFirstRank);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(sessions.find("fresh" + std::to_string(i)), kFirstRank);
 }
 
 }  // namespace

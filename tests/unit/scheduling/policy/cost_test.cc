@@ -19,9 +19,9 @@ const CostFacts kFirst{.prefill_tokens = 320, .device = 6, .host = 2, .decode_bl
 const CostFacts kSecond{.prefill_tokens = 0, .decode_blocks = 12};
 const CostFacts kThird{.prefill_tokens = 64, .device = 8, .decode_blocks = 9};
 
-double total(const config::Cost& options, const LegSize& leg, const CostFacts& seat,
+double total(const config::Cost& options, const LegSize& leg, const CostFacts& facts,
              double least_prefill_tokens = 0) {
-  return cost_of(options, leg, seat, least_prefill_tokens).total;
+  return cost_of(options, leg, facts, least_prefill_tokens).total;
 }
 
 TEST(Cost, IsTheReferencesWorkedExample) {
@@ -39,10 +39,10 @@ TEST(Cost, IsTheReferencesWorkedExampleWithDecay) {
 
 TEST(Cost, NamesItsTerms) {
   const config::Cost options{.overlap_score_credit_decay = 1, .decode_active_request_weight = 0.5};
-  CostFacts seat = kFirst;
-  seat.requests = 3;
-  seat.preference = 2;
-  const CostTerms terms = cost_of(options, kLeg, seat, 0);
+  CostFacts facts = kFirst;
+  facts.requests = 3;
+  facts.preference = 2;
+  const CostTerms terms = cost_of(options, kLeg, facts, 0);
   EXPECT_NEAR(terms.raw_prefill_blocks, 30, 1e-9);
   EXPECT_NEAR(terms.decay, 1.0 / 3, 1e-9);
   EXPECT_NEAR(terms.credit, 3.5, 1e-9);
@@ -68,12 +68,12 @@ TEST(Cost, WeighsEachTier) {
                              .host_cache_hit_weight = 0.5,
                              .disk_cache_hit_weight = 0.2,
                              .shared_cache_multiplier = 0.1};
-  const CostFacts seat{.prefill_tokens = 0, .device = 2, .host = 3, .disk = 1, .shared = 4};
-  EXPECT_NEAR(cost_of(options, kLeg, seat, 0).credit, 1.8 + 1.5 + 0.2 + 0.4, 1e-9);
-  EXPECT_NEAR(total(options, kLeg, seat), 10 - 3.9, 1e-9);
+  const CostFacts facts{.prefill_tokens = 0, .device = 2, .host = 3, .disk = 1, .shared = 4};
+  EXPECT_NEAR(cost_of(options, kLeg, facts, 0).credit, 1.8 + 1.5 + 0.2 + 0.4, 1e-9);
+  EXPECT_NEAR(total(options, kLeg, facts), 10 - 3.9, 1e-9);
   // The credit and the shared cache have no part in what is cached.
-  EXPECT_NEAR(effective_overlap(options, seat), 3.7, 1e-9);
-  EXPECT_EQ(cached_tokens(options, kLeg, seat), 59U);  // 59.2
+  EXPECT_NEAR(effective_overlap(options, facts), 3.7, 1e-9);
+  EXPECT_EQ(cached_tokens(options, kLeg, facts), 59U);  // 59.2
 }
 
 TEST(Cost, ScalesThePrefillAlone) {
@@ -94,51 +94,51 @@ TEST(Cost, TakesTheCreditOffADecodeWorkersBlocksWherePrefillIsNotTracked) {
   LegSize leg = kLeg;
   leg.track_prefill = false;
   leg.decode_worker = true;
-  CostFacts seat = kFirst;
-  seat.requests = 4;
+  CostFacts facts = kFirst;
+  facts.requests = 4;
   const config::Cost options{.overlap_score_credit_decay = 1, .decode_active_request_weight = 0.25};
-  EXPECT_NEAR(total(options, leg, seat), 14 - 7.5 + 1, 1e-9);
-  seat.device = 100;
-  EXPECT_NEAR(total(options, leg, seat), 1, 1e-9);  // never below zero
+  EXPECT_NEAR(total(options, leg, facts), 14 - 7.5 + 1, 1e-9);
+  facts.device = 100;
+  EXPECT_NEAR(total(options, leg, facts), 1, 1e-9);  // never below zero
   // Where caches do not count, nothing is taken off; nor where prefill is tracked.
   EXPECT_NEAR(total({.overlap_score_credit = 0}, leg, kFirst), 14, 1e-9);
   leg.track_prefill = true;
   EXPECT_NEAR(total({}, leg, kFirst), 36.5, 1e-9);
 }
 
-TEST(Cost, OfASeatWhoseLoadIsUnknownIsThatOfThePromptAlone) {
-  CostFacts seat = kFirst;
-  seat.prefill_tokens.reset();
-  const CostTerms terms = cost_of({.overlap_score_credit_decay = 1}, kLeg, seat, 0);
+TEST(Cost, OfARankWhoseLoadIsUnknownIsThatOfThePromptAlone) {
+  CostFacts facts = kFirst;
+  facts.prefill_tokens.reset();
+  const CostTerms terms = cost_of({.overlap_score_credit_decay = 1}, kLeg, facts, 0);
   EXPECT_NEAR(terms.raw_prefill_blocks, 10, 1e-9);
   EXPECT_NEAR(terms.decay, 1, 1e-9);
   EXPECT_NEAR(terms.total, 10 - 7.5 + 14, 1e-9);
 }
 
 TEST(Cost, TakesTheOverlapWhereItIsMoreThanThePrompt) {
-  const CostFacts seat{.prefill_tokens = 32, .device = 12, .decode_blocks = 1};
-  const CostTerms terms = cost_of({}, kLeg, seat, 32);
+  const CostFacts facts{.prefill_tokens = 32, .device = 12, .decode_blocks = 1};
+  const CostTerms terms = cost_of({}, kLeg, facts, 32);
   EXPECT_NEAR(terms.raw_prefill_blocks, 2 + 12, 1e-9);
   EXPECT_NEAR(terms.total, 2 + 1, 1e-9);
-  EXPECT_EQ(cached_tokens({}, kLeg, seat), 160U);
+  EXPECT_EQ(cached_tokens({}, kLeg, facts), 160U);
 }
 
 TEST(Cost, NeverFallsBelowZeroForCredit) {
-  const CostFacts seat{.prefill_tokens = 0, .device = 10, .decode_blocks = 3};
-  EXPECT_NEAR(total({.overlap_score_credit = 5}, kLeg, seat), 3, 1e-9);
+  const CostFacts facts{.prefill_tokens = 0, .device = 10, .decode_blocks = 3};
+  EXPECT_NEAR(total({.overlap_score_credit = 5}, kLeg, facts), 3, 1e-9);
 }
 
 TEST(Cost, IsMultipliedByWhatTaintsAreWorth) {
-  const Constraints wished{.required = {}, .preferred = {{"gold", 1}, {"other", 7}}};
-  const Constraints unwished{.required = {}, .preferred = {{"gold", -0.25}, {"slow", -0.25}}};
+  const Constraints preferred{.required = {}, .preferred = {{"gold", 1}, {"other", 7}}};
+  const Constraints disliked{.required = {}, .preferred = {{"gold", -0.25}, {"slow", -0.25}}};
   const std::vector<std::string> taints{"gold", "slow"};
-  CostFacts seat = kThird;
-  seat.preference = wished.preference(taints);
-  EXPECT_NEAR(seat.preference, 0.466921, 5e-7);
-  EXPECT_NEAR(total({}, kLeg, seat), 15 * std::exp(-std::tanh(1.0)), 1e-9);
-  seat.preference = unwished.preference(taints);
-  EXPECT_NEAR(seat.preference, 1.587431, 5e-7);
-  EXPECT_NEAR(total({}, kLeg, seat), 15 * std::exp(std::tanh(0.5)), 1e-9);
+  CostFacts facts = kThird;
+  facts.preference = preferred.preference(taints);
+  EXPECT_NEAR(facts.preference, 0.466921, 5e-7);
+  EXPECT_NEAR(total({}, kLeg, facts), 15 * std::exp(-std::tanh(1.0)), 1e-9);
+  facts.preference = disliked.preference(taints);
+  EXPECT_NEAR(facts.preference, 1.587431, 5e-7);
+  EXPECT_NEAR(total({}, kLeg, facts), 15 * std::exp(std::tanh(0.5)), 1e-9);
 }
 
 TEST(Cost, RoundsCachedTokens) {
@@ -156,7 +156,7 @@ TEST(Cost, OfAnEmptyPromptIsFinite) {
   EXPECT_EQ(cached_tokens({}, leg, kFirst), 0U);
 }
 
-// Any options, any request, any seat that has no more of the prompt than there is.
+// Any options, any request, any facts that has no more of the prompt than there is.
 struct Drawn {
   explicit Drawn(std::mt19937_64& random) {
     const auto unit = [&random] { return std::uniform_real_distribution(0.0, 1.0)(random); };
@@ -173,22 +173,22 @@ struct Drawn {
     leg.track_prefill = unit() < 0.7;
     leg.decode_worker = unit() < 0.5;
     const double blocks = std::floor(static_cast<double>(leg.tokens) / leg.block_size);
-    seat.device = std::floor(unit() * blocks / 3);
-    seat.host = std::floor(unit() * blocks / 3);
-    seat.disk = std::floor(unit() * (blocks / 3 - 1));
-    if (seat.disk < 0) seat.disk = 0;
-    seat.shared = std::floor(unit() * blocks);
-    seat.decode_blocks = unit() * 500;
-    seat.requests = static_cast<std::int64_t>(random() % 50);
-    if (unit() < 0.8) seat.prefill_tokens = std::floor(unit() * 10000);
-    seat.preference = std::exp(2 * unit() - 1);
-    least = unit() * seat.prefill_tokens.value_or(0);
+    facts.device = std::floor(unit() * blocks / 3);
+    facts.host = std::floor(unit() * blocks / 3);
+    facts.disk = std::floor(unit() * (blocks / 3 - 1));
+    if (facts.disk < 0) facts.disk = 0;
+    facts.shared = std::floor(unit() * blocks);
+    facts.decode_blocks = unit() * 500;
+    facts.requests = static_cast<std::int64_t>(random() % 50);
+    if (unit() < 0.8) facts.prefill_tokens = std::floor(unit() * 10000);
+    facts.preference = std::exp(2 * unit() - 1);
+    least = unit() * facts.prefill_tokens.value_or(0);
   }
-  double cost() const { return total(options, leg, seat, least); }
+  double cost() const { return total(options, leg, facts, least); }
 
   config::Cost options;
   LegSize leg;
-  CostFacts seat;
+  CostFacts facts;
   double least = 0;
 };
 
@@ -203,9 +203,9 @@ TEST(Cost, IsNeverHigherForMoreOverlap) {
          {&CostFacts::device, &CostFacts::host, &CostFacts::disk, &CostFacts::shared}) {
       Drawn more = drawn;
       const double left = static_cast<double>(drawn.leg.tokens) / drawn.leg.block_size -
-                          drawn.seat.device - drawn.seat.host - drawn.seat.disk;
+                          drawn.facts.device - drawn.facts.host - drawn.facts.disk;
       if (left < 1) continue;
-      more.seat.*tier += 1;
+      more.facts.*tier += 1;
       EXPECT_LE(more.cost(), before + kRounding) << "round " << round;
     }
   }
@@ -217,13 +217,13 @@ TEST(Cost, IsNeverLowerForMoreLoad) {
     const Drawn drawn(random);
     const double before = drawn.cost();
     Drawn more = drawn;
-    if (more.seat.prefill_tokens) *more.seat.prefill_tokens += 100;
+    if (more.facts.prefill_tokens) *more.facts.prefill_tokens += 100;
     EXPECT_GE(more.cost(), before - kRounding) << "prefill, round " << round;
     more = drawn;
-    more.seat.decode_blocks += 3;
+    more.facts.decode_blocks += 3;
     EXPECT_GE(more.cost(), before - kRounding) << "decode, round " << round;
     more = drawn;
-    more.seat.requests += 1;
+    more.facts.requests += 1;
     EXPECT_GE(more.cost(), before - kRounding) << "requests, round " << round;
   }
 }

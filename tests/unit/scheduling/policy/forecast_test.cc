@@ -290,7 +290,7 @@ TEST(TurnTest, AmongEqualsTheFirstGoesFirst) { EXPECT_LT(turn(0.1, 7), turn(0.1,
 TEST(TurnTest, NobodyIsOvertakenForEver) {
   // Those who come this much later go behind it, however little they need.
   const double seconds = 4;
-  EXPECT_GT(turn(0, seconds / kPatience + 0.01), turn(seconds, 0));
+  EXPECT_GT(turn(0, seconds / kWaitWeight + 0.01), turn(seconds, 0));
 }
 
 constexpr double kBatch = 8192;

@@ -33,7 +33,7 @@ constexpr Time kLedgerStart{1h};
 constexpr RankKey kFirstKey{{1}, 0};
 constexpr RankKey kSecondKey{{2}, 0};
 
-// A ledger and the loads of a few seats.
+// A ledger and the loads of a few ranks.
 struct LoadLedgerTest : testing::Test {
   Entry book(LegLoad what, Time now = kLedgerStart) {
     return ledger->book(kFirstKey, first, std::move(what), now);
@@ -151,7 +151,7 @@ TEST_F(LoadLedgerTest, EntriesOutliveWhoeverMadeTheLedger) {
   EXPECT_TRUE(watched_load.expired());
 }
 
-TEST_F(LoadLedgerTest, CountsEqualBeginningsOncePerSeat) {
+TEST_F(LoadLedgerTest, CountsEqualBeginningsOncePerRank) {
   Entry shorter = book({.chain = chain_of({1, 2, 3}), .blocks = 4});
   const Entry longer = book({.chain = chain_of({1, 2, 3, 4}), .blocks = 4});
   EXPECT_EQ(first->decode_blocks(), 5);
@@ -257,7 +257,7 @@ TEST_F(LoadLedgerTest, ABlockSizeOfZeroIsOne) {
   EXPECT_EQ(first->decode_blocks(), 3);
 }
 
-TEST(RankKeyHash, TellsSeatsApart) {
+TEST(RankKeyHash, DistinguishesRanks) {
   std::unordered_set<std::size_t> hashes;
   std::array<int, 64> set_bits{};
   for (std::uint64_t worker = 0; worker < 1000; ++worker) {
@@ -273,7 +273,7 @@ TEST(RankKeyHash, TellsSeatsApart) {
 
 // One booking as the recount knows it.
 struct LiveBooking {
-  std::size_t seat = 0;
+  std::size_t rank = 0;
   LegLoad what = {};
   Entry entry = {};
   std::uint64_t produced = 0;
@@ -284,7 +284,7 @@ struct LiveBooking {
 // Bookings at random, and what they should add up to.
 class History {
  public:
-  static constexpr std::size_t kSeats = 5;
+  static constexpr std::size_t kRanks = 5;
 
   explicit History(std::uint64_t seed) : random_(seed) {}
 
@@ -318,7 +318,7 @@ class History {
 
  private:
   void book(LoadLedger& ledger, std::span<const std::shared_ptr<RankLoad>> loads) {
-    LiveBooking one{.seat = random_() % kSeats};
+    LiveBooking one{.rank = random_() % kRanks};
     one.what.prefill_tokens = random_() % 4 == 0 ? 0 : random_() % 1000;
     if (random_() % 2 == 0) one.what.prefill_time = std::chrono::milliseconds(random_() % 500);
     if (random_() % 6 != 0) one.what.chain = draw();
@@ -326,7 +326,7 @@ class History {
     one.what.block_size = 4;
     if (random_() % 2 == 0) one.what.expected_output = random_() % 100;
     one.what.track_output = random_() % 3 != 0;
-    one.entry = ledger.book(RankKey{{one.seat}, 3}, loads[one.seat], one.what, now_);
+    one.entry = ledger.book(RankKey{{one.rank}, 3}, loads[one.rank], one.what, now_);
     live_.push_back(std::move(one));
   }
   void produce(LiveBooking& one) {
@@ -352,19 +352,19 @@ struct Sums {
 };
 
 std::vector<Sums> recount(const std::vector<const LiveBooking*>& bookings) {
-  std::vector<Sums> sums(History::kSeats);
+  std::vector<Sums> sums(History::kRanks);
   std::map<std::pair<std::size_t, std::uint64_t>, std::vector<double>> holders;
   for (const LiveBooking* one : bookings) {
-    Sums& seat = sums[one->seat];
-    ++seat.requests;
-    if (one->in_prefill) seat.prefill_tokens += static_cast<std::int64_t>(one->what.prefill_tokens);
+    Sums& rank = sums[one->rank];
+    ++rank.requests;
+    if (one->in_prefill) rank.prefill_tokens += static_cast<std::int64_t>(one->what.prefill_tokens);
     const double weight = one->what.track_output ? one->weight : 1;
     const std::uint64_t chained = one->what.chain ? one->what.chain->size() : 0;
     const std::uint64_t output = one->what.track_output ? one->produced / one->what.block_size : 0;
-    seat.decode_blocks += static_cast<double>(one->what.blocks - chained + output) * weight;
+    rank.decode_blocks += static_cast<double>(one->what.blocks - chained + output) * weight;
     if (!one->what.chain) continue;
     for (const std::uint64_t hash : *one->what.chain) {
-      holders[{one->seat, hash}].push_back(weight);
+      holders[{one->rank, hash}].push_back(weight);
     }
   }
   for (const auto& [block, weights] : holders) {
@@ -379,7 +379,7 @@ std::map<RankKey, std::uint32_t> recount_shared(const std::vector<const LiveBook
   for (const LiveBooking* one : bookings) {
     if (!one->what.chain) continue;
     const auto blocks = static_cast<std::uint32_t>(common_blocks(*one->what.chain, *chain));
-    auto& known = most[RankKey{{one->seat}, 3}];
+    auto& known = most[RankKey{{one->rank}, 3}];
     known = std::max(known, blocks);
   }
   std::erase_if(most, [](const auto& one) { return one.second == 0; });
@@ -388,23 +388,23 @@ std::map<RankKey, std::uint32_t> recount_shared(const std::vector<const LiveBook
 
 struct LoadLedgerHistory : testing::Test {
   LoadLedgerHistory() {
-    for (std::size_t i = 0; i < History::kSeats; ++i) loads.push_back(std::make_shared<RankLoad>());
+    for (std::size_t i = 0; i < History::kRanks; ++i) loads.push_back(std::make_shared<RankLoad>());
   }
   void expect_equal(const std::vector<const LiveBooking*>& bookings) const {
     const std::vector<Sums> sums = recount(bookings);
-    for (std::size_t seat = 0; seat < loads.size(); ++seat) {
-      ASSERT_EQ(loads[seat]->requests(), sums[seat].requests);
-      ASSERT_EQ(loads[seat]->prefill_tokens(), sums[seat].prefill_tokens);
-      ASSERT_NEAR(loads[seat]->decode_blocks(), sums[seat].decode_blocks, 1e-5);
+    for (std::size_t rank = 0; rank < loads.size(); ++rank) {
+      ASSERT_EQ(loads[rank]->requests(), sums[rank].requests);
+      ASSERT_EQ(loads[rank]->prefill_tokens(), sums[rank].prefill_tokens);
+      ASSERT_NEAR(loads[rank]->decode_blocks(), sums[rank].decode_blocks, 1e-5);
     }
   }
   void expect_equal_shared(const std::vector<const LiveBooking*>& bookings,
                            const BlockChain& chain) const {
     Shared found;
     ledger->shared(*chain, found);
-    const std::map<RankKey, std::uint32_t> by_seat(found.begin(), found.end());
-    ASSERT_EQ(by_seat.size(), found.size()) << "a seat is named twice";
-    ASSERT_EQ(by_seat, recount_shared(bookings, chain));
+    const std::map<RankKey, std::uint32_t> by_rank(found.begin(), found.end());
+    ASSERT_EQ(by_rank.size(), found.size()) << "a rank is named twice";
+    ASSERT_EQ(by_rank, recount_shared(bookings, chain));
   }
   void expect_all_gone() const {
     for (const auto& load : loads) expect_nothing(*load);
@@ -456,7 +456,7 @@ TEST_F(LoadLedgerHistory, EqualsARecountAfterManyThreads) {
         history.step(*ledger, loads, 49);
         const BlockChain asked = history.draw();
         ledger->shared(*asked, found);
-        for (const auto& [seat, blocks] : found) {
+        for (const auto& [rank, blocks] : found) {
           if (blocks == 0 || blocks > asked->size()) ADD_FAILURE() << "an overlap of " << blocks;
         }
         const RankLoad& load = *loads[static_cast<std::size_t>(step) % loads.size()];

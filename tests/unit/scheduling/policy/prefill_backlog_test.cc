@@ -224,7 +224,7 @@ TEST(PrefillBacklog, DoesNotLetTimeRunBackwards) {
   backlog.add(first, kStart);
   backlog.add(second, kStart);
   backlog.add(third, kStart + 4s);
-  // Whoever ended it last looked at the clock long ago.
+  // The thread that ended it last looked at the clock long ago.
   backlog.remove(first, kStart);
   EXPECT_DOUBLE_EQ(backlog.tokens(kStart + 4s), 100);
   EXPECT_DOUBLE_EQ(backlog.tokens(kStart + 5s), 90);

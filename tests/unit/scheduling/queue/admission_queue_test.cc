@@ -30,7 +30,7 @@ config::QueueClass queue_class(std::string name) {
   return made;
 }
 
-// What one who has come to the gate knows at the end.
+// What a request that entered the queue knows at the end.
 struct Visit {
   std::optional<Result<Admitted>> outcome;
   Cancellation cancellation;
@@ -41,11 +41,11 @@ class AdmissionQueueTest : public test::IoFixture {
  protected:
   void open(std::vector<config::QueueClass> classes = {queue_class("all")}) {
     config.classes = std::move(classes);
-    gate = std::make_shared<AdmissionQueue>(config, home.get_executor(),
-                                            QueueMetrics(registry, "m", config));
+    admission = std::make_shared<AdmissionQueue>(config, home.get_executor(),
+                                                 QueueMetrics(registry, "m", config));
   }
 
-  // Comes to the gate, and goes to the worker that its lane names, or to any.
+  // Enters the queue, and goes to the worker that its bucket names, or to any.
   Visit& come(QueueRequest request, std::string name = {}) {
     Visit& visit = visits.emplace_back();
     if (request.prompt_tokens == 0) request.prompt_tokens = 10;
@@ -62,7 +62,7 @@ class AdmissionQueueTest : public test::IoFixture {
       return Attempted::Busy;
     };
     start([this, &visit, request, attempt]() -> test::awaitable<void> {
-      visit.outcome = co_await gate->enter(request, attempt, visit.cancellation);
+      visit.outcome = co_await admission->enter(request, attempt, visit.cancellation);
     });
     poll();
     return visit;
@@ -73,7 +73,7 @@ class AdmissionQueueTest : public test::IoFixture {
     made.awaits.what = std::move(worker);
     return made;
   }
-  static QueueRequest patient(milliseconds at_most) {
+  static QueueRequest waiting_at_most(milliseconds at_most) {
     QueueRequest made;
     made.max_wait = MaxQueueWait{.at_most = at_most};
     return made;
@@ -86,7 +86,7 @@ class AdmissionQueueTest : public test::IoFixture {
   }
   void now_free(const std::string& worker, int places = 1) {
     free[worker] += places;
-    gate->changed();
+    admission->changed();
     poll();
   }
   static Errc why(const Visit& visit) {
@@ -96,7 +96,7 @@ class AdmissionQueueTest : public test::IoFixture {
   telemetry::Registry registry;
   boost::asio::io_context home;  // of the recheck timer
   config::Queue config;
-  std::shared_ptr<AdmissionQueue> gate;
+  std::shared_ptr<AdmissionQueue> admission;
   std::list<Visit> visits;
   std::map<std::string, int> free;
   std::set<std::string> broken;
@@ -119,8 +119,8 @@ TEST_F(AdmissionQueueTest, TheRestWaitAndAreServedInOrder) {
   come("b");
   const Visit& last = come("c");
   EXPECT_THAT(served, IsEmpty());
-  EXPECT_EQ(gate->waiting(), 3U);
-  EXPECT_EQ(gate->totals(0), (Totals{3, 30, 0, 30}));
+  EXPECT_EQ(admission->waiting(), 3U);
+  EXPECT_EQ(admission->totals(0), (Totals{3, 30, 0, 30}));
   now_free("w");
   EXPECT_THAT(served, ElementsAre("a"));
   now_free("w", 2);
@@ -128,8 +128,8 @@ TEST_F(AdmissionQueueTest, TheRestWaitAndAreServedInOrder) {
   ASSERT_TRUE(last.outcome && *last.outcome);
   EXPECT_GT((*last.outcome)->waited, Clock::duration(0));
   EXPECT_EQ((*last.outcome)->ahead, 2U);
-  EXPECT_EQ(gate->waiting(), 0U);
-  EXPECT_EQ(gate->totals(0), Totals());
+  EXPECT_EQ(admission->waiting(), 0U);
+  EXPECT_EQ(admission->totals(0), Totals());
 }
 
 TEST_F(AdmissionQueueTest, NobodyOvertakesThoseOfHisClassWhoWait) {
@@ -158,10 +158,10 @@ TEST_F(AdmissionQueueTest, NobodyWaitsBehindOneWhoseOnlyWorkerIsBusy) {
   EXPECT_THAT(served, ElementsAre("free", "pinned", "pinned too"));
 }
 
-TEST_F(AdmissionQueueTest, ALaneThatIsKnownToBeBusyIsNotTriedForEachNewcomer) {
+TEST_F(AdmissionQueueTest, ABucketThatIsKnownToBeBusyIsNotTriedForEachNewcomer) {
   open();
   const Visit& first = come(pinned("1"), "first");
-  const Visit& second = come(pinned("1"), "second");  // nobody knows of the first's lane yet
+  const Visit& second = come(pinned("1"), "second");  // nobody knows of the first's bucket yet
   EXPECT_EQ(first.tries, 2);
   const Visit& third = come(pinned("1"), "third");
   EXPECT_EQ(first.tries, 2);
@@ -175,11 +175,11 @@ TEST_F(AdmissionQueueTest, AChangeBetweenTheTryAndTheQueueIsNotLost) {
   Visit& visit = visits.emplace_back();
   const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Attempted> {
     if (++visit.tries > 1) return Attempted::Taken;
-    gate->changed();  // just after it has looked; nobody waits yet
+    admission->changed();  // just after it has looked; nobody waits yet
     return Attempted::Busy;
   };
   start([&]() -> test::awaitable<void> {
-    visit.outcome = co_await gate->enter(QueueRequest(), attempt, visit.cancellation);
+    visit.outcome = co_await admission->enter(QueueRequest(), attempt, visit.cancellation);
   });
   poll();
   ASSERT_TRUE(visit.outcome && *visit.outcome);
@@ -191,15 +191,15 @@ TEST_F(AdmissionQueueTest, AChangeDuringAnOfferIsNotLost) {
   Visit& visit = visits.emplace_back();
   const auto attempt = [&](const config::QueueClass&, Chance) -> Result<Attempted> {
     if (++visit.tries > 2) return Attempted::Taken;
-    if (visit.tries == 2) gate->changed();
+    if (visit.tries == 2) admission->changed();
     return Attempted::Busy;
   };
   start([&]() -> test::awaitable<void> {
-    visit.outcome = co_await gate->enter(QueueRequest(), attempt, visit.cancellation);
+    visit.outcome = co_await admission->enter(QueueRequest(), attempt, visit.cancellation);
   });
   poll();
   EXPECT_EQ(visit.tries, 1);
-  gate->changed();
+  admission->changed();
   poll();
   ASSERT_TRUE(visit.outcome && *visit.outcome);
   EXPECT_EQ(visit.tries, 3);
@@ -228,7 +228,7 @@ TEST_F(AdmissionQueueTest, AnExceptionEndsItsOwnRequestOnly) {
   Cancellation cancellation;
   start([&]() -> test::awaitable<void> {
     try {
-      co_await gate->enter(QueueRequest(), attempt, cancellation);
+      co_await admission->enter(QueueRequest(), attempt, cancellation);
     } catch (const std::runtime_error&) {
       thrown = true;
     }
@@ -243,19 +243,19 @@ TEST_F(AdmissionQueueTest, AnExceptionEndsItsOwnRequestOnly) {
 
 TEST_F(AdmissionQueueTest, WhoMayNotWaitIsToldAtOnce) {
   open();
-  const Visit& visit = come(patient(milliseconds(0)));
+  const Visit& visit = come(waiting_at_most(milliseconds(0)));
   EXPECT_EQ(why(visit), Errc::WorkersBusy);
   EXPECT_TRUE(visit.outcome->error().retry_after());
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
 }
 
 TEST_F(AdmissionQueueTest, WhoMayNotWaitHasOneTryWhereOthersWait) {
   open();
   come(pinned("1"), "pinned");
   free["2"] = 1;
-  come(patient(milliseconds(0)), "hasty");
-  EXPECT_THAT(served, ElementsAre("hasty"));
-  const Visit& late = come(patient(milliseconds(0)), "late");
+  come(waiting_at_most(milliseconds(0)), "immediate");
+  EXPECT_THAT(served, ElementsAre("immediate"));
+  const Visit& late = come(waiting_at_most(milliseconds(0)), "late");
   EXPECT_EQ(why(late), Errc::WorkersBusy);
   EXPECT_EQ(late.tries, 1);
   // Where it is known already it is not even tried.
@@ -264,7 +264,7 @@ TEST_F(AdmissionQueueTest, WhoMayNotWaitHasOneTryWhereOthersWait) {
   const Visit& hopeless = come(same, "hopeless");
   EXPECT_EQ(why(hopeless), Errc::WorkersBusy);
   EXPECT_EQ(hopeless.tries, 0);
-  EXPECT_EQ(gate->waiting(), 1U);
+  EXPECT_EQ(admission->waiting(), 1U);
   now_free("1");
 }
 
@@ -280,11 +280,11 @@ TEST_F(AdmissionQueueTest, AClassWithoutThresholdsDoesNotQueue) {
   EXPECT_THAT(served, ElementsAre("b"));
 }
 
-TEST_F(AdmissionQueueTest, PatienceEnds) {
+TEST_F(AdmissionQueueTest, MaxWaitEnds) {
   config.patience = milliseconds(20);
   open();
   const Visit& configured = come("configured");
-  const Visit& own = come(patient(milliseconds(1)), "own");
+  const Visit& own = come(waiting_at_most(milliseconds(1)), "own");
   QueueRequest endless;
   endless.max_wait = MaxQueueWait::without_end();
   const Visit& waiting = come(endless, "endless");
@@ -293,7 +293,7 @@ TEST_F(AdmissionQueueTest, PatienceEnds) {
   EXPECT_EQ(why(own), Errc::QueueTimeout);
   EXPECT_TRUE(own.outcome->error().retry_after());
   EXPECT_FALSE(waiting.outcome);
-  EXPECT_EQ(gate->waiting(), 1U);
+  EXPECT_EQ(admission->waiting(), 1U);
   now_free("w");
   EXPECT_THAT(served, ElementsAre("endless"));
   EXPECT_THAT(registry.render(),
@@ -307,7 +307,7 @@ TEST_F(AdmissionQueueTest, ACancelledWaiterIsGoneAtOnce) {
   gone.cancellation.request(Error(Errc::ClientGone, "left"));
   poll();
   EXPECT_EQ(why(gone), Errc::ClientGone);
-  EXPECT_EQ(gate->waiting(), 1U);
+  EXPECT_EQ(admission->waiting(), 1U);
   now_free("w");
   EXPECT_THAT(served, ElementsAre("b"));
 }
@@ -317,14 +317,14 @@ TEST_F(AdmissionQueueTest, OneWhoIsCancelledWhenItsTurnIsOnTheWayLetsTheNextHave
   Visit& gone = come("gone");
   come("b");
   free["w"] = 1;
-  gate->changed();  // the offer is posted
+  admission->changed();  // the offer is posted
   gone.cancellation.request(Error(Errc::ClientGone, "left"));
   poll();
   // It was first to hear of its turn or of its end; whichever, nothing is lost.
   EXPECT_EQ(served.size(), 1U);
   EXPECT_EQ(free["w"], 0);
   now_free("w");
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
 }
 
 TEST_F(AdmissionQueueTest, AFullQueueRefusesWithFigures) {
@@ -358,7 +358,7 @@ TEST_F(AdmissionQueueTest, LooksAgainByItselfWhileAnybodyWaits) {
     home.poll();
     return visit.outcome.has_value();
   });
-  // Nobody waits: the timer ends.
+  // No request waits: the timer ends.
   home.restart();
   home.run_for(std::chrono::seconds(10));
   EXPECT_TRUE(home.stopped());
@@ -373,21 +373,21 @@ TEST_F(AdmissionQueueTest, AnExecutorThatEndsTakesItsWaitersAlong) {
     ++tries;
     return Attempted::Busy;
   };
-  boost::asio::co_spawn(*doomed, gate->enter(QueueRequest(), attempt, cancellation),
+  boost::asio::co_spawn(*doomed, admission->enter(QueueRequest(), attempt, cancellation),
                         boost::asio::detached);
   doomed->poll();
   EXPECT_EQ(tries, 1);
   come("b");
-  EXPECT_EQ(gate->waiting(), 2U);
+  EXPECT_EQ(admission->waiting(), 2U);
   free["w"] = 1;
-  gate->changed();  // its turn is on the way
+  admission->changed();  // its turn is on the way
   poll();
   EXPECT_THAT(served, IsEmpty());
   doomed.reset();
   poll();
   EXPECT_EQ(tries, 1);
   EXPECT_THAT(served, ElementsAre("b"));
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
 }
 
 TEST_F(AdmissionQueueTest, CancelledBeforeItComesItIsNotTried) {
@@ -396,7 +396,7 @@ TEST_F(AdmissionQueueTest, CancelledBeforeItComesItIsNotTried) {
   Visit& visit = visits.emplace_back();
   visit.cancellation.request(Error(Errc::ClientGone, "left"));
   start([&]() -> test::awaitable<void> {
-    visit.outcome = co_await gate->enter(
+    visit.outcome = co_await admission->enter(
         QueueRequest(),
         [&](const config::QueueClass&, Chance) -> Result<Attempted> {
           ++visit.tries;
@@ -409,7 +409,7 @@ TEST_F(AdmissionQueueTest, CancelledBeforeItComesItIsNotTried) {
   EXPECT_EQ(visit.tries, 0);
 }
 
-// Nobody who comes while so much waits, and is served at this speed, would be served in time.
+// No request that comes while so much waits would be served in time at this speed.
 TEST_F(AdmissionQueueTest, BehindOneWhoWaitsForAWorkerOfItsOwnNobodyWaitsLong) {
   config.longest_wait = milliseconds(1);
   open();
@@ -432,7 +432,7 @@ TEST_F(AdmissionQueueTest, WhoWouldWaitTooLongIsRefusedAtOnce) {
   QueueRequest endless = pinned("never");
   endless.prompt_tokens = 1'000'000'000;
   come(endless);
-  // At first nobody knows how fast it goes.
+  // At first the speed is unknown.
   EXPECT_FALSE(come("first").outcome);
   now_free("w");
   const Visit* refused = nullptr;
@@ -452,7 +452,7 @@ TEST_F(AdmissionQueueTest, WhoWouldWaitTooLongIsRefusedAtOnce) {
               HasSubstr(R"(baton_queue_refused_total{model="m",reason="wait"} 1)"));
 
   // But not who says how long it will wait, goes before the others, or takes long itself.
-  EXPECT_FALSE(come(patient(std::chrono::hours(1))).outcome);
+  EXPECT_FALSE(come(waiting_at_most(std::chrono::hours(1))).outcome);
   QueueRequest first;
   first.strict_priority = 1;
   EXPECT_FALSE(come(first).outcome);
@@ -468,8 +468,8 @@ TEST_F(AdmissionQueueTest, WhoWouldWaitTooLongIsRefusedAtOnce) {
   EXPECT_TRUE(taken.outcome && *taken.outcome);
   for (Visit& visit : visits) visit.cancellation.request(Error(Errc::ClientGone, "gone"));
   poll();
-  EXPECT_EQ(gate->waiting(), 0U);
-  // Where nobody waits anybody may.
+  EXPECT_EQ(admission->waiting(), 0U);
+  // If no request waits, any may.
   EXPECT_FALSE(come("last").outcome);
   now_free("w");
 }
@@ -531,7 +531,7 @@ TEST_F(AdmissionQueueTest, WhoWouldBeLateIsRefusedAtOnce) {
   EXPECT_FALSE(come("without objective").outcome);
   now_free("w", 4);
   EXPECT_EQ(served.size(), 4U);
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
 }
 
 TEST_F(AdmissionQueueTest, ShorterRequestsDoNotMakeAnAdmittedOneLate) {
@@ -555,7 +555,7 @@ TEST_F(AdmissionQueueTest, WhoFindsAWorkerIsNotRefusedForWhatWaits) {
   open();
   come(pinned("other"));
   free["w"] = 1;
-  // Somebody waits, so it queues up; but only one whose worker is busy is before it.
+  // A request waits, so it queues up; but only one whose worker is busy is before it.
   const Visit& visit = come(due_in(seconds(6), seconds(5)), "a");
   EXPECT_TRUE(visit.outcome && *visit.outcome);
   now_free("other");
@@ -567,7 +567,7 @@ TEST_F(AdmissionQueueTest, WhoseTurnDoesNotComeInTimeIsRefusedThen) {
   EXPECT_FALSE(visit.outcome);
   run_until([&] { return visit.outcome.has_value(); });
   EXPECT_EQ(why(visit), Errc::SloUnattainable);
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
 }
 
 TEST_F(AdmissionQueueTest, WhoIsLateAndMayWaitIsServedAfterAllOthers) {
@@ -616,11 +616,11 @@ TEST_F(AdmissionQueueTest, WhoFollowsHoldsUpNobodyAndOvertakesNobody) {
   limited.requests_per_worker = 2;
   open({limited});
   const auto follow = [this](Visit& visit) {
-    QueueRequest request = patient(milliseconds(500));
+    QueueRequest request = waiting_at_most(milliseconds(500));
     request.prompt_tokens = 10;
     request.follows = [] { return Tried(Attempted::Follows, {.what = "leader"}); };
     start([this, &visit, request]() -> test::awaitable<void> {
-      visit.outcome = co_await gate->enter(
+      visit.outcome = co_await admission->enter(
           request,
           [this, &visit](const config::QueueClass&, Chance chance) -> Result<Tried> {
             ++visit.tries;
@@ -647,7 +647,7 @@ TEST_F(AdmissionQueueTest, WhoFollowsHoldsUpNobodyAndOvertakesNobody) {
   EXPECT_EQ(late.tries, 0);
   run_until([&] { return follower.outcome.has_value(); });
   EXPECT_EQ(why(follower), Errc::QueueTimeout);
-  gate->changed();
+  admission->changed();
   poll();
   EXPECT_TRUE(waiting.outcome && *waiting.outcome);
 }
@@ -658,8 +658,8 @@ TEST_F(AdmissionQueueTest, WhoIsTurnedAwayIsToldHowLongItWaited) {
   Admitted seen;
   Visit& visit = visits.emplace_back();
   start([this, &visit, &seen]() -> test::awaitable<void> {
-    visit.outcome = co_await gate->enter(
-        patient(milliseconds(5)),
+    visit.outcome = co_await admission->enter(
+        waiting_at_most(milliseconds(5)),
         [](const config::QueueClass&, Chance) -> Result<Tried> { return Tried(Attempted::Busy); },
         visit.cancellation, &seen);
   });

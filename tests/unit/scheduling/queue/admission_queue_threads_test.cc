@@ -42,8 +42,8 @@ struct Workers {
 };
 
 // A request; it gives its place back after some steps.
-awaitable<void> visit(std::shared_ptr<AdmissionQueue> gate, Workers& workers, std::uint64_t seed,
-                      std::atomic<int>& admitted) {
+awaitable<void> visit(std::shared_ptr<AdmissionQueue> admission, Workers& workers,
+                      std::uint64_t seed, std::atomic<int>& admitted) {
   std::mt19937_64 random(seed);
   QueueRequest request;
   request.policy_class = random() % 2 == 0 ? "a" : "b";
@@ -63,45 +63,45 @@ awaitable<void> visit(std::shared_ptr<AdmissionQueue> gate, Workers& workers, st
     return Attempted::Busy;
   };
   Cancellation cancellation;
-  const auto outcome = co_await gate->enter(request, attempt, cancellation);
+  const auto outcome = co_await admission->enter(request, attempt, cancellation);
   if (!outcome) co_return;
   ++admitted;
   for (std::uint64_t steps = random() % 3; steps > 0; --steps) co_await step_back();
   ++workers.places[taken];
-  gate->changed();
+  admission->changed();
 }
 
-TEST(GateThreads, NoWakeUpIsLost) {
+TEST(AdmissionQueueThreads, NoWakeUpIsLost) {
   constexpr int kClients = 60;
   constexpr int kVisits = 100;
   telemetry::Registry registry;
   boost::asio::io_context never_run;  // so that nobody is rescued by the recheck timer
   const config::Queue config = two_classes();
-  const auto gate = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
-                                                     QueueMetrics(registry, "m", config));
+  const auto admission = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
+                                                          QueueMetrics(registry, "m", config));
   Workers workers;
   std::atomic<int> admitted{0};
   IoThreads threads(4);
   for (std::uint64_t client = 0; client < kClients; ++client) {
     threads.start([&, client]() -> awaitable<void> {
       for (std::uint64_t i = 0; i < kVisits; ++i)
-        co_await visit(gate, workers, client * kVisits + i, admitted);
+        co_await visit(admission, workers, client * kVisits + i, admitted);
     });
   }
-  EXPECT_TRUE(threads.all_ended()) << gate->waiting() << " wait for ever";
+  EXPECT_TRUE(threads.all_ended()) << admission->waiting() << " wait for ever";
   EXPECT_EQ(admitted, kClients * kVisits);
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
   EXPECT_EQ(workers.places[0] + workers.places[1] + workers.places[2], 4);
 }
 
-TEST(GateThreads, WhoGoesLeavesNothingBehind) {
+TEST(AdmissionQueueThreads, WhoGoesLeavesNothingBehind) {
   constexpr int kClients = 60;
   constexpr int kVisits = 50;
   telemetry::Registry registry;
   boost::asio::io_context never_run;
   const config::Queue config = two_classes();
-  const auto gate = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
-                                                     QueueMetrics(registry, "m", config));
+  const auto admission = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
+                                                          QueueMetrics(registry, "m", config));
   std::atomic<int> places{2};
   std::atomic<int> ended{0};
   IoThreads threads(4);
@@ -134,29 +134,29 @@ TEST(GateThreads, WhoGoesLeavesNothingBehind) {
           }
           return Attempted::Busy;
         };
-        const auto outcome = co_await gate->enter(request, attempt, *cancellation);
+        const auto outcome = co_await admission->enter(request, attempt, *cancellation);
         ++ended;
         if (!outcome) continue;
         co_await step_back();
         ++places;
-        gate->changed();
+        admission->changed();
       }
     });
   }
-  EXPECT_TRUE(threads.all_ended()) << gate->waiting() << " wait for ever";
+  EXPECT_TRUE(threads.all_ended()) << admission->waiting() << " wait for ever";
   EXPECT_EQ(ended, kClients * kVisits);
   EXPECT_EQ(places, 2);
-  EXPECT_EQ(gate->waiting(), 0U);
-  EXPECT_EQ(gate->totals(0), Totals());
+  EXPECT_EQ(admission->waiting(), 0U);
+  EXPECT_EQ(admission->totals(0), Totals());
 }
 
-TEST(GateThreads, ACrowdTakesLittleMemoryAndGivesItBack) {
+TEST(AdmissionQueueThreads, ACrowdTakesLittleMemoryAndGivesItBack) {
   constexpr std::size_t kCrowd = 100'000;
   telemetry::Registry registry;
   boost::asio::io_context never_run;
   const config::Queue config = two_classes();
-  const auto gate = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
-                                                     QueueMetrics(registry, "m", config));
+  const auto admission = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
+                                                          QueueMetrics(registry, "m", config));
   const std::size_t before = allocated_bytes();
   {
     std::deque<Cancellation> cancellations(kCrowd);
@@ -170,17 +170,17 @@ TEST(GateThreads, ACrowdTakesLittleMemoryAndGivesItBack) {
       request.prompt_tokens = i;
       request.tenant = "tenant " + std::to_string(i % 1000);
       request.awaits.what = "*";
-      boost::asio::co_spawn(io, gate->enter(request, attempt, cancellations[i]),
+      boost::asio::co_spawn(io, admission->enter(request, attempt, cancellations[i]),
                             boost::asio::detached);
     }
     io.poll();
-    EXPECT_EQ(gate->waiting(), kCrowd);
+    EXPECT_EQ(admission->waiting(), kCrowd);
     EXPECT_LT((allocated_bytes() - before) / kCrowd, 4096U);
     for (Cancellation& cancellation : cancellations)
       cancellation.request(Error(Errc::ClientGone, "left"));
     io.restart();
     io.poll();
-    EXPECT_EQ(gate->waiting(), 0U);
+    EXPECT_EQ(admission->waiting(), 0U);
   }
   // What the test's own io_context and cancellations had has gone with them.
   EXPECT_LT(allocated_bytes(), before + 64 * 1024);

@@ -148,7 +148,7 @@ TEST(ClassQueues, DoesWhatItsRulesSayWhateverHappens) {
                                      pick(2) == 0 ? 1 : 1 + pick(300)));
     }
     config.fair_tenants = pick(3) != 0;
-    // Few lanes or more than a round can try; and little or much is passed over.
+    // Few buckets or more than a round can try; and little or much is passed over.
     const std::uint64_t buckets = pick(2) ? 4 : 150;
     const std::uint64_t serving = pick(2) ? 2 : 40;
     const auto awaited = [&] {
@@ -260,7 +260,7 @@ TEST(ClassQueues, NobodyWaitsBehindOneWhoseWorkerIsBusy) {
   EXPECT_EQ(line.queue.next(at(4)), pinned[0]);
 }
 
-// Whoever is told nothing new when it is tried keeps the limit it had.
+// A request that learns nothing new when it is tried keeps its limit.
 TEST(ClassQueues, AWaitForOthersEndsAlsoAfterATryThatSaidNothing) {
   Line line(with({named("all")}));
   const auto follow = [&line](double until, std::uint32_t strict_priority) {
@@ -312,15 +312,15 @@ WaitKey rank(std::uint64_t number) {
 TEST(ClassQueues, ARoundPassesOverABoundedNumberAndHalfOfThemNewcomers) {
   Line line(with({named("all")}));
   for (int i = 0; i < 1000; ++i) line.add(of(10, i));
-  std::set<Ticket> in_lanes;
+  std::set<Ticket> in_buckets;
   for (std::uint64_t i = 0; i < 1000; ++i) {
     Entry entry = of(10, 1000);
     entry.awaits = rank(i);
-    in_lanes.insert(line.add(entry));
+    in_buckets.insert(line.add(entry));
   }
   const auto tried = pass_all(line.queue, 2000, [](Ticket) { return WaitKey(); });
   EXPECT_EQ(tried.size(), ClassQueues::kInOrder + ClassQueues::kByAge);
-  EXPECT_EQ(std::ranges::count_if(tried, [&](Ticket one) { return in_lanes.contains(one); }),
+  EXPECT_EQ(std::ranges::count_if(tried, [&](Ticket one) { return in_buckets.contains(one); }),
             std::ptrdiff_t{(ClassQueues::kInOrder + ClassQueues::kByAge) / 2});
 }
 
@@ -337,7 +337,7 @@ TEST(ClassQueues, OneIsTriedForAllWhoWaitForTheSame) {
   EXPECT_EQ(line.queue.next(at(1002)), fans[0]);
   line.queue.pass(fans[0], rank(1), at(1002));
   EXPECT_EQ(line.queue.next(at(1002)), behind);
-  // Who else waits for that rank may think otherwise by now, but comes after the first of each lane.
+  // Who else waits for that rank may think otherwise by now, but comes after the first of each bucket.
   line.queue.pass(behind, rank(2), at(1002));
   EXPECT_EQ(line.queue.next(at(1002)), fans[1]);
   // Who has another favourite now does not stand for those he leaves.
@@ -347,26 +347,26 @@ TEST(ClassQueues, OneIsTriedForAllWhoWaitForTheSame) {
   line.queue.begin_round(at(1003));
   EXPECT_EQ(line.queue.next(at(1003)), fans[0]);
   line.queue.pass(fans[0], rank(1), at(1003));
-  EXPECT_EQ(line.queue.next(at(1003)), fans[1]);  // the first of the other lane, now
+  EXPECT_EQ(line.queue.next(at(1003)), fans[1]);  // the first of the other bucket, now
 }
 
-TEST(ClassQueues, EachLaneHasItsTurnHoweverManyAreBeforeIt) {
-  constexpr std::uint64_t kLanes = 500;
+TEST(ClassQueues, EachBucketHasItsTurnHoweverManyAreBeforeIt) {
+  constexpr std::uint64_t kBuckets = 500;
   Line line(with({named("a"), named("b")}));
   std::map<Ticket, std::uint64_t> waits_for;
-  for (std::uint64_t i = 0; i < 3 * kLanes; ++i) {
+  for (std::uint64_t i = 0; i < 3 * kBuckets; ++i) {
     const Ticket ticket = line.add(of(10, static_cast<double>(i)), i % 2);
-    waits_for[ticket] = i % kLanes;
+    waits_for[ticket] = i % kBuckets;
   }
   const auto told = [&](Ticket ticket) { return rank(waits_for[ticket]); };
   double now = 2000;
   for (int round = 0; round < 200; ++round) pass_all(line.queue, ++now, told);
   // All know what they wait for. In so many rounds somebody is tried for each rank.
   std::set<std::uint64_t> tried;
-  for (std::uint64_t round = 0; round <= 2 * kLanes / ClassQueues::kByAge; ++round) {
+  for (std::uint64_t round = 0; round <= 2 * kBuckets / ClassQueues::kByAge; ++round) {
     for (const Ticket ticket : pass_all(line.queue, ++now, told)) tried.insert(waits_for[ticket]);
   }
-  EXPECT_EQ(tried.size(), kLanes);
+  EXPECT_EQ(tried.size(), kBuckets);
 }
 
 TEST(ClassQueues, ABusyFavouriteOfOneClassLeavesTriesToTheOthers) {

@@ -88,22 +88,22 @@ TEST(CoalescingTable, WhoFollowsHearsWhetherItsLeaderSucceeded) {
 TEST(CoalescingTable, OnlyThoseWhoseLeaderHasFailedAreLedByAnother) {
   CoalescingTable table(100);
   const Leader leader = *table.lead(chain(prompt(1, 10, 1)));
-  const auto pack = table.follow(leader);
+  const auto group = table.follow(leader);
   // The ten in common are in a cache by now.
-  const Leader other = *table.lead(chain(prompt(1, 10, 2), 10), pack);
-  EXPECT_NE(table.follow(other), pack);
+  const Leader other = *table.lead(chain(prompt(1, 10, 2), 10), group);
+  EXPECT_NE(table.follow(other), group);
   table.finish(other, End::Succeeded);
-  EXPECT_FALSE(pack->succeeded);
+  EXPECT_FALSE(group->succeeded);
 
   table.finish(leader, End::Failed);
-  const Leader next = *table.lead(chain(prompt(1, 10, 3), 10), pack);
-  EXPECT_EQ(table.follow(next), pack);
-  const Leader beside = *table.lead(chain(prompt(1, 10, 4), 10), pack);
-  EXPECT_NE(table.follow(beside), pack);
+  const Leader next = *table.lead(chain(prompt(1, 10, 3), 10), group);
+  EXPECT_EQ(table.follow(next), group);
+  const Leader beside = *table.lead(chain(prompt(1, 10, 4), 10), group);
+  EXPECT_NE(table.follow(beside), group);
   table.finish(beside, End::Succeeded);
-  EXPECT_FALSE(pack->succeeded);
+  EXPECT_FALSE(group->succeeded);
   table.finish(next, End::Succeeded);
-  EXPECT_TRUE(pack->succeeded);
+  EXPECT_TRUE(group->succeeded);
 }
 
 TEST(CoalescingTable, RemembersABoundedNumberOfBlocks) {

@@ -32,13 +32,13 @@ Chain uncached_chain(const std::vector<std::uint64_t>& hashes) {
   return {.hashes = hashes, .cached = 0, .block_tokens = 16};
 }
 
-struct FollowersTest : testing::Test {
+struct PrefillCoalescerTest : testing::Test {
   int changes = 0;
   std::shared_ptr<PrefillCoalescer> followers =
       std::make_shared<PrefillCoalescer>(100, [this] { ++changes; });
 };
 
-TEST_F(FollowersTest, WhoIsBookedLeads) {
+TEST_F(PrefillCoalescerTest, WhoIsBookedLeads) {
   EXPECT_FALSE(followers->find(uncached_chain(prompt(1))));
   auto leading = followers->lead(uncached_chain(prompt(1)));
   ASSERT_TRUE(leading && *leading);
@@ -59,7 +59,7 @@ TEST_F(FollowersTest, WhoIsBookedLeads) {
   EXPECT_EQ(followers->blocks(), 0U);
 }
 
-TEST_F(FollowersTest, ItIsToldWhenThoseWhoFollowAreToLookAgain) {
+TEST_F(PrefillCoalescerTest, ItIsToldWhenThoseWhoFollowAreToLookAgain) {
   {
     auto alone = followers->lead(uncached_chain(prompt(1)));
     alone->counted();
@@ -77,14 +77,14 @@ TEST_F(FollowersTest, ItIsToldWhenThoseWhoFollowAreToLookAgain) {
   EXPECT_EQ(changes, 2);
 }
 
-TEST_F(FollowersTest, WhatIsTooShortIsNotWaitedFor) {
+TEST_F(PrefillCoalescerTest, WhatIsTooShortIsNotWaitedFor) {
   const auto leading = followers->lead(uncached_chain(prompt(1, 3)));
   ASSERT_TRUE(leading);
   EXPECT_FALSE(*leading);
   EXPECT_EQ(followers->blocks(), 0U);
 }
 
-// A gate, and requests that follow each other there.
+// A queue, and requests that follow each other in it.
 class FollowingTest : public test::IoFixture {
  protected:
   struct Visit {
@@ -103,7 +103,7 @@ class FollowingTest : public test::IoFixture {
   }
   void open(config::QueueClass only) {
     config.classes = {std::move(only)};
-    gate = std::make_shared<AdmissionQueue>(
+    admission = std::make_shared<AdmissionQueue>(
         config, home.get_executor(), QueueMetrics(registry, "m", config), [this] { return now; });
   }
   static config::QueueClass queueing() {
@@ -123,7 +123,7 @@ class FollowingTest : public test::IoFixture {
       return Tried(Attempted::Follows, visit.following->awaits(), visit.until);
     };
     start([this, &visit, family, request]() -> test::awaitable<void> {
-      visit.outcome = co_await gate->enter(
+      visit.outcome = co_await admission->enter(
           request,
           [&](const config::QueueClass&, Chance chance) { return attempt(visit, family, chance); },
           visit.cancellation);
@@ -155,7 +155,7 @@ class FollowingTest : public test::IoFixture {
   }
   void later(std::chrono::milliseconds time) {
     now += time;
-    gate->changed();
+    admission->changed();
     poll();
   }
   std::size_t served() const {
@@ -165,9 +165,9 @@ class FollowingTest : public test::IoFixture {
   telemetry::Registry registry;
   boost::asio::io_context home;  // of the recheck timer: it never runs
   config::Queue config;
-  std::shared_ptr<AdmissionQueue> gate;
+  std::shared_ptr<AdmissionQueue> admission;
   std::shared_ptr<PrefillCoalescer> followers =
-      std::make_shared<PrefillCoalescer>(100, [this] { gate->changed(); });
+      std::make_shared<PrefillCoalescer>(100, [this] { admission->changed(); });
   std::list<Visit> visits;
   int places = 1'000'000;
   Clock::time_point now = Clock::now();
@@ -178,13 +178,13 @@ TEST_F(FollowingTest, AStampedeIsLedByOne) {
   Visit& leader = come(1);
   EXPECT_TRUE(leader.served());
   for (int i = 0; i < 100; ++i) come(1);
-  EXPECT_EQ(gate->waiting(), 100U);
+  EXPECT_EQ(admission->waiting(), 100U);
   EXPECT_TRUE(come(2).served());
   EXPECT_EQ(served(), 2U);
   leader.leading.done();
   poll();
   EXPECT_EQ(served(), 102U);
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
 }
 
 // The first of those who wait for the same is tried for all; but each has its own limit.
@@ -217,7 +217,7 @@ TEST_F(FollowingTest, NobodyFollowsForTooLongWhoeverIsBeforeIt) {
   later(std::chrono::milliseconds(1));
   EXPECT_TRUE(urgent_one.served());
   EXPECT_TRUE(follows_at_once.served());
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
 }
 
 TEST_F(FollowingTest, AnArrivalThatFollowsDisturbsNobody) {
@@ -238,13 +238,13 @@ TEST_F(FollowingTest, WhoWaitsForAWorkerIsNotFollowed) {
   Visit& first = come(1);
   Visit& second = come(1);
   places = 1;
-  gate->changed();
+  admission->changed();
   poll();
   EXPECT_TRUE(first.served());
   EXPECT_TRUE(first.leading);
   EXPECT_FALSE(second.served());
   places = 10;
-  gate->changed();
+  admission->changed();
   poll();
   EXPECT_FALSE(second.served()) << "it follows the first";
   first.leading.done();
@@ -259,12 +259,12 @@ TEST_F(FollowingTest, WhereALeaderFailsOneOfItsFollowersLeadsTheOthers) {
   for (int i = 0; i < 200; ++i) rest.push_back(&come(1));
   rest[0]->cancellation.request(Error(Errc::ClientGone, "left"));
   poll();
-  EXPECT_EQ(gate->waiting(), 199U);
+  EXPECT_EQ(admission->waiting(), 199U);
   leader.leading = {};
   poll();
   EXPECT_EQ(served(), 2U);
   EXPECT_TRUE(rest[1]->leading);
-  EXPECT_EQ(gate->waiting(), 198U);
+  EXPECT_EQ(admission->waiting(), 198U);
   rest[1]->leading = {};
   poll();
   EXPECT_EQ(served(), 3U);
@@ -281,7 +281,7 @@ TEST_F(FollowingTest, WhereNobodyWaitsForWorkersOneMayStillFollow) {
   open(never);
   Visit& leader = come(1);
   Visit& follower = come(1);
-  EXPECT_EQ(gate->waiting(), 1U);
+  EXPECT_EQ(admission->waiting(), 1U);
   EXPECT_TRUE(come(2).served());
   leader.leading.done();
   poll();
@@ -297,17 +297,17 @@ TEST_F(FollowingTest, WhoMayNotWaitDoesNotFollow) {
   EXPECT_TRUE(leader.served());
 }
 
-TEST_F(FollowingTest, WhenPatienceEndsItGoesAlone) {
+TEST_F(FollowingTest, WhenItsMaxWaitEndsItGoesAlone) {
   open(queueing());
   const Visit& leader = come(1);
-  QueueRequest impatient;
-  impatient.max_wait = MaxQueueWait{.at_most = std::chrono::milliseconds(300)};
-  Visit& follower = come(1, impatient);
+  QueueRequest bounded;
+  bounded.max_wait = MaxQueueWait{.at_most = std::chrono::milliseconds(300)};
+  Visit& follower = come(1, bounded);
   EXPECT_FALSE(follower.outcome);
   run_until([&] { return follower.outcome.has_value(); });
   EXPECT_TRUE(follower.served());
   EXPECT_TRUE(leader.served());
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
 }
 
 TEST_F(FollowingTest, WhereThereIsNoRoomToWaitItGoesAloneAndIsNotTurnedAway) {
@@ -334,9 +334,10 @@ TEST(FollowersThreads, OneLeadsAtATimeAndAllGoOn) {
   boost::asio::io_context never_run;  // so that nobody is rescued by the recheck timer
   config::Queue config;
   config.classes.emplace_back().name = "all";
-  const auto gate = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
-                                                     QueueMetrics(registry, "m", config));
-  const auto followers = std::make_shared<PrefillCoalescer>(100, [gate] { gate->changed(); });
+  const auto admission = std::make_shared<AdmissionQueue>(config, never_run.get_executor(),
+                                                          QueueMetrics(registry, "m", config));
+  const auto followers =
+      std::make_shared<PrefillCoalescer>(100, [admission] { admission->changed(); });
   std::array<std::atomic<int>, 3> leaders{};
   std::atomic<int> ended{0};
   std::atomic<bool> together{false};
@@ -372,7 +373,7 @@ TEST(FollowersThreads, OneLeadsAtATimeAndAllGoOn) {
           leading = std::move(*led);
           return Tried(Attempted::Taken);
         };
-        const auto admitted = co_await gate->enter(QueueRequest(), attempt, *cancellation);
+        const auto admitted = co_await admission->enter(QueueRequest(), attempt, *cancellation);
         ++ended;
         if (!admitted || !leading) continue;
         if (++leaders[family] != 1) together = true;
@@ -382,10 +383,10 @@ TEST(FollowersThreads, OneLeadsAtATimeAndAllGoOn) {
       }
     });
   }
-  EXPECT_TRUE(threads.all_ended()) << gate->waiting() << " wait for ever";
+  EXPECT_TRUE(threads.all_ended()) << admission->waiting() << " wait for ever";
   EXPECT_EQ(ended, kClients * kVisits);
   EXPECT_FALSE(together);
-  EXPECT_EQ(gate->waiting(), 0U);
+  EXPECT_EQ(admission->waiting(), 0U);
   EXPECT_EQ(followers->blocks(), 0U);
 }
 

@@ -48,7 +48,7 @@ class QueueModel {
       served[entry.tenant] = std::max(served[entry.tenant], least.value_or(0));
     }
     if (entry.awaits.what.empty()) entry.awaits = {};
-    const Lane key{policy_class, entry.awaits};
+    const Bucket key{policy_class, entry.awaits};
     if (!buckets_.contains(key)) buckets_[key].tried = {seconds(now), ++sequence_};
     all_.push_back({ticket, policy_class, std::move(entry), {seconds(now), ++sequence_}});
   }
@@ -77,13 +77,13 @@ class QueueModel {
     for (std::size_t i = 0; i < config_.classes.size(); ++i) {
       firsts.push_back(first(i, now));
       if (!firsts[i]) continue;
-      const std::size_t passes = lane_of(*firsts[i]).passes;
+      const std::size_t passes = bucket_of(*firsts[i]).passes;
       fewest = std::min(fewest.value_or(passes), passes);
     }
     if (!fewest) return std::nullopt;
     while (true) {
       const std::size_t i = trial_.of;
-      if (firsts[i] && lane_of(*firsts[i]).passes == *fewest) {
+      if (firsts[i] && bucket_of(*firsts[i]).passes == *fewest) {
         if (!std::exchange(trial_.granted, true)) trial_.deficits[i] += config_.classes[i].quantum;
         if (cost(*firsts[i]) <= trial_.deficits[i]) return firsts[i]->ticket;
       } else if (!firsts[i]) {
@@ -111,18 +111,18 @@ class QueueModel {
     ++counted.first;
     if (newcomer(waiting)) ++counted.second;
     const Stamp stamp{seconds(now), ++sequence_};
-    const Lane key{waiting.policy_class, waiting.entry.awaits};
+    const Bucket key{waiting.policy_class, waiting.entry.awaits};
     if (!awaited.what.empty() && awaited != waiting.entry.awaits) {
       waiting.entry.awaits = awaited;
-      const Lane next{waiting.policy_class, awaited};
+      const Bucket next{waiting.policy_class, awaited};
       if (!buckets_.contains(next)) buckets_[next].tried = stamp;
       aside_.insert(ticket);
-      forget_lane(key);
+      forget_bucket(key);
     } else if (newcomer(waiting)) {
       waiting.tried = stamp;
       aside_.insert(ticket);
     } else {
-      LaneState& bucket = buckets_[key];
+      BucketState& bucket = buckets_[key];
       bucket.in_round = true;
       bucket.tried = stamp;
       if (awaited_surely(waiting)) return;
@@ -133,14 +133,14 @@ class QueueModel {
 
   void remove(Ticket ticket) {
     const std::size_t policy_class = find(ticket).policy_class;
-    const Lane key{policy_class, find(ticket).entry.awaits};
+    const Bucket key{policy_class, find(ticket).entry.awaits};
     std::erase_if(all_, [ticket](const Waiting& waiting) { return waiting.ticket == ticket; });
     const auto same_class = [&](const Waiting& waiting) {
       return waiting.policy_class == policy_class;
     };
     if (std::ranges::none_of(all_, same_class))
       committed_.deficits[policy_class] = trial_.deficits[policy_class] = 0;
-    forget_lane(key);
+    forget_bucket(key);
   }
 
  private:
@@ -151,15 +151,15 @@ class QueueModel {
     Entry entry;
     Stamp tried;  // of a newcomer
   };
-  struct Lane {
+  struct Bucket {
     std::size_t policy_class;
     WaitKey awaited;
-    bool operator<(const Lane& other) const {
+    bool operator<(const Bucket& other) const {
       return std::tie(policy_class, awaited.what, awaited.surely) <
              std::tie(other.policy_class, other.awaited.what, other.awaited.surely);
     }
   };
-  struct LaneState {
+  struct BucketState {
     Stamp tried = {};
     std::size_t passes = 0;
     bool in_round = false;  // it was tried
@@ -179,16 +179,16 @@ class QueueModel {
   }
   static bool newcomer(const Waiting& waiting) { return waiting.entry.awaits.what.empty(); }
   static bool awaited_surely(const Waiting& waiting) { return waiting.entry.awaits.surely; }
-  const LaneState& lane_of(const Waiting& waiting) {
+  const BucketState& bucket_of(const Waiting& waiting) {
     return buckets_[{waiting.policy_class, waiting.entry.awaits}];
   }
   bool may_be_tried(const Waiting& waiting) {
     if (aside_.contains(waiting.ticket)) return false;
     if (newcomer(waiting)) return true;
-    return !(lane_of(waiting).in_round && awaited_surely(waiting));
+    return !(bucket_of(waiting).in_round && awaited_surely(waiting));
   }
-  // Who comes into a lane that nobody is in is the first to be tried there.
-  void forget_lane(const Lane& key) {
+  // Who comes into a bucket that nobody is in is the first to be tried there.
+  void forget_bucket(const Bucket& key) {
     if (std::ranges::none_of(all_, [&](const Waiting& waiting) {
           return waiting.policy_class == key.policy_class && waiting.entry.awaits == key.awaited;
         }))
@@ -208,10 +208,10 @@ class QueueModel {
         if (waiting.policy_class != i || !may_be_tried(waiting)) continue;
         if (newcomer(waiting)) {
           if (!alone || waiting.tried < alone->first) alone = {waiting.tried, waiting.ticket};
-        } else if (!lane_of(waiting).in_round) {
+        } else if (!bucket_of(waiting).in_round) {
           const Waiting* const best = first(i, now, &waiting.entry.awaits);
-          if (!bucket || lane_of(waiting).tried < bucket->first)
-            bucket = {lane_of(waiting).tried, best->ticket};
+          if (!bucket || bucket_of(waiting).tried < bucket->first)
+            bucket = {bucket_of(waiting).tried, best->ticket};
         }
       }
       consider(bucket);
@@ -238,7 +238,7 @@ class QueueModel {
                        const WaitKey* only = nullptr) {
     const double now = seconds(time);
     const auto key = [&](const Waiting& waiting) {
-      return std::tuple(-static_cast<double>(lane_of(waiting).passes),
+      return std::tuple(-static_cast<double>(bucket_of(waiting).passes),
                         waiting.entry.strict_priority, -served_[policy_class][waiting.entry.tenant],
                         score(waiting, now), -static_cast<double>(waiting.ticket));
     };
@@ -260,7 +260,7 @@ class QueueModel {
   Turn trial_;
   std::vector<std::uint64_t> passed_cost_;
   std::set<Ticket> aside_;
-  std::map<Lane, LaneState> buckets_;             // where somebody is
+  std::map<Bucket, BucketState> buckets_;         // where somebody is
   std::pair<std::size_t, std::size_t> in_order_;  // passes, and those of newcomers
   std::pair<std::size_t, std::size_t> by_age_;
   bool aged_ = false;

@@ -40,6 +40,26 @@ TEST_F(SloRecordTest, AStreamMeetsItsObjectiveInBothOrNotAtAll) {
   EXPECT_THAT(metrics, HasSubstr("baton_slo_attainment" + labels + "} 0.33"));
 }
 
+TEST_F(SloRecordTest, SeriesEndWithTheLastRecordOfTheirNamespace) {
+  const auto written = [this] {
+    const std::string metrics = registry.render();
+    const bool requests =
+        metrics.find(R"(requests_total{model="m",namespace="blue")") < metrics.size();
+    const bool attainment =
+        metrics.find(R"(attainment{model="m",namespace="blue")") < metrics.size();
+    EXPECT_EQ(requests, attainment);
+    return requests;
+  };
+  {
+    SloRecord before(objective(), registry, "m", "blue", "chat");
+    before.refused();
+    const SloRecord after(objective(), registry, "m", "blue", "chat");
+    EXPECT_TRUE(written());
+  }
+  EXPECT_FALSE(written());
+  EXPECT_THAT(registry.render(), HasSubstr(R"(attainment{model="m",namespace="default")"));
+}
+
 TEST_F(SloRecordTest, AttainmentIsThatOfTheLastMinute) {
   for (int i = 0; i < 100; ++i) record.served(1, {}, now);
   EXPECT_EQ(record.attainment(now), 0);

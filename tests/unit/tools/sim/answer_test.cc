@@ -186,8 +186,8 @@ TEST(Answer, AContinuationCountsItsOwnTokensOnly) {
   const AnswerOrigin origin{kHash, 10};
   EXPECT_EQ(plan_answer(origin, {.cap = 3}).tokens, 3U);
   EXPECT_EQ(plan_answer(origin, {.cap = 3}).finish, Finish::Length);
-  const AnswerLimits patient{.min_output = 12, .max_output = 12, .cap = 50, .min_tokens = 20};
-  EXPECT_EQ(plan_answer(origin, patient).tokens, 20U);
+  const AnswerLimits longer{.min_output = 12, .max_output = 12, .cap = 50, .min_tokens = 20};
+  EXPECT_EQ(plan_answer(origin, longer).tokens, 20U);
   // Stop strings are looked for in the new text, which begins with the joining space.
   const AnswerPlan stopped = plan_answer(origin, {.cap = 5, .stop = {" "}});
   EXPECT_EQ(stopped.text_end, 0U);

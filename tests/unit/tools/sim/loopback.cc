@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using nlohmann::json;
 
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kTimeout = std::chrono::seconds(20);
 
 json chat_body(const json& fields) {
   json body{{"model", "demo"},
@@ -74,7 +74,7 @@ void Loopback::run(std::function<Task()> scenario) {
     EXPECT_FALSE(failure) << "the scenario threw";
     for (const auto& server : servers_) server->stop();
   });
-  io_.run_for(3 * kPatience);
+  io_.run_for(3 * kTimeout);
   EXPECT_TRUE(io_.stopped()) << "something is still going on";
 }
 
@@ -105,7 +105,7 @@ asio::awaitable<json> Loopback::state(const Server& server) {
 }
 
 Loopback::Task Loopback::until(const Server& server, std::function<bool(const json&)> expected) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   json now = co_await state(server);
   while (!expected(now) && std::chrono::steady_clock::now() < deadline) {
     now = co_await state(server);

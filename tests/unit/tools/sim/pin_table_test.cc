@@ -84,7 +84,7 @@ TEST(PinTable, AGivenUpTransferIsNoLongerUnderWayAndMayBeRepeated) {
   pins.give_up("b", second, true);
   const auto third = pins.fetch("b", kStart, 1s);
   ASSERT_TRUE(third);
-  // Whoever is late cannot give up another's transfer.
+  // A late peer cannot give up another's transfer.
   pins.give_up("b", second, true);
   EXPECT_EQ(pins.transfer_of("b"), (*third)->transfer);
 }

@@ -48,7 +48,7 @@ TEST_F(RanksTest, EachRankHasAPrefixCacheOfItsOwn) {
   });
 }
 
-TEST_F(RanksTest, SeatsAndBlocksArePerRankAndTheStateIsTheirSum) {
+TEST_F(RanksTest, PlacesAndBlocksArePerRankAndTheStateIsTheirSum) {
   Options options = ranks(2, Engine::Vllm);
   options.max_seqs = 1;
   Server& server = start(options);

@@ -275,7 +275,7 @@ TEST_F(ChunkedPrefillTest, TheBudgetChangesNeitherTheCacheNorTheWork) {
   }
 }
 
-TEST_F(SchedulerTest, WaitsForASeat) {
+TEST_F(SchedulerTest, WaitsForAPlaceInTheBatch) {
   options_.max_seqs = 1;
   make();
   submit(3, 1);
@@ -362,7 +362,7 @@ TEST_F(SchedulerTest, TheEndTokenIsNoToken) {
   EXPECT_EQ(pool_->cached(), 0U);
 }
 
-TEST_F(SchedulerTest, AHeldSequenceKeepsItsSeatAndIsSilent) {
+TEST_F(SchedulerTest, AHeldSequenceKeepsItsPlaceAndIsSilent) {
   make();
   const SequenceId held = submit(3, 5);
   EXPECT_EQ(step().size(), 1U);

@@ -350,7 +350,7 @@ TEST_P(MooncakeTest, AnEndAsFirstTokenLetsTheBlocksGoUnlessItIsIgnored) {
   options.min_output = options.max_output = 0;
   Server& prefill = start(options);
   options = worker_of(Role::Decode);
-  Server& patient = start(options);
+  Server& slow = start(options);
   options.lease_ms = 20;
   Server& decode = start(options);
   run([&]() -> Task {
@@ -363,7 +363,7 @@ TEST_P(MooncakeTest, AnEndAsFirstTokenLetsTheBlocksGoUnlessItIsIgnored) {
     EXPECT_EQ((co_await decode_chat(decode, prefill, 1)).status, 500);
 
     EXPECT_EQ((co_await prefill_chat(prefill, 2)).status, 200);
-    EXPECT_EQ(text_of(co_await decode_chat(patient, prefill, 2)), expected_text());
+    EXPECT_EQ(text_of(co_await decode_chat(slow, prefill, 2)), expected_text());
   });
 }
 

@@ -21,7 +21,7 @@ export const HANDOFFS = [
  * One worker's place in the fleet: an address, at which one process follows the other. `telling`: its engine publishes KV events, but
  * for TensorRT-LLM's.
  */
-export class Seat {
+export class Slot {
   constructor(scenario, role, { engine, handoff }, { telling = false, ...flags } = {}) {
     this.scenario = scenario;
     this.role = role;
@@ -60,12 +60,12 @@ export class Seat {
 }
 
 /** Waits until nothing runs, waits or is pinned anywhere; returns the last states. */
-export async function rest(router, seats) {
+export async function rest(router, slots) {
   let seen;
   await until(
     () => `fleet at rest; last seen ${JSON.stringify(seen)}`,
     async () => {
-      const states = await Promise.all(seats.map((seat) => seat.sim.state()));
+      const states = await Promise.all(slots.map((slot) => slot.sim.state()));
       const busy = ({ running, waiting, pinned }) => running + waiting + pinned;
       seen = { inFlight: await router.inFlight(), states: states.map(({ running, waiting, pinned, leaked }) => [running, waiting, pinned, leaked].join('/')) };
       if (!states.every((state) => busy(state) === 0) || seen.inFlight !== 0) return false;
