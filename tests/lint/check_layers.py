@@ -43,8 +43,9 @@ LAYERS = {
 LIBRARIES = {
     "scan": set(),
     "jinja": {"scan"},
-    "tokenizer": {"locks", "scan"},
+    "tokenizer": {"base64", "locks", "scan"},
     "locks": set(),
+    "base64": set(),
 }
 
 # Modules beside the layers: the highest layer they may include, and who may include them.
