@@ -43,9 +43,10 @@ LAYERS = {
 LIBRARIES = {
     "scan": set(),
     "jinja": {"scan"},
-    "tokenizer": {"base64", "locks", "scan"},
+    "tokenizer": {"base64", "locks", "memory", "scan"},
     "locks": set(),
     "base64": set(),
+    "memory": set(),
 }
 
 # Modules beside the layers: the highest layer they may include, and who may include them.
