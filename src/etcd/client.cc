@@ -26,7 +26,7 @@ bool is_of_the_endpoint(Reason reason) {
 }  // namespace
 
 Client::Client(boost::asio::io_context& io, net::Deadlines& deadlines, Options options)
-    : io_(io), deadlines_(deadlines), options_(std::move(options)) {}
+    : io_(io), pool_(io, deadlines, pool_options()), options_(std::move(options)) {}
 
 // Zero if the time is over: the next tick of the deadlines then ends the attempt.
 std::chrono::milliseconds Client::Try::left() const {
@@ -41,7 +41,7 @@ void Client::stop() { stopped_.request(Error(Errc::ShuttingDown, "the client was
 awaitable<Reply<std::string>> Client::post(Try attempt, std::string_view path,
                                            std::string_view body, std::string_view token,
                                            std::optional<Refusal>* refusal) {
-  Exchange exchange(io_, deadlines_, options_, attempt.server, attempt.scope);
+  Exchange exchange(pool_, options_, attempt.server, attempt.scope);
   exchange.set_deadline(attempt.left());
   if (auto sent = co_await exchange.send(path, body, token); !sent) co_return fail(sent.error());
   auto answer = co_await exchange.read_all(options_.message_bytes);

@@ -7,6 +7,7 @@
 #include "etcd/failure.h"
 #include "etcd/messages.h"
 #include "etcd/options.h"
+#include "http_client/upstream_pool.h"
 #include "net/deadlines.h"
 
 #include <boost/asio/awaitable.hpp>
@@ -99,7 +100,7 @@ class Client {
   awaitable<Reply<std::int64_t>> look(Watch& watch, std::string_view question);
 
   boost::asio::io_context& io_;
-  net::Deadlines& deadlines_;
+  http_client::UpstreamPool pool_;
   Options options_;
   Cancellation stopped_;
   std::size_t preferred_ = 0;  // the endpoint that worked last

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "etcd/messages.h"
 
-#include "etcd/base64.h"
+#include "libs/base64/base64.h"
 #include "wire/json_array.h"
 #include "wire/json_object.h"
 
@@ -57,7 +57,7 @@ Decoded<std::string> bytes(const JsonObject& object, std::string_view name) {
   const auto raw = object.find(name);
   if (!raw || *raw == "null") return std::string();
   const auto text = object.find_string(name);
-  auto decoded = text ? decode_base64(*text) : std::nullopt;
+  auto decoded = text ? base64::decode(*text) : std::nullopt;
   if (!decoded) return wrong(fmt::format("`{}` is not base64", name));
   return std::move(*decoded);
 }
@@ -173,17 +173,17 @@ std::string key_after(std::string_view key) { return std::string(key).append(kLo
 std::string encode(const RangeRequest& request) {
   return fmt::format(
       R"({{"key":"{}","range_end":"{}","limit":"{}","revision":"{}","keys_only":{}}})",
-      encode_base64(request.keys.begin), encode_base64(request.keys.end), request.limit,
+      base64::encode(request.keys.begin), base64::encode(request.keys.end), request.limit,
       request.revision, request.keys_only);
 }
 
 std::string encode_put(std::string_view key, std::string_view value, std::int64_t lease) {
-  return fmt::format(R"({{"key":"{}","value":"{}","lease":"{}"}})", encode_base64(key),
-                     encode_base64(value), lease);
+  return fmt::format(R"({{"key":"{}","value":"{}","lease":"{}"}})", base64::encode(key),
+                     base64::encode(value), lease);
 }
 
 std::string encode_erase(std::string_view key) {
-  return fmt::format(R"({{"key":"{}"}})", encode_base64(key));
+  return fmt::format(R"({{"key":"{}"}})", base64::encode(key));
 }
 
 std::string encode_grant(std::chrono::seconds ttl) {
@@ -200,7 +200,7 @@ std::string encode_authenticate(std::string_view user, std::string_view password
 std::string encode_watch(const KeyRange& keys, std::int64_t from) {
   return fmt::format(
       R"({{"create_request":{{"key":"{}","range_end":"{}","start_revision":"{}","progress_notify":true}}}})",
-      encode_base64(keys.begin), encode_base64(keys.end), from);
+      base64::encode(keys.begin), base64::encode(keys.end), from);
 }
 
 // ---- answers ----

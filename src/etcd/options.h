@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include "http_client/tls.h"
 #include "model/worker.h"
 
 #include <chrono>
@@ -22,10 +23,8 @@ struct Options {
   std::vector<Server> endpoints;
   std::string user;  // empty: no authentication
   std::string password;
-  // PEM files, read for each connection, so that renewed ones are taken up.
-  std::string ca_file;  // empty: the system's authorities
-  std::string certificate_file;
-  std::string key_file;
+  // For servers with TLS. The files are read for each connection, so renewed ones are taken up.
+  http_client::TlsOptions tls;
   std::chrono::milliseconds timeout{5000};
   // While watching, the server is asked something cheap this often.
   std::chrono::milliseconds probe_every{3000};

@@ -54,7 +54,7 @@ awaitable<Failure> Client::watch(std::string prefix, std::int64_t from, OnEvents
   const std::size_t index = preferred_;
   Failure end{};
   {
-    Exchange stream(io_, deadlines_, options_, watch.server, watch.over);
+    Exchange stream(pool_, options_, watch.server, watch.over);
     auto opened = co_await open_watch(watch, stream);
     if (!opened) {
       end = std::move(opened.error());

@@ -36,9 +36,9 @@ etcd::Options client_options(const config::Etcd& config) {
     options.endpoints.push_back({server.endpoint, server.tls});
   options.user = config.user;
   options.password = config.password;
-  options.ca_file = config.ca;
-  options.certificate_file = config.certificate;
-  options.key_file = config.key;
+  options.tls.ca_file = config.ca;
+  options.tls.certificate_file = config.certificate;
+  options.tls.key_file = config.key;
   options.timeout = config.timeout;
   return options;
 }

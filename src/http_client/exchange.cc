@@ -20,6 +20,11 @@ constexpr std::size_t kBufferStep = 4;
 // A whole answer is checked, and the prefill's data is put into a copy.
 constexpr std::size_t kAnswerMemory = 4;
 
+std::string_view when_in(Phase phase) {
+  if (phase == Phase::Send) return "while it was sent the request";
+  return phase == Phase::Head ? "before it answered" : "in the middle of its answer";
+}
+
 }  // namespace
 
 Exchange::Exchange(UpstreamPool& pool, Target target, ExchangeTimeouts timeouts)
@@ -57,12 +62,15 @@ awaitable<Result<void>> Exchange::send(std::string_view head,
     if (!upstream_) {
       Cancellation connecting;
       connecting_ = &connecting;
-      auto connected = co_await pool_.connect(target_, &connecting);
+      auto connected = co_await pool_.connect(target_, &connecting, &failure_);
       connecting_ = nullptr;
       if (!connected) co_return fail(std::move(connected.error()));
       upstream_ = std::move(*connected);
     }
-    if (dropped_) co_return fail(given_up("before it was sent the request"));
+    if (dropped_) {
+      failure_ = {.phase = Phase::Send, .status = net::IoStatus::Aborted, .why = {}};
+      co_return fail(given_up("before it was sent the request"));
+    }
     bool answered = false;
     const auto begun = std::chrono::steady_clock::now();
     auto sent = co_await try_send(pieces, origin, answered);
@@ -84,7 +92,7 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
   const net::IoResult written =
       co_await upstream_->connection.write(pieces, timeouts_.first_byte, &sending);
   if (written.status == net::IoStatus::Timeout || written.status == net::IoStatus::Aborted) {
-    co_return fail(explain(written, "while it was sent the request"));
+    co_return fail(explain(written, Phase::Send));
   }
   sent_whole_ = written.status == net::IoStatus::Ok;
   if (sent_whole_ && on_sent_) std::exchange(on_sent_, nullptr)();
@@ -95,7 +103,7 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
       const auto since = pool_.deadlines().lived();
       read = received(co_await upstream_->connection.read_some(room(), patience_.left()), since);
     }
-    if (read.status != net::IoStatus::Ok) co_return fail(explain(read, "before it answered"));
+    if (read.status != net::IoStatus::Ok) co_return fail(explain(read, Phase::Head));
     // A worker that has not received a byte of the request cannot answer it. A fresh connection may
     // be refused with an answer to no request, and carries no other request.
     if (!answered && origin == Origin::Kept &&
@@ -136,7 +144,7 @@ awaitable<Result<std::string_view>> Exchange::read() {
         upstream_->parser.finish() == wire::ParseStatus::Done) {
       done_ = true;
     } else if (read.status != net::IoStatus::Ok) {
-      co_return fail(explain(read, "in the middle of its answer"));
+      co_return fail(explain(read, Phase::Body));
     }
   }
   co_return std::string_view();
@@ -192,7 +200,9 @@ Error Exchange::given_up(std::string_view when) const {
       fmt::format("the request to worker {} was given up {}", target_.endpoint.to_string(), when));
 }
 
-Error Exchange::explain(net::IoResult result, std::string_view when) const {
+Error Exchange::explain(net::IoResult result, Phase phase) {
+  const std::string_view when = when_in(phase);
+  failure_ = {.phase = phase, .status = result.status, .why = upstream_->connection.error()};
   const std::string worker = target_.endpoint.to_string();
   const Errc code = body_begun_ ? Errc::StreamBroken : Errc::EngineFailed;
   switch (result.status) {

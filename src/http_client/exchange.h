@@ -79,6 +79,8 @@ class Exchange final : private UpstreamPool::Holder {
   // The worker has got the whole request.
   bool sent_whole() const { return sent_whole_; }
   bool dropped() const { return dropped_; }
+  // How send() or read() failed. Requires: it did, with another error than EngineProtocol.
+  const ExchangeFailure& failure() const { return failure_; }
   // The answer is complete: the next read() returns empty without waiting.
   bool done() const { return done_; }
   // Reads on to the end of an answer whose content is complete, for a short while.
@@ -94,7 +96,7 @@ class Exchange final : private UpstreamPool::Holder {
   std::span<char> room();
   net::IoResult received(net::IoResult result, std::chrono::steady_clock::time_point since);
   Error given_up(std::string_view when) const;
-  Error explain(net::IoResult result, std::string_view when) const;
+  Error explain(net::IoResult result, Phase phase);
   void finish();
 
   UpstreamPool& pool_;
@@ -103,6 +105,7 @@ class Exchange final : private UpstreamPool::Holder {
   net::PeerPatience patience_;          // with the answer, for as long as it is waited for
   Cancellation* connecting_ = nullptr;  // while a connection is being made
   std::unique_ptr<Upstream> upstream_;
+  ExchangeFailure failure_;
   MemoryShare memory_;  // of a whole answer
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // unread bytes of buffer_

@@ -99,6 +99,7 @@ awaitable<IoResult> Connection::handshake_with(const std::string& host,
   if (!tls_) co_return IoResult{IoStatus::Ok, 0};
   SSL* const ssl = tls_->native_handle();
   tls_->set_verify_mode(asio::ssl::verify_peer);
+  // Checked by OpenSSL itself and not by Asio's callback: a wrong name is then reported as such.
   boost::system::error_code no_address;
   asio::ip::make_address(host, no_address);
   if (!no_address) {
@@ -110,6 +111,11 @@ awaitable<IoResult> Connection::handshake_with(const std::string& host,
   deadline_.arm(timeout);
   const auto [error] = co_await tls_->async_handshake(TlsStream::client, kAwait);
   co_return settle(error, 0);
+}
+
+std::string Connection::certificate_problem() const {
+  const long verdict = tls_ ? SSL_get_verify_result(tls_->native_handle()) : X509_V_OK;
+  return verdict == X509_V_OK ? std::string() : X509_verify_cert_error_string(verdict);
 }
 
 awaitable<Connection::ReadEnd> Connection::begin_read(std::span<char> into,

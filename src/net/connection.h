@@ -95,6 +95,8 @@ class Connection {
   bool usable() const { return state_ == IoStatus::Ok; }
   IoStatus status() const { return state_; }
   std::string error() const { return error_.message(); }
+  // Why the peer's certificate was refused in the handshake; empty: it was not.
+  std::string certificate_problem() const;
   // The last failure was this machine's, not the peer's.
   bool failed_locally() const { return is_local_fault(error_); }
   // True if the peer has closed or sent unrequested bytes: the connection cannot be reused.

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "telemetry/log.h"
 
-#include "telemetry/escape.h"
+#include "libs/scan/json_escape.h"
 #include "telemetry/log_queue.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ void append_time(Buffer& out) {
 
 void append_quoted(Buffer& out, std::string_view text) {
   out.push_back('"');
-  append_escaped(out, text);
+  scan::append_escaped(out, text, scan::Escape::OneLine);
   out.push_back('"');
 }
 
@@ -103,12 +103,12 @@ void append_json(Buffer& out, Level level, std::string_view event, Logger::Field
 void append_human(Buffer& out, Level level, std::string_view event, Logger::Fields fields) {
   append_time(out);
   fmt::format_to(std::back_inserter(out), " {} ", kAlignedNames[static_cast<std::size_t>(level)]);
-  append_escaped(out, event);
+  scan::append_escaped(out, event, scan::Escape::OneLine);
   std::string_view separator = "  ";
   for (const Field& field : fields) {
     if (!is_known(field)) continue;
     out.append(separator);
-    append_escaped(out, field.name);
+    scan::append_escaped(out, field.name, scan::Escape::OneLine);
     out.push_back('=');
     append_value(out, Format::Human, field);
     separator = " ";

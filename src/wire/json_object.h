@@ -4,7 +4,7 @@
 
 #include "core/memory_budget.h"
 #include "core/result.h"
-#include "libs/scan/json_text.h"
+#include "libs/scan/json_escape.h"
 
 #include <cstddef>
 #include <cstdint>

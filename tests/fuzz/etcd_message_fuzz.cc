@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "etcd/base64.h"
 #include "etcd/messages.h"
 #include "fuzz/fuzz_input.h"
+#include "libs/base64/base64.h"
 
 #include <algorithm>
 #include <string_view>
@@ -54,10 +54,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
 
   // What is decoded is what stood there, up to bits that mean nothing.
-  if (const auto bytes = etcd::decode_base64(body)) {
-    require(etcd::decode_base64(etcd::encode_base64(*bytes)) == *bytes, "base64 is kept");
+  if (const auto bytes = base64::decode(body)) {
+    require(base64::decode(base64::encode(*bytes)) == *bytes, "base64 is kept");
   }
-  require(etcd::decode_base64(etcd::encode_base64(body)) == body, "bytes survive base64");
+  require(base64::decode(base64::encode(body)) == body, "bytes survive base64");
   const auto range = etcd::prefix_range(body);
   require(range.end == std::string_view("\0", 1) || range.begin < range.end,
           "a prefix has a range");

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "support/fake_etcd.h"
 
-#include "etcd/base64.h"
+#include "libs/base64/base64.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,6 @@
 
 namespace baton::test {
 namespace {
-
-using etcd::encode_base64;
 
 // The number behind `"name":"`; 0 where there is none.
 std::int64_t number(std::string_view body, std::string_view name) {
@@ -66,7 +64,7 @@ void FakeEtcd::change(std::vector<Change> changes) {
 }
 
 std::string FakeEtcd::event(const Change& change) {
-  const std::string key = encode_base64(change.key);
+  const std::string key = base64::encode(change.key);
   if (!change.value) {
     entries_.erase(change.key);
     return fmt::format(R"({{"type":"DELETE","kv":{{"key":"{}","mod_revision":"{}"}}}})", key,
@@ -75,7 +73,7 @@ std::string FakeEtcd::event(const Change& change) {
   entries_.insert_or_assign(change.key, Entry{*change.value, change.lease, revision_});
   if (change.lease != 0) leases_.insert(change.lease);
   return fmt::format(R"({{"kv":{{"key":"{}","value":"{}","lease":"{}","mod_revision":"{}"}}}})",
-                     key, encode_base64(*change.value), change.lease, revision_);
+                     key, base64::encode(*change.value), change.lease, revision_);
 }
 
 void FakeEtcd::expire(std::int64_t lease) {
@@ -154,7 +152,7 @@ std::string FakeEtcd::range() const {
     if (!entries.empty()) entries += ',';
     entries +=
         fmt::format(R"({{"key":"{}","value":"{}","lease":"{}","mod_revision":"{}"}})",
-                    encode_base64(key), encode_base64(entry.value), entry.lease, entry.revision);
+                    base64::encode(key), base64::encode(entry.value), entry.lease, entry.revision);
   }
   return fmt::format(R"({{"header":{{"revision":"{}"}},"kvs":[{}]}})", revision_, entries);
 }

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "kvcache/index/page_arena.h"
 
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <sys/mman.h>
@@ -14,30 +13,10 @@ constexpr std::size_t kCacheLine = 64;
 // From here on an array is mapped by itself.
 constexpr std::size_t kMappedBytes = std::size_t{128} * 1024;
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-std::byte* map(std::size_t bytes, SystemPages system) {
-  // A range with huge pages begins at a border of theirs; the rest around it is given back at once.
-  const std::size_t slack = system == SystemPages::Huge && bytes >= kHugePage ? kHugePage : 0;
-  void* memory = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  auto* const begin = static_cast<std::byte*>(memory);
-  // Both are hints: if the system ignores them, all works as well.
-  if (system == SystemPages::Small) madvise(begin, bytes, MADV_NOHUGEPAGE);
-  if (slack == 0) return begin;
-  const std::size_t before =
-      (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
-  if (before > 0) munmap(begin, before);
-  if (before < slack) munmap(begin + before + bytes, slack - before);
-  madvise(begin + before, bytes, MADV_HUGEPAGE);
-  return begin + before;
-}
-
 }  // namespace
 
 PageArena::~PageArena() {
-  for (std::byte* chunk : chunks_) munmap(chunk, kChunkPages * kPageBytes);
+  for (std::byte* chunk : chunks_) memory::unmap(chunk, kChunkPages * kPageBytes);
 }
 
 std::byte* PageArena::take() {
@@ -49,7 +28,7 @@ std::byte* PageArena::take() {
     return page;
   }
   if (free_.empty()) {
-    std::byte* chunk = map(kChunkPages * kPageBytes, system_);
+    std::byte* chunk = memory::map(kChunkPages * kPageBytes, system_);
     chunks_.push_back(chunk);
     for (std::size_t i = kChunkPages; i-- > 0;) free_.push_back(chunk + i * kPageBytes);
   }
@@ -73,7 +52,7 @@ void PageArena::give(std::byte* page) {
 }
 
 std::byte* allocate_array(std::size_t bytes) {
-  if (bytes >= kMappedBytes) return map(bytes, SystemPages::Huge);
+  if (bytes >= kMappedBytes) return memory::map(bytes, SystemPages::Huge);
   void* memory = std::aligned_alloc(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
   if (memory == nullptr) throw std::bad_alloc();
   return static_cast<std::byte*>(memory);
@@ -81,7 +60,7 @@ std::byte* allocate_array(std::size_t bytes) {
 
 void free_array(std::byte* array, std::size_t bytes) {
   if (bytes >= kMappedBytes) {
-    munmap(array, bytes);
+    memory::unmap(array, bytes);
   } else {
     std::free(array);
   }

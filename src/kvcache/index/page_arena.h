@@ -3,6 +3,7 @@
 #pragma once
 
 #include "libs/locks/mutex.h"
+#include "libs/memory/huge_pages.h"
 
 #include <atomic>
 #include <cstddef>
@@ -10,11 +11,7 @@
 
 namespace baton::kvcache {
 
-// The page size of the system's memory. Blocks are read at random: with huge pages, if the system
-// has them, finding a block costs less than reading it. But the first touch of one clears 2 MiB,
-// which takes milliseconds if a hypervisor has to find the memory first; small ones are for threads
-// that must never stop so long.
-enum class SystemPages { Huge, Small };
+using memory::SystemPages;
 
 // Role. Memory in pages of one size, given back to the system page by page; a few are kept for the
 //   next requests.

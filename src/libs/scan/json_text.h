@@ -8,7 +8,7 @@
 
 namespace baton::scan {
 
-// The functions below require valid JSON text, except for the last two.
+// The functions below require valid JSON text, except for the last one.
 
 // The first position at or after `at` that is not white space.
 std::size_t skip_space(std::string_view text, std::size_t at);
@@ -33,7 +33,5 @@ char* unescape_to(char* to, std::string_view text, std::size_t& at);
 // The text with every well-formed number replaced by a zero and blanks; its length stays the same.
 // A parser that refuses numbers too large for C++ accepts the result if the rest is valid.
 std::string without_numbers(std::string_view text);
-// Text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD.
-std::string json_quote(std::string_view text);
 
 }  // namespace baton::scan

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "libs/tokenizer/huge_pages.h"
+#include "libs/memory/huge_pages.h"
 #include "libs/tokenizer/token.h"
 
 #include <cstddef>
@@ -74,7 +74,7 @@ class MergeTable {
   void grow(std::size_t slots);
   void put(std::uint64_t key, Merge merge);
 
-  using Slots = std::vector<Slot, HugePages<Slot>>;
+  using Slots = std::vector<Slot, memory::HugePages<Slot>>;
 
   Slots slots_;
   std::size_t mask_ = 0;

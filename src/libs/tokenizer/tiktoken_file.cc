@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "libs/tokenizer/tiktoken_file.h"
 
-#include "libs/tokenizer/text/base64.h"
+#include "libs/base64/base64.h"
 
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ Result<BpeModel::Source> read_tiktoken(std::string_view ranks) {
       return fail(ErrorCode::InvalidFile, fmt::format("line {}: {}", line_number, what));
     };
     const std::size_t space = line.find(' ');
-    const auto bytes = decode_base64(line.substr(0, std::min(space, line.size())));
+    const auto bytes = base64::decode(line.substr(0, std::min(space, line.size())));
     if (space == line.npos || !bytes || bytes->empty()) {
       return wrong("not a token in base64 and its rank");
     }

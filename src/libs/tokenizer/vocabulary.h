@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "libs/tokenizer/huge_pages.h"
+#include "libs/memory/huge_pages.h"
 #include "libs/tokenizer/token.h"
 
 #include <cstddef>
@@ -120,7 +120,7 @@ class Vocabulary {
     const auto tail = static_cast<std::uint32_t>(rest | length << 24);
     return {head, tail, mix(head, tail)};
   }
-  using Slots = std::vector<Slot, HugePages<Slot>>;
+  using Slots = std::vector<Slot, memory::HugePages<Slot>>;
   static Key long_key_of(std::string_view text);
   void grow(std::size_t slots);
 

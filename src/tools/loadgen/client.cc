@@ -4,15 +4,13 @@
 
 #include "config/secret_file.h"
 #include "config/values.h"
-#include "net/await.h"
+#include "http_client/exchange.h"
+#include "http_client/request_head.h"
 
+#include <boost/asio/ip/tcp.hpp>
 #include <fmt/format.h>
-#include <openssl/ssl.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <span>
 #include <utility>
 
 namespace baton::loadgen {
@@ -20,28 +18,23 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+using http_client::Phase;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kHeaderBytes = 64 * 1024;
-constexpr std::size_t kReadBytes = 4096;
 constexpr std::size_t kMostIdle = 16'384;
 constexpr milliseconds kConnectTimeout{10'000};
 constexpr std::size_t kLargestAnswer = 64 * 1024 * 1024;
 
-std::unexpected<Error> ended(Errc code, std::string kind) { return fail(code, std::move(kind)); }
+bool is_of_connecting(Phase phase) { return phase == Phase::Resolve || phase == Phase::Connect; }
 
-Error explain(net::IoStatus status) {
-  switch (status) {
-    case net::IoStatus::Timeout:
-      return {Errc::EngineTimeout, "timeout"};
-    case net::IoStatus::Aborted:
-      return {Errc::ClientGone, "cut"};
-    case net::IoStatus::Ok:
-    case net::IoStatus::Closed:
-    case net::IoStatus::Failed:
-      break;
-  }
-  return {Errc::StreamBroken, "broken"};
+// The kind of a failure. `late`: the call's own time was over.
+std::string kind_of(const Error& error, const http_client::ExchangeFailure& failure, bool late) {
+  if (error.code() == Errc::EngineProtocol) return "protocol";
+  const bool timeout = late || failure.status == net::IoStatus::Timeout;
+  if (is_of_connecting(failure.phase)) return timeout ? "connect_timeout" : "connect";
+  if (failure.phase == Phase::Tls) return "tls";
+  return timeout ? "timeout" : "broken";
 }
 
 Result<std::string> read_key(const std::string& path) {
@@ -58,32 +51,13 @@ Result<std::string> read_key(const std::string& path) {
   return fail(Errc::InvalidRequest, fmt::format("--api-key-file: there is no key in {}", path));
 }
 
-Result<std::shared_ptr<asio::ssl::context>> client_tls(const std::string& ca_file) {
-  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
-  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
-  boost::system::error_code error;
-  if (ca_file.empty()) {
-    context->set_default_verify_paths(error);
-    return context;
-  }
-  context->load_verify_file(ca_file, error);
-  if (error) {
-    return fail(Errc::InvalidRequest,
-                fmt::format("--ca-file: cannot use {}: {}", ca_file, error.message()));
-  }
-  return context;
-}
-
 }  // namespace
 
 Result<Server> find_server(const std::string& url, const std::string& key_file,
                            const std::string& ca_file, const std::vector<std::string>& headers) {
   const auto parsed = config::parse_server_url(url);
   if (!parsed) return fail(Errc::InvalidRequest, parsed.error());
-  Server server{.endpoint = parsed->endpoint,
-                .addresses = {},
-                .tls = nullptr,
-                .headers = fmt::format("Host: {}\r\n", parsed->endpoint.to_string())};
+  Server server{.endpoint = parsed->endpoint, .addresses = {}, .tls = nullptr, .headers = {}};
   if (!key_file.empty()) {
     const auto key = read_key(key_file);
     if (!key) return fail(key.error());
@@ -91,8 +65,8 @@ Result<Server> find_server(const std::string& url, const std::string& key_file,
   }
   for (const std::string& header : headers) server.headers += header + "\r\n";
   if (parsed->tls) {
-    auto tls = client_tls(ca_file);
-    if (!tls) return fail(tls.error());
+    auto tls = http_client::make_tls_client({.ca_file = ca_file});
+    if (!tls) return fail(Errc::InvalidRequest, "--ca-file: " + tls.error().message());
     server.tls = *std::move(tls);
   }
   asio::io_context io(1);
@@ -104,131 +78,60 @@ Result<Server> find_server(const std::string& url, const std::string& key_file,
     return fail(Errc::EngineUnreachable,
                 fmt::format("{} cannot be found: {}", server.endpoint.host, error.message()));
   }
-  for (const auto& entry : found) server.addresses.push_back(entry.endpoint());
+  for (const auto& entry : found) server.addresses.push_back(entry.endpoint().address());
   return server;
 }
 
-Client::Channel::Channel(tcp::socket socket, net::Deadlines& deadlines, asio::ssl::context* tls)
-    : connection(std::move(socket), deadlines, tls), parser(kHeaderBytes) {}
-
-// One request and its answer on one connection.
-struct Client::Exchange {
-  std::unique_ptr<Channel> channel;
-  std::array<std::string_view, 2> pieces;
-  Clock::time_point until;
-  const Listener& listener;
-  bool answered = false;  // a byte has come
-};
-
 Client::Client(asio::io_context& io, net::Deadlines& deadlines, const Server& server,
                Cancellation& stop)
-    : io_(io), deadlines_(deadlines), server_(server), stop_(stop) {}
+    : server_(server),
+      stop_(stop),
+      pool_(io, deadlines,
+            {.connect_timeout = kConnectTimeout,
+             .idle_per_worker = kMostIdle,
+             .header_bytes = kHeaderBytes,
+             .lookup = [this](const std::string&, const http_client::Resolver::Done& done) {
+               done({.error = {}, .addresses = addresses()});
+             }}) {}
 
-std::unique_ptr<Client::Channel> Client::take_idle() {
-  while (!idle_.empty()) {
-    std::unique_ptr<Channel> channel = std::move(idle_.back());
-    idle_.pop_back();
-    if (!channel->connection.stale()) return channel;
-  }
-  return nullptr;
-}
-
-awaitable<Result<std::unique_ptr<Client::Channel>>> Client::connect(Clock::time_point until) {
-  if (stop_.requested()) co_return ended(Errc::ClientGone, "cut");
-  tcp::socket socket(io_);
-  bool late = false;
-  const auto close = [&socket] {
-    boost::system::error_code ignored;
-    socket.close(ignored);
-  };
-  net::Deadline deadline(deadlines_, [&late, &close] {
-    late = true;
-    close();
-  });
-  const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
-  deadline.arm(std::min(left, kConnectTimeout));
-  const Cancellation::Listener listener(stop_, close);
-  // An address that fails is not tried again soon: the next call begins with the following one.
-  const auto& address = server_.addresses[next_address_ % server_.addresses.size()];
-  const auto [error] = co_await socket.async_connect(address, net::kAwait);
-  if (stop_.requested()) co_return ended(Errc::ClientGone, "cut");
-  if (error || late) {
-    ++next_address_;
-    co_return ended(Errc::EngineUnreachable, late ? "connect_timeout" : "connect");
-  }
-  deadline.disarm();
-  auto channel = std::make_unique<Channel>(std::move(socket), deadlines_, server_.tls.get());
-  if (!server_.tls) co_return channel;
-  const Cancellation::Listener aborts(stop_, [&channel] { channel->connection.abort(); });
-  const auto shaken = co_await channel->connection.handshake_with(server_.endpoint.host,
-                                                                  std::min(left, kConnectTimeout));
-  if (shaken.status == net::IoStatus::Ok) co_return channel;
-  co_return ended(Errc::EngineUnreachable, "tls");
-}
-
-awaitable<Result<void>> Client::exchange(Exchange& run) {
-  net::Connection& connection = run.channel->connection;
-  wire::ResponseParser& parser = run.channel->parser;
-  const Cancellation::Listener aborts(stop_, [&connection] { connection.abort(); });
-  const auto left = [&run] {
-    return std::max(std::chrono::ceil<milliseconds>(run.until - Clock::now()), milliseconds(1));
-  };
-  const auto written = co_await connection.write(run.pieces, left());
-  // After a failed write there may be an answer that says why.
-  if (written.status != net::IoStatus::Ok && !connection.usable())
-    co_return fail(explain(written.status));
-  std::array<char, kReadBytes> buffer;
-  while (true) {
-    const auto received = co_await connection.read_some(buffer, left());
-    std::span<char> bytes(buffer.data(), received.size);
-    if (received.status == net::IoStatus::Closed) {
-      if (run.answered && parser.finish() == wire::ParseStatus::Done) co_return Result<void>();
-      co_return ended(Errc::StreamBroken, "broken");
-    }
-    if (received.status != net::IoStatus::Ok) co_return fail(explain(received.status));
-    run.answered = true;
-    while (true) {
-      const auto progress = parser.feed(bytes);
-      bytes = bytes.subspan(progress.consumed);
-      if (!progress.body.empty()) run.listener.on_body(progress.body);
-      if (progress.status == wire::ParseStatus::HeadDone) run.listener.on_head(parser.head());
-      if (progress.status == wire::ParseStatus::Failed)
-        co_return ended(Errc::EngineProtocol, "protocol");
-      if (progress.status == wire::ParseStatus::Done) {
-        if (bytes.empty() && parser.head().keep_alive && idle_.size() < kMostIdle) {
-          parser.next();
-          idle_.push_back(std::move(run.channel));
-        }
-        co_return Result<void>();
-      }
-      if (progress.status == wire::ParseStatus::NeedMore) break;
-    }
-  }
+std::vector<asio::ip::address> Client::addresses() const {
+  auto all = server_.addresses;
+  std::ranges::rotate(all, all.begin() + static_cast<std::ptrdiff_t>(next_address_ % all.size()));
+  return all;
 }
 
 awaitable<Result<void>> Client::send(Call call, const Listener& listener) {
-  if (stop_.requested()) co_return ended(Errc::ClientGone, "cut");
-  std::string head =
-      fmt::format("{} {} HTTP/1.1\r\n{}{}", call.method, call.path, server_.headers, call.headers);
-  if (call.body.empty()) {
-    head += "\r\n";
-  } else {
-    head += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-                        call.body.size());
+  if (stop_.requested()) co_return fail(Errc::ClientGone, "cut");
+  http_client::Exchange exchange(pool_, {{}, server_.endpoint, server_.tls.get()},
+                                 {.first_byte = call.timeout, .idle = call.timeout});
+  bool late = false;
+  net::Deadline deadline(pool_.deadlines(), [&exchange, &late] {
+    late = true;
+    exchange.drop();
+  });
+  deadline.arm(call.timeout);
+  const Cancellation::Listener stop(stop_, [&exchange] { exchange.drop(); });
+  const auto failed = [&](const Error& error) {
+    if (stop_.requested()) return fail(Errc::ClientGone, "cut");
+    const http_client::ExchangeFailure& failure = exchange.failure();
+    // An address that fails is not tried again soon: the next call begins with the following one.
+    if (is_of_connecting(failure.phase)) ++next_address_;
+    return fail(error.code(), kind_of(error, failure, late));
+  };
+
+  const std::string head =
+      http_client::request_head(call.method, call.path, server_.endpoint.to_string(), {},
+                                call.body.size(), server_.headers + std::string(call.headers));
+  const auto sent = co_await exchange.send(head, {call.body});
+  if (!sent) co_return failed(sent.error());
+  listener.on_head(exchange.head());
+  while (true) {
+    const auto piece = co_await exchange.read();
+    if (!piece) co_return failed(piece.error());
+    if (piece->empty()) co_return Result<void>();
+    listener.on_body(*piece);
+    exchange.progress();
   }
-  Exchange run{.channel = take_idle(),
-               .pieces = {head, call.body},
-               .until = Clock::now() + call.timeout,
-               .listener = listener};
-  const bool kept = run.channel != nullptr;
-  if (kept) {
-    auto result = co_await exchange(run);
-    if (result || run.answered || result.error().code() != Errc::StreamBroken) co_return result;
-  }
-  auto fresh = co_await connect(run.until);
-  if (!fresh) co_return fail(fresh.error());
-  run.channel = *std::move(fresh);
-  co_return co_await exchange(run);
 }
 
 awaitable<Result<std::string>> Client::get(std::string_view path, milliseconds timeout) {

@@ -4,16 +4,15 @@
 
 #include "core/cancellation.h"
 #include "core/result.h"
+#include "http_client/tls.h"
+#include "http_client/upstream_pool.h"
 #include "model/worker.h"
-#include "net/connection.h"
 #include "net/deadlines.h"
-#include "tools/loadgen/options.h"
-#include "wire/http_parser.h"
+#include "wire/http_message.h"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
+#include <boost/asio/ip/address.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -30,9 +29,9 @@ using boost::asio::awaitable;
 // The server under load; all threads share it.
 struct Server {
   model::Endpoint endpoint;
-  std::vector<boost::asio::ip::tcp::endpoint> addresses;
-  std::shared_ptr<boost::asio::ssl::context> tls;  // null: plain
-  std::string headers;                             // lines that go with every request
+  std::vector<boost::asio::ip::address> addresses;
+  std::shared_ptr<http_client::TlsClient> tls;  // null: plain
+  std::string headers;                          // lines that go with every request
 };
 
 // Looks the name up, reads the key and the certificates. Blocks.
@@ -57,38 +56,28 @@ struct Call {
 // Confinement. One I/O thread.
 // Lifetime. Must not die while a call is under way.
 // Invariants. Each call ends by its timeout, or when `stop` is requested. A kept connection that
-//   proves dead before a byte came is replaced, once.
+//   proves dead before a byte came is replaced, once. No name is looked up: a lookup would count as
+//   the server's time.
 class Client {
  public:
   Client(boost::asio::io_context& io, net::Deadlines& deadlines, const Server& server,
          Cancellation& stop);
 
-  // Fails with the kind of failure as message: connect, tls, timeout, broken, protocol or cut.
+  // Fails with the kind of failure as message: connect, connect_timeout, tls, timeout, broken,
+  // protocol or cut.
   awaitable<Result<void>> send(Call call, const Listener& listener);
 
   // The whole body, of status 200.
   awaitable<Result<std::string>> get(std::string_view path, std::chrono::milliseconds timeout);
 
  private:
-  struct Channel {
-    Channel(boost::asio::ip::tcp::socket socket, net::Deadlines& deadlines,
-            boost::asio::ssl::context* tls);
-    net::Connection connection;
-    wire::ResponseParser parser;
-  };
-  using Clock = std::chrono::steady_clock;
-  struct Exchange;
+  // The server's addresses, beginning with the next one.
+  std::vector<boost::asio::ip::address> addresses() const;
 
-  std::unique_ptr<Channel> take_idle();
-  awaitable<Result<std::unique_ptr<Channel>>> connect(Clock::time_point until);
-  awaitable<Result<void>> exchange(Exchange& exchange);
-
-  boost::asio::io_context& io_;
-  net::Deadlines& deadlines_;
   const Server& server_;
   Cancellation& stop_;
   std::size_t next_address_ = 0;
-  std::vector<std::unique_ptr<Channel>> idle_;
+  http_client::UpstreamPool pool_;
 };
 
 }  // namespace baton::loadgen

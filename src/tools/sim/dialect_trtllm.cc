@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
 // TensorRT-LLM's hand-off fields.
+#include "libs/base64/base64.h"
 #include "tools/sim/address.h"
-#include "tools/sim/base64.h"
 #include "tools/sim/dialect.h"
 #include "tools/sim/dialect_fields.h"
 
@@ -144,11 +144,11 @@ std::string encode_opaque_state(const HandoffSource& source) {
       {"engine_id", source.engine_id},
       {"key", source.key},
       {"blocks", source.blocks}}.dump();
-  return encode_base64(plain);
+  return base64::encode(plain);
 }
 
 Result<HandoffSource> decode_opaque_state(const std::string& text) {
-  const json state = json::parse(decode_base64(text), nullptr, false);
+  const json state = json::parse(base64::decode(text).value_or(""), nullptr, false);
   const json* host = field(state, "host");
   const auto port = port_of(field(state, "port"));
   const json* engine_id = field(state, "engine_id");

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "tools/sim/request_log.h"
 
-#include "tools/sim/base64.h"
+#include "libs/base64/base64.h"
 
 #include <nlohmann/json.hpp>
 
@@ -42,13 +42,13 @@ json RequestLog::list() const {
   for (const Entry& entry : entries_) {
     json headers = json::object();
     for (const auto& [name, value] : entry.headers) {
-      headers[name] = is_utf8(value) ? value : encode_base64(value);
+      headers[name] = is_utf8(value) ? value : base64::encode(value);
     }
     out.push_back({{"path", entry.path},
                    {"phase", to_string(entry.phase)},
                    {"rank", entry.rank ? json(*entry.rank) : json(nullptr)},
                    {"headers", std::move(headers)},
-                   {"body", is_utf8(entry.body) ? entry.body : encode_base64(entry.body)}});
+                   {"body", is_utf8(entry.body) ? entry.body : base64::encode(entry.body)}});
   }
   return out;
 }

@@ -4,9 +4,9 @@
 // needs a process of its own is tested by the process tests.
 #include "app/router.h"
 
+#include "support/certificate.h"
 #include "support/fake_engine.h"
 #include "support/temporary_directory.h"
-#include "unit/app/certificate.h"
 #include "unit/app/router_fixture.h"
 
 #include <atomic>
@@ -20,6 +20,7 @@
 namespace baton::app {
 namespace {
 
+using test::Certificate;
 using test::FakeEngine;
 using test::FakePeer;
 using testing::HasSubstr;

@@ -3,9 +3,9 @@
 #include "app/server_tls.h"
 
 #include "net/await.h"
+#include "support/certificate.h"
 #include "support/io_fixture.h"
 #include "support/temporary_directory.h"
-#include "unit/app/certificate.h"
 
 #include <boost/asio/ssl/stream.hpp>
 #include <gmock/gmock.h>
@@ -24,6 +24,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using test::awaitable;
+using test::Certificate;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;

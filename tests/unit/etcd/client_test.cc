@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "etcd/client.h"
 
-#include "etcd/base64.h"
+#include "libs/base64/base64.h"
 #include "unit/etcd/etcd_fixture.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ TEST_F(ClientTest, ListsAllPagesAtTheRevisionOfTheFirst) {
     const int number = page++;
     // The cluster goes on meanwhile: each answer comes from a later revision.
     return response(200, fmt::format(R"({{"header":{{"revision":"{}"}},"kvs":[{{"key":"{}"}}]{}}})",
-                                     40 + number, encode_base64(std::string(1, "abc"[number])),
+                                     40 + number, base64::encode(std::string(1, "abc"[number])),
                                      number < 2 ? R"(,"more":true)" : ""));
   }));
   Client client(io, deadlines, options({etcd.endpoint()}));
@@ -64,7 +64,7 @@ TEST_F(ClientTest, ListsAllPagesAtTheRevisionOfTheFirst) {
   const auto requests = etcd.requests();
   ASSERT_THAT(requests, SizeIs(3));
   EXPECT_THAT(requests[0].body, HasSubstr(R"("revision":"0")"));
-  const std::string after_a = encode_base64(key_after("a"));
+  const std::string after_a = base64::encode(key_after("a"));
   EXPECT_THAT(requests[1].body, AllOf(HasSubstr(fmt::format(R"("key":"{}")", after_a)),
                                       HasSubstr(R"("revision":"40")")));
   EXPECT_THAT(requests[2].body, HasSubstr(R"("revision":"40")"));

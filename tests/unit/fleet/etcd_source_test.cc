@@ -278,8 +278,8 @@ TEST(EtcdSourceOptions, AreThoseOfTheConfiguration) {
   EXPECT_THAT(options.endpoints, testing::SizeIs(2));
   EXPECT_EQ(options.endpoints[0].url(), "https://a:1");
   EXPECT_EQ(options.endpoints[1].url(), "http://b:2");
-  EXPECT_EQ(options.user + options.password + options.ca_file + options.certificate_file +
-                options.key_file,
+  EXPECT_EQ(options.user + options.password + options.tls.ca_file + options.tls.certificate_file +
+                options.tls.key_file,
             "upcacertkey");
   EXPECT_EQ(options.timeout, milliseconds(7));
 }

@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "http_client/exchange.h"
 
+#include "http_client/tls.h"
+#include "support/temporary_directory.h"
+#include "support/tls_server.h"
 #include "unit/http_client/exchange_fixture.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 
 namespace baton::http_client {
 namespace {
@@ -640,6 +644,44 @@ TEST_F(ExchangeTest, DroppedTwiceIsDroppedOnce) {
   run_until([&] { return ended; });
   exchange->drop();
   EXPECT_FALSE(*sent);
+}
+
+TEST_F(ExchangeTest, TellsWhichStepFailed) {
+  const FakeEngine mute([](FakePeer& peer) { peer.read_request(); });
+  const FakeEngine cut_short([](FakePeer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst");
+  });
+  for (const auto& [endpoint, phase, status] :
+       {std::tuple(test::closed_endpoint(), Phase::Connect, net::IoStatus::Failed),
+        std::tuple(mute.endpoint(), Phase::Head, net::IoStatus::Closed),
+        std::tuple(cut_short.endpoint(), Phase::Body, net::IoStatus::Closed)}) {
+    run([&]() -> awaitable<void> {
+      Exchange one(pool, {{7}, endpoint}, timeouts);
+      if (co_await one.send(kHead, body)) EXPECT_FALSE(co_await one.read_all(1000));
+      EXPECT_EQ(one.failure().phase, phase);
+      EXPECT_EQ(one.failure().status, status);
+    });
+  }
+}
+
+TEST_F(ExchangeTest, KeepsAConnectionWithTls) {
+  const test::TemporaryDirectory directory;
+  test::TlsServer server(io);
+  const auto tls = make_tls_client({.ca_file = directory.write("ca.pem", server.own.certificate)});
+  ASSERT_TRUE(tls) << tls.error().message();
+  start([&server] { return server.serve(); });
+  const model::Endpoint endpoint = server.endpoint();
+  for (const std::size_t count : {1U, 2U}) {
+    run([&]() -> awaitable<void> {
+      Exchange one(pool, {{7}, endpoint, tls->get()}, timeouts);
+      const auto sent = co_await one.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n", {});
+      EXPECT_TRUE(sent) << sent.error().message();
+      if (sent) EXPECT_EQ(co_await one.read_all(1000), "body");
+      EXPECT_FALSE(one.replayed());
+    });
+    EXPECT_EQ(server.requests.size(), count);
+  }
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "libs/tokenizer/text/precompiled_normalizer.h"
 
-#include "libs/tokenizer/text/base64.h"
+#include "libs/base64/base64.h"
 #include "libs/tokenizer/text/grapheme.h"
 #include "libs/tokenizer/text/utf8.h"
 
@@ -34,13 +34,13 @@ bool is_ascii(char byte) { return static_cast<std::uint8_t>(byte) < 0x80; }
 }  // namespace
 
 Result<std::unique_ptr<const PrecompiledNormalizer>> PrecompiledNormalizer::from_base64(
-    std::string_view base64) {
+    std::string_view text) {
   static_assert(std::endian::native == std::endian::little);
   const auto broken = [] {
     return fail(ErrorCode::InvalidFile,
                 "The `precompiled_charsmap` of the tokenizer's normalizer is broken.");
   };
-  const auto bytes = decode_base64(base64);
+  const auto bytes = base64::decode(text);
   std::uint32_t trie_size = 0;
   if (!bytes || bytes->size() < sizeof trie_size) {
     return broken();

@@ -22,7 +22,7 @@ class PrecompiledNormalizer : public Normalizer {
  public:
   // Base64 of: the trie's size in bytes, the trie (a Darts double array), replacements each ended by
   // a zero byte.
-  static Result<std::unique_ptr<const PrecompiledNormalizer>> from_base64(std::string_view base64);
+  static Result<std::unique_ptr<const PrecompiledNormalizer>> from_base64(std::string_view text);
 
   std::string_view apply(std::string_view text, std::string& buffer) const override;
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "libs/tokenizer/text/unicode.h"
 
-#include "libs/tokenizer/text/base64.h"
+#include "libs/base64/base64.h"
 #include "libs/tokenizer/text/unicode_data.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 // Reads the numbers that make_unicode_data.mjs packed.
 class Unpacker {
  public:
-  explicit Unpacker(std::string_view base64) : bytes_(decode_base64(base64).value()) {}
+  explicit Unpacker(std::string_view text) : bytes_(base64::decode(text).value()) {}
 
   bool more() const { return at_ < bytes_.size(); }
   std::uint32_t next() {

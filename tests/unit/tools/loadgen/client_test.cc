@@ -5,7 +5,9 @@
 #include "support/fake_engine.h"
 #include "support/io_fixture.h"
 #include "support/temporary_directory.h"
+#include "support/tls_server.h"
 
+#include <boost/asio/ip/address.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,6 +123,47 @@ TEST_F(ClientTest, GivesUpAfterItsTimeout) {
 TEST_F(ClientTest, SaysThatNobodyListens) {
   connect_to(test::closed_endpoint());
   EXPECT_EQ(ask(), "connect");
+}
+
+TEST_F(ClientTest, TellsATimeoutOfConnectingFromOneOfTheAnswer) {
+  // The engine takes the connection and never shakes hands.
+  FakeEngine engine([](FakePeer& peer) { peer.wait_for_drop(); });
+  const auto secured = find_server("https://" + engine.endpoint().to_string(), "", "", {});
+  ASSERT_TRUE(secured) << secured.error().message();
+  server = *secured;
+  client.emplace(io, deadlines, *server, stop);
+  EXPECT_EQ(ask("{}", 100ms), "tls");
+}
+
+TEST_F(ClientTest, BeginsWithTheNextAddressAfterOneThatFailed) {
+  FakeEngine engine(test::always(test::response(200, "hello")));
+  server = server_at(engine.endpoint());
+  server->endpoint.host = "engine";
+  // The engine listens at 127.0.0.1 only.
+  server->addresses = {boost::asio::ip::make_address("127.0.0.2"),
+                       boost::asio::ip::make_address("127.0.0.1")};
+  client.emplace(io, deadlines, *server, stop);
+  EXPECT_EQ(ask(), "200 hello");
+}
+
+TEST_F(ClientTest, SpeaksTls) {
+  const test::TemporaryDirectory directory;
+  test::TlsServer tls(io);
+  tls.request_end = "\r\n\r\n{}";
+  const std::string url = "https://" + tls.endpoint().to_string();
+  const auto trusting = find_server(url, "", directory.write("ca.pem", tls.own.certificate), {});
+  ASSERT_TRUE(trusting) << trusting.error().message();
+  start([&tls] { return tls.serve(); });
+  client.emplace(io, deadlines, *trusting, stop);
+  EXPECT_EQ(ask(), "200 body");
+  EXPECT_EQ(ask(), "200 body");
+  EXPECT_EQ(tls.requests.size(), 2U) << "the connection was kept";
+
+  const auto strict = find_server(url, "", "", {});
+  ASSERT_TRUE(strict) << strict.error().message();
+  start([&tls] { return tls.serve(); });
+  client.emplace(io, deadlines, *strict, stop);
+  EXPECT_EQ(ask(), "tls");
 }
 
 TEST_F(ClientTest, EndsACallAtOnceWhenItIsToldTo) {

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
-#include "etcd/base64.h"
 #include "etcd/options.h"
+#include "libs/base64/base64.h"
 #include "support/fake_engine.h"
 
 #include <fmt/format.h>
@@ -117,8 +117,8 @@ class FakeEtcd {
     if (!leases_.contains(lease)) {
       return test::response(404, R"({"message":"etcdserver: requested lease not found","code":5})");
     }
-    keys_[*etcd::decode_base64(body.at("key").get<std::string>())] = {
-        *etcd::decode_base64(body.at("value").get<std::string>()), lease};
+    keys_[*base64::decode(body.at("key").get<std::string>())] = {
+        *base64::decode(body.at("value").get<std::string>()), lease};
     return test::response(200, R"({"header":{"revision":"5"}})");
   }
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "libs/tokenizer/text/precompiled_normalizer.h"
 
+#include "libs/base64/base64.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,22 +13,6 @@
 
 namespace baton::tokenizer {
 namespace {
-
-std::string base64(std::string_view bytes) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t three = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      three = three << 8 | (at + i < bytes.size() ? static_cast<std::uint8_t>(bytes[at + i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      text += at + i > bytes.size() ? '=' : kDigits[three >> (18 - 6 * i) & 63U];
-    }
-  }
-  return text;
-}
 
 // A Darts double array in which each node has a block of 256 places for its children.
 class Table {
@@ -44,12 +30,12 @@ class Table {
     replacements_.append(replacement).push_back('\0');
   }
 
-  std::string base64() const {
+  std::string as_base64() const {
     const auto size = static_cast<std::uint32_t>(units_.size() * sizeof units_[0]);
     std::string bytes(sizeof size + size, '\0');
     std::memcpy(bytes.data(), &size, sizeof size);
     std::memcpy(bytes.data() + sizeof size, units_.data(), size);
-    return tokenizer::base64(bytes + replacements_);
+    return base64::encode(bytes + replacements_);
   }
 
  private:
@@ -79,7 +65,7 @@ class Table {
 };
 
 std::string normalized(const Table& table, std::string_view text) {
-  const auto normalizer = PrecompiledNormalizer::from_base64(table.base64());
+  const auto normalizer = PrecompiledNormalizer::from_base64(table.as_base64());
   if (!normalizer) {
     return "refused: " + normalizer.error().message();
   }
@@ -118,7 +104,7 @@ TEST(PrecompiledNormalizer, GoesByTheShortestPrefix) {
 TEST(PrecompiledNormalizer, LeavesTextAloneThatStaysAsItIs) {
   Table table;
   table.add("ﬁ", "fi");
-  const auto normalizer = PrecompiledNormalizer::from_base64(table.base64());
+  const auto normalizer = PrecompiledNormalizer::from_base64(table.as_base64());
   ASSERT_TRUE(normalizer);
   const std::string_view text = "plain é\r\n text";
   std::string buffer = "kept";
@@ -130,7 +116,7 @@ TEST(PrecompiledNormalizer, RefusesBrokenTables) {
   using namespace std::string_view_literals;
   for (const std::string_view bytes :
        {""sv, "\1\0\0"sv, "\x08\0\0\0abcd"sv, "\0\0\0\0abc"sv, "\4\0\0\0abcd\xFF"sv}) {
-    EXPECT_FALSE(PrecompiledNormalizer::from_base64(base64(bytes)));
+    EXPECT_FALSE(PrecompiledNormalizer::from_base64(base64::encode(bytes)));
   }
   EXPECT_FALSE(PrecompiledNormalizer::from_base64("?"));
 }
@@ -142,7 +128,7 @@ TEST(PrecompiledNormalizer, StaysInsideItsTable) {
     bytes += '\xFF';
   }
   bytes += "é";
-  const auto normalizer = PrecompiledNormalizer::from_base64(base64(bytes));
+  const auto normalizer = PrecompiledNormalizer::from_base64(base64::encode(bytes));
   ASSERT_TRUE(normalizer);
   std::string buffer;
   EXPECT_EQ((*normalizer)->apply("abcé", buffer), "abcé");

@@ -2,18 +2,20 @@
 // SPDX-FileCopyrightText: The Baton authors
 #pragma once
 
+#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <cstddef>
 #include <memory>
 #include <string>
 
-namespace baton::app {
+namespace baton::test {
 
-// A certificate that is its own authority, and its key, as PEM.
+// A certificate that is its own authority, and its key, as PEM. `names` are the hosts that it is
+// for, as OpenSSL writes them.
 struct Certificate {
-  explicit Certificate(const std::string& subject) {
+  explicit Certificate(const std::string& subject, const std::string& names = {}) {
     const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> pair(EVP_EC_gen("P-256"),
                                                                    EVP_PKEY_free);
     const std::unique_ptr<X509, decltype(&X509_free)> made(X509_new(), X509_free);
@@ -25,6 +27,12 @@ struct Certificate {
     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
                                reinterpret_cast<const unsigned char*>(subject.c_str()), -1, -1, 0);
     X509_set_issuer_name(made.get(), name);
+    if (!names.empty()) {
+      X509_EXTENSION* const extension =
+          X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str());
+      X509_add_ext(made.get(), extension, -1);
+      X509_EXTENSION_free(extension);
+    }
     X509_sign(made.get(), pair.get(), EVP_sha256());
     certificate = text([&](BIO* out) { PEM_write_bio_X509(out, made.get()); });
     key = text([&](BIO* out) {
@@ -46,4 +54,4 @@ struct Certificate {
   }
 };
 
-}  // namespace baton::app
+}  // namespace baton::test

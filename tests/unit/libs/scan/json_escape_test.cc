@@ -1,37 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Baton authors
-#include "telemetry/escape.h"
+#include "libs/scan/json_escape.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace baton::telemetry {
+namespace baton::scan {
 namespace {
 
-std::string escaped(std::string_view text) {
-  fmt::memory_buffer out;
-  append_escaped(out, text);
-  return fmt::to_string(out);
+std::string escaped(std::string_view text, Escape escape = Escape::OneLine) {
+  std::string out;
+  append_escaped(out, text, escape);
+  return out;
 }
 
-TEST(Escape, LeavesPlainTextAndUtf8Alone) {
+TEST(JsonEscape, LeavesWhatJsonAllows) {
+  const std::string allowed = "a\x7f/b\u2028c\u2029d\u0085";
+  EXPECT_EQ(escaped(allowed, Escape::AsJson), allowed);
+  EXPECT_EQ(json_quote(allowed), '"' + allowed + '"');
+}
+
+TEST(JsonEscape, LeavesPlainTextAndUtf8Alone) {
   EXPECT_EQ(escaped(""), "");
   EXPECT_EQ(escaped("model demo/7B"), "model demo/7B");
   EXPECT_EQ(escaped("é € 😀"), "é € 😀");
 }
 
-TEST(Escape, EscapesQuotesBackslashesAndControlCharacters) {
+TEST(JsonEscape, EscapesQuotesBackslashesAndControlCharacters) {
   EXPECT_EQ(escaped("a\"b\\c"), R"(a\"b\\c)");
   EXPECT_EQ(escaped("a\nb\rc\td"), R"(a\nb\rc\td)");
   EXPECT_EQ(escaped(std::string_view("\0\x1b[2J\x7f", 6)), R"(\u0000\u001b[2J\u007f)");
 }
 
-TEST(Escape, EscapesWhatUnicodeCallsALineEndOrAControl) {
+TEST(JsonEscape, EscapesWhatUnicodeCallsALineEndOrAControl) {
   EXPECT_EQ(escaped("a\u2028b\u2029c\u0085d\u009be"), R"(a\u2028b\u2029c\u0085d\u009be)");
 }
 
-TEST(Escape, ReplacesEveryByteThatIsNotUtf8) {
+TEST(JsonEscape, ReplacesEveryByteThatIsNotUtf8) {
   const std::string bad = "\xef\xbf\xbd";
   EXPECT_EQ(escaped("a\xff"
                     "b"),
@@ -47,4 +53,4 @@ TEST(Escape, ReplacesEveryByteThatIsNotUtf8) {
 }
 
 }  // namespace
-}  // namespace baton::telemetry
+}  // namespace baton::scan
