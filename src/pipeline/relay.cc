@@ -28,7 +28,8 @@ using wire::kOk;
 constexpr std::chrono::milliseconds kEndPatience{100};
 
 // A whole answer is a success if it says how each choice ended, and none of them by giving up.
-Result<void> judge_whole(std::string_view text) {
+// Returns the usage that it reports, if it does.
+Result<std::optional<engine::Usage>> judge_whole(std::string_view text) {
   const auto answer = wire::JsonObject::parse(text);
   if (!answer) return fail(Errc::EngineProtocol, "the engine's answer is not a JSON object");
   const auto error = answer->find("error");
@@ -38,7 +39,7 @@ Result<void> judge_whole(std::string_view text) {
   if (!finish) return fail(finish.error());
   if (engine::means_failure(*finish))
     return fail(Errc::EngineFailed, "the engine gave the answer up");
-  return {};
+  return engine::usage_of(*answer);
 }
 
 void add_trail(wire::Headers& headers, const RequestRecord& record, bool tell_workers) {
@@ -286,16 +287,21 @@ awaitable<Result<void>> relay_whole(handoff::UpstreamResponse& answer, Delivery 
                                     ModelMetrics& metrics) {
   std::string text;
   wire::Headers headers;
+  bool usage_known = false;
   while (!answer.whole()) {
     auto body = co_await answer.stream().read_all(delivery.response_bytes);
-    Result<void> judged = body ? Result<void>() : fail(body.error());
-    if (body) {
+    Result<std::optional<engine::Usage>> judged = std::nullopt;
+    if (!body) {
+      judged = fail(body.error());
+    } else {
       judged =
           co_await delivery.cpu.run_sized(body->size(), [&body] { return judge_whole(*body); });
     }
     if (judged) {
       answer.first_token();
       text = std::move(*body);
+      record.usage = *judged;
+      usage_known = !answer.handed_off();  // what is merged in below changes it
       if (answer.handed_off()) {
         co_await answer.await_prefill(delivery.input_logprobs);
         const auto prefill = answer.prefill();
@@ -315,7 +321,9 @@ awaitable<Result<void>> relay_whole(handoff::UpstreamResponse& answer, Delivery 
     text = std::move(*answer.whole());
     headers = own_headers(false);
   }
-  record.usage = co_await delivery.cpu.run_sized(text.size(), [&text] { return usage_in(text); });
+  if (!usage_known) {
+    record.usage = co_await delivery.cpu.run_sized(text.size(), [&text] { return usage_in(text); });
+  }
   record.on_token(metrics);
   record.status = kOk;
   record.response_bytes = text.size();
