@@ -90,7 +90,7 @@ std::string LegMessages::head(const fleet::Worker& worker, std::optional<std::ui
                               const wire::Headers& headers, std::size_t body_size,
                               std::string_view request_id, std::string_view signature) const {
   std::string own(signature);
-  own += fmt::format("X-Request-Id: {}\r\n", request_id);
+  own.append("X-Request-Id: ").append(request_id).append("\r\n");
   if (rank && worker.spec().engine != model::Engine::Trtllm)
     own += fmt::format("X-data-parallel-rank: {}\r\n", *rank);
   return http_client::request_head("POST", engine::path_of(request_.api), worker.authority(),

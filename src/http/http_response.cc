@@ -2,12 +2,11 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "http/http_response.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
-#include <iterator>
+#include <string>
 #include <utility>
 
 namespace baton::http {
@@ -58,7 +57,8 @@ std::string HttpResponse::head_text(int status, const wire::Headers& headers,
   if (manner_.closing && *manner_.closing) manner_.keep_alive = false;
   std::string head;
   head.reserve(384);
-  fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  head.append("HTTP/1.1 ").append(std::to_string(status)).append(" ");
+  head.append(reason_phrase(status)).append("\r\n");
   for (std::size_t i = 0; i < headers.size(); ++i) {
     const auto [name, value] = headers[i];
     head.append(name).append(": ").append(value).append("\r\n");
@@ -110,9 +110,9 @@ bool HttpResponse::give_up() {
 
 awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& headers,
                                               std::string_view body) {
-  const std::string head =
-      head_text(status, headers,
-                status == 204 ? std::string() : fmt::format("Content-Length: {}\r\n", body.size()));
+  const std::string head = head_text(
+      status, headers,
+      status == 204 ? std::string() : "Content-Length: " + std::to_string(body.size()) + "\r\n");
   const std::array<std::string_view, 2> pieces{head, manner_.head_only ? std::string_view() : body};
   co_return complete(co_await put(pieces));
 }
@@ -125,27 +125,62 @@ awaitable<Result<void>> HttpResponse::begin(int status, const wire::Headers& hea
   co_return Result<void>{};
 }
 
-awaitable<Result<void>> HttpResponse::write(std::string_view piece) {
-  if (piece.empty()) co_return Result<void>{};
-  std::array<char, 24> size_line;
-  const auto size_end = fmt::format_to(size_line.data(), "{:x}\r\n", piece.size());
-  const std::string_view size(size_line.data(),
-                              static_cast<std::size_t>(size_end - size_line.data()));
-  const std::string head = std::exchange(pending_head_, {});
-  const bool chunked = !manner_.http_1_0;
-  const std::array<std::string_view, 4> pieces{head, chunked ? size : std::string_view(), piece,
-                                               chunked ? kChunkEnd : std::string_view()};
-  const std::size_t total =
-      head.size() + piece.size() + (chunked ? size.size() + kChunkEnd.size() : 0);
-  // A client that keeps up costs one system call and no suspension.
-  net::IoResult written = connection_.try_write(pieces);
-  if (written.status == net::IoStatus::Ok && written.size < total) {
-    writing_ = true;
-    written =
-        co_await connection_.write_rest(pieces, written.size, manner_.write_timeout, &patience_);
-    writing_ = false;
+class HttpResponse::Framed {
+ public:
+  Framed(const HttpResponse& response, std::string_view piece) {
+    if (response.manner_.http_1_0) {
+      pieces_ = {response.pending_head_, piece};
+      return;
+    }
+    // The least there is to do, as it is done for every event of every stream.
+    char* const end = std::to_chars(size_line_.data(), size_line_.data() + kMostDigits,
+                                    piece.size(), kHexadecimal)
+                          .ptr;
+    std::ranges::copy(kChunkEnd, end);
+    const auto size = static_cast<std::size_t>(end - size_line_.data()) + kChunkEnd.size();
+    pieces_ = {response.pending_head_, {size_line_.data(), size}, piece, kChunkEnd};
   }
+  Framed(const Framed&) = delete;
+  Framed& operator=(const Framed&) = delete;
+
+  std::span<const std::string_view> pieces() const { return pieces_; }
+  std::size_t size() const {
+    std::size_t total = 0;
+    for (const std::string_view piece : pieces_) total += piece.size();
+    return total;
+  }
+
+ private:
+  static constexpr std::size_t kMostDigits = 2 * sizeof(std::size_t);
+  static constexpr int kHexadecimal = 16;
+  std::array<char, kMostDigits + kChunkEnd.size()> size_line_;
+  std::array<std::string_view, 4> pieces_;
+};
+
+std::optional<Result<void>> HttpResponse::write_now(std::string_view piece) {
+  if (piece.empty()) return Result<void>{};
+  const Framed framed(*this, piece);
+  const net::IoResult written = connection_.try_write(framed.pieces());
+  taken_ = written.size;
+  if (written.status == net::IoStatus::Ok && written.size < framed.size()) return std::nullopt;
+  if (!pending_head_.empty()) std::string().swap(pending_head_);
+  return judge(written);
+}
+
+awaitable<Result<void>> HttpResponse::write_rest(std::string_view piece) {
+  const Framed framed(*this, piece);
+  writing_ = true;
+  const net::IoResult written =
+      co_await connection_.write_rest(framed.pieces(), taken_, manner_.write_timeout, &patience_);
+  writing_ = false;
+  std::string().swap(pending_head_);
   co_return judge(written);
+}
+
+// A client that keeps up costs one system call and no suspension.
+awaitable<Result<void>> HttpResponse::write(std::string_view piece) {
+  if (const auto written = write_now(piece)) co_return *written;
+  co_return co_await write_rest(piece);
 }
 
 awaitable<Result<void>> HttpResponse::end() {

@@ -8,6 +8,9 @@
 #include "wire/http_message.h"
 
 #include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +43,8 @@ class HttpResponse final : public pipeline::ResponseSink {
   awaitable<Result<void>> begin(int status, const wire::Headers& headers) override;
   awaitable<Result<void>> write(std::string_view piece) override;
   awaitable<Result<void>> end() override;
+  std::optional<Result<void>> write_now(std::string_view piece) override;
+  awaitable<Result<void>> write_rest(std::string_view piece) override;
   bool give_up() override;
 
   // The connection can carry another request.
@@ -47,6 +52,8 @@ class HttpResponse final : public pipeline::ResponseSink {
   void close_after() { manner_.keep_alive = false; }
 
  private:
+  // A piece as it goes over the wire; the head goes with the first.
+  class Framed;
   std::string head_text(int status, const wire::Headers& headers, std::string_view framing);
   static Result<void> judge(net::IoResult written);
   awaitable<Result<void>> put(std::span<const std::string_view> pieces);
@@ -55,7 +62,8 @@ class HttpResponse final : public pipeline::ResponseSink {
   net::Connection& connection_;
   ResponseOptions manner_;
   net::PeerPatience patience_;
-  bool writing_ = false;  // waits for the client
+  std::size_t taken_ = 0;  // bytes of the framed piece that write_now() got rid of
+  bool writing_ = false;   // waits for the client
   bool complete_ = false;
   bool given_up_ = false;
   std::string pending_head_;  // goes out with the first piece, in one system call

@@ -34,6 +34,23 @@ milliseconds until(steady_clock::time_point deadline) {
                   std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()));
 }
 
+// Without a value: it is read into.
+void make_room(std::string& buffer, std::size_t size) {
+  buffer.resize_and_overwrite(size, [](char*, std::size_t all) { return all; });
+}
+
+// Sixteen digits each.
+std::string hexadecimal(std::uint64_t high, std::uint64_t low) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr std::size_t kEach = 16;
+  std::string text(2 * kEach, '0');
+  for (std::size_t i = 0; i < kEach; ++i) {
+    text[kEach - 1 - i] = kDigits[(high >> (4 * i)) & 0xf];
+    text[2 * kEach - 1 - i] = kDigits[(low >> (4 * i)) & 0xf];
+  }
+  return text;
+}
+
 bool is_safe_id(std::string_view id) {
   return !id.empty() && id.size() <= kLongestRequestId && std::ranges::all_of(id, [](char c) {
     return c > ' ' && c < 0x7f && c != '"' && c != '\\';
@@ -313,7 +330,7 @@ awaitable<void> HttpSession::drain_body() {
 
 awaitable<std::optional<Error>> HttpSession::read_head() {
   std::optional<steady_clock::time_point> deadline;
-  std::vector<char> buffer;
+  std::string buffer;
   while (true) {
     const auto [consumed, status] = parser_->feed(ahead_);
     ahead_.erase(0, consumed);
@@ -324,7 +341,7 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
     const auto patience = at_most(idle ? context_.timeouts.client_idle : until(*deadline));
     net::IoResult read = co_await connection_.wait_readable(patience);
     if (read.status == net::IoStatus::Ok) {
-      buffer.resize(kHeadBuffer);
+      make_room(buffer, kHeadBuffer);
       read = connection_.try_read(buffer);
     }
     if (read.status == net::IoStatus::Ok && read.size == 0) {
@@ -342,7 +359,7 @@ awaitable<std::optional<Error>> HttpSession::read_head() {
 awaitable<std::optional<Error>> HttpSession::read_body() {
   const auto start = steady_clock::now();
   std::size_t received = 0;
-  std::vector<char> buffer;
+  std::string buffer;
   memory_ = MemoryShare(context_.memory);
   while (true) {
     const auto [consumed, status] = parser_->feed(ahead_);
@@ -353,8 +370,8 @@ awaitable<std::optional<Error>> HttpSession::read_body() {
     }
     if (status == wire::ParseStatus::Failed) co_return parser_->error();
     if (buffer.empty())
-      buffer.resize(
-          std::min<std::size_t>(kBodyBuffer, parser_->head().content_length.value_or(kBodyBuffer)));
+      make_room(buffer, std::min<std::size_t>(
+                            kBodyBuffer, parser_->head().content_length.value_or(kBodyBuffer)));
     const auto deadline =
         start + context_.timeouts.client_body + std::chrono::seconds(received / kSlowestBodyRate);
     const net::IoResult read = co_await connection_.read_some(buffer, at_most(until(deadline)));
@@ -395,7 +412,8 @@ std::string HttpSession::choose_request_id() const {
     const auto given = parser_->head().headers.find(name);
     if (given && is_safe_id(*given)) return std::string(*given);
   }
-  return fmt::format("{:016x}{:016x}", context_.random(), context_.random());
+  const std::uint64_t high = context_.random();
+  return hexadecimal(high, context_.random());
 }
 
 }  // namespace baton::http

@@ -101,7 +101,8 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
     net::IoResult read{net::IoStatus::Timeout, 0};
     if (!patience_.over()) {
       const auto since = pool_.deadlines().lived();
-      read = received(co_await upstream_->connection.read_some(room(), patience_.left()), since);
+      read =
+          take_received(co_await upstream_->connection.read_some(room(), patience_.left()), since);
     }
     if (read.status != net::IoStatus::Ok) co_return fail(explain(read, Phase::Head));
     // A worker that has not received a byte of the request cannot answer it. A fresh connection may
@@ -121,33 +122,36 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
 }
 
 awaitable<Result<std::string_view>> Exchange::read() {
-  while (!done_) {
-    const auto progress = upstream_->parser.feed(std::span(buffer_.data() + begin_, end_ - begin_));
-    begin_ += progress.consumed;
-    if (progress.status == wire::ParseStatus::Failed) co_return fail(upstream_->parser.error());
-    if (progress.status == wire::ParseStatus::Done) finish();
-    if (!progress.body.empty()) {
-      body_begun_ = true;
-      co_return progress.body;
-    }
-    if (done_) break;
+  while (true) {
+    if (auto piece = next()) co_return *std::move(piece);
     net::Connection& connection = upstream_->connection;
-    net::IoResult read{connection.status(), 0};
-    if (connection.usable() && patience_.over()) {
-      read.status = net::IoStatus::Timeout;
-    } else if (connection.usable()) {
-      const auto since = pool_.deadlines().lived();
-      const auto end = co_await connection.begin_read(room(), patience_.left());
-      read = received(connection.end_read(end), since);
-    }
-    if (read.status == net::IoStatus::Closed &&
-        upstream_->parser.finish() == wire::ParseStatus::Done) {
-      done_ = true;
-    } else if (read.status != net::IoStatus::Ok) {
-      co_return fail(explain(read, Phase::Body));
-    }
+    const auto since = pool_.deadlines().lived();
+    const auto end = co_await connection.begin_read(room(), patience_.left());
+    take_received(connection.end_read(end), since);
   }
-  co_return std::string_view();
+}
+
+std::optional<Result<std::string_view>> Exchange::next() {
+  if (done_) return std::string_view();
+  const auto progress = upstream_->parser.feed(std::span(buffer_.data() + begin_, end_ - begin_));
+  begin_ += progress.consumed;
+  if (progress.status == wire::ParseStatus::Failed) return fail(upstream_->parser.error());
+  if (progress.status == wire::ParseStatus::Done) finish();
+  if (!progress.body.empty()) {
+    body_begun_ = true;
+    return progress.body;
+  }
+  if (done_) return std::string_view();
+  // The status of the last read, too: after one that failed, the connection is unusable.
+  net::IoResult read{upstream_->connection.status(), 0};
+  if (read.status == net::IoStatus::Ok && !patience_.over()) return std::nullopt;
+  if (read.status == net::IoStatus::Ok) read.status = net::IoStatus::Timeout;
+  if (read.status == net::IoStatus::Closed &&
+      upstream_->parser.finish() == wire::ParseStatus::Done) {
+    done_ = true;
+    return std::string_view();
+  }
+  return fail(explain(read, Phase::Body));
 }
 
 awaitable<void> Exchange::await_end(std::chrono::milliseconds patience) {
@@ -176,9 +180,9 @@ awaitable<Result<std::string>> Exchange::read_all(std::size_t limit) {
   }
 }
 
-net::IoResult Exchange::received(net::IoResult result,
-                                 std::chrono::steady_clock::time_point since) {
-  end_ = result.size;
+net::IoResult Exchange::take_received(net::IoResult result,
+                                      std::chrono::steady_clock::time_point since) {
+  end_ = result.status == net::IoStatus::Ok ? result.size : 0;
   const auto waited = pool_.deadlines().lived() - since;
   patience_.spend(std::chrono::duration_cast<std::chrono::milliseconds>(waited), 0);
   return result;
@@ -190,7 +194,11 @@ std::span<char> Exchange::room() {
   if (body_begun_ && end_ < size / kBufferStep)
     size = std::max(size / kBufferStep, kSmallestBuffer);
   begin_ = end_ = 0;
-  if (buffer_.size() != size) buffer_ = std::vector<char>(size);
+  if (buffer_.size() != size) {
+    // Anew, because a string that shrinks keeps its memory.
+    buffer_ = std::string();
+    buffer_.resize_and_overwrite(size, [](char*, std::size_t all) { return all; });
+  }
   return buffer_;
 }
 

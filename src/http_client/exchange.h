@@ -61,6 +61,19 @@ class Exchange final : private UpstreamPool::Holder {
   wire::Headers take_headers() { return std::move(upstream_->parser.head().headers); }
   // The next piece of the body, valid until the next call; empty at its end.
   awaitable<Result<std::string_view>> read();
+  // The same in two steps, for where each coroutine counts: the next piece, the end or an error, as
+  // far as known; nullopt: receive() must bring more, and calls `then` when it did.
+  std::optional<Result<std::string_view>> next();
+  template <class Then>
+  void receive(Then then) {
+    auto received = [this, since = pool_.deadlines().lived(),
+                     then = std::move(then)](net::IoResult result) mutable {
+      take_received(result, since);
+      std::move(then)();
+    };
+    const std::span<char> into = room();
+    upstream_->connection.start_read(into, patience_.left(), std::move(received));
+  }
   // The worker has sent requested data: timeouts.idle begins anew.
   void progress() { patience_ = net::PeerPatience(timeouts_.idle); }
   // The whole body: timeouts.first_byte for its beginning, then timeouts.idle and a second more for
@@ -94,7 +107,7 @@ class Exchange final : private UpstreamPool::Holder {
                                    bool& answered);
   // Space for the next bytes. Requires: all bytes read before were consumed.
   std::span<char> room();
-  net::IoResult received(net::IoResult result, std::chrono::steady_clock::time_point since);
+  net::IoResult take_received(net::IoResult result, std::chrono::steady_clock::time_point since);
   Error given_up(std::string_view when) const;
   Error explain(net::IoResult result, Phase phase);
   void finish();
@@ -107,7 +120,7 @@ class Exchange final : private UpstreamPool::Holder {
   std::unique_ptr<Upstream> upstream_;
   ExchangeFailure failure_;
   MemoryShare memory_;  // of a whole answer
-  std::vector<char> buffer_;
+  std::string buffer_;
   std::size_t begin_ = 0;  // unread bytes of buffer_
   std::size_t end_ = 0;
   bool body_begun_ = false;

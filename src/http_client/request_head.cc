@@ -2,9 +2,7 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "http_client/request_head.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
+#include <string>
 
 namespace baton::http_client {
 
@@ -13,8 +11,8 @@ std::string request_head(std::string_view method, std::string_view path, std::st
                          std::string_view own) {
   std::string head;
   head.reserve(512);
-  fmt::format_to(std::back_inserter(head), "{} {} HTTP/1.1\r\nHost: {}\r\n", method, path,
-                 authority);
+  head.append(method).append(" ").append(path).append(" HTTP/1.1\r\nHost: ");
+  head.append(authority).append("\r\n");
   for (std::size_t i = 0; i < headers.size(); ++i) {
     const auto [name, value] = headers[i];
     head.append(name).append(": ").append(value).append("\r\n");
@@ -22,7 +20,7 @@ std::string request_head(std::string_view method, std::string_view path, std::st
   head.append(own);
   // vLLM and SGLang refuse a body that is not called JSON.
   if (content_length > 0) head.append("Content-Type: application/json\r\n");
-  fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n\r\n", content_length);
+  head.append("Content-Length: ").append(std::to_string(content_length)).append("\r\n\r\n");
   return head;
 }
 

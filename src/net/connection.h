@@ -7,6 +7,7 @@
 #include "net/peer_patience.h"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 
@@ -18,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace baton::net {
 
@@ -62,6 +64,18 @@ class Connection {
   using ReadEnd = std::tuple<boost::system::error_code, std::size_t>;
   awaitable<ReadEnd> begin_read(std::span<char> into, std::chrono::milliseconds timeout);
   IoResult end_read(ReadEnd end) { return settle(std::get<0>(end), std::get<1>(end)); }
+  // Reads, and calls `then` with the IoResult: costs no coroutine. Requires: usable().
+  template <class Then>
+  void start_read(std::span<char> into, std::chrono::milliseconds timeout, Then then) {
+    deadline_.arm(timeout);
+    const auto buffer = boost::asio::buffer(into.data(), into.size());
+    auto ended = [this, then = std::move(then)](boost::system::error_code error,
+                                                std::size_t size) mutable {
+      std::move(then)(settle(error, size));
+    };
+    if (tls_) return tls_->async_read_some(buffer, std::move(ended));
+    socket_.async_read_some(buffer, std::move(ended));
+  }
   // Reads without waiting; Ok and 0 if nothing is there, or if only waiting can tell.
   IoResult try_read(std::span<char> into);
   // Waits until there is something to read, so that an idle connection needs no buffer.

@@ -42,12 +42,17 @@ constexpr std::array kNotForWorkers{std::string_view("host"),
 // them.
 constexpr std::array<std::string_view, 3> kInternalPrefixes{"x-baton-", "x-dynamo-", "x-override-"};
 
+// Room for those that are added on the way to the client.
+constexpr std::size_t kOwnHeaders = 4;
+constexpr std::size_t kOwnHeaderBytes = 128;
 constexpr std::array<std::string_view, 4> kNotForClients{"content-length", "x-request-id", "date",
                                                          "server"};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::ranges::any_of(
-      names, [name](std::string_view other) { return wire::equal_ignoring_case(name, other); });
+  // Most differ in size already.
+  return std::ranges::any_of(names, [name](std::string_view other) {
+    return name.size() == other.size() && wire::equal_ignoring_case(name, other);
+  });
 }
 
 bool begins_with(std::string_view name, std::string_view prefix) {
@@ -90,6 +95,7 @@ class OfConnection {
 wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorization authorization,
                                  std::span<const std::string> stripped) {
   wire::Headers headers;
+  headers.reserve(client.size(), client.bytes());
   const OfConnection of_connection(client);
   for (std::size_t i = 0; i < client.size(); ++i) {
     const auto [name, value] = client[i];
@@ -105,6 +111,7 @@ wire::Headers headers_for_worker(const wire::Headers& client, ForwardAuthorizati
 
 wire::Headers headers_for_client(const wire::Headers& worker) {
   wire::Headers headers;
+  headers.reserve(worker.size() + kOwnHeaders, worker.bytes() + kOwnHeaderBytes);
   const OfConnection of_connection(worker);
   for (std::size_t i = 0; i < worker.size(); ++i) {
     const auto [name, value] = worker[i];

@@ -36,6 +36,15 @@ awaitable<Result<void>> InterruptibleSink::write(std::string_view piece) {
   return interrupted() ? refuse() : response_.write(piece);
 }
 
+std::optional<Result<void>> InterruptibleSink::write_now(std::string_view piece) {
+  if (interrupted()) return fail(cancellation_.reason());
+  return response_.write_now(piece);
+}
+
+awaitable<Result<void>> InterruptibleSink::write_rest(std::string_view piece) {
+  return interrupted() ? refuse() : response_.write_rest(piece);
+}
+
 awaitable<Result<void>> InterruptibleSink::end() {
   return interrupted() ? refuse() : response_.end();
 }

@@ -29,6 +29,8 @@ class InterruptibleSink final : public ResponseSink {
   awaitable<Result<void>> begin(int status, const wire::Headers& headers) override;
   awaitable<Result<void>> write(std::string_view piece) override;
   awaitable<Result<void>> end() override;
+  std::optional<Result<void>> write_now(std::string_view piece) override;
+  awaitable<Result<void>> write_rest(std::string_view piece) override;
 
   // The client is or was told why; nothing else is sent to it.
   bool interrupted() const { return status_ != 0; }

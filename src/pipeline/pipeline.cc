@@ -98,12 +98,12 @@ awaitable<void> Pipeline::serve(std::unique_ptr<ClientRequest> incoming, Respons
     // In this frame and not in one of its own: it stays for as long as a stream runs.
     Delivery delivery = delivery_for(**understood);
     ModelMetrics& metrics = (*understood)->metrics;
-    auto answer = co_await handoff_.run(std::move((*understood)->job), record.trace, cancellation);
+    auto answer = co_await hand_off(**understood, record, cancellation);
     understood->reset();
     if (!answer) {
       record.error = std::move(answer.error());
     } else {
-      auto relayed = co_await relay(*answer, std::move(delivery), sink, record, metrics);
+      auto relayed = co_await deliver(*answer, delivery, sink, record, metrics);
       if (!relayed) record.error = std::move(relayed.error());
     }
   }  // the workers are free again before anything else is done
@@ -118,6 +118,19 @@ awaitable<void> Pipeline::serve(std::unique_ptr<ClientRequest> incoming, Respons
   const auto model = fleet_.find(record.model);
   record.trace.page.close(outcome_of(record));
   ledger_.close(record, model ? ledger_.metrics(model->name()) : ledger_.unknown());
+}
+
+// Not coroutines: an argument of an awaited call stays in the caller's frame as long as a stream runs.
+awaitable<Result<handoff::UpstreamResponse>> Pipeline::hand_off(ParsedRequest& understood,
+                                                                RequestRecord& record,
+                                                                Cancellation& cancellation) {
+  return handoff_.run(std::move(understood.job), record.trace, cancellation);
+}
+
+awaitable<Result<void>> Pipeline::deliver(handoff::UpstreamResponse& answer, Delivery& delivery,
+                                          ResponseSink& sink, RequestRecord& record,
+                                          ModelMetrics& metrics) {
+  return relay(answer, std::move(delivery), sink, record, metrics);
 }
 
 awaitable<Result<std::unique_ptr<Pipeline::ParsedRequest>>> Pipeline::prepare(

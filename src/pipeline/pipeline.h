@@ -93,6 +93,12 @@ class Pipeline {
                                                             RequestRecord& record,
                                                             RequestDeadline& deadline,
                                                             Cancellation& cancellation);
+  awaitable<Result<handoff::UpstreamResponse>> hand_off(ParsedRequest& understood,
+                                                        RequestRecord& record,
+                                                        Cancellation& cancellation);
+  static awaitable<Result<void>> deliver(handoff::UpstreamResponse& answer, Delivery& delivery,
+                                         ResponseSink& sink, RequestRecord& record,
+                                         ModelMetrics& metrics);
   // Reads the body: not on the I/O thread if that is long.
   Result<std::unique_ptr<ParsedRequest>> understand(ClientRequest& incoming,
                                                     std::shared_ptr<const engine::ClientBody> body,

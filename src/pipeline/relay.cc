@@ -10,7 +10,11 @@
 #include "wire/json_object.h"
 #include "wire/sse_reader.h"
 
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +28,8 @@ using wire::kOk;
 constexpr std::chrono::milliseconds kEndPatience{100};
 
 // A whole answer is a success if it says how each choice ended, and none of them by giving up.
-Result<void> judge_whole(std::string_view text) {
+// Returns the usage that it reports, if it does.
+Result<std::optional<engine::Usage>> judge_whole(std::string_view text) {
   const auto answer = wire::JsonObject::parse(text);
   if (!answer) return fail(Errc::EngineProtocol, "the engine's answer is not a JSON object");
   const auto error = answer->find("error");
@@ -34,7 +39,7 @@ Result<void> judge_whole(std::string_view text) {
   if (!finish) return fail(finish.error());
   if (engine::means_failure(*finish))
     return fail(Errc::EngineFailed, "the engine gave the answer up");
-  return {};
+  return engine::usage_of(*answer);
 }
 
 void add_trail(wire::Headers& headers, const RequestRecord& record, bool tell_workers) {
@@ -75,29 +80,22 @@ class StreamRelay {
     handoff::UpstreamResponse& answer = self->answer_;
     StreamValidator& judge = self->judge_;
     while (!answer.whole() && !judge.done()) {
-      std::optional<Error> failure;
-      const auto piece = co_await answer.stream().read();
-      if (!piece) {
-        failure = piece.error();
-      } else if (piece->empty()) {
-        failure.emplace(Errc::StreamBroken, "the engine's stream ended without [DONE]");
-      } else {
-        self->reader_.feed(*piece);
+      if (self->pass_on()) co_await self->flow();
+      if (self->thrown_) std::rethrow_exception(std::exchange(self->thrown_, nullptr));
+      if (!self->written_) co_return std::exchange(self->written_, {});
+      std::optional<Error> failure = self->failure();
+      if (const auto rest = std::exchange(self->unwritten_, {}); !failure && !rest.empty()) {
+        if (auto written = co_await self->sink_.write_rest(rest); !written) co_return written;
       }
-      while (!failure) {
-        const std::string_view events = self->is_short() ? judge.take(self->reader_, *piece)
-                                                         : co_await self->take_elsewhere(*piece);
-        if (judge.begun()) answer.first_token();
-        if (judge.progressed()) answer.stream().progress();
-        answer.produced(self->record_.events);
+      while (!failure && !(failure = judge.failure()) && !judge.done()) {
+        if (judge.waits_for_prefill()) co_await self->wait_for_prefill();
+        const std::string_view events = self->is_short()
+                                            ? judge.take(self->reader_, *self->piece_)
+                                            : co_await self->take_elsewhere(*self->piece_);
+        self->note_progress();
         if (!events.empty()) {
           if (auto written = co_await self->write(events); !written) co_return written;
-        }
-        failure = judge.failure();
-        if (judge.done()) break;
-        if (judge.waits_for_prefill()) {
-          co_await self->wait_for_prefill();
-        } else if (events.empty()) {
+        } else if (!judge.waits_for_prefill() && !judge.failure() && !judge.done()) {
           break;
         }
       }
@@ -109,6 +107,72 @@ class StreamRelay {
   }
 
  private:
+  // Passes on all that has come, for as long as that needs no waiting. True if nothing is left of it:
+  // more must be received. False: run() goes on with piece_, which the reader has.
+  bool pass_on() {
+    while (auto piece = answer_.stream().next()) {
+      piece_ = *std::move(piece);
+      if (!piece_ || piece_->empty()) return false;
+      reader_.feed(*piece_);
+      if (record_.status == 0 || !is_short()) return false;
+      while (true) {
+        const std::string_view events = judge_.take(reader_, *piece_);
+        note_progress();
+        if (!events.empty() && !write_now(events)) return false;
+        if (judge_.failure() || judge_.done() || judge_.waits_for_prefill()) return false;
+        if (events.empty()) break;
+      }
+    }
+    return true;
+  }
+  // False if the client does not take them at once.
+  bool write_now(std::string_view events) {
+    record_.response_bytes += events.size();
+    auto written = sink_.write_now(events);
+    if (!written) {
+      unwritten_ = events;
+      return false;
+    }
+    written_ = *std::move(written);
+    return written_.has_value();
+  }
+  void note_progress() {
+    if (judge_.begun()) answer_.first_token();
+    if (judge_.progressed()) answer_.stream().progress();
+    answer_.produced(record_.events);
+  }
+  std::optional<Error> failure() const {
+    if (!piece_) return piece_.error();
+    if (piece_->empty())
+      return Error(Errc::StreamBroken, "the engine's stream ended without [DONE]");
+    return std::nullopt;
+  }
+
+  // Receives and passes on, until that is not all there is to do. While a stream runs, this is what
+  // it waits in: no coroutine is resumed for an event, and this one is none.
+  awaitable<void> flow() {
+    const auto begin = [this](auto resume) { receive(std::move(resume)); };
+    return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(
+        begin, boost::asio::use_awaitable);
+  }
+  // `resume` keeps the coroutine, and with it this relay.
+  template <class Resume>
+  void receive(Resume resume) {
+    answer_.stream().receive([this, resume = std::move(resume)]() mutable {
+      bool all = false;
+      try {
+        all = pass_on();
+      } catch (...) {
+        thrown_ = std::current_exception();
+      }
+      if (all) {
+        receive(std::move(resume));
+      } else {
+        std::move(resume)();
+      }
+    });
+  }
+
   // An event in many pieces may be long, and so may the text that is merged into one.
   bool is_short() const { return reader_.held() + judge_.held() <= net::CpuPool::kInPlace; }
   awaitable<std::string_view> take_elsewhere(std::string_view piece) {
@@ -198,6 +262,10 @@ class StreamRelay {
   RequestRecord& record_;
   StreamValidator judge_;
   wire::SseReader reader_;
+  Result<std::string_view> piece_;  // the last, or why there is none
+  std::string_view unwritten_;      // events of it of which the client has taken only a part
+  Result<void> written_;            // the last write that did not wait
+  std::exception_ptr thrown_;       // by pass_on()
 };
 
 // The text for the client: the prefill's facts of the prompt are merged in.
@@ -219,16 +287,21 @@ awaitable<Result<void>> relay_whole(handoff::UpstreamResponse& answer, Delivery 
                                     ModelMetrics& metrics) {
   std::string text;
   wire::Headers headers;
+  bool usage_known = false;
   while (!answer.whole()) {
     auto body = co_await answer.stream().read_all(delivery.response_bytes);
-    Result<void> judged = body ? Result<void>() : fail(body.error());
-    if (body) {
+    Result<std::optional<engine::Usage>> judged = std::nullopt;
+    if (!body) {
+      judged = fail(body.error());
+    } else {
       judged =
           co_await delivery.cpu.run_sized(body->size(), [&body] { return judge_whole(*body); });
     }
     if (judged) {
       answer.first_token();
       text = std::move(*body);
+      record.usage = *judged;
+      usage_known = !answer.handed_off();  // what is merged in below changes it
       if (answer.handed_off()) {
         co_await answer.await_prefill(delivery.input_logprobs);
         const auto prefill = answer.prefill();
@@ -248,7 +321,9 @@ awaitable<Result<void>> relay_whole(handoff::UpstreamResponse& answer, Delivery 
     text = std::move(*answer.whole());
     headers = own_headers(false);
   }
-  record.usage = co_await delivery.cpu.run_sized(text.size(), [&text] { return usage_in(text); });
+  if (!usage_known) {
+    record.usage = co_await delivery.cpu.run_sized(text.size(), [&text] { return usage_in(text); });
+  }
   record.on_token(metrics);
   record.status = kOk;
   record.response_bytes = text.size();

@@ -7,6 +7,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <optional>
 #include <string_view>
 
 namespace baton::pipeline {
@@ -27,6 +28,10 @@ class ResponseSink {
   virtual awaitable<Result<void>> begin(int status, const wire::Headers& headers) = 0;
   virtual awaitable<Result<void>> write(std::string_view piece) = 0;
   virtual awaitable<Result<void>> end() = 0;
+  // A write as far as it goes without waiting, and without a coroutine: its result, or nullopt if the
+  // client does not take all of the piece at once. Then write_rest() must follow, with the same piece.
+  virtual std::optional<Result<void>> write_now(std::string_view) { return std::nullopt; }
+  virtual awaitable<Result<void>> write_rest(std::string_view piece) { return write(piece); }
 
   // The request is given up, and goes on in the background: no other follows on the connection, and
   // unsent data is soon dropped. False if nothing can be sent now: the answer is complete, or a

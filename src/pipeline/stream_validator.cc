@@ -3,7 +3,6 @@
 #include "pipeline/stream_validator.h"
 
 #include "engine/shared/engine_error.h"
-#include "engine/shared/stream_event.h"
 #include "engine/shared/usage_merge.h"
 
 #include <algorithm>
@@ -64,7 +63,7 @@ std::string_view StreamValidator::take(wire::SseReader& reader, std::string_view
 
 StreamValidator::Passage StreamValidator::accept(std::string_view data) {
   if (data.empty()) return Passage::AsItIs;  // a comment
-  engine::StreamEvent event = engine::read_stream_event(data);
+  const engine::StreamEvent event = events_.read(data);
   switch (event.kind) {
     case engine::StreamEvent::Kind::Malformed:
       failure_.emplace(Errc::EngineProtocol, "the engine sent an event that is not JSON");

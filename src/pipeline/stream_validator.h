@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "engine/shared/dialect.h"
 #include "engine/shared/stream_continuity.h"
+#include "engine/shared/stream_event_reader.h"
 #include "pipeline/request_record.h"
 #include "wire/sse_reader.h"
 
@@ -73,6 +74,7 @@ class StreamValidator {
   RequestRecord& record_;
   ModelMetrics& metrics_;
   std::unique_ptr<engine::StreamContinuity> continuity_;
+  engine::StreamEventReader events_;
   std::shared_ptr<const engine::PrefillOutcome> prefill_;
   bool handed_off_ = false;
   bool input_logprobs_ = false;

@@ -10,6 +10,8 @@ namespace {
 // A size above this is no honest one; below it, adding a digit cannot overflow.
 constexpr std::uint64_t kMaxChunk = std::uint64_t{1} << 48;
 
+constexpr std::string_view kCrLf = "\r\n";
+
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -18,6 +20,18 @@ int hex_value(char c) {
 }
 
 }  // namespace
+
+ChunkedDecoder::Framing ChunkedDecoder::read_framing(std::string_view bytes) const {
+  constexpr std::size_t kMostDigits = 8;
+  const std::size_t begin = state_ == State::DataCr ? kCrLf.size() : 0;
+  if (begin > 0 && !bytes.starts_with(kCrLf)) return {};
+  std::size_t at = begin;
+  std::uint64_t chunk = 0;
+  for (; at < bytes.size() && at - begin <= kMostDigits && hex_value(bytes[at]) >= 0; ++at)
+    chunk = chunk * 16 + static_cast<std::uint64_t>(hex_value(bytes[at]));
+  if (at == begin || at - begin > kMostDigits || !bytes.substr(at).starts_with(kCrLf)) return {};
+  return {at + kCrLf.size(), chunk};
+}
 
 ChunkedDecoder::Step ChunkedDecoder::next(std::string_view bytes) {
   std::size_t i = 0;
@@ -36,6 +50,16 @@ ChunkedDecoder::Step ChunkedDecoder::next(std::string_view bytes) {
       if (status == LineScanner::Status::TooLong) return {i, refuse("trailers too long"), {}};
       if (status == LineScanner::Status::End) state_ = State::End;
       continue;
+    }
+    if (state_ == State::FirstDigit || state_ == State::DataCr) {
+      // Framing that came whole, as nearly all does.
+      const Framing framing = read_framing(bytes.substr(i));
+      if (framing.size > 0) {
+        i += framing.size;
+        chunk_left_ = framing.chunk;
+        if (const Status status = begin_chunk(); status != Status::NeedMore) return {i, status, {}};
+        continue;
+      }
     }
     const Status status = take(bytes[i++]);
     if (status != Status::NeedMore) return {i, status, {}};

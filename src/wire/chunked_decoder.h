@@ -41,6 +41,12 @@ class ChunkedDecoder {
  private:
   enum class State { FirstDigit, Digits, Extension, SizeLf, Data, DataCr, DataLf, Trailers, End };
 
+  // The framing up to the next chunk's data: its size in bytes, and the chunk's.
+  struct Framing {
+    std::size_t size = 0;  // 0: it is not there whole, or not of the usual kind
+    std::uint64_t chunk = 0;
+  };
+  Framing read_framing(std::string_view bytes) const;
   // One byte of framing. Returns NeedMore to go on.
   Status take(char c);
   Status take_after_size(char c);

@@ -34,6 +34,8 @@ class Headers {
 
   std::size_t size() const { return spans_.size(); }
   bool empty() const { return spans_.empty(); }
+  // Size of all names and values together.
+  std::size_t bytes() const { return text_.size(); }
   Field operator[](std::size_t i) const;
 
  private:

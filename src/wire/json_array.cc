@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Baton authors
 #include "wire/json_array.h"
 
+#include "wire/json_text.h"
+
 namespace baton::wire {
 namespace {
 
@@ -9,8 +11,9 @@ constexpr std::string_view kBlank = " \t\r\n";
 
 // Index past the string that starts at `at`.
 std::size_t skip_string(std::string_view json, std::size_t at) {
-  for (++at; at < json.size() && json[at] != '"'; ++at) {
-    if (json[at] == '\\') ++at;
+  for (++at; at < json.size(); at += 2) {
+    at += plain_size(json.substr(at));
+    if (at >= json.size() || json[at] == '"') break;
   }
   return at + 1;
 }

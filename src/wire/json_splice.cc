@@ -48,7 +48,9 @@ void SplicedBody::append(std::string_view source, std::size_t from, std::size_t 
 }
 
 JsonSplice& JsonSplice::remove(std::string_view key) {
-  if (std::ranges::find(removed_, key) == removed_.end()) removed_.emplace_back(key);
+  // Most keys that must not be there are not.
+  if (object_.has(key) && std::ranges::find(removed_, key) == removed_.end())
+    removed_.emplace_back(key);
   std::erase_if(added_, [&](const Added& member) { return member.key == key; });
   return *this;
 }

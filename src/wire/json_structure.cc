@@ -147,8 +147,15 @@ class Walk {
     if (at_ == structure_.size()) return false;
     const char* end = text_.data() + structure_[at_] - 1;
     while (end > begin && is_space(*end)) --end;
-    return end >= begin && *end == '"' &&
-           has_sound_escapes(begin, end, text_.data() + text_.size());
+    if (end < begin || *end != '"') return false;
+    return !has_backslash(begin, end) || has_sound_escapes(begin, end, text_.data() + text_.size());
+  }
+
+  // Most strings are short and have none. Requires: strings in the order of the text.
+  bool has_backslash(const char* begin, const char* end) {
+    const auto from = static_cast<std::size_t>(begin - text_.data());
+    if (backslash_ < from) backslash_ = text_.find('\\', from);
+    return backslash_ < static_cast<std::size_t>(end - text_.data());
   }
 
   bool scalar() {
@@ -168,6 +175,7 @@ class Walk {
 
   std::string_view text_;
   Structure structure_;
+  std::size_t backslash_ = 0;  // where the next one is, as far as known
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
   std::array<bool, kDeepest> in_object_ = {};

@@ -9,8 +9,10 @@
 namespace baton::wire {
 namespace {
 
+constexpr std::string_view kUsualStart = "data: ";
+
 // The position of the first CR or LF at or after `from`; the size of `text` where there is none.
-// Eight bytes at a time, as every byte of every stream passes here.
+// Eight bytes at a time.
 std::size_t find_line_end(std::string_view text, std::size_t from) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   const auto has_zero_byte = [](std::uint64_t word) {
@@ -56,6 +58,7 @@ std::optional<SseReader::Event> SseReader::next() {
       return rest;
     }
   }
+  if (const auto usual = take_usual()) return usual;
   const std::size_t end = find_event_end();
   const std::string_view part = pending_.substr(0, end);
   pending_.remove_prefix(part.size());
@@ -70,6 +73,23 @@ std::optional<SseReader::Event> SseReader::next() {
   if (end == std::string_view::npos) return std::nullopt;
   carry_returned_ = true;
   return make_event(carry_);
+}
+
+// Nearly all events are one line of data, and came whole.
+std::optional<SseReader::Event> SseReader::take_usual() {
+  if (!lf_only_ || !at_line_start_ || after_cr_ || !carry_.empty() ||
+      !pending_.starts_with(kUsualStart))
+    return std::nullopt;
+  const std::size_t end = pending_.find('\n', kUsualStart.size());
+  const std::string_view line = pending_.substr(0, end);
+  if (line.contains('\r')) {
+    lf_only_ = false;  // and is not looked for again: the search may go far past the event
+    return std::nullopt;
+  }
+  if (end == pending_.npos || !pending_.substr(end + 1).starts_with('\n')) return std::nullopt;
+  const Event event{pending_.substr(0, end + 2), line.substr(kUsualStart.size())};
+  pending_.remove_prefix(event.raw.size());
+  return event;
 }
 
 std::size_t SseReader::held() const {

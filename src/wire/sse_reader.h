@@ -38,6 +38,7 @@ class SseReader {
   bool overflowed() const { return overflowed_; }
 
  private:
+  std::optional<Event> take_usual();
   // Past the first event in pending_, npos where it does not end there.
   std::size_t find_event_end();
   Event make_event(std::string_view raw);
@@ -47,6 +48,7 @@ class SseReader {
   std::size_t limit_;
   bool overflowed_ = false;
   bool at_line_start_ = true;    // of the unfinished event's next byte
+  bool lf_only_ = true;          // as far as known
   bool after_cr_ = false;        // a CR ended the last line; a LF now would belong to it
   bool after_event_cr_ = false;  // the same, for the blank line of an event already returned
   bool carry_returned_ = false;  // carry_ is the event returned last

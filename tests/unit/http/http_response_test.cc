@@ -102,6 +102,50 @@ TEST_F(HttpResponseTest, StreamsInChunks) {
   EXPECT_TRUE(response->reusable());
 }
 
+TEST_F(HttpResponseTest, WritesWithoutWaitingWhatTheClientTakes) {
+  make();
+  run([&]() -> awaitable<void> {
+    EXPECT_TRUE(co_await response->begin(200, {}));
+    EXPECT_TRUE(response->write_now("hello").value());
+    EXPECT_TRUE(response->write_now("").value());
+    EXPECT_TRUE(response->write_now("0123456789abcdef").value());
+    EXPECT_TRUE(co_await response->end());
+  });
+  EXPECT_EQ(client->received(),
+            "HTTP/1.1 200 OK\r\nX-Request-Id: id-1\r\nTransfer-Encoding: chunked\r\n\r\n"
+            "5\r\nhello\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n");
+}
+
+TEST_F(HttpResponseTest, WritesTheRestOfWhatTheClientDoesNotTakeAtOnce) {
+  make();
+  const std::string piece(1000, 'p');
+  std::size_t pieces = 0;
+  bool written = false;
+  start([&]() -> awaitable<void> {
+    EXPECT_TRUE(co_await response->begin(200, {}));
+    while (true) {
+      ++pieces;
+      const auto now = response->write_now(piece);
+      if (!now) break;
+      EXPECT_TRUE(*now);
+    }
+    EXPECT_TRUE(co_await response->write_rest(piece));
+    EXPECT_TRUE(co_await response->end());
+    written = true;
+  });
+  run_until([&] {
+    client->received();
+    return written;
+  });
+  const std::size_t head =
+      std::string_view(
+          "HTTP/1.1 200 OK\r\nX-Request-Id: id-1\r\nTransfer-Encoding: chunked\r\n\r\n")
+          .size();
+  const std::size_t frame = std::string_view("3e8\r\n\r\n").size();
+  EXPECT_EQ(client->received().size(),
+            head + pieces * (piece.size() + frame) + std::string_view("0\r\n\r\n").size());
+}
+
 TEST_F(HttpResponseTest, StreamsAnEmptyAnswer) {
   make();
   stream({});

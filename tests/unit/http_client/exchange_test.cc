@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -130,6 +131,27 @@ TEST_F(ExchangeTest, ReadsChunkedAnswersAndAnswersThatEndWithTheConnection) {
     peer.write("HTTP/1.1 200 OK\r\n\r\nall there is");
   });
   EXPECT_EQ(ask(until_close).value(), "all there is");
+}
+
+TEST_F(ExchangeTest, ReadsAnAnswerWithoutACoroutineForEachPiece) {
+  const FakeEngine worker(test::always(response(200, std::string(200'000, 'x'))));
+  exchange = std::make_unique<Exchange>(pool, Target{id, target = worker.endpoint()}, timeouts);
+  std::size_t bytes = 0;
+  const std::function<void()> go_on = [&] {
+    while (const auto piece = exchange->next()) {
+      ended = !piece->has_value() || (*piece)->empty();
+      if (ended) return;
+      bytes += (*piece)->size();
+    }
+    exchange->receive([&] { go_on(); });
+  };
+  start([&]() -> awaitable<void> {
+    sent = co_await exchange->send(kHead, body);
+    go_on();
+  });
+  run_until([this] { return ended; });
+  EXPECT_EQ(bytes, 200'000U);
+  EXPECT_TRUE(exchange->done());
 }
 
 TEST_F(ExchangeTest, UsesAConnectionAgain) {

@@ -55,6 +55,19 @@ TEST_F(ConnectionTest, ReadsWhatThePeerSends) {
   EXPECT_EQ(buffer.substr(0, result.size), "hello");
 }
 
+TEST_F(ConnectionTest, ReadsWithoutACoroutine) {
+  std::optional<IoResult> result;
+  connection->start_read(buffer, 5s, [&](IoResult ended) { result = ended; });
+  send_from_peer("hello");
+  run_until([&] { return result.has_value(); });
+  EXPECT_EQ(result->status, IoStatus::Ok);
+  EXPECT_EQ(buffer.substr(0, result->size), "hello");
+  result.reset();
+  connection->start_read(buffer, 100ms, [&](IoResult ended) { result = ended; });
+  run_until([&] { return result.has_value(); });
+  EXPECT_EQ(result->status, IoStatus::Timeout);
+}
+
 TEST_F(ConnectionTest, WritesAllPiecesInOrder) {
   // More pieces than one system call takes, empty ones among them.
   std::vector<std::string> texts;

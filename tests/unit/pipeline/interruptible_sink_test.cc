@@ -100,6 +100,19 @@ TEST_F(InterruptibleSinkTest, LeavesAPieceThatIsBeingWrittenToItsWriter) {
   EXPECT_THAT(client.body, EndsWith("1\n\n"));
 }
 
+TEST_F(InterruptibleSinkTest, WritesNowUntilItIsInterrupted) {
+  start([&]() -> awaitable<void> { EXPECT_TRUE(co_await sink.begin(200, {})); });
+  run_until([this] { return client.answers == 1; });
+  EXPECT_TRUE(sink.write_now("data: 1\n\n").value());
+  client.be_slow();
+  EXPECT_FALSE(sink.write_now("data: 2\n\n"));
+  client.take();
+  give_up();
+  EXPECT_FALSE(sink.write_now("data: 3\n\n").value());
+  run_until([this] { return client.ended; });
+  EXPECT_THAT(client.body, StartsWith("data: 1\n\ndata: {"));
+}
+
 TEST_F(InterruptibleSinkTest, TellsNothingToAClientThatHasLeft) {
   cancellation.request(Error(Errc::ClientGone, ""));
   EXPECT_FALSE(sink.interrupted());

@@ -40,6 +40,13 @@ awaitable<Result<void>> RecordingSink::write(std::string_view piece) {
   co_return outcome();
 }
 
+std::optional<Result<void>> RecordingSink::write_now(std::string_view piece) {
+  if (slow_) return std::nullopt;
+  ++writes;
+  body += piece;
+  return outcome();
+}
+
 awaitable<Result<void>> RecordingSink::end() {
   ended = true;
   co_return outcome();

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ class RecordingSink final : public ResponseSink {
   awaitable<Result<void>> begin(int given_status, const wire::Headers& given_headers) override;
   awaitable<Result<void>> write(std::string_view piece) override;
   awaitable<Result<void>> end() override;
+  std::optional<Result<void>> write_now(std::string_view piece) override;
   bool give_up() override;
 
   // From now on a write returns only when take() is called.
