@@ -100,9 +100,10 @@ awaitable<Result<void>> Exchange::try_send(const std::vector<std::string_view>& 
     // Interim heads and parts of a head do not end the wait.
     net::IoResult read{net::IoStatus::Timeout, 0};
     if (!patience_.over()) {
+      make_room();
       const auto since = pool_.deadlines().lived();
       read =
-          take_received(co_await upstream_->connection.read_some(room(), patience_.left()), since);
+          take_received(co_await upstream_->connection.read_some(buffer_, patience_.left()), since);
     }
     if (read.status != net::IoStatus::Ok) co_return fail(explain(read, Phase::Head));
     // A worker that has not received a byte of the request cannot answer it. A fresh connection may
@@ -126,7 +127,7 @@ awaitable<Result<std::string_view>> Exchange::read() {
     if (auto piece = next()) co_return *std::move(piece);
     net::Connection& connection = upstream_->connection;
     const auto since = pool_.deadlines().lived();
-    const auto end = co_await connection.begin_read(room(), patience_.left());
+    const auto end = co_await connection.begin_read(buffer_, patience_.left());
     take_received(connection.end_read(end), since);
   }
 }
@@ -144,7 +145,10 @@ std::optional<Result<std::string_view>> Exchange::next() {
   if (done_) return std::string_view();
   // The status of the last read, too: after one that failed, the connection is unusable.
   net::IoResult read{upstream_->connection.status(), 0};
-  if (read.status == net::IoStatus::Ok && !patience_.over()) return std::nullopt;
+  if (read.status == net::IoStatus::Ok && !patience_.over()) {
+    make_room();
+    return std::nullopt;
+  }
   if (read.status == net::IoStatus::Ok) read.status = net::IoStatus::Timeout;
   if (read.status == net::IoStatus::Closed &&
       upstream_->parser.finish() == wire::ParseStatus::Done) {
@@ -188,7 +192,7 @@ net::IoResult Exchange::take_received(net::IoResult result,
   return result;
 }
 
-std::span<char> Exchange::room() {
+void Exchange::make_room() {
   std::size_t size = buffer_.empty() ? kHeadBuffer : buffer_.size();
   if (body_begun_ && end_ == size) size = std::min(size * kBufferStep, kLargestBuffer);
   if (body_begun_ && end_ < size / kBufferStep)
@@ -199,7 +203,6 @@ std::span<char> Exchange::room() {
     buffer_ = std::string();
     buffer_.resize_and_overwrite(size, [](char*, std::size_t all) { return all; });
   }
-  return buffer_;
 }
 
 Error Exchange::given_up(std::string_view when) const {

@@ -62,7 +62,9 @@ class Exchange final : private UpstreamPool::Holder {
   // The next piece of the body, valid until the next call; empty at its end.
   awaitable<Result<std::string_view>> read();
   // The same in two steps, for where each coroutine counts: the next piece, the end or an error, as
-  // far as known; nullopt: receive() must bring more, and calls `then` when it did.
+  // far as known; nullopt: receive() must bring more, and calls `then` when it did. receive() itself
+  // allocates nothing: it runs where no exception is caught. Requires: next() has just returned
+  // nullopt; the exchange outlives the call of `then`.
   std::optional<Result<std::string_view>> next();
   template <class Then>
   void receive(Then then) {
@@ -71,8 +73,7 @@ class Exchange final : private UpstreamPool::Holder {
       take_received(result, since);
       std::move(then)();
     };
-    const std::span<char> into = room();
-    upstream_->connection.start_read(into, patience_.left(), std::move(received));
+    upstream_->connection.start_read(buffer_, patience_.left(), std::move(received));
   }
   // The worker has sent requested data: timeouts.idle begins anew.
   void progress() { patience_ = net::PeerPatience(timeouts_.idle); }
@@ -105,8 +106,8 @@ class Exchange final : private UpstreamPool::Holder {
   enum class Origin { Fresh, Kept };
   awaitable<Result<void>> try_send(const std::vector<std::string_view>& pieces, Origin origin,
                                    bool& answered);
-  // Space for the next bytes. Requires: all bytes read before were consumed.
-  std::span<char> room();
+  // Makes buffer_ the space for the next bytes. Requires: all bytes read before were consumed.
+  void make_room();
   net::IoResult take_received(net::IoResult result, std::chrono::steady_clock::time_point since);
   Error given_up(std::string_view when) const;
   Error explain(net::IoResult result, Phase phase);

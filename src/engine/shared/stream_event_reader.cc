@@ -8,6 +8,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -16,9 +17,12 @@ namespace {
 
 // Longer ones hold more than a token's text, and hardly repeat.
 constexpr std::size_t kLongestKnown = 768;
-// Where events differ in more than a text (log-probabilities, token ids), learning is in vain.
-constexpr std::uint32_t kVainTries = 8;
-constexpr std::uint32_t kTryAgainAfter = 64;
+// Where events differ in more than a text (log-probabilities, token ids, choices in turn), learning is
+// often in vain. Learning costs this much, an event like the known one earns so much back, any other
+// event a unit; learning stops at the most.
+constexpr std::uint32_t kLearningCosts = 64;
+constexpr std::uint32_t kHitEarns = 16;
+constexpr std::uint32_t kMostSpent = 8 * kLearningCosts;
 
 constexpr std::array<bool, 256> kAfterBackslash = [] {
   std::array<bool, 256> table{};
@@ -73,25 +77,29 @@ std::optional<std::string_view> token_text(std::string_view data) {
 }  // namespace
 
 StreamEvent StreamEventReader::read(std::string_view data) {
-  if (is_like_known(data)) {
-    misses_ = 0;
+  const bool known = differs_in_text(data);
+  // A text that is not empty makes a token, whatever else it is.
+  if (known && is_sound_text(data.substr(text_at_, data.size() - known_.size()))) {
+    spent_ -= std::min(spent_, kHitEarns);
     return {StreamEvent::Kind::Chunk, true, false, std::nullopt};
   }
   const StreamEvent event = read_stream_event(data);
   const bool only_token = event.kind == StreamEvent::Kind::Chunk && event.has_token &&
                           !event.has_finish && !event.usage;
-  if (only_token && (misses_ < kVainTries || misses_ % kTryAgainAfter == 0)) learn(data);
-  ++misses_;
+  if (only_token && !known && spent_ + kLearningCosts <= kMostSpent) {
+    learn(data);
+    spent_ += kLearningCosts;
+  } else if (spent_ > 0) {
+    --spent_;
+  }
   return event;
 }
 
-// A text that is not empty makes a token, whatever else it is.
-bool StreamEventReader::is_like_known(std::string_view data) const {
+bool StreamEventReader::differs_in_text(std::string_view data) const {
   if (known_.empty() || data.size() <= known_.size()) return false;
   const std::string_view before(known_.data(), text_at_);
   const std::string_view after = std::string_view(known_).substr(text_at_);
-  return data.starts_with(before) && data.ends_with(after) &&
-         is_sound_text(data.substr(text_at_, data.size() - known_.size()));
+  return data.starts_with(before) && data.ends_with(after);
 }
 
 void StreamEventReader::learn(std::string_view data) {

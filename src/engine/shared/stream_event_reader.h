@@ -21,13 +21,14 @@ class StreamEventReader {
   StreamEvent read(std::string_view data);
 
  private:
-  bool is_like_known(std::string_view data) const;
+  // From the known one, at most.
+  bool differs_in_text(std::string_view data) const;
   void learn(std::string_view data);
 
   // A sound event with a token, and without finish or usage; without the text of its token.
   std::string known_;
   std::uint32_t text_at_ = 0;  // where that was
-  std::uint32_t misses_ = 0;   // events in a row that were to be parsed
+  std::uint32_t spent_ = 0;    // on learning, lately
 };
 
 }  // namespace baton::engine
