@@ -54,7 +54,7 @@ std::string_view reason_phrase(int status) {
 
 std::string HttpResponse::head_text(int status, const wire::Headers& headers,
                                     std::string_view framing) {
-  if (manner_.closing && *manner_.closing) manner_.keep_alive = false;
+  if (options_.closing && *options_.closing) options_.keep_alive = false;
   std::string head;
   head.reserve(384);
   head.append("HTTP/1.1 ").append(std::to_string(status)).append(" ");
@@ -63,19 +63,19 @@ std::string HttpResponse::head_text(int status, const wire::Headers& headers,
     const auto [name, value] = headers[i];
     head.append(name).append(": ").append(value).append("\r\n");
   }
-  if (!manner_.request_id.empty())
-    head.append("X-Request-Id: ").append(manner_.request_id).append("\r\n");
+  if (!options_.request_id.empty())
+    head.append("X-Request-Id: ").append(options_.request_id).append("\r\n");
   head += framing;
-  if (!manner_.keep_alive) {
+  if (!options_.keep_alive) {
     head += "Connection: close\r\n";
-  } else if (manner_.http_1_0) {
+  } else if (options_.http_1_0) {
     head += "Connection: keep-alive\r\n";
   }
   head += "\r\n";
   return head;
 }
 
-Result<void> HttpResponse::judge(net::IoResult written) {
+Result<void> HttpResponse::result_of(net::IoResult written) {
   if (written.status == net::IoStatus::Ok) return {};
   return fail(Errc::ClientGone, written.status == net::IoStatus::Timeout
                                     ? "the client took too little of its answer for too long"
@@ -85,9 +85,9 @@ Result<void> HttpResponse::judge(net::IoResult written) {
 awaitable<Result<void>> HttpResponse::put(std::span<const std::string_view> pieces) {
   writing_ = true;
   const net::IoResult written =
-      co_await connection_.write(pieces, manner_.write_timeout, &patience_);
+      co_await connection_.write(pieces, options_.write_timeout, &patience_);
   writing_ = false;
-  co_return judge(written);
+  co_return result_of(written);
 }
 
 Result<void> HttpResponse::complete(Result<void> written) {
@@ -101,10 +101,10 @@ Result<void> HttpResponse::complete(Result<void> written) {
 bool HttpResponse::give_up() {
   if (complete_) return false;
   given_up_ = true;
-  manner_.keep_alive = false;
-  manner_.write_timeout = std::min(manner_.write_timeout, kLastPatience);
-  patience_ = net::PeerPatience(manner_.write_timeout);
-  if (writing_) connection_.hasten(manner_.write_timeout);
+  options_.keep_alive = false;
+  options_.write_timeout = std::min(options_.write_timeout, kLastPatience);
+  patience_ = net::PeerPatience(options_.write_timeout);
+  if (writing_) connection_.hasten(options_.write_timeout);
   return !writing_;
 }
 
@@ -113,22 +113,23 @@ awaitable<Result<void>> HttpResponse::respond(int status, const wire::Headers& h
   const std::string head = head_text(
       status, headers,
       status == 204 ? std::string() : "Content-Length: " + std::to_string(body.size()) + "\r\n");
-  const std::array<std::string_view, 2> pieces{head, manner_.head_only ? std::string_view() : body};
+  const std::array<std::string_view, 2> pieces{head,
+                                               options_.head_only ? std::string_view() : body};
   co_return complete(co_await put(pieces));
 }
 
 awaitable<Result<void>> HttpResponse::begin(int status, const wire::Headers& headers) {
   // HTTP/1.0 knows no chunks: the answer ends with the connection.
-  if (manner_.http_1_0) manner_.keep_alive = false;
+  if (options_.http_1_0) options_.keep_alive = false;
   pending_head_ =
-      head_text(status, headers, manner_.http_1_0 ? "" : "Transfer-Encoding: chunked\r\n");
+      head_text(status, headers, options_.http_1_0 ? "" : "Transfer-Encoding: chunked\r\n");
   co_return Result<void>{};
 }
 
 class HttpResponse::Framed {
  public:
   Framed(const HttpResponse& response, std::string_view piece) {
-    if (response.manner_.http_1_0) {
+    if (response.options_.http_1_0) {
       pieces_ = {response.pending_head_, piece};
       return;
     }
@@ -164,17 +165,17 @@ std::optional<Result<void>> HttpResponse::write_now(std::string_view piece) {
   taken_ = written.size;
   if (written.status == net::IoStatus::Ok && written.size < framed.size()) return std::nullopt;
   if (!pending_head_.empty()) std::string().swap(pending_head_);
-  return judge(written);
+  return result_of(written);
 }
 
 awaitable<Result<void>> HttpResponse::write_rest(std::string_view piece) {
   const Framed framed(*this, piece);
   writing_ = true;
   const net::IoResult written =
-      co_await connection_.write_rest(framed.pieces(), taken_, manner_.write_timeout, &patience_);
+      co_await connection_.write_rest(framed.pieces(), taken_, options_.write_timeout, &patience_);
   writing_ = false;
   std::string().swap(pending_head_);
-  co_return judge(written);
+  co_return result_of(written);
 }
 
 // A client that keeps up costs one system call and no suspension.
@@ -186,7 +187,7 @@ awaitable<Result<void>> HttpResponse::write(std::string_view piece) {
 awaitable<Result<void>> HttpResponse::end() {
   const std::string head = std::exchange(pending_head_, {});
   const std::array<std::string_view, 2> pieces{head,
-                                               manner_.http_1_0 ? std::string_view() : kLastChunk};
+                                               options_.http_1_0 ? std::string_view() : kLastChunk};
   co_return complete(co_await put(pieces));
 }
 

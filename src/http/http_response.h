@@ -35,8 +35,8 @@ class HttpResponse final : public pipeline::ResponseSink {
     std::chrono::milliseconds write_timeout;  // without a byte; and see PeerPatience
   };
 
-  HttpResponse(net::Connection& connection, ResponseOptions manner)
-      : connection_(connection), manner_(std::move(manner)), patience_(manner_.write_timeout) {}
+  HttpResponse(net::Connection& connection, ResponseOptions options)
+      : connection_(connection), options_(std::move(options)), patience_(options_.write_timeout) {}
 
   awaitable<Result<void>> respond(int status, const wire::Headers& headers,
                                   std::string_view body) override;
@@ -48,19 +48,19 @@ class HttpResponse final : public pipeline::ResponseSink {
   bool give_up() override;
 
   // The connection can carry another request.
-  bool reusable() const { return complete_ && manner_.keep_alive; }
-  void close_after() { manner_.keep_alive = false; }
+  bool reusable() const { return complete_ && options_.keep_alive; }
+  void close_after() { options_.keep_alive = false; }
 
  private:
   // A piece as it goes over the wire; the head goes with the first.
   class Framed;
   std::string head_text(int status, const wire::Headers& headers, std::string_view framing);
-  static Result<void> judge(net::IoResult written);
+  static Result<void> result_of(net::IoResult written);
   awaitable<Result<void>> put(std::span<const std::string_view> pieces);
   Result<void> complete(Result<void> written);
 
   net::Connection& connection_;
-  ResponseOptions manner_;
+  ResponseOptions options_;
   net::PeerPatience patience_;
   std::size_t taken_ = 0;  // bytes of the framed piece that write_now() got rid of
   bool writing_ = false;   // waits for the client

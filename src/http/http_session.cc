@@ -253,14 +253,14 @@ awaitable<HttpSession::Next> HttpSession::tell_options() {
   const std::string allowed = context_.routes.allowed_methods(parser_->head().path());
   wire::Headers headers;
   headers.add("Allow", allowed.empty() ? "GET, HEAD, POST, OPTIONS" : allowed);
-  HttpResponse response(connection_, manner());
+  HttpResponse response(connection_, response_options());
   co_await response.respond(204, headers, {});
   parser_.reset();
   co_return Next{nullptr, response.reusable()};
 }
 
 awaitable<bool> HttpSession::dispatch(const Route& route) {
-  HttpResponse response(connection_, manner());
+  HttpResponse response(connection_, response_options());
   Cancellation cancellation;
   cancellation_ = &cancellation;
   bool peer_left = false;
@@ -300,7 +300,7 @@ awaitable<HttpSession::Next> HttpSession::refuse(Error error) {
   }
   if (error.code() == Errc::Unauthorized) headers.add("WWW-Authenticate", "Bearer");
 
-  HttpResponse response(connection_, manner());
+  HttpResponse response(connection_, response_options());
   // A request that came whole, as short ones do, leaves the connection as good as before.
   const auto [consumed, status] = parser_->feed(ahead_);
   ahead_.erase(0, consumed);
@@ -395,7 +395,7 @@ void HttpSession::give_up_body() {
   memory_.shrink(0);
 }
 
-HttpResponse::ResponseOptions HttpSession::manner() const {
+HttpResponse::ResponseOptions HttpSession::response_options() const {
   const wire::RequestHead& head = parser_->head();
   return {.http_1_0 = head.minor_version == 0,
           .keep_alive = head.keep_alive,

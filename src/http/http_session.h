@@ -132,7 +132,7 @@ class HttpSession : public boost::intrusive::list_base_hook<
   awaitable<Next> tell_options();
   awaitable<Next> refuse(Error error);
   awaitable<void> drain_body();
-  HttpResponse::ResponseOptions manner() const;
+  HttpResponse::ResponseOptions response_options() const;
   std::string choose_request_id() const;
 
   net::Connection& connection_;

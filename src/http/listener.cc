@@ -94,12 +94,12 @@ Result<tcp::acceptor> bind(asio::io_context& io, const model::Endpoint& address,
 }
 
 Listener::Listener(tcp::acceptor acceptor, net::Deadlines& deadlines, net::TaskGroup& tasks,
-                   SessionContext context, ConnectionLimit gate, asio::ssl::context* tls)
+                   SessionContext context, ConnectionLimit limit, asio::ssl::context* tls)
     : acceptor_(std::move(acceptor)),
       deadlines_(deadlines),
       tasks_(tasks),
       context_(std::move(context)),
-      gate_(gate),
+      limit_(limit),
       tls_(tls),
       resume_(acceptor_.get_executor()) {}
 
@@ -144,7 +144,7 @@ void Listener::stop(const Error& reason) {
 }
 
 void Listener::abort() {
-  for (ActiveConnection& guest : guests_) guest.connection.abort();
+  for (ActiveConnection& active : connections_) active.connection.abort();
 }
 
 awaitable<void> Listener::accept_loop() {
@@ -161,7 +161,7 @@ awaitable<void> Listener::accept_loop() {
       if (!acceptor_.is_open()) break;
       if (net::is_lack_of_descriptors(error)) {
         shortage = Limit::Descriptors;
-        if (gate_.when_full == WhenFull::CloseIdle && !close_idle(Among::Probes))
+        if (limit_.when_full == WhenFull::CloseIdle && !close_idle(Among::Probes))
           close_idle(Among::Usual);
       }
     }
@@ -170,28 +170,28 @@ awaitable<void> Listener::accept_loop() {
 }
 
 std::size_t Listener::room() const {
-  const std::size_t open = gate_.open.load(std::memory_order_relaxed);
-  const std::size_t most = gate_.limit + kTurnedAway;
+  const std::size_t open = limit_.open.load(std::memory_order_relaxed);
+  const std::size_t most = limit_.limit + kTurnedAway;
   return most > open ? most - open : 0;
 }
 
 std::optional<Limit> Listener::find_shortage() {
   if (room() == 0) return Limit::Connections;
-  if (!gate_.descriptors || gate_.when_full == WhenFull::CloseIdle) return std::nullopt;
-  const std::size_t clients = gate_.open.load(std::memory_order_relaxed);
-  if (gate_.descriptors->has_room_for_client(lowest_free_, clients)) return std::nullopt;
+  if (!limit_.descriptors || limit_.when_full == WhenFull::CloseIdle) return std::nullopt;
+  const std::size_t clients = limit_.open.load(std::memory_order_relaxed);
+  if (limit_.descriptors->has_room_for_client(lowest_free_, clients)) return std::nullopt;
   // Others may have been closed since.
   const auto lowest = net::lowest_free_descriptor(acceptor_.native_handle());
   if (lowest) lowest_free_ = static_cast<std::size_t>(*lowest);
-  if (lowest && gate_.descriptors->has_room_for_client(lowest_free_, clients)) return std::nullopt;
+  if (lowest && limit_.descriptors->has_room_for_client(lowest_free_, clients)) return std::nullopt;
   return Limit::Descriptors;
 }
 
 awaitable<void> Listener::pause(std::optional<Limit> shortage) {
   if (shortage && paused_for_ != shortage) context_.metrics.count_pause(*shortage);
   paused_for_ = shortage;
-  if (shortage == Limit::Descriptors && gate_.descriptors)
-    gate_.descriptors->went_short("client connections");
+  if (shortage == Limit::Descriptors && limit_.descriptors)
+    limit_.descriptors->went_short("client connections");
   resume_.expires_after(kAcceptPause);
   co_await resume_.async_wait(net::kAwait);
 }
@@ -199,26 +199,26 @@ awaitable<void> Listener::pause(std::optional<Limit> shortage) {
 Listener::ActiveConnection::ActiveConnection(Listener& host, tcp::socket socket)
     : listener(host),
       connection(std::move(socket), host.deadlines_, host.tls_),
-      number(host.gate_.open.fetch_add(1, std::memory_order_relaxed) + 1) {
+      number(host.limit_.open.fetch_add(1, std::memory_order_relaxed) + 1) {
   listener.context_.metrics.connections.add(1);
-  listener.guests_.push_back(*this);
+  listener.connections_.push_back(*this);
 }
 
 Listener::ActiveConnection::~ActiveConnection() {
   listener.context_.metrics.connections.add(-1);
-  listener.gate_.open.fetch_sub(1, std::memory_order_relaxed);
+  listener.limit_.open.fetch_sub(1, std::memory_order_relaxed);
   if (listener.paused_for_) listener.resume_.cancel();
 }
 
 awaitable<void> Listener::run_session(tcp::socket socket) {
   Peer peer = peer_of(context_.trust, socket);
   const int descriptor = socket.native_handle();
-  ActiveConnection guest(*this, std::move(socket));
-  if (auto objection = find_objection(guest, descriptor, peer)) {
-    co_await turn_away(guest.connection, *std::move(objection));
+  ActiveConnection active(*this, std::move(socket));
+  if (auto objection = find_objection(active, descriptor, peer)) {
+    co_await turn_away(active.connection, *std::move(objection));
     co_return;
   }
-  HttpSession session(guest.connection, context_, peer);
+  HttpSession session(active.connection, context_, peer);
   sessions_.push_back(session);
   // Accepted in the last moment.
   if (ending_ == Ending::Finish) session.finish();
@@ -226,25 +226,27 @@ awaitable<void> Listener::run_session(tcp::socket socket) {
   co_await session.run();
 }
 
-std::optional<Error> Listener::find_objection(ActiveConnection& guest, int descriptor, Peer& peer) {
-  const bool closes_idle = gate_.when_full == WhenFull::CloseIdle;
+std::optional<Error> Listener::find_objection(ActiveConnection& active, int descriptor,
+                                              Peer& peer) {
+  const bool closes_idle = limit_.when_full == WhenFull::CloseIdle;
   const bool too_many =
-      guest.number > gate_.limit && !(closes_idle && guest.number - probes() <= gate_.limit);
+      active.number > limit_.limit && !(closes_idle && active.number - probes() <= limit_.limit);
   if (too_many && !(closes_idle && close_idle(Among::Usual))) {
     // A probe that waits has no place that another request could have, but a probe could.
-    if (closes_idle && (guest.number <= gate_.limit + kProbeReserve || close_idle(Among::Probes))) {
+    if (closes_idle &&
+        (active.number <= limit_.limit + kProbeReserve || close_idle(Among::Probes))) {
       peer.only_open = true;
       return std::nullopt;
     }
     return Error(Errc::TooManyConnections,
-                 fmt::format("there are already {} connections (limits.connections)", gate_.limit))
+                 fmt::format("there are already {} connections (limits.connections)", limit_.limit))
         .with_retry_after(std::chrono::seconds(1))
         .with_limit(Limit::Connections);
   }
   // It was accepted by the descriptors free when accepting began. One above the clients' share is
   // served, before the next check; one that has a descriptor of the admin address's is not.
-  if (!closes_idle && gate_.descriptors &&
-      !gate_.descriptors->allows(net::DescriptorUse::Control, descriptor)) {
+  if (!closes_idle && limit_.descriptors &&
+      !limit_.descriptors->allows(net::DescriptorUse::Control, descriptor)) {
     return Error(Errc::OutOfResources, "the router has no descriptors for more connections")
         .with_retry_after(std::chrono::seconds(1))
         .with_limit(Limit::Descriptors);
@@ -252,7 +254,7 @@ std::optional<Error> Listener::find_objection(ActiveConnection& guest, int descr
   if (!context_.clients) return std::nullopt;
   auto counted = context_.clients->connect(peer.client, std::chrono::steady_clock::now());
   if (!counted) return std::move(counted.error());
-  guest.counted = *std::move(counted);
+  active.counted = *std::move(counted);
   return std::nullopt;
 }
 

@@ -55,7 +55,7 @@ class Listener {
   };
 
   Listener(boost::asio::ip::tcp::acceptor acceptor, net::Deadlines& deadlines,
-           net::TaskGroup& tasks, SessionContext context, ConnectionLimit gate,
+           net::TaskGroup& tasks, SessionContext context, ConnectionLimit limit,
            boost::asio::ssl::context* tls);
 
   void start();
@@ -90,7 +90,7 @@ class Listener {
   awaitable<void> pause(std::optional<Limit> shortage);
   std::size_t room() const;
   // Why a connection is not served; nullopt: it is, and counts.
-  std::optional<Error> find_objection(ActiveConnection& guest, int descriptor, Peer& peer);
+  std::optional<Error> find_objection(ActiveConnection& active, int descriptor, Peer& peer);
   // Connections above the limit that may use open routes only.
   std::size_t probes() const;
   enum class Among { Usual, Probes };
@@ -107,14 +107,15 @@ class Listener {
   net::Deadlines& deadlines_;
   net::TaskGroup& tasks_;
   SessionContext context_;
-  ConnectionLimit gate_;
+  ConnectionLimit limit_;
   boost::asio::ssl::context* tls_;
   boost::asio::steady_timer resume_;
   std::optional<Limit> paused_for_;
   Ending ending_ = Ending::No;
   std::size_t lowest_free_ = 0;  // descriptor, as far as the last connection told
   boost::intrusive::list<HttpSession, boost::intrusive::constant_time_size<false>> sessions_;
-  boost::intrusive::list<ActiveConnection, boost::intrusive::constant_time_size<false>> guests_;
+  boost::intrusive::list<ActiveConnection, boost::intrusive::constant_time_size<false>>
+      connections_;
 };
 
 }  // namespace baton::http

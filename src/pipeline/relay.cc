@@ -70,16 +70,16 @@ class StreamRelay {
         delivery_(std::move(delivery)),
         sink_(sink),
         record_(record),
-        judge_(record, metrics, std::move(delivery_.continuity)) {
-    judge_.expect_prefill(answer.handed_off());
-    if (delivery_.input_logprobs) judge_.expect_input_logprobs();
+        validator_(record, metrics, std::move(delivery_.continuity)) {
+    validator_.expect_prefill(answer.handed_off());
+    if (delivery_.input_logprobs) validator_.expect_input_logprobs();
   }
 
   // Keeps itself until its end.
   static awaitable<Result<void>> run(std::unique_ptr<StreamRelay> self) {
     handoff::UpstreamResponse& answer = self->answer_;
-    StreamValidator& judge = self->judge_;
-    while (!answer.whole() && !judge.done()) {
+    StreamValidator& validator = self->validator_;
+    while (!answer.whole() && !validator.done()) {
       if (self->pass_on()) co_await self->flow();
       if (self->thrown_) std::rethrow_exception(std::exchange(self->thrown_, nullptr));
       if (!self->written_) co_return std::exchange(self->written_, {});
@@ -87,15 +87,15 @@ class StreamRelay {
       if (const auto rest = std::exchange(self->unwritten_, {}); !failure && !rest.empty()) {
         if (auto written = co_await self->sink_.write_rest(rest); !written) co_return written;
       }
-      while (!failure && !(failure = judge.failure()) && !judge.done()) {
-        if (judge.waits_for_prefill()) co_await self->wait_for_prefill();
+      while (!failure && !(failure = validator.failure()) && !validator.done()) {
+        if (validator.waits_for_prefill()) co_await self->wait_for_prefill();
         const std::string_view events = self->is_short()
-                                            ? judge.take(self->reader_, *self->piece_)
+                                            ? validator.take(self->reader_, *self->piece_)
                                             : co_await self->take_elsewhere(*self->piece_);
         self->note_progress();
         if (!events.empty()) {
           if (auto written = co_await self->write(events); !written) co_return written;
-        } else if (!judge.waits_for_prefill() && !judge.failure() && !judge.done()) {
+        } else if (!validator.waits_for_prefill() && !validator.failure() && !validator.done()) {
           break;
         }
       }
@@ -116,10 +116,11 @@ class StreamRelay {
       reader_.feed(*piece_);
       if (record_.status == 0 || !is_short()) return false;
       while (true) {
-        const std::string_view events = judge_.take(reader_, *piece_);
+        const std::string_view events = validator_.take(reader_, *piece_);
         note_progress();
         if (!events.empty() && !write_now(events)) return false;
-        if (judge_.failure() || judge_.done() || judge_.waits_for_prefill()) return false;
+        if (validator_.failure() || validator_.done() || validator_.waits_for_prefill())
+          return false;
         if (events.empty()) break;
       }
     }
@@ -137,8 +138,8 @@ class StreamRelay {
     return written_.has_value();
   }
   void note_progress() {
-    if (judge_.begun()) answer_.first_token();
-    if (judge_.progressed()) answer_.stream().progress();
+    if (validator_.begun()) answer_.first_token();
+    if (validator_.progressed()) answer_.stream().progress();
     answer_.produced(record_.events);
   }
   std::optional<Error> failure() const {
@@ -174,9 +175,9 @@ class StreamRelay {
   }
 
   // An event in many pieces may be long, and so may the text that is merged into one.
-  bool is_short() const { return reader_.held() + judge_.held() <= net::CpuPool::kInPlace; }
+  bool is_short() const { return reader_.held() + validator_.held() <= net::CpuPool::kInPlace; }
   awaitable<std::string_view> take_elsewhere(std::string_view piece) {
-    co_return co_await delivery_.cpu.run([&] { return judge_.take(reader_, piece); });
+    co_return co_await delivery_.cpu.run([&] { return validator_.take(reader_, piece); });
   }
   // Not a coroutine for all events but the first.
   awaitable<Result<void>> write(std::string_view events) {
@@ -195,16 +196,16 @@ class StreamRelay {
 
   awaitable<void> wait_for_prefill() {
     co_await answer_.await_prefill(delivery_.input_logprobs);
-    judge_.set_prefill(answer_.prefill());
+    validator_.set_prefill(answer_.prefill());
   }
 
   // Another worker begins again or goes on.
   awaitable<Result<void>> recover(Error failure) {
-    engine::StreamContinuity* const continuity = judge_.continuity();
+    engine::StreamContinuity* const continuity = validator_.continuity();
     if (continuity && continuity->closing_events()) {
       // All tokens are there; Baton can write the missing events itself.
       const std::string closing = *continuity->closing_events();
-      judge_.complete();
+      validator_.complete();
       co_return co_await write(closing);
     }
     const engine::Progress* progress = nullptr;
@@ -215,8 +216,8 @@ class StreamRelay {
     }
     if (auto recovered = co_await answer_.recover(std::move(failure), progress); !recovered)
       co_return recovered;
-    judge_.restart();
-    judge_.expect_prefill(answer_.handed_off());
+    validator_.restart();
+    validator_.expect_prefill(answer_.handed_off());
     reader_ = wire::SseReader();
     co_return Result<void>{};
   }
@@ -245,14 +246,14 @@ class StreamRelay {
     if (!events) co_return fail(events.error());
     wire::SseReader reader;
     reader.feed(*events);
-    judge_.expect_prefill(false);
+    validator_.expect_prefill(false);
     while (true) {
       const std::string_view bytes =
-          co_await delivery_.cpu.run_sized(size, [&] { return judge_.take(reader, *events); });
+          co_await delivery_.cpu.run_sized(size, [&] { return validator_.take(reader, *events); });
       if (bytes.empty()) break;
       if (auto written = co_await write(bytes); !written) co_return written;
     }
-    if (judge_.failure()) co_return fail(*judge_.failure());
+    if (validator_.failure()) co_return fail(*validator_.failure());
     co_return Result<void>{};
   }
 
@@ -260,7 +261,7 @@ class StreamRelay {
   Delivery delivery_;
   ResponseSink& sink_;
   RequestRecord& record_;
-  StreamValidator judge_;
+  StreamValidator validator_;
   wire::SseReader reader_;
   Result<std::string_view> piece_;  // the last, or why there is none
   std::string_view unwritten_;      // events of it of which the client has taken only a part

@@ -146,7 +146,7 @@ class Conductor {
     if (!cut_at_) cut_at_ = Clock::now();
   }
 
-  Standing standing() const {
+  Status status() const {
     LoadThread::Live live;
     for (const auto& thread : threads_) thread->add_to(live);
     return {.elapsed = Clock::now() - run_.start,
@@ -175,7 +175,7 @@ class Conductor {
       const Clock::time_point now = Clock::now();
       enforce(now - run_.start);
       if (cut_at_ && now - *cut_at_ > kCutPatience) break;
-      if (const std::string line = progress_.tell(standing()); !line.empty()) tell_(line);
+      if (const std::string line = progress_.tell(status()); !line.empty()) tell_(line);
       timer.expires_after(kLook);
       co_await timer.async_wait(net::kAwait);
     }

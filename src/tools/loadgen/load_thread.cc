@@ -27,7 +27,7 @@ constexpr milliseconds kLongestPause{1000};
 
 bool is_refusal(int status) { return status == 429 || status == 503; }
 
-Ending judge(const Result<void>& sent, const AnswerReader& answer) {
+Ending ending_of(const Result<void>& sent, const AnswerReader& answer) {
   if (!sent && sent.error().code() == Errc::ClientGone) return Ending::Cut;
   if (is_refusal(answer.status())) return Ending::Refused;
   const bool whole = sent.has_value() && answer.error().empty() && answer.done();
@@ -227,7 +227,7 @@ awaitable<LoadThread::Outcome> LoadThread::ask(const Conversation& talk, const T
   run_.budget.end();
 
   record.ended = since_start();
-  record.ending = judge(sent, answer);
+  record.ending = ending_of(sent, answer);
   if (record.ending != Ending::Completed) record.error = kind_of(sent, answer);
   record.retry_after = answer.retry_after().has_value();
   record.prefill_worker = answer.prefill_worker();

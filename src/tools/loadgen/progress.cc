@@ -19,7 +19,7 @@ double seconds(nanoseconds time) { return std::chrono::duration<double>(time).co
 
 }  // namespace
 
-double Progress::share(const Standing& now) const {
+double Progress::share(const Status& now) const {
   double share = 0;
   if (goal_.requests && *goal_.requests > 0)
     share = static_cast<double>(now.ended) / static_cast<double>(*goal_.requests);
@@ -28,7 +28,7 @@ double Progress::share(const Standing& now) const {
   return std::clamp(share, 0.0, 1.0);
 }
 
-std::string Progress::figures(const Standing& now) const {
+std::string Progress::figures(const Status& now) const {
   const std::string of = goal_.requests ? fmt::format("/{}", *goal_.requests) : "";
   return fmt::format(
       "{:.0f} s  {}{} done  {:.1f}/s  {} running  TTFT p50 {:.0f} p99 {:.0f} ms  {} refused  {} "
@@ -37,7 +37,7 @@ std::string Progress::figures(const Standing& now) const {
       now.refused, now.failed);
 }
 
-std::string Progress::tell(const Standing& now) {
+std::string Progress::tell(const Status& now) {
   if (style_ == Style::Quiet || now.elapsed < next_) return {};
   const nanoseconds period =
       style_ == Style::Bar ? nanoseconds(kRedraw) : nanoseconds(kBetweenLines);

@@ -10,7 +10,7 @@
 namespace baton::loadgen {
 
 // Progress of a run.
-struct Standing {
+struct Status {
   std::chrono::nanoseconds elapsed{0};
   std::uint64_t sent = 0;
   std::uint64_t ended = 0;
@@ -37,20 +37,20 @@ class Progress {
   Progress(Style style, Goal goal, unsigned width) : style_(style), goal_(goal), width_(width) {}
 
   // Text to print now; empty most of the time.
-  std::string tell(const Standing& now);
+  std::string tell(const Status& now);
   // Text that ends the display, so that other text can follow.
   std::string end() const;
 
   // The share done, from 0 to 1: of what ends the run first.
-  double share(const Standing& now) const;
+  double share(const Status& now) const;
 
  private:
-  std::string figures(const Standing& now) const;
+  std::string figures(const Status& now) const;
 
   Style style_;
   Goal goal_;
   unsigned width_;  // of the terminal
-  Standing last_;
+  Status last_;
   std::chrono::nanoseconds next_{0};
   double rate_ = 0;
 };

@@ -47,7 +47,7 @@ struct ListenerTest : test::IoFixture {
                                     .metrics = http_metrics,
                                     .random = [] { return std::uint64_t{1}; },
                                     .clients = clients.get()},
-                     *gate, nullptr);
+                     *limit, nullptr);
     listener->start();
   }
   void TearDown() override {
@@ -96,7 +96,7 @@ struct ListenerTest : test::IoFixture {
   HttpMetrics http_metrics{registry};
   std::unique_ptr<ClientLimits> clients;
   std::atomic<std::size_t> open{0};
-  std::optional<Listener::ConnectionLimit> gate{{.open = open, .limit = 2}};
+  std::optional<Listener::ConnectionLimit> limit{{.open = open, .limit = 2}};
   net::TaskGroup tasks{io, [](std::exception_ptr) { ADD_FAILURE() << "a task threw"; }};
   std::uint16_t port = 0;
   std::optional<Listener> listener;
@@ -207,7 +207,7 @@ struct ShortListenerTest : ListenerTest {
       : budget(static_cast<std::size_t>(net::lowest_free_descriptor(STDERR_FILENO).value_or(0)) +
                    16 + 20,
                [this](std::string_view what) { short_of.emplace_back(what); }) {
-    gate.emplace(Listener::ConnectionLimit{.open = open, .limit = 1000, .descriptors = &budget});
+    limit.emplace(Listener::ConnectionLimit{.open = open, .limit = 1000, .descriptors = &budget});
   }
   std::vector<std::string> short_of;
   net::DescriptorBudget budget;
@@ -237,7 +237,7 @@ TEST_F(ShortListenerTest, LeavesClientsToTheKernelBeforeDescriptorsAreGone) {
 
 struct ClosingListenerTest : ListenerTest {
   ClosingListenerTest() {
-    gate.emplace(
+    limit.emplace(
         Listener::ConnectionLimit{.open = open, .limit = 2, .when_full = WhenFull::CloseIdle});
   }
 };
@@ -410,7 +410,7 @@ TEST_F(ListenerTest, LeavesASharedSocketToTheOther) {
                                   .trust = trust,
                                   .metrics = http_metrics,
                                   .random = [] { return std::uint64_t{1}; }},
-                   *gate, nullptr);
+                   *limit, nullptr);
   leaving.start();
   RawClient before = RawClient::connect(io, shared);
   expect_hello(before);

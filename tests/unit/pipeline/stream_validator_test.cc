@@ -27,8 +27,8 @@ std::string usage_event(int cached) {
          std::to_string(cached) + "}}}\n\n";
 }
 
-struct StreamJudgeTest : testing::Test {
-  StreamValidator& judge() {
+struct StreamValidatorTest : testing::Test {
+  StreamValidator& validator() {
     if (!made) made.emplace(record, metrics, nullptr);
     return *made;
   }
@@ -46,7 +46,7 @@ struct StreamJudgeTest : testing::Test {
   std::string take() {
     std::string all;
     for (int i = 0; i < 100; ++i) {
-      const std::string_view bytes = judge().take(reader, *last);
+      const std::string_view bytes = validator().take(reader, *last);
       if (bytes.empty()) break;
       all += bytes;
     }
@@ -62,7 +62,7 @@ struct StreamJudgeTest : testing::Test {
   std::optional<StreamValidator> made;
 };
 
-TEST_F(StreamJudgeTest, TellsProgressFromSignsOfLife) {
+TEST_F(StreamValidatorTest, TellsProgressFromSignsOfLife) {
   for (const std::string& sign :
        {std::string(": ping\n\n"), std::string("data:\n\n"),
         std::string("data: {\"choices\":[]}\n\n"),
@@ -71,30 +71,30 @@ TEST_F(StreamJudgeTest, TellsProgressFromSignsOfLife) {
         std::string(
             "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n")}) {
     EXPECT_EQ(feed(sign), sign);
-    EXPECT_FALSE(judge().progressed()) << sign;
+    EXPECT_FALSE(validator().progressed()) << sign;
   }
-  EXPECT_TRUE(judge().begun());
+  EXPECT_TRUE(validator().begun());
   EXPECT_EQ(record.events, 0U);
   for (const std::string& token : {kTextToken, kTextFinish, usage_event(3)}) {
     feed(token);
-    EXPECT_TRUE(judge().progressed()) << token;
-    EXPECT_FALSE(judge().progressed()) << "told once";
+    EXPECT_TRUE(validator().progressed()) << token;
+    EXPECT_FALSE(validator().progressed()) << "told once";
   }
 }
 
-TEST_F(StreamJudgeTest, PassesSoundEventsOnByteForByteInOnePiece) {
+TEST_F(StreamValidatorTest, PassesSoundEventsOnByteForByteInOnePiece) {
   const std::string events =
       ": hi\n\n" + kTextToken + kTextToken + kTextFinish + usage_event(3) + kDoneEvent;
   reader.feed(events);
-  EXPECT_EQ(judge().take(reader, events), events);
-  EXPECT_TRUE(judge().done());
-  EXPECT_FALSE(judge().failure());
+  EXPECT_EQ(validator().take(reader, events), events);
+  EXPECT_TRUE(validator().done());
+  EXPECT_FALSE(validator().failure());
   EXPECT_EQ(record.events, 3U);
   ASSERT_TRUE(record.usage);
   EXPECT_EQ(record.usage->cached_tokens, 3);
 }
 
-TEST_F(StreamJudgeTest, GivesTheSameWhereverTheBytesAreCut) {
+TEST_F(StreamValidatorTest, GivesTheSameWhereverTheBytesAreCut) {
   const std::string events = kTextToken + kTextFinish + usage_event(1) + kDoneEvent;
   for (std::size_t cut = 1; cut < events.size(); ++cut) {
     made.reset();
@@ -103,11 +103,11 @@ TEST_F(StreamJudgeTest, GivesTheSameWhereverTheBytesAreCut) {
     EXPECT_EQ(events.substr(0, all.size()), all) << cut;
     all += feed(events.substr(cut));
     ASSERT_EQ(all, events) << cut;
-    ASSERT_TRUE(judge().done()) << cut;
+    ASSERT_TRUE(validator().done()) << cut;
   }
 }
 
-TEST_F(StreamJudgeTest, StopsAtTheFirstEventThatIsNotSound) {
+TEST_F(StreamValidatorTest, StopsAtTheFirstEventThatIsNotSound) {
   const struct {
     std::string event;
     Errc code;
@@ -121,98 +121,98 @@ TEST_F(StreamJudgeTest, StopsAtTheFirstEventThatIsNotSound) {
     made.reset();
     reader = wire::SseReader();
     EXPECT_EQ(feed(kTextToken + c.event + kTextFinish + kDoneEvent), kTextToken) << c.event;
-    ASSERT_TRUE(judge().failure()) << c.event;
-    EXPECT_EQ(judge().failure()->code(), c.code) << c.event;
+    ASSERT_TRUE(validator().failure()) << c.event;
+    EXPECT_EQ(validator().failure()->code(), c.code) << c.event;
     EXPECT_EQ(take(), "") << c.event;
-    EXPECT_FALSE(judge().done());
+    EXPECT_FALSE(validator().done());
   }
 }
 
-TEST_F(StreamJudgeTest, KeepsTheEnginesWords) {
+TEST_F(StreamValidatorTest, KeepsTheEnginesWords) {
   feed("data: {\"error\":{\"message\":\"out of memory\"}}\n\n");
-  EXPECT_EQ(judge().failure()->message(), "out of memory");
-  EXPECT_FALSE(judge().begun());
+  EXPECT_EQ(validator().failure()->message(), "out of memory");
+  EXPECT_FALSE(validator().begun());
 }
 
-TEST_F(StreamJudgeTest, TakesARefusalBeforeTheFirstTokenForTheClientsFault) {
+TEST_F(StreamValidatorTest, TakesARefusalBeforeTheFirstTokenForTheClientsFault) {
   const std::string refusal = "data: {\"error\":{\"message\":\"bad regex\",\"code\":400}}\n\n";
   feed(": wait\n\n" + refusal);
-  EXPECT_EQ(judge().failure()->code(), Errc::EngineRejected);
-  EXPECT_EQ(judge().failure()->http_status(), 400);
+  EXPECT_EQ(validator().failure()->code(), Errc::EngineRejected);
+  EXPECT_EQ(validator().failure()->http_status(), 400);
   made.reset();
   reader = wire::SseReader();
   feed(kTextToken + refusal);
-  EXPECT_EQ(judge().failure()->code(), Errc::EngineFailed);
+  EXPECT_EQ(validator().failure()->code(), Errc::EngineFailed);
 }
 
-TEST_F(StreamJudgeTest, HasNotBegunByAComment) {
+TEST_F(StreamValidatorTest, HasNotBegunByAComment) {
   EXPECT_EQ(feed(": wait\n\n"), ": wait\n\n");
-  EXPECT_FALSE(judge().begun()) << "no token was taken";
+  EXPECT_FALSE(validator().begun()) << "no token was taken";
   feed(kTextToken);
-  EXPECT_TRUE(judge().begun());
+  EXPECT_TRUE(validator().begun());
 }
 
-TEST_F(StreamJudgeTest, TakesNothingBehindTheEnd) {
+TEST_F(StreamValidatorTest, TakesNothingBehindTheEnd) {
   EXPECT_EQ(feed(kTextToken + kTextFinish + kDoneEvent + kTextToken),
             kTextToken + kTextFinish + kDoneEvent);
 }
 
-TEST_F(StreamJudgeTest, HoldsUsageBackUntilThePrefillHasAnswered) {
-  judge().expect_prefill(true);
+TEST_F(StreamValidatorTest, HoldsUsageBackUntilThePrefillHasAnswered) {
+  validator().expect_prefill(true);
   EXPECT_EQ(feed(kTextToken + kTextFinish + usage_event(9) + kDoneEvent), kTextToken + kTextFinish);
-  EXPECT_TRUE(judge().waits_for_prefill());
+  EXPECT_TRUE(validator().waits_for_prefill());
   EXPECT_EQ(take(), "") << "and all behind it";
   engine::PrefillOutcome prefill;
   prefill.usage = engine::Usage{.prompt_tokens = 9,
                                 .completion_tokens = 1,
                                 .cached_tokens = 4,
                                 .prompt_details = R"({"cached_tokens":4})"};
-  judge().set_prefill(std::make_shared<const engine::PrefillOutcome>(prefill));
+  validator().set_prefill(std::make_shared<const engine::PrefillOutcome>(prefill));
   EXPECT_EQ(take(), usage_event(4) + kDoneEvent);
-  EXPECT_FALSE(judge().waits_for_prefill());
-  EXPECT_TRUE(judge().done());
+  EXPECT_FALSE(validator().waits_for_prefill());
+  EXPECT_TRUE(validator().done());
   EXPECT_EQ(record.usage->cached_tokens, 4);
   EXPECT_EQ(record.usage->completion_tokens, 2);
 }
 
-TEST_F(StreamJudgeTest, PutsThePromptsLogprobsIntoTheFirstEvent) {
+TEST_F(StreamValidatorTest, PutsThePromptsLogprobsIntoTheFirstEvent) {
   const auto token = [](const std::string& entries) {
     return "data: {\"choices\":[{\"index\":0,\"text\":\"a\",\"logprobs\":{\"tokens\":[" + entries +
            "]}}]}\n\n";
   };
-  judge().expect_prefill(true);
-  judge().expect_input_logprobs();
+  validator().expect_prefill(true);
+  validator().expect_input_logprobs();
   EXPECT_EQ(feed(token("\"c\"") + token("\"d\"")), "");
-  EXPECT_TRUE(judge().waits_for_prefill());
+  EXPECT_TRUE(validator().waits_for_prefill());
   engine::PrefillOutcome prefill;
   prefill.input_logprobs = R"({"tokens":["a","b"]})";
-  judge().set_prefill(std::make_shared<const engine::PrefillOutcome>(prefill));
+  validator().set_prefill(std::make_shared<const engine::PrefillOutcome>(prefill));
   EXPECT_EQ(take(), token("\"a\",\"b\",\"c\"") + token("\"d\""));
 }
 
-TEST_F(StreamJudgeTest, NeverTakesTheDecodesWordForWhatWasCached) {
-  judge().expect_prefill(true);
+TEST_F(StreamValidatorTest, NeverTakesTheDecodesWordForWhatWasCached) {
+  validator().expect_prefill(true);
   const engine::PrefillOutcome unknown;
   feed(kTextToken + usage_event(9));
-  judge().set_prefill(std::make_shared<const engine::PrefillOutcome>(unknown));
+  validator().set_prefill(std::make_shared<const engine::PrefillOutcome>(unknown));
   EXPECT_NE(take(), usage_event(9)) << "to the decode worker all of the prompt was there";
   EXPECT_FALSE(record.usage->cached_tokens);
 }
 
-TEST_F(StreamJudgeTest, NeedsNoPrefillWhereOneWorkerServes) {
-  judge().expect_prefill(false);
+TEST_F(StreamValidatorTest, NeedsNoPrefillWhereOneWorkerServes) {
+  validator().expect_prefill(false);
   EXPECT_EQ(feed(kTextToken + usage_event(9)), kTextToken + usage_event(9));
 }
 
-TEST_F(StreamJudgeTest, BeginsAnewAfterAFailure) {
+TEST_F(StreamValidatorTest, BeginsAnewAfterAFailure) {
   feed(kTextToken + "data: {\n\n");
-  ASSERT_TRUE(judge().failure());
-  judge().restart();
+  ASSERT_TRUE(validator().failure());
+  validator().restart();
   reader = wire::SseReader();
-  EXPECT_FALSE(judge().failure());
-  EXPECT_FALSE(judge().begun());
+  EXPECT_FALSE(validator().failure());
+  EXPECT_FALSE(validator().begun());
   EXPECT_EQ(feed(kDoneEvent), "");
-  EXPECT_TRUE(judge().failure()) << "the finish must be of the new stream";
+  EXPECT_TRUE(validator().failure()) << "the finish must be of the new stream";
 }
 
 const std::string kIds =
@@ -220,38 +220,38 @@ const std::string kIds =
 const std::string kWithoutIds =
     "data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"text\":\"a\"}]}\n\n";
 
-TEST_F(StreamJudgeTest, TakesOutWhatOnlyBatonAskedFor) {
+TEST_F(StreamValidatorTest, TakesOutWhatOnlyBatonAskedFor) {
   with_continuity(R"({"prompt":"p","stream":true})");
   EXPECT_EQ(feed(": hi\n\n" + kIds + kIds + kTextFinish + kDoneEvent),
             ": hi\n\n" + kWithoutIds + kWithoutIds + kTextFinish + kDoneEvent);
-  EXPECT_TRUE(judge().done());
+  EXPECT_TRUE(validator().done());
 }
 
-TEST_F(StreamJudgeTest, LeavesInWhatTheClientAskedForToo) {
+TEST_F(StreamValidatorTest, LeavesInWhatTheClientAskedForToo) {
   with_continuity(R"({"prompt":"p","stream":true,"return_token_ids":true})");
   EXPECT_EQ(feed(kIds + kTextFinish), kIds + kTextFinish);
 }
 
-TEST_F(StreamJudgeTest, GoesOnUnderTheFirstStreamsIdAfterARestart) {
+TEST_F(StreamValidatorTest, GoesOnUnderTheFirstStreamsIdAfterARestart) {
   with_continuity(R"({"prompt":"p","stream":true})");
   const std::string first =
       "data: {\"id\":\"x\",\"prompt_token_ids\":[1],\"choices\":[{\"index\":0,\"token_ids\":[5],"
       "\"text\":\"a\"}]}\n\n";
   EXPECT_EQ(feed(first), kWithoutIds);
-  ASSERT_TRUE(judge().continuity()->progress());
-  EXPECT_EQ(judge().continuity()->progress()->token_ids, "5");
-  judge().restart();
+  ASSERT_TRUE(validator().continuity()->progress());
+  EXPECT_EQ(validator().continuity()->progress()->token_ids, "5");
+  validator().restart();
   reader = wire::SseReader();
   std::string second = kIds;
   second.replace(second.find("\"x\""), 3, "\"y\"");
   EXPECT_EQ(feed(second), kWithoutIds);
 }
 
-TEST_F(StreamJudgeTest, RefusesAnEventWithoutEnd) {
+TEST_F(StreamValidatorTest, RefusesAnEventWithoutEnd) {
   EXPECT_EQ(feed("data: {\"choices\":[\"" + std::string(2 * 1024 * 1024, 'x')), "");
-  ASSERT_TRUE(judge().failure());
-  EXPECT_EQ(judge().failure()->code(), Errc::EngineProtocol);
-  EXPECT_THAT(judge().failure()->message(), HasSubstr("too large"));
+  ASSERT_TRUE(validator().failure());
+  EXPECT_EQ(validator().failure()->code(), Errc::EngineProtocol);
+  EXPECT_THAT(validator().failure()->message(), HasSubstr("too large"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-Standing at(milliseconds elapsed, std::uint64_t ended) {
+Status at(milliseconds elapsed, std::uint64_t ended) {
   return {.elapsed = elapsed,
           .sent = ended + 3,
           .ended = ended,
