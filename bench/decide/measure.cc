@@ -6,7 +6,6 @@
 //   bench_decide WORKERS DECISIONS
 
 #include "decide/fleet_model.h"
-#include "unit/scheduling/book_worker.h"
 
 #include <fmt/format.h>
 
@@ -68,7 +67,7 @@ void measure(std::string_view who, const Traffic& traffic, std::size_t decisions
     const auto hashed = Clock::now();
     decider.look_up(hashes);
     const auto looked_up = Clock::now();
-    running.push_back(test::book_worker(decider, prompt.size()));
+    running.push_back(decider.book(prompt.size()));
     const auto booked = Clock::now();
     decider.remember(running.back());
     const auto remembered = Clock::now();
