@@ -52,7 +52,7 @@ TEST_F(SloRecordTest, SeriesEndWithTheLastRecordOfTheirNamespace) {
   };
   {
     SloRecord before(objective(), registry, "m", "blue", "chat");
-    before.refused();
+    before.refused(false);
     const SloRecord after(objective(), registry, "m", "blue", "chat");
     EXPECT_TRUE(written());
   }
