@@ -4,6 +4,8 @@
 
 #include "net/await.h"
 
+#include <utility>
+
 namespace baton::pipeline {
 
 Result<void> RecordingSink::outcome() const {
@@ -42,9 +44,19 @@ awaitable<Result<void>> RecordingSink::write(std::string_view piece) {
 
 std::optional<Result<void>> RecordingSink::write_now(std::string_view piece) {
   if (slow_) return std::nullopt;
+  if (at_once && piece.size() > *at_once) {
+    taken_at_once_ = *at_once;
+    body += piece.substr(0, taken_at_once_);
+    return std::nullopt;
+  }
   ++writes;
   body += piece;
   return outcome();
+}
+
+awaitable<Result<void>> RecordingSink::write_rest(std::string_view piece) {
+  piece.remove_prefix(std::exchange(taken_at_once_, 0));
+  return write(piece);
 }
 
 awaitable<Result<void>> RecordingSink::end() {

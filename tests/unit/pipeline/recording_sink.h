@@ -25,6 +25,7 @@ class RecordingSink final : public ResponseSink {
   awaitable<Result<void>> write(std::string_view piece) override;
   awaitable<Result<void>> end() override;
   std::optional<Result<void>> write_now(std::string_view piece) override;
+  awaitable<Result<void>> write_rest(std::string_view piece) override;
   bool give_up() override;
 
   // From now on a write returns only when take() is called.
@@ -34,6 +35,7 @@ class RecordingSink final : public ResponseSink {
     taken_.cancel();
   }
 
+  std::optional<std::size_t> at_once;  // bytes of a piece that it takes without waiting
   int status = 0;
   wire::Headers headers;
   std::string body;
@@ -46,6 +48,7 @@ class RecordingSink final : public ResponseSink {
  private:
   Result<void> outcome() const;
 
+  std::size_t taken_at_once_ = 0;  // of the piece whose rest is to be written
   bool slow_ = false;
   bool writing_ = false;
   boost::asio::steady_timer taken_;

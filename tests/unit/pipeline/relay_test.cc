@@ -164,6 +164,30 @@ TEST_F(RelayTest, GivesTheSameWhereverTheBytesAreCut) {
   EXPECT_EQ(one.connections(), 1U) << "a stream read to its end leaves its connection usable";
 }
 
+TEST_F(RelayTest, GivesTheSameHoweverMuchTheClientTakesAtOnce) {
+  const std::string error = "data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n";
+  for (const std::string& events :
+       {kToken + kFinish + kUsage + kDone, kToken + kToken + error + kDone, kToken + kToken}) {
+    const FakeEngine one([&](FakePeer& peer) {
+      while (peer.read_request()) peer.write(kHead + chunk(events) + "0\r\n\r\n");
+    });
+    config.models.clear();
+    serve(Engine::Vllm, {{Role::Aggregated, one.endpoint()}});
+    begin_relay(true);
+    wait();
+    const std::string body = sink->body;
+    const bool good = result->has_value();
+    EXPECT_THAT(body, StartsWith(kToken));
+    for (std::size_t at_once = 0; at_once < body.size(); ++at_once) {
+      begin_relay(true);
+      sink->at_once = at_once;
+      wait();
+      ASSERT_EQ(sink->body, body) << at_once;
+      ASSERT_EQ(result->has_value(), good) << at_once;
+    }
+  }
+}
+
 TEST_F(RelayTest, TakesEveryKindOfLineEnd) {
   for (const std::string end : {"\r\n", "\r"}) {
     std::string events = kToken + kFinish + kDone;
