@@ -80,7 +80,8 @@ ClassQueue::Member ClassQueues::member_of(const Entry& entry) const {
   member.arrival = since_beginning(entry.arrival);
   member.cost = static_cast<double>(std::max<std::uint64_t>(1, entry.uncached_tokens()));
   member.seconds = entry.compute_seconds;
-  if (entry.by) member.by = since_beginning(*entry.by);
+  // One that waits behind all others is late already: it delays none.
+  if (entry.by && !entry.behind) member.by = since_beginning(*entry.by);
   if (entry.until) member.until = since_beginning(*entry.until);
   return member;
 }

@@ -551,6 +551,18 @@ TEST_F(AdmissionQueueTest, ShorterRequestsDoNotMakeAnAdmittedOneLate) {
   EXPECT_THAT(served, testing::ElementsAre("a", "b", "first", "long", "c", "d"));
 }
 
+TEST_F(AdmissionQueueTest, ALateRequestThatQueuesBehindDelaysNoOther) {
+  config::QueueClass one = queue_class("one");
+  one.order = config::QueueOrder::Shortest;
+  open({one});
+  come(due_in(seconds(60), seconds(2)), "first");
+  EXPECT_FALSE(come(due_in(seconds(4), seconds(3), true), "late").outcome);
+  EXPECT_FALSE(come(due_in(seconds(60), seconds(2)), "next").outcome);
+  EXPECT_FALSE(come(due_in(seconds(60), seconds(1)), "shorter").outcome);
+  now_free("w", 4);
+  EXPECT_THAT(served, testing::ElementsAre("shorter", "first", "next", "late"));
+}
+
 TEST_F(AdmissionQueueTest, WhoFindsAWorkerIsNotRefusedForWhatWaits) {
   open();
   come(pinned("other"));
